@@ -1,8 +1,8 @@
 /** The rules of our house, checked: who imports what, where settings and SQL live, who is named where. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import t from 'tap'
 import { ROOT, type Source, sources } from './support/sources.ts'
+import t from './support/tap.ts'
 
 const all = await sources('api', 'workers', 'db')
 const breaking = (holds: (source: Source) => boolean): string[] =>

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { parse } from 'acorn'
 import { simple } from 'acorn-walk'
 import { check } from 'recheck'
-import t from 'tap'
+import t from './support/tap.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 

@@ -1,7 +1,6 @@
 /** What is entered in one list is entered in the others: jobs and their handlers, routes and their access, codes. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import t from 'tap'
 import { ROUTES } from '../api/app.ts'
 import { STATUS } from '../api/http/errors.ts'
 import { V1_ROUTES } from '../api/v1/routes.ts'
@@ -9,6 +8,7 @@ import { CODES } from '../db/errors.ts'
 import { deadLetterOf, JOBS, type JobName, SCHEDULES } from '../db/queue/jobs.ts'
 import { HANDLERS, SCHEDULED } from '../workers/registry.ts'
 import { ROOT } from './support/sources.ts'
+import t from './support/tap.ts'
 
 t.test('every job has a handler and a dead letter queue, every schedule a runner', async (t) => {
   t.strictSame(Object.keys(HANDLERS).sort(), Object.keys(JOBS).sort())

@@ -15,7 +15,7 @@ import { pathToFileURL } from 'node:url'
 import { startPostgres } from '../db/dev/postgres.ts'
 import { stopServer } from '../db/dev/process.ts'
 import { createTemplate, dropDatabases, hurryLogins, type TestServer } from './support/database.ts'
-import { testFiles } from './support/order.ts'
+import { testGroups } from './support/order.ts'
 import { type Counts, tapReport } from './support/tap-report.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -149,14 +149,15 @@ async function stopStrays(directory: string): Promise<void> {
 async function runTests(run: Run, server: TestServer): Promise<Counts> {
   const report = tapReport(print)
   const wanted = process.argv.slice(2)
-  const all = ['node', 'test/support/run-files.ts', ...(await testFiles(ROOT))]
+  const groups = (await testGroups(ROOT)).map((files) => files.join(','))
+  const all = ['node', 'test/support/run-files.ts', ...groups]
   const argv = wanted.length > 0 ? ['tap', '--reporter=tap', ...wanted] : all
   const withoutHooks = `--import=${pathToFileURL(join(ROOT, 'test/support/without-hooks.ts'))}`
   const env = {
     TMPDIR: run.scratch,
     DATABASE_URL: server.url,
     TEST_DATABASE_PREFIX: server.prefix,
-    // Hundreds of processes load the same modules.
+    // Tens of processes load the same modules.
     NODE_COMPILE_CACHE: join(run.scratch, 'compile-cache'),
     NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} ${withoutHooks}`,
   }

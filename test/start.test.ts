@@ -9,10 +9,10 @@ import { chmod, cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import t from 'tap'
 import { runningPostgres } from '../db/dev/postgres.ts'
 import { databaseUrl, testDatabase, testServer } from './support/database.ts'
 import { bareEnvironment } from './support/environment.ts'
+import t from './support/tap.ts'
 import { until } from './support/worker.ts'
 
 const ROOT = join(import.meta.dirname, '..')

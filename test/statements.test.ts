@@ -7,7 +7,6 @@
  */
 import { Client } from 'pg'
 import { sql } from 'slonik'
-import t, { type Test } from 'tap'
 import { number, object } from 'yup'
 import { withLoaded } from '../db/content/files/load.ts'
 import { acceptEmails } from '../db/messages/emails/accept.ts'
@@ -21,6 +20,7 @@ import { lockWaits, rowCounts, sentCount } from './support/rows.ts'
 import { anEmail, makeTeam, type Service, SMTP_REPORT_TOKEN, startService } from './support/service.ts'
 import { startSmtpSink } from './support/smtp-sink.ts'
 import { anItem } from './support/stored-emails.ts'
+import t, { type Test } from './support/tap.ts'
 import { beginWebhooks, happen } from './support/webhooks.ts'
 import { startWorker, until, withoutSchedules } from './support/worker.ts'
 

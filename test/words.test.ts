@@ -1,8 +1,8 @@
 /** The words of our house, checked: what comments cite, how wide they are, and which words nobody writes. */
 import { readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import t from 'tap'
 import { ROOT, sources } from './support/sources.ts'
+import t from './support/tap.ts'
 
 /** All but this file, which names what it forbids. */
 const all = (await sources('api', 'workers', 'db', 'test')).filter(

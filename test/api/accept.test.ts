@@ -1,9 +1,9 @@
 /** A 201 means that row and job are committed; anything less leaves neither. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import t from 'tap'
 import { startApi } from '../support/api-process.ts'
 import { atCommit, rowCounts, usedBy } from '../support/rows.ts'
 import { anEmail, makeTeam, startService } from '../support/service.ts'
+import t from '../support/tap.ts'
 
 t.test('a rolled-back accept leaves neither row nor job, and charges nothing', async (t) => {
   const service = await startService(t)

@@ -1,8 +1,9 @@
 /** Credentials while things change: suspension, revocation, and what is noted of their use. */
-import t from 'tap'
+
 import { keysOfTeam, revokeSessions } from '../../db/accounts/credentials/credentials.sql.ts'
 import { resumeTeam, suspendTeam } from '../../db/accounts/teams/suspend.ts'
 import { anEmail, makeKey, makeSession, makeTeam, type Service, startService } from '../support/service.ts'
+import t from '../support/tap.ts'
 
 let service: Service
 let now = new Date('2026-03-01T10:20:00Z')

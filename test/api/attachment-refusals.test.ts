@@ -2,12 +2,12 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { sql } from 'slonik'
-import t from 'tap'
 import { number, object } from 'yup'
 import { deleteLeftFiles } from '../../db/content/files/files.sql.ts'
 import { saveTemplate } from '../../db/content/templates/save.ts'
 import { startDatabaseProxy } from '../support/database-proxy.ts'
 import { anEmail, makeKey, makeTeam, startService, type TestTeam } from '../support/service.ts'
+import t from '../support/tap.ts'
 import { until } from '../support/worker.ts'
 
 const service = await startService(t)

@@ -1,7 +1,8 @@
 /** `attachments` of a send: what is taken, what is refused in which words, and what is stored of it. */
-import t from 'tap'
+
 import { aFile, base64, beginAttachments, sha } from '../support/attachments.ts'
 import { anEmail, makeKey, makeTeam } from '../support/service.ts'
+import t from '../support/tap.ts'
 
 const { service, team, send, batch, stored } = await beginAttachments(t)
 

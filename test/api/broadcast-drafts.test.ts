@@ -1,8 +1,9 @@
 /** Broadcasts over the API until they start: drafts, what is refused, scopes, and changes of state. */
-import t from 'tap'
+
 import { v7 as uuidv7 } from 'uuid'
 import { beginBroadcasting, broadcastingOf } from '../support/broadcasting.ts'
 import { makeKey, makeTeam } from '../support/service.ts'
+import t from '../support/tap.ts'
 
 const UNKNOWN = uuidv7()
 

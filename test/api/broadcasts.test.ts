@@ -1,6 +1,5 @@
 /** What a worker and recipients make of broadcasts: who gets what, quotas, schedules, tests, and what is announced. */
 import { sql } from 'slonik'
-import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { resumeTeam, suspendTeam } from '../../db/accounts/teams/suspend.ts'
 import { walk } from '../../db/messages/broadcasts/walk.ts'
@@ -10,6 +9,7 @@ import { verifyDkim } from '../support/dkim.ts'
 import { publicKeyOf } from '../support/domain.ts'
 import { deleteEmailRows } from '../support/email-rows.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
+import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
 
 t.test('everybody who fits gets one email, others none; figures, headers and links are right', async (t) => {

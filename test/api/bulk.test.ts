@@ -5,10 +5,10 @@
 
 import fc from 'fast-check'
 import { sql } from 'slonik'
-import t from 'tap'
 import { createTopic } from '../../db/audience/contacts/topics.ts'
 import { contactsStored, contactsUsed, report, setRoom, teamWithRoom } from '../support/contacts.ts'
 import { makeTeam, type Reply, startService, type TestTeam } from '../support/service.ts'
+import t from '../support/tap.ts'
 import { startWorker } from '../support/worker.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/

@@ -2,12 +2,12 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import t from 'tap'
 import { readApiSettings, reservedPrefixes, settingsWarnings } from '../../api/config.ts'
 import { portFault, SettingsFault } from '../../db/process/config.ts'
 import { startApi } from '../support/api-process.ts'
 import { testDatabase } from '../support/database.ts'
 import { bareEnvironment, SECRET_KEY } from '../support/environment.ts'
+import t from '../support/tap.ts'
 
 const BASE = {
   DATABASE_URL: 'postgres://localhost/x',

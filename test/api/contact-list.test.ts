@@ -1,12 +1,12 @@
 /** GET /v1/contacts: pages, filters, and that a deep page reads from an index what it skips. */
 import { sql } from 'slonik'
-import t from 'tap'
 import { mixed, object } from 'yup'
 import { type ContactFilter, contactPage } from '../../db/audience/contacts/contacts.sql.ts'
 import { searchContacts } from '../../db/audience/contacts/search.ts'
 import { openDatabase } from '../../db/postgres/pool.ts'
 import { report } from '../support/contacts.ts'
 import { makeTeam, type Reply, startService } from '../support/service.ts'
+import t from '../support/tap.ts'
 
 const service = await startService(t)
 const { call, database } = service

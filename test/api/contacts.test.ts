@@ -1,9 +1,9 @@
 /** One contact at a time over HTTP: create, read, change, delete, and the email in the path. */
 import fc from 'fast-check'
-import t from 'tap'
 import { createTopic } from '../../db/audience/contacts/topics.ts'
 import { contactsStored, contactsUsed, report, setRoom, teamWithRoom } from '../support/contacts.ts'
 import { makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'
+import t from '../support/tap.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/

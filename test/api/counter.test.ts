@@ -3,7 +3,6 @@
  * counts rows. DECISIONS: Quota.
  */
 import fc from 'fast-check'
-import t from 'tap'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
 import { usageIn } from '../../db/accounts/teams/usage.sql.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
@@ -11,6 +10,7 @@ import { emailsFound } from '../../db/messages/emails/find.sql.ts'
 import { removeEmail } from '../../db/messages/emails/remove.ts'
 import { stopClock } from '../support/clock.ts'
 import { anEmail, makeTeam, startService, type TestTeam } from '../support/service.ts'
+import t from '../support/tap.ts'
 
 let now = new Date('2027-01-31T22:00:00.000Z')
 const service = await startService(t)

@@ -1,9 +1,10 @@
 /** POST /v1/emails/batch: each item ends by itself, in its place, and costs what it stores. DECISIONS: Quota. */
-import t from 'tap'
+
 import { runClock, stopClock } from '../support/clock.ts'
 import { startDatabaseProxy } from '../support/database-proxy.ts'
 import { rowCounts, usedBy } from '../support/rows.ts'
 import { anEmail, makeKey, makeSession, makeTeam, startService, type TestTeam } from '../support/service.ts'
+import t from '../support/tap.ts'
 
 const NOON = new Date('2027-01-15T12:00:00.000Z')
 const service = await startService(t)

@@ -1,6 +1,7 @@
 /** POST /v1/emails, a single send over HTTP: what it takes, stores and refuses. DECISIONS: Order of refusals. */
-import t from 'tap'
+
 import { anEmail, makeKey, makeSession, makeTeam, type Service, startService } from '../support/service.ts'
+import t from '../support/tap.ts'
 
 const service: Service = await startService(t)
 const team = await makeTeam(service)

@@ -1,7 +1,8 @@
 /** Replays: the same key answers with the original row and charges nothing. DECISIONS: Idempotency. */
-import t from 'tap'
+
 import { jobsOf, removeDomains, rowCounts, usedBy } from '../support/rows.ts'
 import { anEmail, makeKey, makeTeam, startService, type TestTeam } from '../support/service.ts'
+import t from '../support/tap.ts'
 
 const service = await startService(t)
 const send = async (team: TestTeam, changes: Record<string, unknown>, key = team.key) =>

@@ -1,11 +1,12 @@
 /** Quotas and rates, by the test's own clock of the database. DECISIONS: Quota, Bucket, Limits of a team. */
-import t from 'tap'
+
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
 import { removeEmail } from '../../db/messages/emails/remove.ts'
 import { runClock, stopClock } from '../support/clock.ts'
 import { lockWaits, rowCounts, usedBy } from '../support/rows.ts'
 import { anEmail, makeTeam, startService, type TestTeam } from '../support/service.ts'
+import t from '../support/tap.ts'
 import { aMessage, makeTemplate } from '../support/whatsapp.ts'
 import { until } from '../support/worker.ts'
 

@@ -4,11 +4,11 @@ import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
 import { startApi } from '../support/api-process.ts'
 import { testDatabase } from '../support/database.ts'
 import { rowCounts } from '../support/rows.ts'
 import { anEmail, makeTeam, startService } from '../support/service.ts'
+import t, { type Test } from '../support/tap.ts'
 import { until } from '../support/worker.ts'
 
 async function start(t: Test) {

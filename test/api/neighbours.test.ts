@@ -1,7 +1,8 @@
 /** What one team's trouble costs the others: nothing. */
-import t from 'tap'
+
 import { lockAccount } from '../../db/accounts/teams/limits.ts'
 import { anEmail, makeTeam, startService } from '../support/service.ts'
+import t from '../support/tap.ts'
 
 // A team's calls wait for its lock one after the other.
 const service = await startService(t, { lockTimeout: 300 })

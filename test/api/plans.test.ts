@@ -1,10 +1,11 @@
 /** GET /v1/plans: the catalog, for anybody. DECISIONS: Plan list. */
-import t from 'tap'
+
 import { loadCatalog } from '../../db/accounts/plans/catalog.ts'
 import defaultCatalog from '../../db/accounts/plans/default-catalog.json' with { type: 'json' }
 import { createTeam } from '../../db/accounts/teams/create.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
 import { startService } from '../support/service.ts'
+import t from '../support/tap.ts'
 
 let now = new Date('2027-01-15T12:00:00.000Z')
 const service = await startService(t, { clock: () => now })

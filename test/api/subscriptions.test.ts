@@ -1,11 +1,11 @@
 /** Every change of a contact's status that the API can bring about, and the one-shot unsubscribe. */
 import fc from 'fast-check'
-import t from 'tap'
 import { changeContact } from '../../db/audience/contacts/edit.ts'
 import { createTopic, removeTopic } from '../../db/audience/contacts/topics.ts'
 import { report } from '../support/contacts.ts'
 import { lockWaits } from '../support/rows.ts'
 import { makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'
+import t from '../support/tap.ts'
 import { until } from '../support/worker.ts'
 
 const UNKNOWN = '00000000-0000-7000-8000-000000000000'

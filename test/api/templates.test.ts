@@ -1,9 +1,10 @@
 /** Template sends. DECISIONS: Slots, Html of a template send, Text. */
-import t from 'tap'
+
 import { v7 as uuidv7 } from 'uuid'
 import { saveTemplate, updateTemplate } from '../../db/content/templates/save.ts'
 import { tableSize } from '../support/rows.ts'
 import { anEmail, makeTeam, startService } from '../support/service.ts'
+import t from '../support/tap.ts'
 
 const service = await startService(t)
 const team = await makeTeam(service)

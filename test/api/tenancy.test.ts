@@ -4,13 +4,13 @@
  * and of the right kind, so that each reaches the queries that hold the teams apart.
  */
 
-import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { ROUTES } from '../../api/app.ts'
 import { createTopic } from '../../db/audience/contacts/topics.ts'
 import { saveTemplate } from '../../db/content/templates/save.ts'
 import { jobsOf, usedBy } from '../support/rows.ts'
 import { anEmail, makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'
+import t from '../support/tap.ts'
 import { makeTemplate } from '../support/whatsapp.ts'
 import { startWorker } from '../support/worker.ts'
 

@@ -2,13 +2,13 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'slonik'
-import t from 'tap'
 import { number, object } from 'yup'
 import { collectFiles } from '../../db/content/files/collect.ts'
 import { adminCli } from '../support/admin.ts'
 import { aFile, base64, beginAttachments, sha } from '../support/attachments.ts'
 import { SECRET_KEY } from '../support/environment.ts'
 import { anEmail, makeKey, makeTeam, type TestTeam } from '../support/service.ts'
+import t from '../support/tap.ts'
 
 const { service, team, send, batch, stored } = await beginAttachments(t)
 

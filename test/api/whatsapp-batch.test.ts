@@ -1,9 +1,9 @@
 // POST /v1/whatsapp/messages/batch over a real listener and database: each item ends by itself, in its place.
 
-import t from 'tap'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
 import { makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'
+import t from '../support/tap.ts'
 import { aMessage, aTemplate, type Json, makeTemplate, numbers, rowsOf } from '../support/whatsapp.ts'
 
 const PATH = '/v1/whatsapp/messages/batch'

@@ -2,10 +2,10 @@
 // Allowance.
 
 import { sql } from 'slonik'
-import t from 'tap'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
 import { startService } from '../support/service.ts'
+import t from '../support/tap.ts'
 import {
   aMessage,
   deliveryJobs,

@@ -1,9 +1,9 @@
 // POST /v1/whatsapp/messages over a real listener and database. DECISIONS: Numbers, Parameters, Order of refusals.
 
 import fc from 'fast-check'
-import t from 'tap'
 import { messageById } from '../../db/messages/whatsapp/messages.sql.ts'
 import { makeKey, makeSession, startService } from '../support/service.ts'
+import t from '../support/tap.ts'
 import {
   aMessage,
   aTemplate,

@@ -3,10 +3,10 @@
  * statuses, headers, empty values. What the words are about is tested with each endpoint.
  */
 import { sql } from 'slonik'
-import t from 'tap'
 import { stopClock } from '../support/clock.ts'
 import { teamWithRoom } from '../support/contacts.ts'
 import { anEmail, makeKey, makeTeam, type Reply, startService } from '../support/service.ts'
+import t from '../support/tap.ts'
 import { aMessage, aTemplate, type Json, makeTemplate } from '../support/whatsapp.ts'
 import { startWorker } from '../support/worker.ts'
 

@@ -1,6 +1,7 @@
 /** The short form of `npm run test:chaos`: a few of its faults, with small loads. */
-import t from 'tap'
+
 import { testDatabase } from '../support/database.ts'
+import t from '../support/tap.ts'
 import { REACHABLE } from './broadcast.ts'
 import { holds } from './fault.ts'
 import { FAULTS } from './faults/all.ts'

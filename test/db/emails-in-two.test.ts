@@ -6,10 +6,10 @@ import { cp, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Client } from 'pg'
-import t, { type Test } from 'tap'
 import { migrate } from '../../db/migrate.ts'
 import { migrationFiles } from '../../db/schema.sql.ts'
 import { emptyDatabase, testDatabase } from '../support/database.ts'
+import t, { type Test } from '../support/tap.ts'
 
 const MIGRATIONS = join(import.meta.dirname, '../../db/migrations')
 const TEAM = '0190a1b2-0000-7000-8000-000000000001'

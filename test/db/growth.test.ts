@@ -4,7 +4,6 @@
  */
 
 import { sql } from 'slonik'
-import t from 'tap'
 import { number, object, string } from 'yup'
 import { auditEntries } from '../../db/accounts/audit/audit.sql.ts'
 import { subscribersOf } from '../../db/audience/contacts/topic-counts.sql.ts'
@@ -34,6 +33,7 @@ import { KEPT, teamsAndWhetherTheyHave } from '../../db/upkeep/retention/retenti
 import { testDatabase } from '../support/database.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
 import { SECRET_KEY } from '../support/environment.ts'
+import t from '../support/tap.ts'
 import { touched } from '../support/touched.ts'
 
 const EMAILS = 40_000

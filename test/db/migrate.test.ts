@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Client } from 'pg'
 import { pino } from 'pino'
-import t, { type Test } from 'tap'
 import { migrate } from '../../db/migrate.ts'
 import { migrationFiles } from '../../db/schema.sql.ts'
 import { startDatabase } from '../../db/start.ts'
 import { adminCli } from '../support/admin.ts'
 import { testDatabase } from '../support/database.ts'
+import t, { type Test } from '../support/tap.ts'
 
 const MIGRATIONS = join(import.meta.dirname, '../../db/migrations')
 

@@ -2,12 +2,12 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'slonik'
-import t from 'tap'
 import { array, object, string } from 'yup'
 import { openDatabase } from '../../db/postgres/pool.ts'
 import { migrationFiles } from '../../db/schema.sql.ts'
 import { testDatabase } from '../support/database.ts'
 import { ROOT } from '../support/sources.ts'
+import t from '../support/tap.ts'
 
 t.test('migrations are numbered without gaps, and line one says why', async (t) => {
   for (const { file } of await migrationFiles()) {

@@ -2,13 +2,13 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import t from 'tap'
 import { isSameDatabase } from '../../db/postgres/connect.ts'
 import { openDatabase } from '../../db/postgres/pool.ts'
 import { openSecrets } from '../../db/process/canary.ts'
 import { adminCli } from '../support/admin.ts'
 import { databaseUrl, emptyDatabase, testDatabase, testServer } from '../support/database.ts'
 import { bareEnvironment, SECRET_KEY } from '../support/environment.ts'
+import t from '../support/tap.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const ENTRIES = ['api/main.ts', 'workers/main.ts', 'db/migrate.ts']

@@ -4,12 +4,12 @@
 import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
 import { sql } from 'slonik'
-import t from 'tap'
 import { openDatabase } from '../../db/postgres/pool.ts'
 import { openProducer } from '../../db/queue/boss.ts'
 import { startDatabase } from '../../db/start.ts'
 import { emptyDatabase, testDatabase, testServer } from '../support/database.ts'
 import { startService } from '../support/service.ts'
+import t from '../support/tap.ts'
 
 const silent = pino({ level: 'silent' })
 

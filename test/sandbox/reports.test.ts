@@ -1,7 +1,8 @@
 /** The sandbox's magic recipients, all the way: sent by a worker, reported to the hook, ingested. */
-import t from 'tap'
+
 import { contactState, emailStatus, eventsOf, storeContact } from '../support/reports.ts'
 import { anEmail, makeTeam, SMTP_REPORT_TOKEN, startService } from '../support/service.ts'
+import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
 import { createReporter } from './reports.ts'
 import { startSmtpSandbox } from './smtp.ts'

@@ -1,9 +1,9 @@
 // The sandbox's Cloud API: its magic numbers, all the way through our API, worker and hook, and what the inbox lists
 // of them.
 
-import t from 'tap'
 import { startCloud } from '../support/cloud.ts'
 import { makeTeam, startService, WHATSAPP_APP_SECRET } from '../support/service.ts'
+import t from '../support/tap.ts'
 import { aMessage, jobOf, makeTemplate, rowsOf, setDue } from '../support/whatsapp.ts'
 import { startWorker, until } from '../support/worker.ts'
 import { startInbox } from './inbox.ts'

@@ -23,6 +23,8 @@ export type Canary = {
   note(note: Note): void
   /** Every leak so far, in a line each. */
   leaks(): string[]
+  /** Keeps the leaks so far and begins afresh: the next test file has contents of its own. */
+  forget(): void
 }
 
 /** The fields whose values are a customer's, at any depth of a body or a form. */
@@ -72,9 +74,22 @@ export function createCanary(): Canary {
   const contents = new Set<string>()
   const secrets = new Set<string>()
   const notes: Note[] = []
+  const leaked: string[] = []
   const found = (kind: string, mark: string, texts: readonly Note[]): string[] => {
     const note = texts.find(({ text, own = '' }) => holds(text, mark) && !own.includes(mark))
     return note ? [`${kind} in ${note.where}: ${JSON.stringify(mark)} in ${note.text.slice(0, 500)}`] : []
+  }
+  const leaks = (): string[] => {
+    const closed = notes.filter(({ mayHoldContents }) => !mayHoldContents)
+    const [all, rest] = [notes, closed].map((texts) => texts.map(({ text }) => text).join('\n'))
+    // One look at everything is cheap, and nearly always the last.
+    const secretMarks = [...secrets].filter((mark) => all?.includes(mark))
+    const contentMarks = [...contents].filter((mark) => rest?.includes(mark))
+    const bare = notes.map(({ where, text }) => ({ where, text }))
+    return [
+      ...secretMarks.flatMap((mark) => found('a secret', mark, bare)),
+      ...contentMarks.flatMap((mark) => found('contents', mark, closed)),
+    ]
   }
   return {
     contents(body) {
@@ -87,22 +102,16 @@ export function createCanary(): Canary {
       for (const value of values) if (value && value.length >= SHORTEST_SECRET) secrets.add(value)
     },
     note: (note) => void notes.push(note),
-    leaks() {
-      const closed = notes.filter(({ mayHoldContents }) => !mayHoldContents)
-      const [all, rest] = [notes, closed].map((texts) => texts.map(({ text }) => text).join('\n'))
-      // One look at everything is cheap, and nearly always the last.
-      const secretMarks = [...secrets].filter((mark) => all?.includes(mark))
-      const contentMarks = [...contents].filter((mark) => rest?.includes(mark))
-      const bare = notes.map(({ where, text }) => ({ where, text }))
-      return [
-        ...secretMarks.flatMap((mark) => found('a secret', mark, bare)),
-        ...contentMarks.flatMap((mark) => found('contents', mark, closed)),
-      ]
+    leaks: () => [...leaked, ...leaks()],
+    forget() {
+      leaked.push(...leaks())
+      notes.length = 0
+      contents.clear()
     },
   }
 }
 
-/** That of this process: of one test file. */
+/** That of this process. */
 export const canary = createCanary()
 
 process.once('exit', () => {

@@ -1,7 +1,7 @@
 /**
- * Reads the TAP that the test runner prints and makes a log of it that people can read: a line per passing file, all
- * of what failed in a failing one, and what was left out at the end. Promises: the counts are tap's own, or null when
- * tap did not get to the end.
+ * Reads the TAP that the test runner prints and makes a log of it that people can read: a line per passing file, also
+ * where several have shared a process, all of what failed in a failing one, and what was left out at the end.
+ * Promises: the counts are tap's own, or null when tap did not get to the end.
  */
 
 export type Counts = { passed: number; failed: number }
@@ -17,6 +17,9 @@ const SUMMARY = /^# \{ total: \d+/
 const RESULT = /^(not )?ok \d+/
 const PASSED = /^( +)ok \d+/
 const SKIPPED = /^ *ok \d+ - (.+?) # SKIP (.+)$/
+/** A test file, by itself or within the process that it shares. */
+const FILE = /^(?: {4})?# Subtest: (\S+\.test\.ts)$/
+const SHARED_FILE = /^ {4}(ok \d+ - \S+\.test\.ts( .*)?)$/
 const SILENT = /^\s*(1\.\.\d+.*)?$/
 
 const figure = (name: string, summary: string) =>
@@ -36,6 +39,12 @@ function failuresOf(lines: readonly string[]): string[] {
   return shown
 }
 
+/** What is said of a process that passed: its files, or its own line where it is one file. */
+function passedFiles(lines: readonly string[], own: string): string[] {
+  const files = lines.flatMap((line) => SHARED_FILE.exec(line)?.[1] ?? [])
+  return files.length > 0 ? files : [own]
+}
+
 /** A report that prints through `print`, line by line. */
 export function tapReport(print: (text: string) => void): TapReport {
   let open: string[] = []
@@ -50,14 +59,14 @@ export function tapReport(print: (text: string) => void): TapReport {
   return {
     line(text) {
       const result = RESULT.exec(text)
-      if (text.startsWith('# Subtest: ')) file = text.slice('# Subtest: '.length)
+      file = FILE.exec(text)?.[1] ?? file
       const [, test, reason] = SKIPPED.exec(text) ?? []
       if (test !== undefined) leftOut.push(`  ${test === file ? file : `${file}: ${test}`}: ${reason}`)
       if (SUMMARY.test(text)) {
         counts = { passed: figure('pass', text), failed: figure('fail', text) }
       } else if (result) {
         failing = result[1] !== undefined
-        close([...(failing ? failuresOf(open) : []), text])
+        close(failing ? [...failuresOf(open), text] : passedFiles(open, text))
       } else if (text.startsWith('# Subtest: ')) {
         failing = false
         open = [text]

@@ -1,13 +1,13 @@
 // Settings of a worker: what it needs for its queues it must have; every fault is named, nothing else
 // is asked for.
 
-import t from 'tap'
 import type { Log } from '../../db/process/log.ts'
 import { bulkProvider, emailProvider } from '../../workers/adapters.ts'
 import { queuesOf, readWorkerSettings, settingsWarnings } from '../../workers/config.ts'
 import { createSmtpProvider } from '../../workers/providers/smtp/adapter.ts'
 import { testDatabase } from '../support/database.ts'
 import { startSesApi } from '../support/ses-api.ts'
+import t from '../support/tap.ts'
 import { startProcess } from '../support/worker.ts'
 
 const BASE = {

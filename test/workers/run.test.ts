@@ -1,7 +1,6 @@
 /** What a worker does around its handlers: a job that cannot be read, a fault in words that no database takes. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
-import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { mixed, number, object, string } from 'yup'
 import { openConsumer } from '../../db/queue/boss.ts'
@@ -13,6 +12,7 @@ import { createSmtpProvider } from '../../workers/providers/smtp/adapter.ts'
 import { sentCount } from '../support/rows.ts'
 import { anEmail, makeTeam, startService } from '../support/service.ts'
 import { messageIdOf, startSmtpSink } from '../support/smtp-sink.ts'
+import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
 
 t.test(

@@ -1,11 +1,11 @@
 /** A small fleet that is scaled by GET /scale alone, against a relay that takes 50 ms a mail. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
-import t from 'tap'
 import type { Scale } from '../../db/figures/fleet/scale.ts'
 import { sentCount } from '../support/rows.ts'
 import { anEmail, METRICS_TOKEN, makeTeam, startService } from '../support/service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
+import t from '../support/tap.ts'
 import { type OurProcess, startProcess, until } from '../support/worker.ts'
 
 const BACKLOG = 400

@@ -1,9 +1,9 @@
 /** How a request is traced: from its answer to the stored row, and to the worker's line about it. */
 import { pino } from 'pino'
-import t from 'tap'
 import { startSmtpSandbox } from '../sandbox/smtp.ts'
 import { adminCli } from '../support/admin.ts'
 import { anEmail, makeTeam, startService } from '../support/service.ts'
+import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
 
 t.test(

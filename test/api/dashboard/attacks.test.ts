@@ -1,7 +1,6 @@
 /** What a browser can be made to do to the dashboard, and what it must not let itself be made to do. */
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
-import t, { type Test } from 'tap'
 import { createApp } from '../../../api/app.ts'
 import { createBodies } from '../../../api/http/bodies.ts'
 import { createParser } from '../../../api/http/parser.ts'
@@ -9,6 +8,7 @@ import { PARSER_THREAD } from '../../../api/v1/routes.ts'
 import { linkFor } from '../../../db/accounts/people/members.ts'
 import { shows, signedIn, type Visitor, visitor } from '../../support/dashboard.ts'
 import { listen, makeTeam, startService } from '../../support/service.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 const service = await startService(t)

@@ -2,7 +2,7 @@
  * What pages change stands in the audit trail as the CLI's changes do (test/db/admin/audit.test.ts): the same use case
  * writes the line, with the person's address. What clients of the API and recipients change leaves none.
  */
-import t, { type Test } from 'tap'
+
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { printCatalog } from '../../../db/accounts/plans/catalog.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
@@ -11,6 +11,7 @@ import { storeReports } from '../../../db/delivery/reports/store.ts'
 import { type Seen, signedIn, type Visitor } from '../../support/dashboard.ts'
 import { storedReports } from '../../support/reports.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { aMessage, aTemplate, makeTemplate, rowsOf, setFailed } from '../../support/whatsapp.ts'
 
 const publicUrl = 'https://mail.example.com'

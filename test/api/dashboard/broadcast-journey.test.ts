@@ -2,10 +2,10 @@
  * A marketer with a phone: from nothing to a broadcast that is sent, and what its recipient does, in a real browser.
  */
 import type { Browser, Page } from 'playwright-core'
-import t from 'tap'
 import { fits, isAccessible, launchBrowser, signInWith } from '../../support/browser.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
+import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }

@@ -4,11 +4,11 @@
  */
 import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
-import t, { type Test } from 'tap'
 import { recordBounce } from '../../support/bounce.ts'
 import { launchBrowser, signInWith } from '../../support/browser.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const browser = await launchBrowser(t, 'journeys through the dashboard')

@@ -1,6 +1,5 @@
 /** Emails on the dashboard: found, followed, requeued, deleted; and what they hold kept where it belongs. */
 import { sql } from 'slonik'
-import t from 'tap'
 import { mixed, object } from 'yup'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
@@ -8,6 +7,7 @@ import { recordBounce } from '../../support/bounce.ts'
 import { framedIn, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { jobStates, usedBy } from '../../support/rows.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 
 const service = await startService(t, { dashboard: { from: 'login@example.com' } })
 const { call, database } = service

@@ -1,9 +1,9 @@
 /** Every list of a team that has nothing yet, in a real browser: it fits, and it says what to do next. */
 import type { Browser } from 'playwright-core'
-import t from 'tap'
 import { launchBrowser, signInWith } from '../../support/browser.ts'
 import { isWanted, lookAt, pathsWith } from '../../support/looks.ts'
 import { makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 
 const browser = await launchBrowser(t, 'lists without anything in them')
 if (browser) await looks(browser)

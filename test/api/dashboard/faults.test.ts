@@ -1,10 +1,10 @@
 /** What a page says of whatever was thrown, and what the log keeps of it: faults of ours alone, by the request's id. */
 import { pino } from 'pino'
 import { StatementTimeoutError } from 'slonik'
-import t from 'tap'
 import { faultOf } from '../../../api/dashboard/served/faults.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { logOptions } from '../../../db/process/log.ts'
+import t from '../../support/tap.ts'
 
 const REQUEST = 'request-17'
 

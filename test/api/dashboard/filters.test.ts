@@ -1,8 +1,9 @@
 /** What the filters of the dashboard's lists take and refuse, and that nothing typed is lost on the way. */
-import t from 'tap'
+
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import { shows, signedIn, visitor } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 
 const service = await startService(t)
 const team = await makeTeam(service)

@@ -4,9 +4,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, Locator, Page } from 'playwright-core'
-import t from 'tap'
 import { fits, isAccessible, launchBrowser, signInWith } from '../../support/browser.ts'
 import { makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const FOLDER = process.env.DASHBOARD_LOOKS

@@ -1,6 +1,5 @@
 /** An uploaded file before it is imported: its columns, what would happen, its start; and lists of suppressions. */
 import { sql } from 'slonik'
-import t, { type Test } from 'tap'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import { createTopic } from '../../../db/audience/contacts/topics.ts'
@@ -9,6 +8,7 @@ import type { WorkerDeps } from '../../../workers/deps.ts'
 import { forgetUpserts } from '../../../workers/jobs/forget-upserts.ts'
 import { type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { makeTeam, startService } from '../../support/service.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const service = await startService(t)

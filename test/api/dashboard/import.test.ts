@@ -1,10 +1,11 @@
 /** Contacts from a CSV file, through the page, the queue and a worker. */
-import t, { type Test } from 'tap'
+
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import { continueWork } from '../../../db/upkeep/work/work.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { makeTeam, startService } from '../../support/service.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const service = await startService(t)

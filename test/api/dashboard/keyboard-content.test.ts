@@ -3,11 +3,11 @@
  * where there is no chromium.
  */
 import type { Browser, Page } from 'playwright-core'
-import t, { type Test } from 'tap'
 import { createTopic } from '../../../db/audience/contacts/topics.ts'
 import { launchBrowser } from '../../support/browser.ts'
 import { choose, follow, pickFile, press, says, signInByKeys, tabTo, type } from '../../support/keys.ts'
 import { makeTeam, startService } from '../../support/service.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const browser = await launchBrowser(t, 'what is written by the keyboard')

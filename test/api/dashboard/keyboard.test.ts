@@ -3,12 +3,12 @@
  * on the way shows its focus. Left out where there is no chromium.
  */
 import type { Browser, Page } from 'playwright-core'
-import t, { type Test } from 'tap'
 import { recordBounce } from '../../support/bounce.ts'
 import { launchBrowser } from '../../support/browser.ts'
 import { enter, focused, follow, press, says, signInByKeys, tab, tabTo, type } from '../../support/keys.ts'
 import { pauseSender } from '../../support/senders.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import t, { type Test } from '../../support/tap.ts'
 
 const browser = await launchBrowser(t, 'journeys by the keyboard')
 if (browser) await journeys(browser)

@@ -2,12 +2,12 @@
 
 import type { Browser, Page } from 'playwright-core'
 import { sql } from 'slonik'
-import t, { type Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { launchBrowser, signInWith } from '../../support/browser.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { insertEmailRows } from '../../support/email-rows.ts'
 import { makeTeam, startService } from '../../support/service.ts'
+import t, { type Test } from '../../support/tap.ts'
 
 /** How often a page that is looked at asks for news, in milliseconds. */
 const EVERY = 5_000

@@ -1,10 +1,10 @@
 /** The doors of the dashboard: links, mail, sessions. OpenID has a file of its own. */
 import { sql } from 'slonik'
-import t from 'tap'
 import { linkFor } from '../../../db/accounts/people/members.ts'
 import { shows, signedIn, visitor } from '../../support/dashboard.ts'
 import { jobsOf } from '../../support/rows.ts'
 import { makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 
 let now = new Date('2026-11-21T12:00:00Z')
 const woken: string[] = []

@@ -3,7 +3,6 @@
  * (test/support/looks.ts says what is looked at, and how its pictures are taken).
  */
 import type { Browser } from 'playwright-core'
-import t from 'tap'
 import { linkFor } from '../../../db/accounts/people/members.ts'
 import { broadcastingOf } from '../../support/broadcasting.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
@@ -11,6 +10,7 @@ import { fits, isAccessible, launchBrowser, signInWith } from '../../support/bro
 import { livedIn } from '../../support/lived-in.ts'
 import { isWanted, lookAt, pathsWith, WIDE } from '../../support/looks.ts'
 import { startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 
 const browser = await launchBrowser(t, 'the looks of the dashboard')
 if (browser) await looks(browser)

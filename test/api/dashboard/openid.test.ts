@@ -1,11 +1,11 @@
 /** Sign-in through an OpenID provider, from our door to theirs and back. */
 import { sql } from 'slonik'
-import t from 'tap'
 import { createOpenId } from '../../../api/dashboard/served/openid.ts'
 import { shows, signedIn, type Visitor, visitor } from '../../support/dashboard.ts'
 import { startFlood } from '../../support/flood.ts'
 import { startIssuer } from '../../support/openid-issuer.ts'
 import { makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 
 const issuer = await startIssuer(t)
 const { url, clientId, clientSecret } = issuer

@@ -1,5 +1,5 @@
 /** The operator's pages: health, parked reports, teams, plans, audit. */
-import t from 'tap'
+
 import { v7 as uuidv7 } from 'uuid'
 import { showTeam } from '../../../db/accounts/teams/view.ts'
 import { insertReports, settleReports } from '../../../db/delivery/reports/reports.sql.ts'
@@ -10,6 +10,7 @@ import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { pauseSender } from '../../support/senders.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
+import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const service = await startService(t)

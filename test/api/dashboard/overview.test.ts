@@ -1,12 +1,12 @@
 /** A team's first page: what needs a person and why, and figures once there are some. */
 
 import { sql } from 'slonik'
-import t from 'tap'
 import { deletePause, storePause } from '../../../db/queue/pauses.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { ageEmailRows, insertEmailRows } from '../../support/email-rows.ts'
 import { anEmail, makeTeam, startService, type TestTeam } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 
 const service = await startService(t)

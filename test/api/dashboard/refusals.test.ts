@@ -1,7 +1,8 @@
 /** The refused calls that the page Integration shows to those who integrate. */
-import t from 'tap'
+
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 
 const service = await startService(t)
 const { call, deps } = service

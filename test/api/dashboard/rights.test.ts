@@ -1,7 +1,6 @@
 /** What a session may grow into, and how far an owner's arm reaches: attacks on people, replayed. */
 import { request } from 'node:http'
 import { sql } from 'slonik'
-import t, { type Test } from 'tap'
 import { object, string } from 'yup'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { linkFor } from '../../../db/accounts/people/members.ts'
@@ -9,6 +8,7 @@ import { requestLink } from '../../../db/accounts/people/sign-in.ts'
 import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { shows, signedIn, textOf, type Visitor, visitor } from '../../support/dashboard.ts'
 import { makeTeam, startService, type TestTeam } from '../../support/service.ts'
+import t, { type Test } from '../../support/tap.ts'
 
 let now = new Date('2026-11-21T12:00:00Z')
 const service = await startService(t, { clock: () => now })

@@ -2,12 +2,13 @@
  * Who may open which page, for every page there is: made from the list of pages, so that a new one cannot be left
  * out.
  */
-import t from 'tap'
+
 import { v7 as uuidv7 } from 'uuid'
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import type { Page } from '../../../api/dashboard/served/page.ts'
 import { signedIn, visitor } from '../../support/dashboard.ts'
 import { makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 
 const service = await startService(t)
 const team = await makeTeam(service)

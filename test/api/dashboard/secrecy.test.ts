@@ -1,7 +1,6 @@
 /** What a team's people must not read, and what an operator does not read unseen. */
 
 import { sql } from 'slonik'
-import t from 'tap'
 import { object, string } from 'yup'
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
@@ -11,6 +10,7 @@ import { shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
 import { ageEmailRows } from '../../support/email-rows.ts'
 import { pauseSender } from '../../support/senders.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 
 const service = await startService(t, { dashboard: { from: 'login@example.com' } })

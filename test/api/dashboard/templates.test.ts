@@ -2,7 +2,6 @@
  * Email templates on the dashboard: written as a draft, looked at, tested, published, restored; who did it, and when.
  */
 import { sql } from 'slonik'
-import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { saveDraft } from '../../../db/content/templates/draft.ts'
@@ -13,6 +12,7 @@ import { framedIn, type Seen, shows, signedIn, textOf } from '../../support/dash
 import { insertEmailRows } from '../../support/email-rows.ts'
 import { lockWaits } from '../../support/rows.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 const service = await startService(t)

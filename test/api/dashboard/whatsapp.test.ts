@@ -1,10 +1,11 @@
 /** A team's WhatsApp pages: finding a message, why it stands as it does, and the templates. */
-import t from 'tap'
+
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { applyReportedWhatsapp } from '../../../db/messages/whatsapp/apply-events.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 import { aMessage, makeTemplate, rowsOf, setFailed } from '../../support/whatsapp.ts'
 
 const service = await startService(t)

@@ -1,6 +1,5 @@
 /** POST /hooks/ses: who may post, forged signatures, and certificates that are fetched from Amazon alone. */
 import type { ServerResponse } from 'node:http'
-import t, { type Test } from 'tap'
 import { createApp } from '../../../api/app.ts'
 import { createSns } from '../../../api/hooks/sns.ts'
 import { type Certificate, makeCertificate } from '../../support/certificate.ts'
@@ -16,6 +15,7 @@ import {
   startSns,
   TOPIC,
 } from '../../support/sns.ts'
+import t, { type Test } from '../../support/tap.ts'
 
 type Hook = {
   sns: SnsStandIn

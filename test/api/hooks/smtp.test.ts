@@ -1,10 +1,11 @@
 /** POST /hooks/smtp: who may post, what is stored, and that nothing is until it is proved genuine. */
-import t, { type Test } from 'tap'
+
 import { returnPath } from '../../../db/messages/emails/return-path.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
 import { jobsIn, storedReports } from '../../support/reports.ts'
 import { METRICS_TOKEN, type Service, SMTP_REPORT_TOKEN, startService } from '../../support/service.ts'
+import t, { type Test } from '../../support/tap.ts'
 
 const REF = { team_id: '0190a1b2-0000-7000-8000-00000000000a', id: '0190a1b2-0000-7000-8000-00000000000b' }
 const OURS = returnPath(createSecrets(SECRET_KEY), REF, 'bounces.example.com') ?? ''

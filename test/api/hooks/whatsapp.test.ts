@@ -1,9 +1,9 @@
 // GET and POST /hooks/whatsapp: the handshake, who may post, and that nothing is stored until it is proved genuine.
 
-import t from 'tap'
 import { hubSignature } from '../../sandbox/whatsapp.ts'
 import { jobsIn, storedReports } from '../../support/reports.ts'
 import { startService, WHATSAPP_APP_SECRET, WHATSAPP_VERIFY_TOKEN } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 
 const PATH = '/hooks/whatsapp'
 // Spacing, escapes and order that a re-serialised body would not keep.

@@ -4,7 +4,6 @@ import { Agent, type ClientRequest, createServer, type IncomingMessage, request 
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
-import t, { type Test } from 'tap'
 import { createApp } from '../../../api/app.ts'
 import { createBodies } from '../../../api/http/bodies.ts'
 import type { BodyShape } from '../../../api/http/input.ts'
@@ -12,6 +11,7 @@ import { holdsAtMost } from '../../../api/http/json-values.ts'
 import { createParser } from '../../../api/http/parser.ts'
 import { PARSER_THREAD } from '../../../api/v1/routes.ts'
 import { anEmail, type Call, caller, listen, makeTeam, startService } from '../../support/service.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 const service = await startService(t)

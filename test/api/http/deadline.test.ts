@@ -1,13 +1,13 @@
 /** The deadline of a request: from the last byte of its body, and harmless to whatever finishes after it. */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import t, { type Test } from 'tap'
 import { number, object, string } from 'yup'
 import { createApp } from '../../../api/app.ts'
 import type { Answer } from '../../../api/http/errors.ts'
 import { json } from '../../../api/http/input.ts'
 import { type HttpDeps, type PublicRoute, publicRoutes, type Request } from '../../../api/http/route.ts'
 import { caller, listen, startService } from '../../support/service.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 const DEADLINE = 50

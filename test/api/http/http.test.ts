@@ -1,7 +1,6 @@
 /** What holds for every endpoint: paths, methods, credentials, request ids, faults of ours. */
 import { request } from 'node:http'
 import { pino } from 'pino'
-import t from 'tap'
 import { createApp, ROUTES } from '../../../api/app.ts'
 import { revokeKey } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { makeCredential } from '../../../db/accounts/credentials/token.ts'
@@ -9,6 +8,7 @@ import { openDatabase } from '../../../db/postgres/pool.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
 import { keyIdOf } from '../../support/rows.ts'
 import { anEmail, caller, listen, makeKey, makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 
 const service = await startService(t)
 const team = await makeTeam(service)

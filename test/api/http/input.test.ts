@@ -3,10 +3,10 @@
  * Input).
  */
 import fc from 'fast-check'
-import t from 'tap'
 import { jsonFault } from '../../../api/http/json-fault.ts'
 import { addDomain } from '../../../db/accounts/domains/add.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 
 const service = await startService(t)

@@ -1,6 +1,7 @@
 /** Which declared paths a request's path fits: of the API's routes and of the dashboard's pages alike. */
-import t from 'tap'
+
 import { createPaths } from '../../../api/http/paths.ts'
+import t from '../../support/tap.ts'
 
 const LIST = [
   { method: 'GET', path: '' },

@@ -2,10 +2,10 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import t, { type Test } from 'tap'
 import { createApp } from '../../../api/app.ts'
 import { serve } from '../../../api/http/server.ts'
 import { makeTeam, startService } from '../../support/service.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 const service = await startService(t)

@@ -1,6 +1,5 @@
 /** What operators ask of the API: health, the fleet's figures, the signal that workers are scaled by. */
 import { sql } from 'slonik'
-import t from 'tap'
 import { createApp } from '../../../api/app.ts'
 import { createScale } from '../../../db/figures/fleet/scale.ts'
 import { adminCli } from '../../support/admin.ts'
@@ -14,6 +13,7 @@ import {
   makeTeam,
   startService,
 } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 import { startProcess, until } from '../../support/worker.ts'
 
 const service = await startService(t)

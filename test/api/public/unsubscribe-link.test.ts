@@ -1,10 +1,11 @@
 /** The unsubscribe link of templates, in the text and in the headers. DECISIONS: Unsubscribe link. */
-import t from 'tap'
+
 import { v7 as uuidv7 } from 'uuid'
 import { saveTemplate, updateTemplate } from '../../../db/content/templates/save.ts'
 import { unsubscribeUrl } from '../../../db/messages/emails/unsubscribe-token.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
+import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const PUBLIC = 'https://mail.example.com'

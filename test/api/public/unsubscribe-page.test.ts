@@ -1,8 +1,9 @@
 /** The unsubscribe link of an email: token, page, button, and RFC 8058 one-click (DECISIONS: Unsubscribe link). */
-import t from 'tap'
+
 import { unsubscribeToken } from '../../../db/messages/emails/unsubscribe-token.ts'
 import { report } from '../../support/contacts.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 
 const UNKNOWN = '00000000-0000-7000-8000-000000000000'
 

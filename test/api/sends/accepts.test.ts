@@ -1,6 +1,5 @@
 /** Single sends that arrive together are committed together, each with its own end. */
 import { sql } from 'slonik'
-import t from 'tap'
 import { number, object } from 'yup'
 import { lockAccount } from '../../../db/accounts/teams/limits.ts'
 import { returnPath } from '../../../db/messages/emails/return-path.ts'
@@ -14,6 +13,7 @@ import {
   startService,
   type TestTeam,
 } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 
 const service = await startService(t)

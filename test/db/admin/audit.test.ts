@@ -1,5 +1,5 @@
 /** Every verb of the CLI that changes something says so in the audit trail, in the change's own transaction. */
-import t from 'tap'
+
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { settleReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
@@ -10,6 +10,7 @@ import { startDns } from '../../support/dns.ts'
 import { storeContact, storedReports } from '../../support/reports.ts'
 import { pauseSender } from '../../support/senders.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 import { aMessage, aTemplate, makeTemplate } from '../../support/whatsapp.ts'
 import { startWorker } from '../../support/worker.ts'
 

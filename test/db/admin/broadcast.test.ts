@@ -1,8 +1,9 @@
 /** The CLI's verbs about broadcasts: the same use cases as the API's calls. */
-import t from 'tap'
+
 import { adminCli } from '../../support/admin.ts'
 import { beginBroadcasting } from '../../support/broadcasting.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
+import t from '../../support/tap.ts'
 
 t.test(
   'a broadcast is made, changed, tested, started, paused, resumed and cancelled at the CLI',

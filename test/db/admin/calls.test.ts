@@ -1,9 +1,9 @@
 /** What every call of the CLI promises, whatever its noun. */
 
-import t from 'tap'
 import { faultLine } from '../../../db/admin/fault.ts'
 import { adminCli } from '../../support/admin.ts'
 import { databaseUrl, emptyDatabase, testDatabase, testServer } from '../../support/database.ts'
+import t from '../../support/tap.ts'
 
 // Each call here is a process, as an operator's is.
 const OWN = { process: true }

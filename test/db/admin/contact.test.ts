@@ -1,9 +1,10 @@
 /** The CLI's verbs about contacts. */
-import t from 'tap'
+
 import { adminCli } from '../../support/admin.ts'
 import { report } from '../../support/contacts.ts'
 import { storeContact } from '../../support/reports.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 
 t.test('contact list, show and lift: a suppression with its cause, and its end by a person', async (t) => {

@@ -1,6 +1,5 @@
 /** The CLI's verbs about sending domains, against a DNS server of the test's own. */
 import { createPrivateKey, createPublicKey } from 'node:crypto'
-import t, { type Test } from 'tap'
 import { openKey } from '../../../db/accounts/domains/dkim.ts'
 import { dkimKeysByName } from '../../../db/accounts/domains/domains.sql.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
@@ -9,6 +8,7 @@ import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startDns } from '../../support/dns.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
+import t, { type Test } from '../../support/tap.ts'
 
 async function start(t: Test) {
   const { url } = await testDatabase(t)

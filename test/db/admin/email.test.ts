@@ -1,6 +1,5 @@
 /** The CLI's verbs about stored emails. */
 import { sql } from 'slonik'
-import t, { type Test } from 'tap'
 import { saveTemplate } from '../../../db/content/templates/save.ts'
 import { changeEmails } from '../../../db/messages/emails/apply-events.sql.ts'
 import { storeEmailEvents } from '../../../db/messages/emails/events.sql.ts'
@@ -11,6 +10,7 @@ import { runClock } from '../../support/clock.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
 import { loseVersions } from '../../support/rows.ts'
 import { openStore } from '../../support/stored-emails.ts'
+import t, { type Test } from '../../support/tap.ts'
 
 const FIELDS = [
   'id',

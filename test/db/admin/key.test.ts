@@ -1,5 +1,5 @@
 /** The CLI's verbs about API keys and session tokens. */
-import t, { type Test } from 'tap'
+
 import {
   noteKeyUse,
   principalByKeyHash,
@@ -9,6 +9,7 @@ import { credentialHash, credentialKind } from '../../../db/accounts/credentials
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
+import t, { type Test } from '../../support/tap.ts'
 
 async function start(t: Test) {
   const { url } = await testDatabase(t)

@@ -1,10 +1,10 @@
 /** The CLI's verbs about the plan catalog. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import t from 'tap'
 import defaultCatalog from '../../../db/accounts/plans/default-catalog.json' with { type: 'json' }
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
+import t from '../../support/tap.ts'
 
 t.test('plan list prints what plan load takes: the round trip changes nothing', async (t) => {
   const { url } = await testDatabase(t)

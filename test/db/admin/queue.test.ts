@@ -1,11 +1,11 @@
 /** The CLI's verbs about queues, with dead letters that a real worker loop has left. */
 import { sql } from 'slonik'
-import t from 'tap'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { newestDeadLetter, takeDeadLetters } from '../../../db/queue/jobs.sql.ts'
 import type { End } from '../../../db/queue/jobs.ts'
 import { adminCli } from '../../support/admin.ts'
 import { openStore, type Store } from '../../support/stored-emails.ts'
+import t from '../../support/tap.ts'
 
 const EMPTY = {
   workers: [],

@@ -1,10 +1,11 @@
 /** The CLI's verbs about reports. */
-import t from 'tap'
+
 import { settleReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
 import { adminCli } from '../../support/admin.ts'
 import { jobsIn, storedReports } from '../../support/reports.ts'
 import { openStore } from '../../support/stored-emails.ts'
+import t from '../../support/tap.ts'
 
 t.test('report list and show list what was parked, replay tries it again, and drop ends it', async (t) => {
   const store = await openStore(t)

@@ -1,11 +1,12 @@
 /** Replacing SECRET_KEY, and what the CLI says of keys that cannot be right. */
-import t from 'tap'
+
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { dkimKeysOf } from '../../../workers/channels/dkim-keys.ts'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
+import t from '../../support/tap.ts'
 
 const NEW = 'f07a3d9be2186c45'
 

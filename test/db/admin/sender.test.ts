@@ -1,12 +1,12 @@
 /** The CLI's verbs about senders, paused queues and requeueing by filter. DECISIONS: Requeue. */
 import { sql } from 'slonik'
-import t from 'tap'
 import { number, object, string } from 'yup'
 import { adminCli } from '../../support/admin.ts'
 import { stopClock } from '../../support/clock.ts'
 import { insertEmailRows } from '../../support/email-rows.ts'
 import { noteRecovery, noteTrouble } from '../../support/senders.ts'
 import { openStore } from '../../support/stored-emails.ts'
+import t from '../../support/tap.ts'
 
 const store = await openStore(t)
 const { database } = store

@@ -1,9 +1,10 @@
 /**
  * The CLI's verbs about teams. What a plan change does to the account is in test/db/accounts/teams/subscribe.test.ts.
  */
-import t from 'tap'
+
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
+import t from '../../support/tap.ts'
 
 t.test('team create makes a team on the free plan, or on the plan given', async (t) => {
   const { url } = await testDatabase(t)

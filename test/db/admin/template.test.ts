@@ -1,10 +1,10 @@
 /** The CLI's verbs about email templates. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
 import { versionsByIds } from '../../../db/content/templates/templates.sql.ts'
 import { adminCli } from '../../support/admin.ts'
 import { openStore } from '../../support/stored-emails.ts'
+import t, { type Test } from '../../support/tap.ts'
 
 async function start(t: Test) {
   const store = await openStore(t)

@@ -1,8 +1,8 @@
 /** The CLI's verbs about topics. */
 import { Client } from 'pg'
-import t from 'tap'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
+import t from '../../support/tap.ts'
 
 t.test('topic create and list; a name once per team', async (t) => {
   const { url } = await testDatabase(t)

@@ -1,12 +1,12 @@
 /** The CLI's verbs about WhatsApp templates and messages. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import t from 'tap'
 import { showMessage } from '../../../db/messages/whatsapp/show.ts'
 import { cloudError } from '../../sandbox/whatsapp.ts'
 import { adminCli } from '../../support/admin.ts'
 import { startCloud } from '../../support/cloud.ts'
 import { makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 import {
   aMessage,
   aTemplate,

@@ -1,6 +1,5 @@
 /** What a channel says of itself is so: columns, scope, providers. Adding one shows here what is missing. */
 import { sql } from 'slonik'
-import t from 'tap'
 import { array, object, string } from 'yup'
 import { SCOPES } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { QUOTAS } from '../../../db/accounts/plans/quotas.ts'
@@ -11,6 +10,7 @@ import { openDatabase } from '../../../db/postgres/pool.ts'
 import { isShared, JOBS } from '../../../db/queue/jobs.ts'
 import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from '../../../workers/providers/list.ts'
 import { testDatabase } from '../../support/database.ts'
+import t from '../../support/tap.ts'
 
 const { url } = await testDatabase(t)
 const database = await openDatabase(url)

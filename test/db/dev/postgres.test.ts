@@ -10,8 +10,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
-import t, { type Test } from 'tap'
 import { runningPostgres, startPostgres } from '../../../db/dev/postgres.ts'
+import t, { type Test } from '../../support/tap.ts'
 
 // Lasts for all tests of this file.
 const whole: Test = t

@@ -1,6 +1,5 @@
 /** DATABASE_URL as libpq reads it, the same for everything that connects: TLS, several servers, other places. */
 import { join } from 'node:path'
-import t from 'tap'
 import { databaseUrlFault, readDatabaseUrl } from '../../../db/postgres/address.ts'
 import { connect } from '../../../db/postgres/connect.ts'
 import { listen } from '../../../db/postgres/listen.ts'
@@ -9,6 +8,7 @@ import { readToolSettings } from '../../../db/process/config.ts'
 import { openProducer } from '../../../db/queue/boss.ts'
 import { testDatabase, testServer } from '../../support/database.ts'
 import { startDatabaseTls } from '../../support/database-tls.ts'
+import t from '../../support/tap.ts'
 
 const { url } = await testDatabase(t)
 const { port, authority } = await startDatabaseTls(t, url)

@@ -1,10 +1,10 @@
 /** Bytes that are copied out of the database: as they are, any number of them, and what goes wrong. */
 import { randomBytes } from 'node:crypto'
 import { sql } from 'slonik'
-import t from 'tap'
 import { mixed, object } from 'yup'
 import { isTooSlow, openDatabase, type Tx } from '../../../db/postgres/pool.ts'
 import { testDatabase } from '../../support/database.ts'
+import t from '../../support/tap.ts'
 
 const { url } = await testDatabase(t)
 const database = await openDatabase(url, { size: 1, statementTimeout: 1_000 })

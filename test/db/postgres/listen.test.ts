@@ -1,8 +1,9 @@
 /** Listening: a failed start leaves nothing behind. */
-import t from 'tap'
+
 import { listen } from '../../../db/postgres/listen.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
+import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 t.test('a LISTEN that fails gives its connection back before the next is opened', async (t) => {

@@ -3,7 +3,6 @@
  * out once. Skipped, and said so, only where PgBouncer is not installed.
  */
 import { sql } from 'slonik'
-import t from 'tap'
 import { number, object, string } from 'yup'
 import { migrate } from '../../../db/migrate.ts'
 import { type Database, openDatabase } from '../../../db/postgres/pool.ts'
@@ -14,6 +13,7 @@ import { emptyDatabase, testDatabase } from '../../support/database.ts'
 import { pgbouncerMissing, startPgbouncer } from '../../support/pgbouncer.ts'
 import { anEmail, makeTeam, startService, type TestTeam } from '../../support/service.ts'
 import { messageIdOf, type SmtpSink, startSmtpSink } from '../../support/smtp-sink.ts'
+import t from '../../support/tap.ts'
 import { startProcess, until } from '../../support/worker.ts'
 
 const skip = (await pgbouncerMissing()) ?? false

@@ -1,12 +1,12 @@
 /** The pool over a database that goes away: loudly, without a word, or as a standby. */
 import pg from 'pg'
 import { sql } from 'slonik'
-import t from 'tap'
 import { number, object, string } from 'yup'
 import { poolConfig } from '../../../db/postgres/connect.ts'
 import { isDatabaseUnavailable, openDatabase } from '../../../db/postgres/pool.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
+import t from '../../support/tap.ts'
 
 const { url } = await testDatabase(t)
 const ONE = sql.type(object({ n: number().defined() }))`select 1::int as n`

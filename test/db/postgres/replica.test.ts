@@ -1,7 +1,7 @@
 /**
  * Reads that may lag go to a standby, which streams and takes no writes; all others, and all writes, to the primary.
  */
-import t, { type Test } from 'tap'
+
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createReplica } from '../../../db/postgres/replica.ts'
@@ -10,6 +10,7 @@ import { signedIn } from '../../support/dashboard.ts'
 import { testDatabase } from '../../support/database.ts'
 import { anEmail, METRICS_TOKEN, makeTeam, startService } from '../../support/service.ts'
 import { type Pair, startPair } from '../../support/standby.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 /** Notes what is said to the replica's owner. */

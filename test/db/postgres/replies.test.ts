@@ -1,11 +1,11 @@
 /** Waiting for a reply: at once by notification, by the poll without one, and not for ever. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
-import t from 'tap'
 import { number, object } from 'yup'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { announce, createReplies } from '../../../db/postgres/replies.ts'
 import { testDatabase } from '../../support/database.ts'
+import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 const { url } = await testDatabase(t)

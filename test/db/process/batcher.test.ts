@@ -1,7 +1,8 @@
 /** Batching calls into lots: who goes with whom, and what becomes of each. */
-import t from 'tap'
+
 import { Refusal } from '../../../db/errors.ts'
 import { type Batcher, type CallEnd, createBatcher } from '../../../db/process/batcher.ts'
+import t from '../../support/tap.ts'
 
 type Lot = { calls: readonly string[]; alone: boolean } & PromiseWithResolvers<CallEnd<string>[]>
 

@@ -2,7 +2,6 @@
 import { EventEmitter, getEventListeners } from 'node:events'
 import { type ClientRequest, createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net'
-import t, { type Test } from 'tap'
 import {
   type Answer,
   ask,
@@ -12,6 +11,7 @@ import {
   limitConnecting,
   NO_CONNECTION,
 } from '../../../db/process/bounded-answer.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 const BOUNDS = { bytes: 1_024, ms: 20_000 }

@@ -1,7 +1,7 @@
 /** A signal that several cut off, and that leaves nothing at the one which outlives it. */
 import { getEventListeners } from 'node:events'
-import t from 'tap'
 import { joinSignals } from '../../../db/process/joined-signal.ts'
+import t from '../../support/tap.ts'
 
 t.test('it ends as the first of its signals does, for the same reason', async (t) => {
   const [one, other] = [new AbortController(), new AbortController()]

@@ -1,6 +1,7 @@
 /** A keyed semaphore: a limited number for a key at once, in order, and never for those that waited in vain. */
-import t from 'tap'
+
 import { createKeyedSemaphore } from '../../../db/process/keyed-semaphore.ts'
+import t from '../../support/tap.ts'
 
 t.test(
   'a limited number of a kind run at once, in the order they came; kinds do not wait for each other',

@@ -1,7 +1,7 @@
 /** What a process of ours has loaded once it is up: memory that every one of them takes, used or not. */
 import { once } from 'node:events'
-import t from 'tap'
 import { testDatabase } from '../../support/database.ts'
+import t from '../../support/tap.ts'
 import { startProcess } from '../../support/worker.ts'
 
 const TELL = new URL('../../support/tell-loaded.ts', import.meta.url).href

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import t from 'tap'
+import t from '../../support/tap.ts'
 
 const LOG = join(import.meta.dirname, '../../../db/process/log.ts')
 // As in an installation without development dependencies.

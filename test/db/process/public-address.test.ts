@@ -1,5 +1,5 @@
 /** The guard before addresses that customers give: what is public, however it is spelt. */
-import t from 'tap'
+
 import {
   isPublicAddress,
   NotPublic,
@@ -9,6 +9,7 @@ import {
   vettedAddresses,
 } from '../../../db/process/public-address.ts'
 import { startDns } from '../../support/dns.ts'
+import t from '../../support/tap.ts'
 
 /** As many ways to write an address of this machine. */
 const LOOPBACK = [

@@ -1,10 +1,11 @@
 /** What SECRET_KEY protects, while it is replaced, and which keys are taken at all. */
-import t from 'tap'
+
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { openSecrets } from '../../../db/process/canary.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { isWeakKey } from '../../../db/process/weak-key.ts'
 import { testDatabase } from '../../support/database.ts'
+import t from '../../support/tap.ts'
 
 const OLD = '5b1c90d2a7e84f63'
 const NEW = 'f07a3d9be2186c45'

@@ -2,9 +2,9 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import t from 'tap'
 import { startApi } from '../../support/api-process.ts'
 import { makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 
 t.test('a second signal ends a draining process at once; the echo of the first does not', async (t) => {
   const service = await startService(t)

@@ -1,6 +1,5 @@
 /** Claims: whose a job is, and how it ends, whatever becomes of its worker (killed, frozen). */
 import { sql } from 'slonik'
-import t from 'tap'
 import { number, object, string } from 'yup'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
@@ -8,6 +7,7 @@ import type { FetchedJob } from '../../../db/queue/claims.ts'
 import { jobEnd } from '../../../db/queue/jobs.sql.ts'
 import type { End } from '../../../db/queue/jobs.ts'
 import { testDatabase } from '../../support/database.ts'
+import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 const { url } = await testDatabase(t)

@@ -1,6 +1,7 @@
 /** What the log gets of the queue: each fault once in a while, and a lost database once for all loops together. */
-import t from 'tap'
+
 import { faultReporter } from '../../../db/queue/fault-reporter.ts'
+import t from '../../support/tap.ts'
 
 /** Faults as pg-boss reports them: plain objects, each naming the loop. */
 const fault = (message: string, loop: number, code?: string) => ({

@@ -1,6 +1,5 @@
 /** Standing in line before a delivery queue: nobody's flood holds up another team. */
 import { sql } from 'slonik'
-import t, { type Test } from 'tap'
 import { number, object, string } from 'yup'
 import { subscribeTeam } from '../../../db/accounts/teams/subscribe.ts'
 import { createVersions } from '../../../db/content/templates/versions.ts'
@@ -9,6 +8,7 @@ import { openConsumer, openProducer, type Producer } from '../../../db/queue/bos
 import { lookAtLine } from '../../../db/queue/line.sql.ts'
 import { placesAfter, priorityOf } from '../../../db/queue/line.ts'
 import { anItem, openStore, type Store } from '../../support/stored-emails.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 /** A store, and what teams of it do. */

@@ -2,11 +2,11 @@
  * A look at the queues: by the index that fetching uses, within a limit of its own, and one for all who ask at once.
  */
 import { sql } from 'slonik'
-import t from 'tap'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createQueueStatus, queueStatus } from '../../../db/queue/jobs.sql.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
+import t from '../../support/tap.ts'
 
 const { url } = await testDatabase(t)
 

@@ -1,6 +1,5 @@
 /** Wake-ups: every accepting route hints its queue after the commit, hints are gathered, none is taken for granted. */
 import { sql } from 'slonik'
-import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { number, object } from 'yup'
 import { returnPath } from '../../../db/messages/emails/return-path.ts'
@@ -8,6 +7,7 @@ import type { JobName } from '../../../db/queue/jobs.ts'
 import { createWaker, onWake } from '../../../db/queue/wake.ts'
 import { adminCli } from '../../support/admin.ts'
 import { anEmail, makeTeam, SMTP_REPORT_TOKEN, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 import { until } from '../../support/worker.ts'
 

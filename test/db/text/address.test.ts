@@ -1,7 +1,6 @@
 // Addresses as clients write them. DECISIONS: Email addresses, Identity.
 
 import fc from 'fast-check'
-import t from 'tap'
 import {
   addressIdentity,
   domainToAscii,
@@ -10,6 +9,7 @@ import {
   toWireAddress,
 } from '../../../db/text/address.ts'
 import { address, domain, printable } from '../../support/addresses.ts'
+import t from '../../support/tap.ts'
 
 const label63 = 'a'.repeat(63)
 const domain253 = `${label63}.${label63}.${label63}.${'b'.repeat(61)}`

@@ -1,8 +1,8 @@
 // Custom headers: names, values, and what is reserved. DECISIONS: Header values, Reserved headers.
 
 import fc from 'fast-check'
-import t from 'tap'
 import { headersFault } from '../../../db/text/headers.ts'
+import t from '../../support/tap.ts'
 
 const numbered = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, at) => [`X-${at}`, 'a']))

@@ -1,6 +1,7 @@
 /** Ids carry the time of their row, and keep its order. */
-import t from 'tap'
+
 import { firstIdAt, idNow, idsAt } from '../../../db/text/ids.ts'
+import t from '../../support/tap.ts'
 
 const at = (text: string): Date => new Date(text)
 

@@ -2,9 +2,9 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
-import t from 'tap'
 import { formatMailbox, parseAddress, parseMailbox } from '../../../db/text/address.ts'
 import { address, printable } from '../../support/addresses.ts'
+import t from '../../support/tap.ts'
 
 const name = fc
   .oneof(

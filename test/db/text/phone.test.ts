@@ -1,8 +1,8 @@
 // Numbers of recipients as clients write them. DECISIONS: Numbers.
 
 import fc from 'fast-check'
-import t from 'tap'
 import { normalisePhone } from '../../../db/text/phone.ts'
+import t from '../../support/tap.ts'
 
 t.test('a number matching ^\\+[1-9]\\d{7,14}$ is taken as it is', async (t) => {
   t.strictSame(normalisePhone('+33612345678'), { e164: '+33612345678', country: 'FR' })

@@ -2,7 +2,6 @@
 
 import fc from 'fast-check'
 import Handlebars from 'handlebars'
-import t from 'tap'
 import {
   compileTemplate,
   filledBytes,
@@ -10,6 +9,7 @@ import {
   missingSlots,
   TemplateFault,
 } from '../../../db/text/slots.ts'
+import t from '../../support/tap.ts'
 
 const filled = (source: string, variables: Record<string, string>, escaping: 'html' | 'none' = 'html') =>
   fillSlots(compileTemplate(source), variables, escaping)

@@ -1,8 +1,8 @@
 // What text may hold, how long it is, and maps of it. DECISIONS: Text, Lengths, Sizes.
 
 import fc from 'fast-check'
-import t from 'tap'
 import { codePoints, isPlainMap, memberPath, textFault, utf8Bytes } from '../../../db/text/strings.ts'
+import t from '../../support/tap.ts'
 
 const nul = 'must not contain NUL characters'
 const surrogate = 'must not contain lone surrogates'

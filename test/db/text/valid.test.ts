@@ -1,6 +1,5 @@
 /** A quick yes about a value: never where yup says no, and for everything that the service really takes. */
 import fc from 'fast-check'
-import t from 'tap'
 import { array, mixed, number, object, string } from 'yup'
 import { V1_ROUTES } from '../../../api/v1/routes.ts'
 import { emailRow } from '../../../db/messages/emails/emails.sql.ts'
@@ -8,6 +7,7 @@ import { address, mailbox, stringMap, text, unsupported, uuid, uuids } from '../
 import { isSurelyValid } from '../../../db/text/valid.ts'
 import { anEmailRow } from '../../support/reports.ts'
 import { anEmail } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 
 const ID = '0190a1b2-0000-7000-8000-00000000000a'
 const odd = fc.oneof(

@@ -1,7 +1,7 @@
 /** Words of strangers, made storable. */
 import fc from 'fast-check'
-import t from 'tap'
 import { storableWords } from '../../../db/text/words.ts'
+import t from '../../support/tap.ts'
 
 t.test(
   'control characters and line ends become one blank each run; what is left stays as it is',

@@ -2,13 +2,13 @@
 import { randomBytes } from 'node:crypto'
 import type { Email } from 'postal-mime'
 import { Resend } from 'resend'
-import t, { type Test } from 'tap'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { startInbox } from '../../sandbox/inbox.ts'
 import { verifyDkim } from '../../support/dkim.ts'
 import { publicKeyOf } from '../../support/domain.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}, options = {}) {

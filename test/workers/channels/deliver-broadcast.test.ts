@@ -1,6 +1,5 @@
 /** Emails of broadcasts on their way out: consent at the last moment, pauses, a pace and a sender of their own. */
 import { sql } from 'slonik'
-import t, { type Test } from 'tap'
 import { awaitCheck, requestCheck } from '../../../db/delivery/senders/check.ts'
 import { brakeFor } from '../../../db/messages/broadcasts/brakes.ts'
 import { beside } from '../../../workers/adapters.ts'
@@ -9,6 +8,7 @@ import { aBroadcast } from '../../support/broadcasts.ts'
 import { sendersOf, usedBy } from '../../support/rows.ts'
 import { anEmail, METRICS_TOKEN, makeTeam, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) {

@@ -1,7 +1,6 @@
 /** Delivery of emails: what goes out, when, and what a kill leaves behind. Real workers, a real SMTP server. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
 import { saveTemplate } from '../../../db/content/templates/save.ts'
 import { createVersions } from '../../../db/content/templates/versions.ts'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
@@ -14,6 +13,7 @@ import { startDatabaseProxy } from '../../support/database-proxy.ts'
 import { ageByADay, jobStates, loseVersions, sentCount, setJobsDue } from '../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { startProcess, startWorker, until } from '../../support/worker.ts'
 
 const post = async (

@@ -1,7 +1,7 @@
 /**
  * The pace of delivery: quotas of providers, shared by all workers. Real workers, the SES stand-in, a real SMTP server.
  */
-import t, { type Test } from 'tap'
+
 import { listSenders, resumeSender } from '../../../db/delivery/senders/show.ts'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
@@ -12,6 +12,7 @@ import { ageByADay, jobStates, sendersOf, sentCount, setJobsDue } from '../../su
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
 import { type SesApi, type SesCall, type SesScript, startSesApi } from '../../support/ses-api.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { startProcess, startWorker, until } from '../../support/worker.ts'
 
 const PAUSED = { status: 400, type: 'SendingPausedException', message: 'Sending is paused.' }

@@ -4,7 +4,6 @@
  */
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { sql } from 'slonik'
-import t, { type Test } from 'tap'
 import { number, object } from 'yup'
 import { listSenders } from '../../../db/delivery/senders/show.ts'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
@@ -14,6 +13,7 @@ import { jobStates, sentCount, setJobsDue } from '../../support/rows.ts'
 import { anEmail, makeTeam, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpScript } from '../../support/smtp-script.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const countRow = object({ count: number().defined() })

@@ -1,11 +1,11 @@
 /** How webhooks go out: tries, failures and replays, secrets, addresses. Real workers, the CLI, a receiver. */
 import { sql } from 'slonik'
-import t from 'tap'
 import { number, object } from 'yup'
 import { networksOf, resolver } from '../../../db/process/public-address.ts'
 import { onWake } from '../../../db/queue/wake.ts'
 import { isVerified } from '../../support/receiver.ts'
 import { storeEmails } from '../../support/reports.ts'
+import t from '../../support/tap.ts'
 import { happen, startWebhooks } from '../../support/webhooks.ts'
 import { startWorker, until } from '../../support/worker.ts'
 

@@ -1,7 +1,7 @@
 // No message of WhatsApp is lost when workers are killed, in small; the full-size run is test/bench/killed-whatsapp.ts.
 
-import t from 'tap'
 import { deliverThroughKills } from '../../support/killed-whatsapp.ts'
+import t from '../../support/tap.ts'
 
 t.test(
   'kill -9 of workers in mid-delivery loses no message, and repeats only what was in flight',

@@ -1,7 +1,7 @@
 // What slows or pauses WhatsApp messages: recipients, numbers, accounts. Real workers, a stand-in Cloud API.
 
-import t from 'tap'
 import { showMessage } from '../../../db/messages/whatsapp/show.ts'
+import t from '../../support/tap.ts'
 import { endPauses, jobOf, numbers, setDue } from '../../support/whatsapp.ts'
 import { answering, startDeliveries } from '../../support/whatsapp-delivery.ts'
 import { until } from '../../support/worker.ts'

@@ -1,11 +1,11 @@
 // How WhatsApp messages end: taken, refused, unknown, reported. Real workers, a stand-in Cloud API.
 
-import t from 'tap'
 import { eventsOfMessage } from '../../../db/messages/whatsapp/events.sql.ts'
 import { queueStatus } from '../../../db/queue/jobs.sql.ts'
 import { statusOf, statusWebhook } from '../../sandbox/whatsapp.ts'
 import { PHONE_NUMBER_ID } from '../../support/cloud.ts'
 import { ageByADay } from '../../support/rows.ts'
+import t from '../../support/tap.ts'
 import {
   aMessage,
   aTemplate,

@@ -1,11 +1,11 @@
 /** What other mail feels of large mail: nothing waits behind it, however slowly a relay takes it. */
 import { randomBytes } from 'node:crypto'
 import { sql } from 'slonik'
-import t, { type Test } from 'tap'
 import { number, object } from 'yup'
 import { createEncodedFiles } from '../../../workers/channels/encoded-files.ts'
 import { startDiscardingRelay } from '../../support/discarding-relay.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const LARGE = 730_000

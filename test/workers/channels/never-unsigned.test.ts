@@ -1,11 +1,12 @@
 /** Mail whose domain is removed while it waits. DECISIONS: Domain removed while mail waits. */
-import t from 'tap'
+
 import { addDomain } from '../../../db/accounts/domains/add.ts'
 import { deleteDomain, domainByName } from '../../../db/accounts/domains/domains.sql.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
 import { emailStatus, setDue } from '../../support/reports.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
+import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 t.test(

@@ -2,7 +2,7 @@
  * What webhooks say of emails, WhatsApp messages and contacts, and to whom: real workers, a receiver with the reference
  * library.
  */
-import t from 'tap'
+
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { applyWhatsappEvents } from '../../../db/messages/whatsapp/apply-events.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
@@ -13,6 +13,7 @@ import { ageByADay, jobStates, setJobsDue } from '../../support/rows.ts'
 import { anEmail } from '../../support/service.ts'
 import { startSmtpScript } from '../../support/smtp-script.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
+import t from '../../support/tap.ts'
 import { happen, startWebhooks } from '../../support/webhooks.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'

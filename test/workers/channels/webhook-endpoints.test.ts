@@ -1,6 +1,5 @@
 /** How people make, change and remove endpoints, and what goes with them: the CLI, the dashboard, the sandbox. */
 import { sql } from 'slonik'
-import t from 'tap'
 import { number, object, string } from 'yup'
 import { forgetMessages } from '../../../db/upkeep/retention/forget.ts'
 import { startInbox } from '../../sandbox/inbox.ts'
@@ -8,6 +7,7 @@ import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { isVerified, startReceiver } from '../../support/receiver.ts'
 import { storeContact, storeEmails } from '../../support/reports.ts'
 import { makeTeam } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 import { happen, startWebhooks } from '../../support/webhooks.ts'
 import { startWorker, until } from '../../support/worker.ts'
 

@@ -1,5 +1,5 @@
 /** What is taken in hand of senders that have a bound of their own, by how they answer. */
-import t, { type Test } from 'tap'
+
 import type { Sender } from '../../../db/delivery/senders/pace.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createBreakers } from '../../../workers/delivery/breaker.ts'
@@ -7,6 +7,7 @@ import type { DeliveryChannel } from '../../../workers/delivery/channel.ts'
 import { createGate, type Message } from '../../../workers/delivery/gate.ts'
 import { createServiceClock } from '../../../workers/delivery/service-clock.ts'
 import { testDatabase } from '../../support/database.ts'
+import t, { type Test } from '../../support/tap.ts'
 
 type Some = Message<'deliver-webhook', never>
 

@@ -1,9 +1,10 @@
 /** How much webhooks may claim while mail waits: the rules, by a clock of the test's own, and who gives way to whom. */
-import t from 'tap'
+
 import { createGivingWay } from '../../../workers/delivery/giving-way.ts'
 import type { SlotShare } from '../../../workers/delivery/slots.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { openSlots } from '../../../workers/registry.ts'
+import t from '../../support/tap.ts'
 
 /** What is given way to, and the time: both as the test says. */
 function begin() {

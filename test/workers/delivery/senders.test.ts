@@ -3,7 +3,6 @@
  * the sender that its recipient's domain names. Real delivery over a real SMTP server.
  */
 import { sql } from 'slonik'
-import t, { type Test } from 'tap'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { listSenders, resumeSender } from '../../../db/delivery/senders/show.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
@@ -19,6 +18,7 @@ import { jobStates, setJobsDue } from '../../support/rows.ts'
 import { pauseSender } from '../../support/senders.ts'
 import { anEmail, makeTeam, type Service, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 const SLOTS = 8

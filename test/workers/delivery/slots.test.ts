@@ -1,6 +1,7 @@
 /** How queues and senders share the slots of a process. Nothing but the rules: no database, no time. */
-import t from 'tap'
+
 import { type Applicant, createSlots, type SlotShare } from '../../../workers/delivery/slots.ts'
+import t from '../../support/tap.ts'
 
 const PATIENCE = 60_000
 

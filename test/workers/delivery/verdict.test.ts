@@ -1,5 +1,5 @@
 /** How deliveries end. Pure rules. DECISIONS: Refused for now, Lost answers, Our own set-up refused. */
-import t from 'tap'
+
 import { createBreaker } from '../../../workers/delivery/breaker.ts'
 import {
   type Judged,
@@ -11,6 +11,7 @@ import {
 } from '../../../workers/delivery/verdict.ts'
 import { createWriteBuffer } from '../../../workers/delivery/write-buffer.ts'
 import type { Outcome } from '../../../workers/providers/provider.ts'
+import t from '../../support/tap.ts'
 
 const NOW = new Date('2026-03-01T12:00:00Z')
 const ago = (hours: number): Date => new Date(NOW.getTime() - hours * 3_600_000)

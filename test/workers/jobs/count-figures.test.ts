@@ -1,5 +1,5 @@
 /** The figures that the dashboard's charts are drawn from. */
-import t from 'tap'
+
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { figuresSince } from '../../../db/figures/daily/figures.sql.ts'
 import { dayBefore } from '../../../db/figures/daily/fold.ts'
@@ -7,6 +7,7 @@ import { removeEmail } from '../../../db/messages/emails/remove.ts'
 import { countFiguresJob } from '../../../workers/jobs/count-figures.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { openStore } from '../../support/stored-emails.ts'
+import t from '../../support/tap.ts'
 
 /** The database's clock stands there: figures are of days, and a test may run across midnight. */
 const NOON = new Date('2026-03-02T12:00:00Z')

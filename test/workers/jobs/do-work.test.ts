@@ -1,6 +1,5 @@
 /** Long work: begun on a page, gone on with by workers, and none of it lost or done twice when one of them dies. */
 import { sql } from 'slonik'
-import t from 'tap'
 import { object, string } from 'yup'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { acceptEmails } from '../../../db/messages/emails/accept.ts'
@@ -14,6 +13,7 @@ import { shows, signedIn } from '../../support/dashboard.ts'
 import { loseJobs } from '../../support/reports.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import { anItem } from '../../support/stored-emails.ts'
+import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const service = await startService(t)

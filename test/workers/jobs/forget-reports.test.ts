@@ -1,11 +1,12 @@
 /** Cleaning up raw reports. */
-import t from 'tap'
+
 import { pendingReports, reportsByState, settleReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { forgetReports } from '../../../workers/jobs/forget-reports.ts'
 import { stopClock } from '../../support/clock.ts'
 import { startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 
 t.test('reports are forgotten after 30 days, parked ones too; pending ones stay', async (t) => {
   const service = await startService(t)

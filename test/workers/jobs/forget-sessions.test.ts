@@ -1,11 +1,12 @@
 /** Cleaning up session tokens. */
-import t from 'tap'
+
 import { sessionsOfTeam } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { issueSession } from '../../../db/accounts/credentials/issue.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { forgetSessions } from '../../../workers/jobs/forget-sessions.ts'
 import { stopClock } from '../../support/clock.ts'
 import { makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 
 t.test('sessions that have expired are deleted, others stay', async (t) => {
   const service = await startService(t)

@@ -1,5 +1,5 @@
 /** What reports change: rows, timelines, contacts. Real hook, real queue, real workers. DECISIONS: Delivery reports. */
-import t from 'tap'
+
 import { deliveryStatus, feedbackReport } from '../../sandbox/reports.ts'
 import { beginReports, DELIVERED, FAILED, post, raw, settled, storeAll } from '../../support/ingestion.ts'
 import {
@@ -13,6 +13,7 @@ import {
   storeTeam,
 } from '../../support/reports.ts'
 import { sesEvent, sesReport } from '../../support/ses-events.ts'
+import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 t.test('a bounce, a delivery and a complaint reach row, timeline and contact within a moment', async (t) => {

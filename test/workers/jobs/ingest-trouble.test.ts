@@ -1,6 +1,5 @@
 /** Ingestion when something is in the way: faults, early reports, kills. Real hook, queue and workers. */
 import { pino } from 'pino'
-import t from 'tap'
 import { replayReport } from '../../../db/delivery/reports/replay.ts'
 import { returnPath } from '../../../db/messages/emails/return-path.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
@@ -26,6 +25,7 @@ import {
 } from '../../support/reports.ts'
 import { SMTP_REPORT_TOKEN } from '../../support/service.ts'
 import { delivery, sesEvent, sesReport } from '../../support/ses-events.ts'
+import t from '../../support/tap.ts'
 import { startProcess, startWorker, until, withoutSchedules } from '../../support/worker.ts'
 
 t.test('an event that the database refuses fails its own report only', async (t) => {

@@ -1,5 +1,5 @@
 /** Faults that the provider reports by webhook only. Real hook, real queue, real workers. */
-import t from 'tap'
+
 import { pausedSenders } from '../../../db/delivery/senders/senders.sql.ts'
 import { applyWhatsappEvents } from '../../../db/messages/whatsapp/apply-events.ts'
 import { templatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
@@ -8,6 +8,7 @@ import { startCloud } from '../../support/cloud.ts'
 import { loseJobs, storedReports } from '../../support/reports.ts'
 import { reserveOne } from '../../support/senders.ts'
 import { makeTeam, type Service, startService, WHATSAPP_APP_SECRET } from '../../support/service.ts'
+import t from '../../support/tap.ts'
 import {
   aMessage,
   aTemplate,

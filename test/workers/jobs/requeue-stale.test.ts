@@ -1,6 +1,5 @@
 /** The sweep: what the queue lost is found, what it gave up is reported. */
 import { sql } from 'slonik'
-import t, { type Test } from 'tap'
 import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
 import { resumeSender } from '../../../db/delivery/senders/show.ts'
@@ -18,6 +17,7 @@ import { ageByADay, jobStates, sendersOf, setJobsDue } from '../../support/rows.
 import { pauseSender } from '../../support/senders.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
 

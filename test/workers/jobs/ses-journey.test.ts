@@ -1,7 +1,6 @@
 /** From a send through SES to its reports through SNS. Real workers, both stand-ins. */
 import { randomBytes } from 'node:crypto'
 import PostalMime from 'postal-mime'
-import t, { type Test } from 'tap'
 import { createApp } from '../../../api/app.ts'
 import { createSns } from '../../../api/hooks/sns.ts'
 import { addDomain } from '../../../db/accounts/domains/add.ts'
@@ -16,6 +15,7 @@ import { anEmail, caller, listen, makeTeam, type Service, startService } from '.
 import { type SesCall, type SesFault, type SesScript, startSesApi } from '../../support/ses-api.ts'
 import { bounce, complaint, delivery, SES_ID, sesEvent } from '../../support/ses-events.ts'
 import { aNotification, SNS_HOST, signed, startSns, TOPIC } from '../../support/sns.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const OURS = makeCertificate([SNS_HOST])

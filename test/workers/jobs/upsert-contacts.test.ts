@@ -1,7 +1,6 @@
 /** Bulk upserts between API and workers: workers away, clients away, attempts gone stale, and many at once. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
-import t, { type Test } from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { number, object } from 'yup'
 import { lockAccount } from '../../../db/accounts/teams/limits.ts'
@@ -15,6 +14,7 @@ import { startApi } from '../../support/api-process.ts'
 import { shiftClock } from '../../support/clock.ts'
 import { contactsStored, contactsUsed, teamWithRoom } from '../../support/contacts.ts'
 import { makeTeam, type Reply, type Service, startService, type TestTeam } from '../../support/service.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { startProcess, startWorker, until } from '../../support/worker.ts'
 
 const NO_RELAY = { smtp_url: 'smtp://127.0.0.1:9' }

@@ -1,5 +1,5 @@
 /** What workers count, as one who asks a web process for the fleet's figures sees it. */
-import t, { type Test } from 'tap'
+
 import { v7 as uuidv7 } from 'uuid'
 import { GAUGES, type Gauges, storeSignOfLife } from '../../../db/figures/fleet/fleet.sql.ts'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
@@ -15,6 +15,7 @@ import {
   startService,
 } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
+import t, { type Test } from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
 

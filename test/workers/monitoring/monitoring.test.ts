@@ -3,10 +3,10 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import t from 'tap'
 import { GAUGES } from '../../../db/figures/fleet/exposition.ts'
 import { FIGURES } from '../../../db/process/metrics.ts'
 import { programMissing } from '../../support/programs.ts'
+import t from '../../support/tap.ts'
 
 const FOLDER = join(import.meta.dirname, '../../../workers/monitoring')
 const run = promisify(execFile)

@@ -1,11 +1,12 @@
 /** Domains of a team that are added side by side. */
-import t from 'tap'
+
 import { addDomain } from '../../../../db/accounts/domains/add.ts'
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'
 import { openStore } from '../../../support/stored-emails.ts'
+import t from '../../../support/tap.ts'
 
 t.test('a plan’s domains_limit is not exceeded by one, however many are added at once', async (t) => {
   const { database, team } = await openStore(t)

@@ -1,7 +1,8 @@
 /** What a name server answers, within bounds. Real questions to a server on loopback. */
-import t from 'tap'
+
 import { createTxtLookup } from '../../../../db/accounts/domains/verify.ts'
 import { startDns } from '../../../support/dns.ts'
+import t from '../../../support/tap.ts'
 
 t.test('of more records than a name can mean, the first are looked at', async (t) => {
   const dns = await startDns(t)

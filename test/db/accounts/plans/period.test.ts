@@ -1,7 +1,7 @@
 /** When an allowance begins again: calendar months, and billing periods that roll on. */
 import fc from 'fast-check'
-import t from 'tap'
 import { rolledPeriod } from '../../../../db/accounts/plans/period.ts'
+import t from '../../../support/tap.ts'
 
 const day = (text: string): Date => new Date(text.includes('T') ? text : `${text}T00:00:00Z`)
 

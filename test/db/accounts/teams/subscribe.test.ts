@@ -1,12 +1,12 @@
 /** What a plan change does to a team's account: periods that move, counts, buckets. */
 import fc from 'fast-check'
-import t, { type Test } from 'tap'
 import { type SubscriptionChange, subscribeTeam } from '../../../../db/accounts/teams/subscribe.ts'
 import { usageIn } from '../../../../db/accounts/teams/usage.sql.ts'
 import { showTeam } from '../../../../db/accounts/teams/view.ts'
 import { removeEmail } from '../../../../db/messages/emails/remove.ts'
 import { stopClock } from '../../../support/clock.ts'
 import { openStore, type Store } from '../../../support/stored-emails.ts'
+import t, { type Test } from '../../../support/tap.ts'
 
 const day = (text: string): Date => new Date(`${text}T00:00:00Z`)
 const period = (start: string, end: string) => ({ start: day(start), end: day(end) })

@@ -1,10 +1,10 @@
 /** What a bulk upsert reads: its own contacts by their keys, whatever the planner knows of the team. */
 import { sql } from 'slonik'
-import t from 'tap'
 import { writeContacts } from '../../../../db/audience/contacts/contacts.sql.ts'
 import { storeTeam } from '../../../support/reports.ts'
 import { tuplesRead } from '../../../support/rows.ts'
 import { startService } from '../../../support/service.ts'
+import t from '../../../support/tap.ts'
 
 const service = await startService(t)
 

@@ -1,11 +1,12 @@
 /** Looking through contacts: by an index where there is one, else in stretches, soon, and never a contact twice. */
-import t from 'tap'
+
 import { createContact } from '../../../../db/audience/contacts/edit.ts'
 import type { ContactSearch } from '../../../../db/audience/contacts/search.sql.ts'
 import { searchContacts } from '../../../../db/audience/contacts/search.ts'
 import { createTopic } from '../../../../db/audience/contacts/topics.ts'
 import { stopClock } from '../../../support/clock.ts'
 import { makeTeam, startService } from '../../../support/service.ts'
+import t from '../../../support/tap.ts'
 
 const service = await startService(t)
 const { database, deps } = service

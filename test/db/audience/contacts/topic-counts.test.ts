@@ -1,7 +1,6 @@
 /** Promise: counts of topics, as the sum of what moved, are what a recount of the contacts would give. */
 import fc from 'fast-check'
 import { type QuerySqlToken, sql } from 'slonik'
-import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { number, object, string } from 'yup'
 import { subscribersOf } from '../../../../db/audience/contacts/topic-counts.sql.ts'
@@ -15,6 +14,7 @@ import { leaveTopics } from '../../../../db/audience/subscription/subscription.t
 import { foldFigures } from '../../../../db/figures/daily/fold.ts'
 import { migrationFiles } from '../../../../db/schema.sql.ts'
 import { openStore } from '../../../support/stored-emails.ts'
+import t from '../../../support/tap.ts'
 
 const { database, team: makeTeam } = await openStore(t)
 

@@ -1,8 +1,8 @@
 /** Forgetting bulk upserts: all that are done with, however many lots they make, and no others. */
 import { sql } from 'slonik'
-import t from 'tap'
 import { deleteUpserts, upsertResult } from '../../../../db/audience/contacts/upserts.sql.ts'
 import { openStore } from '../../../support/stored-emails.ts'
+import t from '../../../support/tap.ts'
 
 t.test('upserts that are done with go in lots, until none is left; newer ones stay', async (t) => {
   const { database, team } = await openStore(t)

@@ -1,5 +1,5 @@
 /** What suppresses a contact, what it leaves to be seen, and what ends it. DECISIONS: Suppression. */
-import t from 'tap'
+
 import type { ContactEffect } from '../../../../db/audience/contacts/effect.ts'
 import { unsubscribe } from '../../../../db/audience/subscription/subscription.ts'
 import { suppressContacts } from '../../../../db/audience/suppressions/by-hand.ts'
@@ -10,6 +10,7 @@ import type { EmailEvent } from '../../../../db/messages/emails/events.sql.ts'
 import type { EmailEventKind } from '../../../../db/messages/emails/status.ts'
 import { contactState, storeContact, storeEmails, storeTeam } from '../../../support/reports.ts'
 import { startService } from '../../../support/service.ts'
+import t from '../../../support/tap.ts'
 
 const service = await startService(t)
 const { database } = service

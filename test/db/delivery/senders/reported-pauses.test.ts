@@ -1,11 +1,12 @@
 /** Pauses that reports bring: they begin when the provider began them, whenever the report comes. */
-import t from 'tap'
+
 import { applyReportedPauses } from '../../../../db/delivery/senders/reported-pauses.ts'
 import { pausedSenders } from '../../../../db/delivery/senders/senders.sql.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
 import { stopClock } from '../../../support/clock.ts'
 import { noteTrouble, reserveOne } from '../../../support/senders.ts'
 import { startService } from '../../../support/service.ts'
+import t from '../../../support/tap.ts'
 
 const NOW = new Date('2026-03-01T12:00:00Z')
 const later = (seconds: number): Date => new Date(NOW.getTime() + seconds * 1_000)

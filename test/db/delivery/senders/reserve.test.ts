@@ -2,7 +2,6 @@
  * Reserving sends ahead: one bucket for the whole sender, however many workers. Pure rules first, then the shared row.
  */
 import fc from 'fast-check'
-import t from 'tap'
 import { type Pace, paceAt, reserve } from '../../../../db/delivery/senders/pace.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
 import { openDatabase } from '../../../../db/postgres/pool.ts'
@@ -10,6 +9,7 @@ import { stopClock } from '../../../support/clock.ts'
 import { testDatabase } from '../../../support/database.ts'
 import { sendersOf } from '../../../support/rows.ts'
 import { pauseSender, reserveOne, slowSender } from '../../../support/senders.ts'
+import t from '../../../support/tap.ts'
 
 const START = new Date('2026-03-01T12:00:00Z')
 const after = (seconds: number): Date => new Date(START.getTime() + seconds * 1_000)

@@ -1,7 +1,6 @@
 /** Promise: daily figures, as the sum of what moved, are what a recount of the rows would give. */
 import fc from 'fast-check'
 import { sql } from 'slonik'
-import t, { type Test } from 'tap'
 import { number, object, string } from 'yup'
 import { CHANNELS } from '../../../../db/channels/channels.sql.ts'
 import { EMAIL } from '../../../../db/channels/email.sql.ts'
@@ -19,6 +18,7 @@ import { forgetMessages } from '../../../../db/upkeep/retention/forget.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'
 import { erasePerson } from '../../../support/erase.ts'
 import { openStore } from '../../../support/stored-emails.ts'
+import t, { type Test } from '../../../support/tap.ts'
 import { makeTemplate } from '../../../support/whatsapp.ts'
 
 const store = await openStore(t)

@@ -2,7 +2,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { sql } from 'slonik'
-import t, { type Test } from 'tap'
 import { exposition } from '../../../../db/figures/fleet/exposition.ts'
 import { liveProcesses } from '../../../../db/figures/fleet/fleet.sql.ts'
 import { joinFleet } from '../../../../db/figures/fleet/fleet.ts'
@@ -12,6 +11,7 @@ import { testDatabase } from '../../../support/database.ts'
 import { startDatabaseProxy } from '../../../support/database-proxy.ts'
 import { silentLog } from '../../../support/log.ts'
 import { programMissing } from '../../../support/programs.ts'
+import t, { type Test } from '../../../support/tap.ts'
 
 async function open(t: Test, url?: string) {
   const database = await openDatabase(url ?? (await testDatabase(t)).url, { size: 3 })

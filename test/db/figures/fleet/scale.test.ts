@@ -1,8 +1,9 @@
 /** The scaling signal as figures make it: no database, no clock. */
-import t from 'tap'
+
 import type { Gauges, ProcessRow, SenderState } from '../../../../db/figures/fleet/fleet.sql.ts'
 import { scaleOf } from '../../../../db/figures/fleet/scale.ts'
 import type { QueueStatus } from '../../../../db/queue/jobs.sql.ts'
+import t from '../../../support/tap.ts'
 
 const queue = (name: string, changes: Partial<QueueStatus> = {}): QueueStatus => ({
   queue: name,

@@ -1,7 +1,6 @@
 /** Who a broadcast goes to: each operator over real rows, and everybody who was a contact when it began. */
 import fc from 'fast-check'
 import { sql } from 'slonik'
-import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { object, string } from 'yup'
 import { createContact } from '../../../../db/audience/contacts/edit.ts'
@@ -13,6 +12,7 @@ import { beginBroadcasting } from '../../../support/broadcasting.ts'
 import { insertEmailRows } from '../../../support/email-rows.ts'
 import { lockWaits } from '../../../support/rows.ts'
 import { openStore } from '../../../support/stored-emails.ts'
+import t from '../../../support/tap.ts'
 import { touched } from '../../../support/touched.ts'
 import { until } from '../../../support/worker.ts'
 

@@ -1,7 +1,6 @@
 /** What the database itself promises of broadcasts: one email for a contact, figures by what moved, skips once. */
 import fc from 'fast-check'
 import { sql } from 'slonik'
-import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { number, object, string } from 'yup'
 import { EMAIL } from '../../../../db/channels/email.sql.ts'
@@ -17,6 +16,7 @@ import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts
 import { removeEmails } from '../../../../db/messages/emails/remove.ts'
 import { forgetMessages } from '../../../../db/upkeep/retention/forget.ts'
 import { anItem, openStore, type Store } from '../../../support/stored-emails.ts'
+import t from '../../../support/tap.ts'
 
 const idRow = object({ id: string().defined() })
 const contactOf = (nth: number) => `0190a1b2-0000-7000-8000-${String(nth).padStart(12, '0')}`

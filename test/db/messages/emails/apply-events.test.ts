@@ -2,7 +2,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { sql } from 'slonik'
-import t, { type Test } from 'tap'
 import { number, object } from 'yup'
 import {
   applyEmailEvents,
@@ -23,6 +22,7 @@ import {
   storeTeam,
 } from '../../../support/reports.ts'
 import { type Service, startService } from '../../../support/service.ts'
+import t, { type Test } from '../../../support/tap.ts'
 
 const START = Date.UTC(2026, 0, 1)
 const NOW = new Date(START + 3_600_000)

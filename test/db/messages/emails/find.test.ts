@@ -1,7 +1,6 @@
 /** How emails are found: by recipient, any id, subject, dates and every filter of a list, a page at a time. */
 
 import { sql } from 'slonik'
-import t from 'tap'
 import { mixed, object } from 'yup'
 import { createVersions } from '../../../../db/content/templates/versions.ts'
 import { changeEmails } from '../../../../db/messages/emails/apply-events.sql.ts'
@@ -11,6 +10,7 @@ import { adminCli } from '../../../support/admin.ts'
 import { insertEmailRows } from '../../../support/email-rows.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'
 import { openStore, type Store } from '../../../support/stored-emails.ts'
+import t from '../../../support/tap.ts'
 
 let store: Store
 

@@ -1,11 +1,12 @@
 /** Recipients of an email. DECISIONS: Email addresses, Recipients that differ only in case. */
-import t from 'tap'
+
 import {
   bareRecipients,
   distinctRecipients,
   recipientIdentity,
 } from '../../../../db/messages/emails/recipients.ts'
 import { recipientsOf } from '../../../../workers/channels/render.ts'
+import t from '../../../support/tap.ts'
 
 const to = ['dup@x.test', 'DUP@X.test', 'Dup <dup@x.test>', 'Bob <bob@bücher.test>', 'bob@xn--bcher-kva.test']
 

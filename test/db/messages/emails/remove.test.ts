@@ -1,11 +1,11 @@
 /** Deleting an email while a worker records what became of it: nothing is left over. */
 import { sql } from 'slonik'
-import t from 'tap'
 import { boolean, number, object } from 'yup'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { type EmailEvent, storeEmailEvents } from '../../../../db/messages/emails/events.sql.ts'
 import { removeEmail } from '../../../../db/messages/emails/remove.ts'
 import { openStore } from '../../../support/stored-emails.ts'
+import t from '../../../support/tap.ts'
 import { until } from '../../../support/worker.ts'
 
 t.test('a deletion waits for who is recording events, and takes theirs along', async (t) => {

@@ -1,11 +1,12 @@
 /** Looking through emails that no index finds: soon, and never a row twice. */
-import t from 'tap'
+
 import { createVersions } from '../../../../db/content/templates/versions.ts'
 import { countEmails, deleteLot } from '../../../../db/messages/emails/matching.ts'
 import { searchEmails } from '../../../../db/messages/emails/search.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'
 import { openStore } from '../../../support/stored-emails.ts'
+import t from '../../../support/tap.ts'
 
 t.test('a search that loses patience says from where to go on, and loses and repeats nothing', async (t) => {
   const store = await openStore(t)

@@ -1,10 +1,10 @@
 /** What a worker reads before it sends: by key, whatever the planner knows of what waits. */
 import { sql } from 'slonik'
-import t from 'tap'
 import { emailsToDeliver } from '../../../../db/messages/emails/emails.sql.ts'
 import { storeEmails, storeTeam } from '../../../support/reports.ts'
 import { tuplesRead } from '../../../support/rows.ts'
 import { startService } from '../../../support/service.ts'
+import t from '../../../support/tap.ts'
 
 const service = await startService(t)
 

@@ -1,6 +1,5 @@
 /** Single webhooks from the command line and the pages: found, why one waits, its tries, and sent again. */
 import { sql } from 'slonik'
-import t from 'tap'
 import { mixed, number, object, string } from 'yup'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { networksOf, resolver } from '../../../../db/process/public-address.ts'
@@ -9,6 +8,7 @@ import { forgetMessages } from '../../../../db/upkeep/retention/forget.ts'
 import { shows, signedIn, textOf } from '../../../support/dashboard.ts'
 import { storeEmails } from '../../../support/reports.ts'
 import { pauseSender } from '../../../support/senders.ts'
+import t from '../../../support/tap.ts'
 import { happen, startWebhooks } from '../../../support/webhooks.ts'
 import { startWorker, until } from '../../../support/worker.ts'
 

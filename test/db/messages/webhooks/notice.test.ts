@@ -1,11 +1,11 @@
 /** Owners get to know of a webhook that was disabled by itself: by mail, and on their first page. */
 import { sql } from 'slonik'
-import t from 'tap'
 import { array, object, string } from 'yup'
 import { adminCli } from '../../../support/admin.ts'
 import { shows, signedIn } from '../../../support/dashboard.ts'
 import { makeTeam, startService } from '../../../support/service.ts'
 import { startSmtpSink } from '../../../support/smtp-sink.ts'
+import t from '../../../support/tap.ts'
 import { beginWebhooks } from '../../../support/webhooks.ts'
 import { startWorker, until } from '../../../support/worker.ts'
 

@@ -1,12 +1,12 @@
 // Promise, for WhatsApp: reports in any order, any number of times, in any split, reach the same state.
 
 import fc from 'fast-check'
-import t from 'tap'
 import { applyReportedWhatsapp, type ReportedStatus } from '../../../../db/messages/whatsapp/apply-events.ts'
 import { applyReportedTemplates } from '../../../../db/messages/whatsapp/apply-template-events.ts'
 import { eventsOfMessage, storeWhatsappEvents } from '../../../../db/messages/whatsapp/events.sql.ts'
 import { higherStatus, type WhatsappStatus } from '../../../../db/messages/whatsapp/status.ts'
 import { makeTeam, startService } from '../../../support/service.ts'
+import t from '../../../support/tap.ts'
 import { aMessage, aTemplate, makeTemplate, numbers, rowsOf, templateOf } from '../../../support/whatsapp.ts'
 
 const service = await startService(t)

@@ -1,8 +1,9 @@
 /** What a worker reads before it sends: by key, however many messages a team has and whatever the planner knows. */
-import t from 'tap'
+
 import { messagesToDeliver } from '../../../../db/messages/whatsapp/messages.sql.ts'
 import { tuplesRead } from '../../../support/rows.ts'
 import { startService } from '../../../support/service.ts'
+import t from '../../../support/tap.ts'
 import { aMessage, makeTemplate, numbers, rowsOf, whatsappClient } from '../../../support/whatsapp.ts'
 
 const service = await startService(t)

@@ -1,6 +1,5 @@
 // The sweep and the dead letters of WhatsApp. The queue may lose a job, the row may not be lost.
 
-import t from 'tap'
 import { eventsOfMessage } from '../../../../db/messages/whatsapp/events.sql.ts'
 import { messageById } from '../../../../db/messages/whatsapp/messages.sql.ts'
 import { openConsumer } from '../../../../db/queue/boss.ts'
@@ -11,6 +10,7 @@ import { runClock, stopClock } from '../../../support/clock.ts'
 import { startCloud } from '../../../support/cloud.ts'
 import { ageByADay } from '../../../support/rows.ts'
 import { makeTeam, startService } from '../../../support/service.ts'
+import t from '../../../support/tap.ts'
 import {
   aMessage,
   jobOf,

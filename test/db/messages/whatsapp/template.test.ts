@@ -1,8 +1,8 @@
 // What a template takes, derived from the provider's object. DECISIONS: Parameters.
 
 import fc from 'fast-check'
-import t from 'tap'
 import { parametersProblem, shapeOf } from '../../../../db/messages/whatsapp/template.ts'
+import t from '../../../support/tap.ts'
 
 const body = (text: string) => ({ type: 'BODY', text })
 const buttons = (...list: unknown[]) => ({ type: 'BUTTONS', buttons: list })

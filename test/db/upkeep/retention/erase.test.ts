@@ -1,6 +1,5 @@
 /** `contact erase`: what goes, what stays of the others, and how an erased address begins again. */
 import { sql } from 'slonik'
-import t, { type Test } from 'tap'
 import { array, number, object, string } from 'yup'
 import { lockAccount } from '../../../../db/accounts/teams/limits.ts'
 import { reportsByState, settleReports } from '../../../../db/delivery/reports/reports.sql.ts'
@@ -14,6 +13,7 @@ import { beginBroadcasting } from '../../../support/broadcasting.ts'
 import { erasePerson } from '../../../support/erase.ts'
 import { usedBy } from '../../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../../support/service.ts'
+import t, { type Test } from '../../../support/tap.ts'
 import { startWorker, until } from '../../../support/worker.ts'
 
 const ANA = 'Ana.Diaz@example.com'

@@ -1,6 +1,5 @@
 /** Retention: what is deleted when, and what never is. */
 import { sql } from 'slonik'
-import t, { type Test } from 'tap'
 import { array, number, object, string } from 'yup'
 import { saveTemplate } from '../../../../db/content/templates/save.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
@@ -9,6 +8,7 @@ import { firstIdAt } from '../../../../db/text/ids.ts'
 import { forgetMessages, type Retention } from '../../../../db/upkeep/retention/forget.ts'
 import { pauseSender } from '../../../support/senders.ts'
 import { openStore, type Store } from '../../../support/stored-emails.ts'
+import t, { type Test } from '../../../support/tap.ts'
 
 const DAY = 86_400_000
 const KEPT: Retention = { reports: 30, events: null, bodies: null, messages: null, senders: null, files: 3 }

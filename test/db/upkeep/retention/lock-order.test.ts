@@ -2,7 +2,6 @@
  * One lock order for all: erasing, deleting, bulk upserts, requeueing, topics and reports never lock each other out.
  */
 import { sql } from 'slonik'
-import t from 'tap'
 import { v7 as uuidv7 } from 'uuid'
 import { number, object } from 'yup'
 import { lockAccount } from '../../../../db/accounts/teams/limits.ts'
@@ -18,6 +17,7 @@ import { removeEmail, removeEmails } from '../../../../db/messages/emails/remove
 import { type Database, openDatabase } from '../../../../db/postgres/pool.ts'
 import { erasePerson } from '../../../support/erase.ts'
 import { anEmail, makeTeam, startService } from '../../../support/service.ts'
+import t from '../../../support/tap.ts'
 import { until } from '../../../support/worker.ts'
 
 const PEOPLE = 40

@@ -9,13 +9,13 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { simpleParser } from 'mailparser'
 import PostalMime from 'postal-mime'
-import t, { type Test } from 'tap'
 import { typeOfName } from '../../../../db/text/files.ts'
 import type { OutgoingEmail, OutgoingFile } from '../../../../workers/providers/provider.ts'
 import { createSmtpProvider } from '../../../../workers/providers/smtp/adapter.ts'
 import { verifyDkim } from '../../../support/dkim.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
 import { startSmtpSink } from '../../../support/smtp-sink.ts'
+import t, { type Test } from '../../../support/tap.ts'
 
 const run = promisify(execFile)
 const keys = generateKeyPairSync('rsa', { modulusLength: 2048 })

@@ -1,12 +1,12 @@
 /** What a message looks like on the wire: structure, header fidelity, line lengths, DKIM. */
 import { generateKeyPairSync } from 'node:crypto'
-import t, { type Test } from 'tap'
 import type { OutgoingEmail } from '../../../../workers/providers/provider.ts'
 import { createSmtpProvider } from '../../../../workers/providers/smtp/adapter.ts'
 import type { SandboxMessage } from '../../../sandbox/smtp.ts'
 import { verifyDkim } from '../../../support/dkim.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
 import { startSmtpSink } from '../../../support/smtp-sink.ts'
+import t, { type Test } from '../../../support/tap.ts'
 
 const keys = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const public_key = keys.publicKey

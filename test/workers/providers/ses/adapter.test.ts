@@ -3,12 +3,12 @@ import { generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import PostalMime from 'postal-mime'
-import t, { type Test } from 'tap'
 import type { EmailDelivery, Outcome } from '../../../../workers/providers/provider.ts'
 import { createSesProvider, type SesOptions } from '../../../../workers/providers/ses/adapter.ts'
 import { startFlood } from '../../../support/flood.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
 import { type SesFault, type SesScript, startSesApi } from '../../../support/ses-api.ts'
+import t, { type Test } from '../../../support/tap.ts'
 import { until } from '../../../support/worker.ts'
 
 const provide = (t: Test, options: Partial<SesOptions>) => {

@@ -1,5 +1,5 @@
 /** SES's reports become neutral events. DECISIONS: Delivery reports, Suppression. */
-import t from 'tap'
+
 import type { ReportedEmail } from '../../../../db/messages/emails/apply-events.ts'
 import { readSesReport } from '../../../../workers/providers/ses/reports.ts'
 import {
@@ -13,6 +13,7 @@ import {
   sesReport,
   TEAM_ID,
 } from '../../../support/ses-events.ts'
+import t from '../../../support/tap.ts'
 
 const read = async (...given: Parameters<typeof sesReport>): Promise<ReportedEmail[]> =>
   (await readSesReport(sesReport(...given))) as ReportedEmail[]

@@ -1,10 +1,10 @@
 /** What becomes of each recipient when the server answers: acceptance, refusals, reports that are asked for. */
 
-import t from 'tap'
 import type { SmtpScript } from '../../../sandbox/smtp.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
 import { only, provide, start } from '../../../support/smtp-provider.ts'
 import { startSmtpScript } from '../../../support/smtp-script.ts'
+import t from '../../../support/tap.ts'
 
 t.test(
   'a message that the server takes is accepted for all, under the Message-ID that we gave it',

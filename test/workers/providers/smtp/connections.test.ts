@@ -4,12 +4,12 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import t from 'tap'
 import { createSmtpProvider } from '../../../../workers/providers/smtp/adapter.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
 import { only, provide, start } from '../../../support/smtp-provider.ts'
 import { startSmtpScript } from '../../../support/smtp-script.ts'
 import { type SinkOptions, startSmtpSink } from '../../../support/smtp-sink.ts'
+import t from '../../../support/tap.ts'
 
 t.test('a check signs in and sends nothing; what is in the way is named, without the password', async (t) => {
   const { sink, provider } = await start(t)

@@ -5,7 +5,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer, TLSSocket } from 'node:tls'
-import t, { type Test } from 'tap'
 import type { EmailDelivery, Outcome } from '../../../../workers/providers/provider.ts'
 import { createSmtpProvider, type SmtpTimeouts } from '../../../../workers/providers/smtp/adapter.ts'
 import { makeCertificate } from '../../../support/certificate.ts'
@@ -13,6 +12,7 @@ import { outgoingEmail } from '../../../support/outgoing-email.ts'
 import { reset } from '../../../support/reset.ts'
 import { type Fault, type Step, startSmtpScript } from '../../../support/smtp-script.ts'
 import { startSmtpSink } from '../../../support/smtp-sink.ts'
+import t, { type Test } from '../../../support/tap.ts'
 
 /** A busy machine takes its time for what is answered; only an answer to the dot that never comes is given up soon. */
 const LIMITS: SmtpTimeouts = { connect_ms: 10_000, greeting_ms: 10_000, total_ms: 30_000, answer_ms: 1_500 }

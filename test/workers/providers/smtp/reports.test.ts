@@ -1,11 +1,11 @@
 /** What mail servers' reports mean, byte by byte: notifications, complaints, forgeries, and whatever else may come. */
 import fc from 'fast-check'
-import t from 'tap'
 import { findReturnPath, returnPath } from '../../../../db/messages/emails/return-path.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { parseAddress } from '../../../../db/text/address.ts'
 import { createSmtpReportReader } from '../../../../workers/providers/smtp/reports.ts'
 import { deliveryStatus, type Fate, feedbackReport } from '../../../sandbox/reports.ts'
+import t from '../../../support/tap.ts'
 
 const secrets = createSecrets('a secret key for tests, thirty-two characters or more')
 const ref = { team_id: '0190a1b2-0000-7000-8000-00000000000a', id: '0190a1b2-0000-7fff-bfff-ffffffffffff' }

@@ -1,8 +1,8 @@
 /** A message on its way into a connection that takes it at once: everything else has its turn between two slices. */
 import { PassThrough, Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import t from 'tap'
 import { inSlices } from '../../../../workers/providers/smtp/slices.ts'
+import t from '../../../support/tap.ts'
 
 /** The largest part of a message that goes out in one turn of the event loop. */
 async function send(message: readonly (string | Buffer)[]): Promise<{ bytes: Buffer; most: number }> {

@@ -4,11 +4,11 @@ import { createServer as createHttpServer, type RequestListener } from 'node:htt
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls'
-import t, { type Test } from 'tap'
 import { networksOf } from '../../../../db/process/public-address.ts'
 import { createConnections } from '../../../../workers/providers/webhook/connections.ts'
 import { postWebhook } from '../../../../workers/providers/webhook/post.ts'
 import { makeCertificate } from '../../../support/certificate.ts'
+import t, { type Test } from '../../../support/tap.ts'
 
 const GIVEN = { headers: { 'webhook-id': 'one' }, body: '{"type":"webhook.test"}' }
 

@@ -2,10 +2,10 @@
 
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
-import t, { type Test } from 'tap'
 import { createWhatsappProvider } from '../../../../workers/providers/whatsapp/cloud.ts'
 import { type CloudAnswer, cloudError } from '../../../sandbox/whatsapp.ts'
 import { ACCESS_TOKEN, outgoingWhatsapp, PHONE_NUMBER_ID, startCloud } from '../../../support/cloud.ts'
+import t, { type Test } from '../../../support/tap.ts'
 
 const TEXT = (text: string) => ({ type: 'text', text })
 

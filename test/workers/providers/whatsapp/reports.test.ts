@@ -1,9 +1,9 @@
 // Webhooks of the WhatsApp Cloud API, read: many statuses and template states per body.
 
 import fc from 'fast-check'
-import t from 'tap'
 import { createWhatsappReportReader } from '../../../../workers/providers/whatsapp/reports.ts'
 import { statusWebhook } from '../../../sandbox/whatsapp.ts'
+import t from '../../../support/tap.ts'
 
 const TEAM = '0190a000-0000-7000-8000-00000000000a'
 const MESSAGE = '0190a000-0000-7000-8000-00000000000b'
