@@ -267,6 +267,18 @@ t.test('prepared statements have names of their own', async (t) => {
 /** Programs for clients, as text: what they do is not ours. */
 const SAMPLES = 'api/docs/samples.ts'
 
+t.test(
+  'a test file takes t from support/tap.ts: with tap’s own it would not end before the next',
+  async (t) => {
+    const files = (await sources('test')).filter(({ file }) => file.endsWith('.test.ts'))
+    const others = files.filter(({ values }) => !values.includes('test/support/tap.ts'))
+    t.strictSame(
+      others.map(({ file }) => file),
+      [],
+    )
+  },
+)
+
 t.test('process.env is read in the three config modules only', async (t) => {
   t.strictSame(
     breaking(
