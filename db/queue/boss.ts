@@ -11,8 +11,10 @@ import { onCommit, type Tx } from '../postgres/pool.ts'
 import { SettingsFault } from '../process/config.ts'
 import { type Claims, openClaims } from './claims.ts'
 import { faultReporter } from './fault-reporter.ts'
+import { claimByGroup } from './group-claims.sql.ts'
 import { deleteEndedJobs, deleteIdleJobs, takeDeadLetters } from './jobs.sql.ts'
 import {
+  BY_GROUP,
   deadLetterOf,
   isShared,
   JOBS,
@@ -250,7 +252,11 @@ export async function openConsumer(
   return {
     ...createProducer({ boss, lines }),
     claims(job) {
-      const claims = openClaims(job, { boss, on, onFault, lines, isAnyDue: () => isAnyDue(runOn(boss), job) })
+      const claims = openClaims(job, {
+        ...{ boss, on, onFault, lines },
+        isAnyDue: () => isAnyDue(runOn(boss), job),
+        claimByGroup: (limit, rooms) => claimByGroup(runOn(boss), job, limit, rooms),
+      })
       opened.set(job, claims as unknown as Claims<JobName>)
       return claims
     },
@@ -294,7 +300,7 @@ export async function migrateQueues(url: string): Promise<void> {
       // Without a heartbeat a killed worker's round would keep the next ones away until it expires.
       await boss.updateQueue(name, { retryLimit: 0, heartbeatSeconds: 10, expireInSeconds: 300 })
     }
-    await indexJobs(runOn(boss))
+    await indexJobs(runOn(boss), BY_GROUP)
   } finally {
     await boss.stop({ graceful: false })
   }

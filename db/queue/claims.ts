@@ -5,6 +5,7 @@
  * Must not know what the jobs are about.
  */
 import type { Tx } from '../postgres/pool.ts'
+import type { ClaimedRow, Rooms } from './group-claims.sql.ts'
 import { deleteDoneJobs, exhaustRetries, postponeJobs } from './jobs.sql.ts'
 import { type End, JOBS, type JobName, type Payload } from './jobs.ts'
 import { type Lines, placesOfReturning, priorityOf } from './line.ts'
@@ -16,8 +17,8 @@ export type FetchedJob<J extends JobName> = { id: string; data: Payload<J>; retr
 export type Among = {
   /** None of these groups. */
   except?: readonly string[]
-  /** The most of one group, with those counted that are active in the whole fleet already. */
-  ofEach?: number
+  /** At most this number of each group; as many as there are when absent. */
+  rooms?: Rooms | undefined
 }
 
 export type Ends<J extends JobName> = ReadonlyMap<FetchedJob<J>, End>
@@ -48,10 +49,7 @@ type Attempt = { id: string; retryCount: number }
 
 /** What is needed of pg-boss, on a pool of its own or in a transaction. */
 type Boss = {
-  fetch(
-    name: string,
-    options: { batchSize: number; ignoreGroups?: string[]; groupConcurrency?: number },
-  ): Promise<unknown[]>
+  fetch(name: string, options: { batchSize: number; ignoreGroups?: string[] }): Promise<unknown[]>
   touch(name: string, jobs: Attempt[]): Promise<unknown>
   complete(name: string, jobs: Attempt[], output: object, options: object): Promise<unknown>
   fail(name: string, jobs: Attempt[], output: object, options: object): Promise<unknown>
@@ -65,6 +63,8 @@ export type ClaimDeps = {
   lines: Lines
   /** Whether a job of this queue is due: cheaper than a fetch that finds none of many that are put off. */
   isAnyDue: () => Promise<boolean>
+  /** Claims jobs by their groups. */
+  claimByGroup: (limit: number, rooms: Rooms) => Promise<ClaimedRow[]>
 }
 
 const POLL = 1_000
@@ -81,7 +81,7 @@ const touchedIds = (response: unknown): Set<string> =>
 /** Opens the claims of a queue. */
 export function openClaims<J extends JobName>(
   job: J,
-  { boss, on, onFault, lines, isAnyDue }: ClaimDeps,
+  { boss, on, onFault, lines, isAnyDue, claimByGroup }: ClaimDeps,
 ): Claims<J> {
   type Job = FetchedJob<J>
   const heartbeat = startHeartbeat(job, { boss, onFault })
@@ -89,17 +89,27 @@ export function openClaims<J extends JobName>(
   let closed = false
   let foundNone = false
 
+  const claim = async (limit: number, { except = [], rooms }: Among): Promise<Job[]> => {
+    if (rooms) {
+      const of = new Map([...rooms.of, ...except.map((group): [string, number] => [group, 0])])
+      const rows = await claimByGroup(limit, { ...rooms, of })
+      return rows.map(({ id, data, retry_count }) => ({
+        id,
+        data: data as Payload<J>,
+        retryCount: retry_count,
+      }))
+    }
+    const left = except.length > 0 ? { ignoreGroups: [...except] } : {}
+    return (await boss.fetch(job, { batchSize: limit, ...left })) as Job[]
+  }
+
   return {
-    async fetch(limit, { except = [], ofEach } = {}) {
+    async fetch(limit, among = {}) {
       if (closed) return []
       const started = performance.now()
       try {
         if (foundNone && !(await isAnyDue())) return []
-        const jobs = (await boss.fetch(job, {
-          batchSize: limit,
-          ...(except.length > 0 ? { ignoreGroups: [...except] } : {}),
-          ...(ofEach === undefined ? {} : { groupConcurrency: ofEach }),
-        })) as Job[]
+        const jobs = await claim(limit, among)
         foundNone = jobs.length === 0
         heartbeat.confirm(jobs, started)
         return jobs
@@ -188,7 +198,7 @@ function createIdlers(): Pick<Claims<JobName>, 'idle' | 'wake'> {
 
 /** Writes the ends: a statement or two for each kind of end, whatever the number of jobs. */
 async function settle<J extends JobName>(
-  { job, boss, on, lines }: { job: J } & Omit<ClaimDeps, 'onFault' | 'isAnyDue'>,
+  { job, boss, on, lines }: { job: J } & Omit<ClaimDeps, 'onFault' | 'isAnyDue' | 'claimByGroup'>,
   tx: Tx,
   ends: Ends<J>,
 ): Promise<void> {

@@ -114,6 +114,7 @@ export const JOBS = {
     options: { ...delivery, expireInSeconds: 300 },
     shared: true,
     group: ({ endpoint_id }: InferType<typeof webhookRef>) => `webhook:${endpoint_id}`,
+    by_group: true,
   },
   'sync-whatsapp-templates': {
     payload: syncRef,
@@ -215,6 +216,8 @@ export const JOBS = {
      * that is paused; large messages.
      */
     group?: (payload: never) => string | null
+    /** Whether each group is claimed by its own room (group-claims.sql.ts): an index is made for that. */
+    by_group?: true
   }
 >
 
@@ -239,6 +242,8 @@ export type SharedJob = {
 }[JobName]
 export const isShared = (job: JobName): job is SharedJob => 'shared' in JOBS[job]
 export const SHARED_JOBS = (Object.keys(JOBS) as JobName[]).filter(isShared)
+/** The queues that are claimed by the groups of their jobs. */
+export const BY_GROUP = (Object.keys(JOBS) as JobName[]).filter((job) => 'by_group' in JOBS[job])
 
 /** Jobs that run by the clock. */
 export type ScheduleName = keyof typeof SCHEDULES

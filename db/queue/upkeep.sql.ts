@@ -14,15 +14,26 @@ const INDEXES = {
   due: `(name, start_after) where state < 'active' and not blocked`,
 }
 
-/** Makes them on every table of jobs, while jobs are stored. One that was left half-built is made again. */
-export async function indexJobs(run: Run): Promise<void> {
-  const { rows: tables } = await run('select distinct table_name from pgboss.queue order by 1')
+/** Beside those, where jobs are claimed by their groups (group-claims.sql.ts). */
+const BY_GROUP = {
+  group: `(name, group_id, start_after) where state < 'active' and not blocked`,
+}
+
+/**
+ * Makes them on every table of jobs, while jobs are stored. One that was left half-built is made again.
+ * @param byGroup the queues whose jobs are claimed by their groups: each has a table of its own.
+ */
+export async function indexJobs(run: Run, byGroup: readonly string[]): Promise<void> {
+  const { rows: tables } = await run(
+    'select table_name, bool_or(name = any($1)) as by_group from pgboss.queue group by 1 order by 1',
+    [byGroup],
+  )
   const { rows: built } = await run(`
     select c.relname, i.indisvalid from pg_index i join pg_class c on c.oid = i.indexrelid
     where c.relnamespace = 'pgboss'::regnamespace`)
   const valid = new Map(built.map(({ relname, indisvalid }) => [String(relname), indisvalid === true]))
-  for (const { table_name } of tables) {
-    for (const [suffix, definition] of Object.entries(INDEXES)) {
+  for (const { table_name, by_group } of tables) {
+    for (const [suffix, definition] of Object.entries({ ...INDEXES, ...(by_group ? BY_GROUP : {}) })) {
       const name = `${table_name}_${suffix}`
       if (valid.get(name) === true) continue
       await run(`drop index concurrently if exists pgboss.${name}`)

@@ -24,6 +24,7 @@ import { searchEmails } from '../../db/messages/emails/search.ts'
 import { messagesFound } from '../../db/messages/whatsapp/find.sql.ts'
 import { openDatabase, type Tx } from '../../db/postgres/pool.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
+import { claimByGroup } from '../../db/queue/group-claims.sql.ts'
 import { deleteDoneJobs } from '../../db/queue/jobs.sql.ts'
 import { lookAtLine } from '../../db/queue/line.sql.ts'
 import { isAnyDue, type Run, spreadCounts } from '../../db/queue/upkeep.sql.ts'
@@ -447,6 +448,28 @@ t.test('a page of a list reads its own rows, not all that a team of some hundred
     const { nodes } = await touched(database, async (tx) => t.equal((await page(tx)).length, 30, what))
     const most = Math.max(...nodes.map((node) => node['Actual Rows'] * node['Actual Loops']))
     t.ok(most <= 30, `${most} rows of ${has} ${what}`)
+  }
+})
+
+t.test('a claim by group reads what it takes, however much waits of groups that are full', async (t) => {
+  // Nothing has counted these rows yet: a plan that goes by their number would take all of them for one.
+  await database.query(sql.unsafe`
+    insert into pgboss.job (name, data, group_id)
+    select 'deliver-webhook', '{}', case when n > ${JOBS} then 'webhook:free' else 'webhook:full' end
+    from generate_series(1, ${JOBS + 5}::int) n`)
+  const claim = (full: number, free: number) =>
+    touched(database, async (tx) => {
+      const of = new Map(Object.entries({ 'webhook:full': full, 'webhook:free': free }))
+      const claimed = await claimByGroup(runOn(tx), 'deliver-webhook', 64, { of, others: 8 })
+      t.equal(claimed.length, Math.min(full, JOBS) + Math.min(free, 5))
+    })
+  for (const [full, free, most] of [
+    [0, 0, 60],
+    [0, 8, 250],
+    [32, 0, 900],
+  ] as const) {
+    const { buffers } = await claim(full, free)
+    t.ok(buffers < most, `${buffers} buffers for ${full} and ${free}`)
   }
 })
 

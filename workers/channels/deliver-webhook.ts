@@ -43,9 +43,8 @@ export type WebhookDeps = {
 
 type Attempt = { row: OutgoingWebhook; answer: WebhookAnswer }
 
-/** Requests at once to an endpoint and process, and messages of it that the fleet has claimed. */
+/** Requests at once to an endpoint and process. */
 const AT_ONCE = 4
-const IN_HAND = 256
 /** Faster than any server is asked. */
 const CEILING = 1_000
 /** These say that the body itself will not do: the third of them gives it up. */
@@ -62,7 +61,7 @@ export function webhookChannel(deps: WebhookDeps): DeliveryChannel<'deliver-webh
   return {
     channel: WEBHOOK,
     unknown_wait: 0,
-    senders: { prefix: WEBHOOK_SENDERS, in_hand: IN_HAND },
+    senders: { prefix: WEBHOOK_SENDERS },
     async read(jobs) {
       const refs = jobs.map(({ data }): DeliveryRef => ({ team_id: data.team_id, id: data.message_id }))
       const rows = new Map((await webhooksToDeliver(database, refs)).map((row) => [row.id, row]))

@@ -36,8 +36,11 @@ export type Breakers = { of(sender: Pick<Sender, 'key' | 'longest_pause'>): Brea
 const STRIKES = 3
 /** A send that takes longer is slow, in seconds. */
 export const SLOW = 2
-/** In hand for each message that is being sent: at least, at most, and of a sender of which nothing is known yet. */
-const AHEAD = { least: 2, most: 16, unknown: 8 }
+/**
+ * In hand for each message that is being sent: at least, at most, of a sender of which nothing is known yet, and of one
+ * that is slow, which would keep others waiting for as long.
+ */
+export const AHEAD = { least: 2, most: 16, unknown: 8, slow: 1 }
 /** A pause may be lifted early, so a message looks again after this at the latest. In seconds. */
 const LONGEST_REST = 31
 /** Senders that are remembered; of a forgotten one, little is lost but that it is proven. */
@@ -79,6 +82,10 @@ export function createBreaker(longest?: number): Breaker {
   let proven = false
   let lasted: number | null = null
   const underWay = new Set<{ since: number }>()
+  const isLate = (): boolean => {
+    const [oldest] = underWay
+    return oldest !== undefined && performance.now() - oldest.since > SLOW * 1_000
+  }
   return {
     see(seen) {
       standing = seen
@@ -110,11 +117,9 @@ export function createBreaker(longest?: number): Breaker {
     isHalted: (released_at) => released_at <= haltedAt,
     isProbing: () => standing?.probing ?? false,
     acceptedAt: () => latest(acceptedAt, standing?.accepted_at ?? null),
-    isProven() {
-      const [oldest] = underWay
-      return proven && (oldest === undefined || performance.now() - oldest.since <= SLOW * 1_000)
-    },
+    isProven: () => proven && !isLate(),
     ahead() {
+      if (isLate() || (lasted !== null && lasted > SLOW)) return AHEAD.slow
       if (lasted === null) return AHEAD.unknown
       return Math.max(AHEAD.least, Math.min(AHEAD.most, Math.floor(1 / lasted)))
     },

@@ -49,10 +49,9 @@ export type Delivered<A> = { answer: A; end: End; at: Date }
  * What a channel's messages go out through.
  * - one: the same sender for all; nothing is claimed while it is paused.
  * - many: each message names its own (Outgoing.sender), whose key begins with `prefix` and is its job's group
- *   (db/queue/jobs.ts). Messages of paused senders are not claimed; of one sender, at most `in_hand` are claimed in
- *   the whole fleet.
+ *   (db/queue/jobs.ts). Messages of paused senders are not claimed, of the others only what is soon sent.
  */
-export type Senders = { one(): Promise<Sender> } | { prefix: string; in_hand: number }
+export type Senders = { one(): Promise<Sender> } | { prefix: string }
 
 export type DeliveryChannel<J extends DeliveryJob, A> = {
   channel: Deliverable<J>

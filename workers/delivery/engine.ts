@@ -5,7 +5,8 @@
  * - full: enough is in hand (hands.ts). Ends when there is room for a lot. Enough large messages bar only these.
  * - barred: nothing may be claimed, because the queue or its one sender is paused, records cannot be stored, or it
  *   gives way to other queues (giving-way.ts). Looks again in half a second: a pause may be lifted early.
- * - idle: nothing was due. Ends with a wake-up, or when the next poll is due.
+ * - idle: nothing was due, or of many senders all came that there was room for. Ends with a wake-up, such as the
+ *   gate's when half of that is done, or when the next poll is due.
  * - claiming: a lot is claimed, poison jobs apart (poison-jobs.ts), read, and passed through the gate of its senders
  *   (gate.ts), which releases messages, each after a delay, or holds them.
  * - isolating: a poison job is in hand alone, once all else has ended.
@@ -134,12 +135,11 @@ type Loop<J extends DeliveryJob, A> = { parts: Parts<J, A>; gate: Gate<J, A>; ha
 /** Claims a lot and takes it in hand. @returns for how many milliseconds there is nothing more to claim. */
 async function claim<J extends DeliveryJob, A>(
   loop: Loop<J, A>,
-  { limit, except }: Admission,
+  { limit, except, rooms }: Admission,
 ): Promise<number> {
   const { delivery, deps, claims, slots } = loop.parts
-  const { senders, channel } = delivery
-  const ofEach = 'one' in senders ? {} : { ofEach: senders.in_hand }
-  const claimed = await claims.fetch(limit, { except, ...ofEach })
+  const { channel } = delivery
+  const claimed = await claims.fetch(limit, { except, rooms })
   slots.givingWay.claimed(claimed.length, limit)
   if (claimed.length === 0) {
     await claims.idle()
@@ -153,7 +153,10 @@ async function claim<J extends DeliveryJob, A>(
     UNREADABLE,
   )
   const lots = await orLetGo(loop.parts, jobs, () => lotsOf(deps.database, channel.job, jobs))
-  return takeLots(loop, lots)
+  const wait = await takeLots(loop, lots)
+  // Of each sender all has come that there was room for: when there is more, the gate says so.
+  if (rooms && claimed.length < limit) await claims.idle()
+  return wait
 }
 
 /** Takes what goes together, and one poison job after it; the other poison jobs wait for their turns. */

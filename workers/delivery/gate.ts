@@ -8,7 +8,8 @@ import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import { standingOf, troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { reserveSends, type Sender } from '../../db/delivery/senders/pace.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
-import type { Breakers } from './breaker.ts'
+import type { Rooms } from '../../db/queue/group-claims.sql.ts'
+import { AHEAD, type Breakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps, Outgoing } from './channel.ts'
 import type { ServiceClock } from './service-clock.ts'
 
@@ -18,8 +19,8 @@ export type Message<J extends DeliveryJob, A> = { job: FetchedJob<J>; outgoing: 
 /** A message that may go after `delay` milliseconds, counted from `at` by `performance.now()`. */
 export type Released<J extends DeliveryJob, A> = Message<J, A> & { delay: number; at: number }
 
-/** How many messages may be claimed, and of which senders none. */
-export type Admission = { limit: number; except: readonly string[] }
+/** How many messages may be claimed, of which groups none, and of each sender how many, where there are many. */
+export type Admission = { limit: number; except: readonly string[]; rooms?: Rooms }
 
 export type Passed<J extends DeliveryJob, A> = {
   released: Released<J, A>[]
@@ -64,8 +65,12 @@ export function createGate<J extends DeliveryJob, A>(
   async function admitMany(prefix: string, room: number): Promise<Admission> {
     const { now, standings } = await troubledSenders(database, prefix)
     clock.set(now)
-    const paused = [...standings].filter(([, { wait_seconds }]) => wait_seconds > 0).map(([key]) => key)
-    return { limit: room, except: [...new Set([...paused, ...queued.full()])] }
+    const of = queued.rooms()
+    for (const [key, { wait_seconds, probing }] of standings) {
+      if (wait_seconds > 0) of.set(key, 0)
+      else if (probing) of.set(key, Math.min(1, of.get(key) ?? 1))
+    }
+    return { limit: room, except: [], rooms: { of, others: AHEAD.unknown } }
   }
 
   return {
@@ -107,57 +112,63 @@ const wantedOf = <J extends DeliveryJob, A>(own: readonly Message<J, A>[]) => {
   return first ? [{ sender: first.outgoing.sender, costs: own.map(({ outgoing }) => outgoing.cost) }] : []
 }
 
-/** How far the last lot of a sender that answers well may take it beyond its bound: all of that is soon sent. */
-const BEYOND = 2
+/** Senders that are remembered although nothing of them is in hand, since they take less than one that is unknown. */
+const REMEMBERED = 1_000
 
 /**
  * Counts the messages in hand of each sender that has a bound of its own. One that hangs must not fill the hands of a
  * worker, and one that answers at once must not wait for claims.
  */
 function createInHandBySender(breakers: Breakers) {
-  const counts = new Map<string, { sender: Sender; count: number }>()
-  /** Those of which nothing was claimed because they were full. */
+  type Known = { sender: Sender; count: number }
+  const known = new Map<string, Known>()
+  /** What there was room for at the last look, and those of which all of that came: there may be more. */
+  let rooms = new Map<string, number>()
   const missed = new Set<string>()
   const mostOf = (sender: Sender): number => {
     const breaker = breakers.of(sender)
     return breaker.ahead() * (breaker.isProven() ? (sender.at_once ?? 1) : 1)
   }
-  type Known = { sender: Sender; count: number }
-  const isFull = ({ sender, count }: Known): boolean => count >= mostOf(sender)
-  const isOver = ({ sender, count }: Known): boolean =>
-    count >= mostOf(sender) * (breakers.of(sender).isProven() ? BEYOND : 1)
+  const roomOf = ({ sender, count }: Known): number => Math.max(0, mostOf(sender) - count)
+  const forget = (): void => {
+    if (known.size <= REMEMBERED) return
+    const [idle] = [...known].find(([, { count }]) => count === 0) ?? []
+    if (idle !== undefined) known.delete(idle)
+  }
   return {
-    full(): string[] {
-      const keys = [...counts.values()].filter(isFull).map(({ sender }) => sender.key)
-      for (const key of keys) missed.add(key)
-      return keys
+    /** For how many more of each there is room, where that is not what it is for an unknown one. */
+    rooms(): Map<string, number> {
+      for (const [key, { sender, count }] of known)
+        if (count === 0 && mostOf(sender) >= AHEAD.unknown) known.delete(key)
+      rooms = new Map([...known].map(([key, each]) => [key, roomOf(each)]))
+      for (const [key, room] of rooms) if (room === 0) missed.add(key)
+      return new Map(rooms)
     },
     take<M extends { outgoing: { sender: Sender } }>(messages: readonly M[]): { taken: M[]; over: M[] } {
       const [taken, over]: [M[], M[]] = [[], []]
-      for (const each of messages) {
-        const { sender } = each.outgoing
-        if (sender.at_once === undefined) {
-          taken.push(each)
+      for (const [key, own] of Map.groupBy(messages, ({ outgoing }) => outgoing.sender.key)) {
+        const sender = own[0]?.outgoing.sender
+        if (sender?.at_once === undefined) {
+          taken.push(...own)
           continue
         }
-        const known = counts.get(sender.key) ?? { sender, count: 0 }
-        if (isOver(known)) {
-          missed.add(sender.key)
-          over.push(each)
-          continue
-        }
-        counts.set(sender.key, { sender, count: known.count + 1 })
-        taken.push(each)
+        const one = known.get(key) ?? { sender, count: 0 }
+        const some = own.slice(0, roomOf(one))
+        known.set(key, { sender, count: one.count + some.length })
+        taken.push(...some)
+        over.push(...own.slice(some.length))
+        if (own.length >= (rooms.get(key) ?? AHEAD.unknown)) missed.add(key)
       }
       return { taken, over }
     },
-    /** @returns whether there may be more to claim now: it was full, and half of that is done. */
+    /** @returns whether there may be more to claim now: all was claimed that there was room for, and half is done. */
     leave({ outgoing: { sender } }: { outgoing: { sender: Sender } }): boolean {
-      const known = counts.get(sender.key)
-      if (!known) return false
-      const count = known.count - 1
-      if (count > 0) counts.set(sender.key, { ...known, count })
-      else counts.delete(sender.key)
+      const one = known.get(sender.key)
+      if (!one) return false
+      const count = one.count - 1
+      known.delete(sender.key)
+      if (count > 0 || mostOf(sender) < AHEAD.unknown) known.set(sender.key, { sender, count })
+      forget()
       return count <= mostOf(sender) / 2 && missed.delete(sender.key)
     },
   }

@@ -1,5 +1,5 @@
 /** What is taken in hand of senders that have a bound of their own, by how they answer. */
-
+import { sql } from 'slonik'
 import type { Sender } from '../../../db/delivery/senders/pace.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createBreakers } from '../../../workers/delivery/breaker.ts'
@@ -20,41 +20,75 @@ async function begin(t: Test, seconds: number | null) {
   const database = await openDatabase(url, { size: 2 })
   t.teardown(() => database.end())
   const breakers = createBreakers()
-  const channel = { channel: { job: 'deliver-webhook' }, senders: { prefix: 'webhook:', in_hand: 256 } }
+  const channel = { channel: { job: 'deliver-webhook' }, senders: { prefix: 'webhook:' } }
   const gate = createGate(
     channel as unknown as DeliveryChannel<'deliver-webhook', never>,
     { database },
     { breakers, clock: createServiceClock() },
   )
   if (seconds !== null) breakers.of(sender).note([{ kind: 'accepted', detail: '' }], new Date(), seconds)
-  const messages = (count: number) =>
-    Array.from({ length: count }, () => ({ job: {}, outgoing: { sender, cost: 1 } }) as Some)
   const pass = async (count: number) => {
-    const { released, held } = await gate.pass(messages(count))
-    return { released, held: held.flatMap((each) => each.messages).length }
+    const { released, held } = await gate.pass(Array.from({ length: count }, message))
+    return { released: released.length, held: held.flatMap((each) => each.messages).length }
   }
-  return { gate, pass }
+  /** How many of it may be claimed; undefined: as many as of any other. */
+  const room = async () => (await gate.admit(ROOM)).rooms?.of.get(sender.key)
+  return { database, gate, pass, room }
 }
 
-t.test('of a sender that answers well a whole lot is taken, and no more until half is sent', async (t) => {
-  const { gate, pass } = await begin(t, 0.01)
-  const { released, held } = await pass(ROOM)
-  t.strictSame([released.length, held], [ROOM, 0], 'none is claimed for nothing')
-  t.strictSame((await gate.admit(ROOM)).except, [sender.key])
-  const news = released.map((each) => gate.done(each))
+const message = () => ({ job: {}, outgoing: { sender, cost: 1 } }) as Some
+
+t.test('of a sender that answers well much is taken, and more is asked for when half is sent', async (t) => {
+  const { gate, pass, room } = await begin(t, 0.01)
+  t.equal(await room(), undefined, 'at first it may have what an unknown one may')
+  t.strictSame(await pass(8), { released: 8, held: 0 })
+  t.equal(await room(), 56)
+  const { released, held } = await pass(60)
+  t.strictSame([released, held], [56, 4])
+  t.equal(await room(), 0)
+  const news = Array.from({ length: 64 }, () => gate.done(message()))
   t.equal(news.filter(Boolean).length, 1, 'there is more to claim, said once')
-  t.equal(news.indexOf(true), ROOM - 32 - 1)
-  t.strictSame((await gate.admit(ROOM)).except, [])
+  t.equal(news.indexOf(true), 31)
+  t.equal(await room(), undefined)
+})
+
+t.test('who gets as many as there was room for may have more; who gets fewer has no more', async (t) => {
+  const { gate, pass, room } = await begin(t, null)
+  await room()
+  await pass(7)
+  t.notOk(gate.done(message()) || gate.done(message()) || gate.done(message()) || gate.done(message()))
+  t.equal(await room(), 5)
+  await pass(5)
+  t.notOk(gate.done(message()) || gate.done(message()) || gate.done(message()))
+  t.ok(gate.done(message()), 'half of eight is done')
 })
 
 t.test(
-  'of one that answers slowly little is taken, of one that is unknown or has failed even less',
+  'of one that is unknown or answers slowly little is taken, of one that hangs nothing more',
   async (t) => {
-    const slow = await (await begin(t, 1)).pass(ROOM)
-    t.strictSame([slow.released.length, slow.held], [16, ROOM - 16])
-    const unknown = await (await begin(t, null)).pass(ROOM)
-    t.strictSame([unknown.released.length, unknown.held], [8, ROOM - 8])
-    const late = await (await begin(t, 3)).pass(ROOM)
-    t.strictSame([late.released.length, late.held], [2, ROOM - 2])
+    const slow = await begin(t, 1)
+    t.strictSame(await slow.pass(ROOM), { released: 8, held: ROOM - 8 })
+    const unknown = await begin(t, null)
+    t.strictSame(await unknown.pass(ROOM), { released: 8, held: ROOM - 8 })
+    const hangs = await begin(t, 3)
+    t.strictSame(await hangs.pass(ROOM), { released: 1, held: ROOM - 1 })
+    t.equal(await hangs.room(), 0)
+    t.ok(hangs.gate.done(message()), 'then it may have the next')
+    t.equal(await hangs.room(), 1, 'it is not unknown because nothing of it is in hand')
   },
 )
+
+t.test('a sender that is paused has no room, one that is probed room for one', async (t) => {
+  const { database, pass, room } = await begin(t, 0.01)
+  await pass(8)
+  const { key } = sender
+  const insert = (paused: string) =>
+    database.query(sql.unsafe`
+    insert into senders (key, rate, tokens, refilled_at, troubles, troubled_at, paused_until)
+    values (${key}, 1000, 1, now(), 1, now(), now() + ${paused}::interval)
+    on conflict (key) do update set paused_until = excluded.paused_until`)
+  await insert('1 minute')
+  t.equal(await room(), 0)
+  await insert('-1 minute')
+  t.equal(await room(), 1)
+})

@@ -9,6 +9,7 @@ import { openConsumer } from '../../../db/queue/boss.ts'
 import { createQueuePauses } from '../../../db/queue/pauses.ts'
 import { emailChannel } from '../../../workers/channels/deliver-email.ts'
 import { createEncodedFiles } from '../../../workers/channels/encoded-files.ts'
+import { AHEAD } from '../../../workers/delivery/breaker.ts'
 import type { DeliveryChannel } from '../../../workers/delivery/channel.ts'
 import { startDelivery } from '../../../workers/delivery/engine.ts'
 import type { GivingWay } from '../../../workers/delivery/giving-way.ts'
@@ -72,7 +73,7 @@ async function startMany(
   const single = emailChannel(EMAIL, own)
   const channel: typeof single = {
     ...single,
-    senders: { prefix: 'endpoint:', in_hand: 2 * AT_ONCE },
+    senders: { prefix: 'endpoint:' },
     full_wait: 0.2,
     async read(jobs) {
       const lot = [...(await single.read(jobs))]
@@ -168,6 +169,10 @@ t.test('a sender that hangs holds one slot; one that answers well has as many as
   await until('the quick are sent', () => allSent(service, quick))
   t.equal(open.slow, 1)
   t.equal(most, AT_ONCE)
+  const claimed = await service.database.oneFirst(sql.unsafe`
+    select count(*) from pgboss.job
+    where id = any(${sql.array(slow, 'uuid')}) and (state = 'active' or retry_count > 0)`)
+  t.equal(claimed, AHEAD.unknown, 'nothing is claimed to be put back')
   hanging.resolve(undefined)
   await until('the slow are sent', () => allSent(service, slow))
 })

@@ -1,0 +1,59 @@
+/**
+ * The claim from a queue whose jobs have groups, of which each has its own room: pg-boss's would claim a lot of one
+ * group alone, and read all that waits of groups that are full.
+ * Promises: reads an entry of an index for each group that has jobs waiting, and what it claims, however much waits.
+ * Groups go in the order of their jobs that are due first. As text, for pg-boss's own connections.
+ */
+import type { Run } from './upkeep.sql.ts'
+
+/** How many jobs of a group may be claimed: those named, and each of the others. */
+export type Rooms = { of: ReadonlyMap<string, number>; others: number }
+
+/** A claimed job, as its row has it. */
+export type ClaimedRow = { id: string; data: unknown; retry_count: number }
+
+/**
+ * Claims up to `limit` jobs that are due. Not prepared: a plan that was made while the queue was empty would go through
+ * all that waits later.
+ */
+export async function claimByGroup(
+  run: Run,
+  job: string,
+  limit: number,
+  { of, others }: Rooms,
+): Promise<ClaimedRow[]> {
+  const { rows } = await run(
+    `with recursive heads (group_id, start_after, priority) as (
+      (select group_id, start_after, priority from pgboss.job
+        where name = $1 and state < 'active' and not blocked and group_id is not null
+        order by group_id, start_after limit 1)
+      union all
+      select n.* from heads h cross join lateral (
+        select j.group_id, j.start_after, j.priority from pgboss.job j
+        where j.name = $1 and j.state < 'active' and not j.blocked and j.group_id > h.group_id
+        order by j.group_id, j.start_after limit 1) n
+    ), open as materialized (
+      select h.group_id, coalesce(r.room, $4) as room
+      from heads h left join unnest($2::text[], $3::int[]) as r (group_id, room) on r.group_id = h.group_id
+      where h.start_after <= now() and coalesce(r.room, $4) > 0
+      order by h.priority desc, h.start_after limit $5
+    ), next as materialized (
+      select n.id from open o cross join lateral (
+        select j.id from pgboss.job j
+        where j.name = $1 and j.state < 'active' and not j.blocked and j.group_id = o.group_id
+          and j.start_after <= now()
+        order by j.start_after limit o.room for update skip locked) n
+      limit $5
+    ), single as materialized (
+      select id from pgboss.job
+      where name = $1 and state < 'active' and not blocked and group_id is null and start_after <= now()
+      order by start_after limit $5 - (select count(*) from next) for update skip locked
+    )
+    update pgboss.job j set state = 'active', started_on = now(), heartbeat_on = now(),
+      retry_count = retry_count + case when started_on is null then 0 else 1 end
+    where j.name = $1 and j.id = any(array(select id from next union all select id from single))
+    returning j.id, j.data, j.retry_count`,
+    [job, [...of.keys()], [...of.values()], others, limit],
+  )
+  return rows as ClaimedRow[]
+}
