@@ -88,7 +88,7 @@ function assemble<J extends DeliveryJob, A>(
   const claims = deps.queue.claims(job)
   const breakers = createBreakers()
   const recorder = createRecorder(delivery, claims, { ...deps, breakers })
-  const buffer = createWriteBuffer<Recording<J, A>>(recorder.write, { room: slots.size })
+  const buffer = createWriteBuffer<Recording<J, A>>(recorder.write, { room: 2 * slots.size })
   const clock = createServiceClock()
   const pause = (ms: number) => sleep(ms, undefined, { signal: closing }).catch(() => {})
   return { delivery, deps, claims, slots, clock, breakers, recorder, buffer, closing, cut, pause }

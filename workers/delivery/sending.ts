@@ -87,12 +87,16 @@ async function attempt<J extends DeliveryJob, A>(
     endUnsent(parts, [job], { end: 'completed' })
     return true
   }
-  const stopped = closing.aborted || recorder.isStuck() || breakers.of(outgoing.sender).isHalted(at)
-  if (stopped || !claims.isHeld(job)) return null
-  buffer.add(await send(parts, message))
   // A provider that answers faster than the database records would leave ever more to repeat after a kill.
-  await buffer.room()
-  return true
+  const free = await buffer.reserve()
+  try {
+    const stopped = closing.aborted || recorder.isStuck() || breakers.of(outgoing.sender).isHalted(at)
+    if (stopped || !claims.isHeld(job)) return null
+    buffer.add(await send(parts, message))
+    return true
+  } finally {
+    free()
+  }
 }
 
 /** Asks the provider, and decides what its answer means for the message and for its sender. */

@@ -139,38 +139,53 @@ t.test('what is buffered is written in order, by one writer at a time, and nothi
   t.ok(written.length < 5, `${written.length} writes`)
 })
 
-t.test(
-  'who adds more than is written in time waits for room, and half of it is written at once',
-  async (t) => {
-    const writes = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const written: number[][] = []
-    const buffer = createWriteBuffer<number>(
-      async (items) => {
-        written.push([...items])
-        await writes[written.length - 1]?.promise
-      },
-      { room: 4 },
-    )
-    buffer.add(1)
-    t.strictSame(written, [], 'one waits for company')
-    buffer.add(2)
-    t.strictSame(written, [[1, 2]])
-    buffer.add(3)
-    await buffer.room()
-    buffer.add(4)
-    let room = false
-    const waiting = buffer.room().then(() => {
-      room = true
-    })
-    await new Promise((resolve) => setImmediate(resolve))
-    t.notOk(room)
-    writes[0]?.resolve()
-    await waiting
-    t.strictSame(written, [
-      [1, 2],
-      [3, 4],
-    ])
-    writes[1]?.resolve()
-    await buffer.flush()
-  },
-)
+/** A buffer whose writes end when the test says so. */
+function heldBuffer(room: number) {
+  const writes: PromiseWithResolvers<void>[] = []
+  const written: number[][] = []
+  const buffer = createWriteBuffer<number>(
+    async (items) => {
+      written.push([...items])
+      writes.push(Promise.withResolvers<void>())
+      await writes.at(-1)?.promise
+    },
+    { room },
+  )
+  return { buffer, written, end: () => writes.at(-1)?.resolve() }
+}
+
+t.test('who begins more than is written in time waits for room', async (t) => {
+  const { buffer, written, end } = heldBuffer(4)
+  const [first, second, third] = [await buffer.reserve(), await buffer.reserve(), await buffer.reserve()]
+  let begun = false
+  const waiting = buffer.reserve().then((free) => {
+    begun = true
+    return free
+  })
+  buffer.add(1)
+  first()
+  await new Promise((resolve) => setImmediate(resolve))
+  t.strictSame(written, [[1]], 'half of what those under way leave is written at once')
+  t.notOk(begun, 'what is not written counts as what is under way does')
+  end()
+  const fourth = await waiting
+  for (const free of [second, third, fourth]) free()
+  for (let again = 0; again < 3; again++) await buffer.reserve()
+  t.pass('what was never added has given its room back')
+})
+
+t.test('what comes while others are written waits for company too', async (t) => {
+  const { buffer, written, end } = heldBuffer(4)
+  for (const item of [1, 2, 3]) buffer.add(item)
+  t.strictSame(written, [[1, 2]], 'the second was half of the room')
+  end()
+  await new Promise((resolve) => setImmediate(resolve))
+  t.strictSame(written, [[1, 2]], 'one waits for company')
+  buffer.add(4)
+  t.strictSame(written, [
+    [1, 2],
+    [3, 4],
+  ])
+  end()
+  await buffer.flush()
+})
