@@ -11,12 +11,11 @@ import { WEBHOOK, WEBHOOK_SENDERS } from '../../db/channels/webhook.sql.ts'
 import { stopNotifying } from '../../db/messages/webhooks/endpoints.ts'
 import {
   type EndpointNews,
-  endWebhooks,
   failSilenced,
-  insertAttempts,
-  noteEndpoints,
   type OutgoingWebhook,
+  type Round,
   type Attempt as StoredAttempt,
+  storeRound,
   webhooksToDeliver,
 } from '../../db/messages/webhooks/messages.sql.ts'
 import { signedHeaders, signingKey } from '../../db/messages/webhooks/secret.ts'
@@ -179,23 +178,27 @@ function verdictOf(
   return { end: 'again', seconds: pause * (0.8 + 0.4 * spread) }
 }
 
-const refOf = ({ answer: { row } }: Delivered<Attempt>): DeliveryRef => ({ team_id: row.team_id, id: row.id })
+/** What became of a message whose delivery is over. */
+function endedBy({ answer: { row }, end }: Delivered<Attempt>): Round['ended'] {
+  const { team_id, id } = row
+  if (end.end === 'completed') return [{ team_id, id, status: 'delivered' }]
+  return end.end === 'given_up' ? [{ team_id, id, status: 'failed' }] : []
+}
 
 /**
  * Stores tries, what became of their messages, and how their endpoints stand: the owners of one that is disabled get
- * mail. Endpoints are locked first.
+ * mail.
  */
 async function record(
   tx: Tx,
   delivered: readonly Delivered<Attempt>[],
   { log, queue }: Pick<WebhookDeps, 'log' | 'queue'>,
 ): Promise<void> {
-  const standing = await noteEndpoints(tx, newsOf(delivered))
-  await insertAttempts(tx, delivered.map(attemptOf))
-  const ended = (kind: End['end']) => delivered.filter(({ end }) => end.end === kind).map(refOf)
-  const [taken, failed] = [ended('completed'), ended('given_up')]
-  if (taken.length > 0) await endWebhooks(tx, taken, 'delivered')
-  if (failed.length > 0) await endWebhooks(tx, failed, 'failed')
+  const standing = await storeRound(tx, {
+    news: newsOf(delivered),
+    attempts: delivered.map(attemptOf),
+    ended: delivered.flatMap(endedBy),
+  })
   for (const { team_id, id, failing_since, enabled } of standing) {
     const own = delivered.filter(({ answer: { row } }) => row.endpoint_id === id)
     const reason = reasonToStop(own, failing_since)

@@ -56,30 +56,6 @@ export type Attempt = {
   counts: boolean
 }
 
-/** Stores tries; one that is stored already falls away. */
-export async function insertAttempts(tx: Tx, attempts: readonly Attempt[]): Promise<void> {
-  const tuples = attempts.map((one) => [
-    ...[one.team_id, one.endpoint_id, one.id, one.message_id, one.at.toISOString()],
-    ...[one.status, one.ms, one.response, one.counts],
-  ])
-  await tx.query(sql.prepared('insert_webhook_attempts', object())`
-    insert into webhook_attempts (team_id, endpoint_id, id, message_id, at, status, ms, response, counts)
-    select * from ${sql.unnest(tuples, ['uuid', 'uuid', 'uuid', 'uuid', 'timestamptz', 'int4', 'int4', 'text', 'bool'])}
-      as a (team_id, endpoint_id, id, message_id, at, status, ms, response, counts)
-    on conflict do nothing`)
-}
-
-/** Ends messages, each as delivered or failed. */
-export async function endWebhooks(
-  tx: Tx,
-  refs: readonly DeliveryRef[],
-  status: 'delivered' | 'failed',
-): Promise<void> {
-  await tx.query(sql.prepared('end_webhooks', object())`
-    update webhook_messages set status = ${status}
-    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and unfinished`)
-}
-
 /** Ends those of the messages as failed that wait for an endpoint which is disabled: they were made as it ended. */
 export async function failSilenced(tx: Tx, refs: readonly DeliveryRef[]): Promise<void> {
   await tx.query(sql.prepared('fail_silenced_webhooks', object())`
@@ -110,29 +86,51 @@ export type EndpointNews = {
 
 const stateRow = idRow.shape({ failing_since: string().defined().nullable(), enabled: boolean().defined() })
 
+/** A round of tries: what it says of endpoints, the tries themselves, and the messages that are over with them. */
+export type Round = {
+  news: readonly EndpointNews[]
+  attempts: readonly Attempt[]
+  ended: readonly (DeliveryRef & { status: 'delivered' | 'failed' })[]
+}
+
+const textOf = (at: Date | null) => at?.toISOString() ?? null
+
 /**
- * Notes what came back from endpoints; in the order of their ids, as everybody locks them. @returns how they stand.
+ * Stores a round of tries, in one statement; a try that is stored already falls away. Endpoints are locked first, in
+ * the order of their ids, as everybody locks them. @returns how they stand.
  */
-export async function noteEndpoints(tx: Tx, news: readonly EndpointNews[]) {
-  const text = (at: Date | null) => at?.toISOString() ?? null
-  const tuples = news.map((one) => [
-    ...[one.team_id, one.id],
-    ...[text(one.success_at), text(one.failure_at)],
+export async function storeRound(tx: Tx, { news, attempts, ended }: Round) {
+  const noted = news.map((one) => [one.team_id, one.id, textOf(one.success_at), textOf(one.failure_at)])
+  const tried = attempts.map((one) => [
+    ...[one.team_id, one.endpoint_id, one.id, one.message_id, one.at.toISOString()],
+    ...[one.status, one.ms, one.response, one.counts],
   ])
-  return tx.any(sql.prepared('note_webhook_endpoints', stateRow)`
+  const over = ended.map(({ team_id, id, status }) => [team_id, id, status])
+  return tx.any(sql.prepared('store_webhook_round', stateRow)`
     with held as materialized (
       select w.team_id, w.id, n.success_at, n.failure_at
-      from ${sql.unnest(tuples, ['uuid', 'uuid', 'timestamptz', 'timestamptz'])}
+      from ${sql.unnest(noted, ['uuid', 'uuid', 'timestamptz', 'timestamptz'])}
         as n (team_id, id, success_at, failure_at)
         join webhook_endpoints w on w.team_id = n.team_id and w.id = n.id
       order by w.team_id, w.id for no key update of w
+    ), noted as (
+      update webhook_endpoints w set
+        last_success_at = greatest(w.last_success_at, h.success_at),
+        failing_since = case
+          when h.success_at is not null then h.failure_at else coalesce(w.failing_since, h.failure_at) end
+      from held h where w.team_id = h.team_id and w.id = h.id
+      returning w.team_id, w.id, w.failing_since, w.state = 'enabled' as enabled
+    ), tried as (
+      insert into webhook_attempts (team_id, endpoint_id, id, message_id, at, status, ms, response, counts)
+      select * from ${sql.unnest(tried, ['uuid', 'uuid', 'uuid', 'uuid', 'timestamptz', 'int4', 'int4', 'text', 'bool'])}
+        as a (team_id, endpoint_id, id, message_id, at, status, ms, response, counts)
+      on conflict do nothing
+    ), ended as (
+      update webhook_messages m set status = e.status
+      from ${sql.unnest(over, ['uuid', 'uuid', 'text'])} as e (team_id, id, status)
+      where m.team_id = e.team_id and m.id = e.id and m.unfinished
     )
-    update webhook_endpoints w set
-      last_success_at = greatest(w.last_success_at, h.success_at),
-      failing_since = case
-        when h.success_at is not null then h.failure_at else coalesce(w.failing_since, h.failure_at) end
-    from held h where w.team_id = h.team_id and w.id = h.id
-    returning w.team_id, w.id, w.failing_since, w.state = 'enabled' as enabled`)
+    select * from noted`)
 }
 
 /** Begins messages that are over once more. */

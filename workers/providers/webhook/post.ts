@@ -4,12 +4,11 @@
  * connection that stands to that very address or a new one; never elsewhere: no
  * redirect, no proxy. Bounded in time and in what is read. Never throws. Must not know what the body says.
  */
-import { type Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { type Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { isIP } from 'node:net'
 import { faultWords, limitConnecting } from '../../../db/process/bounded-answer.ts'
-import { joinSignals } from '../../../db/process/joined-signal.ts'
 import { type Network, NotPublic, type Resolve, vettedAddresses } from '../../../db/process/public-address.ts'
 import type { Connections } from './connections.ts'
 
@@ -62,14 +61,11 @@ export async function postWebhook(
     ...{ status, response, wait_seconds },
     ms: Math.round(performance.now() - started),
   })
-  // AbortSignal.timeout would be kept until its time is over, with all that waits for it.
-  const whole = new AbortController()
-  const timer = setTimeout(() => whole.abort(), WHOLE)
-  const joined = joinSignals(whole.signal, cut)
+  const limit = limitTry(cut)
   try {
     const target = new URL(url)
-    const addresses = await within(vettedAddresses(target, { resolve, allowed }), joined.signal)
-    const given = { headers, body, signal: joined.signal }
+    const addresses = await limit.within(vettedAddresses(target, { resolve, allowed }))
+    const given = { headers, body, limit }
     const agent = connections.of(target, addresses)
     const { status, retry_after, text } = await exchange(target, addresses, { ...given, agent }).catch(
       (error: unknown) => {
@@ -82,21 +78,54 @@ export async function postWebhook(
     return end(status, text, asks ? waitOf(retry_after) : null)
   } catch (error) {
     if (error instanceof NotPublic) return end(null, error.message)
-    if (whole.signal.aborted) return end(null, `no answer within ${WHOLE / 1_000} s`)
-    return end(null, cut.aborted ? 'cut off: the worker had to end' : faultWords(error))
+    return end(null, limit.reason() ?? faultWords(error))
   } finally {
-    clearTimeout(timer)
-    joined.release()
+    limit.release()
   }
 }
 
-const within = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
-  new Promise((resolve, reject) => {
-    const stop = (): void => reject(signal.reason)
-    if (signal.aborted) stop()
-    signal.addEventListener('abort', stop, { once: true })
-    work.then(resolve, reject)
-  })
+/** What ends a try before its answer has come. */
+type Limit = {
+  /** Why it has ended; null while it has not. */
+  reason(): string | null
+  /** The work, unless the try ends first. */
+  within<T>(work: Promise<T>): Promise<T>
+  /** Ends a request with the try. */
+  bind(asked: ClientRequest): void
+  release(): void
+}
+
+/**
+ * Ends a try when its time is over, or as `cut` says. No signal of its own: two of these and what listens to them took
+ * a twentieth of a worker's time for a webhook.
+ */
+function limitTry(cut: AbortSignal): Limit {
+  const ended = Promise.withResolvers<never>()
+  ended.promise.catch(() => {})
+  let reason: string | null = null
+  let bound: ClientRequest | null = null
+  const end = (words: string): void => {
+    reason ??= words
+    ended.reject(new Error(reason))
+    bound?.destroy(new Error(reason))
+  }
+  const onCut = (): void => end('cut off: the worker had to end')
+  const timer = setTimeout(end, WHOLE, `no answer within ${WHOLE / 1_000} s`)
+  cut.addEventListener('abort', onCut)
+  if (cut.aborted) onCut()
+  return {
+    reason: () => reason,
+    within: (work) => Promise.race([work, ended.promise]),
+    bind(asked) {
+      bound = asked
+      if (reason !== null) asked.destroy(new Error(reason))
+    },
+    release() {
+      clearTimeout(timer)
+      cut.removeEventListener('abort', onCut)
+    },
+  }
+}
 
 /** What Retry-After says, in seconds; null when it says nothing. */
 function waitOf(value: string | undefined): number | null {
@@ -115,12 +144,7 @@ type Exchanged = { status: number; retry_after: string | undefined; text: string
 function exchange(
   url: URL,
   addresses: readonly string[],
-  {
-    headers,
-    body,
-    signal,
-    agent,
-  }: { headers: Given['headers']; body: string; signal: AbortSignal; agent: Agent | false },
+  { headers, body, limit, agent }: Pick<Given, 'headers' | 'body'> & { limit: Limit; agent: Agent | false },
 ): Promise<Exchanged> {
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest
   return new Promise((resolve, reject) => {
@@ -138,9 +162,7 @@ function exchange(
       },
     })
     limitConnecting(asked, CONNECT)
-    const stop = (): void => void asked.destroy(signal.reason)
-    if (signal.aborted) stop()
-    signal.addEventListener('abort', stop, { once: true })
+    limit.bind(asked)
     asked.on('error', (error: NodeJS.ErrnoException) =>
       reject(asked.reusedSocket && error.code === 'ECONNRESET' ? new Stale() : error),
     )
@@ -178,5 +200,8 @@ const beginningOf = (response: IncomingMessage): Promise<string> =>
     })
     response.on('end', end)
     response.on('error', reject)
-    response.on('close', () => reject(new Error('the answer broke off')))
+    // It closes after its end, too.
+    response.on('close', () => {
+      if (!response.complete) reject(new Error('the answer broke off'))
+    })
   })
