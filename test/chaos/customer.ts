@@ -1,11 +1,13 @@
 /**
  * A customer's server that webhooks go to, and that is killed and comes back: what it was given, by event, outlives it.
- * Promises: of each request it says whether it answered, so that a repetition can be distinguished from a loss.
+ * Promises: of each request it says whether it answered, so that a repetition can be distinguished from a loss. Names
+ * what the API's description does not know.
  */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
+import { assertWebhook } from '../support/described.ts'
 
 /** One copy of a webhook, and whether its answer had been given before the server was killed. */
 type Copy = { body: string; answered: boolean }
@@ -14,6 +16,8 @@ export type Customer = {
   url: string
   /** What came, by webhook-id. */
   copies: ReadonlyMap<string, readonly Copy[]>
+  /** What came that is not described, by webhook-id, and why. */
+  undescribed: ReadonlyMap<string, string>
   /** Drops every request, and is away for some milliseconds. */
   kill(away: number): Promise<void>
   close(): Promise<void>
@@ -22,6 +26,7 @@ export type Customer = {
 /** Starts one on a free port of 127.0.0.1. */
 export async function startCustomer(): Promise<Customer> {
   const copies = new Map<string, Copy[]>()
+  const undescribed = new Map<string, string>()
   let server: Server
   let port = 0
   const listen = async (): Promise<void> => {
@@ -31,6 +36,11 @@ export async function startCustomer(): Promise<Customer> {
       if (body === null) return
       const copy = { body: body.toString(), answered: false }
       copies.set(id, [...(copies.get(id) ?? []), copy])
+      try {
+        assertWebhook(JSON.parse(copy.body))
+      } catch (error) {
+        undescribed.set(id, String(error))
+      }
       response.once('finish', () => {
         copy.answered = true
       })
@@ -50,6 +60,7 @@ export async function startCustomer(): Promise<Customer> {
   return {
     url: `http://127.0.0.1:${port}/webhooks`,
     copies,
+    undescribed,
     async kill(away) {
       await end()
       await new Promise((resolve) => setTimeout(resolve, away))

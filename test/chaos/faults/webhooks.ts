@@ -83,14 +83,18 @@ async function endOf(world: World, team: TestTeam, customer: Customer, kills: nu
     lost: count((row) => row.status !== 'failed' && copiesOf(row).length === 0),
     repeated: sum((row) => Math.max(0, copiesOf(row).length - 1)),
     after_answer: sum(afterAnswer),
-    // What says that it was delivered and was not, and bytes that differ from those that were stored.
+    // What says that it was delivered and was not, bytes that differ from those that were stored, and what is not
+    // described.
     over:
+      customer.undescribed.size +
       count((row) => row.status === 'delivered' && !copiesOf(row).some(({ answered }) => answered)) +
       count((row) => copiesOf(row).some(({ body }) => body !== row.body)),
     recovered,
     allowed: kills * IN_HAND,
     limit: 300,
-    note: `${failed} failed; ${kills} kills of a worker`,
+    note: [`${failed} failed; ${kills} kills of a worker`, ...customer.undescribed.values()]
+      .slice(0, 2)
+      .join('; '),
   }
 }
 
