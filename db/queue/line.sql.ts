@@ -6,24 +6,31 @@ import type { SharedJob } from './jobs.ts'
 
 const lineRow = object({ head: number().defined().nullable(), top: number().defined() })
 
+/** How many jobs of the front are looked through for one that is due, and of those that are due for longest. */
+const FRONT = 1_000
+
 /**
  * The place of the job that goes next (null: none is due, which another index shows without reading all that is put
  * off), and the highest place that was given; raises the latter to `given`. It is a sequence, so that nobody waits for
- * it; a place that is lost in a race costs nothing.
+ * it; a place that is lost in a race costs nothing. Behind very many that are put off it is the lowest place of those
+ * that are due for longest. Neither index is left to the planner: by what it knew when all was put off, it would read
+ * and sort all that became due since.
  */
 export async function lookAtLine(tx: Tx, job: SharedJob, given: number) {
   const places = sql.identifier([`${job}-places`])
+  const waiting = sql.fragment`from pgboss.job where name = ${job} and state < 'active' and not blocked`
   // Not prepared: a plan that was made while the queue was empty reads and sorts all that waits, until autovacuum has
   // analyzed the table again.
   return tx.one(sql.type(lineRow)`
-    select case when (
-        select start_after from pgboss.job where name = ${job} and state < 'active' and not blocked
-        order by start_after limit 1
-      ) <= now() then (
-        select -priority from pgboss.job
-        where name = ${job} and state < 'active' and not blocked and start_after <= now()
-        order by priority desc, created_on limit 1
-      ) end as head,
+    select case when (select start_after ${waiting} order by start_after limit 1) <= now() then coalesce(
+        (
+          select -priority from (
+            select priority, start_after ${waiting} order by priority desc, created_on limit ${FRONT}) front
+          where start_after <= now() order by priority desc limit 1
+        ), (
+          select min(-priority) from (
+            select priority ${waiting} and start_after <= now() order by start_after limit ${FRONT}) due
+        )) end as head,
       setval(${`"${job}-places"`}, greatest(last_value, ${given}::bigint)) as top
     from ${places}`)
 }

@@ -166,7 +166,8 @@ const runOn =
 
 t.test('a queue whose jobs are all put off is found to have none due without reading them', async (t) => {
   const line = await touched(database, (tx) => lookAtLine(tx, 'deliver-email', 0))
-  t.ok(line.buffers < 20, `${line.buffers} buffers for its line`)
+  // What a fresh connection reads of the catalog to know the sequence is among them.
+  t.ok(line.buffers < 40, `${line.buffers} buffers for its line`)
   const due = await touched(database, (tx) => isAnyDue(runOn(tx), 'deliver-email'))
   t.ok(due.buffers < 10, `${due.buffers} buffers before it is fetched from`)
 })

@@ -4,6 +4,7 @@ import { number, object, string } from 'yup'
 import { subscribeTeam } from '../../../db/accounts/teams/subscribe.ts'
 import { createVersions } from '../../../db/content/templates/versions.ts'
 import { acceptEmails } from '../../../db/messages/emails/accept.ts'
+import type { Tx } from '../../../db/postgres/pool.ts'
 import { openConsumer, openProducer, type Producer } from '../../../db/queue/boss.ts'
 import { lookAtLine } from '../../../db/queue/line.sql.ts'
 import { placesAfter, priorityOf } from '../../../db/queue/line.ts'
@@ -63,28 +64,57 @@ t.test('places follow a team’s own last one, but never lie before what the lin
 
 const readRow = object({ read: number().defined() })
 
+/** A look at the line, and how many of its jobs that reads: counted within a transaction. */
+async function looked(tx: Tx) {
+  const read = () =>
+    tx.oneFirst(sql.type(readRow)`
+      select sum(idx_tup_fetch + seq_tup_read) as read from pg_stat_xact_all_tables
+      where schemaname = 'pgboss' and relname = (select table_name from pgboss.queue where name = 'deliver-email')`)
+  const before = await read()
+  const { head } = await lookAtLine(tx, 'deliver-email', 0)
+  return { head, jobs: (await read()) - before }
+}
+
+/** Stores jobs with the places from `from` on, due in an interval as PostgreSQL reads it. */
+const storeJobs = (tx: Tx, from: number, count: number, due: string) =>
+  tx.query(sql.unsafe`
+    insert into pgboss.job (name, id, data, priority, start_after, policy)
+    select 'deliver-email', gen_random_uuid(), '{}', -n, now() + ${due}::interval, 'standard'
+    from generate_series(${from}::int, ${from + count - 1}::int) n`)
+
 t.test(
   'a process that has known its queue empty reads no more of what waits than the first of it',
   async (t) => {
     const { database } = await openStore(t)
     await database.transaction(async (tx) => {
-      const read = () =>
-        tx.oneFirst(sql.type(readRow)`
-        select sum(idx_tup_fetch + seq_tup_read) as read from pg_stat_xact_all_tables
-        where schemaname = 'pgboss' and relname = (select table_name from pgboss.queue where name = 'deliver-email')`)
       // Autovacuum sees it so, too; and PostgreSQL keeps no plan before the sixth time.
       await tx.query(sql.unsafe`analyze pgboss.job`)
-      for (let look = 0; look < 10; look++) await lookAtLine(tx, 'deliver-email', 0)
-      await tx.query(sql.unsafe`
-      insert into pgboss.job (name, id, data, priority, policy)
-      select 'deliver-email', gen_random_uuid(), '{}', -n, 'standard' from generate_series(7, 3000) n`)
-      const before = await read()
-      t.equal((await lookAtLine(tx, 'deliver-email', 0)).head, 7)
-      const after = await read()
-      t.ok(after - before < 10, `${after - before} jobs read`)
+      for (let look = 0; look < 10; look++) await looked(tx)
+      await storeJobs(tx, 7, 3_000, '0')
+      const { head, jobs } = await looked(tx)
+      t.equal(head, 7)
+      t.ok(jobs < 10, `${jobs} jobs read`)
     })
   },
 )
+
+t.test('where the line has come to is found before and behind many that are put off', async (t) => {
+  const { database } = await openStore(t)
+  await database.transaction(async (tx) => {
+    await storeJobs(tx, 10_001, 10_000, '1 hour')
+    await tx.query(sql.unsafe`analyze pgboss.job`)
+    t.match(await looked(tx), { head: null, jobs: 1 })
+    // What became due since the planner has learned that nothing is.
+    await storeJobs(tx, 30_001, 5_000, '-1 second')
+    const behind = await looked(tx)
+    t.equal(behind.head, 30_001)
+    t.ok(behind.jobs < 2_100, `${behind.jobs} jobs read`)
+    await storeJobs(tx, 9, 5_000, '-1 second')
+    const before = await looked(tx)
+    t.equal(before.head, 9)
+    t.ok(before.jobs < 10, `${before.jobs} jobs read`)
+  })
+})
 
 t.test('a single mail stands beside the first of a flood that waits, now and later', async (t) => {
   const { store, team } = await begin(t)
