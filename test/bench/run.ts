@@ -114,7 +114,7 @@ const MADE_OF: Record<string, string> = {
   19: 'to store a webhook costs the worker 0.12 ms of processor time beside the mail’s 1.4, and PostgreSQL 0.11; to send it 0.5 and 0.35, which most wait with until the mail is out',
   21: 'the worker: 0.37 ms of processor time a webhook, of which the request is a third',
   '14a':
-    'about 110 MB is code (slonik with zod 20, pg-boss 6); the rest garbage that V8 has no reason to collect yet',
+    'about 100 MB is code, half of it Node’s (slonik with zod 6, pg-boss 5); the rest garbage between collections',
   '14b': 'as for the API',
   '14d':
     'as for the API: the heap finds its size in the first minutes (chaos A9 watches it after collections)',
