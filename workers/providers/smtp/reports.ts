@@ -4,7 +4,7 @@
  * an out-of-office answer, gives none. Anything else is an error with a clear reason. Hostile input costs bounded time
  * and memory. Must not look anything up. DECISIONS: DSN classes.
  */
-import PostalMime, { type Attachment, type Email } from 'postal-mime'
+import type { Attachment, Email } from 'postal-mime'
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
 import type { MessageRef } from '../../../db/delivery/reports/ref.ts'
 import type { ReportedEmail } from '../../../db/messages/emails/apply-events.ts'
@@ -101,6 +101,8 @@ function withoutAddressLists(body: Buffer): Buffer {
 
 async function parseMail(body: Buffer): Promise<Email> {
   try {
+    // Loaded with the first report (1 MB): most workers never read one.
+    const { default: PostalMime } = await import('postal-mime')
     return await PostalMime.parse(withoutAddressLists(beginningOf(body)), LIMITS)
   } catch (error) {
     throw new Error(`not a message that can be read: ${error instanceof Error ? error.message : ''}`)
