@@ -264,9 +264,6 @@ t.test('prepared statements have names of their own', async (t) => {
   )
 })
 
-/** Programs for clients, as text: what they do is not ours. */
-const SAMPLES = 'api/docs/samples.ts'
-
 t.test(
   'a test file takes t from support/tap.ts: with tap’s own it would not end before the next',
   async (t) => {
@@ -278,6 +275,9 @@ t.test(
     )
   },
 )
+
+/** Programs for clients, as text: what they do is not ours. */
+const SAMPLES = 'api/docs/samples.ts'
 
 t.test('process.env is read in the three config modules only', async (t) => {
   t.strictSame(
