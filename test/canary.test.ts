@@ -106,3 +106,17 @@ t.test('a leak fails the process of the test that saw it', async (t) => {
   t.equal(status, 1)
   t.match(stderr, 'leaked: a secret in a log')
 })
+
+t.test('of files that share a process each has contents of its own, and no leak is forgotten', async (t) => {
+  const own = createCanary()
+  own.secrets('a secret of all files')
+  own.contents({ subject: 'a subject of the first, 7f31' })
+  own.note({ where: 'a log', text: 'a subject of the first, 7f31' })
+  own.forget()
+  own.note({ where: 'a job', text: 'a subject of the first, 7f31' })
+  t.match(own.leaks(), [/^contents in a log: /])
+  t.equal(own.leaks().length, 1, 'what the first put in is none of the second file’s contents')
+  own.note({ where: 'a job', text: 'a secret of all files' })
+  own.forget()
+  t.match(own.leaks(), [/^contents in a log: /, /^a secret in a job: /])
+})

@@ -2,7 +2,6 @@
  * With a real Postfix between us and the world: it bounces a mail to a bad recipient, and its notification, piped to
  * the hook, marks email and contact. Skipped, and said so, only where Postfix cannot run.
  */
-
 import { postfixMissing, startPostfix } from './support/postfix.ts'
 import { contactState, emailStatus, eventsOf, storeContact, storedReports } from './support/reports.ts'
 import { anEmail, makeTeam, SMTP_REPORT_TOKEN, startService } from './support/service.ts'

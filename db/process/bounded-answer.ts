@@ -61,7 +61,10 @@ export const readWithin = (stream: Readable, most: number): Promise<Buffer> =>
     })
     stream.on('end', () => resolve(Buffer.concat(kept)))
     stream.on('error', reject)
-    stream.on('close', () => reject(new Error('the answer broke off')))
+    // It closes after its end, too.
+    stream.on('close', () => {
+      if (!stream.readableEnded) reject(new Error('the answer broke off'))
+    })
   })
 
 const sizeWords = (bytes: number): string =>

@@ -1,5 +1,4 @@
 /** Credentials while things change: suspension, revocation, and what is noted of their use. */
-
 import { keysOfTeam, revokeSessions } from '../../db/accounts/credentials/credentials.sql.ts'
 import { resumeTeam, suspendTeam } from '../../db/accounts/teams/suspend.ts'
 import { anEmail, makeKey, makeSession, makeTeam, type Service, startService } from '../support/service.ts'

@@ -1,5 +1,4 @@
 /** `attachments` of a send: what is taken, what is refused in which words, and what is stored of it. */
-
 import { aFile, base64, beginAttachments, sha } from '../support/attachments.ts'
 import { anEmail, makeKey, makeTeam } from '../support/service.ts'
 import t from '../support/tap.ts'

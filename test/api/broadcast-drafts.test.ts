@@ -1,5 +1,4 @@
 /** Broadcasts over the API until they start: drafts, what is refused, scopes, and changes of state. */
-
 import { v7 as uuidv7 } from 'uuid'
 import { beginBroadcasting, broadcastingOf } from '../support/broadcasting.ts'
 import { makeKey, makeTeam } from '../support/service.ts'

@@ -2,7 +2,6 @@
  * POST /v1/contacts/bulk with a worker beside it: what comes back, what is stored, what it costs. DECISIONS: Bulk
  * upsert.
  */
-
 import fc from 'fast-check'
 import { sql } from 'slonik'
 import { createTopic } from '../../db/audience/contacts/topics.ts'

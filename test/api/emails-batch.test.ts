@@ -1,5 +1,4 @@
 /** POST /v1/emails/batch: each item ends by itself, in its place, and costs what it stores. DECISIONS: Quota. */
-
 import { runClock, stopClock } from '../support/clock.ts'
 import { startDatabaseProxy } from '../support/database-proxy.ts'
 import { rowCounts, usedBy } from '../support/rows.ts'

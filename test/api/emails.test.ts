@@ -1,5 +1,4 @@
 /** POST /v1/emails, a single send over HTTP: what it takes, stores and refuses. DECISIONS: Order of refusals. */
-
 import { anEmail, makeKey, makeSession, makeTeam, type Service, startService } from '../support/service.ts'
 import t from '../support/tap.ts'
 

@@ -1,5 +1,4 @@
 /** Replays: the same key answers with the original row and charges nothing. DECISIONS: Idempotency. */
-
 import { jobsOf, removeDomains, rowCounts, usedBy } from '../support/rows.ts'
 import { anEmail, makeKey, makeTeam, startService, type TestTeam } from '../support/service.ts'
 import t from '../support/tap.ts'

@@ -1,5 +1,4 @@
 /** Quotas and rates, by the test's own clock of the database. DECISIONS: Quota, Bucket, Limits of a team. */
-
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
 import { removeEmail } from '../../db/messages/emails/remove.ts'

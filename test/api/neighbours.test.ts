@@ -1,5 +1,4 @@
 /** What one team's trouble costs the others: nothing. */
-
 import { lockAccount } from '../../db/accounts/teams/limits.ts'
 import { anEmail, makeTeam, startService } from '../support/service.ts'
 import t from '../support/tap.ts'

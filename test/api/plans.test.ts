@@ -1,5 +1,4 @@
 /** GET /v1/plans: the catalog, for anybody. DECISIONS: Plan list. */
-
 import { loadCatalog } from '../../db/accounts/plans/catalog.ts'
 import defaultCatalog from '../../db/accounts/plans/default-catalog.json' with { type: 'json' }
 import { createTeam } from '../../db/accounts/teams/create.ts'

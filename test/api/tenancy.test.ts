@@ -3,7 +3,6 @@
  * asks with the other team's ids, and the answer, the same as for ids that nobody has. Whatever a line names is there
  * and of the right kind, so that each reaches the queries that hold the teams apart.
  */
-
 import { v7 as uuidv7 } from 'uuid'
 import { ROUTES } from '../../api/app.ts'
 import { createTopic } from '../../db/audience/contacts/topics.ts'

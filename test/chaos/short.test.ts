@@ -1,5 +1,4 @@
 /** The short form of `npm run test:chaos`: a few of its faults, with small loads. */
-
 import { testDatabase } from '../support/database.ts'
 import t from '../support/tap.ts'
 import { REACHABLE } from './broadcast.ts'

@@ -1,5 +1,4 @@
 /** The sandbox's magic recipients, all the way: sent by a worker, reported to the hook, ingested. */
-
 import { contactState, emailStatus, eventsOf, storeContact } from '../support/reports.ts'
 import { anEmail, makeTeam, SMTP_REPORT_TOKEN, startService } from '../support/service.ts'
 import t from '../support/tap.ts'

@@ -4,12 +4,10 @@
  * not know which files there are.
  */
 import { join } from 'node:path'
-import t from 'tap'
+import t, { TIMEOUT } from './tap.ts'
 
 /** Three times as many as the two cores of a small machine: the slow tests mostly wait. */
 const JOBS = 6
-/** Of one file, in seconds, as .taprc has it. A file reports to its parent the one that it finds in its environment. */
-const TIMEOUT = 300
 /** Young objects get room: a test file lives too briefly for a collection to pay. */
 const FLAGS = ['--max-semi-space-size=32', '--min-semi-space-size=16']
 const TOGETHER = join(import.meta.dirname, 'together.ts')
@@ -18,6 +16,7 @@ t.setTimeout(0)
 t.jobs = JOBS
 for (const group of process.argv.slice(2)) {
   const files = group.split(',')
+  // In seconds. A process reports to its parent the one that it finds in its environment.
   const timeout = TIMEOUT * files.length
   const env = { ...process.env, TEST_FILES: group, TAP_TIMEOUT: String(timeout) }
   const options = { at: null, stack: '', buffered: true, timeout: timeout * 1_000, env }

@@ -16,13 +16,12 @@ let current: Test = tap
 export type { Test } from 'tap'
 export { current as default }
 
-/**
- * Runs a test file in this process, after those before it.
- * @param file its path from the repository's root.
- * @param timeout in milliseconds.
- */
-export function runFile(file: string, timeout: number): void {
-  void tap.test(file, { timeout }, async (t) => {
+/** Of one file, in seconds, as .taprc has it. */
+export const TIMEOUT = 300
+
+/** Runs a test file in this process, after those before it. @param file its path from the repository's root. */
+export function runFile(file: string): void {
+  void tap.test(file, { timeout: TIMEOUT * 1_000 }, async (t) => {
     current = t
     t.teardown(() => canary.forget())
     await import(pathToFileURL(join(ROOT, file)).href)

@@ -4,7 +4,4 @@
  */
 import { runFile } from './tap.ts'
 
-/** Of one file, in milliseconds, as .taprc has it. */
-const TIMEOUT = 300_000
-
-for (const file of (process.env.TEST_FILES ?? '').split(',')) runFile(file, TIMEOUT)
+for (const file of (process.env.TEST_FILES ?? '').split(',')) runFile(file)

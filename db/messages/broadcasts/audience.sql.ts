@@ -49,7 +49,7 @@ export const fits = ({ topic_ids, exclude_topic_ids, conditions }: Audience) =>
     sql.fragment` and `,
   )
 
-/** Before all contacts, in the order of their ids. */
+/** Stands before all contacts in the order of their ids. */
 const FIRST = '00000000-0000-0000-0000-000000000000'
 
 /**
@@ -59,15 +59,15 @@ const FIRST = '00000000-0000-0000-0000-000000000000'
  */
 export const isNotReached = (
   { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>,
-  after: string | null = null,
+  after = FIRST,
 ) => sql.fragment`
   not exists (
     select from accepted_emails e
-    where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.contact_id > ${after ?? FIRST}
+    where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.contact_id > ${after}
       and e.contact_id = contacts.id)
   and not exists (
     select from broadcast_skips s
-    where s.team_id = ${team_id} and s.broadcast_id = ${id} and s.contact_id > ${after ?? FIRST}
+    where s.team_id = ${team_id} and s.broadcast_id = ${id} and s.contact_id > ${after}
       and s.contact_id = contacts.id and s.reason = 'deleted')`
 
 const countRow = object({ count: number().defined() })
@@ -106,13 +106,13 @@ export async function nextMembers(
   audience: Audience & { id: string; until: string },
   { after, look, limit }: { after: string | null; look: number; limit: number },
 ): Promise<{ members: readonly Member[]; cursor: string | null; ended: boolean }> {
-  const behind = sql.fragment`team_id = ${audience.team_id}
-    and id > ${after ?? FIRST}`
+  const from = after ?? FIRST
+  const behind = sql.fragment`team_id = ${audience.team_id} and id > ${from}`
   const window = sql.fragment`(
     select * from contacts where ${behind} order by id limit ${look}) contacts`
   const members = await tx.any(sql.type(memberRow)`
     select id, email, properties from ${window}
-    where created_at < ${audience.until} and ${fits(audience)} and ${isNotReached(audience, after)}
+    where created_at < ${audience.until} and ${fits(audience)} and ${isNotReached(audience, from)}
     order by id limit ${limit}`)
   if (members.length === limit) return { members, cursor: members.at(-1)?.id ?? after, ended: false }
   const end = await tx.maybeOne(sql.type(lastRow)`

@@ -1,5 +1,4 @@
 /** What the filters of the dashboard's lists take and refuse, and that nothing typed is lost on the way. */
-
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import { shows, signedIn, visitor } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'

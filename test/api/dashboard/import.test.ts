@@ -1,5 +1,4 @@
 /** Contacts from a CSV file, through the page, the queue and a worker. */
-
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import { continueWork } from '../../../db/upkeep/work/work.ts'

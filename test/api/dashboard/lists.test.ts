@@ -1,5 +1,4 @@
 /** Lists: the ways between their pages, and how they keep up while somebody looks at them. */
-
 import type { Browser, Page } from 'playwright-core'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'

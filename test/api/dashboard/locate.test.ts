@@ -1,5 +1,4 @@
 /** The page that leads from an id alone to its message, in whichever team the person is. */
-
 import { v7 as uuidv7 } from 'uuid'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'

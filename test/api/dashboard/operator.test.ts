@@ -1,5 +1,4 @@
 /** The operator's pages: health, parked reports, teams, plans, audit. */
-
 import { v7 as uuidv7 } from 'uuid'
 import { showTeam } from '../../../db/accounts/teams/view.ts'
 import { insertReports, settleReports } from '../../../db/delivery/reports/reports.sql.ts'

@@ -1,5 +1,4 @@
 /** A team's first page: what needs a person and why, and figures once there are some. */
-
 import { sql } from 'slonik'
 import { deletePause, storePause } from '../../../db/queue/pauses.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'

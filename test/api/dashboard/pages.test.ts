@@ -1,5 +1,4 @@
 /** What a team keeps on the dashboard: contacts, topics, domains, keys, people. Templates are templates.test.ts's. */
-
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { type Seen, shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'

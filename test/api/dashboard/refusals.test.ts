@@ -1,5 +1,4 @@
 /** The refused calls that the page Integration shows to those who integrate. */
-
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'

@@ -2,7 +2,6 @@
  * Who may open which page, for every page there is: made from the list of pages, so that a new one cannot be left
  * out.
  */
-
 import { v7 as uuidv7 } from 'uuid'
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import type { Page } from '../../../api/dashboard/served/page.ts'

@@ -1,5 +1,4 @@
 /** What a team's people must not read, and what an operator does not read unseen. */
-
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { PAGES } from '../../../api/dashboard/routes.ts'

@@ -1,5 +1,4 @@
 /** A team's WhatsApp pages: finding a message, why it stands as it does, and the templates. */
-
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { applyReportedWhatsapp } from '../../../db/messages/whatsapp/apply-events.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'

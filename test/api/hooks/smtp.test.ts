@@ -1,5 +1,4 @@
 /** POST /hooks/smtp: who may post, what is stored, and that nothing is until it is proved genuine. */
-
 import { returnPath } from '../../../db/messages/emails/return-path.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { SECRET_KEY } from '../../support/environment.ts'

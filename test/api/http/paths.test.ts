@@ -1,5 +1,4 @@
 /** Which declared paths a request's path fits: of the API's routes and of the dashboard's pages alike. */
-
 import { createPaths } from '../../../api/http/paths.ts'
 import t from '../../support/tap.ts'
 

@@ -1,5 +1,4 @@
 /** The unsubscribe link of templates, in the text and in the headers. DECISIONS: Unsubscribe link. */
-
 import { v7 as uuidv7 } from 'uuid'
 import { saveTemplate, updateTemplate } from '../../../db/content/templates/save.ts'
 import { unsubscribeUrl } from '../../../db/messages/emails/unsubscribe-token.ts'

@@ -1,5 +1,4 @@
 /** The unsubscribe link of an email: token, page, button, and RFC 8058 one-click (DECISIONS: Unsubscribe link). */
-
 import { unsubscribeToken } from '../../../db/messages/emails/unsubscribe-token.ts'
 import { report } from '../../support/contacts.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'

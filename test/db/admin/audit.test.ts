@@ -1,5 +1,4 @@
 /** Every verb of the CLI that changes something says so in the audit trail, in the change's own transaction. */
-
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { settleReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'

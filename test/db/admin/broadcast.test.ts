@@ -1,5 +1,4 @@
 /** The CLI's verbs about broadcasts: the same use cases as the API's calls. */
-
 import { adminCli } from '../../support/admin.ts'
 import { beginBroadcasting } from '../../support/broadcasting.ts'
 import { SECRET_KEY } from '../../support/environment.ts'

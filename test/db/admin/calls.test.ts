@@ -1,5 +1,4 @@
 /** What every call of the CLI promises, whatever its noun. */
-
 import { faultLine } from '../../../db/admin/fault.ts'
 import { adminCli } from '../../support/admin.ts'
 import { databaseUrl, emptyDatabase, testDatabase, testServer } from '../../support/database.ts'

@@ -1,5 +1,4 @@
 /** The CLI's verbs about contacts. */
-
 import { adminCli } from '../../support/admin.ts'
 import { report } from '../../support/contacts.ts'
 import { storeContact } from '../../support/reports.ts'

@@ -1,5 +1,4 @@
 /** The CLI's verbs about API keys and session tokens. */
-
 import {
   noteKeyUse,
   principalByKeyHash,

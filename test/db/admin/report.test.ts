@@ -1,5 +1,4 @@
 /** The CLI's verbs about reports. */
-
 import { settleReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
 import { adminCli } from '../../support/admin.ts'

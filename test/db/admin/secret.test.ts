@@ -1,5 +1,4 @@
 /** Replacing SECRET_KEY, and what the CLI says of keys that cannot be right. */
-
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { dkimKeysOf } from '../../../workers/channels/dkim-keys.ts'

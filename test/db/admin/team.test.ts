@@ -1,7 +1,6 @@
 /**
  * The CLI's verbs about teams. What a plan change does to the account is in test/db/accounts/teams/subscribe.test.ts.
  */
-
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import t from '../../support/tap.ts'

@@ -1,5 +1,4 @@
 /** Listening: a failed start leaves nothing behind. */
-
 import { listen } from '../../../db/postgres/listen.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'

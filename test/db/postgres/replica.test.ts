@@ -1,7 +1,6 @@
 /**
  * Reads that may lag go to a standby, which streams and takes no writes; all others, and all writes, to the primary.
  */
-
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createReplica } from '../../../db/postgres/replica.ts'

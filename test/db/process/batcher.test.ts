@@ -1,5 +1,4 @@
 /** Batching calls into lots: who goes with whom, and what becomes of each. */
-
 import { Refusal } from '../../../db/errors.ts'
 import { type Batcher, type CallEnd, createBatcher } from '../../../db/process/batcher.ts'
 import t from '../../support/tap.ts'

@@ -1,5 +1,4 @@
 /** A keyed semaphore: a limited number for a key at once, in order, and never for those that waited in vain. */
-
 import { createKeyedSemaphore } from '../../../db/process/keyed-semaphore.ts'
 import t from '../../support/tap.ts'
 

@@ -1,5 +1,4 @@
 /** The guard before addresses that customers give: what is public, however it is spelt. */
-
 import {
   isPublicAddress,
   NotPublic,

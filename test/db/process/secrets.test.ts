@@ -1,5 +1,4 @@
 /** What SECRET_KEY protects, while it is replaced, and which keys are taken at all. */
-
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { openSecrets } from '../../../db/process/canary.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'

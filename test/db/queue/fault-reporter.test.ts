@@ -1,5 +1,4 @@
 /** What the log gets of the queue: each fault once in a while, and a lost database once for all loops together. */
-
 import { faultReporter } from '../../../db/queue/fault-reporter.ts'
 import t from '../../support/tap.ts'
 

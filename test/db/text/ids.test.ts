@@ -1,5 +1,4 @@
 /** Ids carry the time of their row, and keep its order. */
-
 import { firstIdAt, idNow, idsAt } from '../../../db/text/ids.ts'
 import t from '../../support/tap.ts'
 

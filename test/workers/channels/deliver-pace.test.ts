@@ -1,7 +1,6 @@
 /**
  * The pace of delivery: quotas of providers, shared by all workers. Real workers, the SES stand-in, a real SMTP server.
  */
-
 import { listSenders, resumeSender } from '../../../db/delivery/senders/show.ts'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'

@@ -2,7 +2,6 @@
  * What webhooks say of emails, WhatsApp messages and contacts, and to whom: real workers, a receiver with the reference
  * library.
  */
-
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { applyWhatsappEvents } from '../../../db/messages/whatsapp/apply-events.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'

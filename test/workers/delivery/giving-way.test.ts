@@ -1,5 +1,4 @@
 /** How much webhooks may claim while mail waits: the rules, by a clock of the test's own, and who gives way to whom. */
-
 import { createGivingWay } from '../../../workers/delivery/giving-way.ts'
 import type { SlotShare } from '../../../workers/delivery/slots.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'

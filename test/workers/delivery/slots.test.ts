@@ -1,5 +1,4 @@
 /** How queues and senders share the slots of a process. Nothing but the rules: no database, no time. */
-
 import { type Applicant, createSlots, type SlotShare } from '../../../workers/delivery/slots.ts'
 import t from '../../support/tap.ts'
 

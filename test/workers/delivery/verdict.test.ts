@@ -1,5 +1,4 @@
 /** How deliveries end. Pure rules. DECISIONS: Refused for now, Lost answers, Our own set-up refused. */
-
 import { createBreaker } from '../../../workers/delivery/breaker.ts'
 import {
   type Judged,

@@ -1,5 +1,4 @@
 /** The figures that the dashboard's charts are drawn from. */
-
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { figuresSince } from '../../../db/figures/daily/figures.sql.ts'
 import { dayBefore } from '../../../db/figures/daily/fold.ts'

@@ -1,5 +1,4 @@
 /** Cleaning up raw reports. */
-
 import { pendingReports, reportsByState, settleReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'

@@ -1,5 +1,4 @@
 /** Cleaning up session tokens. */
-
 import { sessionsOfTeam } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { issueSession } from '../../../db/accounts/credentials/issue.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'

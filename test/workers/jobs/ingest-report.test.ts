@@ -1,5 +1,4 @@
 /** What reports change: rows, timelines, contacts. Real hook, real queue, real workers. DECISIONS: Delivery reports. */
-
 import { deliveryStatus, feedbackReport } from '../../sandbox/reports.ts'
 import { beginReports, DELIVERED, FAILED, post, raw, settled, storeAll } from '../../support/ingestion.ts'
 import {

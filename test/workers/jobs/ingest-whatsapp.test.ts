@@ -1,5 +1,4 @@
 /** Faults that the provider reports by webhook only. Real hook, real queue, real workers. */
-
 import { pausedSenders } from '../../../db/delivery/senders/senders.sql.ts'
 import { applyWhatsappEvents } from '../../../db/messages/whatsapp/apply-events.ts'
 import { templatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'

@@ -1,5 +1,4 @@
 /** What workers count, as one who asks a web process for the fleet's figures sees it. */
-
 import { v7 as uuidv7 } from 'uuid'
 import { GAUGES, type Gauges, storeSignOfLife } from '../../../db/figures/fleet/fleet.sql.ts'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'

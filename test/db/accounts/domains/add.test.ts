@@ -1,5 +1,4 @@
 /** Domains of a team that are added side by side. */
-
 import { addDomain } from '../../../../db/accounts/domains/add.ts'
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { Refusal } from '../../../../db/errors.ts'

@@ -1,5 +1,4 @@
 /** What a name server answers, within bounds. Real questions to a server on loopback. */
-
 import { createTxtLookup } from '../../../../db/accounts/domains/verify.ts'
 import { startDns } from '../../../support/dns.ts'
 import t from '../../../support/tap.ts'

@@ -1,5 +1,4 @@
 /** Looking through contacts: by an index where there is one, else in stretches, soon, and never a contact twice. */
-
 import { createContact } from '../../../../db/audience/contacts/edit.ts'
 import type { ContactSearch } from '../../../../db/audience/contacts/search.sql.ts'
 import { searchContacts } from '../../../../db/audience/contacts/search.ts'

@@ -1,5 +1,4 @@
 /** What suppresses a contact, what it leaves to be seen, and what ends it. DECISIONS: Suppression. */
-
 import type { ContactEffect } from '../../../../db/audience/contacts/effect.ts'
 import { unsubscribe } from '../../../../db/audience/subscription/subscription.ts'
 import { suppressContacts } from '../../../../db/audience/suppressions/by-hand.ts'

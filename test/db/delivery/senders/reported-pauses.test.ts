@@ -1,5 +1,4 @@
 /** Pauses that reports bring: they begin when the provider began them, whenever the report comes. */
-
 import { applyReportedPauses } from '../../../../db/delivery/senders/reported-pauses.ts'
 import { pausedSenders } from '../../../../db/delivery/senders/senders.sql.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'

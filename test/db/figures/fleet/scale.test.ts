@@ -1,5 +1,4 @@
 /** The scaling signal as figures make it: no database, no clock. */
-
 import type { Gauges, ProcessRow, SenderState } from '../../../../db/figures/fleet/fleet.sql.ts'
 import { scaleOf } from '../../../../db/figures/fleet/scale.ts'
 import type { QueueStatus } from '../../../../db/queue/jobs.sql.ts'

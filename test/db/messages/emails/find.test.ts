@@ -1,5 +1,4 @@
 /** How emails are found: by recipient, any id, subject, dates and every filter of a list, a page at a time. */
-
 import { sql } from 'slonik'
 import { mixed, object } from 'yup'
 import { createVersions } from '../../../../db/content/templates/versions.ts'

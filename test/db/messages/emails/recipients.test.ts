@@ -1,5 +1,4 @@
 /** Recipients of an email. DECISIONS: Email addresses, Recipients that differ only in case. */
-
 import {
   bareRecipients,
   distinctRecipients,

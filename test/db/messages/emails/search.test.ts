@@ -1,5 +1,4 @@
 /** Looking through emails that no index finds: soon, and never a row twice. */
-
 import { createVersions } from '../../../../db/content/templates/versions.ts'
 import { countEmails, deleteLot } from '../../../../db/messages/emails/matching.ts'
 import { searchEmails } from '../../../../db/messages/emails/search.ts'

@@ -1,5 +1,4 @@
 /** What a worker reads before it sends: by key, however many messages a team has and whatever the planner knows. */
-
 import { messagesToDeliver } from '../../../../db/messages/whatsapp/messages.sql.ts'
 import { tuplesRead } from '../../../support/rows.ts'
 import { startService } from '../../../support/service.ts'

@@ -1,5 +1,4 @@
 /** SES's reports become neutral events. DECISIONS: Delivery reports, Suppression. */
-
 import type { ReportedEmail } from '../../../../db/messages/emails/apply-events.ts'
 import { readSesReport } from '../../../../workers/providers/ses/reports.ts'
 import {

@@ -1,5 +1,4 @@
 /** What becomes of each recipient when the server answers: acceptance, refusals, reports that are asked for. */
-
 import type { SmtpScript } from '../../../sandbox/smtp.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
 import { only, provide, start } from '../../../support/smtp-provider.ts'

@@ -1,5 +1,4 @@
 /** Connections to a relay: logins, TLS, how many, how they are used again, and how they end. */
-
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
