@@ -20,8 +20,9 @@ const { database, team: makeTeam } = await openStore(t)
 
 const [TOPICS, CONTACTS] = [3, 6]
 const now = () => new Date()
-/** Contacts in the order of their addresses, in which everybody locks them. */
-const idOf = (n: number) => `0190a1b2-0001-7000-8000-00000000000${n}`
+/** Contacts in the order of their addresses, in which everybody locks them; each that is made has an id of its own. */
+const idOf = (n: number, own = 0) => `0190a1b2-0001-7000-800${n}-${String(own).padStart(12, '0')}`
+let made = 0
 const email = (n: number) => `user${n}@example.com`
 
 const command = fc.record({
@@ -67,7 +68,7 @@ async function begin() {
       await database.query(sql.unsafe`
         insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
         select ${team}, i, e, e, 'subscribed', '{}', ${list}, now(), now()
-        from unnest(${sql.array([idOf(contact), idOf(contact + 1)], 'uuid')},
+        from unnest(${sql.array([idOf(contact, ++made), idOf(contact + 1, ++made)], 'uuid')},
           ${sql.array([email(contact), email(contact + 1)], 'text')}) c (i, e)
         on conflict (team_id, identity) do update set topic_ids = excluded.topic_ids`)
     if (what === 'replace') await change(sql.unsafe`update contacts set topic_ids = ${list} where ${those}`)
