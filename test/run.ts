@@ -6,7 +6,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmod, mkdtemp, readdir, readFile, realpath, rm, statfs } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, realpath, rm, statfs, writeFile } from 'node:fs/promises'
 import { constants, tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -30,6 +30,8 @@ const TYPES = ['tsc', '--checkers', '1']
 const MEMORY = { directory: '/dev/shm', type: 0x01021994, least: 4 * 1024 ** 3 }
 // The data are thrown away, and many test processes connect side by side.
 const SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '400' }
+// They log in thousands of times: the password as it is takes one message, SCRAM takes four.
+const LOGINS = 'host all all 127.0.0.1/32 password\n'
 
 /** What steps of a run share; `cleanups` run in reverse order at the end. */
 type Run = { scratch: string; prefix: string; stop: AbortSignal; cleanups: (() => Promise<unknown>)[] }
@@ -130,7 +132,9 @@ async function ownServer({ scratch, cleanups }: Run): Promise<string> {
     () => rm(directory, { recursive: true, force: true }),
     () => stopStrays(directory),
   )
-  const postgres = await startPostgres({ directory, settings: SETTINGS })
+  const hba_file = join(directory, 'logins.conf')
+  await writeFile(hba_file, LOGINS)
+  const postgres = await startPostgres({ directory, settings: { ...SETTINGS, hba_file } })
   cleanups.push(async () => {
     await postgres.stop()
     if (postgres.home !== directory) await rm(postgres.home, { recursive: true, force: true })

@@ -3,11 +3,13 @@
  * Promises: every name begins with the run's own prefix, so several runs share a server and each drops only its own.
  */
 import { randomBytes } from 'node:crypto'
-import { Client } from 'pg'
+import { Client, Pool } from 'pg'
 import { type Canary, canary } from './canary.ts'
 
 /** Where the tests' databases live: an admin connection, and the prefix of this run's names. */
 export type TestServer = { url: string; prefix: string }
+
+const NAME = 'heliograph tests'
 
 // PostgreSQL's object_in_use: somebody still looks at the template, autovacuum for one.
 const IN_USE = '55006'
@@ -19,14 +21,20 @@ export function databaseUrl(server: string, database: string): string {
   return url.href
 }
 
+/** A connection to each server that is kept between statements: a process makes and drops tens of databases. */
+const kept = new Map<string, Pool>()
+
 async function execute(url: string, statements: readonly string[]): Promise<void> {
-  const client = new Client({ connectionString: url, application_name: 'heliograph tests' })
-  await client.connect()
-  try {
-    for (const statement of statements) await client.query(statement)
-  } finally {
-    await client.end()
-  }
+  const pool =
+    kept.get(url) ??
+    new Pool({ connectionString: url, application_name: NAME, max: 1, allowExitOnIdle: true })
+  // A server may stop while nothing is asked of it.
+  if (!kept.has(url))
+    kept.set(
+      url,
+      pool.on('error', () => {}),
+    )
+  for (const statement of statements) await pool.query(statement)
 }
 
 /**
@@ -51,7 +59,7 @@ export async function createTemplate(
 
 /** Drops every database of the run, even while clients are connected. */
 export async function dropDatabases({ url, prefix }: TestServer): Promise<void> {
-  const client = new Client({ connectionString: url, application_name: 'heliograph tests' })
+  const client = new Client({ connectionString: url, application_name: NAME })
   await client.connect()
   try {
     const { rows } = await client.query<{ datname: string }>(
@@ -108,7 +116,7 @@ const MOST_JOBS = 2_000
 
 /** Has the canary look at what the queue keeps, and at what metrics are drawn from. */
 export async function noteRest(url: string, watch: Canary = canary): Promise<void> {
-  const client = new Client({ connectionString: url, application_name: 'heliograph tests' })
+  const client = new Client({ connectionString: url, application_name: NAME })
   await client.connect()
   try {
     const { rows } = await client.query<{ where: string; text: string }>(

@@ -3,6 +3,7 @@
  * another (test/support/together.ts): starting one, with a thousand modules, costs as much as most of them take.
  * Promises: a file's clean-up is done before the next file begins; a file that is run by itself has tap's own `t`.
  */
+import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import tap, { type Test } from 'tap'
@@ -25,5 +26,7 @@ export function runFile(file: string): void {
     current = t
     t.teardown(() => canary.forget())
     await import(pathToFileURL(join(ROOT, file)).href)
+    // For the processes that begin before this one ends.
+    flushCompileCache()
   })
 }
