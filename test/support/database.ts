@@ -21,20 +21,21 @@ export function databaseUrl(server: string, database: string): string {
   return url.href
 }
 
-/** A connection to each server that is kept between statements: a process makes and drops tens of databases. */
-const kept = new Map<string, Pool>()
+/** One connection to each server, kept between statements: a process makes and drops tens of databases. */
+const pools = new Map<string, Pool>()
+
+function poolOf(url: string): Pool {
+  const known = pools.get(url)
+  if (known) return known
+  const pool = new Pool({ connectionString: url, application_name: NAME, max: 1, allowExitOnIdle: true })
+  // The server may stop while nothing is asked of it.
+  pool.on('error', () => {})
+  pools.set(url, pool)
+  return pool
+}
 
 async function execute(url: string, statements: readonly string[]): Promise<void> {
-  const pool =
-    kept.get(url) ??
-    new Pool({ connectionString: url, application_name: NAME, max: 1, allowExitOnIdle: true })
-  // A server may stop while nothing is asked of it.
-  if (!kept.has(url))
-    kept.set(
-      url,
-      pool.on('error', () => {}),
-    )
-  for (const statement of statements) await pool.query(statement)
+  for (const statement of statements) await poolOf(url).query(statement)
 }
 
 /**
