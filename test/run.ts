@@ -6,7 +6,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmod, mkdtemp, readdir, readFile, realpath, rm, statfs, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, realpath, rm, statfs } from 'node:fs/promises'
 import { constants, tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -30,11 +30,17 @@ const TYPES = ['tsc', '--checkers', '1']
 const MEMORY = { directory: '/dev/shm', type: 0x01021994, least: 4 * 1024 ** 3 }
 // The data are thrown away, and many test processes connect side by side.
 const SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '400' }
-// They log in thousands of times: the password as it is takes one message, SCRAM takes four.
-const LOGINS = 'host all all 127.0.0.1/32 password\n'
 
 /** What steps of a run share; `cleanups` run in reverse order at the end. */
-type Run = { scratch: string; prefix: string; stop: AbortSignal; cleanups: (() => Promise<unknown>)[] }
+type Run = {
+  /** A directory of the run's own. */
+  scratch: string
+  /** Another one, where files are made and deleted in no time. */
+  quick: string
+  prefix: string
+  stop: AbortSignal
+  cleanups: (() => Promise<unknown>)[]
+}
 type Printer = (text: string) => void
 
 const print: Printer = (text) => void process.stdout.write(`${text}\n`)
@@ -116,25 +122,19 @@ async function openServer(run: Run): Promise<TestServer> {
 }
 
 /**
- * Where a server's files are quickest to make and delete: tests make hundreds of databases of 700 files each, and ext4
- * passes over all the inodes that were deleted within the last minute, one by one, for each new file.
+ * Where files are quickest to make and delete: tests make hundreds of databases of 700 files each, and ext4 passes over
+ * all the inodes that were deleted within the last minute, one by one, for each new file.
  */
-async function serverParent(scratch: string): Promise<string> {
+async function quickParent(): Promise<string> {
   const { directory, type, least } = MEMORY
   const found = await statfs(directory).catch(() => null)
-  if (found?.type !== type) return scratch
-  return Math.min(found.bavail * found.bsize, process.availableMemory()) < least ? scratch : directory
+  if (found?.type !== type) return tmpdir()
+  return Math.min(found.bavail * found.bsize, process.availableMemory()) < least ? tmpdir() : directory
 }
 
-async function ownServer({ scratch, cleanups }: Run): Promise<string> {
-  const directory = await realpath(await mkdtemp(join(await serverParent(scratch), 'heliograph-test-')))
-  cleanups.push(
-    () => rm(directory, { recursive: true, force: true }),
-    () => stopStrays(directory),
-  )
-  const hba_file = join(directory, 'logins.conf')
-  await writeFile(hba_file, LOGINS)
-  const postgres = await startPostgres({ directory, settings: { ...SETTINGS, hba_file } })
+async function ownServer({ quick, cleanups }: Run): Promise<string> {
+  const directory = join(quick, 'postgres')
+  const postgres = await startPostgres({ directory, settings: SETTINGS })
   cleanups.push(async () => {
     await postgres.stop()
     if (postgres.home !== directory) await rm(postgres.home, { recursive: true, force: true })
@@ -162,7 +162,7 @@ async function runTests(run: Run, server: TestServer): Promise<Counts> {
     DATABASE_URL: server.url,
     TEST_DATABASE_PREFIX: server.prefix,
     // Tens of processes load the same modules.
-    NODE_COMPILE_CACHE: join(run.scratch, 'compile-cache'),
+    NODE_COMPILE_CACHE: join(run.quick, 'compile-cache'),
     NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} ${withoutHooks}`,
   }
   const code = await program(run, argv, report.line, print, env)
@@ -192,18 +192,30 @@ async function settled<T extends unknown[]>(work: [...{ [K in keyof T]: Promise<
   return (await Promise.all(work)) as T
 }
 
+/**
+ * A new directory until the run ends, and no server in it is left. Open to pass through: run by root, PostgreSQL is
+ * somebody else.
+ */
+async function ownDirectory(parent: string, cleanups: Run['cleanups']): Promise<string> {
+  const directory = await realpath(await mkdtemp(join(parent, 'heliograph-test-')))
+  cleanups.push(
+    () => rm(directory, { recursive: true, force: true }),
+    () => stopStrays(directory),
+  )
+  await chmod(directory, 0o711)
+  return directory
+}
+
 async function main(): Promise<void> {
   const stopping = new AbortController()
   for (const signal of SIGNALS) process.on(signal, () => stopping.abort(signal))
-  const scratch = await realpath(await mkdtemp(join(tmpdir(), 'heliograph-test-')))
-  // Open to pass through: run by root, PostgreSQL is somebody else.
-  await chmod(scratch, 0o711)
   const prefix = `heliograph_test_${randomBytes(4).toString('hex')}`
-  const run: Run = { scratch, prefix, stop: stopping.signal, cleanups: [] }
-  run.cleanups.push(
-    () => rm(scratch, { recursive: true, force: true }),
-    () => stopStrays(scratch),
-  )
+  const cleanups: Run['cleanups'] = []
+  const [scratch, quick] = [
+    await ownDirectory(tmpdir(), cleanups),
+    await ownDirectory(await quickParent(), cleanups),
+  ]
+  const run: Run = { scratch, quick, prefix, stop: stopping.signal, cleanups }
   const { passed, failed } = await runAll(run)
   let faults = 0
   for (const cleanup of run.cleanups.reverse()) {

@@ -32,6 +32,9 @@ export type Watched = {
   peak(): number
   /** Seconds of processor time since it began. */
   cpu(): Promise<number>
+  /** Lets it have no processor time until it is resumed. */
+  pause(): void
+  resume(): void
   stop(): Promise<void>
 }
 
@@ -87,6 +90,8 @@ export async function launch(file: string, env: Record<string, string>, preload?
     rss: () => status(pid),
     peak: () => peak,
     cpu: () => cpuOf(pid),
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
     async stop() {
       clearInterval(sampling)
       child.kill('SIGTERM')
