@@ -203,7 +203,11 @@ async function startCloud() {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
   const port = typeof address === 'object' && address ? address.port : 0
-  return { url: `http://127.0.0.1:${port}`, taken: () => taken, close: () => server.closeAllConnections() }
+  const close = () => {
+    server.close()
+    server.closeAllConnections()
+  }
+  return { url: `http://127.0.0.1:${port}`, taken: () => taken, close }
 }
 
 /** Posts messages by items of 50 numbers, 20 items a call. */
