@@ -1,7 +1,6 @@
 /** Rows 5 to 9: mail and WhatsApp messages end to end, beside Postfix and beside bare clients. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
 import { createWhatsappTemplate } from '../../db/messages/whatsapp/save-template.ts'
@@ -10,7 +9,7 @@ import { aTemplate } from '../support/whatsapp.ts'
 import { atLeast, atMost, type Figure, Missing, median, percentile, QUICK, seconds, upTo } from './figures.ts'
 import { asTeam, client, mail, oneByOne, postBatches } from './load.ts'
 import type { Place, Rig } from './rig.ts'
-import { pour, type Sink, startRelayingPostfix, startSlowSink, startSmtpSink } from './sinks.ts'
+import { pour, type Sink, startHttp, startRelayingPostfix, startSlowSink, startSmtpSink } from './sinks.ts'
 
 const MAILS = upTo(5_000)
 const BYTES = 4_096
@@ -193,21 +192,14 @@ export async function measureLatency(rig: Rig): Promise<Figure[]> {
 /** A Cloud API that takes everything at once. */
 async function startCloud() {
   let taken = 0
-  const server = createServer((request, response) => {
+  const server = await startHttp((request, response) => {
     request.resume().on('end', () => {
       taken += 1
       response.setHeader('Content-Type', 'application/json')
       response.end(JSON.stringify({ messaging_product: 'whatsapp', messages: [{ id: `wamid.${taken}` }] }))
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  const port = typeof address === 'object' && address ? address.port : 0
-  const close = () => {
-    server.close()
-    server.closeAllConnections()
-  }
-  return { url: `http://127.0.0.1:${port}`, taken: () => taken, close }
+  return { ...server, taken: () => taken }
 }
 
 /** Posts messages by items of 50 numbers, 20 items a call. */

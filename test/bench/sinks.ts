@@ -1,7 +1,12 @@
-/** Where mail goes in the bench: Debian's smtp-sink, a slow sink of our own, Postfix and OpenDKIM in front of one. */
+/**
+ * Where mail goes in the bench: Debian's smtp-sink, a slow sink of our own, Postfix and OpenDKIM in front of one. And
+ * where HTTP goes.
+ */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer, type Socket } from 'node:net'
+import { createServer as createHttpServer, type RequestListener } from 'node:http'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -29,6 +34,20 @@ export async function need(...programs: (keyof typeof PACKAGES)[]): Promise<void
   }
   if (programs.includes('postfix') && process.getuid?.() !== 0)
     throw new Missing('Postfix must be run as root')
+}
+
+/** An HTTP server that answers as it is given to. */
+export async function startHttp(answer: RequestListener): Promise<{ url: string; close(): void }> {
+  const server = createHttpServer(answer)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
 }
 
 /** A server that takes mail, and knows how much it took. */

@@ -1,8 +1,6 @@
 /** Rows 19 to 21: what webhooks cost mail, what endpoints that hang do, and how many webhooks go out in a second. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { sql } from 'slonik'
 import { number, object } from 'yup'
@@ -14,7 +12,7 @@ import type { TestTeam } from '../support/service.ts'
 import { atLeast, type Figure, median, QUICK, seconds, upTo } from './figures.ts'
 import { postBatches } from './load.ts'
 import type { Place, Rig } from './rig.ts'
-import { startSmtpSink } from './sinks.ts'
+import { startHttp, startSmtpSink } from './sinks.ts'
 
 const NEAR = '127.0.0.0/8'
 const BYTES = 4_096
@@ -22,16 +20,6 @@ const ROUNDS = QUICK ? 1 : 3
 const HANGING = 10
 /** Of a turn, and before it. */
 const [MAILS, WARM] = [upTo(1_500), 200]
-
-async function startServer(answer: RequestListener) {
-  const server = createServer(answer)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    close: () => server.closeAllConnections() ?? server.close(),
-  }
-}
 
 /** Takes everything at once, in a process of its own, and counts it. */
 async function startTaking() {
@@ -146,7 +134,7 @@ export async function measureNotifying(rig: Rig): Promise<Figure[]> {
  * that turns are seconds apart; whose turn it is not stands still.
  */
 export async function measureHanging(rig: Rig): Promise<Figure[]> {
-  const server = await startServer((request) => void request.resume())
+  const server = await startHttp((request) => void request.resume())
   const open = async (hanging: number) => {
     const place = await rig.place()
     const [team, slow] = await twoTeams(place)
@@ -157,9 +145,12 @@ export async function measureHanging(rig: Rig): Promise<Figure[]> {
   const [calm, hung] = [await open(0), await open(HANGING)]
   const turn = async (own: typeof calm, other: typeof calm): Promise<void> => {
     other.relay.pause()
-    await own.relay.pour(own.team, WARM)
-    own.rates.push(await own.relay.pour(own.team, MAILS))
-    other.relay.resume()
+    try {
+      await own.relay.pour(own.team, WARM)
+      own.rates.push(await own.relay.pour(own.team, MAILS))
+    } finally {
+      other.relay.resume()
+    }
   }
   for (let round = 0; round < 3 * ROUNDS; round++) {
     await turn(calm, hung)
