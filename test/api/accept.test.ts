@@ -6,7 +6,7 @@ import { anEmail, makeTeam, startService } from '../support/service.ts'
 import t from '../support/tap.ts'
 
 t.test('a rolled-back accept leaves neither row nor job, and charges nothing', async (t) => {
-  const service = await startService(t, { connections: 10 })
+  const service = await startService(t)
   const team = await makeTeam(service)
   const restore = await atCommit(service, "raise exception 'no commit'")
   const refused = await service.call('POST', '/v1/emails', {
@@ -28,7 +28,7 @@ t.test('a rolled-back accept leaves neither row nor job, and charges nothing', a
 t.test(
   'an API process killed in mid-commit: what was answered is stored, a repeat stores no second',
   async (t) => {
-    const service = await startService(t, { connections: 10 })
+    const service = await startService(t)
     const team = await makeTeam(service)
     // Holds every commit for a moment, so that the kill falls into it.
     await atCommit(service, 'perform pg_sleep(0.3)')

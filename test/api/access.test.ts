@@ -8,7 +8,7 @@ let service: Service
 let now = new Date('2026-03-01T10:20:00Z')
 
 t.before(async () => {
-  service = await startService(t, { connections: 10, clock: () => now })
+  service = await startService(t, { clock: () => now })
 })
 
 const statusOf = async (key: string) =>

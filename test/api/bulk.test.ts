@@ -12,7 +12,7 @@ import { startWorker } from '../support/worker.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-const service = await startService(t, { connections: 10 })
+const service = await startService(t)
 const { call } = service
 await startWorker(t, service, { smtp_url: 'smtp://127.0.0.1:9' })
 const team = await makeTeam(service)

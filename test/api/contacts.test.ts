@@ -9,7 +9,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const UNKNOWN = '00000000-0000-7000-8000-000000000000'
 
-const service = await startService(t, { connections: 10 })
+const service = await startService(t)
 const { call } = service
 const team = await makeTeam(service)
 const { key } = team

@@ -6,7 +6,7 @@ import { anEmail, makeKey, makeSession, makeTeam, startService, type TestTeam } 
 import t from '../support/tap.ts'
 
 const NOON = new Date('2027-01-15T12:00:00.000Z')
-const service = await startService(t, { connections: 10 })
+const service = await startService(t)
 await stopClock(service.database, NOON)
 const batch = async (team: TestTeam, emails: unknown, key = team.key) =>
   await service.call('POST', '/v1/emails/batch', { key, body: { emails } })
@@ -146,7 +146,7 @@ t.test(
 )
 
 t.test('50 parallel batches of 7 against 100 left store exactly the batches that fit, whole', async (t) => {
-  const other = await startService(t, { connections: 10, url: service.url })
+  const other = await startService(t, { url: service.url })
   const team = await makeTeam(service, { email_limit: 100 })
   await stopClock(service.database, new Date(NOON.getTime() + 60_000))
   const replies = await Promise.all(
@@ -166,7 +166,7 @@ t.test('50 parallel batches of 7 against 100 left store exactly the batches that
 
 t.test('a batch of 100 costs as many statements as a batch of one', async (t) => {
   const proxy = await startDatabaseProxy(t, service.url)
-  const counted = await startService(t, { connections: 10, url: proxy.url, wake: () => {} })
+  const counted = await startService(t, { url: proxy.url, wake: () => {} })
   const team = await makeTeam(counted)
   await runClock(service.database)
   const sendAll = async (emails: unknown[]) =>

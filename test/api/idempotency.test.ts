@@ -3,7 +3,7 @@ import { jobsOf, removeDomains, rowCounts, usedBy } from '../support/rows.ts'
 import { anEmail, makeKey, makeTeam, startService, type TestTeam } from '../support/service.ts'
 import t from '../support/tap.ts'
 
-const service = await startService(t, { connections: 10 })
+const service = await startService(t)
 const send = async (team: TestTeam, changes: Record<string, unknown>, key = team.key) =>
   await service.call('POST', '/v1/emails', { key, body: anEmail(changes) })
 
@@ -51,7 +51,7 @@ t.test('a key bound to a domain may not replay an email of another domain', asyn
 })
 
 t.test('200 parallel requests with one key: one 201, 199 × 200, one row, one job, one charge', async (t) => {
-  const other = await startService(t, { connections: 10, url: service.url })
+  const other = await startService(t, { url: service.url })
   const team = await makeTeam(service)
   const calls = Array.from({ length: 200 }, async (_, index) => {
     const { call } = index % 2 ? service : other

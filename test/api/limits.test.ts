@@ -10,7 +10,7 @@ import { aMessage, makeTemplate } from '../support/whatsapp.ts'
 import { until } from '../support/worker.ts'
 
 let now = new Date('2027-01-15T12:00:00.000Z')
-const service = await startService(t, { connections: 10, lockTimeout: 30_000 })
+const service = await startService(t, { lockTimeout: 30_000 })
 const at = async (time: string | Date): Promise<void> => {
   now = new Date(time)
   await stopClock(service.database, now)
@@ -23,7 +23,7 @@ const codes = async (calls: Promise<{ status: number; body: { error?: { code: st
   (await Promise.all(calls)).map((reply) => reply.body.error?.code ?? reply.status)
 
 t.test('500 parallel sends against a quota with 100 left: exactly 100', async (t) => {
-  const other = await startService(t, { connections: 10, url: service.url, lockTimeout: 30_000 })
+  const other = await startService(t, { url: service.url, lockTimeout: 30_000 })
   const team = await makeTeam(service, { email_limit: 100 })
   await at('2027-01-15T12:01:00.000Z')
   const calls = Array.from({ length: 500 }, async (_, index) => {
@@ -106,16 +106,8 @@ t.test('the burst is 5 times the rate, refilled continuously, never above it', a
 })
 
 t.test('API processes whose clocks are 16 s apart grant no more than capacity + rate × time', async (t) => {
-  const early = await startService(t, {
-    connections: 10,
-    url: service.url,
-    clock: () => new Date(Date.now() + 8_000),
-  })
-  const late = await startService(t, {
-    connections: 10,
-    url: service.url,
-    clock: () => new Date(Date.now() - 8_000),
-  })
+  const early = await startService(t, { url: service.url, clock: () => new Date(Date.now() + 8_000) })
+  const late = await startService(t, { url: service.url, clock: () => new Date(Date.now() - 8_000) })
   await runClock(service.database)
   const team = await makeTeam(service, { plan: 'pro', rate: 10 })
   const started = Date.now()

@@ -4,7 +4,7 @@ import { anEmail, makeTeam, startService } from '../support/service.ts'
 import t from '../support/tap.ts'
 
 // A team's calls wait for its lock one after the other.
-const service = await startService(t, { connections: 10, lockTimeout: 300 })
+const service = await startService(t, { lockTimeout: 300 })
 const { call, database } = service
 
 t.test('a team whose rows are locked waits by itself, and gets 503 unavailable', async (t) => {

@@ -10,7 +10,7 @@ import { until } from '../support/worker.ts'
 
 const UNKNOWN = '00000000-0000-7000-8000-000000000000'
 
-const service = await startService(t, { connections: 10, lockTimeout: 30_000 })
+const service = await startService(t, { lockTimeout: 30_000 })
 const { call, database } = service
 const team = await makeTeam(service)
 const { key } = team

@@ -9,7 +9,7 @@ import { aMessage, aTemplate, type Json, makeTemplate, numbers, rowsOf } from '.
 const PATH = '/v1/whatsapp/messages/batch'
 const UNKNOWN = '0190a000-0000-7000-8000-000000000000'
 
-const service = await startService(t, { connections: 10 })
+const service = await startService(t)
 const { call, database } = service
 
 const sendBatch = async (key: string, messages: unknown): Promise<Reply> =>

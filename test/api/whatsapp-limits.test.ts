@@ -20,7 +20,7 @@ import {
 
 const UNKNOWN = '0190a000-0000-7000-8000-000000000000'
 
-const service = await startService(t, { connections: 10 })
+const service = await startService(t)
 const { database } = service
 
 const { send, usedBy, sender } = whatsappClient(service)

@@ -126,7 +126,6 @@ export async function startService(
     wake,
     upsertWait = 25_000,
     lockTimeout = 3_000,
-    connections = 4,
     replica = NO_REPLICA,
     publicUrl = null,
     dashboard = {},
@@ -136,15 +135,13 @@ export async function startService(
     wake?: Waker
     upsertWait?: number
     lockTimeout?: number
-    /** To the database. Opening one takes 10 ms: where many calls race, a test asks for the 10 of a deployment. */
-    connections?: number
     replica?: Deps['replica']
     publicUrl?: string | null
     dashboard?: Partial<DashboardDeps>
   } = {},
 ): Promise<Service> {
   const databaseUrl = url ?? (await testDatabase(t)).url
-  const database = await openDatabase(databaseUrl, { size: connections, lockTimeout })
+  const database = await openDatabase(databaseUrl, { size: 10, lockTimeout })
   const queue = await openProducer(databaseUrl, () => {}, wake ?? createWaker(database))
   const replies = createReplies(databaseUrl)
   const parser = createParser(PARSER_THREAD, 60_000)

@@ -55,7 +55,7 @@ export async function startWorker(
   }: { smtp_url?: string; concurrency?: number } & Partial<WorkerDeps> = {},
 ): Promise<{ stop(): Promise<void> }> {
   canary.secrets(decodeURIComponent(new URL(smtp_url).password))
-  const queue = await openConsumer(url, { connections: 2, onError: () => {} })
+  const queue = await openConsumer(url, { connections: 4, onError: () => {} })
   const email = createSmtpProvider({ url: smtp_url, max_connections: concurrency })
   const { secrets, versions, log, clock } = deps
   const readers = createReaders({ secrets })

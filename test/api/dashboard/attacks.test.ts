@@ -11,7 +11,7 @@ import { listen, makeTeam, startService } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
-const service = await startService(t, { connections: 10 })
+const service = await startService(t)
 const team = await makeTeam(service)
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
 
@@ -153,11 +153,7 @@ t.test('forms that come in at once are bounded by person: past it 503, and nobod
 })
 
 t.test('a fault of ours shows nothing but the request’s id', async (t) => {
-  const broken = await startService(t, {
-    connections: 10,
-    url: service.url,
-    dashboard: { database: {} as never },
-  })
+  const broken = await startService(t, { url: service.url, dashboard: { database: {} as never } })
   const { html, status } = await visitor(broken).get('/login/x')
   t.equal(status, 500)
   shows(t, { html }, /The operator of this service finds it in the log by [\w-]{36}/)

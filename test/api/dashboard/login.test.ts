@@ -9,7 +9,6 @@ import t from '../../support/tap.ts'
 let now = new Date('2026-11-21T12:00:00Z')
 const woken: string[] = []
 const service = await startService(t, {
-  connections: 10,
   clock: () => now,
   wake: (job) => void woken.push(job),
   dashboard: { from: 'Heliograph <login@example.com>' },

@@ -27,7 +27,7 @@ type Hook = {
 
 const OURS = makeCertificate([SNS_HOST])
 const OTHER = makeCertificate([SNS_HOST])
-const service = await startService(t, { connections: 10 })
+const service = await startService(t)
 
 async function begin(
   t: Test,

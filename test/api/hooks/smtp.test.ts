@@ -21,7 +21,7 @@ const post = async ({ call }: Service, authorization: string | null, raw: Uint8A
   })
 
 async function start(t: Test) {
-  return startService(t, { connections: 10 })
+  return startService(t)
 }
 
 t.test('a report with the token is stored byte for byte, with its job, before the answer', async (t) => {

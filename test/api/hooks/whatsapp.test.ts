@@ -9,7 +9,7 @@ const PATH = '/hooks/whatsapp'
 // Spacing, escapes and order that a re-serialised body would not keep.
 const RAW = Buffer.from('{ "object":"whatsapp_business_account",\n "entry" : [ ], "x":"\\u00e9\\/é" }')
 
-const service = await startService(t, { connections: 10 })
+const service = await startService(t)
 const { call } = service
 
 const post = async (raw: Uint8Array, headers: Record<string, string>) =>

@@ -6,7 +6,7 @@ import t from '../../support/tap.ts'
 
 const UNKNOWN = '00000000-0000-7000-8000-000000000000'
 
-const service = await startService(t, { connections: 10 })
+const service = await startService(t)
 const { base, call, deps } = service
 const team = await makeTeam(service)
 const { key } = team

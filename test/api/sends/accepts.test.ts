@@ -16,7 +16,7 @@ import {
 import t from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 
-const service = await startService(t, { connections: 10 })
+const service = await startService(t)
 const send = (team: TestTeam, changes: Record<string, unknown> = {}): Promise<Reply> =>
   service.call('POST', '/v1/emails', { key: team.key, body: anEmail(changes) })
 const statuses = (replies: readonly Reply[]): number[] => replies.map(({ status }) => status)

@@ -21,7 +21,7 @@ const READS = `
   .split(',')
   .map((verb) => verb.trim())
 
-const service = await startService(t, { connections: 10 })
+const service = await startService(t)
 const { database } = service
 const dns = await startDns(t)
 const cli = adminCli({

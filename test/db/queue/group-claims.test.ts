@@ -12,11 +12,15 @@ async function begin(t: Test) {
   const database = await openDatabase(url, { size: 2 })
   t.teardown(() => database.end())
   const worker = async () => {
-    const queue = await openConsumer(url, { connections: 2, onError: () => {} })
+    const faults: Error[] = []
+    const queue = await openConsumer(url, { connections: 2, onError: (fault) => void faults.push(fault) })
     const claims = queue.claims('deliver-webhook')
     t.teardown(async () => {
+      // Once it stops, dropping the database may end connections that are closing: nobody's fault.
+      const [fault] = faults
       claims.close()
       await queue.stop(1_000)
+      if (fault) throw fault
     })
     return claims
   }

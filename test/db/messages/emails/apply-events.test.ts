@@ -128,7 +128,7 @@ function expectedContact(events: readonly Draft[], letter: 'a' | 'b', before: st
 }
 
 async function start(t: Test) {
-  return startService(t, { connections: 10 })
+  return startService(t)
 }
 
 async function ingest(service: Service, events: readonly EmailEvent[], held?: Promise<unknown>) {
@@ -256,7 +256,7 @@ t.test('the same emails in opposite order do not lock each other out', async (t)
 })
 
 t.test('a report brings the provider’s id to a row that lost it; one that is stored stays', async (t) => {
-  const service = await startService(t, { connections: 10 })
+  const service = await startService(t)
   const team = await storeTeam(service)
   const [lost = '', known = '', partial = ''] = await storeEmails(service, team, [
     ['a@example.org'],

@@ -9,7 +9,7 @@ import { makeTeam, startService } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
 import { aMessage, aTemplate, makeTemplate, numbers, rowsOf, templateOf } from '../../../support/whatsapp.ts'
 
-const service = await startService(t, { connections: 10 })
+const service = await startService(t)
 const { database } = service
 const team = await makeTeam(service)
 const template = await makeTemplate(service, team.id)

@@ -19,7 +19,7 @@ import { startWorker, until } from '../../../support/worker.ts'
 const ANA = 'Ana.Diaz@example.com'
 
 async function start(t: Test) {
-  const service = await startService(t, { connections: 10 })
+  const service = await startService(t)
   const cli = adminCli({ DATABASE_URL: service.url })
   return {
     service,

@@ -29,7 +29,7 @@ const everyone = Array.from({ length: PEOPLE }, (_, at) => address(at))
 const shuffled = <T>(list: readonly T[]): T[] => [...list].sort(() => Math.random() - 0.5)
 
 t.test('erasing, deleting, bulk upserts, requeueing and reports at once: not one deadlock', async (t) => {
-  const service = await startService(t, { connections: 10 })
+  const service = await startService(t)
   const { call, deps } = service
   const { secrets, queue } = deps
   const team = await makeTeam(service, { plan: 'pro' })
