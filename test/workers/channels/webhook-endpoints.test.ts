@@ -65,7 +65,7 @@ t.test('an owner makes a webhook on the dashboard, sees what came back, and repa
   t.notMatch((await owner.get(at(id))).html, /whsec_/)
   receiver.answer = (_one, response) => void response.writeHead(418).end('no <tea>')
   await owner.post(at(id, 'test'))
-  await until('it failed', async () => /418/.test(textOf((await owner.get(at(id))).html)))
+  await until('it failed', async () => /418 no/.test(textOf((await owner.get(at(id))).html)))
   shows(t, await owner.get(at(id)), /failing.*webhook\.test 418 no <tea>/)
   receiver.answer = null
   await until('nothing waits', async () => (await cli.json(['webhook', 'show', team.id, id])).backlog === 0)
