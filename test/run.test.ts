@@ -1,11 +1,14 @@
 /** A run of the whole suite: its order, and what it reports at its end. */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { access } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import { createInterface } from 'node:readline'
 import { pathToFileURL } from 'node:url'
-import { SLOWEST, testGroups } from './support/order.ts'
+import { SLOWEST, testFiles } from './support/order.ts'
+import { runFiles } from './support/runners.ts'
 import { ROOT } from './support/sources.ts'
-import t from './support/tap.ts'
+import t, { type Test } from './support/tap.ts'
 import { tapReport } from './support/tap-report.ts'
 
 t.test('a run names the tests at its end that it left out, and why', async (t) => {
@@ -24,7 +27,9 @@ t.test('a run names the tests at its end that it left out, and why', async (t) =
     'ok 2 - test/b.test.ts # SKIP chromium is not installed',
     '# { total: 3, skip: 3 }',
   ]
-  for (const line of lines) report.line(line)
+  const stream = report.stream()
+  for (const line of lines) stream.line(line)
+  stream.end(0)
   t.strictSame(report.finish(), { passed: 0, failed: 0 })
   t.strictSame(said.at(-1)?.split('\n'), [
     'left out:',
@@ -34,69 +39,101 @@ t.test('a run names the tests at its end that it left out, and why', async (t) =
   ])
 })
 
-t.test('files that share a process are reported one by one, and what fails in one names it', async (t) => {
+t.test('a process that ends before its summary is a failure, and what it was at is shown', async (t) => {
   const said: string[] = []
   const report = tapReport((line) => said.push(line))
-  const lines = [
-    '# Subtest: test/a.test.ts test/b.test.ts',
-    '    # Subtest: test/a.test.ts',
-    '        ok 1 - one',
-    '    ok 1 - test/a.test.ts # time=1ms',
-    '    # Subtest: test/b.test.ts',
-    '        # Subtest: with promtool',
-    '            1..0 # SKIP promtool is not installed',
-    '        ok 1 - with promtool # SKIP promtool is not installed',
-    '    ok 2 - test/b.test.ts # time=2ms',
-    '    1..2',
-    'ok 1 - test/a.test.ts test/b.test.ts # time=3ms',
-    '# Subtest: test/c.test.ts test/d.test.ts',
-    '    # Subtest: test/c.test.ts',
-    '        ok 1 - one',
-    '    ok 1 - test/c.test.ts # time=1ms',
-    '    # Subtest: test/d.test.ts',
-    '        not ok 1 - two',
-    '    not ok 2 - test/d.test.ts # time=2ms',
-    '    1..2',
-    'not ok 2 - test/c.test.ts test/d.test.ts # time=3ms',
-    '# { total: 4, pass: 2, skip: 1, fail: 1 }',
-  ]
-  for (const line of lines) report.line(line)
-  t.strictSame(report.finish(), { passed: 2, failed: 1 })
-  t.strictSame(said, [
-    'ok 1 - test/a.test.ts # time=1ms',
-    'ok 2 - test/b.test.ts # time=2ms',
-    '# Subtest: test/c.test.ts test/d.test.ts',
-    '    # Subtest: test/d.test.ts',
-    '        not ok 1 - two',
-    '    not ok 2 - test/d.test.ts # time=2ms',
-    'not ok 2 - test/c.test.ts test/d.test.ts # time=3ms',
-    'left out:\n  test/b.test.ts: with promtool: promtool is not installed',
-  ])
+  const [whole, cut] = [report.stream(), report.stream()]
+  const begun = ['# Subtest: test/a.test.ts', '    ok 1 - one', '    # Subtest: two']
+  for (const line of begun) cut.line(line)
+  for (const line of ['# Subtest: test/b.test.ts', '    ok 1 - one', 'ok 1 - test/b.test.ts'])
+    whole.line(line)
+  whole.line('# { total: 1, pass: 1 }')
+  whole.end(0)
+  cut.end(0)
+  t.strictSame(report.finish(), { passed: 1, failed: 1 })
+  t.strictSame(said, ['ok 1 - test/b.test.ts', '# Subtest: test/a.test.ts', '    # Subtest: two'])
 })
 
-t.test('files that share a process follow one another, each with a clean-up of its own', async (t) => {
-  const own = pathToFileURL(join(ROOT, 'test/support/tap.ts')).href
-  const file = (name: string, more = '') => `import t from ${JSON.stringify(own)}
-    console.error('${name} begins')
-    t.teardown(() => console.error('${name} is cleared away'))
-    t.test('${name} waits', (t) => new Promise((done) => setTimeout(done, 20)))
-    t.test('${name} is asked', async (t) => { t.ok(true); ${more} })`
-  const folder = t.testdir({ 'a.test.mjs': file('a'), 'b.test.mjs': file('b', 't.fail("b fails")') })
-  const files = ['a.test.mjs', 'b.test.mjs'].map((name) => relative(ROOT, join(folder, name)))
-  const argv = [join(ROOT, 'test/support/run-files.ts'), files.join(',')]
-  const { status, stdout, stderr } = spawnSync(process.execPath, argv, { env: {}, encoding: 'utf8' })
-  t.equal(status, 1)
-  t.strictSame(stderr.match(/[ab] (begins|is cleared away)/g), [
-    ...['a begins', 'a is cleared away'],
-    ...['b begins', 'b is cleared away'],
-  ])
-  t.match(stdout, /^# \{ total: 5, pass: 4, fail: 1 \}$/m)
+const TAP = JSON.stringify(pathToFileURL(join(ROOT, 'test/support/tap.ts')).href)
+
+/** A test file that says on stderr in which process it is, then runs these lines. */
+const testFile = (name: string, lines: string) => `import t from ${TAP}
+  console.error('${name} runs in', process.pid)
+  t.teardown(() => console.error('${name} is cleared away'))
+  t.test('${name} waits', (t) => new Promise((done) => setTimeout(done, 20)))
+  ${lines}`
+
+/** Runs test files, made of these lines each, as a whole suite is run. */
+async function runAll(t: Test, files: Record<string, string>, silence = 60) {
+  const folder = t.testdir(Object.fromEntries(Object.entries(files).map(([n, l]) => [n, testFile(n, l)])))
+  const errors: string[] = []
+  const said: string[] = []
+  const report = tapReport((line) => said.push(line))
+  const paths = Object.keys(files).map((name) => relative(ROOT, join(folder, name)))
+  await runFiles(paths, {
+    taken: join(folder, 'taken'),
+    stream: report.stream,
+    silence,
+    async start({ argv, env, line, stop }) {
+      const child = spawn(process.execPath, argv, { cwd: ROOT, env, stdio: 'pipe' })
+      stop.addEventListener('abort', () => child.kill('SIGKILL'))
+      createInterface({ input: child.stdout }).on('line', line)
+      createInterface({ input: child.stderr }).on('line', (text) => errors.push(text))
+      const [code] = await once(child, 'close')
+      return code ?? 1
+    },
+  })
+  return { ...report.finish(), said, errors }
+}
+
+t.test('files share a few processes: each runs once, and clears away before the next one', async (t) => {
+  const names = Array.from({ length: 20 }, (_, nth) => `${nth}.test.mjs`)
+  const lines = "t.test('is asked', async (t) => t.ok(true))"
+  const { passed, failed, said, errors } = await runAll(
+    t,
+    Object.fromEntries(names.map((name) => [name, lines])),
+  )
+  t.strictSame({ passed, failed }, { passed: 40, failed: 0 })
+  t.strictSame(said.map((line) => /[^/]+(?= # time)/.exec(line)?.[0]).sort(), [...names].sort())
+  const runs = errors.flatMap((line) => /^(\S+) runs in (\d+)$/.exec(line)?.slice(1) ?? [])
+  t.ok(new Set(runs.filter((_, index) => index % 2)).size <= 6, 'six processes at most')
+  for (const name of names) {
+    const begun = errors.findIndex((line) => line.startsWith(`${name} runs in`))
+    const process = errors[begun]?.split(' ').at(-1)
+    const next = errors.findIndex((line, index) => index > begun && line.endsWith(` runs in ${process}`))
+    const cleared = errors.indexOf(`${name} is cleared away`)
+    t.ok(cleared > begun && (next === -1 || cleared < next), `${name} is cleared away before the next one`)
+  }
+})
+
+t.test('a file that fails, or ends its process, is named, and the others are run', async (t) => {
+  const passing = Array.from({ length: 12 }, (_, nth) => [`p${nth}.test.mjs`, "t.pass('well')"])
+  const { passed, failed, said } = await runAll(t, {
+    // First, so that nothing that its process has counted is lost with it.
+    'dies.test.mjs': "t.test('dies', () => process.kill(process.pid, 'SIGKILL'))",
+    'fails.test.mjs': "t.fail('wrong')",
+    ...Object.fromEntries(passing),
+  })
+  t.strictSame({ passed, failed }, { passed: 25, failed: 2 })
+  const text = said.join('\n')
+  for (const [name] of passing) t.match(text, new RegExp(`^ok \\d+ - \\S+/${name}`, 'm'))
+  t.match(text, /^ {4}not ok 2 - wrong$/m)
+  t.match(text, /# Subtest: \S+dies\.test\.mjs/)
+})
+
+t.test('a process that is stuck is stopped, and what it was at is shown', async (t) => {
+  const { passed, failed, said } = await runAll(
+    t,
+    { 'hangs.test.mjs': "t.test('hangs', () => { for (;;); })", 'passes.test.mjs': "t.pass('well')" },
+    3,
+  )
+  t.strictSame({ passed, failed }, { passed: 2, failed: 1 })
+  t.match(said.join('\n'), /^# Subtest: \S+hangs\.test\.mjs$/m)
 })
 
 t.test('a run begins with the slowest test files, and every one of them is there', async (t) => {
-  const groups = await testGroups(ROOT)
-  const files = groups.flat()
-  t.strictSame(groups.slice(0, SLOWEST.length).flat(), SLOWEST)
+  const files = await testFiles(ROOT)
+  t.strictSame(files.slice(0, SLOWEST.length), SLOWEST)
   t.equal(new Set(files).size, files.length)
   await Promise.all(files.map((file) => access(join(ROOT, file))))
 })

@@ -15,7 +15,8 @@ import { pathToFileURL } from 'node:url'
 import { startPostgres } from '../db/dev/postgres.ts'
 import { stopServer } from '../db/dev/process.ts'
 import { createTemplate, dropDatabases, hurryLogins, type TestServer } from './support/database.ts'
-import { testGroups } from './support/order.ts'
+import { testFiles } from './support/order.ts'
+import { runFiles } from './support/runners.ts'
 import { type Counts, tapReport } from './support/tap-report.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -152,10 +153,6 @@ async function stopStrays(directory: string): Promise<void> {
 
 async function runTests(run: Run, server: TestServer): Promise<Counts> {
   const report = tapReport(print)
-  const wanted = process.argv.slice(2)
-  const groups = (await testGroups(ROOT)).map((files) => files.join(','))
-  const all = ['node', 'test/support/run-files.ts', ...groups]
-  const argv = wanted.length > 0 ? ['tap', '--reporter=tap', ...wanted] : all
   const withoutHooks = `--import=${pathToFileURL(join(ROOT, 'test/support/without-hooks.ts'))}`
   const env = {
     TMPDIR: run.scratch,
@@ -165,9 +162,22 @@ async function runTests(run: Run, server: TestServer): Promise<Counts> {
     NODE_COMPILE_CACHE: join(run.quick, 'compile-cache'),
     NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} ${withoutHooks}`,
   }
-  const code = await program(run, argv, report.line, print, env)
-  const { passed, failed } = report.finish() ?? { passed: 0, failed: 0 }
-  return { passed, failed: code !== 0 && failed === 0 ? 1 : failed }
+  const wanted = process.argv.slice(2)
+  if (wanted.length > 0) {
+    const stream = report.stream()
+    stream.end(await program(run, ['tap', '--reporter=tap', ...wanted], stream.line, print, env))
+    return report.finish()
+  }
+  await runFiles(await testFiles(ROOT), {
+    taken: join(run.scratch, 'taken'),
+    stream: report.stream,
+    start: ({ argv, line, stop, ...own }) =>
+      program({ ...run, stop: AbortSignal.any([run.stop, stop]) }, ['node', ...argv], line, print, {
+        ...env,
+        ...own.env,
+      }),
+  })
+  return report.finish()
 }
 
 /** All steps; what one of them throws counts as one failure. */

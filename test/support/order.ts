@@ -38,18 +38,6 @@ export const SLOWEST = [
   'test/workers/jobs/requeue-stale.test.ts',
 ] as const
 
-/** How many of the others share a process: more would leave one group to run alone at the end. */
-const TOGETHER = 6
-
-/** The test files that share a process, the slowest by themselves and first. @param root the repository's. */
-export async function testGroups(root: string): Promise<string[][]> {
-  const others = (await testFiles(root)).slice(SLOWEST.length)
-  const groups = Array.from({ length: Math.ceil(others.length / TOGETHER) }, (_, index) =>
-    others.slice(index * TOGETHER, (index + 1) * TOGETHER),
-  )
-  return [...SLOWEST.map((file) => [file]), ...groups]
-}
-
 /** Every test file of the repository, the slowest first. @param root the repository's. */
 export async function testFiles(root: string): Promise<string[]> {
   const names = await readdir(join(root, 'test'), { recursive: true })

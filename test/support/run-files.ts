@@ -1,24 +1,30 @@
 /**
- * Runs groups of test files side by side, and begins them in the order of its arguments, which tap's own command sorts
- * by name. A group's files are separated by commas and share a process. Prints TAP as `tap --reporter=tap` does. Must
- * not know which files there are.
+ * Runs test files in this process, one after another: of those that TEST_FILES names, separated by commas, the next
+ * that no other process has taken, until none is left. TAP goes to its output. They are no arguments: tap makes these a
+ * part of the names of folders, which then are too long.
  */
+import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { TIMEOUT } from './tap.ts'
+import t, { runFile } from './tap.ts'
 
-/** Three times as many as the two cores of a small machine: the slow tests mostly wait. */
-const JOBS = 6
-/** Young objects get room: a test file lives too briefly for a collection to pay. */
-const FLAGS = ['--max-semi-space-size=32', '--min-semi-space-size=16']
-const TOGETHER = join(import.meta.dirname, 'together.ts')
+const { TEST_FILES = '', TEST_TAKEN = '' } = process.env
+
+/** Whether this process is the first to want a file: each that is taken leaves a mark in the directory TEST_TAKEN. */
+function take(nth: number): boolean {
+  try {
+    closeSync(openSync(join(TEST_TAKEN, String(nth)), 'wx'))
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
+    throw error
+  }
+}
 
 t.setTimeout(0)
-t.jobs = JOBS
-for (const group of process.argv.slice(2)) {
-  const files = group.split(',')
-  // In seconds. A process reports to its parent the one that it finds in its environment.
-  const timeout = TIMEOUT * files.length
-  const env = { ...process.env, TEST_FILES: group, TAP_TIMEOUT: String(timeout) }
-  const options = { at: null, stack: '', buffered: true, timeout: timeout * 1_000, env }
-  void t.spawn(process.execPath, [...FLAGS, TOGETHER], options, files.join(' '))
+let taken = 0
+for (const [nth, file] of TEST_FILES.split(',').entries()) {
+  if (!take(nth)) continue
+  taken++
+  await runFile(file)
 }
+if (taken === 0) t.plan(0, 'other processes have taken every file')

@@ -1,25 +1,30 @@
 /**
- * Reads the TAP that the test runner prints and makes a log of it that people can read: a line per passing file, also
- * where several have shared a process, all of what failed in a failing one, and what was left out at the end.
- * Promises: the counts are tap's own, or null when tap did not get to the end.
+ * Reads the TAP that test processes print and makes a log of it that people can read: a line per passing file, all of
+ * what failed in a failing one, and what was left out at the end.
+ * Promises: the counts are tap's own, and one failure for a process that did not get to its end.
  */
 
 export type Counts = { passed: number; failed: number }
 
-export type TapReport = {
+/** The output of one process, whose top-level tests are files. */
+export type TapStream = {
   /** Takes the next line of TAP. */
   line(text: string): void
-  /** Prints what an interrupted run left open and the tests that were left out, and returns the counts. */
-  finish(): Counts | null
+  /** The process has ended. Prints what it left open. @param code its exit code. */
+  end(code: number): void
+}
+
+export type TapReport = {
+  stream(): TapStream
+  /** Prints the tests that were left out. @returns the counts of all streams. */
+  finish(): Counts
 }
 
 const SUMMARY = /^# \{ total: \d+/
 const RESULT = /^(not )?ok \d+/
 const PASSED = /^( +)ok \d+/
 const SKIPPED = /^ *ok \d+ - (.+?) # SKIP (.+)$/
-/** A test file, by itself or within the process that it shares. */
-const FILE = /^(?: {4})?# Subtest: (\S+\.test\.ts)$/
-const SHARED_FILE = /^ {4}(ok \d+ - \S+\.test\.ts( .*)?)$/
+const FILE = /^# Subtest: (\S+\.test\.ts)$/
 const SILENT = /^\s*(1\.\.\d+.*)?$/
 
 const figure = (name: string, summary: string) =>
@@ -39,17 +44,11 @@ function failuresOf(lines: readonly string[]): string[] {
   return shown
 }
 
-/** What is said of a process that passed: its files, or its own line where it is one file. */
-function passedFiles(lines: readonly string[], own: string): string[] {
-  const files = lines.flatMap((line) => SHARED_FILE.exec(line)?.[1] ?? [])
-  return files.length > 0 ? files : [own]
-}
+type Kept = { print(text: string): void; leave(what: string): void; count(counts: Counts): void }
 
-/** A report that prints through `print`, line by line. */
-export function tapReport(print: (text: string) => void): TapReport {
+function tapStream({ print, leave, count }: Kept): TapStream {
   let open: string[] = []
   let file = ''
-  const leftOut: string[] = []
   let failing = false
   let counts: Counts | null = null
   const close = (lines: readonly string[]) => {
@@ -61,12 +60,12 @@ export function tapReport(print: (text: string) => void): TapReport {
       const result = RESULT.exec(text)
       file = FILE.exec(text)?.[1] ?? file
       const [, test, reason] = SKIPPED.exec(text) ?? []
-      if (test !== undefined) leftOut.push(`  ${test === file ? file : `${file}: ${test}`}: ${reason}`)
+      if (test !== undefined) leave(`${test === file ? file : `${file}: ${test}`}: ${reason}`)
       if (SUMMARY.test(text)) {
         counts = { passed: figure('pass', text), failed: figure('fail', text) }
       } else if (result) {
         failing = result[1] !== undefined
-        close(failing ? [...failuresOf(open), text] : passedFiles(open, text))
+        close(failing ? [...failuresOf(open), text] : [text])
       } else if (text.startsWith('# Subtest: ')) {
         failing = false
         open = [text]
@@ -76,10 +75,27 @@ export function tapReport(print: (text: string) => void): TapReport {
         open.push(text)
       }
     },
-    finish() {
+    end(code) {
       if (counts === null) close(failuresOf(open))
+      const { passed, failed } = counts ?? { passed: 0, failed: 1 }
+      count({ passed, failed: code === 0 ? failed : Math.max(1, failed) })
+    },
+  }
+}
+
+/** A report that prints through `print`, line by line. */
+export function tapReport(print: (text: string) => void): TapReport {
+  const leftOut: string[] = []
+  const all: Counts = { passed: 0, failed: 0 }
+  const count = ({ passed, failed }: Counts) => {
+    all.passed += passed
+    all.failed += failed
+  }
+  return {
+    stream: () => tapStream({ print, leave: (what) => leftOut.push(`  ${what}`), count }),
+    finish() {
       if (leftOut.length > 0) print(['left out:', ...leftOut].join('\n'))
-      return counts
+      return all
     },
   }
 }

@@ -1,6 +1,6 @@
 /**
  * tap, as test files use it: `t` is the test of the file that runs now. Several files share a process, one after
- * another (test/support/together.ts): starting one, with a thousand modules, costs as much as most of them take.
+ * another (test/support/runners.ts says why).
  * Promises: a file's clean-up is done before the next file begins; a file that is run by itself has tap's own `t`.
  */
 import { flushCompileCache } from 'node:module'
@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import tap, { type Test } from 'tap'
 import { canary } from './canary.ts'
+import { TIMEOUT } from './runners.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
@@ -17,12 +18,12 @@ let current: Test = tap
 export type { Test } from 'tap'
 export { current as default }
 
-/** Of one file, in seconds, as .taprc has it. */
-export const TIMEOUT = 300
-
-/** Runs a test file in this process, after those before it. @param file its path from the repository's root. */
-export function runFile(file: string): void {
-  void tap.test(file, { timeout: TIMEOUT * 1_000 }, async (t) => {
+/**
+ * Runs a test file in this process, after those before it. @param file its path from the repository's root.
+ * @returns when it has ended, whether it passed or not.
+ */
+export async function runFile(file: string): Promise<void> {
+  await tap.test(file, { timeout: TIMEOUT * 1_000 }, async (t) => {
     current = t
     t.teardown(() => canary.forget())
     await import(pathToFileURL(join(ROOT, file)).href)
