@@ -4,6 +4,7 @@ import { mixed, number, object, string } from 'yup'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { networksOf, resolver } from '../../../../db/process/public-address.ts'
 import { deadLetterOf, JOBS } from '../../../../db/queue/jobs.ts'
+import { idNow } from '../../../../db/text/ids.ts'
 import { forgetMessages } from '../../../../db/upkeep/retention/forget.ts'
 import { shows, signedIn, textOf } from '../../../support/dashboard.ts'
 import { storeEmails } from '../../../support/reports.ts'
@@ -16,6 +17,8 @@ const { service, rows, cli, begin } = await startWebhooks(t)
 /** No second try comes by itself while a test lasts. */
 const allowed = networksOf(['127.0.0.0/8'])
 const webhooks = { concurrency: 8, allowed, resolve: resolver(), pauses: [3_600, 3_600] }
+/** A message is as old as its id says. */
+const idsNow = (count: number) => sql.array(Array.from({ length: count }, idNow), 'uuid')
 
 t.test(
   'a webhook that waits says why, with each try; another try is made at once when asked for',
@@ -119,10 +122,10 @@ t.test('thousands are sent again in slices: each once, with the progress on a pa
   const many = 1_500
   await service.database.query(sql.unsafe`
     insert into webhook_messages (team_id, id, endpoint_id, event_id, type, body, status, created_at)
-    select ${team.id}, gen_random_uuid(), ${endpoint.id}, gen_random_uuid(), 'webhook.test',
+    select ${team.id}, id, ${endpoint.id}, gen_random_uuid(), 'webhook.test',
       '{"type":"webhook.test","timestamp":"2026-01-01T00:00:00.000Z","data":{"endpoint_id":"' || ${endpoint.id}
         || '","detail":"a test"}}', 'failed', now() - interval '1 hour'
-    from generate_series(1, ${many})`)
+    from unnest(${idsNow(many)}) id`)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const at = `/teams/${team.id}/webhooks/${endpoint.id}`
   let list = await owner.get(`${at}/messages?status=failed`)
@@ -155,8 +158,8 @@ t.test('a replay ends when its webhook is disabled on the way, and says so', asy
   const { team, endpoint } = await begin(t)
   await service.database.query(sql.unsafe`
     insert into webhook_messages (team_id, id, endpoint_id, event_id, type, body, status, created_at)
-    select ${team.id}, gen_random_uuid(), ${endpoint.id}, gen_random_uuid(), 'email.sent', '{}', 'failed', now()
-    from generate_series(1, 1500)`)
+    select ${team.id}, id, ${endpoint.id}, gen_random_uuid(), 'email.sent', '{}', 'failed', now()
+    from unnest(${idsNow(1_500)}) id`)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const { location } = await owner.post(`/teams/${team.id}/webhooks/${endpoint.id}/replay`, { what: 'over' })
   await cli.json(['webhook', 'disable', team.id, endpoint.id])
