@@ -44,6 +44,7 @@ export async function startWorker(
   {
     smtp_url = NOWHERE,
     concurrency = 20,
+    claimers = 4,
     whatsapp = null,
     webhooks = {
       concurrency: 32,
@@ -52,10 +53,15 @@ export async function startWorker(
       pauses: [0.05, 0.05],
     },
     ...changes
-  }: { smtp_url?: string; concurrency?: number } & Partial<WorkerDeps> = {},
+  }: {
+    smtp_url?: string
+    concurrency?: number
+    /** The queue's connections. With one, a loop claims all that waits before the next one looks. */
+    claimers?: number
+  } & Partial<WorkerDeps> = {},
 ): Promise<{ stop(): Promise<void> }> {
   canary.secrets(decodeURIComponent(new URL(smtp_url).password))
-  const queue = await openConsumer(url, { connections: 4, onError: () => {} })
+  const queue = await openConsumer(url, { connections: claimers, onError: () => {} })
   const email = createSmtpProvider({ url: smtp_url, max_connections: concurrency })
   const { secrets, versions, log, clock } = deps
   const readers = createReaders({ secrets })
