@@ -121,6 +121,10 @@ t.test('a file that fails, or ends its process, is named, and the others are run
   t.match(text, /# Subtest: \S+dies\.test\.mjs/)
 })
 
+t.test('a run that finds no test file does not pass', async (t) => {
+  await t.rejects(runAll(t, {}), { message: 'there is no test file' })
+})
+
 t.test('a process that is stuck is stopped, and what it was at is shown', async (t) => {
   const { passed, failed, said } = await runAll(
     t,

@@ -3,7 +3,7 @@
  * modules costs as much as most files take. Each process takes the next file that none has taken, so that all of them
  * are busy until the end.
  * Promises: each file runs once; a process that dies, or says nothing for longer than a file may take, is one failure,
- * and the others run what is left. Must not know which files there are.
+ * and the others run what is left; a run without files is none. Must not know which files there are.
  */
 import { mkdir } from 'node:fs/promises'
 import type { TapStream } from './tap-report.ts'
@@ -35,12 +35,13 @@ export type Runners = {
   silence?: number
 }
 
-/** @param files their paths from the repository's root. */
+/** @param files their paths from the repository's root. @throws Error when there are none. */
 export async function runFiles(
   files: readonly string[],
   // A stuck process does not notice the time limit of its file.
   { taken, start, stream, silence = TIMEOUT + 30 }: Runners,
 ): Promise<void> {
+  if (files.length === 0) throw new Error('there is no test file')
   await mkdir(taken)
   const env = { TEST_FILES: files.join(','), TEST_TAKEN: taken, TAP_TIMEOUT: String(TIMEOUT) }
   const argv = [...FLAGS, 'test/support/run-files.ts']

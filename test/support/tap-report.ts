@@ -44,6 +44,7 @@ function failuresOf(lines: readonly string[]): string[] {
   return shown
 }
 
+/** What a stream leaves with its report. */
 type Kept = { print(text: string): void; leave(what: string): void; count(counts: Counts): void }
 
 function tapStream({ print, leave, count }: Kept): TapStream {

@@ -44,7 +44,7 @@ export async function startWorker(
   {
     smtp_url = NOWHERE,
     concurrency = 20,
-    claimers = 4,
+    connections = 4,
     whatsapp = null,
     webhooks = {
       concurrency: 32,
@@ -57,11 +57,11 @@ export async function startWorker(
     smtp_url?: string
     concurrency?: number
     /** The queue's connections. With one, a loop claims all that waits before the next one looks. */
-    claimers?: number
+    connections?: number
   } & Partial<WorkerDeps> = {},
 ): Promise<{ stop(): Promise<void> }> {
   canary.secrets(decodeURIComponent(new URL(smtp_url).password))
-  const queue = await openConsumer(url, { connections: claimers, onError: () => {} })
+  const queue = await openConsumer(url, { connections, onError: () => {} })
   const email = createSmtpProvider({ url: smtp_url, max_connections: concurrency })
   const { secrets, versions, log, clock } = deps
   const readers = createReaders({ secrets })

@@ -124,9 +124,9 @@ export const webhookFaults: readonly Fault[] = [
         )
         const kill = (nth: number) => inTurn(world.workers, nth).signal('SIGKILL')
         // Few events are over within three seconds.
-        await within(60, async () => customer.copies.size > 0)
-        kill(0)
+        const first = within(60, async () => customer.copies.size > 0).then(() => kill(0))
         const { strikes } = await meanwhile(work, 3_000, (nth) => kill(nth + 1))
+        await first
         over = true
         await receiver
         return await endOf(world, team, customer, strikes + 1)

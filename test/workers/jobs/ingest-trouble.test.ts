@@ -200,7 +200,7 @@ t.test('reports that workers died with are taken alone, after the others of thei
   await dieWith(service, 2)
   const lines: string[] = []
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) })
-  await startWorker(t, service, { log, claimers: 1 })
+  await startWorker(t, service, { log, connections: 1 })
   const sizes = () =>
     lines
       .map((line) => JSON.parse(line))
