@@ -4,7 +4,7 @@
  */
 import Koa, { type Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
-import { idNow } from '../db/text/ids.ts'
+import { idNow } from '../db/process/ids.ts'
 import { BASE } from './dashboard/drawn/base.ts'
 import type { DashboardDeps } from './dashboard/served/deps.ts'
 import type { Deps } from './deps.ts'

@@ -163,6 +163,15 @@ t.test(
   },
 )
 
+t.test('ids are made by db/process/ids.ts, and by nobody else', async (t) => {
+  // The other makes bounds to compare ids with.
+  const files = ['db/process/ids.ts', 'db/text/ids.ts']
+  t.strictSame(
+    breaking(({ file, text }) => files.includes(file) || !/\bv[1-7] as |\buuidv?\d\(/.test(text)),
+    [],
+  )
+})
+
 t.test('providers are named in their adapters, their hooks and the settings only', async (t) => {
   // The entry points that mount hooks, the guide to them, the list of who reports, and the contract's reserved header.
   const naming = [

@@ -4,10 +4,10 @@
  * Promises: no call waits for it, and a storm of refusals costs one statement every two seconds; never a body, a
  * query or a credential. A killed process loses what it has not written yet.
  */
-import { v7 as uuidv7 } from 'uuid'
 import { insertRefusedCalls } from '../../db/accounts/refusals/refusals.sql.ts'
 import { Refusal } from '../../db/errors.ts'
 import type { Database } from '../../db/postgres/pool.ts'
+import { idAt } from '../../db/process/ids.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
 import { storableWords } from '../../db/text/words.ts'
 
@@ -44,7 +44,7 @@ export function createRefusals(database: Pick<Database, 'transaction'>): Refusal
     note({ team_id, key }, { now, ...call }, { code, message }) {
       const stored = {
         team_id,
-        id: uuidv7({ msecs: now.getTime() }),
+        id: idAt(now),
         ...call,
         code,
         message: storableWords(message),

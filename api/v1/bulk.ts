@@ -3,7 +3,6 @@
  * transaction, and waits for what a worker makes of it. The worker judges the items (db/audience/contacts/upsert.ts).
  * Promises: nothing is lost when no worker is there in time, or the client goes away; the same call later is harmless.
  */
-import { v7 as uuidv7 } from 'uuid'
 import { upsertSchema } from '../../db/audience/contacts/upsert.ts'
 import {
   insertUpsert,
@@ -12,6 +11,7 @@ import {
   upsertResult,
 } from '../../db/audience/contacts/upserts.sql.ts'
 import { Refusal } from '../../db/errors.ts'
+import { idNow } from '../../db/process/ids.ts'
 import { keyOnly } from '../http/auth.ts'
 import { type BodyShape, parseBatch, withoutMark } from '../http/input.ts'
 import { ABOUT } from './about.ts'
@@ -24,7 +24,7 @@ const RETRY_AFTER = 5
 /** Has a worker carry out the call. @throws Refusal unavailable when none did in time. */
 async function carriedOut(deps: V1Deps, teamId: string, body: Buffer, now: Date): Promise<UpsertResult> {
   const { database, queue, replies, upsertWait: timeout } = deps
-  const id = uuidv7()
+  const id = idNow()
   const result = await replies.ask(id, {
     async send() {
       await database.transaction(async (tx) => {

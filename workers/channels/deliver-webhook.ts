@@ -5,7 +5,6 @@
  * wait; an endpoint that is disabled gets nothing more. Must not know what a message says.
  */
 import type { KeyObject } from 'node:crypto'
-import { v7 as uuidv7 } from 'uuid'
 import type { DeliveryRef } from '../../db/channels/channel.sql.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../db/channels/webhook.sql.ts'
 import { stopNotifying } from '../../db/messages/webhooks/endpoints.ts'
@@ -20,6 +19,7 @@ import {
 } from '../../db/messages/webhooks/messages.sql.ts'
 import { signedHeaders, signingKey } from '../../db/messages/webhooks/secret.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
+import { idAt, idNow } from '../../db/process/ids.ts'
 import type { Log } from '../../db/process/log.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
 import type { Producer } from '../../db/queue/boss.ts'
@@ -204,7 +204,7 @@ async function record(
     const reason = reasonToStop(own, failing_since)
     if (!enabled || reason === null) continue
     const waiting = await stopNotifying(tx, team_id, { id, reason })
-    await queue.enqueue(tx, 'mail-owners', [{ team_id, endpoint_id: id, notice_id: uuidv7() }])
+    await queue.enqueue(tx, 'mail-owners', [{ team_id, endpoint_id: id, notice_id: idNow() }])
     log.warn({ team_id, endpoint_id: id, reason, failed: waiting }, 'a webhook was disabled')
   }
 }
@@ -222,7 +222,7 @@ function attemptOf({ answer: { row, answer }, at }: Delivered<Attempt>): StoredA
   const { team_id, endpoint_id, id: message_id } = row
   return {
     ...{ team_id, endpoint_id, message_id, at },
-    id: uuidv7({ msecs: at.getTime() }),
+    id: idAt(at),
     status: answer.status,
     ms: answer.ms,
     response: answer.response,

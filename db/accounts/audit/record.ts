@@ -3,8 +3,8 @@
  * cases call it, so that a change has the same line wherever it is made.
  * Promises: an entry holds no secret and no message's content; it is never changed. Must not decide anything.
  */
-import { v7 as uuidv7 } from 'uuid'
 import type { At } from '../../postgres/pool.ts'
+import { idAt } from '../../process/ids.ts'
 import { storableWords } from '../../text/words.ts'
 import { insertAuditEntry } from './audit.sql.ts'
 
@@ -32,5 +32,5 @@ export async function record({ tx, now, actor }: Caller, entry: AuditEntry): Pro
   if (actor === null) return
   const { team_id, action, subject, detail = '' } = entry
   const words = { subject: storableWords(subject), detail: storableWords(detail) }
-  await insertAuditEntry(tx, { id: uuidv7({ msecs: now.getTime() }), team_id, actor, action, ...words }, now)
+  await insertAuditEntry(tx, { id: idAt(now), team_id, actor, action, ...words }, now)
 }

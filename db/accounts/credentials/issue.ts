@@ -3,9 +3,9 @@
  * Promises: the credential itself is in the answer and nowhere else; its digest is stored (DECISIONS: Key format), with
  * a line in the audit trail.
  */
-import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { idNow } from '../../process/ids.ts'
 import { domainToAscii, parseAddress } from '../../text/address.ts'
 import { nameProblem } from '../../text/name.ts'
 import { type By, record } from '../audit/record.ts'
@@ -68,7 +68,7 @@ export async function issueKey(by: By, teamId: string, request: KeyRequest): Pro
   }
   await teamOrRefusal(tx, teamId)
   const domain = request.domain === null ? null : await boundDomain(tx, teamId, request.domain)
-  const id = uuidv7()
+  const id = idNow()
   const key = makeCredential('key')
   const stored = {
     id,
@@ -100,11 +100,11 @@ export async function issueSession(
     throw new Refusal('bad_request', `${JSON.stringify(user)} is not an email address`)
   }
   await teamOrRefusal(tx, teamId)
-  const member = parsed && { id: uuidv7(), email: parsed.address, identity: parsed.identity }
+  const member = parsed && { id: idNow(), email: parsed.address, identity: parsed.identity }
   const userId = member && (await upsertMember(tx, teamId, member, now))
   const token = makeCredential('session')
   const expires = new Date(now.getTime() + SESSION_LENGTH)
-  const session = { id: uuidv7(), user_id: userId, hash: credentialHash(token), expires_at: expires }
+  const session = { id: idNow(), user_id: userId, hash: credentialHash(token), expires_at: expires }
   await insertSession(tx, teamId, session, now)
   const detail = parsed?.address ?? ''
   await record(by, { team_id: teamId, action: 'session.create', subject: session.id, detail })

@@ -4,9 +4,9 @@
  * plan's domains_limit, under any concurrency; emails of a removed domain stay; the audit trail says who did it. Must
  * not look anything up in DNS (verify.ts does).
  */
-import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { domainToAscii } from '../../text/address.ts'
 import { type By, record } from '../audit/record.ts'
@@ -73,7 +73,7 @@ export async function addDomain(
     if (await domainByName(tx, teamId, name))
       throw new Refusal('bad_request', `the team has the domain ${name} already`)
     await checkRoom(tx, teamId)
-    const row = await insertDomain(tx, teamId, { id: uuidv7(), name, status, ...key }, by.now)
+    const row = await insertDomain(tx, teamId, { id: idNow(), name, status, ...key }, by.now)
     await record({ ...by, tx }, { team_id: teamId, action: 'domain.add', subject: name, detail: status })
     return row
   })

@@ -4,9 +4,9 @@
  * elsewhere; a link that somebody else sees opens one team alone; no answer reveals whether a person is known
  * elsewhere; every change leaves an audit line.
  */
-import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../../errors.ts'
 import type { At } from '../../postgres/pool.ts'
+import { idNow } from '../../process/ids.ts'
 import { parseAddress } from '../../text/address.ts'
 import { type Actor, record } from '../audit/record.ts'
 import { teamOrRefusal } from '../teams/view.ts'
@@ -61,7 +61,7 @@ async function makeMember(by: By, teamId: string, { email, role }: Wish): Promis
   const { tx, now } = by
   const { address, identity } = addressOf(email)
   await teamOrRefusal(tx, teamId)
-  const person = await upsertPerson(tx, { id: uuidv7(), email: address, identity, operator: false }, now)
+  const person = await upsertPerson(tx, { id: idNow(), email: address, identity, operator: false }, now)
   const member = { user_id: person.id, email: address, role }
   if (!(await insertMembership(tx, teamId, member))) {
     throw new Refusal('bad_request', `${address} is a member already: change the role on their own page`)
@@ -107,7 +107,7 @@ async function personToLogIn(by: By, { email, team, role, operator }: Login): Pr
   }
   const person = await upsertPerson(
     by.tx,
-    { id: known?.id ?? uuidv7(), email: address, identity, operator },
+    { id: known?.id ?? idNow(), email: address, identity, operator },
     by.now,
   )
   if (operator && !known?.operator) {

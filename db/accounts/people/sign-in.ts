@@ -5,9 +5,9 @@
  * nothing that was seized earlier ever grows.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
+import { idNow } from '../../process/ids.ts'
 import { parseAddress } from '../../text/address.ts'
 import { storableWords } from '../../text/words.ts'
 import {
@@ -97,7 +97,7 @@ async function startSession({ tx, now }: At, owner: Owner, userAgent: string): P
   const user_agent = storableWords(userAgent).slice(0, 200).toWellFormed()
   await deleteOver(tx, { now, idle: before(now, IDLE), since: before(now, HOUR) })
   const { user_id, team_id } = owner
-  const session = { id: uuidv7(), hash: digest(secret), user_id, team_id, user_agent, expires_at }
+  const session = { id: idNow(), hash: digest(secret), user_id, team_id, user_agent, expires_at }
   if (await insertDashboardSession(tx, session, now)) return secret
   throw new Refusal('not_found', 'this account is not a member of any team here')
 }
@@ -147,7 +147,7 @@ export async function requestLink(
 ): Promise<{ email: string; secret: string } | null> {
   const address = parseAddress(email)
   if (!address) return null
-  const request = { id: uuidv7(), identity: address.identity, origin }
+  const request = { id: idNow(), identity: address.identity, origin }
   const asked = await noteLinkRequest(at.tx, request, { now: at.now, since: before(at.now, HOUR) })
   if (asked.by_identity > LIMITS.by_identity || asked.by_origin > LIMITS.by_origin) return null
   const person = await personByIdentity(at.tx, address.identity)

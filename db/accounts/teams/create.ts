@@ -2,10 +2,10 @@
  * Makes a team: its row, its subscription and its allowance, in the caller's transaction.
  * Promises that a stored team has all three, and its line in the audit trail.
  */
-import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
+import { idNow } from '../../process/ids.ts'
 import { nameProblem } from '../../text/name.ts'
 import { type Caller, record } from '../audit/record.ts'
 import { allPlans, type PlanRow } from '../plans/plans.sql.ts'
@@ -33,7 +33,7 @@ export async function createTeam(
   const { tx } = by
   const plan = await planForTeams(tx, key)
   const now = await serviceTime(tx)
-  const team = { id: uuidv7(), name, plan: plan.key }
+  const team = { id: idNow(), name, plan: plan.key }
   await insertTeam(tx, team, firstAllowance(plan, now), now)
   await record(by, { team_id: team.id, action: 'team.create', subject: name, detail: plan.key })
   return team

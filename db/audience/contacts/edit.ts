@@ -4,11 +4,11 @@
  * locks the team's account first. A contact has only topics that exist. What a person changed is in the audit trail.
  * DECISIONS: Bulk upsert.
  */
-import { v7 as uuidv7 } from 'uuid'
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { chargeOf, left, lockAccount, saveAccount } from '../../accounts/teams/limits.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { parseAddress, parsedAddress } from '../../text/address.ts'
 import {
@@ -81,7 +81,7 @@ export async function createContact(
   if (left(account.limits.contacts, account.used.contacts) < 1) throw contactsReached(account.limits.contacts)
   account.used.contacts += 1
   const contact = {
-    id: uuidv7(),
+    id: idNow(),
     email,
     identity,
     properties: given.properties ?? {},

@@ -2,11 +2,11 @@
  * Topics that a team's contacts can be subscribed to.
  * Promises: a name once per team; a deleted topic is on no contact any more; the audit trail says who changed what.
  */
-import { v7 as uuidv7 } from 'uuid'
 import { type By, record } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { Refusal } from '../../errors.ts'
+import { idNow } from '../../process/ids.ts'
 import { nameProblem } from '../../text/name.ts'
 import { deleteTopic, insertTopic, lockTopic, renameTopicRow, type TopicRow } from './topics.sql.ts'
 
@@ -16,7 +16,7 @@ export async function createTopic(by: By, teamId: string, { name }: { name: stri
   const problem = nameProblem(name)
   if (problem) throw new Refusal('bad_request', `name ${problem}`)
   await teamOrRefusal(tx, teamId)
-  const topic = await insertTopic(tx, teamId, { id: uuidv7(), name }, now)
+  const topic = await insertTopic(tx, teamId, { id: idNow(), name }, now)
   if (!topic) throw new Refusal('bad_request', `the team has a topic ${JSON.stringify(name)} already`)
   await record(by, { team_id: teamId, action: 'topic.create', subject: name, detail: topic.id })
   return topic

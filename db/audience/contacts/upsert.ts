@@ -7,12 +7,12 @@
  * A call is stored as the text that came (upserts.sql.ts), and the worker judges its items here. So a NUL or a lone
  * surrogate in one item, which no JSON column would take, is refused for that item alone.
  */
-import { v7 as uuidv7 } from 'uuid'
 import { type InferType, object } from 'yup'
 import { accountOf, chargeOf, left, lockAccount } from '../../accounts/teams/limits.ts'
 import { accountRowOf } from '../../accounts/teams/teams.sql.ts'
 import { Refusal, settle } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
+import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { parsedAddress } from '../../text/address.ts'
 import { address, isObject, parse } from '../../text/fields.ts'
@@ -92,7 +92,7 @@ function decide(
     const known = existing.get(identity) ?? fresh.get(identity)?.id
     if (known !== undefined) return known
     if (fresh.size >= room) return full
-    const id = uuidv7()
+    const id = idNow()
     fresh.set(identity, { id, email })
     return id
   })

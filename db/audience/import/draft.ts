@@ -5,9 +5,9 @@
  * handful of drafts at once (as many more as come at the same moment), each for a day; what is shown and tried is the
  * beginning of the file alone, so that no page reads all of it, and trying changes nothing.
  */
-import { v7 as uuidv7 } from 'uuid'
 import { Refusal } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
+import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { isUuid, textFault } from '../../text/strings.ts'
 import { holdTopics } from '../contacts/topics.sql.ts'
@@ -70,7 +70,7 @@ export async function storeDraft(
   const { table } = await firstPartOf(read, async () => bytes.length)
   if ((await countDrafts(tx, teamId)) >= MOST_DRAFTS)
     throw new Refusal('bad_request', `${MOST_DRAFTS} uploads wait to be started: start or discard one first`)
-  const id = uuidv7()
+  const id = idNow()
   const guess = mappingFor(table.header, purpose)
   const mapping = (await lastMapping(tx, teamId, guess)) ?? guess
   const row = { id, file_name: name.slice(0, 200), bytes, encoding, mapping, created_by: actor }

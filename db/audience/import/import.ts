@@ -5,10 +5,10 @@
  * Promises: nothing is stored of a file that cannot be read to its end; a bad record costs no other; what was refused
  * can be had as a file again, with the reason beside each record.
  */
-import { v7 as uuidv7 } from 'uuid'
 import { lockAccount } from '../../accounts/teams/limits.ts'
 import { Refusal } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
+import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { addTopics, holdTopics } from '../contacts/topics.sql.ts'
 import { readItems, upsertContacts } from '../contacts/upsert.ts'
@@ -75,7 +75,7 @@ export function partOf(body: string) {
 /** The records as bulk upserts. @param first the place of the first record in the file. */
 const partsOf = ({ records }: CsvTable, mapping: Mapping, first: number) =>
   Array.from({ length: Math.ceil(records.length / PART) }, (_, part) => ({
-    id: uuidv7(),
+    id: idNow(),
     first: first + part * PART,
     body: bodyOf(records.slice(part * PART, (part + 1) * PART), mapping),
   }))

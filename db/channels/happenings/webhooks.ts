@@ -4,8 +4,8 @@
  * Promises: body and job are stored in the transaction that made it true; an email's delay is sent once; a sign-in mail
  * of ours never. Set-based: a few statements for one event or a thousand. Must not send anything.
  */
-import { v7 as uuidv7 } from 'uuid'
 import type { Tx } from '../../postgres/pool.ts'
+import { idNow } from '../../process/ids.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
 import { parseMailbox } from '../../text/address.ts'
 import type { Happening } from './happening.ts'
@@ -44,7 +44,7 @@ const detailOf = ({ detail }: Happening): string => [...detail].slice(0, LONGEST
 
 const draftOf = ({ happening, type }: Typed, domain_id: string | null, data: object): Draft => ({
   team_id: happening.team_id,
-  event_id: uuidv7(),
+  event_id: idNow(),
   type,
   subject_id: happening.id,
   domain_id,
@@ -61,7 +61,7 @@ async function store(
     endpoints
       .filter((one) => one.team_id === each.team_id && wants(one.types, each.type))
       .filter((one) => one.domain_id === null || one.domain_id === domain_id)
-      .map((one): NewWebhook => ({ ...each, id: uuidv7(), endpoint_id: one.id })),
+      .map((one): NewWebhook => ({ ...each, id: idNow(), endpoint_id: one.id })),
   )
   await storeWebhooks(tx, messages)
 }
@@ -172,11 +172,11 @@ export async function storeTestWebhook(
   endpointId: string,
   now: Date,
 ): Promise<string> {
-  const event_id = uuidv7()
+  const event_id = idNow()
   const data = { endpoint_id: endpointId, detail: 'a test' }
   await storeWebhooks(tx, [
     {
-      ...{ team_id: teamId, id: uuidv7(), endpoint_id: endpointId, event_id, type: TEST_TYPE },
+      ...{ team_id: teamId, id: idNow(), endpoint_id: endpointId, event_id, type: TEST_TYPE },
       subject_id: null,
       body: bodyOf(TEST_TYPE, now, data),
     },

@@ -3,8 +3,8 @@
  * Promises: small statements, none of them inside of a transaction that holds the team's account; a content that the
  * team has already is not stored again; what was loaded and not published is deleted.
  */
-import { v7 as uuidv7 } from 'uuid'
 import type { Tx } from '../../postgres/pool.ts'
+import { idNow } from '../../process/ids.ts'
 import { CHUNK } from '../../text/files.ts'
 import { type Chunk, dropLoading, insertChunks, insertLoading, readyFiles, touchFiles } from './files.sql.ts'
 
@@ -48,7 +48,7 @@ export async function withLoaded<T>(
   await touchFiles(tx, refs)
   const ready = new Set((await readyFiles(tx, refs)).map(({ sha256 }) => sha256))
   const files = [...contents].flatMap(([sha256, bytes]) =>
-    ready.has(sha256) ? [] : [{ id: uuidv7(), sha256, bytes, size: bytes.length }],
+    ready.has(sha256) ? [] : [{ id: idNow(), sha256, bytes, size: bytes.length }],
   )
   try {
     if (files.length > 0) await insertLoading(tx, teamId, files)

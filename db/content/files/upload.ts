@@ -4,10 +4,10 @@
  * what is refused or breaks off leaves nothing.
  */
 import { createHash } from 'node:crypto'
-import { v7 as uuidv7 } from 'uuid'
 import { lockAccount, saveAccount, storageRefusal } from '../../accounts/teams/limits.ts'
 import { Refusal } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
+import { idNow } from '../../process/ids.ts'
 import {
   completeLoading,
   dropLoading,
@@ -49,7 +49,7 @@ export async function upload(
   teamId: string,
   { filename, content_type, days, read }: Uploading,
 ): Promise<Upload> {
-  const file_id = uuidv7()
+  const file_id = idNow()
   const hash = createHash('sha256')
   let size = 0
   let part = 0
@@ -64,7 +64,7 @@ export async function upload(
     if (size === 0) throw new Refusal('bad_request', 'the body must have at least 1 byte')
     const file = { id: file_id, sha256: hash.digest('hex'), size }
     await completeLoading(database, teamId, file)
-    const row = { id: uuidv7(), filename, content_type, size, sha256: file.sha256 }
+    const row = { id: idNow(), filename, content_type, size, sha256: file.sha256 }
     return await database.transaction(async (tx) => {
       await publish(tx, teamId, file)
       return insertUpload(tx, teamId, row, days)

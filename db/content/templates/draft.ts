@@ -3,9 +3,9 @@
  * Promises: a draft changes no send until it is published; what is published is what its publisher has seen, in the
  * place of the version that was seen in use; of two who save at once nobody overwrites what they have not seen.
  */
-import { v7 as uuidv7 } from 'uuid'
 import { type By, record } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
+import { idNow } from '../../process/ids.ts'
 import { type DraftRow, deleteDraft, draftOf, putDraft } from './drafts.sql.ts'
 import { currentOrRefusal, type SavedTemplate, slotsOfParts, storeVersion } from './save.ts'
 
@@ -42,7 +42,7 @@ export async function saveDraft(
     return null
   }
   const version_id = before?.version_id ?? current.id
-  const draft = { id: uuidv7(), html, text, slots, version_id, saved_by: by.actor }
+  const draft = { id: idNow(), html, text, slots, version_id, saved_by: by.actor }
   await putDraft(by.tx, teamId, templateId, draft, by.now)
   await record(by, { team_id: teamId, action: 'template.draft', subject: templateId })
   return draft

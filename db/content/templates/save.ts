@@ -3,11 +3,11 @@
  * Promises: a name once per team; what is stored compiles, fits the limits and names its slots in order of first
  * appearance. Drafts are draft.ts's.
  */
-import { v7 as uuidv7 } from 'uuid'
 import { type By, record } from '../../accounts/audit/record.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { Refusal } from '../../errors.ts'
 import type { At } from '../../postgres/pool.ts'
+import { idNow } from '../../process/ids.ts'
 import { nameProblem } from '../../text/name.ts'
 import { compileTemplate, TemplateFault, UNSUBSCRIBE_SLOT } from '../../text/slots.ts'
 import { LARGEST_PART, MOST_VARIABLES, textFault, utf8Bytes } from '../../text/strings.ts'
@@ -74,8 +74,8 @@ export async function saveTemplate(
   const { html, text: body_text } = parts
   const slots = slotsOfParts({ html, text: body_text, list_unsubscribe })
   await teamOrRefusal(tx, teamId)
-  const id = uuidv7()
-  const versionId = uuidv7()
+  const id = idNow()
+  const versionId = idNow()
   if (!(await insertTemplate(tx, teamId, { id, name, version_id: versionId }, now))) {
     throw new Refusal('bad_request', `the team has a template ${JSON.stringify(name)} already`)
   }
@@ -109,7 +109,7 @@ export async function storeVersion(
   { name, template_id, html, body_text, list_unsubscribe }: Omit<CurrentVersion, 'id' | 'slots' | 'team_id'>,
 ): Promise<SavedTemplate> {
   const slots = slotsOfParts({ html, text: body_text, list_unsubscribe })
-  const id = uuidv7()
+  const id = idNow()
   const version = { team_id: teamId, id, template_id, html, body_text, slots, list_unsubscribe }
   await insertVersion(tx, { ...version, created_by: actor }, now)
   await setCurrentVersion(tx, teamId, { id: template_id, version_id: id }, now)

@@ -1,10 +1,10 @@
 /** Rows of reports, and the queries over them. Read before a team is known; must not look into a body. */
 import { sql } from 'slonik'
-import { v7 as uuidv7 } from 'uuid'
 import { type InferType, mixed, number, object, string } from 'yup'
 import { CHANNEL_FACTS } from '../../channels/list.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { withoutJob } from '../../queue/jobs.sql.ts'
+import { firstIdAt } from '../../text/ids.ts'
 
 /** Who reports. */
 export const PROVIDERS = CHANNEL_FACTS.flatMap(({ providers }) => [...providers])
@@ -94,7 +94,7 @@ const deletedRow = object({ deleted: number().defined() })
 
 /** Deletes up to `limit` reports from before `before` that are not pending, by their ids' time. @returns how many. */
 export async function deleteOldReports(tx: Tx, before: Date, limit: number): Promise<number> {
-  const oldest = uuidv7({ msecs: before.getTime(), random: new Uint8Array(16), seq: 0 })
+  const oldest = firstIdAt(before)
   const { deleted } = await tx.one(sql.type(deletedRow)`
     with old as (
       select id from reports where state <> 'pending' and id < ${oldest} limit ${limit}),

@@ -4,8 +4,8 @@
  * statements for one report or a hundred. Must not look into the bytes: workers/jobs/ingest-report.ts does.
  */
 import { createHash } from 'node:crypto'
-import { v7 as uuidv7 } from 'uuid'
 import type { Tx } from '../../postgres/pool.ts'
+import { idNow } from '../../process/ids.ts'
 import type { Producer } from '../../queue/boss.ts'
 import { insertReports, type Provider } from './reports.sql.ts'
 
@@ -25,7 +25,7 @@ export async function storeReports(
 ): Promise<boolean[]> {
   const rows = reports.map((report) => ({
     ...report,
-    id: uuidv7(),
+    id: idNow(),
     retry_until: new Date(report.received_at.getTime() + PATIENCE),
   }))
   const stored = await insertReports(tx, rows)

@@ -2,11 +2,11 @@
  * Asks whether email's provider can be reached and would take our mail, now, through a worker: only workers know it.
  * Promises: no message is sent, and no sender is paused or resumed by what is found.
  */
-import { v7 as uuidv7 } from 'uuid'
 import { type By, record } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { awaitOutcome } from '../../postgres/replies.ts'
+import { idNow } from '../../process/ids.ts'
 import type { Producer } from '../../queue/boss.ts'
 import { jobEnd } from '../../queue/jobs.sql.ts'
 
@@ -23,7 +23,7 @@ export async function requestCheck({
   queue,
   ...by
 }: By & { queue: Pick<Producer, 'enqueue'> }): Promise<string> {
-  const check_id = uuidv7()
+  const check_id = idNow()
   await queue.enqueue(by.tx, JOB, [{ check_id }])
   await record(by, { team_id: null, action: 'sender.check', subject: check_id })
   return check_id

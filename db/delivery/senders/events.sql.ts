@@ -1,8 +1,8 @@
 /** Rows of sender_events: what happened to what we send through. */
 import { sql } from 'slonik'
-import { v7 as uuidv7 } from 'uuid'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { idNow } from '../../process/ids.ts'
 import { isOurs } from './senders.sql.ts'
 
 const SENDER_EVENTS = ['slowed', 'paused', 'recovered', 'resumed'] as const
@@ -26,7 +26,7 @@ export type SenderEvent = {
 /** Stores events, in the order of their ids. */
 export async function insertSenderEvents(tx: Tx, events: readonly SenderEvent[]): Promise<void> {
   const tuples = events.map(({ sender, kind, occurred_at, detail }) => [
-    ...[sender, uuidv7(), kind],
+    ...[sender, idNow(), kind],
     ...[occurred_at.toISOString(), detail],
   ])
   await tx.query(sql.prepared('insert_sender_events', object())`

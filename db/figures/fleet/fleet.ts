@@ -5,8 +5,8 @@
  */
 import { hostname } from 'node:os'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
-import { v7 as uuidv7 } from 'uuid'
 import type { Database } from '../../postgres/pool.ts'
+import { idNow } from '../../process/ids.ts'
 import type { Log } from '../../process/log.ts'
 import type { Metrics } from '../../process/metrics.ts'
 import { deleteProcess, type Gauges, type ProcessKind, storeSignOfLife } from './fleet.sql.ts'
@@ -78,7 +78,7 @@ export function joinFleet(
     interval = INTERVAL,
   }: { kind: ProcessKind; limit: number; role?: Role; interval?: number },
 ): Member {
-  const own = { id: uuidv7(), kind, host: hostname(), pid: process.pid, started_at: new Date() }
+  const own = { id: idNow(), kind, host: hostname(), pid: process.pid, started_at: new Date() }
   const gauges = createGauges(database, limit, role, metrics, kind)
   const report = async (): Promise<void> => {
     const life = {

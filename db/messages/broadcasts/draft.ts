@@ -3,12 +3,12 @@
  * Promises: a draft's template and topics are its team's; what has been started or scheduled is not changed. Whether a
  * draft can be sent is start.ts's. What a person changed is in the audit trail.
  */
-import { v7 as uuidv7 } from 'uuid'
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { holdTopics } from '../../audience/contacts/topics.sql.ts'
 import { templateById } from '../../content/templates/templates.sql.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { idAt } from '../../process/ids.ts'
 import { parseMailbox } from '../../text/address.ts'
 import { isUuid } from '../../text/strings.ts'
 import {
@@ -94,7 +94,7 @@ export async function createBroadcast(
   }
   assertDomain(acting, fields.from_address ?? '')
   await assertReferences(tx, team_id, fields)
-  const draft = { team_id, id: uuidv7({ msecs: now.getTime() }), idempotency_key, at: now }
+  const draft = { team_id, id: idAt(now), idempotency_key, at: now }
   const row = await insertBroadcast(tx, { ...draft, fields: { ...EMPTY, ...fields } as BroadcastFields })
   if (row) {
     await noteBroadcast(by, 'create', row)

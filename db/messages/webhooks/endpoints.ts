@@ -3,7 +3,6 @@
  * Promises: a secret is shown when it is made and never again; a disabled endpoint gets nothing, and what waited for
  * it stands as failed, to be replayed (replay.ts). Each change writes its own audit line.
  */
-import { v7 as uuidv7 } from 'uuid'
 import { type By, record } from '../../accounts/audit/record.ts'
 import { domainByName } from '../../accounts/domains/domains.sql.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
@@ -11,6 +10,7 @@ import { ALL_TYPES, TEST_TYPE, WEBHOOK_TYPES } from '../../channels/happenings/w
 import { storeTestWebhook } from '../../channels/happenings/webhooks.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { idNow } from '../../process/ids.ts'
 import { type Network, urlFault } from '../../process/public-address.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { nameProblem } from '../../text/name.ts'
@@ -131,7 +131,7 @@ export async function addEndpoint(
   const { url = fields.url, name, types, domain_id } = await checked(at, teamId, fields)
   if ((await countEndpoints(tx, teamId)) >= MOST)
     throw new Refusal('bad_request', `a team has at most ${MOST} webhooks`)
-  const id = uuidv7()
+  const id = idNow()
   const secret = makeSecret(secrets, { team_id: teamId, id })
   const endpoint = {
     ...{ id, url, name: name ?? new URL(url).hostname, types: types ?? [ALL_TYPES] },

@@ -9,9 +9,9 @@
 import { type Account, chargesOf, left, lockAccounts } from '../../accounts/teams/limits.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { idsAt } from '../../process/ids.ts'
 import type { Producer } from '../../queue/boss.ts'
 import { placesAfter } from '../../queue/line.ts'
-import { idsAt } from '../../text/ids.ts'
 import type { Phone } from '../../text/phone.ts'
 import {
   insertRequests,

@@ -3,10 +3,10 @@
  * Promises: a stored template's slots are those of its object; a shape we cannot send is kept too, marked so.
  * What somebody changed by hand is in the audit trail.
  */
-import { v7 as uuidv7 } from 'uuid'
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { Refusal } from '../../errors.ts'
+import { idNow } from '../../process/ids.ts'
 import { isObject } from '../../text/fields.ts'
 import { codePoints, textFault } from '../../text/strings.ts'
 import { TEMPLATE_STATES, type TemplateState, templateState } from './status.ts'
@@ -98,7 +98,7 @@ export async function createWhatsappTemplate(
   const content = readTemplate(definition)
   await teamOrRefusal(tx, teamId)
   const { name, language } = content
-  const row = await insertTemplate(tx, teamId, uuidv7(), content, now)
+  const row = await insertTemplate(tx, teamId, idNow(), content, now)
   if (!row) throw new Refusal('bad_request', `the team has a template ${name} (${language}) already`)
   await record(by, { team_id: teamId, action: 'whatsapp-template.create', subject: name, detail: row.id })
   return templateView(row)

@@ -3,12 +3,12 @@
  * Promises: the request is made in one transaction and awaited outside of it. A template that the provider does not
  * list is left as it is, and named in the answer.
  */
-import { v7 as uuidv7 } from 'uuid'
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { Refusal } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { awaitOutcome } from '../../postgres/replies.ts'
+import { idNow } from '../../process/ids.ts'
 import type { Producer } from '../../queue/boss.ts'
 import { jobEnd } from '../../queue/jobs.sql.ts'
 import { templateView, type WhatsappTemplateView } from './save-template.ts'
@@ -44,7 +44,7 @@ export async function requestSync(
   teamId: string,
 ): Promise<string> {
   const { name } = await teamOrRefusal(by.tx, teamId)
-  const sync_id = uuidv7()
+  const sync_id = idNow()
   await queue.enqueue(by.tx, JOB, [{ team_id: teamId, sync_id }])
   await record(by, { team_id: teamId, action: 'whatsapp-template.sync', subject: name, detail: sync_id })
   return sync_id
@@ -55,7 +55,7 @@ export async function requestSyncs(
   { tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> },
   teamIds: readonly string[],
 ): Promise<void> {
-  const payloads = teamIds.map((team_id) => ({ team_id, sync_id: uuidv7() }))
+  const payloads = teamIds.map((team_id) => ({ team_id, sync_id: idNow() }))
   await queue.enqueue(tx, JOB, payloads)
 }
 

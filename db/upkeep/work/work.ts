@@ -5,11 +5,11 @@
  * neither repeats nor leaves out anything; its line in the audit trail is written once, by the slice that ends it. Must
  * not know what a kind of work does (kinds.ts).
  */
-import { v7 as uuidv7 } from 'uuid'
 import { type Actor, record } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
 import { type Database, isTooSlow, type Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
+import { idNow } from '../../process/ids.ts'
 import { type Given, KINDS, type Kind, type WorkKind, type WorkTools } from './kinds.ts'
 import { endWork, insertWork, lockWork, moveWork, type WorkRow } from './works.sql.ts'
 
@@ -29,7 +29,7 @@ export type Wanted = { [K in WorkKind]: { kind: K; given: Given<K> } }[WorkKind]
 
 async function begin(
   tx: Tx,
-  { team_id, kind, given, actor, store, total, id = uuidv7() }: Wanted,
+  { team_id, kind, given, actor, store, total, id = idNow() }: Wanted,
 ): Promise<string> {
   const now = await serviceTime(tx)
   await store?.(tx, now)

@@ -1,5 +1,6 @@
 /** Ids carry the time of their row, and keep its order. */
-import { firstIdAt, idNow, idsAt } from '../../../db/text/ids.ts'
+import { idAt, idNow, idsAt } from '../../../db/process/ids.ts'
+import { firstIdAt } from '../../../db/text/ids.ts'
 import t from '../../support/tap.ts'
 
 const at = (text: string): Date => new Date(text)
@@ -22,10 +23,18 @@ t.test('two makers of one time do not make the same', async (t) => {
   t.equal(new Set(ids).size, ids.length)
 })
 
-t.test('ids of this moment lie between what it began and ended with, and differ', async (t) => {
+t.test('ids of this moment ascend, and lie between what it began and ended with', async (t) => {
   const began = firstIdAt(new Date())
   const ids = Array.from({ length: 1_000 }, idNow)
   const ended = firstIdAt(new Date(Date.now() + 1))
   t.ok(ids.every((id) => id >= began && id < ended))
+  t.strictSame(ids.toSorted(), ids)
+  t.equal(new Set(ids).size, ids.length)
+})
+
+t.test('ids of a time differ, and lie between its bounds', async (t) => {
+  const time = at('2026-01-31T23:59:59.999Z')
+  const ids = Array.from({ length: 1_000 }, () => idAt(time))
+  t.ok(ids.every((id) => id >= firstIdAt(time) && id < firstIdAt(at('2026-02-01T00:00:00.000Z'))))
   t.equal(new Set(ids).size, ids.length)
 })
