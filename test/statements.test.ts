@@ -7,7 +7,7 @@
  */
 import { Client } from 'pg'
 import { sql } from 'slonik'
-import { number, object } from 'yup'
+import { number, object, string } from 'yup'
 import { withLoaded } from '../db/content/files/load.ts'
 import { acceptEmails } from '../db/messages/emails/accept.ts'
 import { returnPath } from '../db/messages/emails/return-path.ts'
@@ -102,6 +102,27 @@ async function acceptCost(
     )
   })
 }
+
+t.test('a connection parses the statements of an accept once, that of its jobs among them', async (t) => {
+  const service = await startService(t)
+  const { id: team_id } = await makeTeam(service)
+  const { database, deps } = service
+  const from = { name: null, address: 'hello@example.com', domain: 'example.com' }
+  const preparedRow = object({ statement: string().defined() })
+  const prepared = await database.transaction(async (tx) => {
+    const { queue, versions } = deps
+    const ends = await acceptEmails({ tx, queue, versions }, { team_id, domain: null }, [anItem({ from })])
+    t.match(ends, [{ kind: 'stored' }])
+    return tx.anyFirst(sql.type(preparedRow)`select statement from pg_prepared_statements`)
+  })
+  for (const table of ['allowances', 'accepted_emails', 'pgboss\\.']) {
+    const stores = new RegExp(`(insert into|update) ${table}`, 'i')
+    t.ok(
+      prepared.some((statement) => stores.test(statement)),
+      table,
+    )
+  }
+})
 
 t.test('attachments cost one statement more to accept, whether they are stored or new', async (t) => {
   const place = await begin(t)
