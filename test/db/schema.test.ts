@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'slonik'
-import { array, object, string } from 'yup'
+import { array, boolean, object, string } from 'yup'
 import { openDatabase } from '../../db/postgres/pool.ts'
 import { migrationFiles } from '../../db/schema.sql.ts'
 import { testDatabase } from '../support/database.ts'
@@ -22,6 +22,21 @@ t.test('a migration that has landed is frozen: its digest stands in SHA256SUMS',
   t.strictSame(
     sums.trim().split('\n'),
     files.map(({ digest, file }) => `${digest}  ${file}`),
+  )
+})
+
+t.test('what customers send is compressed with LZ4 by a server that has it, else with pglz', async (t) => {
+  const database = await openDatabase((await testDatabase(t)).url, { size: 1 })
+  t.teardown(() => database.end())
+  const row = object({ has_lz4: boolean().defined(), columns: array(string().defined()).defined() })
+  const { has_lz4, columns } = await database.one(sql.type(row)`
+    select (select 'lz4' = any (enumvals) from pg_settings where name = 'default_toast_compression') as has_lz4,
+      array(select attrelid::regclass || '.' || attname from pg_attribute
+        where attcompression = 'l' order by 1) as columns`)
+  const content = ['accepted_emails.html', 'reports.body', 'webhook_messages.body']
+  t.strictSame(
+    columns.filter((column) => content.includes(column)),
+    has_lz4 ? content : [],
   )
 })
 
