@@ -100,24 +100,32 @@ function measures(rig: Rig, minutes: number): Record<number, () => Promise<Figur
 const short = (value: number): string =>
   Number.isFinite(value) ? Number(value.toPrecision(value >= 1_000 ? 4 : 3)).toLocaleString('en') : '–'
 
-/** What a row that misses its goal is made of, as profiles of 2026-11-22 show it (2 cores, client and sink beside). */
+const APART = 'its two figures are minutes apart, on a machine that is slower by a third at some (see below)'
+const GROWING =
+  'the heap finds its size in the first minutes (chaos A9 watches what is left after whole collections)'
+/** What a row that misses its goal is made of, as profiles of 2026-11-23 show it (2 cores, client and sink beside). */
 const MADE_OF: Record<string, string> = {
-  1: 'both processors are busy: the API 0.8 ms a request, the client and PostgreSQL the rest; the loop has neither HTTP nor client',
-  4: 'the API’s JavaScript: JSON, checks and a copy of each field; the reference has its arrays ready',
+  1: 'the API: 0.37 ms a send (slonik and pg 28 %, collection 17 %, the rest spread thin), PostgreSQL 0.2, the client 0.05; two lots take turns at one thread of JavaScript and PostgreSQL, and a quarter of the processors’ time is left over',
+  3: 'collections of young objects, and commits that wait for the disk',
+  4: 'of 18 ms for a hundred PostgreSQL takes 9.6 (a tenth of it compresses HTML), the API 7.1 (collection 16 %, the rest spread thin), the client 1.3; the reference has its arrays ready',
   '5a': 'row 6, on the processors that the API, PostgreSQL and the sink need too; Postfix signs nothing',
-  6: 'of 2.7 ms: signing 0.4, nodemailer 0.3, socket writes 0.2, row checks 0.1, queries 0.1, hashing and canonical form 0.1, collection 0.1; the rest in the kernel and V8’s other threads',
+  6: 'collection a sixth, signing and socket writes a tenth each, the rest spread thin',
   7: 'row 6: two workers, sink and PostgreSQL fill two processors at 470 mails a second',
   9: 'the worker: 0.37 ms of processor time a message',
-  10: 'each report is proved by an RSA signature, 0.1 ms, and is a request of its own; then read, applied and settled by a worker on the same two processors',
-  11: 'two processes and four commits: body and job, claim, upsert, result; the reference is one',
-  16: 'the process spends 0.06 ms on an email, PostgreSQL 0.08: its row, its job and their indexes',
-  19: 'to store a webhook costs the worker 0.12 ms of processor time beside the mail’s 1.4, and PostgreSQL 0.11; to send it 0.5 and 0.35, which most wait with until the mail is out',
-  21: 'the worker: 0.37 ms of processor time a webhook, of which the request is a third',
+  10: 'of 1.0 ms a report PostgreSQL takes 0.37, the API 0.35 (of it an RSA signature 0.1), the worker 0.2, the client 0.11, on two processors',
+  11: 'two processes and four commits: body and job, claim, upsert, result. Of processor time the worker takes 24 ms, the API 8, PostgreSQL 40, where the reference has one statement',
+  '12b': APART,
+  '13a': APART,
+  '13b': APART,
   '14a':
     'about 100 MB is code, half of it Node’s (slonik with zod 6, pg-boss 5); the rest garbage between collections',
   '14b': 'as for the API',
-  '14d':
-    'as for the API: the heap finds its size in the first minutes (chaos A9 watches it after collections)',
+  '14c': GROWING,
+  '14d': GROWING,
+  16: 'the process spends 0.06 ms on an email, PostgreSQL 0.08: its row, its job and their indexes',
+  19: 'to store a webhook costs the worker 0.12 ms of processor time beside the mail’s 1.4, and PostgreSQL 0.11; to send it 0.5 and 0.35, which most wait with until the mail is out',
+  20: 'the machine: 0.94 to 1.03 in eight runs',
+  21: 'the worker: 0.37 ms of processor time a webhook, of which the request is a third',
 }
 
 const line = ({ row, measure, ours, reference, unit, ratio, goal, met, note = '' }: Figure): string => {
