@@ -95,15 +95,21 @@ export async function choose(t: Test, page: Page, name: string | RegExp, wanted:
   t.equal(chosen, wanted, page.url())
 }
 
-/** Goes to the field of a file by Tab, and opens by Space what asks for one. */
+/**
+ * Goes to the field of a file by Tab, and opens by Space what asks for one. Listens before it tabs: the browser learns
+ * of listeners by another way than of keys, and where there is none yet it opens a window of its own.
+ */
 export async function pickFile(
   t: Test,
   page: Page,
   name: string | RegExp,
   file: { name: string; mimeType: string; buffer: Buffer },
 ): Promise<void> {
-  await tabTo(t, page, name)
-  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.keyboard.press('Space')])
+  const press = async (): Promise<void> => {
+    await tabTo(t, page, name)
+    await page.keyboard.press('Space')
+  }
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), press()])
   await chooser.setFiles(file)
 }
 
