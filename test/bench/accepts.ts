@@ -86,11 +86,8 @@ export type Accepts = {
   memory: number
 }
 
-/** Measures singles (and batches, when asked for) in a place; medians of several runs. */
-export async function measureAccepts(
-  place: Place,
-  { batches = false, runs = RUNS }: { batches?: boolean; runs?: number } = {},
-): Promise<Accepts> {
+/** Measures singles and batches in a place; medians of several runs. */
+export async function measureAccepts(place: Place): Promise<Accepts> {
   const teams = await place.teams(TEAMS)
   const [first] = teams
   if (!first) throw new Error('there must be a team')
@@ -102,11 +99,10 @@ export async function measureAccepts(
     number[]
   >
   await flood(single, teams, mail(2_048), { ...busy, seconds: QUICK ? 1 : 2 })
-  for (let run = 0; run < runs; run++) {
+  for (let run = 0; run < RUNS; run++) {
     samples.reference.push(await loops(place, first, { rows: 1, clients: 10 }))
     samples.many.push(await flood(single, teams, mail(2_048), busy))
     samples.one.push(await flood(single, [first], mail(2_048), busy))
-    if (!batches) continue
     samples.batch_reference.push(await loops(place, first, { rows: 100, clients: 10 }))
     const hundred = { emails: Array.from({ length: 100 }, () => mail(2_048)) }
     const calls = await flood(`${single}/batch`, teams, hundred, { ...busy, connections: 16 })
@@ -151,6 +147,32 @@ export const acceptFigures = (measured: Accepts): Figure[] => [
     note: 'reference: INSERT … SELECT FROM unnest of 100 rows and one boss.insert, a transaction each',
   }),
 ]
+
+/** Emails a second as in row 1 in each of these places, in turns: whose turn it is not stands still. */
+export async function acceptInTurns(places: readonly Place[], turns = QUICK ? 1 : 5): Promise<number[]> {
+  const own: { api: Watched; send: (seconds: number) => Promise<number>; rates: number[] }[] = []
+  for (const place of places) {
+    const teams = await place.teams(TEAMS)
+    const api = await place.api()
+    const send = (seconds: number) =>
+      flood(`${api.base}/v1/emails`, teams, mail(2_048), { connections: CONNECTIONS, seconds })
+    await send(QUICK ? 1 : 2)
+    api.pause()
+    own.push({ api, send, rates: [] })
+  }
+  for (let turn = 0; turn < turns; turn++) {
+    for (const { api, send, rates } of own) {
+      api.resume()
+      rates.push(await send(QUICK ? 1 : 3))
+      api.pause()
+    }
+  }
+  for (const { api } of own) {
+    api.resume()
+    await api.stop()
+  }
+  return own.map(({ rates }) => median(rates))
+}
 
 /** Row 3: at a tenth of its load a send takes hardly longer than one that is alone. */
 export async function measureQuiet(rig: Rig): Promise<Figure[]> {

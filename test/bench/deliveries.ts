@@ -20,7 +20,7 @@ const smtpUrl = ({ port }: Pick<Sink, 'port'>): string => `smtp://127.0.0.1:${po
 export type Through = { rate: number; cpu_ms: number; api_memory: number; worker_memory: number }
 
 /** Mails a second by batch calls through one API and one worker into a sink, and what the worker spends on each. */
-export async function measureThrough(place: Place, mails = MAILS, runs = RUNS): Promise<Through> {
+export async function measureThrough(place: Place): Promise<Through> {
   const [team] = await place.teams(1)
   if (!team) throw new Error('there must be a team')
   const sink = await startSmtpSink()
@@ -30,14 +30,14 @@ export async function measureThrough(place: Place, mails = MAILS, runs = RUNS): 
   await sink.until(500)
   const rates: number[] = []
   const costs: number[] = []
-  for (let run = 0; run < runs; run++) {
+  for (let run = 0; run < RUNS; run++) {
     const before = { taken: sink.taken(), cpu: await worker.cpu() }
     const took = await seconds(async () => {
-      await postBatches(api.base, team, mails, BYTES)
-      await sink.until(before.taken + mails)
+      await postBatches(api.base, team, MAILS, BYTES)
+      await sink.until(before.taken + MAILS)
     })
-    rates.push(mails / took)
-    costs.push((((await worker.cpu()) - before.cpu) * 1_000) / mails)
+    rates.push(MAILS / took)
+    costs.push((((await worker.cpu()) - before.cpu) * 1_000) / MAILS)
   }
   const through = {
     rate: median(rates),

@@ -61,13 +61,12 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
 
 /** How each row is measured. Rows 1, 2 and 4 come together, as do 5 and 6. */
 function measures(rig: Rig, minutes: number): Record<number, () => Promise<Figure[]>> {
-  const accepts = once(() => inPlace(rig, (place) => measureAccepts(place, { batches: true })))
-  const through = once(() => inPlace(rig, (place) => measureThrough(place)))
+  const accepts = once(() => inPlace(rig, measureAccepts))
+  const through = once(() => inPlace(rig, measureThrough))
   const upserts = once(() => inPlace(rig, measureUpserts))
   const baseline = async (): Promise<Baseline> => ({
     accepts: await accepts(),
     through: await through(),
-    upserts: await upserts(),
   })
   const acceptRow = (row: string) => async () =>
     acceptFigures(await accepts()).filter((figure) => figure.row === row)
@@ -83,8 +82,8 @@ function measures(rig: Rig, minutes: number): Record<number, () => Promise<Figur
     9: () => measureWhatsapp(rig),
     10: async () => measureReports(rig, (await accepts()).many),
     11: async () => upsertFigure(await upserts()),
-    12: async () => measureFull(rig, await baseline()),
-    13: async () => measureBacklog(rig, await baseline()),
+    12: async () => measureFull(rig, { accepts: await accepts(), upserts: await upserts() }),
+    13: () => measureBacklog(rig),
     14: async () => measureMemory(rig, await baseline(), minutes),
     15: () => measureBytes(rig),
     16: () => measureWalk(rig),
@@ -100,7 +99,6 @@ function measures(rig: Rig, minutes: number): Record<number, () => Promise<Figur
 const short = (value: number): string =>
   Number.isFinite(value) ? Number(value.toPrecision(value >= 1_000 ? 4 : 3)).toLocaleString('en') : '–'
 
-const APART = 'its two figures are minutes apart, on a machine that is slower by a third at some (see below)'
 const GROWING =
   'the heap finds its size in the first minutes (chaos A9 watches what is left after whole collections)'
 /** What a row that misses its goal is made of, as profiles of 2026-11-23 show it (2 cores, client and sink beside). */
@@ -111,12 +109,15 @@ const MADE_OF: Record<string, string> = {
   '5a': 'row 6, on the processors that the API, PostgreSQL and the sink need too; Postfix signs nothing',
   6: 'collection a sixth, signing and socket writes a tenth each, the rest spread thin',
   7: 'row 6: two workers, sink and PostgreSQL fill two processors at 470 mails a second',
+  '8a': 'seven round trips between the 201 and the mail: the sender, whether a job is due, the claim, its rows, its key, the sender twice',
+  '8b': 'as of row 8a',
   9: 'the worker: 0.37 ms of processor time a message',
   10: 'of 1.0 ms a report PostgreSQL takes 0.37, the API 0.35 (of it an RSA signature 0.1), the worker 0.2, the client 0.11, on two processors',
   11: 'two processes and four commits: body and job, claim, upsert, result. Of processor time the worker takes 24 ms, the API 8, PostgreSQL 40, where the reference has one statement',
-  '12b': APART,
-  '13a': APART,
-  '13b': APART,
+  '12a':
+    'a page of the full table read and logged whole for each email: vacuum has found room for a small row in many',
+  '12b': 'as of row 12a',
+  '12c': 'its two figures are minutes apart, 0.8 to 1.1 in four runs',
   '14a':
     'about 100 MB is code, half of it Node’s (slonik with zod 6, pg-boss 5); the rest garbage between collections',
   '14b': 'as for the API',
@@ -126,6 +127,7 @@ const MADE_OF: Record<string, string> = {
   19: 'to store a webhook costs the worker 0.12 ms of processor time beside the mail’s 1.4, and PostgreSQL 0.11; to send it 0.5 and 0.35, which most wait with until the mail is out',
   20: 'the machine: 0.94 to 1.03 in eight runs',
   21: 'the worker: 0.37 ms of processor time a webhook, of which the request is a third',
+  '22c': 'collections of the whole heap, and the relay’s own work (see below)',
 }
 
 const line = ({ row, measure, ours, reference, unit, ratio, goal, met, note = '' }: Figure): string => {

@@ -10,16 +10,13 @@ import { createSecrets } from '../../db/process/secrets.ts'
 import { SECRET_KEY } from '../support/environment.ts'
 import type { TestTeam } from '../support/service.ts'
 import { atLeast, type Figure, median, QUICK, seconds, upTo } from './figures.ts'
-import { postBatches } from './load.ts'
+import { MAILS, openRelay, overTime, pourInTurns, type Rates, WARM } from './relay.ts'
 import type { Place, Rig } from './rig.ts'
-import { startHttp, startSmtpSink } from './sinks.ts'
+import { startHttp } from './sinks.ts'
 
 const NEAR = '127.0.0.0/8'
-const BYTES = 4_096
 const ROUNDS = QUICK ? 1 : 3
 const HANGING = 10
-/** Of a turn, and before it. */
-const [MAILS, WARM] = [upTo(1_500), 200]
 
 /** Takes everything at once, in a process of its own, and counts it. */
 async function startTaking() {
@@ -52,42 +49,10 @@ async function untilSent({ database }: Place, most: number): Promise<void> {
   }
 }
 
-/** Mails a second until the last is with the sink, and until what each turn leaves to do is done too. */
-type Rates = { mails: number; whole: number }
-
-/** An API and a worker of a place, and a sink that takes their mail. */
-async function openRelay(place: Place) {
-  const sink = await startSmtpSink()
-  const smtp = `smtp://127.0.0.1:${sink.port}?ignoreTLS=true`
-  const api = await place.api()
-  const worker = await place.worker({ SMTP_URL: smtp, WEBHOOK_ALLOW: NEAR })
-  return {
-    /** @param settled waits for what the mails leave to do, so that it is no burden to the next. */
-    async pour(team: TestTeam, count: number, settled = async (): Promise<void> => {}): Promise<Rates> {
-      const before = sink.taken()
-      const took = await seconds(async () => {
-        await postBatches(api.base, team, count, BYTES)
-        await sink.until(before + count)
-      })
-      return { mails: count / took, whole: count / (took + (await seconds(settled))) }
-    },
-    pause: () => [api, worker].forEach((one) => void one.pause()),
-    resume: () => [api, worker].forEach((one) => void one.resume()),
-    async close() {
-      await Promise.all([api.stop(), worker.stop()])
-      await sink.stop()
-    },
-  }
-}
-
 const middle = (own: readonly Rates[]): Rates => ({
   mails: median(own.map((each) => each.mails)),
   whole: median(own.map((each) => each.whole)),
 })
-
-/** The rate of turns together, each of which did as much. */
-const overTime = (rates: readonly number[]): number =>
-  rates.length / rates.reduce((sum, rate) => sum + 1 / rate, 0)
 
 /** Mails a second of one team and of another, turn by turn. */
 async function inTurns(
@@ -129,10 +94,7 @@ export async function measureNotifying(rig: Rig): Promise<Figure[]> {
   return [atLeast(0.85, { row: '19', measure: 'mail beside its webhooks', ...rates, note })]
 }
 
-/**
- * Row 20: the rate of mail without and beside ten endpoints that hang, each with a backlog. Both are open at once, so
- * that turns are seconds apart; whose turn it is not stands still.
- */
+/** Row 20: the rate of mail without and beside ten endpoints that hang, each with a backlog. */
 export async function measureHanging(rig: Rig): Promise<Figure[]> {
   const server = await startHttp((request) => void request.resume())
   const open = async (hanging: number) => {
@@ -140,30 +102,14 @@ export async function measureHanging(rig: Rig): Promise<Figure[]> {
     const [team, slow] = await twoTeams(place)
     for (let each = 0; each < hanging; each++) await subscribe(place, slow, server.url, ['*'])
     await fill(place, slow, upTo(500))
-    return { place, team, relay: await openRelay(place), rates: [] as Rates[] }
+    return { place, team }
   }
   const [calm, hung] = [await open(0), await open(HANGING)]
-  const turn = async (own: typeof calm, other: typeof calm): Promise<void> => {
-    other.relay.pause()
-    try {
-      await own.relay.pour(own.team, WARM)
-      own.rates.push(await own.relay.pour(own.team, MAILS))
-    } finally {
-      other.relay.resume()
-    }
-  }
-  for (let round = 0; round < 3 * ROUNDS; round++) {
-    await turn(calm, hung)
-    await turn(hung, calm)
-  }
-  for (const { relay, place } of [calm, hung]) {
-    await relay.close()
-    await place.close()
-  }
+  const [reference = 0, ours = 0] = await pourInTurns([calm, hung], 3 * ROUNDS)
+  await Promise.all([calm.place.close(), hung.place.close()])
   server.close()
   const note = `reference: the same without them, ${3 * ROUNDS} turns of each`
-  const overall = ({ rates }: typeof calm): number => overTime(rates.map(({ mails }) => mails))
-  const rates = { ours: overall(hung), reference: overall(calm), unit: 'mails/s' }
+  const rates = { ours, reference, unit: 'mails/s' }
   return [atLeast(0.97, { row: '20', measure: 'mail beside ten endpoints that hang', ...rates, note })]
 }
 

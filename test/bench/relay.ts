@@ -1,0 +1,68 @@
+/** A place's API and worker with a sink for their mail, and the rates of several places beside one another. */
+import type { TestTeam } from '../support/service.ts'
+import { seconds, upTo } from './figures.ts'
+import { postBatches } from './load.ts'
+import type { Place } from './rig.ts'
+import { startSmtpSink } from './sinks.ts'
+
+const BYTES = 4_096
+/** Mails of a turn, and before it. */
+export const [MAILS, WARM] = [upTo(1_500), 200]
+
+/** Mails a second until the last is with the sink, and until what each turn leaves to do is done too. */
+export type Rates = { mails: number; whole: number }
+
+/** An API and a worker of a place, and a sink that takes their mail. */
+export async function openRelay(place: Place) {
+  const sink = await startSmtpSink()
+  const smtp = `smtp://127.0.0.1:${sink.port}?ignoreTLS=true`
+  const api = await place.api()
+  const worker = await place.worker({ SMTP_URL: smtp, WEBHOOK_ALLOW: '127.0.0.0/8' })
+  return {
+    /** @param settled waits for what the mails leave to do, so that it is no burden to the next. */
+    async pour(team: TestTeam, count: number, settled = async (): Promise<void> => {}): Promise<Rates> {
+      const before = sink.taken()
+      const took = await seconds(async () => {
+        await postBatches(api.base, team, count, BYTES)
+        await sink.until(before + count)
+      })
+      return { mails: count / took, whole: count / (took + (await seconds(settled))) }
+    },
+    pause: () => [api, worker].forEach((one) => void one.pause()),
+    resume: () => [api, worker].forEach((one) => void one.resume()),
+    async close() {
+      await Promise.all([api.stop(), worker.stop()])
+      await sink.stop()
+    },
+  }
+}
+
+/** The rate of turns together, each of which did as much. */
+export const overTime = (rates: readonly number[]): number =>
+  rates.length / rates.reduce((sum, rate) => sum + 1 / rate, 0)
+
+/**
+ * Mails a second in each of these places, in turns that are seconds apart, as the machine is faster at one minute than
+ * at another. Whose turn it is not stands still.
+ */
+export async function pourInTurns(
+  places: readonly { place: Place; team: TestTeam }[],
+  rounds: number,
+): Promise<number[]> {
+  const own: { team: TestTeam; relay: Awaited<ReturnType<typeof openRelay>>; rates: number[] }[] = []
+  for (const { place, team } of places) own.push({ team, relay: await openRelay(place), rates: [] })
+  for (let turn = 0; turn < rounds * own.length; turn++) {
+    const others = own.filter((_, index) => index !== turn % own.length)
+    const one = own[turn % own.length]
+    if (!one) throw new Error('there must be a place')
+    for (const { relay } of others) relay.pause()
+    try {
+      await one.relay.pour(one.team, WARM)
+      one.rates.push((await one.relay.pour(one.team, MAILS)).mails)
+    } finally {
+      for (const { relay } of others) relay.resume()
+    }
+  }
+  for (const { relay } of own) await relay.close()
+  return own.map(({ rates }) => overTime(rates))
+}
