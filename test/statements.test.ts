@@ -5,6 +5,7 @@
  * test/workers/jobs/ingest-report.test.ts (a thousand reports), test/workers/channels/webhook-contents.test.ts
  * (teams without webhooks).
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
@@ -199,15 +200,25 @@ t.test('a bulk upsert of 1,000 contacts costs as many statements as one of 1', a
   const { service, counted, proxy, work } = await begin(t)
   const team = await makeTeam(service)
   await work()
+  let calls = 0
   const upsert = async (count: number) => {
-    const contacts = Array.from({ length: count }, (_, index) => ({ email: `${count}.${index}@example.org` }))
+    calls += 1
+    const contacts = Array.from({ length: count }, (_, index) => ({ email: `${calls}.${index}@example.org` }))
     const { status } = await counted.call('POST', '/v1/contacts/bulk', { key: team.key, body: { contacts } })
     t.equal(status, 200)
   }
+  // What goes by the clock passes, too (workers look around, the answer is polled for): as much as in as long a while.
+  const costOnce = async (count: number) => {
+    const began = performance.now()
+    const all = await proxy.during(() => upsert(count))
+    const took = performance.now() - began
+    return all - (await proxy.during(() => sleep(took)))
+  }
+  const cost = async (count: number) =>
+    Math.min(await costOnce(count), await costOnce(count), await costOnce(count))
   await upsert(2)
-  const one = await proxy.during(() => upsert(1))
-  const many = await proxy.during(() => upsert(1_000))
-  // The answer is also polled for, every other second.
+  const one = await cost(1)
+  const many = await cost(1_000)
   t.ok(many <= one + 4, `${many} beside ${one}`)
 })
 
