@@ -4,6 +4,7 @@ import { sql } from 'slonik'
 import { number, object } from 'yup'
 import { saveTemplate } from '../../db/content/templates/save.ts'
 import { deleteEmailRows } from '../support/email-rows.ts'
+import type { TestTeam } from '../support/service.ts'
 import { type Accepts, acceptInTurns, fill, measureAccepts } from './accepts.ts'
 import { measureUpserts } from './contacts.ts'
 import type { Through } from './deliveries.ts'
@@ -29,7 +30,10 @@ export async function measureFull(rig: Rig, { accepts, upserts }: Empty): Promis
   const [full, empty] = [await rig.full(), await rig.place()]
   const accepted = await measureAccepts(full)
   await forgetDue(full)
-  const [poured = 0, poured_empty = 0] = await pourInTurns(await withTeams([full, empty]), QUICK ? 1 : 3)
+  const [poured = 0, poured_empty = 0] = await pourInTurns(
+    [await withTeam(full), await withTeam(empty)],
+    QUICK ? 1 : 3,
+  )
   const upserted = await measureUpserts(full)
   await dropRun(full)
   await Promise.all([full.close(), empty.close()])
@@ -44,14 +48,12 @@ export async function measureFull(rig: Rig, { accepts, upserts }: Empty): Promis
   ]
 }
 
-const withTeams = (places: readonly Place[]) =>
-  Promise.all(
-    places.map(async (place) => {
-      const [team] = await place.teams(1)
-      if (!team) throw new Error('there must be a team')
-      return { place, team }
-    }),
-  )
+/** A place with a team in it. */
+async function withTeam(place: Place): Promise<{ place: Place; team: TestTeam }> {
+  const [team] = await place.teams(1)
+  if (!team) throw new Error('there must be a team')
+  return { place, team }
+}
 
 /** Takes off what the row has added to the ten million: its teams are called so, and no other job is due. */
 async function dropRun({ database }: Place): Promise<void> {
@@ -66,8 +68,7 @@ async function dropRun({ database }: Place): Promise<void> {
 export async function measureBacklog(rig: Rig): Promise<Figure[]> {
   const waiting = await backlogged(rig, 'waiting')
   const putOff = await backlogged(rig, 'put off')
-  const [empty] = await withTeams([await rig.place()])
-  if (!empty) throw new Error('there must be a place')
+  const empty = await withTeam(await rig.place())
   const [accepted = 0, ...beside] = await acceptInTurns([empty.place, waiting.place, putOff.place])
   await Promise.all([empty.place, putOff.place].map(forgetDue))
   const [poured = 0, ...pouredBeside] = await pourInTurns([empty, putOff], QUICK ? 1 : 3)
@@ -87,8 +88,7 @@ export async function measureBacklog(rig: Rig): Promise<Figure[]> {
 
 /** A place with 200,000 jobs of one team. */
 async function backlogged(rig: Rig, jobs: 'waiting' | 'put off') {
-  const [one] = await withTeams([await rig.place()])
-  if (!one) throw new Error('there must be a place')
+  const one = await withTeam(await rig.place())
   await fill(one.place, one.team, { emails: 200_000, jobs })
   await settled(one.place)
   return one
