@@ -105,11 +105,11 @@ export async function pickFile(
   name: string | RegExp,
   file: { name: string; mimeType: string; buffer: Buffer },
 ): Promise<void> {
-  const press = async (): Promise<void> => {
+  const open = async (): Promise<void> => {
     await tabTo(t, page, name)
     await page.keyboard.press('Space')
   }
-  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), press()])
+  const [chooser] = await Promise.all([page.waitForEvent('filechooser'), open()])
   await chooser.setFiles(file)
 }
 
