@@ -10,7 +10,7 @@ import { anEmailRow } from '../support/reports.ts'
 import type { TestTeam } from '../support/service.ts'
 import { atLeast, atMost, type Figure, median, QUICK, upTo } from './figures.ts'
 import { flood, mail, offered, oneByOne } from './load.ts'
-import type { Place, Rig, Watched } from './rig.ts'
+import { type Place, type Rig, takeTurns, type Watched } from './rig.ts'
 
 const SECONDS = QUICK ? 1 : 4
 const RUNS = QUICK ? 1 : 3
@@ -148,30 +148,17 @@ export const acceptFigures = (measured: Accepts): Figure[] => [
   }),
 ]
 
-/** Emails a second as in row 1 in each of these places, in turns: whose turn it is not stands still. */
-export async function acceptInTurns(places: readonly Place[], turns = QUICK ? 1 : 5): Promise<number[]> {
-  const own: { api: Watched; send: (seconds: number) => Promise<number>; rates: number[] }[] = []
-  for (const place of places) {
-    const teams = await place.teams(TEAMS)
-    const api = await place.api()
-    const send = (seconds: number) =>
-      flood(`${api.base}/v1/emails`, teams, mail(2_048), { connections: CONNECTIONS, seconds })
-    await send(QUICK ? 1 : 2)
-    api.pause()
-    own.push({ api, send, rates: [] })
-  }
-  for (let turn = 0; turn < turns; turn++) {
-    for (const { api, send, rates } of own) {
-      api.resume()
-      rates.push(await send(QUICK ? 1 : 3))
-      api.pause()
-    }
-  }
-  for (const { api } of own) {
-    api.resume()
-    await api.stop()
-  }
-  return own.map(({ rates }) => median(rates))
+/** Emails a second as in row 1 in each of these places, in turns. */
+export async function acceptInTurns(places: readonly Place[]): Promise<number[]> {
+  const own = await Promise.all(
+    places.map(async (place) => ({ teams: await place.teams(TEAMS), ...(await place.api()) })),
+  )
+  const send = ({ base, teams }: { base: string; teams: TestTeam[] }, seconds: number) =>
+    flood(`${base}/v1/emails`, teams, mail(2_048), { connections: CONNECTIONS, seconds })
+  await takeTurns(own, 1, (one) => send(one, QUICK ? 1 : 2))
+  const rates = await takeTurns(own, QUICK ? 1 : 5, (one) => send(one, QUICK ? 1 : 3))
+  for (const api of own) await api.stop()
+  return rates.map(median)
 }
 
 /** Row 3: at a tenth of its load a send takes hardly longer than one that is alone. */

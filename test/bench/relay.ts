@@ -2,7 +2,7 @@
 import type { TestTeam } from '../support/service.ts'
 import { seconds, upTo } from './figures.ts'
 import { postBatches } from './load.ts'
-import type { Place } from './rig.ts'
+import { type Place, takeTurns } from './rig.ts'
 import { startSmtpSink } from './sinks.ts'
 
 const BYTES = 4_096
@@ -41,28 +41,18 @@ export async function openRelay(place: Place) {
 export const overTime = (rates: readonly number[]): number =>
   rates.length / rates.reduce((sum, rate) => sum + 1 / rate, 0)
 
-/**
- * Mails a second in each of these places, in turns that are seconds apart, as the machine is faster at one minute than
- * at another. Whose turn it is not stands still.
- */
+/** Mails a second in each of these places, in turns. */
 export async function pourInTurns(
   places: readonly { place: Place; team: TestTeam }[],
   rounds: number,
 ): Promise<number[]> {
-  const own: { team: TestTeam; relay: Awaited<ReturnType<typeof openRelay>>; rates: number[] }[] = []
-  for (const { place, team } of places) own.push({ team, relay: await openRelay(place), rates: [] })
-  for (let turn = 0; turn < rounds * own.length; turn++) {
-    const others = own.filter((_, index) => index !== turn % own.length)
-    const one = own[turn % own.length]
-    if (!one) throw new Error('there must be a place')
-    for (const { relay } of others) relay.pause()
-    try {
-      await one.relay.pour(one.team, WARM)
-      one.rates.push((await one.relay.pour(one.team, MAILS)).mails)
-    } finally {
-      for (const { relay } of others) relay.resume()
-    }
-  }
-  for (const { relay } of own) await relay.close()
-  return own.map(({ rates }) => overTime(rates))
+  const relays = await Promise.all(
+    places.map(async ({ place, team }) => ({ team, ...(await openRelay(place)) })),
+  )
+  const rates = await takeTurns(relays, rounds, async ({ team, pour }) => {
+    await pour(team, WARM)
+    return (await pour(team, MAILS)).mails
+  })
+  for (const relay of relays) await relay.close()
+  return rates.map(overTime)
 }

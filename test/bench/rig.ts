@@ -160,3 +160,27 @@ export async function startRig({ store, say }: Kept): Promise<Rig> {
     },
   }
 }
+
+/**
+ * Measures several that are open at once, in turns that are seconds apart, as the machine is faster at one minute than
+ * at another. Whose turn it is not stands still. @returns what the turns of each gave.
+ */
+export async function takeTurns<T extends Pick<Watched, 'pause' | 'resume'>>(
+  all: readonly T[],
+  rounds: number,
+  turn: (one: T) => Promise<number>,
+): Promise<number[][]> {
+  const found = all.map((): number[] => [])
+  for (let round = 0; round < rounds; round++) {
+    for (const [index, one] of all.entries()) {
+      const others = all.filter((other) => other !== one)
+      for (const other of others) other.pause()
+      try {
+        found[index]?.push(await turn(one))
+      } finally {
+        for (const other of others) other.resume()
+      }
+    }
+  }
+  return found
+}

@@ -105,7 +105,7 @@ const GROWING =
 const MADE_OF: Record<string, string> = {
   1: 'the API: 0.37 ms a send (slonik and pg 28 %, collection 17 %, the rest spread thin), PostgreSQL 0.2, the client 0.05; two lots take turns at one thread of JavaScript and PostgreSQL, and a quarter of the processors’ time is left over',
   3: 'collections of young objects, and commits that wait for the disk',
-  4: 'of 18 ms for a hundred PostgreSQL takes 9.6 (a tenth of it compresses HTML), the API 7.1 (collection 16 %, the rest spread thin), the client 1.3; the reference has its arrays ready',
+  4: 'of 18 ms for a hundred PostgreSQL takes 9.6 (a thirteenth of it compresses HTML), the API 7.1 (collection 16 %, the rest spread thin), the client 1.3; the reference has its arrays ready',
   '5a': 'row 6, on the processors that the API, PostgreSQL and the sink need too; Postfix signs nothing',
   6: 'collection a sixth, signing and socket writes a tenth each, the rest spread thin',
   7: 'row 6: two workers, sink and PostgreSQL fill two processors at 470 mails a second',
