@@ -10,6 +10,9 @@ const breaking = (holds: (source: Source) => boolean): string[] =>
 const within = (folders: string[]) => (name: string) =>
   !/^(api|workers|db|test)\//.test(name) || folders.some((folder) => name.startsWith(`${folder}/`))
 
+/** A source without its comments. */
+const code = (text: string): string => text.replace(/\/\*[\s\S]*?\*\/|^[ \t]*\/\/.*$/gm, '')
+
 t.test('api and workers import db and never each other; db imports neither', async (t) => {
   const allowed: Record<string, string[]> = { api: ['api', 'db'], workers: ['workers', 'db'], db: ['db'] }
   t.strictSame(
@@ -182,7 +185,6 @@ t.test('providers are named in their adapters, their hooks and the settings only
     'db/text/headers.ts',
   ]
   const theirs = /^(workers\/providers|api\/hooks)\/|\/config\.ts$/
-  const code = (text: string): string => text.replace(/\/\*.*?\*\/|^\s*\/\/.*$/gms, '')
   t.strictSame(
     breaking(
       ({ file, text }) =>
@@ -326,13 +328,31 @@ t.test('no function of ours is longer than 60 lines, blank ones and comments amo
   t.strictSame(spared, [])
 })
 
+/** Words for what reads outside bytes without a bound of ours, and the modules that put one before it. */
+const BOUNDED: readonly { reads: RegExp; what: string; owners: readonly string[] }[] = [
+  {
+    what: 'fields out of a text',
+    // Of an object or of pairs of its own anybody may build a query.
+    reads: /new URLSearchParams\((?!\)|\{|\[|$)|\.searchParams\b|querystring'|ctx\.(request\.)?query\b/m,
+    // The others read an operator's settings.
+    owners: ['api/http/forms.ts', 'db/postgres/address.ts', 'workers/providers/smtp/url.ts'],
+  },
+  { what: 'the parts of a form', reads: /\bformData\(|\bmultipart\.parse/, owners: ['api/http/forms.ts'] },
+]
+
+for (const { what, reads, owners } of BOUNDED) {
+  t.test(`only who bounds it beforehand reads ${what}`, async (t) => {
+    const reading = all.filter(({ file, text }) => file !== SAMPLES && reads.test(code(text)))
+    t.strictSame(reading.map(({ file }) => file).sort(), [...owners])
+  })
+}
+
 t.test('answers of counterparts over HTTP are read within the bounds of bounded-answer.ts', async (t) => {
   const bounded = 'db/process/bounded-answer.ts'
   // A form of our own, bounded as it came in; code that a page shows; what an operator pipes in.
-  const others = ['api/dashboard/served/dispatch.ts', SAMPLES, 'db/admin/input.ts']
+  const others = ['api/http/forms.ts', SAMPLES, 'db/admin/input.ts']
   const unbounded =
     /(?:await|return|=>|[=(,]) *fetch\(|\.(json|text|arrayBuffer|blob|bytes|formData)\(\)|stream\/consumers|\.getReader\(|[gG]unzip/
-  const code = (text: string): string => text.replace(/\/\*.*?\*\/|^\s*\/\/.*$/gms, '')
   t.strictSame(
     breaking(({ file, text }) => file === bounded || others.includes(file) || !unbounded.test(code(text))),
     [],

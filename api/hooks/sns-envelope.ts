@@ -4,10 +4,17 @@
  */
 import { type InferType, object, type StringSchema, string } from 'yup'
 import { isSurelyValid } from '../../db/text/valid.ts'
+import { readQuery } from '../http/forms.ts'
+import { holdsAtMost } from '../http/json-values.ts'
 
 const TYPES = ['Notification', 'SubscriptionConfirmation', 'UnsubscribeConfirmation'] as const
 
 const field = () => string().required()
+
+/** How long a URL or a token is at most: SNS's own are some hundred characters. */
+const LONGEST_LINK = 3_000
+/** An envelope has eleven fields; more values than this are none, and are not parsed. */
+const MOST_VALUES = 100
 
 const envelopeSchema = (types: readonly (typeof TYPES)[number][], link: StringSchema<string | undefined>) =>
   object({
@@ -18,19 +25,20 @@ const envelopeSchema = (types: readonly (typeof TYPES)[number][], link: StringSc
     Timestamp: field(),
     SignatureVersion: string().oneOf(['1', '2']).required(),
     Signature: field().matches(/^[A-Za-z0-9+/]{100,2000}={0,2}$/),
-    SigningCertURL: field(),
+    SigningCertURL: field().max(LONGEST_LINK),
     Subject: string().nullable(),
     SubscribeURL: link,
     Token: link,
   })
 
-const notification = envelopeSchema(['Notification'], string())
+const notification = envelopeSchema(['Notification'], string().max(LONGEST_LINK))
 /** The others bring a link to follow. */
-const confirmation = envelopeSchema(TYPES, field())
+const confirmation = envelopeSchema(TYPES, field().max(LONGEST_LINK))
 export type SnsEnvelope = InferType<typeof notification>
 
 /** The envelope in a body; null when the body is none. */
 export function parseEnvelope(body: Buffer): SnsEnvelope | null {
+  if (!holdsAtMost(MOST_VALUES, body)) return null
   try {
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
     if (isSurelyValid(notification, value)) return value as SnsEnvelope
@@ -90,7 +98,7 @@ export function certificateUrl({ SigningCertURL, TopicArn }: SnsEnvelope): URL |
 /** Where a subscription is confirmed; null when following it would do anything else. */
 export function confirmationUrl({ SubscribeURL, Token, TopicArn }: SnsEnvelope): URL | null {
   const url = snsUrl(SubscribeURL ?? '', TopicArn)
-  const asked = url && Object.fromEntries(url.searchParams)
+  const asked = url && Object.fromEntries(readQuery(url.search.slice(1)))
   const confirms =
     url?.pathname === '/' &&
     url.hash === '' &&

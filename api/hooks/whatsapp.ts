@@ -32,8 +32,7 @@ function signatureOf(header: string | string[] | undefined): Buffer {
 }
 
 /** The challenge to answer with. @throws Refusal insufficient_scope (403) unless mode and token match. */
-function challengeOf(search: string, verifyToken: string | null): string {
-  const query = new URLSearchParams(search)
+function challengeOf(query: URLSearchParams, verifyToken: string | null): string {
   const [mode, token, challenge] = ['hub.mode', 'hub.verify_token', 'hub.challenge'].map((name) => {
     const [value, ...others] = query.getAll(name)
     return others.length === 0 ? value : undefined
@@ -80,7 +79,7 @@ const routes = [
     access: 'public',
     async handle({ search }, { hooks }) {
       const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'X-Content-Type-Options': 'nosniff' }
-      return { status: 200, body: challengeOf(search, hooks.whatsapp_verify_token), headers }
+      return { status: 200, body: challengeOf(search(), hooks.whatsapp_verify_token), headers }
     },
   }),
   publicRoute({

@@ -9,6 +9,7 @@ import type { IncomingMessage } from 'node:http'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../../db/errors.ts'
 import { createKeyedSemaphore, type KeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
+import { fieldsOf, isUrlencoded, type Pair, readForm } from './forms.ts'
 import {
   type BodyShape,
   discard,
@@ -19,7 +20,7 @@ import {
   readPieces,
 } from './input.ts'
 import { holdsAtMost } from './json-values.ts'
-import type { Parser } from './parser.ts'
+import type { Kind, Parser } from './parser.ts'
 
 /** What a process holds of one owner's bodies, and of all together, in bytes. */
 const BOUNDS = { ofOne: 48 * 1024 * 1024, inAll: 256 * 1024 * 1024 }
@@ -52,6 +53,11 @@ export type Body = {
   bytes(limit?: number): Promise<Buffer>
   /** As it comes, in pieces: it is never held whole. @throws Refusal as `bytes` does, and what `take` throws */
   pieces(bounds: { limit: number; size: number }, take: (piece: Buffer) => Promise<void>): Promise<void>
+  /**
+   * The fields of a form of at most `limit` bytes.
+   * @throws Refusal bad_request, unsupported_media_type, and as `bytes` does
+   */
+  form(limit: number): Promise<URLSearchParams>
   /** By the shape that the route declares; undefined when it declares none. @throws Refusal */
   parsed(route: Taking): Promise<unknown>
 }
@@ -98,8 +104,21 @@ function createBudget({ ofOne, inAll }: typeof BOUNDS) {
   }
 }
 
-const isLight = (bytes: Buffer): boolean =>
-  bytes.length <= SMALL || (bytes.length <= LIGHT.bytes && holdsAtMost(LIGHT.values, bytes))
+/** How a body is parsed: here when it is light, which takes a look at longer ones. */
+type Parsing = { kind: Kind; isLight(bytes: Buffer): boolean; here(bytes: Buffer): unknown }
+
+const jsonOf = ({ method, path, body }: Taking): Parsing => ({
+  kind: { method, path },
+  isLight: (bytes) => bytes.length <= LIGHT.bytes && holdsAtMost(LIGHT.values, bytes),
+  here: (bytes) => body && parseBody(body, bytes),
+})
+
+/** A part of a multipart form takes thirty times what a pair does. */
+const formOf = (type: string): Parsing => ({
+  kind: { form: type },
+  isLight: (bytes) => bytes.length <= LIGHT.bytes && isUrlencoded(type),
+  here: (bytes) => readForm(type, new Uint8Array(bytes)),
+})
 
 /** Parses a body in its owner's turn: what takes little here, everything else in the parser's thread. */
 function createParsing(parser: Parser) {
@@ -108,23 +127,23 @@ function createParsing(parser: Parser) {
   const there = createKeyedSemaphore(1)
 
   /** The turn ends with the rest; the body's own request goes on before. */
-  const parseThere = (owner: string, route: Taking, bytes: Buffer): Promise<unknown> => {
+  const parseThere = (owner: string, kind: Kind, bytes: Buffer): Promise<unknown> => {
     const parsed = Promise.withResolvers<unknown>()
     const turn = async (): Promise<void> => {
       const began = performance.now()
-      await parser.parse(route, bytes).then(parsed.resolve, parsed.reject)
+      await parser.parse(kind, bytes).then(parsed.resolve, parsed.reject)
       const rest = Math.min((performance.now() - began) * REST, LONGEST_REST)
       if (bytes.length > HUGE) await sleep(rest)
     }
     inTurn(there, owner, turn).catch(parsed.reject)
     return parsed.promise
   }
-  return (owner: string, route: Taking, bytes: Buffer): Promise<unknown> => {
-    if (!isLight(bytes)) return parseThere(owner, route, bytes)
+  return (owner: string, { kind, isLight, here: parseHere }: Parsing, bytes: Buffer): Promise<unknown> => {
+    if (bytes.length > SMALL && !isLight(bytes)) return parseThere(owner, kind, bytes)
     const parse = async (): Promise<unknown> => {
       // Let others work before this owner's next body.
       await setImmediate()
-      return route.body && parseBody(route.body, bytes)
+      return parseHere(bytes)
     }
     // Of longer ones one at a time, whose ever they are: else those of many teams would all be parsed in one go.
     return inTurn(here, owner, () => (bytes.length > SMALL ? inTurn(inProcess, 'all', parse) : parse()))
@@ -153,9 +172,17 @@ export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
       }
       const read = async (route: Taking): Promise<unknown> => {
         const bytes = await readJsonBytes(request, account)
-        const body = await parse(owner, route, bytes)
+        const body = await parse(owner, jsonOf(route), bytes)
         return route.body?.withBytes ? route.body.withBytes(body, bytes) : body
       }
+      const readFields = async (limit: number): Promise<URLSearchParams> => {
+        const bytes = await readBytes(request, { ...account, limit })
+        const pairs = await parse(owner, formOf(request.headers['content-type'] ?? ''), bytes)
+        return fieldsOf(pairs as Pair[])
+      }
+      /** In the owner's turn if it is large. */
+      const inReading = <T>(read: () => Promise<T>): Promise<T> =>
+        isLarge(request) ? inTurn(reading, owner, read) : read()
       /** Reads; what is refused with a rest on its way counts no longer, and is thrown away. */
       const orDiscarded = async <T>(reading: () => Promise<T>): Promise<T> => {
         try {
@@ -171,12 +198,11 @@ export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
       try {
         return await work({
           pieces: (bounds, take) => orDiscarded(() => readPieces(request, { ...account, ...bounds }, take)),
+          form: (limit) => orDiscarded(() => inReading(() => readFields(limit))),
           bytes: (limit) => orDiscarded(() => readBytes(request, { ...account, limit })),
           parsed: async (route) => {
             if (!route.body) return undefined
-            return orDiscarded(() =>
-              isLarge(request) ? inTurn(reading, owner, () => read(route)) : read(route),
-            )
+            return orDiscarded(() => inReading(() => read(route)))
           },
         })
       } finally {

@@ -11,6 +11,7 @@ import type { KeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
 import { authenticate, authorize } from './auth.ts'
 import type { Body } from './bodies.ts'
 import type { Answer } from './errors.ts'
+import { readQuery } from './forms.ts'
 import type { Fit } from './paths.ts'
 import type { HttpDeps, Request, Route } from './route.ts'
 
@@ -147,10 +148,11 @@ async function requestOf<D>(
   return {
     id: ctx.state.id,
     params,
-    search: ctx.querystring,
+    search: () => readQuery(ctx.querystring),
     query: route.query?.read(ctx.req.url ?? ''),
     headers: ctx.headers,
     bytes: body.bytes,
+    form: body.form,
     pieces: body.pieces,
     body: await body.parsed(route),
     now,

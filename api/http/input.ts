@@ -6,9 +6,11 @@ import type { IncomingMessage } from 'node:http'
 import type { AnyObject, ObjectSchema } from 'yup'
 import { Refusal, settle } from '../../db/errors.ts'
 import { type Described, isObject, parse, text } from '../../db/text/fields.ts'
+import { readQuery } from './forms.ts'
 import { jsonFault } from './json-fault.ts'
 
-const BODY_LIMIT = 10 * 1024 * 1024
+const MIB = 1024 * 1024
+const BODY_LIMIT = 10 * MIB
 /** How much of a refused body is read to its end, in bytes; for how long, and with what pauses, in milliseconds. */
 const DISCARD_LIMIT = 64 * 1024 * 1024
 const DISCARD_TIME = 10_000
@@ -41,6 +43,11 @@ export const discard = (request: IncomingMessage): Promise<void> =>
     request.on('data', count).resume()
   })
 
+const tooLarge = (limit: number): Refusal => {
+  const most = limit < MIB ? `${limit / 1024} KiB` : `${limit / MIB} MiB`
+  return new Refusal('payload_too_large', `the body must be at most ${most}`)
+}
+
 /** The length that a body is said to have; 0 when it does not say. */
 const lengthOf = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0)
 
@@ -65,7 +72,7 @@ export async function readBytes(
   const chunks: Buffer[] = []
   const check = (bytes: number): void => {
     if (bytes <= limit) return
-    throw new Refusal('payload_too_large', `the body must be at most ${limit / 1024 / 1024} MiB`)
+    throw tooLarge(limit)
   }
   check(lengthOf(request))
   expect(lengthOf(request))
@@ -94,9 +101,7 @@ export async function readPieces(
   { expect, hold, limit = BODY_LIMIT, size }: Reading & { size: number },
   take: (piece: Buffer) => Promise<void>,
 ): Promise<void> {
-  const tooLarge = () =>
-    new Refusal('payload_too_large', `the body must be at most ${limit / 1024 / 1024} MiB`)
-  if (lengthOf(request) > limit) throw tooLarge()
+  if (lengthOf(request) > limit) throw tooLarge(limit)
   expect(size)
   // What is held at most at any time: a piece, and what the socket hands over.
   hold(size)
@@ -115,7 +120,7 @@ export async function readPieces(
   }
   for await (const chunk of unbroken(request)) {
     total += chunk.length
-    if (total > limit) throw tooLarge()
+    if (total > limit) throw tooLarge(limit)
     gathered.push(chunk)
     bytes += chunk.length
     if (bytes < size) continue
@@ -276,12 +281,10 @@ function isDecodable(text: string): boolean {
  */
 function parseQuery<T extends AnyObject>(schema: ObjectSchema<T>, url: string): T {
   const search = url.slice(url.indexOf('?') + 1 || url.length)
-  for (const pair of search.split('&')) {
-    const [name = ''] = new URLSearchParams(pair).keys()
-    if (!(name in schema.fields) || isDecodable(pair)) continue
+  const query = readQuery(search, (name, raw) => {
+    if (!Object.hasOwn(schema.fields, name) || isDecodable(raw)) return
     throw new Refusal('bad_request', `${name} must be percent-encoded UTF-8`)
-  }
-  const query = new URLSearchParams(search)
+  })
   const repeated = Object.keys(schema.fields).find((name) => query.getAll(name).length > 1)
   if (repeated !== undefined) throw new Refusal('bad_request', `${repeated} must be given once`)
   return parse(schema, Object.fromEntries(query))

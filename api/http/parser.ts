@@ -1,18 +1,23 @@
 /**
- * A thread that parses and validates large bodies, so that the process goes on serving everybody meanwhile.
+ * A thread that parses and validates large bodies and forms, so that the process goes on serving everybody meanwhile.
  * Promises: it starts with the first large body and ends when idle or with `close`. It has one body at a time, whose
  * memory and time are bounded: past either the thread ends, that body alone is `unavailable`, and the next one gets a
- * new thread. What it answers is what `parseBody` would have. Its answers are read item by item, with room for other
- * requests between. Must not know any resource.
+ * new thread. What it answers is what `parseBody` or `readForm` would have. Its answers are read item by item, with
+ * room for other requests between. Must not know any resource.
  */
 import { setImmediate } from 'node:timers/promises'
 import { deserialize } from 'node:v8'
 import { type Code, Refusal } from '../../db/errors.ts'
 import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
 
+/** What a body is: the JSON of a route, or a form of a Content-Type. */
+export type Kind = { method: string; path: string } | { form: string }
+
 export type Parser = {
-  /** @throws Refusal as `parseBody` does; unavailable when the thread ended over it, or had no time for it. */
-  parse(route: { method: string; path: string }, bytes: Buffer): Promise<unknown>
+  /**
+   * @throws Refusal as `parseBody` and `readForm` do; unavailable when the thread ended over it, or had no time for it.
+   */
+  parse(kind: Kind, bytes: Buffer): Promise<unknown>
   close(): Promise<void>
 }
 
@@ -20,7 +25,7 @@ export type Parser = {
 type Refused = { code: Code; message: string }
 
 /** What the thread is asked. */
-export type Question = { method: string; path: string; bytes: Uint8Array<ArrayBuffer> }
+export type Question = Kind & { bytes: Uint8Array<ArrayBuffer> }
 
 /** A value in V8's own form: what it costs to read it is paid when somebody does. */
 type Packed = Uint8Array<ArrayBuffer>
@@ -106,8 +111,8 @@ export function createParser(entry: URL, timeLimit = TIME_LIMIT): Parser {
     })
   }
   return {
-    async parse({ method, path }, bytes) {
-      const question = { method, path, bytes: new Uint8Array(bytes) }
+    async parse(kind, bytes) {
+      const question = { ...kind, bytes: new Uint8Array(bytes) }
       // One at a time, so that what ends the thread is the body that it has, and the limit is that body's own.
       const reply = await semaphore.run('thread', () => ask(question), PATIENCE)
       if (reply === null) throw busy()

@@ -35,10 +35,12 @@ export type Request<B = undefined, Q = undefined> = {
   /** X-Request-Id: the client's, or one of ours. */
   id: string
   params: Readonly<Record<string, string>>
-  /** The query as it came. */
-  search: string
+  /** The query's parameters as they are, for who takes no shape. @throws Refusal bad_request */
+  search(): URLSearchParams
   /** The body as it came, for the hooks: they read one only once its headers may be genuine. */
   bytes: Body['bytes']
+  /** The fields of a form, of at most this many bytes. */
+  form: Body['form']
   /** The same in pieces, for what is not to be held whole. */
   pieces: Body['pieces']
   body: B

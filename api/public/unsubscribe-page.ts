@@ -18,6 +18,7 @@ import { recipientIdentity } from '../../db/messages/emails/recipients.ts'
 import { readUnsubscribeToken } from '../../db/messages/emails/unsubscribe-token.ts'
 import { escapeHtml } from '../../db/text/slots.ts'
 import type { Answer } from '../http/errors.ts'
+import { isUrlencoded } from '../http/forms.ts'
 import type { PublicRoute, Request } from '../http/route.ts'
 import { publicRoute, type RecipientDeps } from './deps.ts'
 
@@ -141,15 +142,15 @@ function preferencePage(contact: ContactRow, topics: readonly TopicRow[], saved:
   )
 }
 
-/** The fields of a form; a one-click request may come in any encoding, and says nothing that is needed. */
-async function formOf({ headers, bytes }: Request): Promise<URLSearchParams> {
-  const body = await bytes(LARGEST_FORM)
-  const isForm = (headers['content-type'] ?? '').startsWith('application/x-www-form-urlencoded')
-  return new URLSearchParams(isForm ? body.toString('latin1') : '')
-}
+/** Of a form, in bytes: room for the ids of 1,000 topics. */
+const LARGEST_FORM = 64 * 1024
 
-/** Of a form: room for the ids of many topics. */
-const LARGEST_FORM = 256 * 1024
+/** What a form says; a one-click request may come in any other encoding, and says nothing that is needed. */
+async function formOf({ headers, bytes, form }: Request): Promise<URLSearchParams> {
+  if (isUrlencoded(headers['content-type'] ?? '')) return form(LARGEST_FORM)
+  await bytes(LARGEST_FORM)
+  return new URLSearchParams()
+}
 
 export const unsubscribeRoutes: readonly PublicRoute<RecipientDeps>[] = [
   publicRoute({
@@ -160,8 +161,7 @@ export const unsubscribeRoutes: readonly PublicRoute<RecipientDeps>[] = [
       const { team_id, contact, broadcast, isBulk } = await recipientOf(request, deps)
       if (!contact) return GONE
       const topics = isBulk ? await topicsOfTeam(deps.database, team_id) : []
-      if (isBulk && new URLSearchParams(request.search).has('preferences'))
-        return preferencePage(contact, topics, false)
+      if (isBulk && request.search().has('preferences')) return preferencePage(contact, topics, false)
       if (broadcast) return choicePage(contact, broadcast, topics)
       return page(
         'Unsubscribe',
@@ -174,8 +174,9 @@ export const unsubscribeRoutes: readonly PublicRoute<RecipientDeps>[] = [
     path: '/u/:token',
     access: 'public',
     async handle(request, deps) {
-      const form = await formOf(request)
+      // The token first: who has none of ours gets nothing read.
       const { team_id, contact, broadcast, isBulk } = await recipientOf(request, deps)
+      const form = await formOf(request)
       if (!contact) return GONE
       const { database } = deps
       const { now } = request

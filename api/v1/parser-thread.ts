@@ -1,6 +1,7 @@
-/** The parser's thread (http/parser.ts): parses the bodies it is sent, by the route they were posted to. */
+/** The parser's thread (http/parser.ts): parses the bodies that it is sent: forms, and the JSON of a route. */
 import { serialize } from 'node:v8'
 import { Refusal } from '../../db/errors.ts'
+import { readForm } from '../http/forms.ts'
 import { parseBody } from '../http/input.ts'
 import type { Question, Reply } from '../http/parser.ts'
 import { V1_ROUTES } from './routes.ts'
@@ -22,10 +23,12 @@ function batch(body: readonly unknown[]): Reply {
 }
 
 /** Answers one question. @throws what is a fault of ours, and nothing that a client can cause. */
-export default function answer({ method, path, bytes }: Question): Reply {
-  const route = V1_ROUTES.find((each) => each.method === method && each.path === path)
-  if (!route?.body) throw new Error(`${method} ${path} takes no body`)
+export default async function answer(question: Question): Promise<Reply> {
   try {
+    if ('form' in question) return { body: packed(await readForm(question.form, question.bytes)) }
+    const { method, path, bytes } = question
+    const route = V1_ROUTES.find((each) => each.method === method && each.path === path)
+    if (!route?.body) throw new Error(`${method} ${path} takes no body`)
     const body = parseBody(route.body, bytes)
     if (!Array.isArray(body)) return { body: packed(body) }
     return batch(body)

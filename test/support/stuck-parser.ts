@@ -4,7 +4,8 @@ import type { Question, Reply } from '../../api/http/parser.ts'
 
 const hoard: number[][] = []
 
-export default function answer({ path }: Question): Reply {
+export default function answer(question: Question): Reply {
+  const path = 'path' in question ? question.path : ''
   if (path === '/exit') process.exit(1)
   if (path === '/throw') throw new Error('a fault of ours')
   while (path === '/hang');

@@ -65,7 +65,7 @@ const reached: TeamPage = {
     const { name } = await broadcastOrRefusal(database, team.id, params.id ?? '')
     const word = wordGiven(query, 'status', EMAIL_LADDER)
     const rows = await reachedBy(database, placeOf(request), word, pageAsked(request))
-    const search = new URLSearchParams(word ? { status: word } : {})
+    const search = new URLSearchParams({ ...(word ? { status: word } : {}) })
     return show({
       title: word ? `${name}: ${word}` : `${name}: everybody`,
       back: { href: here(request), label: name },

@@ -10,7 +10,7 @@ import { Refusal } from '../../../db/errors.ts'
 import { number, plural, status, text, time } from '../drawn/cell.ts'
 import type { Link, Section } from '../drawn/section.ts'
 import { inPerson, noteLook } from '../served/act.ts'
-import { type PageTeam, redirect, show, type TeamPage, teamPath } from '../served/page.ts'
+import { LARGE_FORM, type PageTeam, redirect, show, type TeamPage, teamPath } from '../served/page.ts'
 import { csvFile } from './csv.ts'
 import { draftView } from './import-draft.ts'
 
@@ -104,6 +104,7 @@ const upload = (purpose: Purpose, path: string): TeamPage => ({
   method: 'POST',
   path,
   access: 'editor',
+  takes: LARGE_FORM,
   async handle(request, deps) {
     const { team, form: sent } = request
     const source = sent.get('file') ?? ''

@@ -8,7 +8,7 @@ import { difference } from '../drawn/difference.ts'
 import type { Field, Form, Section } from '../drawn/section.ts'
 import { inPerson } from '../served/act.ts'
 import { idGiven } from '../served/list.ts'
-import { redirect, show, type TeamPage, type TeamRequest } from '../served/page.ts'
+import { LARGE_FORM, redirect, show, type TeamPage, type TeamRequest } from '../served/page.ts'
 import { partFields, partOf, slotWords, templateOf, templatePath } from './template-parts.ts'
 
 const hidden = (name: string, value: string): Field => ({ name, label: '', type: 'hidden', value, own: true })
@@ -116,6 +116,7 @@ const save: TeamPage = {
   method: 'POST',
   path: '/teams/:team/templates/:id/draft',
   access: 'editor',
+  takes: LARGE_FORM,
   async handle(request, deps) {
     const { team, params, form } = request
     const written = {

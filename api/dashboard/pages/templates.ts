@@ -7,7 +7,7 @@ import { Refusal } from '../../../db/errors.ts'
 import { text, time } from '../drawn/cell.ts'
 import { difference } from '../drawn/difference.ts'
 import { inPerson } from '../served/act.ts'
-import { redirect, show, type TeamPage, teamPath } from '../served/page.ts'
+import { LARGE_FORM, redirect, show, type TeamPage, teamPath } from '../served/page.ts'
 import { partFields, partOf, slotWords } from './template-parts.ts'
 
 const list: TeamPage = {
@@ -61,6 +61,7 @@ const create: TeamPage = {
   method: 'POST',
   path: '/teams/:team/templates',
   access: 'editor',
+  takes: LARGE_FORM,
   async handle(request, deps) {
     const { team, form } = request
     const wanted = {

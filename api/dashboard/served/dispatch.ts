@@ -15,8 +15,8 @@ import { type Role, reaches } from '../../../db/accounts/people/roles.ts'
 import { noteUse, type Person, personOfSession } from '../../../db/accounts/people/sign-in.ts'
 import { teamById } from '../../../db/accounts/teams/teams.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { textOfFile } from '../../../db/text/decode.ts'
 import type { Body } from '../../http/bodies.ts'
+import { readQuery } from '../../http/forms.ts'
 import { type Assets, readAssets } from '../drawn/assets.ts'
 import { BASE } from '../drawn/base.ts'
 import { compileViews } from '../drawn/views.ts'
@@ -39,10 +39,14 @@ import {
 import { createLayout, type Frame, type Layout } from './layout.ts'
 import { addressWith, LIST } from './list.ts'
 import { type Page, type PageAnswer, type PageRequest, type PageTeam, redirect, show } from './page.ts'
-import { endedView, isWorthKeeping, KEPT, questionView } from './question.ts'
+import { endedRefusal, endedView, isWorthKeeping, KEPT, questionView } from './question.ts'
 
-/** What a form may send, in bytes: a template's html and text, percent-encoded. */
-const FORM_LIMIT = 8 * 1024 * 1024
+/**
+ * What a form may send, in bytes: where nobody has signed in, and to a page that says nothing else. The properties of a
+ * contact take the most, percent-encoded.
+ */
+const OPEN_FORM = 16 * 1024
+const FORM = 2 * 1024 * 1024
 const NOTICE_SECONDS = 120
 
 type Dashboard = { assets: Assets; finder: Finder; layout: Layout; deps: PageDeps }
@@ -118,44 +122,24 @@ async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageA
   return reading(page, visit, deps, (near) => page.handle({ ...request, person, team }, near))
 }
 
-const MULTIPART = /^multipart\/form-data *;/i
-
-/**
- * The fields of a form; a file is its text, with its name in a field of the same name and `_name`, and how it was
- * encoded in one with `_encoding`. @throws Refusal.
- */
-async function formOf(ctx: Context, bytes: Buffer): Promise<URLSearchParams> {
-  const type = ctx.get('Content-Type')
-  if (!MULTIPART.test(type)) return new URLSearchParams(bytes.toString())
-  const parts = await new Response(new Uint8Array(bytes), { headers: { 'Content-Type': type } })
-    .formData()
-    .catch(() => {
-      throw new Refusal('bad_request', 'the form could not be read')
-    })
-  const form = new URLSearchParams()
-  for (const [name, value] of parts) {
-    if (typeof value === 'string') {
-      form.append(name, value)
-    } else {
-      const { text, encoding } = textOfFile(await value.bytes())
-      form.append(name, text)
-      form.append(`${name}_name`, value.name)
-      form.append(`${name}_encoding`, encoding)
-    }
-  }
-  return form
-}
+/** How large the form of a visit may be: without a session nobody sends much. */
+const limitOf = (page: Page, { person }: Visit): number =>
+  page.access === 'open' || !person ? OPEN_FORM : (page.takes ?? FORM)
 
 /** What a form sent, once it is proved to come from a page of ours and of this session. @throws Refusal. */
 async function readForm(
-  { ctx, request, person }: Visit,
+  page: Page,
+  visit: Visit,
   { secrets }: PageDeps,
-  { bytes }: Body,
+  body: Body,
 ): Promise<URLSearchParams> {
+  const { ctx, request, person } = visit
   const foreign = () =>
     new Refusal('insufficient_scope', 'this form did not come from this page: open the page again')
   if (!isOurs(ctx, request.home)) throw foreign()
-  const form = await formOf(ctx, await bytes(FORM_LIMIT))
+  const form = await body.form(limitOf(page, visit)).catch((error) => {
+    throw visit.hasEnded ? endedRefusal(error) : error
+  })
   if (person && !isFormToken(secrets, person.session_id, form.get('csrf'))) {
     // A form that outlived its session is asked about, with a token of this one.
     if (!form.has(KEPT)) throw foreign()
@@ -271,12 +255,15 @@ async function serve(
     if (found === 'other method')
       throw new Refusal('method_not_allowed', 'this page does not accept that method')
     if (found === null) throw nothingHere()
+    request.query = readQuery(ctx.querystring)
     if ([...request.query].flat().some((text) => text.includes('\0')))
       throw new Refusal('bad_request', 'the address must not contain NUL characters')
     await deps.bodies.during(ownerOf(visit), ctx.req, async (body) => {
-      if (ctx.method === 'POST') request.form = await readForm(visit, deps, body)
+      if (ctx.method === 'POST') request.form = await readForm(found.page, visit, deps, body)
       const { form } = request
-      const isAsked = form.has('question') && !form.has('confirmed')
+      // Nobody is asked who has not signed in: no open page destroys anything.
+      const isAsked =
+        visit.person && found.page.access !== 'open' && form.has('question') && !form.has('confirmed')
       const cancel = dashboard.finder.above(request.path)?.path ?? ''
       const asked = isAsked ? show(questionView(request, cancel)) : null
       send(dashboard, visit, asked ?? (await answerOf(found.page, visit, deps)))
@@ -315,7 +302,7 @@ export function serveDashboard(pages: readonly Page[], deps: SharedDeps, own: Da
     const request: PageRequest = {
       path,
       params: known ? found.params : {},
-      query: new URLSearchParams(ctx.querystring),
+      query: new URLSearchParams(),
       form: new URLSearchParams(),
       origin: originOf(ctx),
       userAgent: ctx.get('User-Agent'),

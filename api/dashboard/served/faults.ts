@@ -12,6 +12,7 @@ const TITLES: Record<number, string> = {
   403: 'Not allowed',
   404: 'Page not found',
   405: 'Not allowed',
+  413: 'Too large',
   503: 'Try again later',
 }
 

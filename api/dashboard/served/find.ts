@@ -4,6 +4,9 @@ import { createPaths } from '../../http/paths.ts'
 import { BASE } from '../drawn/base.ts'
 import type { Page } from './page.ts'
 
+/** More parts than any page's path has. */
+const DEEPEST = 20
+
 export type Found = { page: Page; params: Readonly<Record<string, string>>; path: string }
 
 export type Finder = {
@@ -28,6 +31,7 @@ export function createFinder(pages: readonly Page[]): Finder {
       return found ?? (fits.length > 0 ? 'other method' : null)
     },
     above(path) {
+      if (path.split('/', DEEPEST + 1).length > DEEPEST) return null
       for (let at = path; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
         const found = finder.page('GET', at)
         if (found && found !== 'other method') return found

@@ -5,6 +5,7 @@
  */
 import { Refusal } from '../../../db/errors.ts'
 import { isUuid } from '../../../db/text/strings.ts'
+import { readQuery } from '../../http/forms.ts'
 import type { Field, Link, PageLink } from '../drawn/section.ts'
 import type { PageRequest } from './page.ts'
 
@@ -16,7 +17,7 @@ export function addressWith(
   { path, query }: PageRequest,
   changes: Record<string, string | undefined>,
 ): string {
-  const changed = new URLSearchParams(query)
+  const changed = new URLSearchParams([...query])
   for (const [name, value] of Object.entries(changes)) {
     if (value === undefined) changed.delete(name)
     else changed.set(name, value)
@@ -29,15 +30,18 @@ export function addressWith(
 /** The field of an address that keeps the filter of the list that a page was opened from. */
 export const LIST = 'list'
 
+/** The longest filter that the links of a list carry, in characters: each of its rows has one. */
+const LONGEST_LIST = 2_000
+
 /** A link from a list to a page of its own, which finds back to the list as it is. */
 export function fromList({ query }: PageRequest, href: string): string {
   const list = query.toString()
-  return list === '' ? href : `${href}?${new URLSearchParams({ [LIST]: list })}`
+  return list === '' || list.length > LONGEST_LIST ? href : `${href}?${new URLSearchParams({ [LIST]: list })}`
 }
 
 /** The way back to the list that a page was opened from, filtered as it was. */
 export function backTo({ query }: PageRequest, path: string, label: string): Link {
-  const list = new URLSearchParams(query.get(LIST) ?? '').toString()
+  const list = readQuery(query.get(LIST) ?? '').toString()
   return { href: list === '' ? path : `${path}?${list}`, label }
 }
 

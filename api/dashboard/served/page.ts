@@ -66,6 +66,9 @@ export type PageAnswer =
   | { kind: 'redirect'; to: string; notice: Notice | null; cookies: readonly Cookie[] }
   | { kind: 'raw'; headers: Record<string, string>; body: string | Buffer | Readable }
 
+/** For a file, and for a template's html and text, percent-encoded. */
+export const LARGE_FORM = 8 * 1024 * 1024
+
 /** A page to look at. */
 export const show = (view: View, status = 200): PageAnswer => ({ kind: 'show', view, status })
 
@@ -93,6 +96,8 @@ type Serves<R> = {
   path: string
   /** A list that only reads, and may be a moment behind (DECISIONS: Reads from a replica). */
   lags?: true
+  /** How many bytes its form may send, where that is more than most forms do. */
+  takes?: number
   handle: (request: R, deps: PageDeps) => Promise<PageAnswer>
 }
 

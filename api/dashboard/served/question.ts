@@ -1,9 +1,10 @@
 /**
  * Asks before a form is carried out that destroys or changes much, and where its session ended before it was sent: a
  * page with what the form sent, and a way on or back. Promises: nothing of what was sent is lost or shown; what is
- * carried out is what was asked about. Must not know any page.
+ * carried out is what was asked about; a form that is longer than any of ours is refused, not drawn. Must not know any
+ * page.
  */
-
+import { Refusal } from '../../../db/errors.ts'
 import type { Field, View } from '../drawn/section.ts'
 import { addressWith } from './list.ts'
 import type { PageRequest } from './page.ts'
@@ -14,11 +15,20 @@ export const KEPT = 'kept-after-sign-out'
 /** Fields that belong to the page that a form stands on, not to what it sends. */
 const OWN = ['csrf', 'question', 'answer', 'answer_tone', 'warning', 'confirmed', KEPT]
 
-/** What a form sent, to be sent once more. */
-const carried = (form: URLSearchParams): Field[] =>
-  [...form]
-    .filter(([name]) => !OWN.includes(name))
-    .map(([name, value]) => ({ name, label: '', type: 'hidden', value }))
+/** What a page carries on of a form, in fields and in characters: the columns of an import are the most fields. */
+const MOST = { fields: 500, characters: 32 * 1024 }
+
+/** What a form sent, to be sent once more. @throws Refusal bad_request when that is too much for a page. */
+function carried(form: URLSearchParams): Field[] {
+  const pairs = [...form].filter(([name]) => !OWN.includes(name))
+  const characters = pairs.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
+  if (pairs.length > MOST.fields || characters > MOST.characters)
+    throw new Refusal(
+      'bad_request',
+      'this form is too large to be sent on: go back, open the page again and send it from there',
+    )
+  return pairs.map(([name, value]) => ({ name, label: '', type: 'hidden', value }))
+}
 
 /** The question of the form that was sent. @param cancel where to go instead. */
 export const questionView = (request: PageRequest, cancel: string): View => ({
@@ -41,6 +51,15 @@ export const questionView = (request: PageRequest, cancel: string): View => ({
 
 /** Whether a form sent anything that somebody typed or chose. */
 export const isWorthKeeping = ({ form }: PageRequest): boolean => carried(form).length > 0
+
+/** Why a form whose session is over cannot be kept, when it cannot even be read. */
+export const endedRefusal = (error: unknown): unknown =>
+  error instanceof Refusal && error.code === 'payload_too_large'
+    ? new Refusal(
+        'payload_too_large',
+        'your session has ended, and this form is too large to be kept here: sign in in another tab, go back, and send it again',
+      )
+    : error
 
 /** A form whose session is over: kept until its sender has signed in elsewhere. */
 export const endedView = (request: PageRequest): View => ({

@@ -69,6 +69,23 @@ t.test('RFC 8058 one-click POST works without a page, in both encodings', async 
   }
 })
 
+t.test(
+  'a form behind a link has at most 64 KiB and 2,000 fields; without a token of ours it is not read',
+  async (t) => {
+    const { email, contact, link } = await mailed()
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    const post = async (path: string, raw: string) => {
+      const { status, body } = await call('POST', path, { raw, headers })
+      return `${status} ${body.error?.code}`
+    }
+    t.equal(await post(link, 'x'.repeat(64 * 1024 + 1)), '413 payload_too_large')
+    t.equal(await post(link, 'a&'.repeat(2_000)), '400 bad_request')
+    t.equal(await post('/u/anything', 'a&'.repeat(128 * 1024)), '404 not_found')
+    t.strictSame(await show(email), contact)
+    t.equal(await post(link, 'topic=x&'.repeat(1_500)), '200 undefined')
+  },
+)
+
 t.test('an address that HTML would read otherwise is shown as it is', async (t) => {
   const { link } = await mailed("o'hara&sons+`x`@example.org")
   const { body } = await call('GET', link)

@@ -1,0 +1,135 @@
+/**
+ * Reads fields as forms and addresses bring them: application/x-www-form-urlencoded and multipart/form-data.
+ * Promises: time in proportion to the bytes, whatever they are; pairs and parts are counted before any is read, and
+ * more than MOST_FIELDS are refused (DECISIONS: Forms). Nobody else reads them: Node's own reader takes quadratic time
+ * for pairs without `=`. Must not know a request.
+ */
+import { Refusal } from '../../db/errors.ts'
+import { textOfFile } from '../../db/text/decode.ts'
+
+/** How many fields a form or an address has at most: a broadcast's form names 1,000 topics twice at worst. */
+export const MOST_FIELDS = 2_000
+
+/** A name and its value. */
+export type Pair = [name: string, value: string]
+
+const [AMPERSAND, EQUALS, PERCENT, PLUS, SPACE] = [0x26, 0x3d, 0x25, 0x2b, 0x20]
+
+/** What a byte says as a hexadecimal digit; -1: nothing. */
+const DIGITS = Int8Array.from({ length: 256 }, (_, byte) => {
+  const digit = '0123456789abcdef'.indexOf(String.fromCharCode(byte).toLowerCase())
+  return digit
+})
+const digit = (byte: number | undefined): number => (byte === undefined ? -1 : (DIGITS[byte] ?? -1))
+
+const tooMany = () =>
+  new Refusal('bad_request', `there must be at most ${MOST_FIELDS.toLocaleString('en-US')} fields`)
+
+/** Percent-decoded; what is not properly encoded stays as it is, as browsers have it. */
+function decoded(bytes: Buffer): string {
+  if (!bytes.includes(PERCENT) && !bytes.includes(PLUS)) return bytes.toString()
+  const plain = Buffer.allocUnsafe(bytes.length)
+  let size = 0
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at] ?? 0
+    const high = byte === PERCENT ? digit(bytes[at + 1]) : -1
+    const low = high < 0 ? -1 : digit(bytes[at + 2])
+    if (low >= 0) at += 2
+    plain[size++] = low >= 0 ? high * 16 + low : byte === PLUS ? SPACE : byte
+  }
+  return plain.subarray(0, size).toString()
+}
+
+/** The pairs as they came, without empty ones. @throws Refusal bad_request */
+function rawPairs(bytes: Buffer): Buffer[] {
+  const pairs: Buffer[] = []
+  let from = 0
+  for (let count = 0; from <= bytes.length; count += 1) {
+    if (count >= MOST_FIELDS) throw tooMany()
+    const found = bytes.indexOf(AMPERSAND, from)
+    const end = found < 0 ? bytes.length : found
+    if (end > from) pairs.push(bytes.subarray(from, end))
+    from = end + 1
+  }
+  return pairs
+}
+
+function pairOf(raw: Buffer): Pair {
+  const at = raw.indexOf(EQUALS)
+  return at < 0 ? [decoded(raw), ''] : [decoded(raw.subarray(0, at)), decoded(raw.subarray(at + 1))]
+}
+
+/**
+ * The query of an address, without its `?`. @param check looks at each parameter's name and the pair as it came.
+ * @throws Refusal bad_request, and what `check` throws
+ */
+export function readQuery(search: string, check?: (name: string, raw: string) => void): URLSearchParams {
+  const pairs = rawPairs(Buffer.from(search)).map((raw): Pair => {
+    const pair = pairOf(raw)
+    check?.(pair[0], raw.toString())
+    return pair
+  })
+  return fieldsOf(pairs)
+}
+
+/** Pairs to look fields up in. */
+export const fieldsOf = (pairs: Pair[]): URLSearchParams => new URLSearchParams(pairs)
+
+const URLENCODED = /^application\/x-www-form-urlencoded *(;|$)/i
+const MULTIPART = /^multipart\/form-data *;/i
+/** As browsers make them; the platform's reader takes no others. */
+const BOUNDARY = /; *boundary="?([\w'()+,./:=?-]{27,70})"? *(;|$)/i
+
+export const isUrlencoded = (type: string): boolean => URLENCODED.test(type)
+
+/** Holds that there are not too many parts. @throws Refusal bad_request */
+function countParts(boundary: string, bytes: Uint8Array): void {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let at = -1
+  // The first one opens, the last one ends: between n of them are n - 1 parts.
+  for (let count = 0; ; count += 1) {
+    if (count > MOST_FIELDS + 1) throw tooMany()
+    at = text.indexOf(`--${boundary}`, at + 1)
+    if (at < 0) return
+  }
+}
+
+/**
+ * The parts of a form; a file is its text, with its name in a field of the same name and `_name`, and how it was
+ * encoded in one with `_encoding`. @throws Refusal bad_request
+ */
+async function partsOf(type: string, bytes: Uint8Array<ArrayBuffer>): Promise<Pair[]> {
+  const unreadable = () => new Refusal('bad_request', 'the form could not be read')
+  const boundary = BOUNDARY.exec(type)?.[1]
+  if (boundary === undefined) throw unreadable()
+  countParts(boundary, bytes)
+  // The boundary that was counted, and no other that might be found in the header.
+  const headers = { 'Content-Type': `multipart/form-data; boundary="${boundary}"` }
+  const parts = await new Response(bytes, { headers }).formData().catch(() => {
+    throw unreadable()
+  })
+  const pairs = await Promise.all(
+    [...parts].map(async ([name, value]): Promise<Pair[]> => {
+      if (typeof value === 'string') return [[name, value]]
+      const { text, encoding } = textOfFile(await value.bytes())
+      return [
+        [name, text],
+        [`${name}_name`, value.name],
+        [`${name}_encoding`, encoding],
+      ]
+    }),
+  )
+  return pairs.flat()
+}
+
+/** The fields of a form; none of an empty body. @throws Refusal bad_request, unsupported_media_type */
+export async function readForm(type: string, bytes: Uint8Array<ArrayBuffer>): Promise<Pair[]> {
+  if (bytes.length === 0) return []
+  if (isUrlencoded(type))
+    return rawPairs(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)).map(pairOf)
+  if (MULTIPART.test(type)) return partsOf(type, bytes)
+  throw new Refusal(
+    'unsupported_media_type',
+    'the form must be application/x-www-form-urlencoded or multipart/form-data',
+  )
+}

@@ -1,0 +1,50 @@
+/** Fields of forms and addresses: read as the URL standard has it, and refused when there are too many. */
+import fc from 'fast-check'
+import { MOST_FIELDS, readForm, readQuery } from '../../../api/http/forms.ts'
+import t from '../../support/tap.ts'
+
+const URLENCODED = 'application/x-www-form-urlencoded'
+const bytesOf = (text: string) => new TextEncoder().encode(text)
+const refusing = async (work: () => unknown): Promise<unknown> => {
+  try {
+    return await work()
+  } catch (error) {
+    return error
+  }
+}
+
+t.test('a query is read as the URL standard has it, whatever it holds', async () => {
+  const letters = fc.constantFrom('a', '=', '&', '%', '+', '4', '1', 'f', 'F', '%C3%A9', '%C3', '\0', ' ')
+  fc.assert(
+    fc.property(fc.string({ unit: letters, maxLength: 60 }), (text) => {
+      return JSON.stringify([...readQuery(text)]) === JSON.stringify([...new URLSearchParams(`?${text}`)])
+    }),
+    { numRuns: 3_000 },
+  )
+})
+
+t.test('a form has at most 2,000 fields, in each of its encodings; what has more is not read', async (t) => {
+  const boundary = 'a-boundary-that-browsers-might-make'
+  const part = `--${boundary}\r\nContent-Disposition: form-data; name="a"\r\n\r\nb\r\n`
+  const parts = (count: number) => bytesOf(`${part.repeat(count)}--${boundary}--\r\n`)
+  const type = `multipart/form-data; boundary=${boundary}`
+  t.equal((await readForm(type, parts(MOST_FIELDS))).length, MOST_FIELDS)
+  t.equal((await readForm(URLENCODED, bytesOf('a&'.repeat(MOST_FIELDS - 1)))).length, MOST_FIELDS - 1)
+  const refused = { code: 'bad_request', message: 'there must be at most 2,000 fields' }
+  t.match(await refusing(() => readForm(type, parts(MOST_FIELDS + 1))), refused)
+  for (const text of ['a&', 'a=&', '&', '=&'])
+    t.match(await refusing(() => readForm(URLENCODED, bytesOf(text.repeat(MOST_FIELDS)))), refused, text)
+  t.match(await refusing(() => readQuery('&'.repeat(MOST_FIELDS))), refused)
+})
+
+t.test('a form of a type that is none, or of parts that have no end, is refused', async (t) => {
+  const body = bytesOf('a=b')
+  t.match(await refusing(() => readForm('text/plain', body)), { code: 'unsupported_media_type' })
+  for (const type of [
+    'multipart/form-data',
+    'multipart/form-data; boundary=x',
+    `multipart/form-data; boundary=${'x'.repeat(40)}`,
+  ])
+    t.match(await refusing(() => readForm(`${type};`, body)), { code: 'bad_request' }, type)
+  t.strictSame(await readForm('', bytesOf('')), [])
+})
