@@ -8,6 +8,7 @@ import { contactProperties } from '../../../db/audience/contacts/fields.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { address, parse, uuids } from '../../../db/text/fields.ts'
 import type { Field } from './section.ts'
+import { namedLines } from './typed.ts'
 
 type Properties = Readonly<Record<string, string>>
 
@@ -16,19 +17,12 @@ const schema = object({ properties: contactProperties() })
 const checked = (pairs: readonly (readonly [string, string])[]): Record<string, string> =>
   parse(schema, { properties: Object.fromEntries(pairs) }).properties ?? {}
 
+/** Lines at most, empty ones among them: a contact has 100 properties. */
+const MOST_LINES = 1_000
+
 /** @throws Refusal bad_request naming the line, or what a property may not be. */
-function propertiesOf(typed: string): Record<string, string> {
-  const lines = typed
-    .split(/\r?\n/)
-    .map((line) => line.trim())
-    .filter((line) => line !== '')
-  const pairs = lines.map((line) => {
-    const at = line.indexOf(':')
-    if (at > 0) return [line.slice(0, at).trim(), line.slice(at + 1).trim()] as const
-    throw new Refusal('bad_request', `properties: ${JSON.stringify(line)} is not of the form name: value`)
-  })
-  return checked(pairs)
-}
+const propertiesOf = (typed: string): Record<string, string> =>
+  checked(namedLines(typed, 'properties', MOST_LINES))
 
 const fields = object({ email: address().required('${path} is required'), topic_ids: uuids() })
 
@@ -77,25 +71,29 @@ export const propertyFields = (properties: Properties): Field[] => [
 /** A text as a browser sends it back: its line breaks are all of one kind. */
 const asSent = (text: string): string => text.replace(/\r\n?|\n/g, '\r\n')
 
-function nameIn(form: URLSearchParams, at: number): string | null {
+function nameIn(sent: string | undefined): string | null {
   try {
-    const name: unknown = JSON.parse(form.get(`name.${at}`) ?? 'null')
+    const name: unknown = JSON.parse(sent ?? 'null')
     return typeof name === 'string' ? name : null
   } catch {
     return null
   }
 }
 
+/** The first value of each field. */
+const firstOf = (form: URLSearchParams): ReadonlyMap<string, string> => new Map([...form].reverse())
+
 /** Stored properties as a form has changed them. @throws Refusal bad_request. */
 export function changedProperties(form: URLSearchParams, stored: Properties): Record<string, string> {
   const pairs: (readonly [string, string])[] = []
   const removed = new Set(form.getAll('remove'))
+  const sent = firstOf(form)
   for (let at = 0; ; at += 1) {
-    const name = nameIn(form, at)
+    const name = nameIn(sent.get(`name.${at}`))
     if (name === null) break
     if (removed.has(JSON.stringify(name))) continue
     const before = Object.hasOwn(stored, name) ? stored[name] : undefined
-    const value = form.get(`value.${at}`) ?? before ?? ''
+    const value = sent.get(`value.${at}`) ?? before ?? ''
     pairs.push([name, before !== undefined && asSent(before) === asSent(value) ? before : value])
   }
   for (let at = 0; at < FREE_ROWS; at += 1) {
@@ -104,8 +102,8 @@ export function changedProperties(form: URLSearchParams, stored: Properties): Re
     if (name !== '') pairs.push([name, value])
     else if (value.trim() !== '') throw new Refusal('bad_request', 'a new property needs a name')
   }
-  const names = pairs.map(([name]) => name)
-  const twice = names.find((name, at) => names.indexOf(name) < at)
+  const seen = new Set<string>()
+  const twice = pairs.map(([name]) => name).find((name) => seen.size === seen.add(name).size)
   if (twice !== undefined)
     throw new Refusal('bad_request', `there are two properties ${JSON.stringify(twice)}`)
   return checked(pairs)

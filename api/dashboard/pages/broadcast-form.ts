@@ -7,6 +7,7 @@ import { Refusal } from '../../../db/errors.ts'
 import type { BroadcastFields, Condition } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { type GivenFields, OPERATORS, readNew } from '../../../db/messages/broadcasts/fields.ts'
 import type { Field } from '../drawn/section.ts'
+import { namedLines, partsTyped } from '../drawn/typed.ts'
 
 type Choice = { id: string; name: string }
 
@@ -141,23 +142,17 @@ export const draftFields = (choices: Choices, draft: Draft | null): Field[] => [
   },
 ]
 
-const listOf = (typed: string | null): string[] =>
-  (typed ?? '')
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '')
+/** Far more than a draft may have of tags, of a condition's values and of variables. */
+const MOST_PARTS = 1_000
+const MOST_LINES = 20_000
+
+/** @throws Refusal bad_request. */
+const listOf = (typed: string | null, field: string): string[] =>
+  partsTyped(typed ?? '', { field, between: /,/, most: MOST_PARTS })
 
 /** @throws Refusal bad_request naming the line. */
-function variablesOf(typed: string | null): Record<string, string> {
-  const lines = (typed ?? '').split(/\r?\n/).filter((line) => line.trim() !== '')
-  return Object.fromEntries(
-    lines.map((line) => {
-      const at = line.indexOf(':')
-      if (at > 0) return [line.slice(0, at).trim(), line.slice(at + 1).trim()]
-      throw new Refusal('bad_request', `variables: ${JSON.stringify(line)} is not of the form name: value`)
-    }),
-  )
-}
+const variablesOf = (typed: string | null): Record<string, string> =>
+  Object.fromEntries(namedLines(typed ?? '', 'variables', MOST_LINES))
 
 function conditionsOf(form: URLSearchParams): object[] {
   return Array.from({ length: MOST_CONDITIONS }, (_, at) => {
@@ -166,7 +161,7 @@ function conditionsOf(form: URLSearchParams): object[] {
     const value = form.get(`value.${at}`) ?? ''
     if (property === '') return []
     if (op === 'exists' || op === 'missing') return [{ property, op }]
-    return [{ property, op, value: op === 'in' ? listOf(value) : value }]
+    return [{ property, op, value: op === 'in' ? listOf(value, 'value') : value }]
   }).flat()
 }
 
@@ -196,7 +191,7 @@ export function draftOf(form: URLSearchParams): GivenFields {
     exclude_topic_ids: form.getAll('exclude_topic_ids'),
     where: conditionsOf(form),
     variables: variablesOf(form.get('variables')),
-    tags: listOf(form.get('tags')),
+    tags: listOf(form.get('tags'), 'tags'),
     ...(rate === '' ? {} : { rate_per_minute: Number(rate) }),
     ...(time === '' ? {} : { send_at: `${time}Z` }),
   })

@@ -23,6 +23,7 @@ import { broadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { plural } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
+import { partsTyped } from '../drawn/typed.ts'
 import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
@@ -131,7 +132,7 @@ const stateButton = (
 
 /** The addresses that were typed. @throws Refusal bad_request. */
 function addressesOf(typed: string): string[] {
-  const to = typed.split(/[,;\s]+/).filter((each) => each !== '')
+  const to = partsTyped(typed, { field: 'to', between: /[,;\s]/, most: 1_000 })
   const odd = to.find((each) => parseMailbox(each) === null)
   if (odd !== undefined) throw new Refusal('bad_request', `${JSON.stringify(odd)} is not an email address`)
   if (to.length > 0 && to.length <= MOST_TESTS) return to

@@ -129,6 +129,60 @@ t.test('cookies are for encrypted connections alone, but for plain http on this 
   t.match(await cookieFor('localhost.evil.test'), /^__Host-heliograph=.*; Secure/)
 })
 
+/** What a form without a session is answered with. */
+async function sendOpen(path: string, body: string | FormData, headers: Record<string, string> = {}) {
+  const type = typeof body === 'string' ? { 'Content-Type': 'application/x-www-form-urlencoded' } : {}
+  const init = { method: 'POST', body, headers: { 'Sec-Fetch-Site': 'same-origin', ...type, ...headers } }
+  const answer = await fetch(`${service.base}/dashboard${path}`, init)
+  return { status: answer.status, html: await answer.text() }
+}
+
+t.test('a form without a session has at most 16 KiB, and any form at most 2,000 fields', async (t) => {
+  const large = await sendOpen('/login', `email=ana%40example.com&a=${'x'.repeat(16 * 1024)}`)
+  t.equal(large.status, 413)
+  shows(t, large, 'Too large The body must be at most 16 KiB.')
+  const files = new FormData()
+  for (let count = 0; count < 200; count += 1) files.append('file', new Blob([]), '')
+  t.equal((await sendOpen('/login', files)).status, 413)
+  const many = await sendOpen('/login', 'a&'.repeat(2_000))
+  t.equal(many.status, 400)
+  shows(t, many, 'There must be at most 2,000 fields.')
+  t.equal((await sendOpen('/login', 'a=b', { 'Content-Type': 'text/plain' })).status, 415)
+  const kept = await sendOpen(`/teams/${team.id}/topics`, `name=${'x'.repeat(16 * 1024)}`, {
+    Cookie: 'heliograph=gone',
+  })
+  t.equal(kept.status, 413)
+  shows(t, kept, 'Your session has ended, and this form is too large to be kept here')
+  const fields = Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`a${at}`, '']))
+  const own = await owner.post(`/teams/${team.id}/topics`, { name: 'News', ...fields })
+  t.equal(own.status, 400)
+  shows(t, own, 'There must be at most 2,000 fields.')
+  t.equal((await owner.get(`/teams/${team.id}/emails?${'a&'.repeat(2_000)}`)).status, 400)
+})
+
+t.test('an open page asks no question, and a question carries no more than a form of ours has', async (t) => {
+  const { html } = await sendOpen('/login', 'question=Really%3F&a=1&email=ana%40example.com')
+  t.notMatch(html, /Really\?|name="a"/)
+  const ask = (fields: Record<string, string | string[]>) =>
+    owner.post(`/teams/${team.id}/topics`, { question: 'Really?', ...fields })
+  shows(t, await ask({ name: 'News', others: Array(499).fill('x') }), 'Really?')
+  for (const fields of [{ name: 'x'.repeat(40_000) }, { name: Array(501).fill('x') }]) {
+    const refused = await ask(fields)
+    t.equal(refused.status, 400)
+    shows(t, refused, /This form is too large to be sent on/)
+  }
+})
+
+t.test('a field that takes several values refuses more than it could take', async (t) => {
+  const at = (path: string) => `/teams/${team.id}/${path}`
+  const lines = await owner.post(at('contacts'), {
+    email: 'lines@example.org',
+    properties: '\n'.repeat(1_001),
+  })
+  t.equal(lines.status, 400)
+  shows(t, lines, /Properties must have at most 1,000 parts/)
+})
+
 t.test('forms that come in at once are bounded by person: past it 503, and nobody else waits', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)

@@ -1,0 +1,28 @@
+/**
+ * Several values that people type into one field. Promises: a text with more of them than the field takes is refused
+ * before it is taken apart. Pure.
+ */
+import { Refusal } from '../../../db/errors.ts'
+
+/** How much of a line a refusal quotes, in characters. */
+const QUOTED = 100
+
+/** The parts of a text, without empty ones: `most` counts those, too. @throws Refusal bad_request naming the field. */
+export function partsTyped(
+  typed: string,
+  { field, between, most }: { field: string; between: RegExp; most: number },
+): string[] {
+  const parts = typed.split(between, most + 1)
+  if (parts.length > most)
+    throw new Refusal('bad_request', `${field} must have at most ${most.toLocaleString('en-US')} parts`)
+  return parts.map((part) => part.trim()).filter((part) => part !== '')
+}
+
+/** Lines of the form `name: value`. @throws Refusal bad_request naming the field and the line. */
+export const namedLines = (typed: string, field: string, most: number): [name: string, value: string][] =>
+  partsTyped(typed, { field, between: /\r?\n/, most }).map((line) => {
+    const at = line.indexOf(':')
+    if (at > 0) return [line.slice(0, at).trim(), line.slice(at + 1).trim()]
+    const quoted = JSON.stringify(line.slice(0, QUOTED))
+    throw new Refusal('bad_request', `${field}: ${quoted} is not of the form name: value`)
+  })
