@@ -334,8 +334,13 @@ const BOUNDED: readonly { reads: RegExp; what: string; owners: readonly string[]
     what: 'fields out of a text',
     // Of an object or of pairs of its own anybody may build a query.
     reads: /new URLSearchParams\((?!\)|\{|\[|$)|\.searchParams\b|querystring'|ctx\.(request\.)?query\b/m,
-    // The others read an operator's settings.
-    owners: ['api/http/forms.ts', 'db/postgres/address.ts', 'workers/providers/smtp/url.ts'],
+    // The others read an operator's settings, and what the SDK of SES asks for.
+    owners: [
+      'api/http/forms.ts',
+      'db/postgres/address.ts',
+      'workers/providers/ses/handler.ts',
+      'workers/providers/smtp/url.ts',
+    ],
   },
   { what: 'the parts of a form', reads: /\bformData\(|\bmultipart\.parse/, owners: ['api/http/forms.ts'] },
 ]
