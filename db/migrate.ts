@@ -1,9 +1,9 @@
 /**
  * Brings a database to this version: numbered .sql files, then the queues, then (once) the default catalog.
  * Promises: each file runs once, in a transaction unless its first line says otherwise; one process migrates at a
- * time, through a pooler too; no file waits long for a lock, because everybody else would wait behind it. A file that
- * has landed is never edited: a database with other files than ours, by name or by digest, is left as it is. Must not
- * change rows beyond what a migration says.
+ * time, through a pooler too, and what a killed one has left running ends first; files give way: one that waits long
+ * for a lock, or deadlocks with an accept, lets the others pass and is tried again. A database with other files than
+ * ours, by name or by digest, is left as it is. Must not change rows beyond what a migration says.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
@@ -21,15 +21,26 @@ const DIRECTORY = new URL('./migrations/', import.meta.url)
 const LOCK = 7_041_988
 /** How often to ask whether the other process has finished, in milliseconds. */
 const TURN_PAUSE = 300
-/** How long a file waits for a lock, in milliseconds, and how often it is tried. */
-const LOCK_WAIT = 5_000
-const TRIES = 12
+/**
+ * How long a file waits for a lock, in milliseconds, how often it is tried, and the pause between. Two such waits are
+ * over before deadlock_timeout (1 s), so that no accept is ever ended for a deadlock with a file. The last tries wait
+ * for longer than that: only then does PostgreSQL cancel an autovacuum that is in the way.
+ */
+const LOCK_WAIT = 400
+const LAST_LOCK_WAIT = 5_000
+const TRIES = 48
+const LAST_TRIES = 3
+const TRY_PAUSE = 600
+/** Lock timeout and deadlock: the file's transaction is undone as if it had never begun. */
+const GIVES_WAY = new Set(['55P03', '40P01'])
+/** How the session is called that runs the files: only the one whose turn it is has it. */
+const RUNNER = 'heliograph migrate: files'
 /** The first line of a file whose statements run one by one, such as `create index concurrently`. */
 const OUTSIDE = /^-- outside a transaction\b/
 // The number that the default catalog has among the migrations that were applied; the files begin with 1.
 const CATALOG_LOADED = 0
 
-type Options = { log: (line: string) => void; directory: URL; lockWait: number }
+type Options = { log: (line: string) => void; directory: URL; lockWait: number; tries: number }
 
 /**
  * Waits until no other process migrates. The lock lasts as long as the transaction, which a pooler keeps on one
@@ -61,10 +72,9 @@ async function applyInTransaction(client: Client, migration: Migration, lockWait
   }
 }
 
-/** Statements end with a semicolon at the end of a line. They must be safe to run again. */
+/** Statements stand apart by an empty line, and have none in them. They must be safe to run again. */
 async function applyOutside(client: Client, migration: Migration): Promise<void> {
-  for (const statement of migration.text.split(/;[ \t]*$/m).filter((each) => each.trim() !== ''))
-    await client.query(statement)
+  for (const statement of migration.text.split(/\n\s*\n/)) await client.query(statement)
   await note(client, migration)
 }
 
@@ -75,46 +85,36 @@ const note = async (client: Client, { number, file, digest }: Applied): Promise<
     digest,
   ]))
 
-/** A file that finds a table locked lets the others pass and tries again. */
-async function apply(client: Client, migration: Migration, { log, lockWait }: Options): Promise<void> {
+/** A file that finds its tables in use lets the others pass and tries again. */
+async function apply(client: Client, migration: Migration, { log, lockWait, tries }: Options): Promise<void> {
   const { file } = migration
   if (OUTSIDE.test(migration.text)) return applyOutside(client, migration)
   for (let attempt = 1; ; attempt++) {
     try {
-      return await applyInTransaction(client, migration, lockWait)
+      const isLast = attempt > tries - LAST_TRIES
+      return await applyInTransaction(client, migration, isLast ? LAST_LOCK_WAIT : lockWait)
     } catch (error) {
-      if ((error as { code?: unknown }).code !== '55P03') throw error
-      if (attempt === TRIES)
+      if (!GIVES_WAY.has(String((error as { code?: unknown }).code))) throw error
+      if (attempt === tries)
         throw new Error(
-          `${file} was not applied: another session keeps a lock that it needs; run it again later`,
+          `${file} was not applied: other sessions keep locks that it needs; run it again later`,
         )
-      log(`${file} waits for a lock of another session`)
+      if (attempt === 1) log(`${file} waits for a lock of another session`)
+      await sleep(TRY_PAUSE)
     }
   }
 }
 
-/**
- * The migrations that the database has. Digests are newer than the table: what was applied before them takes those of
- * our files of the same names, once. @throws Error for a database of another history.
- */
+/** The migrations that the database has. @throws Error for a database of another history. */
 async function appliedOf(client: Client, files: readonly Migration[]): Promise<Set<number>> {
   await client.query(
     'create table if not exists schema_migrations (number integer primary key, file text not null, applied_at timestamptz not null default now(), digest text)',
   )
-  const { rowCount: has } = await client.query(
-    `select from pg_attribute where attrelid = 'schema_migrations'::regclass and attname = 'digest'`,
+  const { rows } = await client.query<Applied>(
+    "select number, file, to_jsonb(m) ->> 'digest' as digest from schema_migrations m",
   )
-  if (!has) await client.query('alter table schema_migrations add column if not exists digest text')
-  const { rows } = await client.query<Applied>('select number, file, digest from schema_migrations')
   const fault = historyFault(files, rows)
   if (fault !== null) throw new Error(fault)
-  const without = rows.filter(({ digest }) => digest === null).map(({ number }) => number)
-  const adopted = files.filter(({ number }) => without.includes(number))
-  if (adopted.length > 0)
-    await client.query(
-      'update schema_migrations m set digest = f.digest from unnest($1::integer[], $2::text[]) f (number, digest) where m.number = f.number',
-      [adopted.map(({ number }) => number), adopted.map(({ digest }) => digest)],
-    )
   return new Set(rows.map(({ number }) => number))
 }
 
@@ -146,20 +146,39 @@ async function loadCatalogOnce(client: Client, url: string, log: (line: string) 
 }
 
 /**
+ * The session that runs the files. It ends in the server within seconds of its process, in mid-statement too; one that
+ * a pooler keeps alive all the same is ended here, since it is no longer anybody's turn. What a file says by
+ * `raise info`, such as how far a long copy has come, is logged.
+ */
+async function openRunner(url: string, log: (line: string) => void): Promise<Client> {
+  const runner = await connect(url, { application_name: RUNNER })
+  runner.on('notice', ({ severity, message }) => void (severity === 'INFO' && log(String(message))))
+  await runner.query('set client_connection_check_interval = 1000').catch(() => {
+    // A server on a system that cannot tell.
+  })
+  await runner.query(
+    `select pg_terminate_backend(pid, 10000) from pg_stat_activity
+     where application_name = $1 and datname = current_database() and usename = current_user and pid <> pg_backend_pid()`,
+    [RUNNER],
+  )
+  return runner
+}
+
+/**
  * Migrates the database at `url`. Safe to run at every start and from several processes at once.
  * @param log takes a line for each step that changed something.
  */
 export async function migrate(
   url: string,
   log: (line: string) => void = () => {},
-  { directory = DIRECTORY, lockWait = LOCK_WAIT }: { directory?: URL; lockWait?: number } = {},
+  { directory = DIRECTORY, lockWait = LOCK_WAIT, tries = TRIES }: Partial<Omit<Options, 'log'>> = {},
 ): Promise<void> {
   const holder = await connect(url, { application_name: 'heliograph migrate' })
   try {
     await takeTurn(holder)
-    const client = await connect(url, { application_name: 'heliograph migrate' })
+    const client = await openRunner(url, log)
     try {
-      await applyFiles(client, holder, { log, directory, lockWait })
+      await applyFiles(client, holder, { log, directory, lockWait, tries })
       await migrateQueues(url)
       await loadCatalogOnce(client, url, log)
     } finally {

@@ -13,9 +13,9 @@ import type { Tx } from './postgres/pool.ts'
 const DIRECTORY = new URL('./migrations/', import.meta.url)
 const NAME = /^(\d{4})-([a-z0-9-]+)\.sql$/
 
-/** `digest` is the SHA-256 of `text` in hex, as migrations/SHA256SUMS has it. */
+/** `digest` is the SHA-256 of `text` in hex. */
 export type Migration = { number: number; file: string; text: string; digest: string }
-/** A migration as the database remembers it; without a digest where it was applied before digests were kept. */
+/** A migration as the database remembers it; the default catalog has no digest. */
 export type Applied = { number: number; file: string; digest: string | null }
 
 /** The migration files in order. @throws Error when a name is malformed or a number missing or repeated. */
@@ -33,17 +33,15 @@ export async function migrationFiles(directory: URL = DIRECTORY): Promise<Migrat
 }
 
 const OTHER_HISTORY =
-  'nothing leads from there to here, so go back to the version that has migrated it, or use another database ("Upgrading" in db/README.md)'
+  'until 0.1.0 is released its files are edited in place and no database is carried over, so use an empty one (`npm start`: delete .data)'
 
 /** Why a database that has these migrations is not one of ours, and what to do; null when it is. */
 export function historyFault(files: readonly Migration[], applied: readonly Applied[]): string | null {
   const byNumber = new Map(applied.map((each) => [each.number, each]))
   for (const { number, file, digest } of files) {
     const there = byNumber.get(number)
-    if (there && there.file !== file)
-      return `the database has another history (${there.file} where this version has ${file}): ${OTHER_HISTORY}`
-    if (there?.digest && there.digest !== digest)
-      return `the database has another history (its ${file} has other contents than this version's): ${OTHER_HISTORY}`
+    if (there && (there.file !== file || there.digest !== digest))
+      return `the database was made by another version's schema (its ${there.file} is not this version's ${file}): ${OTHER_HISTORY}`
   }
   return null
 }
@@ -59,12 +57,12 @@ export async function schemaFault(tx: Tx): Promise<string | null> {
   const files = await migrationFiles()
   const made = await tx.oneFirst(sql.type(object({ made: string().defined().nullable() }))`
     select to_regclass('schema_migrations')::text as made`)
-  // The column is newer than the table: read by way of JSON, it may be missing.
+  // By way of JSON: tables of early checkouts have no such column.
   const applied =
     made === null
       ? []
       : await tx.any(sql.type(appliedRow)`
-    select number, file, to_jsonb(schema_migrations) ->> 'digest' as digest from schema_migrations`)
+    select number, file, to_jsonb(m) ->> 'digest' as digest from schema_migrations m`)
   const foreign = historyFault(files, applied)
   if (foreign !== null) return foreign
   const missing = files.find((each) => !applied.some(({ number }) => number === each.number))

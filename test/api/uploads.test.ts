@@ -37,7 +37,7 @@ t.test('an upload is stored as it came, and emails of its team can refer to it',
   ])
   const other = await makeTeam(service)
   t.equal((await send([{ attachment_id: id }], {}, other.key)).status, 404)
-  await service.database.query(sql.unsafe`update attachments set expires_at = now() where id = ${id}`)
+  await service.database.query(sql.unsafe`update uploads set expires_at = now() where id = ${id}`)
   t.equal((await send([{ attachment_id: id }])).body.error.code, 'not_found')
 })
 
@@ -162,7 +162,7 @@ t.test('bytes go days after their last use, but not while a mail or an upload ne
   await collect()
   t.match(await stored(own), { files: 2, used: 25 }, 'unfinished mail and a live upload keep theirs')
   await finish(body.id, 'delivered')
-  await database.query(sql.unsafe`update attachments set expires_at = now() where id = ${kept.body.id}`)
+  await database.query(sql.unsafe`update uploads set expires_at = now() where id = ${kept.body.id}`)
   await age(own, 23)
   await collect(0)
   t.match(await stored(own), { files: 2 }, 'nothing younger than a day')
@@ -170,7 +170,7 @@ t.test('bytes go days after their last use, but not while a mail or an upload ne
   await send([aFile({ filename: 'again.pdf' })], {}, own.key)
   await collect()
   t.strictSame(await stored(own), { files: 1, bytes: 8, chunks: 8, used: 8 })
-  const uploads = await database.any(sql.unsafe`select id from attachments where team_id = ${own.id}`)
+  const uploads = await database.any(sql.unsafe`select id from uploads where team_id = ${own.id}`)
   t.strictSame(uploads, [])
 })
 

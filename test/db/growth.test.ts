@@ -212,7 +212,7 @@ t.test('a person to be erased is found in a large team by the recipients’ inde
   const { buffers, nodes } = await touched(database, (tx) =>
     emailsTo(tx, TEAM, ['user7@example.com'], { after: uuid('0000', 0), limit: 500 }),
   )
-  t.ok(nodes.some((node) => node['Index Name'] === 'emails_recipients'))
+  t.ok(nodes.some((node) => node['Index Name'] === 'accepted_emails_recipients'))
   t.ok(buffers < 300, `${buffers} buffers`)
 })
 

@@ -11,7 +11,7 @@ const idRow = object({ team_id: string().defined(), id: string().defined() })
 /** Whether a live upload needs a file `f`. */
 const isUploaded = sql.fragment`
   exists (
-    select from attachments a
+    select from uploads a
     where a.team_id = f.team_id and a.sha256 = f.sha256 and a.expires_at > service_time())`
 
 /**
@@ -101,7 +101,7 @@ export async function deleteDoomed(tx: Tx, limit: number): Promise<number> {
 /** Deletes uploads that have expired, at most `limit`. @returns how many. */
 export async function deleteExpiredUploads(tx: Tx, limit: number): Promise<number> {
   const { rowCount } = await tx.query(sql.type(object())`
-    delete from attachments where (team_id, id) in (
-      select team_id, id from attachments where expires_at <= service_time() limit ${limit})`)
+    delete from uploads where (team_id, id) in (
+      select team_id, id from uploads where expires_at <= service_time() limit ${limit})`)
   return rowCount
 }

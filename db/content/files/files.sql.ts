@@ -158,7 +158,7 @@ export async function uploadsByIds(
   ids: readonly string[],
 ): Promise<readonly Upload[]> {
   return tx.any(sql.type(uploadRow)`
-    select ${uploadColumns} from attachments
+    select ${uploadColumns} from uploads
     where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) and expires_at > service_time()`)
 }
 
@@ -170,7 +170,7 @@ export async function insertUpload(
   days: number,
 ): Promise<Upload> {
   return tx.one(sql.type(uploadRow)`
-    insert into attachments (team_id, id, filename, content_type, size, sha256, created_at, expires_at)
+    insert into uploads (team_id, id, filename, content_type, size, sha256, created_at, expires_at)
     values (${teamId}, ${id}, ${filename}, ${content_type}, ${size}, decode(${sha256}, 'hex'), service_time(),
       service_time() + make_interval(days => ${days}))
     returning ${uploadColumns}`)

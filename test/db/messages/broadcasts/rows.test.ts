@@ -73,7 +73,7 @@ t.test(
     )
     t.equal(await tokens(), before)
     t.match(await database.one(sql.unsafe`select emails_used from allowances`), { emails_used: 1 })
-    await t.rejects(accept(contactId), /emails_broadcast_contact/)
+    await t.rejects(accept(contactId), /accepted_emails_broadcast_contact/)
     t.match(await database.one(sql.unsafe`select emails_used from allowances`), { emails_used: 1 })
   },
 )

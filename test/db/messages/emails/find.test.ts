@@ -130,7 +130,7 @@ t.test('a recipient among many is looked up by the index', async (t) => {
     explain (format json) select id from emails e
     where e.team_id = ${team} and recipient_identities(e.to_emails) && array['user77@example.com']
     order by e.id desc limit 50`)
-  t.match(JSON.stringify(plan), /emails_recipients/)
+  t.match(JSON.stringify(plan), /accepted_emails_recipients/)
   t.equal((await find({ recipient: 'user77@example.com' })).length, 1)
 })
 

@@ -1,0 +1,155 @@
+-- Audience: contacts, the topics they are subscribed to, how they come in by the thousand, and what stays of a person
+-- whose data was erased.
+
+create extension if not exists pg_trgm;
+
+create table topics (
+  team_id uuid not null references teams (id) on delete cascade,
+  id uuid not null,
+  name text not null,
+  created_at timestamptz not null,
+  primary key (team_id, id),
+  unique (team_id, name)
+);
+
+-- Updated in place by bulk calls and reports: the fillfactor leaves room for that on each page.
+create table contacts (
+  team_id uuid not null references teams (id) on delete cascade,
+  id uuid not null,
+  email text not null,
+  -- The email in lower case with an ASCII domain: what makes two spellings one contact.
+  identity text not null,
+  status text not null check (status in ('subscribed', 'unsubscribed', 'bounced', 'complained')),
+  -- What a delivery report once found; outlives an unsubscribe.
+  suppression text check (suppression in ('bounced', 'complained')),
+  -- What suppressed it, when, and by which email and report: {"what", "at", "email_id", "report_id", "detail"}.
+  suppression_cause jsonb check (suppression_cause is null or suppression is not null),
+  -- Whether soft bounces are all that it is suppressed for: then a later delivery ends it.
+  suppressed_softly boolean not null default false,
+  -- What the status goes back to when the suppression ends.
+  status_before text check (status_before in ('subscribed', 'unsubscribed')),
+  -- When a person last lifted a suppression: soft bounces before that no longer count.
+  lifted_at timestamptz,
+  properties jsonb not null,
+  topic_ids uuid[] not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  primary key (team_id, id),
+  unique (team_id, identity),
+  check (status not in ('bounced', 'complained') or suppression is not null)
+) with (fillfactor = 85);
+-- The list, newest first. With what its filters look at, so that the rows a deep page skips are never read.
+create index contacts_newest on contacts (team_id, created_at desc, id desc) include (status, email);
+-- Rare substrings, without regard to case; in ASCII form for the few contacts whose address has another one too.
+create index contacts_email_substring on contacts using gin (email gin_trgm_ops);
+create index contacts_identity_substring on contacts using gin (identity gin_trgm_ops)
+  where identity <> lower(email);
+-- The list by a topic that few have. Contacts without topics have no entry: a bulk call's new ones cost it nothing.
+create index contacts_topics on contacts using gin (topic_ids) where topic_ids <> '{}';
+-- The list by any status but the one that nearly all have.
+create index contacts_set_apart on contacts (team_id, status, created_at desc, id desc) where status <> 'subscribed';
+-- Few at any time: those that an email which stays undisputed may bring back.
+create index contacts_suppressed_softly on contacts (team_id, id) where suppressed_softly;
+
+-- An address that marketing must not mail though its contact is gone: a keyed hash, no address.
+create table erased_contacts (
+  team_id uuid not null references teams (id) on delete cascade,
+  hash bytea not null,
+  -- What a contact created again under the address starts as.
+  status text not null check (status in ('unsubscribed', 'bounced', 'complained')),
+  suppression text check (suppression in ('bounced', 'complained')),
+  erased_at timestamptz not null,
+  primary key (team_id, hash),
+  check (status not in ('bounced', 'complained') or suppression is not null)
+);
+
+-- How many contacts have each topic: a count is the sum of its rows. Triggers add rows for whatever moves contacts, so
+-- that nobody waits for a counter and nothing is counted again; a scheduled job folds them into one.
+create table topic_counts (
+  team_id uuid not null,
+  topic_id uuid not null,
+  id bigint generated always as identity,
+  count bigint not null,
+  -- Whether it is the sum of what moved until a moment; the others wait for the job.
+  folded boolean not null default false,
+  primary key (team_id, topic_id, id)
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+create index topic_counts_moved on topic_counts (team_id, topic_id) where not folded;
+
+create function count_topics() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'INSERT' then
+    insert into topic_counts (team_id, topic_id, count)
+    select team_id, topic_id, count(*) from became cross join lateral unnest(topic_ids) topic_id
+    group by team_id, topic_id;
+  elsif tg_op = 'DELETE' then
+    insert into topic_counts (team_id, topic_id, count)
+    select team_id, topic_id, -count(*) from was cross join lateral unnest(topic_ids) topic_id
+    group by team_id, topic_id;
+  else
+    insert into topic_counts (team_id, topic_id, count)
+    select team_id, topic_id, sum(n) from (
+      select team_id, unnest(topic_ids) as topic_id, 1 as n from became
+      union all
+      select team_id, unnest(topic_ids), -1 from was) moved
+    group by team_id, topic_id having sum(n) <> 0;
+  end if;
+  return null;
+end $$;
+
+create trigger count_topics_added after insert on contacts
+  referencing new table as became for each statement execute function count_topics();
+create trigger count_topics_removed after delete on contacts
+  referencing old table as was for each statement execute function count_topics();
+create trigger count_topics_changed after update on contacts
+  referencing old table as was new table as became for each statement execute function count_topics();
+
+-- Contacts imported from files, kept for a week: bulk upserts of a thousand records each carry them out.
+create table contact_imports (
+  team_id uuid not null references teams (id) on delete cascade,
+  id uuid not null,
+  file_name text not null,
+  encoding text,
+  records integer not null,
+  -- The line in its file that each record begins in: a record may be many lines long.
+  lines integer[],
+  -- An uploaded file waits as a draft until a person has said what its columns become.
+  draft boolean not null default false,
+  mapping jsonb,
+  created_by text not null,
+  created_at timestamptz not null,
+  primary key (team_id, id)
+);
+
+-- Its file, in UTF-8.
+create table contact_import_chunks (
+  team_id uuid not null,
+  import_id uuid not null,
+  position integer not null,
+  bytes bytea not null,
+  primary key (team_id, import_id, position),
+  foreign key (team_id, import_id) references contact_imports (team_id, id) on delete cascade
+);
+
+-- A bulk call as it came, and what a worker made of it. It lives for a second: not worth the time to compress.
+create table contact_upserts (
+  team_id uuid not null references teams (id) on delete cascade,
+  id uuid not null,
+  -- The request's body. Text, not json: one item may hold what json types refuse (NUL, lone surrogates, bottomless
+  -- nesting) and is refused alone. Dropped once it is done.
+  body text,
+  created_at timestamptz not null,
+  finished_at timestamptz,
+  -- {"items": [id or {code, message}, …]}, or {"refusal": {code, message}} for the whole call.
+  result json,
+  -- Set for a part of an import: which, and the place of its first record.
+  import_id uuid,
+  first_record integer,
+  primary key (team_id, id),
+  foreign key (team_id, import_id) references contact_imports (team_id, id) on delete cascade,
+  check ((body is null) = (finished_at is not null)),
+  check ((result is null) = (finished_at is null))
+);
+alter table contact_upserts alter column body set storage external;
+create index contact_upserts_created on contact_upserts (created_at);
+create index contact_upserts_import on contact_upserts (team_id, import_id) where import_id is not null;

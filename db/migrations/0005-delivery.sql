@@ -1,0 +1,131 @@
+-- Delivery: the senders that messages leave through, what stands still and since when, and the reports that come back.
+-- It belongs to the operator: no team_id but where a report's teams are known.
+
+-- The pace of each number, account, relay or webhook endpoint, shared by all workers.
+create table senders (
+  key text primary key,
+  -- Sends per second now; lowered when the provider asks for it, raised again slowly up to the ceiling.
+  rate double precision not null check (rate > 0),
+  slowed_at timestamptz,
+  tokens double precision not null,
+  refilled_at timestamptz not null,
+  paused_until timestamptz,
+  -- The provider's words for the pause, for people.
+  pause_reason text,
+  -- How often in a row it could not be sent through at all, and since when that is known. Above 0, one message at a
+  -- time probes whether it works again.
+  troubles integer not null default 0,
+  troubled_at timestamptz,
+  -- When the provider took a message again after the last trouble.
+  accepted_at timestamptz
+) with (fillfactor = 50);
+-- Looked up before each claim of webhooks: few of as many senders as there are endpoints.
+create index senders_in_trouble on senders (key) where troubles > 0 or paused_until is not null;
+
+-- What stopped senders and when they went on, for operators.
+create table sender_events (
+  sender text not null,
+  id uuid not null,
+  kind text not null check (kind in ('slowed', 'paused', 'recovered', 'resumed')),
+  occurred_at timestamptz not null,
+  detail text not null,
+  primary key (sender, id)
+);
+
+-- Pauses of one recipient at one sender: the provider limits what a number sends to each. Gone when they are over.
+create table recipient_pauses (
+  sender text not null,
+  recipient text not null,
+  paused_until timestamptz not null,
+  reason text not null,
+  primary key (recipient, sender)
+);
+create index recipient_pauses_until on recipient_pauses (paused_until);
+
+-- Queues that an operator has stopped: what they hold waits.
+create table paused_queues (
+  queue text primary key,
+  paused_at timestamptz not null
+);
+
+-- The highest place given so far in each fair queue (db/queue/line.ts).
+create sequence "deliver-email-places" minvalue 0 start 0;
+create sequence "deliver-whatsapp-places" minvalue 0 start 0;
+create sequence "deliver-broadcast-places" minvalue 0 start 0;
+create sequence "deliver-webhook-places" minvalue 0 start 0;
+
+-- When a sender, a queue or a team stood still: a message is tried for 24 h, and time in which it could not be tried
+-- does not count. Triggers keep it, so that no way of pausing is forgotten.
+create table standstills (
+  -- `sender:<key>`, `queue:<name>` or `team:<id>`.
+  subject text not null,
+  began_at timestamptz not null,
+  -- In the future, or infinity, while it lasts.
+  ended_at timestamptz not null,
+  primary key (subject, began_at)
+);
+
+-- From now on a subject stands still until then; null: it does not.
+create function stand_still(of_subject text, until timestamptz) returns void language plpgsql as $$
+declare
+  now timestamptz := service_time();
+begin
+  update standstills set ended_at = greatest(coalesce(until, now), now)
+  where subject = of_subject and ended_at > now;
+  if not found and until > now then
+    insert into standstills (subject, began_at, ended_at) values (of_subject, now, until)
+    on conflict (subject, began_at) do update set ended_at = excluded.ended_at;
+  end if;
+end $$;
+
+create function note_team_standstill() returns trigger language plpgsql as $$
+begin
+  perform stand_still('team:' || new.id, case when new.suspended_at is not null then timestamptz 'infinity' end);
+  return null;
+end $$;
+create trigger note_standstill after update of suspended_at on teams for each row
+  when (old.suspended_at is distinct from new.suspended_at) execute function note_team_standstill();
+
+create function note_queue_standstill() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'DELETE' then
+    perform stand_still('queue:' || old.queue, null);
+  else
+    perform stand_still('queue:' || new.queue, 'infinity');
+  end if;
+  return null;
+end $$;
+create trigger note_standstill after insert or delete on paused_queues
+  for each row execute function note_queue_standstill();
+
+create function note_sender_standstill() returns trigger language plpgsql as $$
+begin
+  perform stand_still('sender:' || new.key, case when new.troubles > 0 then timestamptz 'infinity' else new.paused_until end);
+  return null;
+end $$;
+-- Each batch of sends writes a sender's row: only a pause or a trouble that begins, moves or ends is worth a look.
+create trigger note_standstill after update of paused_until, troubles on senders for each row
+  when (old.paused_until is distinct from new.paused_until or (old.troubles > 0) <> (new.troubles > 0))
+  execute function note_sender_standstill();
+
+-- Raw reports as the hooks took them, before anybody knows whose messages they are about.
+create table reports (
+  id uuid primary key,
+  provider text not null check (provider in ('smtp', 'ses', 'whatsapp')),
+  -- The provider's own id of the report, or a hash of its bytes: a repeat falls away.
+  event_key text not null,
+  body bytea not null,
+  received_at timestamptz not null,
+  -- Until then a report whose message is not found is tried again; afterwards it is parked.
+  retry_until timestamptz not null,
+  state text not null default 'pending' check (state in ('pending', 'done', 'parked')),
+  -- Why it was parked, or what of it moved nothing.
+  reason text,
+  -- When it was parked: an act on all parked reports that a page has shown must not take in later ones.
+  parked_at timestamptz,
+  -- Whose messages it is about, once that is known: erasing a person drops reports of the team alone.
+  team_ids uuid[],
+  unique (provider, event_key)
+);
+-- For `report list --parked` and for the sweep: few rows at any time.
+create index reports_unsettled on reports (state, received_at) where state <> 'done';

@@ -1,0 +1,115 @@
+-- Fleet: the processes and what they count, figures of days and broadcasts, background jobs with a cursor, and how far
+-- the nightly upkeep has come.
+
+-- Each process's sign of life.
+create table processes (
+  id uuid primary key,
+  kind text not null check (kind in ('web', 'worker')),
+  host text not null,
+  pid integer not null,
+  -- What a worker works on, and the sender that each of these queues delivers through.
+  queues text[] not null,
+  senders jsonb not null,
+  -- Jobs completed per second of late: {"deliver-email": …, …}.
+  completed jsonb not null,
+  -- How it does just now: {"event_loop_lag_seconds": …, …}.
+  gauges jsonb not null,
+  started_at timestamptz not null,
+  seen_at timestamptz not null
+);
+
+-- Counters and histograms: a row for each set of labels, added to every few seconds by each process.
+create table counters (
+  figure text not null,
+  -- As Prometheus writes them: channel="email".
+  labels text not null,
+  -- One value for a counter; for a histogram its buckets, each with those below it, then count and sum.
+  values double precision[] not null,
+  primary key (figure, labels)
+) with (fillfactor = 50);
+
+-- What moved of the daily figures: appended in the statement that moves rows, so that nobody waits for a counter and
+-- nothing is counted again. A figure is the sum of its moves; a scheduled job folds them.
+create table moved_figures (
+  team_id uuid not null,
+  id bigint generated always as identity,
+  channel text not null,
+  -- The UTC day on which the messages were accepted.
+  day date not null,
+  broadcast_id uuid,
+  status text not null,
+  count integer not null,
+  primary key (team_id, id)
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+create index moved_figures_of_broadcasts on moved_figures (team_id, broadcast_id) where broadcast_id is not null;
+
+-- How many messages of a day stand at which status: what charts are drawn from.
+create table daily_figures (
+  team_id uuid not null references teams (id) on delete cascade,
+  channel text not null check (channel in ('email', 'whatsapp')),
+  day date not null,
+  status text not null,
+  count integer not null,
+  primary key (team_id, channel, day, status)
+);
+
+create table broadcast_figures (
+  team_id uuid not null,
+  broadcast_id uuid not null,
+  figure text not null,
+  count integer not null,
+  primary key (team_id, broadcast_id, figure),
+  foreign key (team_id, broadcast_id) references broadcasts (team_id, id) on delete cascade
+);
+
+-- Background jobs as people see them: what it is, how far it has come, who began it. Done in slices, each a
+-- transaction that moves the cursor, so that a process that dies loses nothing and repeats nothing.
+create table works (
+  id uuid primary key,
+  -- Null: an operator's work, which belongs to no team.
+  team_id uuid references teams (id) on delete cascade,
+  kind text not null,
+  -- What it was asked for; null once it is over, since it may name a person.
+  given json,
+  -- Where the next slice goes on; null before the first one and after the last.
+  cursor json,
+  done integer not null default 0,
+  -- Null while nobody knows.
+  total integer,
+  result json not null default '{}',
+  -- Why it ended before its end.
+  fault text,
+  begun_by text not null,
+  begun_at timestamptz not null,
+  moved_at timestamptz not null,
+  finished_at timestamptz
+);
+create index works_of_team on works (team_id, id);
+-- For the sweep: few at any time.
+create index works_unfinished on works (moved_at) where finished_at is null;
+
+-- How far the upkeep has come, so that it need not look through all rows again.
+create table upkeep (
+  kind text primary key,
+  done_until timestamptz not null
+);
+
+-- Which database this is: another one for each restored copy, and after a point in time was restored.
+create function database_identity() returns text language sql stable as $$
+  select s.system_identifier || '/' || c.timeline_id || '/' || d.oid
+  from pg_control_system() s, pg_control_checkpoint() c, pg_database d where d.datname = current_database()
+$$;
+
+-- Tables that grow without end are vacuumed by a fiftieth of their rows: by default a fifth is dead first, two million
+-- of ten.
+do $$
+declare
+  growing text;
+begin
+  foreach growing in array array['accepted_emails', 'email_states', 'email_events', 'whatsapp_requests',
+    'whatsapp_messages', 'whatsapp_events', 'contacts', 'reports']
+  loop
+    execute format('alter table %I set (autovacuum_vacuum_scale_factor = 0.02,
+      autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02)', growing);
+  end loop;
+end $$;
