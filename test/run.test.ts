@@ -157,3 +157,18 @@ t.test('an error that nobody waits for fails the test file, and says where it wa
   for (const line of ["setTimeout(() => { throw Error('late') }, 20)", "void Promise.reject(Error('late'))"])
     t.match(run(line), { status: 1, text: /Error: late|not ok \d+ - late/ }, line)
 })
+
+t.test('test:one runs the tests of a file that the words fit, and says what is missing', async (t) => {
+  const one = (...args: string[]) =>
+    spawnSync(process.execPath, ['test/one.ts', ...args], { cwd: ROOT, encoding: 'utf8' })
+  const fitting = one(
+    'test/db/text/headers.test.ts',
+    'test/workers/delivery/verdict.test.ts',
+    '--grep',
+    'three times',
+  )
+  t.match(fitting.stdout, /\n[1-9]\d* passed, 0 failed\n$/)
+  t.equal(fitting.status, 0)
+  t.match(one('test/nothing.test.ts').stderr, /^there is no test\/nothing\.test\.ts\nusage: npm run test:one/)
+  t.equal(one().status, 1)
+})

@@ -4,34 +4,24 @@
  * `N passed, N failed`, the exit code says the same, and nothing stays behind: no process, file or database, whichever
  * way it ends.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmod, mkdtemp, readdir, readFile, realpath, rm, statfs } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, realpath, rm } from 'node:fs/promises'
 import { constants, tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { pathToFileURL } from 'node:url'
+import { dirname, join } from 'node:path'
 import { startPostgres } from '../db/dev/postgres.ts'
 import { stopServer } from '../db/dev/process.ts'
 import { createTemplate, dropDatabases, hurryLogins, type TestServer } from './support/database.ts'
 import { testFiles } from './support/order.ts'
+import { MODULES, type Printer, program, ROOT, testEnvironment } from './support/program.ts'
+import { quickParent, SETTINGS } from './support/quick-server.ts'
 import { runFiles } from './support/runners.ts'
 import { type Counts, tapReport } from './support/tap-report.ts'
 
-const ROOT = join(import.meta.dirname, '..')
-const MODULES = join(ROOT, 'node_modules')
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-const KILL_AFTER_MS = 10_000
 // Warnings are for the editor.
 const LINT = ['biome', 'check', '--diagnostic-level=error', '--max-diagnostics=100', '.']
 // One checker in place of four, which would check again what they share: the tests run meanwhile.
 const TYPES = ['tsc', '--checkers', '1']
-// A tmpfs, and its number in statfs(2); a run takes a few hundred megabytes of it.
-const MEMORY = { directory: '/dev/shm', type: 0x01021994, least: 4 * 1024 ** 3 }
-// The data are thrown away, and many test processes connect side by side.
-const SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '400' }
-
 /** What steps of a run share; `cleanups` run in reverse order at the end. */
 type Run = {
   /** A directory of the run's own. */
@@ -42,53 +32,11 @@ type Run = {
   stop: AbortSignal
   cleanups: (() => Promise<unknown>)[]
 }
-type Printer = (text: string) => void
 
 const print: Printer = (text) => void process.stdout.write(`${text}\n`)
 const reasonOf = (error: unknown): string => {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ')
   return error instanceof Error ? error.message : String(error)
-}
-
-/** Signals a program with all that it started: it leads a process group. */
-function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
-  try {
-    if (child.pid) process.kill(-child.pid, signal)
-  } catch {
-    // Nobody of the group is left.
-  }
-}
-
-/** Runs a program of node_modules/.bin, hands over each line it prints, and returns its exit code. */
-async function program(run: Run, argv: string[], out: Printer, err = out, env = {}): Promise<number> {
-  if (run.stop.aborted) return 1
-  const [name = '', ...args] = argv
-  const path = [dirname(process.execPath), process.env.PATH].join(delimiter)
-  const child = spawn(join(MODULES, '.bin', name), args, {
-    cwd: ROOT,
-    env: { ...process.env, PATH: path, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  })
-  createInterface({ input: child.stdout }).on('line', out)
-  createInterface({ input: child.stderr }).on('line', err)
-  const stop = async () => {
-    signalGroup(child, 'SIGTERM')
-    await sleep(KILL_AFTER_MS, undefined, { ref: false })
-    signalGroup(child, 'SIGKILL')
-  }
-  run.stop.addEventListener('abort', stop)
-  // What a test left running goes with the program; only then do its pipes close.
-  child.once('exit', () => signalGroup(child, 'SIGKILL'))
-  const code = await new Promise<number>((resolve) => {
-    child.once('close', (status) => resolve(status ?? 1))
-    child.once('error', (error) => {
-      err(`${name}: ${error.message}`)
-      resolve(1)
-    })
-  })
-  run.stop.removeEventListener('abort', stop)
-  return code
 }
 
 /** Runs a checker, which prints only when it finds fault. Returns the number of faults that it counts for. */
@@ -122,17 +70,6 @@ async function openServer(run: Run): Promise<TestServer> {
   return server
 }
 
-/**
- * Where files are quickest to make and delete: tests make hundreds of databases of 700 files each, and ext4 passes over
- * all the inodes that were deleted within the last minute, one by one, for each new file.
- */
-async function quickParent(): Promise<string> {
-  const { directory, type, least } = MEMORY
-  const found = await statfs(directory).catch(() => null)
-  if (found?.type !== type) return tmpdir()
-  return Math.min(found.bavail * found.bsize, process.availableMemory()) < least ? tmpdir() : directory
-}
-
 async function ownServer({ quick, cleanups }: Run): Promise<string> {
   const directory = join(quick, 'postgres')
   const postgres = await startPostgres({ directory, settings: SETTINGS })
@@ -153,15 +90,7 @@ async function stopStrays(directory: string): Promise<void> {
 
 async function runTests(run: Run, server: TestServer): Promise<Counts> {
   const report = tapReport(print)
-  const withoutHooks = `--import=${pathToFileURL(join(ROOT, 'test/support/without-hooks.ts'))}`
-  const env = {
-    TMPDIR: run.scratch,
-    DATABASE_URL: server.url,
-    TEST_DATABASE_PREFIX: server.prefix,
-    // Tens of processes load the same modules.
-    NODE_COMPILE_CACHE: join(run.quick, 'compile-cache'),
-    NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} ${withoutHooks}`,
-  }
+  const env = { TMPDIR: run.scratch, ...testEnvironment(server, join(run.quick, 'compile-cache')) }
   const wanted = process.argv.slice(2)
   if (wanted.length > 0) {
     const stream = report.stream()

@@ -1,0 +1,72 @@
+/**
+ * Programs that a run of the tests starts. Promises: a program that is stopped takes along all that it started.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { delimiter, dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+import type { TestServer } from './database.ts'
+
+export const ROOT = join(import.meta.dirname, '../..')
+export const MODULES = join(ROOT, 'node_modules')
+const KILL_AFTER_MS = 10_000
+
+export type Printer = (text: string) => void
+
+/** What a process of tests finds in its environment. @param cache where tens of processes keep compiled modules. */
+export function testEnvironment(server: TestServer | null, cache: string): Record<string, string> {
+  const withoutHooks = `--import=${pathToFileURL(join(ROOT, 'test/support/without-hooks.ts'))}`
+  return {
+    ...(server && { DATABASE_URL: server.url, TEST_DATABASE_PREFIX: server.prefix }),
+    NODE_COMPILE_CACHE: cache,
+    NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} ${withoutHooks}`,
+  }
+}
+
+/** Signals a program with all that it started: it leads a process group. */
+function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+  try {
+    if (child.pid) process.kill(-child.pid, signal)
+  } catch {
+    // Nobody of the group is left.
+  }
+}
+
+/** Runs a program of node_modules/.bin, hands over each line it prints, and returns its exit code. */
+export async function program(
+  run: { stop: AbortSignal },
+  argv: string[],
+  out: Printer,
+  err = out,
+  env = {},
+): Promise<number> {
+  if (run.stop.aborted) return 1
+  const [name = '', ...args] = argv
+  const path = [dirname(process.execPath), process.env.PATH].join(delimiter)
+  const child = spawn(join(MODULES, '.bin', name), args, {
+    cwd: ROOT,
+    env: { ...process.env, PATH: path, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  createInterface({ input: child.stdout }).on('line', out)
+  createInterface({ input: child.stderr }).on('line', err)
+  const stop = async () => {
+    signalGroup(child, 'SIGTERM')
+    await sleep(KILL_AFTER_MS, undefined, { ref: false })
+    signalGroup(child, 'SIGKILL')
+  }
+  run.stop.addEventListener('abort', stop)
+  // What a test left running goes with the program; only then do its pipes close.
+  child.once('exit', () => signalGroup(child, 'SIGKILL'))
+  const code = await new Promise<number>((resolve) => {
+    child.once('close', (status) => resolve(status ?? 1))
+    child.once('error', (error) => {
+      err(`${name}: ${error.message}`)
+      resolve(1)
+    })
+  })
+  run.stop.removeEventListener('abort', stop)
+  return code
+}
