@@ -93,7 +93,9 @@ export function facts(view: BroadcastView, names: Names, { team, now }: TeamRequ
       ...(view.rate_per_minute === null
         ? []
         : [fact('Pace', text(`at most ${plural(view.rate_per_minute, 'email')} a minute`))]),
-      ...(view.send_at === null ? [] : [fact('To begin', time(view.send_at, now))]),
+      ...(view.send_at === null || view.state === 'cancelled'
+        ? []
+        : [fact('To begin', time(view.send_at, now))]),
       ...(view.started_at === null ? [] : [fact('Began', time(view.started_at, now))]),
       ...(view.ended_at === null ? [] : [fact('Ended', time(view.ended_at, now))]),
       fact('ID', text(view.id, { code: true, copy: true })),

@@ -51,8 +51,9 @@ export function progressWords({ audience, figures }: Pick<BroadcastView, 'audien
   return `${left.toLocaleString('en-US')} of ${plural(audience, 'contact')}${skipped}`
 }
 
-/** When a broadcast began, or is to. */
-const begins = ({ started_at, send_at }: BroadcastView): string | null => started_at ?? send_at
+/** When a broadcast began, or will by itself: `send_at` says nothing of a draft, nor of one that was stopped first. */
+const begins = ({ state, started_at, send_at }: BroadcastView): string | null =>
+  started_at ?? (state === 'scheduled' ? send_at : null)
 
 /** The links to the first page, to the newer and to the older ones: their order is no id's, so places are counted. */
 function pagesAround(request: TeamRequest, offset: number, more: boolean): PageLink[] {

@@ -1,4 +1,5 @@
 /** A broadcast as a marketer makes it, on the pages alone: draft, preview, test, start, figures, people, pause, end. */
+import { sql } from 'slonik'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { adminCli } from '../../support/admin.ts'
@@ -163,6 +164,19 @@ t.test(
     t.equal((await viewer.post(`${path}/cancel`)).status, 403)
   },
 )
+
+t.test('one that is cancelled before its time does not say when it begins', async (t) => {
+  const broadcast = await aBroadcast(service, team)
+  await database.query(sql.unsafe`
+    update broadcasts set name = 'Advent', state = 'scheduled', started_at = null, audience = null,
+      send_at = now() + interval '2 hours' where id = ${broadcast.id}`)
+  const path = at(`broadcasts/${broadcast.id}`)
+  shows(t, await editor.get(at('broadcasts')), /scheduled Advent [^%]* in 1 hour/)
+  shows(t, await editor.get(path), 'To begin')
+  await after(await editor.post(`${path}/cancel`))
+  shows(t, await editor.get(at('broadcasts')), /cancelled Advent News – 0 0 not started/)
+  t.notMatch(textOf((await editor.get(path)).html), /begin/i)
+})
 
 t.test(
   'what did not go out is tried again, of this broadcast alone, from its page and by the CLI',
