@@ -218,6 +218,7 @@ const overview: TeamPage = {
         ),
       ],
     }
+    const steps = await firstSteps(request, deps)
     const emails = figures.get(EMAIL) ?? []
     const isNew = [...figures.values()].every((own) => own.length === 0)
     const week: Section = {
@@ -229,7 +230,7 @@ const overview: TeamPage = {
       title: 'Overview',
       lead: `Plan ${plan}. Resets ${dayWords(period.end)}, in ${resets}.`,
       sections: [
-        ...(isNew ? [await firstSteps(request, deps)] : []),
+        ...(isNew ? steps : []),
         {
           kind: 'alerts',
           id: 'needs',
@@ -238,7 +239,7 @@ const overview: TeamPage = {
           alerts: await alertsOf(request, deps, emails),
           calm: 'Nothing. Everything is going out.',
         },
-        ...(isNew ? [] : [week]),
+        ...(isNew ? [] : [...steps, week]),
         ...[...figures]
           .filter(([channel, own]) => (channel === EMAIL && !isNew) || own.length > 0)
           .flatMap(([channel, own]) =>

@@ -71,8 +71,8 @@ export async function noteLinkRequest(
 const begunRow = object({ holds: boolean().defined() })
 
 /**
- * Stores a browser's session with what its person has just now, in `team_id` alone if that is given, as `role` if that is.
- * @returns whether that is anything at all. Needs a transaction.
+ * Stores a browser's session with what its person has just now: in `team_id` alone if that is given, as `role` at most
+ * if that is. @returns whether that is anything at all. Needs a transaction.
  */
 export async function insertDashboardSession(
   tx: Tx,

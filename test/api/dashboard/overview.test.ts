@@ -99,6 +99,21 @@ t.test('a new team sees five steps, ticked as they are done, in place of empty f
   t.notMatch(page, 'Emails of the last 7 days')
 })
 
+t.test('the first steps stay until all are done, the first email and the colleague too', async (t) => {
+  const team = await makeTeam(service, { domain: 'steps.test' })
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const left = async (): Promise<string[]> =>
+    [
+      ...(await owner.get(`/teams/${team.id}`)).html.matchAll(/<li class=""><div><a [^>]+><strong>([^<]+)/g),
+    ].map(([, title = '']) => title)
+  t.strictSame(await left(), ['Send the first email', 'Invite a colleague'])
+  await call('POST', '/v1/emails', { key: team.key, body: anEmail({ from: 'hello@steps.test' }) })
+  t.strictSame(await left(), ['Invite a colleague'])
+  t.match(await owner.get(`/teams/${team.id}`), { html: 'Emails of the last 7 days' })
+  await owner.post(`/teams/${team.id}/people`, { email: 'colleague@example.org', role: 'viewer' })
+  t.notMatch((await owner.get(`/teams/${team.id}`)).html, 'First steps')
+})
+
 t.test('four figures stand beside those of the week before and what providers put up with', async (t) => {
   const team = await makeTeam(service)
   await database.query(sql.unsafe`
