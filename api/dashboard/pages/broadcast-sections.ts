@@ -6,6 +6,7 @@ import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { type Cell, headed, number, plural, text, time } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
+import { momentWords, zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 import { conditionWords } from './broadcast-form.ts'
@@ -153,11 +154,12 @@ export async function draftParts(
             ],
           },
         ]
-  const later = row.send_at !== null
+  const begins =
+    row.send_at === null ? '' : ` for ${momentWords(row.send_at, zoneOf(request.cookies('zone')))}`
   const topics = namesOf(row.topic_ids, names)
   const start = form(request, 'send', {
-    submit: later ? 'Schedule' : 'Send now',
-    confirm: `${later ? 'Schedule' : 'Send'} “${row.name}” to ${audience} of ${topics}?`,
+    submit: begins ? 'Schedule' : 'Send now',
+    confirm: `${begins ? 'Schedule' : 'Send'} “${row.name}” to ${audience} of ${topics}${begins}?`,
   })
   const remove = form(request, 'delete', {
     submit: 'Delete the draft',

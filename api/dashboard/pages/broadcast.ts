@@ -23,6 +23,7 @@ import { broadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { plural } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
+import { zoneOf } from '../drawn/zone.ts'
 import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
@@ -65,7 +66,7 @@ const page: TeamPage = {
               action: here(request, 'edit'),
               method: 'post',
               submit: 'Change the draft',
-              fields: draftFields(await choicesOf(team, deps), row),
+              fields: draftFields(await choicesOf(team, deps), row, zoneOf(request.cookies('zone'))),
             },
           ]
         : []
