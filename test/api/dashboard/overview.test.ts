@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { deletePause, storePause } from '../../../db/queue/pauses.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
+import { aBroadcast } from '../../support/broadcasts.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { ageEmailRows, insertEmailRows } from '../../support/email-rows.ts'
 import { anEmail, makeTeam, startService, type TestTeam } from '../../support/service.ts'
@@ -50,6 +51,28 @@ t.test('what waits for long is counted on both channels, with the words that mos
   t.match(page, '3 emails waiting for longer than 5 minutes 451 4.7.1 Greylisted Look at them')
   t.match(page, '1 WhatsApp message waiting for longer than 5 minutes Look at them')
   t.notMatch(await overviewOf(other), 'waiting for longer')
+})
+
+t.test('what waits for a broadcast’s own pace, or for one that is paused, is no alarm', async (t) => {
+  const team = await makeTeam(service)
+  const paced = await aBroadcast(service, team, { rate_per_minute: 10 })
+  const paused = await aBroadcast(service, team)
+  const free = await aBroadcast(service, team)
+  const waits = [
+    ...(await paced.emails('one@example.net', 'two@example.net')),
+    ...(await paused.emails('three@example.net', 'four@example.net')),
+  ]
+  await paused.become('paused')
+  await ageEmailRows(service, sql.fragment`id = any(${sql.array(waits, 'uuid')})`, '10 minutes')
+  t.match(await overviewOf(team), 'Nothing. Everything is going out.')
+  await hold(waits.slice(1, 3), '451 4.7.1 Greylisted')
+  t.match(
+    await overviewOf(team),
+    '1 email waiting for longer than 5 minutes 451 4.7.1 Greylisted',
+    'it was refused',
+  )
+  await hold(await free.emails('five@example.net'), '451 4.7.1 Greylisted')
+  t.match(await overviewOf(team), '2 emails waiting for longer than 5 minutes')
 })
 
 t.test('a backlog that is not counted to its end is not passed off as a count', async (t) => {
