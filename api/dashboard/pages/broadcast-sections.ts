@@ -2,6 +2,7 @@
 import { FIGURES, type Figure } from '../../../db/figures/daily/broadcasts.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
+import { standstillWords } from '../../../db/messages/broadcasts/standstill.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { type Cell, headed, number, plural, text, time } from '../drawn/cell.ts'
@@ -20,17 +21,6 @@ export const MOST_TESTS = 5
 /** The address of a broadcast's page, or of one below it. */
 export const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
   teamPath(team, 'broadcasts', params.id ?? '', ...rest)
-
-/** Why a broadcast is paused when no person did it. */
-const REASONS: Readonly<Record<string, string>> = {
-  overdue: 'Its time had passed by more than an hour, so it did not begin by itself.',
-  quota_exceeded: 'The quota is used up. It goes on from where it is once there is room.',
-  bounces: 'Too many of its emails bounced. Look at the addresses before it goes on.',
-  complaints: 'Too many people complained. Look at whom it goes to before it goes on.',
-  restored: 'The database was restored from a backup: it may have sent more than is known here.',
-  from_domain_not_verified: 'The domain of its From address is not verified.',
-  no_audience: 'Nobody was in its audience when it was to begin.',
-}
 
 const percent = (part: number, of: number): string => `${of === 0 ? 0 : ((part * 100) / of).toFixed(2)} %`
 
@@ -62,9 +52,9 @@ const STATE_WORDS: Readonly<Record<Exclude<BroadcastState, 'draft' | 'scheduled'
 }
 
 /** Why it stands still, where no person has stopped it. */
-export function standstill({ state_reason: reason }: BroadcastView): Section[] {
+export function standstill({ state_reason: reason, brake }: BroadcastRow): Section[] {
   if (reason === null) return []
-  const title = REASONS[reason] ?? reason
+  const title = standstillWords(reason, brake)
   return [{ kind: 'alerts', id: 'standstill', live: true, calm: '', alerts: [{ tone: 'warn', title }] }]
 }
 

@@ -80,7 +80,7 @@ const page: TeamPage = {
       back: { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' },
       actions: buttons,
       sections: [
-        ...standstill(view),
+        ...standstill(row),
         ...sections,
         ...edit,
         ...(await previewSections(row, request, deps)),

@@ -152,6 +152,33 @@ t.test('four figures stand beside those of the week before and what providers pu
   t.match(page, /Complaints 0\.0 % .* keep it below 0\.10 %/)
 })
 
+t.test(
+  'whatever paused itself stands on the first page with its reason; what a person paused does not',
+  async (t) => {
+    const team = await makeTeam(service, { domain: 'stopped.test' })
+    const become = async (reason: string | null) => {
+      const { id } = await aBroadcast(service, team)
+      await database.query(sql.unsafe`
+      update broadcasts set name = ${reason ?? 'by hand'}, state = 'paused', state_reason = ${reason} where id = ${id}`)
+    }
+    await become(null)
+    t.match(await overviewOf(team), 'Nothing. Everything is going out.')
+    for (const reason of ['overdue', 'quota_exceeded', 'restored']) await become(reason)
+    const page = await overviewOf(team)
+    t.match(page, 'The broadcast “overdue” has paused itself Its time had passed by more than an hour')
+    t.match(page, 'The broadcast “quota_exceeded” has paused itself The quota is used up')
+    t.match(page, 'The broadcast “restored” has paused itself The database was restored from a backup')
+    t.notMatch(page, 'by hand')
+    await become('complaints')
+    t.match(
+      await overviewOf(team),
+      /4 broadcasts have paused themselves .*“complaints”.* Too many people complained\./,
+    )
+    const other = await makeTeam(service, { domain: 'stopped-other.test' })
+    t.notMatch(await overviewOf(other), 'paused')
+  },
+)
+
 t.test('many alerts of one kind are folded into one', async (t) => {
   const team = await makeTeam(service)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
