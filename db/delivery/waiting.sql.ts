@@ -17,7 +17,7 @@ const longWaitRow = object({
   reason: string().defined().nullable(),
 })
 
-/** Whether a row `m` waits as somebody wants it: its broadcast is paused, or paced while nothing has refused the row. */
+/** Whether a row `m` waits as somebody wants it: its broadcast is paused, or paced and nothing has refused it. */
 const isMeantToWait = ({ broadcast, events, message }: Channel) => sql.fragment`
   exists (
     select from broadcasts b
