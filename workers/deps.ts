@@ -4,7 +4,7 @@
  */
 
 import type { Brakes } from '../db/messages/broadcasts/brakes.ts'
-import type { Notices } from '../db/messages/webhooks/notice.ts'
+import type { Notices } from '../db/messages/notice.ts'
 import type { Retention } from '../db/upkeep/retention/forget.ts'
 import type { BroadcastDeps } from './channels/deliver-broadcast.ts'
 import type { WebhookDeps } from './channels/deliver-webhook.ts'

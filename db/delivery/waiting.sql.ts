@@ -17,9 +17,19 @@ const longWaitRow = object({
   reason: string().defined().nullable(),
 })
 
+/** Whether a row `m` waits as somebody wants it: its broadcast is paused, or paced and nothing has refused it. */
+const isMeantToWait = ({ broadcast, events, message }: Channel) => sql.fragment`
+  exists (
+    select from broadcasts b
+    where b.team_id = m.team_id and b.id = ${broadcast} and (b.state = 'paused' or b.rate_per_minute is not null)
+      and not exists (
+        select from ${events} v
+        where v.team_id = m.team_id and v.${message} = m.id
+          and (v.kind = 'gave_up' or b.state <> 'paused' and v.kind = any(${sql.array([...REFUSALS], 'text')}))))`
+
 /**
- * How many of a team's messages wait since before `before`, how many of them were given up, and what most of them were
- * refused with last; of the oldest `most`, sign-in mails apart. `operator`: with words about our set-up.
+ * How many of a team's messages wait since `before` that should not, how many of them were given up, and what most of
+ * them were refused with last; of the oldest `most`, sign-in mails apart. `operator`: with words about our set-up.
  */
 export async function longWaits(
   tx: Tx,
@@ -32,8 +42,9 @@ export async function longWaits(
     select count(*) as waiting, count(*) filter (where ${gaveUp(channel)}) as given_up,
       mode() within group (order by refusal.detail) as reason
     from (
-      select team_id, id, created_at, tries_from from ${rows}
+      select team_id, id, created_at, tries_from from ${rows} m
       where team_id = ${teamId} and unfinished and created_at < ${sql.timestamp(before)} and ${customers}
+        and not ${isMeantToWait(channel)}
       order by id limit ${most}) m
     left join lateral (
       select detail from ${events} v

@@ -146,6 +146,8 @@ create table login_links (
   user_id uuid not null references users (id) on delete cascade,
   -- A link that somebody else has seen opens this team alone; null: all that the person has.
   team_id uuid references teams (id) on delete cascade,
+  -- An invitation lives for days: it holds at most the role that its person had when it was made; null: what they have.
+  role text,
   created_at timestamptz not null,
   expires_at timestamptz not null
 );

@@ -111,8 +111,8 @@ create table contact_imports (
   file_name text not null,
   encoding text,
   records integer not null,
-  -- The line in its file that each record begins in: a record may be many lines long.
-  lines integer[],
+  -- The row of each record as a spreadsheet counts: line breaks inside of cells make no row.
+  row_numbers integer[],
   -- An uploaded file waits as a draft until a person has said what its columns become.
   draft boolean not null default false,
   mapping jsonb,

@@ -354,6 +354,9 @@ create table broadcasts (
   walked_at timestamptz,
   -- Its figures when it last paused for bounces or complaints.
   braked_at_figures json,
+  -- What it was braked for last: of how many emails that had left, how many bounced or were complained about, and the
+  -- percentage above which that is too many.
+  brake json,
   created_at timestamptz not null,
   updated_at timestamptz not null,
   started_at timestamptz,
@@ -365,6 +368,8 @@ create unique index broadcasts_idempotency_key on broadcasts (team_id, idempoten
   where idempotency_key is not null;
 -- What the sweep looks through.
 create index broadcasts_under_way on broadcasts (team_id, id) where state in ('scheduled', 'sending');
+-- What stands still until a person looks.
+create index broadcasts_stopped on broadcasts (team_id, id) where state_reason is not null;
 
 -- Contacts that a broadcast picked and that get nothing from it, or whose email was withdrawn.
 create table broadcast_skips (

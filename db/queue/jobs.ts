@@ -77,9 +77,11 @@ const checkRef = object({ check_id: string().required() })
 
 const workRef = object({ work_id: string().required() })
 const broadcastRef = object({ team_id: string().required(), broadcast_id: string().required() })
+/** What stopped: a webhook or a broadcast. */
 const noticeRef = object({
   team_id: string().required(),
-  endpoint_id: string().required(),
+  endpoint_id: string(),
+  broadcast_id: string(),
   notice_id: string().required(),
 })
 const upsertRef = object({ team_id: string().required(), upsert_id: string().required() })

@@ -165,7 +165,7 @@ function whatsappRoutes(whatsapp: Whatsapp, pages: Pages): Router {
 /** A server of a customer's own, at /webhooks: what comes is kept, and shown with whether it is genuine. */
 function webhookRoutes(receiver: WebhookReceiver, pages: Pages): Router {
   const router = new Router()
-  const url = (ctx: Context): string => `${ctx.origin}/webhooks`
+  const url = (ctx: Context): string => `${ctx.protocol}://${ctx.host}/webhooks`
   router.post('/webhooks', async (ctx) => {
     ctx.status = receiver.take(ctx.headers, await text(ctx.req))
   })

@@ -1,9 +1,9 @@
 /**
- * Notifies a team's owners by mail of what needs them (db/messages/webhooks/notice.ts).
+ * Notifies a team's owners by mail of what needs them (db/messages/notice.ts).
  * Promises: each is notified once; mail that cannot be accepted is a line in the log and holds nothing up.
  */
 import { Refusal } from '../../db/errors.ts'
-import { mailOwnersOf } from '../../db/messages/webhooks/notice.ts'
+import { mailOwnersOf } from '../../db/messages/notice.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import type { Batch } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
@@ -11,9 +11,9 @@ import type { WorkerDeps } from '../deps.ts'
 const DONE: End = { end: 'completed' }
 
 const WHY = {
-  'no address': 'DASHBOARD_FROM is not set: owners get no mail that a webhook was disabled',
+  'no address': 'DASHBOARD_FROM is not set: owners get no mail of what stopped by itself',
   'no domain':
-    'no team has verified the domain of DASHBOARD_FROM: owners get no mail that a webhook was disabled',
+    'no team has verified the domain of DASHBOARD_FROM: owners get no mail of what stopped by itself',
 }
 
 export async function mailOwners(

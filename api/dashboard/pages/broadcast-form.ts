@@ -8,6 +8,7 @@ import type { BroadcastFields, Condition } from '../../../db/messages/broadcasts
 import { type GivenFields, OPERATORS, readNew } from '../../../db/messages/broadcasts/fields.ts'
 import type { Field } from '../drawn/section.ts'
 import { namedLines, partsTyped } from '../drawn/typed.ts'
+import { momentOf, typedOf, zoneOf } from '../drawn/zone.ts'
 
 type Choice = { id: string; name: string }
 
@@ -87,8 +88,8 @@ const topicField = (
 const chosenOf = (choices: readonly Choice[], chosen: string | undefined) =>
   choices.map(({ id, name }) => ({ value: id, label: name, selected: id === chosen }))
 
-/** The fields of a draft; of a new one without it. */
-export const draftFields = (choices: Choices, draft: Draft | null): Field[] => [
+/** The fields of a draft; of a new one without it. @param zone in which its time is typed. */
+export const draftFields = (choices: Choices, draft: Draft | null, zone: string): Field[] => [
   {
     name: 'name',
     label: 'Name',
@@ -136,10 +137,11 @@ export const draftFields = (choices: Choices, draft: Draft | null): Field[] => [
   },
   {
     name: 'send_at',
-    label: 'Send at (UTC; empty: as soon as it is started)',
+    label: `Send at (${zone} time; empty: as soon as it is started)`,
     type: 'datetime-local',
-    value: draft?.send_at?.slice(0, 16) ?? '',
+    value: draft?.send_at ? typedOf(draft.send_at, zone) : '',
   },
+  { name: 'send_at_zone', label: '', type: 'hidden', value: zone, own: true },
 ]
 
 /** Far more than a draft may have of tags, of a condition's values and of variables. */
@@ -193,7 +195,7 @@ export function draftOf(form: URLSearchParams): GivenFields {
     variables: variablesOf(form.get('variables')),
     tags: listOf(form.get('tags'), 'tags'),
     ...(rate === '' ? {} : { rate_per_minute: Number(rate) }),
-    ...(time === '' ? {} : { send_at: `${time}Z` }),
+    ...(time === '' ? {} : { send_at: momentOf(time, zoneOf(form.get('send_at_zone') ?? '')) }),
   })
   return { ...NOTHING, ...fields }
 }

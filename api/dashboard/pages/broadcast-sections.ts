@@ -2,10 +2,12 @@
 import { FIGURES, type Figure } from '../../../db/figures/daily/broadcasts.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
+import { standstillWords } from '../../../db/messages/broadcasts/standstill.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { type Cell, headed, number, plural, text, time } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
+import { momentWords, zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 import { conditionWords } from './broadcast-form.ts'
@@ -19,17 +21,6 @@ export const MOST_TESTS = 5
 /** The address of a broadcast's page, or of one below it. */
 export const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
   teamPath(team, 'broadcasts', params.id ?? '', ...rest)
-
-/** Why a broadcast is paused when no person did it. */
-const REASONS: Readonly<Record<string, string>> = {
-  overdue: 'Its time had passed by more than an hour, so it did not begin by itself.',
-  quota_exceeded: 'The quota is used up. It goes on from where it is once there is room.',
-  bounces: 'Too many of its emails bounced. Look at the addresses before it goes on.',
-  complaints: 'Too many people complained. Look at whom it goes to before it goes on.',
-  restored: 'The database was restored from a backup: it may have sent more than is known here.',
-  from_domain_not_verified: 'The domain of its From address is not verified.',
-  no_audience: 'Nobody was in its audience when it was to begin.',
-}
 
 const percent = (part: number, of: number): string => `${of === 0 ? 0 : ((part * 100) / of).toFixed(2)} %`
 
@@ -61,9 +52,9 @@ const STATE_WORDS: Readonly<Record<Exclude<BroadcastState, 'draft' | 'scheduled'
 }
 
 /** Why it stands still, where no person has stopped it. */
-export function standstill({ state_reason: reason }: BroadcastView): Section[] {
+export function standstill({ state_reason: reason, brake }: BroadcastRow): Section[] {
   if (reason === null) return []
-  const title = REASONS[reason] ?? reason
+  const title = standstillWords(reason, brake)
   return [{ kind: 'alerts', id: 'standstill', live: true, calm: '', alerts: [{ tone: 'warn', title }] }]
 }
 
@@ -93,7 +84,9 @@ export function facts(view: BroadcastView, names: Names, { team, now }: TeamRequ
       ...(view.rate_per_minute === null
         ? []
         : [fact('Pace', text(`at most ${plural(view.rate_per_minute, 'email')} a minute`))]),
-      ...(view.send_at === null ? [] : [fact('To begin', time(view.send_at, now))]),
+      ...(view.send_at === null || view.state === 'cancelled'
+        ? []
+        : [fact('To begin', time(view.send_at, now))]),
       ...(view.started_at === null ? [] : [fact('Began', time(view.started_at, now))]),
       ...(view.ended_at === null ? [] : [fact('Ended', time(view.ended_at, now))]),
       fact('ID', text(view.id, { code: true, copy: true })),
@@ -151,11 +144,12 @@ export async function draftParts(
             ],
           },
         ]
-  const later = row.send_at !== null
+  const begins =
+    row.send_at === null ? '' : ` for ${momentWords(row.send_at, zoneOf(request.cookies('zone')))}`
   const topics = namesOf(row.topic_ids, names)
   const start = form(request, 'send', {
-    submit: later ? 'Schedule' : 'Send now',
-    confirm: `${later ? 'Schedule' : 'Send'} “${row.name}” to ${audience} of ${topics}?`,
+    submit: begins ? 'Schedule' : 'Send now',
+    confirm: `${begins ? 'Schedule' : 'Send'} “${row.name}” to ${audience} of ${topics}${begins}?`,
   })
   const remove = form(request, 'delete', {
     submit: 'Delete the draft',

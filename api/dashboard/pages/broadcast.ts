@@ -24,6 +24,7 @@ import { parseMailbox } from '../../../db/text/address.ts'
 import { plural } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { partsTyped } from '../drawn/typed.ts'
+import { zoneOf } from '../drawn/zone.ts'
 import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
@@ -66,7 +67,7 @@ const page: TeamPage = {
               action: here(request, 'edit'),
               method: 'post',
               submit: 'Change the draft',
-              fields: draftFields(await choicesOf(team, deps), row),
+              fields: draftFields(await choicesOf(team, deps), row, zoneOf(request.cookies('zone'))),
             },
           ]
         : []
@@ -80,7 +81,7 @@ const page: TeamPage = {
       back: { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' },
       actions: buttons,
       sections: [
-        ...standstill(view),
+        ...standstill(row),
         ...sections,
         ...edit,
         ...(await previewSections(row, request, deps)),

@@ -10,6 +10,7 @@ import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import { type BroadcastView, broadcastViews } from '../../../db/messages/broadcasts/view.ts'
 import { type Cell, number, plural, status, text, time } from '../drawn/cell.ts'
 import type { PageLink } from '../drawn/section.ts'
+import { zoneOf } from '../drawn/zone.ts'
 import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { addressWith, offsetGiven, PAGE_SIZE } from '../served/list.ts'
@@ -51,8 +52,9 @@ export function progressWords({ audience, figures }: Pick<BroadcastView, 'audien
   return `${left.toLocaleString('en-US')} of ${plural(audience, 'contact')}${skipped}`
 }
 
-/** When a broadcast began, or is to. */
-const begins = ({ started_at, send_at }: BroadcastView): string | null => started_at ?? send_at
+/** When a broadcast began, or will by itself: `send_at` says nothing of a draft, nor of one that was stopped first. */
+const begins = ({ state, started_at, send_at }: BroadcastView): string | null =>
+  started_at ?? (state === 'scheduled' ? send_at : null)
 
 /** The links to the first page, to the newer and to the older ones: their order is no id's, so places are counted. */
 function pagesAround(request: TeamRequest, offset: number, more: boolean): PageLink[] {
@@ -119,7 +121,7 @@ const fresh: TeamPage = {
   method: 'GET',
   path: '/teams/:team/broadcasts/new',
   access: 'editor',
-  async handle({ team }, deps) {
+  async handle({ team, cookies }, deps) {
     const choices = await choicesOf(team, deps)
     const back = { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' }
     const needs = [
@@ -154,7 +156,7 @@ const fresh: TeamPage = {
                 action: teamPath(team, 'broadcasts', 'new'),
                 method: 'post',
                 submit: 'Save the draft',
-                fields: draftFields(choices, null),
+                fields: draftFields(choices, null, zoneOf(cookies('zone'))),
               },
             ],
     })

@@ -139,7 +139,7 @@ export function samples({ table: { header, records } }: Draft): Section {
     fold: true,
     columns: [
       { label: 'Column', wrap: true },
-      ...first.map(({ line }) => ({ label: `Line ${line}`, wrap: true })),
+      ...first.map(({ row }) => ({ label: `Row ${row}`, wrap: true })),
     ],
     rows: header.map((name, at) => ({
       cells: [

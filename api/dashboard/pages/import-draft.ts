@@ -21,6 +21,7 @@ import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { columnFields, mappingSent, samples, settingFields } from './import-columns.ts'
+import { madeTiles, refusedRows } from './import-outcome.ts'
 
 /** How many records that would be refused are shown. */
 const SHOWN = 10
@@ -36,7 +37,7 @@ const uploads = ({ team }: TeamRequest, { suppress }: Mapping) =>
     ? { href: teamPath(team, 'suppressions', 'import'), label: 'Import suppressions' }
     : { href: teamPath(team, 'contacts', 'import'), label: 'Import contacts' }
 
-const about = ({ exact, total }: Draft): string => `${exact ? '' : 'about '}${plural(total, 'record')}`
+const about = ({ records }: Draft): string => plural(records, 'record')
 
 const facts = (draft: Draft, now: Date): Section => ({
   kind: 'facts',
@@ -111,15 +112,14 @@ function fateOf({ suppress, columns, merge }: Mapping): string {
   return merge ? 'keep their status, get properties besides' : 'keep their status, get other properties'
 }
 
-function trialSections(draft: Draft, { tried, fresh, known, refused }: Trial): Section[] {
+function trialSections(draft: Draft, { tried, refused, ...made }: Trial): Section[] {
   const first = `of the first ${tried.toLocaleString('en-US')} of ${about(draft)}`
   const of = draft.whole ? `of ${about(draft)}` : first
   return [
     {
       kind: 'tiles',
       tiles: [
-        { label: 'New contacts', value: fresh.toLocaleString('en-US'), detail: of, tone: 'good' },
-        { label: 'Exist already', value: known.toLocaleString('en-US'), detail: fateOf(draft.mapping) },
+        ...madeTiles(made, draft.mapping, { created: of, updated: fateOf(draft.mapping) }),
         {
           label: 'Refused',
           value: refused.length.toLocaleString('en-US'),
@@ -135,10 +135,7 @@ function trialSections(draft: Draft, { tried, fresh, known, refused }: Trial): S
             kind: 'table' as const,
             title: refused.length > SHOWN ? `The first ${SHOWN} that would be refused` : 'Would be refused',
             note: 'The others are imported all the same; what is refused can be had as a file afterwards.',
-            columns: [{ label: 'Line' }, { label: 'Why' }],
-            rows: refused
-              .slice(0, SHOWN)
-              .map(({ line, message }) => ({ cells: [text(line.toLocaleString('en-US')), text(message)] })),
+            ...refusedRows(refused.slice(0, SHOWN), draft.mapping),
             empty: '',
           },
         ]),

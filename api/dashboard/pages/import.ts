@@ -13,6 +13,7 @@ import { inPerson, noteLook } from '../served/act.ts'
 import { LARGE_FORM, type PageTeam, redirect, show, type TeamPage, teamPath } from '../served/page.ts'
 import { csvFile } from './csv.ts'
 import { draftView } from './import-draft.ts'
+import { madeTiles, refusedRows } from './import-outcome.ts'
 
 /** How many refused records the page itself shows. */
 const SHOWN = 50
@@ -125,11 +126,11 @@ const progress: TeamPage = {
     const { database } = deps
     const shown = await showImport(database, team.id, params.id ?? '')
     if (shown.draft) return show(await draftView(request, deps))
-    const { id, file_name, records, done, refused, reading, fault, mapping } = shown
+    const { id, file_name, records, done, refused, reading, fault, mapping, created, updated } = shown
     const here = teamPath(team, 'contacts', 'imports', id)
-    const uploads = UPLOADS[mapping?.suppress ? 'suppressions' : 'contacts'](team)
+    const uploads = UPLOADS[mapping.suppress ? 'suppressions' : 'contacts'](team)
     const finished = fault !== null || (!reading && done === records)
-    const stored = `${plural(records - refused.length, 'contact')} ${mapping?.suppress ? 'suppressed' : 'stored'}`
+    const stored = `${plural(created + updated, 'contact')} ${mapping.suppress ? 'suppressed' : 'stored'}`
     // All of it keeps up by itself, the last part too.
     const sections: Section[] = [
       {
@@ -145,6 +146,7 @@ const progress: TeamPage = {
             filled: records === 0 ? 0 : Math.round((done / records) * 100),
             tone: fault !== null ? 'bad' : finished ? 'good' : 'busy',
           },
+          ...madeTiles(shown, mapping),
           {
             label: 'Refused',
             value: refused.length.toLocaleString('en-US'),
@@ -166,7 +168,7 @@ const progress: TeamPage = {
                 {
                   tone: 'bad' as const,
                   title: `${plural(refused.length, 'record')} refused`,
-                  text: 'The file has each with its line and the reason: fix them and import it again.',
+                  text: 'The file has each with its row and the reason: fix them and import it again.',
                   link: { href: `${here}/refused.csv`, label: 'Refused records as CSV' },
                 },
               ]),
@@ -177,10 +179,7 @@ const progress: TeamPage = {
         id: 'refused',
         live: !finished,
         title: refused.length > SHOWN ? `The first ${SHOWN} refused` : 'Refused',
-        columns: [{ label: 'Line' }, { label: 'Why' }],
-        rows: refused.slice(0, SHOWN).map(({ line, message }) => ({
-          cells: [text(line.toLocaleString('en-US')), text(message)],
-        })),
+        ...refusedRows(refused.slice(0, SHOWN), mapping),
         empty: finished ? 'Nothing was refused.' : 'Nothing was refused so far.',
       },
     ]

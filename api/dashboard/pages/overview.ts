@@ -9,6 +9,7 @@ import { listSenders, type ShownSender } from '../../../db/delivery/senders/show
 import { longWaits } from '../../../db/delivery/waiting.sql.ts'
 import { type FigureRow, figuresSince } from '../../../db/figures/daily/figures.sql.ts'
 import { dayBefore } from '../../../db/figures/daily/fold.ts'
+import { stoppedBroadcasts } from '../../../db/messages/broadcasts/brakes.sql.ts'
 import { type EndpointRow, endpointsOfTeam } from '../../../db/messages/webhooks/endpoints.sql.ts'
 import { BY_HAND } from '../../../db/messages/webhooks/endpoints.ts'
 import { pausedQueues } from '../../../db/queue/pauses.sql.ts'
@@ -21,14 +22,13 @@ import { weekTiles } from '../drawn/week.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { firstSteps } from './first-steps.ts'
+import { folded, stoppedAlerts } from './stopped.ts'
 
 const DAYS = 30
 /** What waits for longer needs a look, in milliseconds. */
 const LONG = 5 * 60_000
 /** How many that wait are counted: to count a backlog takes too long. */
 const COUNTED = 1_000
-/** More alerts of one kind than this are folded into one. */
-const MOST_ALIKE = 3
 
 /** How much of a limit is used, in words of its unit. */
 function usageTile(
@@ -119,6 +119,12 @@ async function waitAlerts({ team, person, now }: TeamRequest, { database }: Page
   return alerts
 }
 
+/** Broadcasts that paused themselves: until a person looks, nothing more of them goes out. */
+async function broadcastAlerts({ team }: TeamRequest, { database }: PageDeps): Promise<readonly Alert[]> {
+  const alerts = stoppedAlerts(await stoppedBroadcasts(database, team.id, COUNTED))
+  return folded(alerts, `${alerts.length} broadcasts have paused themselves`)
+}
+
 /** Webhooks that were disabled by themselves, and those that nothing but failures come back from. */
 async function webhookAlerts({ team }: TeamRequest, { database }: PageDeps): Promise<Alert[]> {
   const alert = (tone: Tone, { id, name }: EndpointRow, words: string, text?: string): Alert => ({
@@ -135,12 +141,6 @@ async function webhookAlerts({ team }: TeamRequest, { database }: PageDeps): Pro
       ? []
       : [alert('warn', endpoint, `has taken nothing since ${utc(failing_since)}`)]
   })
-}
-
-/** Several alerts of one kind behind one title. */
-const folded = (alerts: readonly Alert[], title: string): readonly Alert[] => {
-  const [first] = alerts
-  return first && alerts.length > MOST_ALIKE ? [{ tone: first.tone, title, folded: alerts }] : alerts
 }
 
 /** What needs attention. */
@@ -161,6 +161,7 @@ async function alertsOf(
   }
   return [
     ...(team.suspended ? [suspended] : []),
+    ...(await broadcastAlerts(request, deps)),
     ...CHANNEL_QUEUES.filter(({ job }) => paused.has(job)).map(({ title }) => pausedQueue(title)),
     ...folded(
       senderAlerts(senders, request),
@@ -218,6 +219,7 @@ const overview: TeamPage = {
         ),
       ],
     }
+    const steps = await firstSteps(request, deps)
     const emails = figures.get(EMAIL) ?? []
     const isNew = [...figures.values()].every((own) => own.length === 0)
     const week: Section = {
@@ -229,7 +231,7 @@ const overview: TeamPage = {
       title: 'Overview',
       lead: `Plan ${plan}. Resets ${dayWords(period.end)}, in ${resets}.`,
       sections: [
-        ...(isNew ? [await firstSteps(request, deps)] : []),
+        ...(isNew ? steps : []),
         {
           kind: 'alerts',
           id: 'needs',
@@ -238,7 +240,7 @@ const overview: TeamPage = {
           alerts: await alertsOf(request, deps, emails),
           calm: 'Nothing. Everything is going out.',
         },
-        ...(isNew ? [] : [week]),
+        ...(isNew ? [] : [...steps, week]),
         ...[...figures]
           .filter(([channel, own]) => (channel === EMAIL && !isNew) || own.length > 0)
           .flatMap(([channel, own]) =>

@@ -79,8 +79,9 @@ function roleOf(form: URLSearchParams): Role {
 function linkNotice(
   { site, team }: TeamRequest,
   { email, secret }: { email: string; secret: string },
+  what: string,
 ): Notice {
-  const words = `Give ${email} this link: it is good once, for 15 minutes, and opens ${team.name} alone.`
+  const words = `Give ${email} this ${what}, and opens ${team.name} alone.`
   const others = 'People who sign in another way see this team from their next sign-in on.'
   return { tone: 'good', text: `${words} ${others}`, secret: new URL(`${BASE}/login/${secret}`, site).href }
 }
@@ -95,7 +96,7 @@ const add: TeamPage = {
     const invited = await database.transaction((tx) =>
       invite({ tx, now, actor: person.email }, team.id, wish),
     )
-    return redirect(here(team), linkNotice(request, invited))
+    return redirect(here(team), linkNotice(request, invited, 'invitation: it is good once, for 7 days'))
   },
 }
 
@@ -176,7 +177,8 @@ const link: TeamPage = {
     const secret = await database.transaction((tx) =>
       memberLink({ tx, now, actor: person.email }, team.id, member),
     )
-    return redirect(here(team, member.user_id), linkNotice(request, { ...member, secret }))
+    const notice = linkNotice(request, { ...member, secret }, 'link: it is good once, for 15 minutes')
+    return redirect(here(team, member.user_id), notice)
   },
 }
 

@@ -14,6 +14,7 @@ const NAMES: Record<CookieName, string> = {
   session: 'heliograph',
   notice: 'heliograph-notice',
   openid: 'heliograph-openid',
+  zone: 'heliograph-zone',
 }
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/i

@@ -54,7 +54,8 @@ export type PageRequest = {
 export type PersonRequest = PageRequest & { person: Person }
 export type TeamRequest = PersonRequest & { team: PageTeam }
 
-export type CookieName = 'session' | 'notice' | 'openid'
+/** `zone`: the reader's, which the browser's script leaves. */
+export type CookieName = 'session' | 'notice' | 'openid' | 'zone'
 /** `value` null takes the cookie away; `seconds` null keeps it as long as the browser runs. */
 export type Cookie = { name: CookieName; value: string | null; seconds: number | null }
 

@@ -24,7 +24,7 @@ import {
 } from './people.sql.ts'
 import type { Role } from './roles.ts'
 import { deleteSessionMemberships } from './sessions.sql.ts'
-import { makeLink } from './sign-in.ts'
+import { INVITATION_LENGTH, makeLink } from './sign-in.ts'
 
 type By = At & { actor: Actor }
 
@@ -131,16 +131,21 @@ export async function linkFor(by: By, login: Login): Promise<{ secret: string; e
 }
 
 /** A link for a member, seen by an owner: it opens this team alone. */
-export async function memberLink(by: By, teamId: string, { user_id, email }: Member): Promise<string> {
-  const { secret } = await makeLink(by, user_id, teamId)
+export async function memberLink(
+  by: By,
+  teamId: string,
+  { user_id, email }: Member,
+  length?: number,
+): Promise<string> {
+  const { secret } = await makeLink(by, user_id, teamId, length)
   await record(by, { team_id: teamId, action: 'login.link', subject: email })
   return secret
 }
 
-/** Makes somebody a member for an owner, with a link to hand on. @throws Refusal bad_request for a member. */
+/** Makes somebody a member for an owner, with an invitation to hand on. @throws Refusal bad_request for a member. */
 export async function invite(by: By, teamId: string, wish: Wish): Promise<{ email: string; secret: string }> {
   const member = await makeMember(by, teamId, wish)
-  return { email: member.email, secret: await memberLink(by, teamId, member) }
+  return { email: member.email, secret: await memberLink(by, teamId, member, INVITATION_LENGTH) }
 }
 
 /** Signs a member out of this team, in every browser; their sessions elsewhere stay. */

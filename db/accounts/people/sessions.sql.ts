@@ -6,28 +6,30 @@
 import { sql } from 'slonik'
 import { boolean, type InferType, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { ROLES } from './roles.ts'
+import { ROLES, type Role } from './roles.ts'
 
-/** Stores a one-time link. */
+/** Stores a one-time link; of one team with the role that its person has there just now. */
 export async function insertLink(
   tx: Tx,
   link: { hash: Buffer; user_id: string; team_id: string | null; expires_at: Date },
   now: Date,
 ): Promise<void> {
   await tx.query(sql.unsafe`
-    insert into login_links (hash, user_id, team_id, created_at, expires_at)
-    values (${sql.binary(link.hash)}, ${link.user_id}, ${link.team_id}, ${sql.timestamp(now)},
-      ${sql.timestamp(link.expires_at)})`)
+    insert into login_links (hash, user_id, team_id, role, created_at, expires_at)
+    values (${sql.binary(link.hash)}, ${link.user_id}, ${link.team_id},
+      (select role from memberships where team_id = ${link.team_id} and user_id = ${link.user_id}),
+      ${sql.timestamp(now)}, ${sql.timestamp(link.expires_at)})`)
 }
 
 const ownerRow = object({
   user_id: string().defined(),
   team_id: string().defined().nullable(),
+  role: string().oneOf(ROLES).defined().nullable(),
   email: string().defined(),
 })
 
 const ofLink = sql.fragment`
-  l.user_id, l.team_id, coalesce(
+  l.user_id, l.team_id, l.role, coalesce(
     (select m.email from memberships m where m.team_id = l.team_id and m.user_id = l.user_id), u.email) as email`
 
 /** Whose link this is, as long as it is good. */
@@ -69,8 +71,8 @@ export async function noteLinkRequest(
 const begunRow = object({ holds: boolean().defined() })
 
 /**
- * Stores a browser's session with what its person has just now, in `team_id` alone if that is given.
- * @returns whether that is anything at all. Needs a transaction.
+ * Stores a browser's session with what its person has just now: in `team_id` alone if that is given, as `role` at most
+ * if that is. @returns whether that is anything at all. Needs a transaction.
  */
 export async function insertDashboardSession(
   tx: Tx,
@@ -79,12 +81,13 @@ export async function insertDashboardSession(
     hash: Buffer
     user_id: string
     team_id: string | null
+    role: Role | null
     user_agent: string
     expires_at: Date
   },
   now: Date,
 ): Promise<boolean> {
-  const { id, hash, user_id, team_id, user_agent, expires_at } = session
+  const { id, hash, user_id, team_id, role, user_agent, expires_at } = session
   await tx.query(sql.unsafe`
     insert into dashboard_sessions (id, hash, user_id, team_id, operator, user_agent, created_at, seen_at, expires_at)
     select ${id}, ${sql.binary(hash)}, u.id, ${team_id}, u.operator and ${team_id}::uuid is null, ${user_agent},
@@ -92,7 +95,7 @@ export async function insertDashboardSession(
     from users u where u.id = ${user_id}`)
   await tx.query(sql.unsafe`
     insert into dashboard_seats (team_id, user_id, session_id, role)
-    select m.team_id, m.user_id, ${id}, m.role from memberships m
+    select m.team_id, m.user_id, ${id}, coalesce(${role}, m.role) from memberships m
     where m.user_id = ${user_id} and (${team_id}::uuid is null or m.team_id = ${team_id})
     for key share`)
   const { holds } = await tx.one(sql.type(begunRow)`

@@ -1,8 +1,8 @@
 /**
  * Signs people in: one-time links, what an OpenID provider says of them, and the sessions that follow.
- * Promises: a link is good once, for 15 minutes; a session ends after 12 hours without use and after 7 days at most;
- * only digests are stored. A session holds what its person had when it began, and of that what the person still has:
- * nothing that was seized earlier ever grows.
+ * Promises: a link is good once, for 15 minutes, one that invites for 7 days; a session ends after 12 hours without
+ * use and after 7 days at most; only digests are stored. A session holds what its person had when it began, and of
+ * that what the person still has: nothing that was seized earlier ever grows.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { Refusal } from '../../errors.ts'
@@ -36,6 +36,8 @@ import {
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const LINK_LENGTH = 15 * MINUTE
+/** An invitation waits until a colleague has the time for it. */
+export const INVITATION_LENGTH = 7 * 24 * HOUR
 const IDLE = 12 * HOUR
 const LONGEST = 7 * 24 * HOUR
 
@@ -74,21 +76,25 @@ export async function makeLink(
   { tx, now }: At,
   userId: string,
   teamId: string | null,
+  length = LINK_LENGTH,
 ): Promise<{ secret: string; expires_at: string }> {
   const secret = makeSecret()
-  const expires_at = new Date(now.getTime() + LINK_LENGTH)
+  const expires_at = new Date(now.getTime() + length)
   await insertLink(tx, { hash: digest(secret), user_id: userId, team_id: teamId, expires_at }, now)
   return { secret, expires_at: expires_at.toISOString() }
 }
+
+const noLink = (): Refusal => new Refusal('not_found', 'this link was used already, or is too old')
 
 /** Whose link this is. Changes nothing. @throws Refusal not_found. */
 export async function ownerOfLink({ tx, now }: At, secret: string): Promise<{ email: string }> {
   const owner = await personOfLink(tx, digest(secret), now)
   if (owner) return owner
-  throw new Refusal('not_found', 'this link was used already, or is older than 15 minutes')
+  throw noLink()
 }
 
-type Owner = { user_id: string; team_id: string | null }
+/** @param role what a link holds at most; null: what its person has. */
+type Owner = { user_id: string; team_id: string | null; role: Role | null }
 
 /** Starts a session. @returns its secret, for the cookie. @throws Refusal not_found when it would hold nothing. */
 async function startSession({ tx, now }: At, owner: Owner, userAgent: string): Promise<string> {
@@ -96,8 +102,8 @@ async function startSession({ tx, now }: At, owner: Owner, userAgent: string): P
   const expires_at = new Date(now.getTime() + LONGEST)
   const user_agent = storableWords(userAgent).slice(0, 200).toWellFormed()
   await deleteOver(tx, { now, idle: before(now, IDLE), since: before(now, HOUR) })
-  const { user_id, team_id } = owner
-  const session = { id: idNow(), hash: digest(secret), user_id, team_id, user_agent, expires_at }
+  const { user_id, team_id, role } = owner
+  const session = { id: idNow(), hash: digest(secret), user_id, team_id, role, user_agent, expires_at }
   if (await insertDashboardSession(tx, session, now)) return secret
   throw new Refusal('not_found', 'this account is not a member of any team here')
 }
@@ -109,7 +115,7 @@ export async function signInByLink(
   userAgent: string,
 ): Promise<{ secret: string; email: string }> {
   const owner = await takeLink(at.tx, digest(secret), at.now)
-  if (!owner) throw new Refusal('not_found', 'this link was used already, or is older than 15 minutes')
+  if (!owner) throw noLink()
   return { secret: await startSession(at, owner, userAgent), email: owner.email }
 }
 
@@ -134,7 +140,7 @@ async function personOfClaims({ tx, now }: At, claims: Claims): Promise<PersonRo
 export async function signInByClaims(at: At, claims: Claims, userAgent: string): Promise<string> {
   const person = await personOfClaims(at, claims)
   if (!person) throw new Refusal('not_found', 'this account is not a member of any team here')
-  return startSession(at, { user_id: person.id, team_id: null }, userAgent)
+  return startSession(at, { user_id: person.id, team_id: null, role: null }, userAgent)
 }
 
 /**

@@ -158,13 +158,16 @@ async function merged(
 export type Writing = { merge: boolean }
 const REPLACE: Writing = { merge: false }
 
-/** What would become of items, by what there is now: nothing is stored or held. */
+/**
+ * What would become of items, by what there is now: nothing is stored or held. `repeated`: items of a contact of an
+ * item before them.
+ */
 export async function tryUpsert(
   at: Upserting,
   teamId: string,
   given: readonly (ContactItem | Refusal)[],
   { merge }: Writing,
-): Promise<{ fresh: number; known: number; outcomes: readonly (string | Refusal)[] }> {
+): Promise<{ created: number; updated: number; repeated: number; outcomes: readonly (string | Refusal)[] }> {
   const row = await accountRowOf(at.tx, teamId)
   if (!row) throw new Refusal('not_found', 'there is no such team')
   const { limits, used } = accountOf(row)
@@ -174,8 +177,11 @@ export async function tryUpsert(
   const existing = await statusesOf(at.tx, teamId, [...maps.keys()])
   const room = { room: left(limits.contacts, used.contacts), full: contactsReached(limits.contacts) }
   const { outcomes, fresh } = decide(items, existing, maps, room)
-  const refused = outcomes.filter((outcome) => outcome instanceof Refusal).length
-  return { fresh: fresh.length, known: outcomes.length - refused - fresh.length, outcomes }
+  const taken = items.flatMap((item, at) =>
+    item instanceof Refusal || outcomes[at] instanceof Refusal ? [] : [item.identity],
+  )
+  const [created, contacts] = [fresh.length, new Set(taken).size]
+  return { created, updated: contacts - created, repeated: taken.length - contacts, outcomes }
 }
 
 /** Upserts the items. The whole call is refused when nothing in it could be stored for want of room. */
@@ -202,5 +208,6 @@ export async function upsertContacts(
     const contacts = fresh.map((contact) => ({ ...contact, ...(begun.get(contact.identity) ?? FRESH) }))
     await insertContacts(tx, teamId, contacts, { now: account.now, charge: chargeOf(teamId, account) })
   }
-  return { items: outcomes.map((outcome) => (outcome instanceof Refusal ? stored(outcome) : outcome)) }
+  const answers = outcomes.map((outcome) => (outcome instanceof Refusal ? stored(outcome) : outcome))
+  return { items: answers, created: fresh.length }
 }

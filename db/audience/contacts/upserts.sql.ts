@@ -6,8 +6,11 @@ import type { Tx } from '../../postgres/pool.ts'
 
 /** Why an item, or the whole call, was refused. */
 export type StoredRefusal = { code: Code; message: string }
-/** What became of each item in request order: its contact's id, or a refusal; or of the whole call. */
-export type UpsertResult = { items: (string | StoredRefusal)[] } | { refusal: StoredRefusal }
+/**
+ * What became of each item in request order: its contact's id, or a refusal; or of the whole call. `created`: how many
+ * contacts are new.
+ */
+export type UpsertResult = { items: (string | StoredRefusal)[]; created: number } | { refusal: StoredRefusal }
 
 /** Stores a call. `body` is valid JSON in UTF-8: text that can be stored whatever it says. */
 export async function insertUpsert(

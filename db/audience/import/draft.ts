@@ -12,8 +12,8 @@ import type { Secrets } from '../../process/secrets.ts'
 import { isUuid, textFault } from '../../text/strings.ts'
 import { holdTopics } from '../contacts/topics.sql.ts'
 import { tryUpsert } from '../contacts/upsert.ts'
-import { type CsvTable, type ReadBytes, readSlice } from './csv.ts'
-import { bodyOf, checkTable, PART, PLACE, partOf } from './import.ts'
+import { type CsvTable, countRecords, type ReadBytes, readSlice } from './csv.ts'
+import { bodyOf, checkTotal, type Made, PART, partOf, type RecordRefusal } from './import.ts'
 import {
   countDrafts,
   deleteDraft,
@@ -34,20 +34,14 @@ const MOST_DRAFTS = 5
 /** @param source the file's text. @param encoding how it was encoded. */
 export type Upload = { name: string; source: string; encoding: string; purpose: Purpose }
 
-/**
- * The first records of a file. `whole`: these are all. `total`: how many it has; an estimate, unless `exact`, where
- * it was not read to its end.
- */
-type FirstPart = { table: CsvTable; separator: string; whole: boolean; total: number; exact: boolean }
+/** The first records of a file. `whole`: these are all. */
+type FirstPart = { table: CsvTable; separator: string; whole: boolean }
 
-async function firstPartOf(read: ReadBytes, length: () => Promise<number>): Promise<FirstPart> {
+async function firstPartOf(read: ReadBytes): Promise<FirstPart> {
   const { table, separator, place } = await readSlice(read, null)
-  const count = table.records.length
-  checkTable(table, count, place === null)
-  const total = place === null ? count : Math.round(((await length()) * count) / place.at)
   const records = table.records.slice(0, PART)
-  const exact = place === null
-  return { table: { ...table, records }, separator, whole: exact && count <= PART, total, exact }
+  const whole = place === null && records.length === table.records.length
+  return { table: { ...table, records }, separator, whole }
 }
 
 const noDraft = () =>
@@ -67,26 +61,28 @@ export async function storeDraft(
   if (fault) throw new Refusal('bad_request', `the file ${fault.problem}`)
   const bytes = Buffer.from(source)
   const read: ReadBytes = async (at, length) => bytes.subarray(at, at + length)
-  const { table } = await firstPartOf(read, async () => bytes.length)
+  const { table } = await firstPartOf(read)
+  // One that breaks further on may seem to have none: reading it to its end says so.
+  const records = Math.max(countRecords(bytes) - 1, table.records.length)
+  checkTotal(records, true)
   if ((await countDrafts(tx, teamId)) >= MOST_DRAFTS)
     throw new Refusal('bad_request', `${MOST_DRAFTS} uploads wait to be started: start or discard one first`)
   const id = idNow()
   const guess = mappingFor(table.header, purpose)
   const mapping = (await lastMapping(tx, teamId, guess)) ?? guess
-  const row = { id, file_name: name.slice(0, 200), bytes, encoding, mapping, created_by: actor }
+  const row = { id, file_name: name.slice(0, 200), bytes, encoding, mapping, records, created_by: actor }
   await insertImport(tx, teamId, row, now)
   return id
 }
 
-export type Draft = ImportRow & FirstPart & { mapping: Mapping; bytes: number }
+export type Draft = ImportRow & FirstPart & { bytes: number }
 
 /** A draft with its first records. @throws Refusal not_found. */
 export async function showDraft(tx: Tx, teamId: string, id: string): Promise<Draft> {
   const row = await importById(tx, teamId, id)
-  if (!row?.draft || row.mapping === null) throw noDraft()
+  if (!row?.draft) throw noDraft()
   const bytes = await importLength(tx, teamId, id)
-  const beginning = await firstPartOf(importBytes(tx, teamId, id), async () => bytes)
-  return { ...row, mapping: row.mapping, ...beginning, bytes }
+  return { ...row, ...(await firstPartOf(importBytes(tx, teamId, id))), bytes }
 }
 
 /** Says what a draft's columns become. @throws Refusal bad_request for what cannot be, not_found. */
@@ -102,13 +98,8 @@ export async function setMapping(tx: Tx, teamId: string, id: string, mapping: Ma
   if (!(await mapDraft(tx, teamId, id, mapping))) throw noDraft()
 }
 
-/** What would become of the first records. `refused`: those that would not be taken, by their lines. */
-export type Trial = {
-  tried: number
-  fresh: number
-  known: number
-  refused: { line: number; message: string }[]
-}
+/** What would become of the first records. `refused`: those that would not be taken, by their rows. */
+export type Trial = Made & { tried: number; refused: (RecordRefusal & { row: number })[] }
 
 /** Tries a draft on its first records. @throws Refusal bad_request for a mapping that cannot be. */
 export async function tryDraft(
@@ -117,13 +108,13 @@ export async function tryDraft(
   { table: { records }, mapping }: Draft,
 ): Promise<Trial> {
   checkMapping(mapping)
-  const { items } = partOf(bodyOf(records, mapping))
-  const { fresh, known, outcomes } = await tryUpsert(at, teamId, items, mapping)
+  const part = partOf(bodyOf(records, mapping), mapping)
+  const { outcomes, ...made } = await tryUpsert(at, teamId, part.items, mapping)
   const refused = outcomes.flatMap((outcome, index) => {
-    const line = records[index]?.line ?? 0
-    return outcome instanceof Refusal ? [{ line, message: outcome.message.replace(PLACE, '') }] : []
+    const row = records[index]?.row ?? 0
+    return outcome instanceof Refusal ? [{ ...part.refused(outcome, index), row }] : []
   })
-  return { tried: records.length, fresh, known, refused }
+  return { tried: records.length, ...made, refused }
 }
 
 /** Makes a draft an import: to be called where its work is begun. @throws Refusal not_found. */

@@ -21,35 +21,30 @@ import {
   type ImportRow,
   importById,
   importBytes,
-  importLines,
   importResults,
+  importRows,
   insertImportParts,
   mappingOf,
   nextPart,
 } from './imports.sql.ts'
-import { checkMapping, type Extra, type Mapping, mappingFor, recordOf } from './mapping.ts'
+import {
+  checkMapping,
+  type Extra,
+  type Fault,
+  faultOf,
+  type GivenItem,
+  type Mapping,
+  recordOf,
+} from './mapping.ts'
 
 export const PART = 1_000
 const MOST_RECORDS = 100_000
-/** Of imports of the version before, whose columns go by their names. */
-const BY_NAMES: Pick<Mapping, 'merge' | 'topic_ids'> = { merge: false, topic_ids: [] }
-
-/** Where an item stands in a bulk call: of no use to a person with a file. */
-export const PLACE = /^contacts\[\d+\]\./
 
 /** @throws Refusal bad_request for a file that cannot be imported at all. @param total its records so far. */
-export function checkTable({ header, records }: CsvTable, total: number, isLast: boolean): void {
+export function checkTotal(total: number, isLast: boolean): void {
   if (total === 0 && isLast) throw new Refusal('bad_request', 'the file has no records after its first line')
   if (total > MOST_RECORDS)
     throw new Refusal('bad_request', `the file must have at most ${MOST_RECORDS} records`)
-  const wide = records.find(({ cells }) => cells.slice(header.length).some((cell) => cell !== ''))
-  if (wide) {
-    const cells = `${wide.cells.length} cells, but the first line names ${header.length} columns`
-    throw new Refusal(
-      'bad_request',
-      `line ${wide.line} has ${cells}: put a value with separators into quotes`,
-    )
-  }
 }
 
 /** A bulk call, and what each of its items is besides. */
@@ -62,14 +57,24 @@ export function bodyOf(records: CsvTable['records'], mapping: Mapping): string {
   })
 }
 
-/** The items of a part and what each is besides; those that cannot be taken are refusals. */
-export function partOf(body: string) {
-  const { extras = [] } = JSON.parse(body) as { extras?: (Extra | null)[] }
+/** Why a record was refused: `message` says it of its column, if it is about one. */
+export type RecordRefusal = StoredRefusal & Omit<Fault, 'words'>
+
+/**
+ * The items of a part and what each is besides; those that cannot be taken are refusals. `refused`: what a refusal at
+ * this place is to the person whose file it is.
+ */
+export function partOf(body: string, mapping: Mapping) {
+  const { contacts, extras = [] } = JSON.parse(body) as { contacts: GivenItem[]; extras?: (Extra | null)[] }
   const items = readItems(body).map((item, at) => {
     const fault = extras[at]?.fault
-    return fault === undefined || item instanceof Refusal ? item : new Refusal('bad_request', fault)
+    return fault === undefined ? item : new Refusal('bad_request', fault.words)
   })
-  return { items, extras }
+  const refused = ({ code, message }: StoredRefusal, at: number): RecordRefusal => {
+    const { words, ...where } = extras[at]?.fault ?? faultOf(mapping, contacts[at] ?? { email: '' }, message)
+    return { code, message: words, ...where }
+  }
+  return { items, extras, refused }
 }
 
 /** The records as bulk upserts. @param first the place of the first record in the file. */
@@ -95,12 +100,12 @@ async function readPart(
   const { table, place } = await readSlice(read, at?.place ?? null)
   const before = at?.records ?? 0
   const records = before + table.records.length
-  checkTable(table, records, place === null)
-  const lines = table.records.map(({ line }) => line)
-  const mapping = (await mappingOf(tx, teamId, id)) ?? mappingFor(table.header, 'contacts')
+  checkTotal(records, place === null)
+  const rows = table.records.map(({ row }) => row)
+  const mapping = await mappingOf(tx, teamId, id)
   if (before === 0) checkMapping(mapping)
   await insertImportParts(tx, teamId, id, partsOf(table, mapping, before), now)
-  await addRecords(tx, teamId, id, lines)
+  await addRecords(tx, teamId, id, rows)
   return { cursor: { place, records }, upserted: 0, refused: 0 }
 }
 
@@ -118,8 +123,9 @@ async function upsertPart({ tx, now, secrets }: Upserting, teamId: string, id: s
   const part = await nextPart(tx, teamId, id)
   const body = part && (await lockUpsert(tx, teamId, part))
   if (!part || body === null) return null
-  const { merge, topic_ids } = (await mappingOf(tx, teamId, id)) ?? BY_NAMES
-  const { items, extras } = partOf(body)
+  const mapping = await mappingOf(tx, teamId, id)
+  const { merge, topic_ids } = mapping
+  const { items, extras, refused } = partOf(body, mapping)
   const wanted = [...topic_ids, ...extras.flatMap((extra) => extra?.topic_ids ?? [])]
   const topics = await heldTopics(tx, teamId, wanted)
   const result = await upsertContacts({ tx, now, secrets }, teamId, items, { merge })
@@ -140,7 +146,8 @@ async function upsertPart({ tx, now, secrets }: Upserting, teamId: string, id: s
     stored.flatMap(({ identity, extra }) => (extra?.suppress ? [[identity, extra.suppress] as const] : [])),
   )
   if (marks.size > 0) await suppressContacts({ tx, now }, teamId, marks)
-  await finishUpsert(tx, teamId, part, result, now)
+  const answers = outcomes.map((one, at) => (typeof one === 'string' ? one : refused(one, at)))
+  await finishUpsert(tx, teamId, part, 'refusal' in result ? result : { ...result, items: answers }, now)
   return { upserted: items.length, refused: items.length - stored.length }
 }
 
@@ -168,38 +175,47 @@ export async function importSlice(
   return upserted ? { cursor, ...upserted } : { cursor: null, upserted: 0, refused: 0 }
 }
 
-/** A record that was refused, by its place among the records and by its line in the file. */
-export type RefusedRecord = StoredRefusal & { record: number; line: number }
+/** A record that was refused, by its place among the records and by its row in the file. */
+export type RefusedRecord = RecordRefusal & { record: number; row: number }
+
+/**
+ * What an import has made so far: contacts that are new and those that there were, and how many records were of a
+ * contact of a record before them.
+ */
+export type Made = { created: number; updated: number; repeated: number }
 
 /** How an import stands, and what it refused so far. @throws Refusal not_found. */
 export async function showImport(
   tx: Tx,
   teamId: string,
   id: string,
-): Promise<ImportRow & { refused: RefusedRecord[] }> {
+): Promise<ImportRow & Made & { refused: RefusedRecord[] }> {
   const row = await importById(tx, teamId, id)
   if (!row) throw new Refusal('not_found', 'there is no such import; imports are forgotten after a week')
   const results = await importResults(tx, teamId, id)
-  const lines = await importLines(tx, teamId, id)
-  // Imports from before lines were kept: a record a line, after the first.
-  const placed = (refusal: StoredRefusal, record: number): RefusedRecord => ({
-    ...refusal,
-    message: refusal.message.replace(PLACE, ''),
-    record,
-    line: lines[record] ?? record + 2,
-  })
-  const refused = results.flatMap(({ first_record, length, result }) => {
-    if ('refusal' in result) {
-      return Array.from({ length }, (_, at) => placed(result.refusal, first_record + at))
+  const rows = await importRows(tx, teamId, id)
+  const refused: RefusedRecord[] = []
+  const contacts = new Set<string>()
+  let [created, taken] = [0, 0]
+  for (const { first_record, length, result } of results) {
+    const items = 'refusal' in result ? Array<StoredRefusal>(length).fill(result.refusal) : result.items
+    if ('created' in result) created += result.created
+    for (const [at, item] of items.entries()) {
+      const record = first_record + at
+      if (typeof item !== 'string') refused.push({ ...item, record, row: rows[record] ?? 0 })
+      else {
+        contacts.add(item)
+        taken += 1
+      }
     }
-    return result.items.flatMap((item, at) =>
-      typeof item === 'string' ? [] : [placed(item, first_record + at)],
-    )
-  })
-  return { ...row, refused }
+  }
+  return { ...row, created, updated: contacts.size - created, repeated: taken - contacts.size, refused }
 }
 
-/** The refused records as they came, each with its line and the reason: to be corrected and imported again. */
+/**
+ * The refused records as they came, each with its row and the reason, and with what stood beyond its columns: to be
+ * corrected and imported again.
+ */
 export async function refusedRecords(tx: Tx, teamId: string, id: string) {
   const { refused } = await showImport(tx, teamId, id)
   const read = importBytes(tx, teamId, id)
@@ -207,13 +223,15 @@ export async function refusedRecords(tx: Tx, teamId: string, id: string) {
   const { header } = start.table
   async function* rows() {
     let [slice, first] = [start, 0]
-    for (const { record, line, message } of refused) {
+    for (const { record, row, column, message } of refused) {
       while (record >= first + slice.table.records.length && slice.place !== null) {
         first += slice.table.records.length
         slice = await readSlice(read, slice.place)
       }
       const cells = slice.table.records[record - first]?.cells ?? []
-      yield [...header.map((_, at) => cells[at] ?? ''), String(line), message]
+      const reason = column === undefined ? message : `${header[column]} ${message}`
+      const named = header.map((_, at) => cells[at] ?? '')
+      yield [...named, String(row), reason, ...cells.slice(header.length)]
     }
   }
   return { header: [...header, ...REFUSED_COLUMNS], rows: rows() }

@@ -11,6 +11,8 @@ export type NewImport = {
   bytes: Buffer
   encoding: string
   mapping: Mapping
+  /** How many the file has. */
+  records: number
   created_by: string
 }
 
@@ -21,8 +23,8 @@ const CHUNK = 128 * 1024
 export async function insertImport(tx: Tx, teamId: string, row: NewImport, now: Date): Promise<void> {
   await tx.query(sql.unsafe`
     insert into contact_imports (
-      team_id, id, file_name, records, lines, created_by, created_at, draft, mapping, encoding)
-    values (${teamId}, ${row.id}, ${row.file_name}, 0, '{}', ${row.created_by}, ${sql.timestamp(now)},
+      team_id, id, file_name, records, row_numbers, created_by, created_at, draft, mapping, encoding)
+    values (${teamId}, ${row.id}, ${row.file_name}, ${row.records}, '{}', ${row.created_by}, ${sql.timestamp(now)},
       true, ${JSON.stringify(row.mapping)}, ${row.encoding})`)
   const chunks = Array.from({ length: Math.ceil(row.bytes.length / CHUNK) }, (_, at) => {
     const bytes = row.bytes.subarray(at * CHUNK, (at + 1) * CHUNK)
@@ -60,10 +62,11 @@ export async function mapDraft(tx: Tx, teamId: string, id: string, mapping: Mapp
   return row !== null
 }
 
-/** Makes a draft an import that is to be begun. @returns whether there was such a draft. */
+/** Makes a draft an import of which no record was read yet. @returns whether there was such a draft. */
 export async function endDraft(tx: Tx, teamId: string, id: string): Promise<boolean> {
   const row = await tx.maybeOne(sql.type(idRow)`
-    update contact_imports set draft = false where team_id = ${teamId} and id = ${id} and draft returning id`)
+    update contact_imports set draft = false, records = 0
+    where team_id = ${teamId} and id = ${id} and draft returning id`)
   return row !== null
 }
 
@@ -89,16 +92,11 @@ export const importBytes =
     return Buffer.concat(rows.map(({ bytes }) => bytes)).subarray(start, start + length)
   }
 
-/** Adds records that were read, by the lines that they begin in. */
-export async function addRecords(
-  tx: Tx,
-  teamId: string,
-  id: string,
-  lines: readonly number[],
-): Promise<void> {
+/** Adds records that were read, by their rows in the file. */
+export async function addRecords(tx: Tx, teamId: string, id: string, rows: readonly number[]): Promise<void> {
   await tx.query(sql.unsafe`
-    update contact_imports set records = records + ${lines.length},
-      lines = lines || ${sql.array([...lines], 'int4')}
+    update contact_imports set records = records + ${rows.length},
+      row_numbers = row_numbers || ${sql.array([...rows], 'int4')}
     where team_id = ${teamId} and id = ${id}`)
 }
 
@@ -140,6 +138,7 @@ export async function insertImportParts(
 const importRow = object({
   id: string().defined(),
   file_name: string().defined(),
+  /** Those that were read so far; of a draft all that it has. */
   records: number().defined(),
   created_by: string().defined(),
   created_at: string().defined(),
@@ -151,8 +150,7 @@ const importRow = object({
   fault: string().defined().nullable(),
   /** Whether nobody has started it yet. */
   draft: boolean().defined(),
-  /** Null for imports of the version before: theirs goes by the names of their columns. */
-  mapping: mixed<Mapping>().defined().nullable(),
+  mapping: mixed<Mapping>().defined(),
   encoding: string().defined().nullable(),
 })
 export type ImportRow = InferType<typeof importRow>
@@ -182,12 +180,12 @@ export async function importById(tx: Tx, teamId: string, id: string): Promise<Im
     select ${importColumns} from ${imports} where i.team_id = ${teamId} and i.id = ${id}`)
 }
 
-const linesRow = object({ lines: array(number().defined()).defined().nullable() })
+const rowsRow = object({ rows: array(number().defined()).defined() })
 
-const mappingRow = object({ mapping: mixed<Mapping>().defined().nullable() })
+const mappingRow = object({ mapping: mixed<Mapping>().defined() })
 
-/** What an import's columns become; null for imports of the version before. */
-export async function mappingOf(tx: Tx, teamId: string, id: string): Promise<Mapping | null> {
+/** What an import's columns become. */
+export async function mappingOf(tx: Tx, teamId: string, id: string): Promise<Mapping> {
   const { mapping } = await tx.one(sql.type(mappingRow)`
     select mapping from contact_imports where team_id = ${teamId} and id = ${id}`)
   return mapping
@@ -207,11 +205,11 @@ export async function lastMapping(
   return row?.mapping ?? null
 }
 
-/** The line in the file that each record begins in. */
-export async function importLines(tx: Tx, teamId: string, id: string): Promise<readonly number[]> {
-  const { lines } = await tx.one(sql.type(linesRow)`
-    select lines from contact_imports where team_id = ${teamId} and id = ${id}`)
-  return lines ?? []
+/** The row in the file that each record stands in. */
+export async function importRows(tx: Tx, teamId: string, id: string): Promise<readonly number[]> {
+  const { rows } = await tx.one(sql.type(rowsRow)`
+    select row_numbers as rows from contact_imports where team_id = ${teamId} and id = ${id}`)
+  return rows
 }
 
 const resultRow = object({

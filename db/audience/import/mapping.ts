@@ -5,7 +5,7 @@
  */
 import { Refusal } from '../../errors.ts'
 import { isObject } from '../../text/fields.ts'
-import { codePoints } from '../../text/strings.ts'
+import { codePoints, memberPath } from '../../text/strings.ts'
 import { LONGEST_KEY } from '../contacts/fields.ts'
 import type { ByHand } from '../suppressions/by-hand.ts'
 import { type CsvRecord, EXPORT_COLUMNS, isExport } from './csv.ts'
@@ -52,7 +52,7 @@ const suppressionColumn = (name: string): Becomes => {
 
 /** What the columns become by their names alone. */
 export function mappingFor(header: readonly string[], purpose: Purpose): Mapping {
-  const exact = header.indexOf('email')
+  const exact = header.findIndex((name) => name.toLowerCase() === 'email')
   const email = exact < 0 ? header.findIndex((name) => EMAIL_NAMES.includes(bare(name))) : exact
   const exported = isExport(header)
   const columns = header.map((name, at): Becomes => {
@@ -88,8 +88,19 @@ export function checkMapping({ columns, suppress }: Mapping): void {
     refuse(`two columns become the ${once === 'email' ? 'email address' : once}: choose one`)
 }
 
-/** What a record is besides a contact. `fault`: why it cannot be taken. */
-export type Extra = { topic_ids?: readonly string[]; suppress?: ByHand; fault?: string }
+/**
+ * Why a record cannot be taken. `column`: the place of the one that it is about, which the words do not name; `value`:
+ * what stands there, cut.
+ */
+export type Fault = { words: string; column?: number; value?: string }
+
+/** What a record is besides a contact. */
+export type Extra = { topic_ids?: readonly string[]; suppress?: ByHand; fault?: Fault }
+
+/** How much of a value is shown. */
+const SHOWN = 100
+const shown = (value: string): string =>
+  value.length > SHOWN ? `${value.slice(0, SHOWN).toWellFormed()}…` : value
 
 const YES = ['yes', 'y', 'true', '1', 'x', 'on', 'subscribed']
 const NO = ['', 'no', 'n', 'false', '0', 'off', 'unsubscribed']
@@ -99,12 +110,12 @@ type Cells = readonly (readonly [Becomes, string])[]
 const cellOf = (cells: Cells, to: Becomes['to']): string =>
   cells.find(([column]) => column.to === to)?.[1] ?? ''
 
-function topicsOf(cells: Cells): { topic_ids: string[]; fault?: string } {
+function topicsOf(cells: Cells): { topic_ids: string[]; fault?: Fault } {
   const topic_ids: string[] = []
-  for (const [column, value] of cells) {
+  for (const [at, [column, value]] of cells.entries()) {
     if (column.to !== 'topic' || NO.includes(value.toLowerCase())) continue
     if (!YES.includes(value.toLowerCase()))
-      return { topic_ids, fault: `a topic must be yes or no, not ${JSON.stringify(value.slice(0, 100))}` }
+      return { topic_ids, fault: { words: 'must be yes or no', column: at, value: shown(value) } }
     topic_ids.push(column.id)
   }
   return { topic_ids }
@@ -117,7 +128,16 @@ function suppressionOf(cells: Cells, { as, detail }: ByHand): Extra {
   if (status === '') return { suppress: { as, detail: words } }
   if (/complain|spam/i.test(status)) return { suppress: { as: 'complained', detail: words } }
   if (/bounce/i.test(status)) return { suppress: { as: 'bounced', detail: words } }
-  return { fault: `status must be bounced or complained, not ${JSON.stringify(status.slice(0, 100))}` }
+  const column = cells.findIndex(([{ to }]) => to === 'status')
+  return { fault: { words: 'must be bounced or complained', column, value: shown(status) } }
+}
+
+/** Cells beyond the named columns, mostly of a value with separators in it: which belongs where is not known. */
+function surplusOf({ cells }: CsvRecord, { columns }: Mapping): Fault | null {
+  const surplus = cells.slice(columns.length)
+  if (surplus.every((cell) => cell === '')) return null
+  const words = `the row has ${cells.length} cells, but the first line names ${columns.length} columns`
+  return { words: `${words}: put a value with separators into quotes`, value: shown(surplus.join(' ')) }
 }
 
 function extraOf(cells: Cells, { suppress }: Mapping): Extra | null {
@@ -148,8 +168,43 @@ function propertiesOf(cells: Cells): unknown {
   return isObject(map) ? { ...map, ...named } : map
 }
 
+/** A contact as an item of a bulk upsert has it, before anything of it is judged. */
+export type GivenItem = { email: string; properties?: unknown; status?: string }
+
+/** Where an item holds what a column became: its path in the words of a refusal, and its value. */
+function heldBy({ email, properties, status = '' }: GivenItem, column: Becomes): [string, string] {
+  switch (column.to) {
+    case 'email':
+      return ['email', email]
+    case 'status':
+      return ['status', status]
+    case 'properties':
+      return ['properties', JSON.stringify(properties)]
+    case 'property': {
+      const value = isObject(properties) ? properties[column.name] : ''
+      return [memberPath('properties', column.name), String(value ?? '')]
+    }
+    default:
+      return ['', '']
+  }
+}
+
+/** Where an item stands in a bulk call: of no use to a person with a file. */
+const PLACE = /^contacts\[\d+\]\./
+
+/** The words of a bulk upsert's refusal as a fault of its record: of the column that became what they name. */
+export function faultOf({ columns }: Mapping, item: GivenItem, message: string): Fault {
+  const words = message.replace(PLACE, '')
+  for (const [column, becomes] of columns.entries()) {
+    const [path, value] = heldBy(item, becomes)
+    if (path !== '' && words.startsWith(`${path} `))
+      return { words: words.slice(path.length + 1), column, value: shown(value) }
+  }
+  return { words }
+}
+
 /** A record as an item of a bulk upsert, and what it is besides. */
-export function recordOf(mapping: Mapping, record: CsvRecord): { item: object; extra: Extra | null } {
+export function recordOf(mapping: Mapping, record: CsvRecord): { item: GivenItem; extra: Extra | null } {
   const cells = mapping.columns.map((column, at) => [column, record.cells[at] ?? ''] as const)
   const status = mapping.suppress ? '' : cellOf(cells, 'status')
   const properties = propertiesOf(cells)
@@ -158,5 +213,6 @@ export function recordOf(mapping: Mapping, record: CsvRecord): { item: object; e
     ...(properties === undefined ? {} : { properties }),
     ...(status === '' ? {} : { status }),
   }
-  return { item, extra: extraOf(cells, mapping) }
+  const surplus = surplusOf(record, mapping)
+  return { item, extra: surplus ? { fault: surplus } : extraOf(cells, mapping) }
 }

@@ -87,6 +87,12 @@ export async function takeRecount(tx: Tx): Promise<boolean> {
   return due !== null
 }
 
+/** Whether a team has ever had a message accepted on this channel. */
+export const hasFigures = async (tx: Tx, teamId: string, { name: channel }: Channel): Promise<boolean> =>
+  tx.exists(sql.type(object())`
+    select from daily_figures where team_id = ${teamId} and channel = ${channel}
+    union all select from moved_figures where team_id = ${teamId} and channel = ${channel}`)
+
 const figureRow = object({
   day: string().defined(),
   status: string().defined(),

@@ -1,6 +1,6 @@
 /** The queries behind the brakes of broadcasts: what has left, bounced and complained by now, and at the last brake. */
 import { sql } from 'slonik'
-import { type InferType, mixed, number, object } from 'yup'
+import { type InferType, mixed, number, object, string } from 'yup'
 import { type Figure, figuresOf } from '../../figures/daily/broadcasts.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
@@ -14,6 +14,17 @@ const tally = object({
   complained: number().defined(),
 })
 export type Tally = InferType<typeof tally>
+
+const brakeRow = object({
+  /** Emails that had left since it was judged first. */
+  left: number().defined(),
+  /** How many of them bounced, or were complained about. */
+  count: number().defined(),
+  /** Above this percentage it is braked. */
+  limit: number().defined(),
+})
+/** What a broadcast was braked for. */
+export type Brake = InferType<typeof brakeRow>
 
 const brakedRow = object({ braked: mixed<Tally>().defined().nullable() })
 
@@ -31,8 +42,26 @@ export async function talliesOf(tx: Tx, { team_id, id }: BrakeKey): Promise<{ no
   return { now, braked: braked ?? { left: 0, bounced: 0, complained: 0 } }
 }
 
-/** Judges it from here on. */
-export async function saveBraked(tx: Tx, { team_id, id }: BrakeKey, now: Tally): Promise<void> {
+/** Judges it from here on, and keeps what it is braked for. */
+export async function saveBraked(tx: Tx, { team_id, id }: BrakeKey, now: Tally, brake: Brake): Promise<void> {
   await tx.query(sql.unsafe`
-    update broadcasts set braked_at_figures = ${JSON.stringify(now)} where team_id = ${team_id} and id = ${id}`)
+    update broadcasts set braked_at_figures = ${JSON.stringify(now)}, brake = ${JSON.stringify(brake)}
+    where team_id = ${team_id} and id = ${id}`)
 }
+
+const stoppedRow = object({
+  team_id: string().defined(),
+  team: string().defined(),
+  id: string().defined(),
+  name: string().defined(),
+  state_reason: string().defined(),
+  brake: brakeRow.nullable().defined(),
+})
+
+/** Broadcasts that paused themselves, the newest first: of a team, or of all (null). */
+export const stoppedBroadcasts = (tx: Tx, teamId: string | null, limit: number) =>
+  tx.any(sql.type(stoppedRow)`
+    select b.team_id, t.name as team, b.id, b.name, b.state_reason, b.brake
+    from broadcasts b join teams t on t.id = b.team_id
+    where b.state_reason is not null and ${teamId === null ? sql.fragment`true` : sql.fragment`b.team_id = ${teamId}`}
+    order by b.id desc limit ${limit}`)

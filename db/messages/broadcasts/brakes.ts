@@ -37,6 +37,12 @@ export async function brakeOn(
     complained: now.complained - braked.complained,
   }
   const brake = brakeFor(since, brakes)
-  if (brake !== null) await saveBraked(tx, key, now)
+  if (brake !== null) {
+    const [count, limit] =
+      brake === 'bounces'
+        ? [since.bounced, brakes.bounce_percent]
+        : [since.complained, brakes.complaint_percent]
+    await saveBraked(tx, key, now, { left: since.left, count, limit })
+  }
   return brake
 }

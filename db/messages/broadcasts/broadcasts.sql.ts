@@ -8,6 +8,7 @@ import { array, boolean, type InferType, mixed, number, object, string } from 'y
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
 import { isHeard } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import type { Brake } from './brakes.sql.ts'
 import { BROADCAST_STATES, type BroadcastState } from './state.ts'
 
 const conditionRow = object({
@@ -25,6 +26,8 @@ const broadcastRow = object({
   state: string().oneOf(BROADCAST_STATES).defined(),
   /** Why it is paused, when no person did it. */
   state_reason: string().defined().nullable(),
+  /** What it was braked for last. */
+  brake: mixed<Brake>().defined().nullable(),
   from_address: string().defined(),
   reply_to: string().defined(),
   subject: string().defined(),
@@ -55,7 +58,7 @@ const broadcastRow = object({
 export type BroadcastRow = InferType<typeof broadcastRow>
 
 const broadcastColumns = sql.fragment`
-  team_id, id, name, state, state_reason, from_address, reply_to, subject, template_id, topic_ids, exclude_topic_ids,
+  team_id, id, name, state, state_reason, brake, from_address, reply_to, subject, template_id, topic_ids, exclude_topic_ids,
   conditions, variables, headers, tags, rate_per_minute, send_at, idempotency_key, template_version_id, link_base,
   audience_until, audience, cursor, walked_at, created_at, updated_at, started_at, ended_at`
 

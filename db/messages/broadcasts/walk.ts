@@ -9,6 +9,7 @@ import { versionsByIds } from '../../content/templates/templates.sql.ts'
 import type { Versions } from '../../content/templates/versions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
+import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import type { Producer } from '../../queue/boss.ts'
 import { acceptEmails } from '../emails/accept.ts'
@@ -49,6 +50,8 @@ const LEAST = 20
 const LOOK = 10_000
 /** A schedule that is later than this does not begin by itself, in milliseconds. */
 const OVERDUE = 3_600_000
+/** Why one waits that was started on another database than this. */
+const RESTORED = 'restored'
 /** How often one of a suspended team looks whether it may go on, in seconds. */
 const SUSPENDED = 30
 
@@ -63,11 +66,11 @@ export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<
   if (row?.state !== 'sending' && row?.state !== 'scheduled') return OVER
   const now = await serviceTime(tx)
   const { is_here, is_suspended } = await placeOf(tx, row)
-  if (!is_here) return pause(tx, row, 'restored', now)
+  if (!is_here) return pause(deps, row, RESTORED, now)
   if (is_suspended) return { kind: 'early', seconds: SUSPENDED }
-  if (row.state === 'scheduled') return begin(tx, row, now)
+  if (row.state === 'scheduled') return begin(deps, row, now)
   const brake = await brakeOn(tx, row, deps.brakes)
-  if (brake !== null) return pause(tx, row, brake, now)
+  if (brake !== null) return pause(deps, row, brake, now)
   if (row.walked_at !== null) return finish(tx, row, now)
   const ahead = aheadOf(row, deps)
   const room = ahead - (await waitingEmails(tx, row, ahead))
@@ -78,19 +81,25 @@ export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<
 const aheadOf = ({ rate_per_minute }: BroadcastRow, { ahead }: WalkDeps): number =>
   rate_per_minute === null ? ahead : Math.min(ahead, Math.max(LEAST, rate_per_minute))
 
-async function pause(tx: Tx, row: BroadcastRow, reason: string, now: Date): Promise<Step> {
+/** Pauses it until a person resumes it, and has its team's owners written to. */
+async function pause({ tx, queue }: WalkDeps, row: BroadcastRow, reason: string, now: Date): Promise<Step> {
+  const { team_id, id } = row
   await changeState(tx, row, { from: ['scheduled', 'sending'], to: 'paused', reason }, now)
+  // A copy of the database, perhaps to try something with, writes to nobody.
+  if (reason !== RESTORED)
+    await queue.enqueue(tx, 'mail-owners', [{ team_id, broadcast_id: id, notice_id: idNow() }])
   return OVER
 }
 
 /** Begins a scheduled one whose time has come. */
-async function begin(tx: Tx, row: BroadcastRow, now: Date): Promise<Step> {
+async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<Step> {
+  const { tx } = deps
   const late = now.getTime() - Date.parse(row.send_at ?? now.toISOString())
   if (late < 0) return { kind: 'early', seconds: -late / 1_000 }
-  if (late > OVERDUE) return pause(tx, row, 'overdue', now)
+  if (late > OVERDUE) return pause(deps, row, 'overdue', now)
   const { audience, hindrances } = await beginning(tx, row)
   const [first] = hindrances
-  if (first) return pause(tx, row, first.kind, now)
+  if (first) return pause(deps, row, first.kind, now)
   const at = await beginningTime(tx, row.team_id)
   await changeState(tx, row, { from: ['scheduled'], to: 'sending', audience }, at)
   return { kind: 'moved' }
@@ -140,7 +149,7 @@ async function expand(deps: WalkDeps, row: BroadcastRow, most: number, now: Date
           all.findIndex(({ member }) => member.id === stop),
         )
   const refused = await storeEmails(deps, { row, version }, taken)
-  if (refused === 'domain') return pause(tx, row, 'from_domain_not_verified', now)
+  if (refused === 'domain') return pause(deps, row, 'from_domain_not_verified', now)
   const skips = met.flatMap(({ member, made }) => {
     const detail = typeof made === 'string' ? made : refused.get(member.id)
     return detail === undefined ? [] : [skipOf(row, member, detail)]
@@ -148,7 +157,7 @@ async function expand(deps: WalkDeps, row: BroadcastRow, most: number, now: Date
   await insertSkips(tx, skips, now)
   const cursor = stop === undefined ? next.cursor : (met.at(-1)?.member.id ?? row.cursor)
   await moveCursor(tx, row, { cursor, ended: stop === undefined && next.ended }, now)
-  return stop === undefined ? { kind: 'moved' } : pause(tx, row, 'quota_exceeded', now)
+  return stop === undefined ? { kind: 'moved' } : pause(deps, row, 'quota_exceeded', now)
 }
 
 const skipOf = ({ team_id, id }: BroadcastRow, member: Member, detail: string): Skip => ({

@@ -8,7 +8,12 @@ import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
+const PHONE = {
+  viewport: { width: 390, height: 844 },
+  hasTouch: true,
+  isMobile: true,
+  timezoneId: 'Africa/Nairobi',
+}
 
 const browser = await launchBrowser(t, 'a marketer’s first broadcast')
 if (browser) await journey(browser)
@@ -76,6 +81,12 @@ async function journey(browser: Browser): Promise<void> {
         /1 contact would be skipped: no value for one of name[\s\S]*Nothing is missing/,
       )
       await isFine('a draft')
+      const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)
+      await submit(page, 'Change the draft', { send_at: `${tomorrow}T18:00` })
+      await submit(page, 'Schedule')
+      t.match(await said(page), `at 18:00 in Africa/Nairobi (${tomorrow} 15:00:00 UTC)?`)
+      await page.goBack()
+      await submit(page, 'Change the draft', { send_at: '' })
       await submit(page, 'Send a test', { to: 'me@example.net', contact: 'ana@example.org' })
       await until('the test is there', () => sink.messages().length === 1)
       await submit(page, 'Send now')

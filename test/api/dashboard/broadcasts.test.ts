@@ -1,4 +1,5 @@
 /** A broadcast as a marketer makes it, on the pages alone: draft, preview, test, start, figures, people, pause, end. */
+import { sql } from 'slonik'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { adminCli } from '../../support/admin.ts'
@@ -163,6 +164,50 @@ t.test(
     t.equal((await viewer.post(`${path}/cancel`)).status, 403)
   },
 )
+
+t.test(
+  'a time is typed and asked about in the reader’s zone, in UTC where the browser names none',
+  async (t) => {
+    const template_id = await templateOf('<p>Zones</p>')
+    const topic = await topicOf('Zones')
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)
+    const plain = await draft({ template_id, topic_ids: topic, send_at: `${tomorrow}T09:00` })
+    const question = (html: string) => /value="Schedule [^"]*"/.exec(html)?.[0] ?? ''
+    const utc = await editor.get(plain)
+    t.match(utc.html, 'Send at (UTC time; empty')
+    t.match(question(utc.html), ` for ${tomorrow} 09:00:00 UTC?`)
+    editor.cookies.set('heliograph-zone', 'Asia/Kolkata')
+    const [field, zone] = [`name="send_at" type="datetime-local" value="${tomorrow}T14:30"`, 'Asia/Kolkata']
+    t.match((await editor.get(plain)).html, field, 'what is stored is shown in the zone')
+    const form = { name: 'Spring', from: 'hello@example.com', subject: 'Hi', template_id, topic_ids: topic }
+    const typed = { ...form, send_at: `${tomorrow}T18:00`, send_at_zone: zone }
+    const refused = await editor.post(`${plain}/edit`, { ...typed, rate_per_minute: 'many' })
+    t.match(refused.html, `value="${tomorrow}T18:00"`, 'as it was typed')
+    t.match(refused.html, `name="send_at_zone" value="${zone}"`)
+    const { html } = await after(await editor.post(`${plain}/edit`, typed))
+    t.match(question(html), new RegExp(` for .* at 18:00 in Asia/Kolkata \\(${tomorrow} 12:30:00 UTC\\)\\?`))
+    editor.cookies.set('heliograph-zone', 'Asia/Nowhere')
+    t.match(await editor.get(plain), { status: 200, html: 'Send at (UTC time; empty' })
+    editor.cookies.delete('heliograph-zone')
+    t.equal(
+      (await editor.post(`${plain}/edit`, { ...form, send_at: 'tomorrow', send_at_zone: zone })).status,
+      400,
+    )
+  },
+)
+
+t.test('one that is cancelled before its time does not say when it begins', async (t) => {
+  const broadcast = await aBroadcast(service, team)
+  await database.query(sql.unsafe`
+    update broadcasts set name = 'Advent', state = 'scheduled', started_at = null, audience = null,
+      send_at = now() + interval '2 hours' where id = ${broadcast.id}`)
+  const path = at(`broadcasts/${broadcast.id}`)
+  shows(t, await editor.get(at('broadcasts')), /scheduled Advent [^%]* in 1 hour/)
+  shows(t, await editor.get(path), 'To begin')
+  await after(await editor.post(`${path}/cancel`))
+  shows(t, await editor.get(at('broadcasts')), /cancelled Advent News – 0 0 not started/)
+  t.notMatch(textOf((await editor.get(path)).html), /begin/i)
+})
 
 t.test(
   'what did not go out is tried again, of this broadcast alone, from its page and by the CLI',

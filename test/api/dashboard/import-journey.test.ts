@@ -95,7 +95,10 @@ async function journey(browser: Browser): Promise<void> {
       ])
         await page.getByLabel(`Property name for ${column}`).fill(name ?? '')
       await press(page, 'Continue')
-      t.match(await said(page), /New contacts\s+3[\s\S]*Refused\s+1[\s\S]*email must be an email address/i)
+      t.match(
+        await said(page),
+        /New contacts\s+3[\s\S]*Refused\s+1[\s\S]*4\s+E-Mail Address\s+chen\.example\.org\s+must be an email/i,
+      )
       await isFine(page, 'what would happen')
       await press(page, 'Import 4 records')
       await done(page)

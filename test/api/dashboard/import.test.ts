@@ -38,8 +38,8 @@ t.test(
     t.match(file.headers.get('content-disposition'), 'attachment')
     const refused = file.html.trim().split('\r\n')
     t.equal(refused.length, 11)
-    t.match(refused[0], /^email,city,line,reason$/)
-    t.match(refused[1], /^not an address 7,"Town, ""7""",9,email must be an email address/)
+    t.match(refused[0], /^\uFEFF?Email,city,row,reason$/)
+    t.match(refused[1], /^not an address 7,"Town, ""7""",9,Email must be an email address/)
     const contact = await contactByIdentity(database, team.id, 'person9@example.com')
     t.match(contact, { properties: { city: 'Town, "9"' }, status: 'subscribed' })
     shows(t, await editor.get(path), /people\.csv/)
@@ -94,14 +94,21 @@ t.test('UTF-8, UTF-16 and Windows-1252, by commas, semicolons and tabs, are read
   }
 })
 
-t.test('what was refused is imported again without damage, with the lines of the file', async (t) => {
-  const source = `email,note,phone\nfine@example.com,"two\nlines",1\n\nbad.example.com,"=1, '+2",+15551234567\n`
-  const { progress } = await imported(t, source)
-  shows(t, await editor.get(progress), /Line Why 5 email must be an email address/)
-  const { html: refused } = await editor.get(`${progress}/refused.csv`)
-  await imported(t, refused.replace('bad.', 'bad@'))
-  t.strictSame(await propertiesOf('bad@example.com'), { note: `=1, '+2`, phone: '+15551234567' })
-})
+t.test(
+  'what was refused is imported again without damage, with its row as a spreadsheet shows it',
+  async (t) => {
+    const source = `email,note,phone\nfine@example.com,"two\nlines",1\n\nbad.example.com,"=1, '+2",+15551234567\n`
+    const { progress } = await imported(t, source)
+    shows(
+      t,
+      await editor.get(progress),
+      /Row Column Value Why 4 email bad\.example\.com Must be an email address/,
+    )
+    const { html: refused } = await editor.get(`${progress}/refused.csv`)
+    await imported(t, refused.replace('bad.', 'bad@'))
+    t.strictSame(await propertiesOf('bad@example.com'), { note: `=1, '+2`, phone: '+15551234567' })
+  },
+)
 
 t.test('our own export is imported again as it was; a status that would be lost is refused', async (t) => {
   const { call } = service
@@ -115,20 +122,52 @@ t.test('our own export is imported again as it was; a status that would be lost 
     status: 'unsubscribed',
   })
   await call('DELETE', '/v1/contacts/Own@example.com', { key: team.key })
-  const { html } = await imported(t, file)
-  t.match(html, /status cannot be changed here: the contact is subscribed/)
+  const { progress } = await imported(t, file)
+  const words = /status unsubscribed Cannot be changed here: the contact is subscribed/
+  shows(t, await editor.get(progress), words)
   t.equal(await contactByIdentity(database, team.id, 'own@example.com'), null)
 })
 
-t.test('cells beyond the named columns are refused, naming the line', async (t) => {
-  const wide = await editor.upload(
-    path,
-    'wide.csv',
-    'email,city\na@example.com,Graz,\nb@example.com,Graz,8010\n',
-  )
-  t.equal(wide.status, 400)
-  shows(t, wide, /Line 3 has 3 cells, but the first line names 2 columns/)
+t.test('a row with cells beyond the named columns is refused alone, and nothing of it is lost', async (t) => {
+  const rows = ['a@wide.test,Graz,', 'b@wide.test,Graz,8010,x', 'c@wide.test,Wien', 'd@wide.test']
+  const { progress } = await imported(t, `email,city\n${rows.join('\n')}\n`)
+  const page = await editor.get(progress)
+  shows(t, page, /3 contacts stored\. 1 record refused/)
+  shows(t, page, /3 – 8010 x The row has 4 cells, but the first line names 2 columns: put a value/)
+  t.strictSame(await propertiesOf('a@wide.test'), { city: 'Graz' })
+  t.strictSame(await propertiesOf('d@wide.test'), {})
+  const { html } = await editor.get(`${progress}/refused.csv`)
+  t.match(html, /\r\nb@wide\.test,Graz,3,"the row has 4 cells, but [^"]*",8010,x\r\n/)
+  shows(t, await editor.get((await imported(t, html)).progress), /2 – 8010 x The row has 4 cells/)
+  await imported(t, html.replace(/,8010,x/, ''))
+  t.strictSame(await propertiesOf('b@wide.test'), { city: 'Graz' })
 })
+
+t.test(
+  'an import says how many contacts are new, updated and repeated, and which value was refused',
+  async (t) => {
+    const { call } = service
+    await call('POST', '/v1/contacts', { key: team.key, body: { email: 'known@true.test' } })
+    const many = Array.from({ length: 1_050 }, (_, at) => `true${at}@true.test;Ort ${at}`)
+    const odd = `<b>${'x'.repeat(150)}`
+    const rows = [
+      'Known@true.test;Graz',
+      'true0@true.test;Wien',
+      `${odd};Linz`,
+      ...many,
+      'true7@true.test;Graz',
+    ]
+    const { progress } = await imported(t, `E-Mail-Adresse;Ort\n${rows.join('\n')}\n`)
+    const page = await editor.get(progress)
+    shows(t, page, /New contacts 1,050 Updated 1 Repeated in the file 2 .*Refused 1/)
+    shows(t, page, /1,051 contacts stored\. 1 record refused/)
+    t.match(page.html, `&lt;b&gt;${'x'.repeat(97)}…`)
+    shows(t, page, /Row Column Value Why 4 E-Mail-Adresse <b>x+… Must be an email address/)
+    const { html } = await editor.get(`${progress}/refused.csv`)
+    t.match(html, `${odd},Linz,4,E-Mail-Adresse must be an email address`)
+    t.strictSame(await propertiesOf('true7@true.test'), { Ort: 'Graz' }, 'the last of them counts')
+  },
+)
 
 /** A file that takes several slices to read; one value is longer than a slice. */
 const longFile = (last: string): string => {
@@ -151,9 +190,13 @@ t.test('a file that is longer than a slice is read by workers, over a kill, reco
   const { stop } = await startWorker(t, service)
   await until('it is done', async () => /Done/.test((await editor.get(progress)).html))
   await stop()
-  shows(t, await editor.get(progress), /2,401 of 2,401 .*2,399 contacts stored\. .*32,402 email must be/)
+  shows(
+    t,
+    await editor.get(progress),
+    /2,401 of 2,401 .*2,399 contacts stored\. .*2,402 email bad one Must be/,
+  )
   const { html: refused } = await editor.get(`${progress}/refused.csv`)
-  t.ok(refused.endsWith('bad one,x,32402,email must be an email address\r\n'))
+  t.ok(refused.endsWith('bad one,x,2402,email must be an email address\r\n'))
   t.strictSame(await propertiesOf('long2399@example.com'), { note: 'note 2399 '.repeat(12).trim() })
   const [line] = await auditEntries(database, { team: team.id, limit: 1 })
   t.match(line, { actor: editor.email, action: 'contact.import', subject: 'long.csv', detail: '2 refused' })

@@ -111,6 +111,20 @@ t.test('a team is made, given another plan and figures of its own, and the planâ
   shows(t, refused, /Emails per period must be a number/)
 })
 
+t.test('a limit is taken as the page shows it, and as people type it', async (t) => {
+  const { id } = await makeTeam(service)
+  const plan = `/operator/teams/${id}/plan`
+  const { html } = await operator.get(`/operator/teams/${id}`)
+  const shown = [...html.matchAll(/name="\w+_limit"[^>]* placeholder="([^"]+)"/g)]
+  t.not(shown.length, 0)
+  for (const typed of [...shown.map(([, words = '']) => words), '20,000', '20 000', '1\u202f234\u00a0567']) {
+    t.match(await operator.post(plan, { plan: 'pro', email_limit: typed }), { status: 303 }, typed)
+    t.match(await showTeam(database, id), { limits: { emails: Number(typed.replace(/\D/g, '')) } })
+  }
+  for (const odd of ['20,00', '2000,000', '1,2,3'])
+    t.match(await operator.post(plan, { plan: 'pro', email_limit: odd }), { status: 400 }, odd)
+})
+
 t.test('a suspended teamâ€™s key answers 401 until it may go on', async (t) => {
   const team = await makeTeam(service)
   const send = async () =>

@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { deletePause, storePause } from '../../../db/queue/pauses.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
+import { aBroadcast } from '../../support/broadcasts.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { ageEmailRows, insertEmailRows } from '../../support/email-rows.ts'
 import { anEmail, makeTeam, startService, type TestTeam } from '../../support/service.ts'
@@ -52,6 +53,28 @@ t.test('what waits for long is counted on both channels, with the words that mos
   t.notMatch(await overviewOf(other), 'waiting for longer')
 })
 
+t.test('what waits for a broadcast’s own pace, or for one that is paused, is no alarm', async (t) => {
+  const team = await makeTeam(service)
+  const paced = await aBroadcast(service, team, { rate_per_minute: 10 })
+  const paused = await aBroadcast(service, team)
+  const free = await aBroadcast(service, team)
+  const waits = [
+    ...(await paced.emails('one@example.net', 'two@example.net')),
+    ...(await paused.emails('three@example.net', 'four@example.net')),
+  ]
+  await paused.become('paused')
+  await ageEmailRows(service, sql.fragment`id = any(${sql.array(waits, 'uuid')})`, '10 minutes')
+  t.match(await overviewOf(team), 'Nothing. Everything is going out.')
+  await hold(waits.slice(1, 3), '451 4.7.1 Greylisted')
+  t.match(
+    await overviewOf(team),
+    '1 email waiting for longer than 5 minutes 451 4.7.1 Greylisted',
+    'it was refused',
+  )
+  await hold(await free.emails('five@example.net'), '451 4.7.1 Greylisted')
+  t.match(await overviewOf(team), '2 emails waiting for longer than 5 minutes')
+})
+
 t.test('a backlog that is not counted to its end is not passed off as a count', async (t) => {
   const team = await makeTeam(service)
   const rows = sql.fragment`
@@ -99,6 +122,21 @@ t.test('a new team sees five steps, ticked as they are done, in place of empty f
   t.notMatch(page, 'Emails of the last 7 days')
 })
 
+t.test('the first steps stay until all are done, the first email and the colleague too', async (t) => {
+  const team = await makeTeam(service, { domain: 'steps.test' })
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const left = async (): Promise<string[]> =>
+    [
+      ...(await owner.get(`/teams/${team.id}`)).html.matchAll(/<li class=""><div><a [^>]+><strong>([^<]+)/g),
+    ].map(([, title = '']) => title)
+  t.strictSame(await left(), ['Send the first email', 'Invite a colleague'])
+  await call('POST', '/v1/emails', { key: team.key, body: anEmail({ from: 'hello@steps.test' }) })
+  t.strictSame(await left(), ['Invite a colleague'])
+  t.match(await owner.get(`/teams/${team.id}`), { html: 'Emails of the last 7 days' })
+  await owner.post(`/teams/${team.id}/people`, { email: 'colleague@example.org', role: 'viewer' })
+  t.notMatch((await owner.get(`/teams/${team.id}`)).html, 'First steps')
+})
+
 t.test('four figures stand beside those of the week before and what providers put up with', async (t) => {
   const team = await makeTeam(service)
   await database.query(sql.unsafe`
@@ -113,6 +151,33 @@ t.test('four figures stand beside those of the week before and what providers pu
   t.match(page, 'Bounced 10.0 % 1.0 % in the 7 days before; keep it below 5.0 %')
   t.match(page, /Complaints 0\.0 % .* keep it below 0\.10 %/)
 })
+
+t.test(
+  'whatever paused itself stands on the first page with its reason; what a person paused does not',
+  async (t) => {
+    const team = await makeTeam(service, { domain: 'stopped.test' })
+    const become = async (reason: string | null) => {
+      const { id } = await aBroadcast(service, team)
+      await database.query(sql.unsafe`
+      update broadcasts set name = ${reason ?? 'by hand'}, state = 'paused', state_reason = ${reason} where id = ${id}`)
+    }
+    await become(null)
+    t.match(await overviewOf(team), 'Nothing. Everything is going out.')
+    for (const reason of ['overdue', 'quota_exceeded', 'restored']) await become(reason)
+    const page = await overviewOf(team)
+    t.match(page, 'The broadcast “overdue” has paused itself Its time had passed by more than an hour')
+    t.match(page, 'The broadcast “quota_exceeded” has paused itself The quota is used up')
+    t.match(page, 'The broadcast “restored” has paused itself The database was restored from a backup')
+    t.notMatch(page, 'by hand')
+    await become('complaints')
+    t.match(
+      await overviewOf(team),
+      /4 broadcasts have paused themselves .*“complaints”.* Too many people complained\./,
+    )
+    const other = await makeTeam(service, { domain: 'stopped-other.test' })
+    t.notMatch(await overviewOf(other), 'paused')
+  },
+)
 
 t.test('many alerts of one kind are folded into one', async (t) => {
   const team = await makeTeam(service)

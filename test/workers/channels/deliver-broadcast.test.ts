@@ -5,6 +5,7 @@ import { brakeFor } from '../../../db/messages/broadcasts/brakes.ts'
 import { beside } from '../../../workers/adapters.ts'
 import { createSmtpProvider } from '../../../workers/providers/smtp/adapter.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
+import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { sendersOf, usedBy } from '../../support/rows.ts'
 import { anEmail, METRICS_TOKEN, makeTeam, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
@@ -138,11 +139,22 @@ t.test('a braked broadcast says why; what it was braked for does not brake it ag
   await broadcast.walk()
   await until('it is braked', async () => (await show()).state === 'paused')
   t.match(await show(), { state_reason: 'bounces', figures: { bounced: 11, delivered: 189 } })
+  const words = 'Too many of its emails bounced: 5.50 % of 200 emails, limit 5.00 %. Look at the addresses'
+  const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+  shows(t, await viewer.get(`/teams/${team.id}`), `The broadcast “News” has paused itself ${words}`)
+  shows(t, await viewer.get(`/teams/${team.id}/broadcasts/${broadcast.id}`), words)
+  const operator = await signedIn(service, { operator: true })
+  shows(
+    t,
+    await operator.get('/operator/health'),
+    `The broadcast “News” of A team has paused itself ${words}`,
+  )
   const { body: metrics } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
   t.match(metrics, /^heliograph_broadcasts\{state="braked"\} 1$/m)
   t.match(metrics, /^heliograph_broadcasts\{state="paused"\} 0$/m)
   const resumed = await service.call('POST', `${path}/resume`, { key: team.key })
   t.match(resumed.body, { state: 'sending', state_reason: null, figures: { bounced: 11 } })
+  t.notMatch(textOf((await viewer.get(`/teams/${team.id}`)).html), 'has paused itself')
   await until('it goes on to its end', async () => (await show()).state === 'sent')
 })
 

@@ -96,6 +96,7 @@ t.test('the sandbox shows the webhooks that it received, and whether they are ge
   t.teardown(() => inbox.close())
   const here = `http://127.0.0.1:${inbox.port}`
   const team = await makeTeam(service)
+  t.match(await (await fetch(`${here}/webhooks`)).text(), `with the URL <code>${here}/webhooks</code>`)
   const { id, secret } = await cli.json(['webhook', 'add', team.id, '--url', `${here}/webhooks`])
   await startWorker(t, service)
   await cli.json(['webhook', 'test', team.id, id])

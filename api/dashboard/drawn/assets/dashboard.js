@@ -14,6 +14,12 @@ const zoned = new Intl.DateTimeFormat(undefined, {
   second: '2-digit',
 })
 
+/** Pages that take or name a time do it in this zone from the next one on (served/guard.ts has the cookie's name). */
+const [mark, secure] = location.protocol === 'https:' ? ['__Host-', '; Secure'] : ['', '']
+const { timeZone } = zoned.resolvedOptions()
+// biome-ignore lint/suspicious/noDocumentCookie: browsers have a Cookie Store on https alone
+document.cookie = `${mark}heliograph-zone=${timeZone}; Path=/; SameSite=Lax${secure}`
+
 /** Times in the reader's zone, with UTC in the tip; a list's short ones keep their words. */
 function localTimes(root) {
   for (const time of root.querySelectorAll('time[datetime]')) {

@@ -5,6 +5,7 @@ import { checkFound, requestCheck } from '../../../../db/delivery/senders/check.
 import { listSenders, type ShownSender } from '../../../../db/delivery/senders/show.ts'
 import { liveProcesses, type ProcessRow } from '../../../../db/figures/fleet/fleet.sql.ts'
 import { FORGOTTEN, SILENCE } from '../../../../db/figures/fleet/fleet.ts'
+import { stoppedBroadcasts } from '../../../../db/messages/broadcasts/brakes.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { pausedQueues } from '../../../../db/queue/pauses.sql.ts'
 import { serverClock, serverSettings } from '../../../../db/schema.sql.ts'
@@ -15,10 +16,13 @@ import type { Alert, Section } from '../../drawn/section.ts'
 import { pausedQueue } from '../../drawn/timeline.ts'
 import { inPerson } from '../../served/act.ts'
 import { type PersonPage, redirect, show } from '../../served/page.ts'
+import { folded, stoppedAlerts } from '../stopped.ts'
 
 const PATH = '/operator/health'
 /** How far this process's clock may be from the database's before it is worth a word, in seconds. */
 const CLOCK_APART = 2
+/** The most broadcasts that are named. */
+const STOPPED = 100
 
 const DANGEROUS = ['fsync', 'full_page_writes', 'synchronous_commit'] as const
 
@@ -156,11 +160,18 @@ const health: PersonPage = {
     const heard = await lastHeard(database)
     const senders = await listSenders(database)
     const paused = await pausedQueues(database)
+    const stopped = stoppedAlerts(await stoppedBroadcasts(database, null, STOPPED), true)
     const used = senderFacts(processes, senders, now)
     const sections: Section[] = [
       {
         kind: 'alerts',
-        alerts: [...alerts, ...processAlerts(processes), ...queueAlerts(paused), ...senderAlerts(senders)],
+        alerts: [
+          ...alerts,
+          ...processAlerts(processes),
+          ...queueAlerts(paused),
+          ...senderAlerts(senders),
+          ...folded(stopped, `${stopped.length} broadcasts have paused themselves`),
+        ],
         calm: 'All checks passed.',
       },
       {

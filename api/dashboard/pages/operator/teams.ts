@@ -157,8 +157,8 @@ async function planForm(team: TeamView, tx: Tx): Promise<Section> {
       await planField(tx, team.plan),
       ...FIGURES.map(({ name, label }): Field => {
         const [value, limit] = own[name]
-        const plans = limit === null ? 'no limit' : limit.toLocaleString('en-US')
-        return { name, label, type: 'text', value: value === null ? '' : String(value), placeholder: plans }
+        const plans = limit === null ? {} : { placeholder: limit.toLocaleString('en-US') }
+        return { name, label, type: 'text', value: value === null ? '' : String(value), ...plans }
       }),
     ],
     submit: 'Save plan and limits',
@@ -220,11 +220,15 @@ const page: PersonPage = {
   },
 }
 
+/** A number as pages show it and people type it: thousands parted by commas, or by spaces of any kind. */
+const GROUPED = /^\d{1,3}([,\s]\d{3})+(\.\d+)?$/
+
 /** A figure: a number, null for the plan's own, undefined where it is not sent. @throws Refusal bad_request. */
 function figureOf(form: URLSearchParams, name: string, label: string): number | null | undefined {
-  const value = form.get(name)?.trim()
-  if (value === undefined) return undefined
-  if (value === '' || value === 'plan') return null
+  const typed = form.get(name)?.trim()
+  if (typed === undefined) return undefined
+  if (typed === '' || typed === 'plan') return null
+  const value = GROUPED.test(typed) ? typed.replace(/[,\s]/g, '') : typed
   if (/^\d+(\.\d+)?$/.test(value)) return Number(value)
   throw new Refusal('bad_request', `${label} must be a number, or empty for the plan’s own`)
 }

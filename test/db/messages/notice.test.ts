@@ -1,13 +1,14 @@
-/** Owners get to know of a webhook that was disabled by itself: by mail, and on their first page. */
+/** Owners get to know of what stopped by itself, a webhook or a broadcast: by mail, and on their first page. */
 import { sql } from 'slonik'
 import { array, object, string } from 'yup'
-import { adminCli } from '../../../support/admin.ts'
-import { shows, signedIn } from '../../../support/dashboard.ts'
-import { makeTeam, startService } from '../../../support/service.ts'
-import { startSmtpSink } from '../../../support/smtp-sink.ts'
-import t from '../../../support/tap.ts'
-import { beginWebhooks } from '../../../support/webhooks.ts'
-import { startWorker, until } from '../../../support/worker.ts'
+import { adminCli } from '../../support/admin.ts'
+import { aBroadcast } from '../../support/broadcasts.ts'
+import { shows, signedIn } from '../../support/dashboard.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import t from '../../support/tap.ts'
+import { beginWebhooks } from '../../support/webhooks.ts'
+import { startWorker, until } from '../../support/worker.ts'
 
 const SITE = 'https://mail.example.com'
 const service = await startService(t)
@@ -93,3 +94,38 @@ t.test('without DASHBOARD_FROM a webhook is disabled all the same, and nobody is
   })
   t.equal((await mails()).length, before)
 })
+
+t.test(
+  'the owners get one mail about a broadcast that paused itself, with the figure that braked it',
+  async (t) => {
+    const sink = await startSmtpSink(t)
+    await makeTeam(service, { domain: 'notices.test' })
+    const notices = { from: 'Heliograph <login@notices.test>', site: SITE }
+    const team = await makeTeam(service, { domain: 'braked.test' })
+    const owner = await signedIn(service, { team: team.id, role: 'owner', email: 'd-owner@example.org' })
+    await signedIn(service, { team: team.id, role: 'editor', email: 'e-editor@example.org' })
+    const broadcast = await aBroadcast(service, team)
+    await broadcast.moved({ complained: 3, delivered: 1_758 })
+    const copy = await aBroadcast(service, team)
+    await service.database.query(sql.unsafe`update broadcasts set database = 'another' where id = ${copy.id}`)
+    await startWorker(t, service, { smtp_url: sink.url, notices })
+    await copy.walk()
+    await until('the restored one is paused', async () => {
+      const { html } = await owner.get(`/teams/${team.id}/broadcasts/${copy.id}`)
+      return html.includes('restored from a backup')
+    })
+    await broadcast.walk()
+    await until('the owner has mail', () => sink.messages().length > 0)
+    t.same(
+      sink.messages().map(({ rcpt_to }) => rcpt_to),
+      [['d-owner@example.org']],
+    )
+    const stored = (await mails()).filter(({ subject }) => subject === 'A broadcast has paused itself')
+    t.equal(stored.length, 1, 'a restored copy writes to nobody')
+    t.match(
+      stored[0]?.body_text,
+      `The broadcast “News” of A team has paused itself. Too many people complained: 0.17 % of 1,761 emails, limit 0.10 %.`,
+    )
+    t.match(stored[0]?.html, `${SITE}/dashboard/teams/${team.id}/broadcasts/${broadcast.id}`)
+  },
+)

@@ -1,0 +1,26 @@
+/** What stopped by itself, as alerts: on the first page of its team, and for operators on the page of health. Pure. */
+import type { stoppedBroadcasts } from '../../../db/messages/broadcasts/brakes.sql.ts'
+import { standstillWords } from '../../../db/messages/broadcasts/standstill.ts'
+import type { Alert } from '../drawn/section.ts'
+import { teamPath } from '../served/page.ts'
+
+/** More alerts of one kind than this are folded into one. */
+const MOST_ALIKE = 3
+
+/** Several alerts of one kind behind one title. */
+export const folded = (alerts: readonly Alert[], title: string): readonly Alert[] => {
+  const [first] = alerts
+  return first && alerts.length > MOST_ALIKE ? [{ tone: first.tone, title, folded: alerts }] : alerts
+}
+
+/** Broadcasts that paused themselves, with why. @param ofTeams whether each says whose it is. */
+export const stoppedAlerts = (
+  stopped: Awaited<ReturnType<typeof stoppedBroadcasts>>,
+  ofTeams = false,
+): Alert[] =>
+  stopped.map(({ team_id, team, id, name, state_reason, brake }) => ({
+    tone: 'bad',
+    title: `The broadcast “${name}”${ofTeams ? ` of ${team}` : ''} has paused itself`,
+    text: standstillWords(state_reason, brake),
+    link: { href: teamPath({ id: team_id }, 'broadcasts', id), label: 'Open the broadcast' },
+  }))

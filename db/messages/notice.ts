@@ -1,0 +1,113 @@
+/**
+ * The mail that notifies a team's owners of what stopped by itself: a webhook that was disabled, a broadcast that is
+ * paused.
+ * Promises: an email to each owner, once, from the address of the service's own mail; it names what stopped and says
+ * why, and holds neither a webhook's URL, nor a secret, nor anything that was sent. Without such an address there is
+ * none. Must not decide what stops.
+ */
+import { teamOfDomain } from '../accounts/domains/domains.sql.ts'
+import { membersOfTeam } from '../accounts/people/people.sql.ts'
+import { teamOrRefusal } from '../accounts/teams/view.ts'
+import type { Tx } from '../postgres/pool.ts'
+import type { Payload } from '../queue/jobs.ts'
+import { type Mailbox, parseMailbox } from '../text/address.ts'
+import { escapeHtml } from '../text/slots.ts'
+import { SIGN_IN_TAG } from '../text/tags.ts'
+import { broadcastById } from './broadcasts/broadcasts.sql.ts'
+import { standstillWords } from './broadcasts/standstill.ts'
+import { type AcceptDeps, acceptEmails } from './emails/accept.ts'
+import type { EmailItem } from './emails/call.ts'
+import { endpointById } from './webhooks/endpoints.sql.ts'
+
+/** How the service writes to people. */
+export type Notices = {
+  /** Who its mail comes from: DASHBOARD_FROM. */
+  from: string | null
+  /** Where the dashboard is: PUBLIC_URL. */
+  site: string | null
+}
+
+/** What stopped. `path`: its page, below the team's; `next`: what to do about it. */
+type Stopped = { subject: string; what: string; next: string; path: string; link: string }
+
+/** A webhook that is disabled; null when it works again. */
+async function disabledWebhook(tx: Tx, teamId: string, id: string, team: string): Promise<Stopped | null> {
+  const endpoint = await endpointById(tx, teamId, id)
+  if (endpoint?.state !== 'disabled') return null
+  const { name, state_reason } = endpoint
+  return {
+    subject: 'A webhook was disabled',
+    what: `The webhook “${name}” of ${team} was disabled: ${state_reason}. Nothing more is sent to it.`,
+    next: 'Once its server works again, enable it under Webhooks, and send again what it missed.',
+    path: `webhooks/${id}`,
+    link: 'Open the webhook',
+  }
+}
+
+/** A broadcast that paused itself; null when a person has seen to it since. */
+async function pausedBroadcast(tx: Tx, teamId: string, id: string, team: string): Promise<Stopped | null> {
+  const row = await broadcastById(tx, teamId, id)
+  if (!row || row.state_reason === null) return null
+  const why = standstillWords(row.state_reason, row.brake)
+  return {
+    subject: 'A broadcast has paused itself',
+    what: `The broadcast “${row.name}” of ${team} has paused itself. ${why}`,
+    next: 'Nothing more of it is sent until somebody resumes it on its page.',
+    path: `broadcasts/${id}`,
+    link: 'Open the broadcast',
+  }
+}
+
+/** What is said, for `to`. */
+function noticeEmail(
+  { from, to, key }: { from: Mailbox; to: string; key: string },
+  { subject, what, next, link }: Stopped,
+  url: string | null,
+): EmailItem {
+  const anchor = url === null ? '' : `<p><a href="${escapeHtml(url)}">${link}</a></p>`
+  return {
+    path: '',
+    from,
+    to: [to],
+    subject,
+    html: `<p>${escapeHtml(what)}</p><p>${next}</p>${anchor}`,
+    template_id: null,
+    variables: null,
+    text: `${what}\n\n${next}\n${url === null ? '' : `\n${url}\n`}`,
+    headers: null,
+    reply_to: '',
+    tags: [SIGN_IN_TAG],
+    idempotency_key: key,
+  }
+}
+
+/**
+ * Writes to the owners of a team that something of theirs has stopped.
+ * @returns how many it wrote to, or why it could not. @throws Refusal
+ */
+export async function mailOwnersOf(
+  deps: AcceptDeps,
+  { team_id, endpoint_id, broadcast_id, notice_id }: Payload<'mail-owners'>,
+  { from: sender, site }: Notices,
+): Promise<number | 'no address' | 'no domain'> {
+  const { tx } = deps
+  const from = parseMailbox(sender ?? '')
+  if (!from) return 'no address'
+  const owner = await teamOfDomain(tx, from.domain)
+  if (owner === null) return 'no domain'
+  const { name: team } = await teamOrRefusal(tx, team_id)
+  const stopped = endpoint_id
+    ? await disabledWebhook(tx, team_id, endpoint_id, team)
+    : await pausedBroadcast(tx, team_id, broadcast_id ?? '', team)
+  if (stopped === null) return 0
+  const url = site === null ? null : new URL(`/dashboard/teams/${team_id}/${stopped.path}`, site).href
+  const items = (await membersOfTeam(tx, team_id))
+    .filter(({ role }) => role === 'owner')
+    .map(({ email: to, user_id }) =>
+      noticeEmail({ from, to, key: `stopped:${notice_id}:${user_id}` }, stopped, url),
+    )
+  if (items.length === 0) return 0
+  const outcomes = await acceptEmails(deps, { team_id: owner, domain: null, rated: false }, items)
+  for (const outcome of outcomes) if (outcome.kind === 'refused') throw outcome.refusal
+  return outcomes.length
+}
