@@ -17,7 +17,7 @@ import { troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { lostMessages } from '../../db/delivery/sweep.sql.ts'
 import { foldFigures } from '../../db/figures/daily/fold.ts'
 import { queuedByAge, unsettledReports } from '../../db/figures/fleet/fleet.sql.ts'
-import { emailsFound } from '../../db/messages/emails/find.sql.ts'
+import { type EmailCriteria, emailsFound } from '../../db/messages/emails/find.sql.ts'
 import { countsOfTemplate } from '../../db/messages/emails/of-template.sql.ts'
 import { searchEmails } from '../../db/messages/emails/search.ts'
 import { messagesFound } from '../../db/messages/whatsapp/find.sql.ts'
@@ -228,18 +228,30 @@ t.test('tables that grow without end are vacuumed long before a fifth of their r
 t.test('an id alone leads to its message, however many teams there are', async (t) => {
   const row = object({ id: string().defined() })
   const id = await database.oneFirst(sql.type(row)`select id from emails where provider_message_id = 'p-777'`)
+  await database.query(sql.unsafe`
+    update accepted_emails set idempotency_key = 'order-' || subject where hashtext(subject) % 40 = 0 or id = ${id}`)
+  await database.query(sql.unsafe`vacuum analyze accepted_emails`)
+  const key = await database.oneFirst(sql.type(object({ key: string().defined() }))`
+    select idempotency_key as key from accepted_emails where id = ${id}`)
   const lookUp = (given: string) => async (tx: Tx) => {
     const found = await messagesWithId(tx, given, { teams: null, limit: 50 })
-    if (found[0]?.id !== id) throw new Error(`${given} leads to ${found.length} others`)
+    const wanted = given === 'of nobody' ? undefined : id
+    if (found.length > 1 || found[0]?.id !== wanted)
+      throw new Error(`${given} leads to ${found.length} others`)
   }
   for (const [given, most] of [
     ['p-777', 100],
     ['call-777', 100],
+    [key, 100],
+    ['of nobody', 100],
     [id, 400],
   ] as const) {
     const { buffers } = await touched(database, lookUp(given))
     t.ok(buffers < most, `${buffers} buffers for ${given}`)
   }
+  const ofAll = (criteria: EmailCriteria) => (tx: Tx) => emailsFound(tx, criteria, { limit: 50 })
+  const { buffers } = await touched(database, ofAll({ recipients: ['user7@example.com'], whose: 'all' }))
+  t.ok(buffers < 600, `${buffers} buffers for a recipient`)
 })
 
 t.test('the contacts of topics are counted by what moved, however many there are', async (t) => {
