@@ -24,7 +24,7 @@ import { messagesFound } from '../../db/messages/whatsapp/find.sql.ts'
 import { openDatabase, type Tx } from '../../db/postgres/pool.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import { claimByGroup } from '../../db/queue/group-claims.sql.ts'
-import { deleteDoneJobs } from '../../db/queue/jobs.sql.ts'
+import { deleteDoneJobs, queueStatus } from '../../db/queue/jobs.sql.ts'
 import { lookAtLine } from '../../db/queue/line.sql.ts'
 import { isAnyDue, type Run, spreadCounts } from '../../db/queue/upkeep.sql.ts'
 import { firstIdAt } from '../../db/text/ids.ts'
@@ -133,9 +133,36 @@ t.test(
   },
 )
 
-t.test('metrics read what is queued alone', async (t) => {
-  const { buffers } = await touched(database, (tx) => queuedByAge(tx, [0, 60, 600]))
-  t.ok(buffers < 60, `${buffers} buffers`)
+t.test('metrics read what is queued alone, the oldest of it, up to what they count', async (t) => {
+  const all = await database.oneFirst(sql.type(object({ count: number().defined() }))`
+    select count(*) as count from email_states where unfinished`)
+  const figures = async (most: number) => {
+    let found: readonly { messages: number }[] = []
+    const { buffers } = await touched(database, async (tx) => {
+      found = (await queuedByAge(tx, [0, 60, 600], most)).filter(({ channel }) => channel === 'email')
+    })
+    return { buffers, messages: found.map(({ messages }) => messages) }
+  }
+  const some = await figures(10)
+  t.strictSame(some.messages, [10, 10, 10], 'no more is counted')
+  t.ok(some.buffers < 40, `${some.buffers} buffers for ten`)
+  const each = await figures(1_000)
+  t.equal(each.messages[0], all, 'below that, each figure is exact')
+  t.ok(each.buffers < 60, `${each.buffers} buffers`)
+})
+
+t.test('an operator’s look at a queue counts up to a bound, however many jobs wait', async (t) => {
+  const look = async (most: number) => {
+    let found: Awaited<ReturnType<typeof queueStatus>> = []
+    const { buffers } = await touched(database, async (tx) => {
+      found = await queueStatus(tx as typeof database, most)
+    })
+    return { buffers, deferred: found.find(({ queue }) => queue === 'deliver-email')?.deferred }
+  }
+  t.equal((await look(JOBS + 1)).deferred, JOBS)
+  const { buffers, deferred } = await look(200)
+  t.equal(deferred, 200)
+  t.ok(buffers < 150, `${buffers} buffers for all queues`)
 })
 
 t.test('metrics count the reports that wait without reading those that are done', async (t) => {
