@@ -303,7 +303,7 @@ t.test('the contacts of topics are counted by what moved, however many there are
       t.notOk(nodes.some((node) => node['Relation Name'] === 'contacts'))
     })
   await count(40)
-  await foldFigures(database, new Date())
+  await foldFigures(database)
   await count(10)
 })
 

@@ -1,6 +1,6 @@
 /**
  * Forgets what has been kept for as long as the operator's settings say: a message's events, its body, its row; and
- * what happened to senders.
+ * what happened to senders; and the figures of days.
  * Promises: small lots with pauses between them, each a statement of its own, so that nobody waits. It never deletes
  * what still has to be delivered, nor its events, nor a row of the team's current period, whose count is the quota.
  */
@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { CHANNELS } from '../../channels/channels.sql.ts'
 import { collectFiles } from '../../content/files/collect.ts'
 import { deleteStandstills } from '../../delivery/standstills.sql.ts'
+import { deleteFigures } from '../../figures/daily/figures.sql.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { firstIdAt } from '../../text/ids.ts'
 import {
@@ -41,6 +42,8 @@ export type Retention = {
   senders: number | null
   /** Bytes of attachments, after their last use. */
   files: number
+  /** What daily charts are drawn from. */
+  figures: number | null
 }
 
 export type Forgotten = {
@@ -50,6 +53,7 @@ export type Forgotten = {
   senders: number
   webhooks: number
   files: number
+  figures: number
 }
 
 const DAY = 86_400_000
@@ -158,10 +162,18 @@ async function deleteOldSenderEvents(database: Database, until: Date): Promise<n
   return inLots((lot) => deleteSenderEvents(database, lot), { from: NO_ID, before: firstIdAt(until) })
 }
 
+async function deleteOldFigures(database: Database, until: Date): Promise<number> {
+  for (let total = 0; ; await sleep(BREATH)) {
+    const deleted = await deleteFigures(database, until, LOT)
+    total += deleted
+    if (deleted < LOT) return total
+  }
+}
+
 /** One round over all teams. @returns how much was forgotten. */
 export async function forgetMessages(
   database: Database,
-  { events, bodies, messages, senders, files }: Retention,
+  { events, bodies, messages, senders, files, figures }: Retention,
   now: Date,
 ): Promise<Forgotten> {
   const round = (days: number | null, work: typeof deleteOld): Promise<number> | 0 =>
@@ -173,5 +185,6 @@ export async function forgetMessages(
     senders: await round(senders, deleteOldSenderEvents),
     webhooks: await deleteOldWebhooks(database, now),
     files: await collectFiles(database, files, now),
+    figures: await round(figures, deleteOldFigures),
   }
 }

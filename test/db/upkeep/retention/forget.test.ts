@@ -11,7 +11,15 @@ import { openStore, type Store } from '../../../support/stored-emails.ts'
 import t, { type Test } from '../../../support/tap.ts'
 
 const DAY = 86_400_000
-const KEPT: Retention = { reports: 30, events: null, bodies: null, messages: null, senders: null, files: 3 }
+const KEPT: Retention = {
+  reports: 30,
+  events: null,
+  bodies: null,
+  messages: null,
+  senders: null,
+  files: 3,
+  figures: null,
+}
 const now = new Date()
 const daysAgo = (days: number): Date => new Date(now.getTime() - days * DAY)
 
@@ -49,7 +57,15 @@ async function start(t: Test) {
 t.test('nothing is forgotten while no setting says so', async (t) => {
   const { store, teamId, forget } = await start(t)
   await delivered(store, teamId, 450)
-  t.strictSame(await forget({}), { messages: 0, events: 0, bodies: 0, senders: 0, webhooks: 0, files: 0 })
+  t.strictSame(await forget({}), {
+    messages: 0,
+    events: 0,
+    bodies: 0,
+    senders: 0,
+    webhooks: 0,
+    files: 0,
+    figures: 0,
+  })
   t.match(await left(store), { emails: { length: 1 }, events: 1 })
 })
 
@@ -123,6 +139,24 @@ t.test('what happened to senders is forgotten by its own setting, lot by lot', a
   t.match(await forget({ senders: 90 }), { senders: 2_501 })
   const [shown] = await listSenders(database)
   t.match(shown?.events, [{ detail: 'said just now' }])
+})
+
+t.test('figures of days are forgotten by their day, lot by lot, whatever team they are of', async (t) => {
+  const { store, teamId, forget } = await start(t)
+  const other = await store.team('free')
+  await store.database.query(sql.unsafe`
+    insert into daily_figures (team_id, channel, day, status, count)
+    select team, channel, current_date - n, status, 1
+    from unnest(array[${teamId}, ${other}]::uuid[]) team, unnest(array['email', 'whatsapp']) channel,
+      unnest(array['sent', 'delivered']) status, generate_series(0, 699) n`)
+  const days = object({ oldest: number().defined(), rows: number().defined() })
+  const left = () =>
+    store.database.one(sql.type(days)`
+      select current_date - min(day) as oldest, count(*) as rows from daily_figures`)
+  t.match(await forget({}), { figures: 0 })
+  t.match(await forget({ figures: 400 }), { figures: 8 * 299 })
+  t.strictSame(await left(), { oldest: 400, rows: 8 * 401 })
+  t.match(await forget({ figures: 400 }), { figures: 0 })
 })
 
 t.test('a row that somebody holds is passed over, and found the next time', async (t) => {
