@@ -3,6 +3,7 @@
  * long transaction. No page of anything is known to be visible to all, so an index alone answers nothing cheaply.
  */
 import { sql } from 'slonik'
+import { contactsOfTeam } from '../../db/audience/contacts/contacts.sql.ts'
 import { emailsFound } from '../../db/messages/emails/find.sql.ts'
 import { countMatching, idsMatching, waitingEmails } from '../../db/messages/emails/matching.sql.ts'
 import { undeliveredEmails } from '../../db/messages/emails/matching.ts'
@@ -15,6 +16,7 @@ import { touched } from '../support/touched.ts'
 
 const EMAILS = 60_000
 const TEAM = '0190a1b2-0000-7000-8000-000000000001'
+const OTHER = '0190a1b2-0000-7000-8000-000000000007'
 
 const { url } = await testDatabase(t)
 const database = await openDatabase(url, { size: 3, statementTimeout: 60_000 })
@@ -22,7 +24,7 @@ t.teardown(() => database.end())
 
 /** Three of ten are the large team's; a tenth of all waits. */
 t.before(async () => {
-  for (const table of ['accepted_emails', 'email_states', 'whatsapp_messages', 'webhook_messages'])
+  for (const table of ['accepted_emails', 'email_states', 'whatsapp_messages', 'contacts'])
     await database.query(sql.unsafe`alter table ${sql.identifier([table])} set (autovacuum_enabled = false)`)
   const teams = sql.fragment`
     ('0190a1b2-0000-7000-8000-' || lpad((case when n % 10 < 3 then 1 else n % 500 + 2 end)::text, 12, '0'))::uuid`
@@ -48,6 +50,15 @@ t.before(async () => {
     )
     insert into whatsapp_messages (team_id, id, request_id, position, recipient, status, created_at)
     select team_id, id, id, 0, '+15550000000', case when n / 10 % 10 = 0 then 'queued' else 'read' end, at from message`)
+  await database.query(sql.unsafe`
+    insert into teams (id, name, created_at) select distinct ${teams}, 'A team', now() from ${items}`)
+  await database.query(sql.unsafe`
+    insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
+    select ${teams}, ${ids}, 'user' || n || '@example.com', 'user' || n || '@example.com', 'subscribed', '{}', '{}', at, at
+    from ${items}`)
+  await database.query(sql.unsafe`
+    update contacts set email = 'user77@b' || chr(252) || 'cher.test', identity = 'user77@xn--bcher-kva.test'
+    where team_id = ${OTHER} and id = (select id from contacts where team_id = ${OTHER} order by id limit 1)`)
   await database.query(sql.unsafe`analyze`)
 })
 
@@ -93,4 +104,21 @@ t.test('what a requeue takes is looked for in lots of what waits', async (t) => 
   t.equal(new Set(all).size, 1_800)
   const some = await undeliveredEmails(database, TEAM, { force: false, subject: '77' })
   t.ok(some.length > 0 && some.length < 200, `${some.length} of them`)
+})
+
+t.test('a part of an address is looked for among the contacts of its team', async (t) => {
+  const all = { offset: 0, limit: 51 }
+  for (const [team, part, found] of [
+    [TEAM, 'example', 51],
+    [TEAM, 'xn--bcher', 0],
+    [OTHER, 'EXAMPLE.com', 51],
+    [OTHER, 'xn--bcher', 1],
+    [OTHER, 'B\u00fccher', 1],
+  ] as const) {
+    const { buffers, nodes } = await touched(database, async (tx) => {
+      t.equal((await contactsOfTeam(tx, team, { email: part }, all)).length, found, part)
+    })
+    t.ok(buffers < 400, `${buffers} buffers for ${part}`)
+    t.notOk(nodes.some((node) => node['Node Type'] === 'Seq Scan'))
+  }
 })
