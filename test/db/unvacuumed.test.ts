@@ -4,7 +4,7 @@
  */
 import { sql } from 'slonik'
 import { contactsOfTeam } from '../../db/audience/contacts/contacts.sql.ts'
-import { emailsFound } from '../../db/messages/emails/find.sql.ts'
+import { type EmailCriteria, emailsFound } from '../../db/messages/emails/find.sql.ts'
 import { countMatching, idsMatching, waitingEmails } from '../../db/messages/emails/matching.sql.ts'
 import { undeliveredEmails } from '../../db/messages/emails/matching.ts'
 import { messagesFound } from '../../db/messages/whatsapp/find.sql.ts'
@@ -39,7 +39,7 @@ t.before(async () => {
       select ${teams} as team_id, ${ids} as id, ${TEAM} as domain_id, 'a@demo.test' as from_address,
         array['user' || n % 1000 || '@example.com'] as to_emails, 'Invoice ' || n as subject,
         '<p>Hello</p>' as html, 1 as size_kb, '[]'::json as tags,
-        case when n / 10 % 10 = 0 then 'queued' else 'delivered' end as status, at as created_at, '' as reply_to,
+        case when n / 10 % 10 = 0 then 'queued' when n % 250 = 51 then 'bounced' else 'delivered' end as status, at as created_at, '' as reply_to,
         'call-' || n as http_request_id, case when n / 10 % 10 <> 0 then 'p-' || n end as provider_message_id
       from ${items}`,
   )
@@ -81,6 +81,24 @@ t.test('a page, a count and a lot of a large team’s list read what they show',
     t.equal(Math.max(...nodes.map((node) => node['Actual Rows'])), 51, `no more of ${what} is read`)
   }
 })
+
+t.test(
+  'emails of a rare status are found among themselves, and so is what else they must have',
+  async (t) => {
+    for (const [criteria, found, most] of [
+      [{ status: 'bounced' }, 51, 700],
+      [{ status: 'complained' }, 0, 10],
+      [{ status: 'bounced', words: ['Invoice'] }, 51, 1_300],
+    ] as const) {
+      const wanted: EmailCriteria = { ...criteria, words: [...(criteria.words ?? [])], team_id: TEAM }
+      const { buffers, nodes } = await touched(database, async (tx) => {
+        t.equal((await emailsFound(tx, wanted, PAGE)).length, found)
+      })
+      t.ok(buffers < most, `${buffers} buffers for ${JSON.stringify(criteria)}`)
+      t.ok(Math.max(...nodes.map((node) => node['Actual Rows'])) <= 120, 'no other is read')
+    }
+  },
+)
 
 t.test('a team’s queued emails are counted and looked through by their states, not one by one', async (t) => {
   const { buffers } = await touched(database, async (tx) => {

@@ -9,7 +9,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { firstIdAt, spellingsOfId } from '../../text/ids.ts'
 import { likePattern } from '../../text/strings.ts'
 import { type EmailRow, emailRow } from './emails.sql.ts'
-import type { EmailStatus } from './status.ts'
+import { type EmailStatus, isRare } from './status.ts'
 
 /** Every part that is set has to fit. Without `team_id`: of all teams. */
 export type EmailCriteria = {
@@ -100,8 +100,8 @@ const byKeys = (keys: FragmentSqlToken): FragmentSqlToken => sql.fragment`
     select * from emails where team_id = w.of_team and id = w.of_id offset 0) e`
 
 /**
- * Emails in the order of a list, by their states alone: a team's, all or those that wait, or what waits of all teams.
- * That has an index by the time of acceptance, as ids go, too.
+ * Emails in the order of a list, by their states alone: a team's, all, those that wait or those of a rare status; or
+ * what waits of all teams. That has an index by the time of acceptance, as ids go, too.
  */
 const statesInOrder = (criteria: EmailCriteria, before: string | undefined): FragmentSqlToken => {
   const { team_id: team, status, whose, from, to, between } = criteria
@@ -116,6 +116,7 @@ const statesInOrder = (criteria: EmailCriteria, before: string | undefined): Fra
     to !== undefined && sql.fragment`id < ${firstIdAt(to)}`,
     between && sql.fragment`id between ${between.oldest} and ${between.newest}`,
     status === 'queued' && sql.fragment`status = 'queued' and unfinished`,
+    isRare(status) && sql.fragment`rare_status = ${status ?? null}`,
   ].filter((bound) => typeof bound === 'object')
   return sql.fragment`
     select team_id as of_team, id as of_id from email_states where ${sql.join(bounds, sql.fragment` and `)}
@@ -126,14 +127,17 @@ const statesInOrder = (criteria: EmailCriteria, before: string | undefined): Fra
 const otherParts = ({ recipients, id, words, domains, template_id, broadcast_id, tag }: EmailCriteria) =>
   [recipients, id, domains, template_id, broadcast_id, tag, words?.[0]].filter((part) => part !== undefined)
 
+/** Whether an index of states has those of this status alone. */
+const isSetApart = ({ team_id: team, status }: EmailCriteria): boolean =>
+  status === 'queued' || (team !== undefined && isRare(status))
+
 /**
  * The keys of a page, `of_team` and `of_id`, where states alone tell what is on it; else null. The limit is within: the
  * planner prepares a query that ends in a fence for all of its rows, and would sort all that a large team has as soon
  * as vacuum is behind (measured: 3,000,000 emails, 842,000 buffers in place of 600).
  */
 export function keysOfPage(criteria: EmailCriteria, { before, limit }: Page): FragmentSqlToken | null {
-  const isQueued = criteria.status === 'queued'
-  const isKept = isQueued || (criteria.team_id !== undefined && criteria.status === undefined)
+  const isKept = isSetApart(criteria) || (criteria.team_id !== undefined && criteria.status === undefined)
   if (!isKept || otherParts(criteria).length > 0) return null
   return sql.fragment`${statesInOrder(criteria, before)} limit ${limit}`
 }
@@ -144,8 +148,7 @@ function sourceOf(criteria: EmailCriteria, page: Page) {
   const order = sql.fragment`w.of_id`
   if (keys) return { rows: byKeys(keys), order }
   const isNamed = criteria.recipients !== undefined || criteria.id !== undefined
-  if (isNamed || criteria.status !== 'queued')
-    return { rows: sql.fragment`emails e`, order: sql.fragment`e.id` }
+  if (isNamed || !isSetApart(criteria)) return { rows: sql.fragment`emails e`, order: sql.fragment`e.id` }
   return { rows: byKeys(statesInOrder(criteria, page.before)), order }
 }
 
