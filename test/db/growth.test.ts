@@ -122,6 +122,27 @@ t.test('the collector of files looks at mail that waits, not at all that has car
   t.ok(doomed.buffers < 100, `${doomed.buffers} buffers to give one up`)
 })
 
+t.test('the collector of files walks past none that uploads keep, however many they are', async (t) => {
+  await database
+    .transaction(async (tx) => {
+      await tx.query(sql.unsafe`
+      with kept as (
+        update files set kept_until = now() + interval '1 day', last_used_at = last_used_at - interval '1 day'
+        where sha256 not in (select sha256(n::text::bytea) from generate_series(1, 6) n)
+        returning team_id, sha256, kept_until
+      )
+      insert into attachments (team_id, id, sha256, filename, content_type, size, created_at, expires_at)
+      select team_id, gen_random_uuid(), sha256, 'a.pdf', 'application/pdf', 10, now(), kept_until from kept`)
+      await tx.query(sql.unsafe`analyze files, attachments`)
+      const { buffers } = await touched(tx as typeof database, async (own) => {
+        t.equal((await unusedFiles(own, new Date(), 100)).length, 5, 'the picture is needed')
+      })
+      t.ok(buffers < 300, `${buffers} buffers for five of three thousand`)
+      throw new Error('undone')
+    })
+    .catch((error: Error) => t.equal(error.message, 'undone'))
+})
+
 t.test(
   'contacts that soft bounces suppress are judged by their own mail, not by all of their team',
   async (t) => {
@@ -247,7 +268,7 @@ t.test('tables that grow without end are vacuumed long before a fifth of their r
   const row = object({ relname: string().defined() })
   const careless = await database.any(sql.type(row)`
     select relname from pg_class
-    where relname ~ '^(accepted_emails|email_states|contacts|reports|whatsapp_requests|whatsapp_messages|(email|whatsapp)_events)$'
+    where relname ~ '^(accepted_emails|email_states|email_files|contacts|reports|whatsapp_requests|whatsapp_messages|(email|whatsapp|webhook|sender)_events|webhook_messages|webhook_attempts|audit_entries|daily_figures|broadcast_skips)$'
       and relkind = 'r' and coalesce(array_to_string(reloptions, ' '), '') !~ 'autovacuum_vacuum_scale_factor=0.02'`)
   t.strictSame(careless, [])
 })
