@@ -8,6 +8,7 @@ import { auditEntries } from '../../db/accounts/audit/audit.sql.ts'
 import { subscribersOf } from '../../db/audience/contacts/topic-counts.sql.ts'
 import { deleteTopic, hasTopic, insertTopic } from '../../db/audience/contacts/topics.sql.ts'
 import { settleSoftBounces } from '../../db/audience/suppressions/suppressions.sql.ts'
+import { EMAIL } from '../../db/channels/email.sql.ts'
 import { WEBHOOK_SENDERS } from '../../db/channels/webhook.sql.ts'
 import { WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
 import { doomUnused, unusedFiles } from '../../db/content/files/collect.sql.ts'
@@ -29,7 +30,7 @@ import { lookAtLine } from '../../db/queue/line.sql.ts'
 import { isAnyDue, type Run, spreadCounts } from '../../db/queue/upkeep.sql.ts'
 import { firstIdAt } from '../../db/text/ids.ts'
 import { emailsTo } from '../../db/upkeep/retention/erase.sql.ts'
-import { KEPT, teamsAndWhetherTheyHave } from '../../db/upkeep/retention/retention.sql.ts'
+import { messagesOf, teamsAndWhetherTheyHave } from '../../db/upkeep/retention/retention.sql.ts'
 import { testDatabase } from '../support/database.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
 import { SECRET_KEY } from '../support/environment.ts'
@@ -134,7 +135,7 @@ t.test('the collector of files walks past none that uploads keep, however many t
       insert into attachments (team_id, id, sha256, filename, content_type, size, created_at, expires_at)
       select team_id, gen_random_uuid(), sha256, 'a.pdf', 'application/pdf', 10, now(), kept_until from kept`)
       await tx.query(sql.unsafe`analyze files, attachments`)
-      const { buffers } = await touched(tx as typeof database, async (own) => {
+      const { buffers } = await touched(tx as never, async (own) => {
         t.equal((await unusedFiles(own, new Date(), 100)).length, 5, 'the picture is needed')
       })
       t.ok(buffers < 300, `${buffers} buffers for five of three thousand`)
@@ -381,7 +382,10 @@ t.test('a topic that few have is deleted without a look at the other contacts of
 t.test('retention asks a thousand teams at once whether they have anything to forget', async (t) => {
   const span = { from: uuid('0000', 0), before: firstIdAt(new Date(Date.now() - 59 * 86_400_000)) }
   const { buffers } = await touched(database, async (tx) => {
-    const teams = await teamsAndWhetherTheyHave(tx, KEPT.emails, span, { after: span.from, limit: 1_000 })
+    const teams = await teamsAndWhetherTheyHave(tx, messagesOf(EMAIL), span, {
+      after: span.from,
+      limit: 1_000,
+    })
     if (teams.length !== 200) throw new Error(`${teams.length} teams`)
   })
   t.ok(buffers < 1_000, `${buffers} buffers for 200 teams`)
