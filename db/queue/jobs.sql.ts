@@ -69,8 +69,8 @@ const STATUS_TIMEOUT = 3_000
 export const MOST_COUNTED = 100_000
 
 /**
- * Every queue of jobs.ts. What waits is counted by the index of what is due, each figure up to `most`; what is active by
- * one of its own; failed jobs, which no index finds, are as pg-boss counted them up to a minute ago.
+ * Every queue of jobs.ts. What waits is counted by the index of what is due, each figure up to `most`; what is active
+ * by one of its own; failed jobs, which no index finds, are as pg-boss counted them up to a minute ago.
  */
 export async function queueStatus(database: Database, most = MOST_COUNTED): Promise<QueueStatus[]> {
   const waiting = sql.fragment`from pgboss.job where name = q.name and state < 'active' and not blocked`

@@ -30,7 +30,7 @@ import { lookAtLine } from '../../db/queue/line.sql.ts'
 import { isAnyDue, type Run, spreadCounts } from '../../db/queue/upkeep.sql.ts'
 import { firstIdAt } from '../../db/text/ids.ts'
 import { emailsTo } from '../../db/upkeep/retention/erase.sql.ts'
-import { messagesOf, teamsAndWhetherTheyHave } from '../../db/upkeep/retention/retention.sql.ts'
+import { emptyEmails, messagesOf, teamsAndWhetherTheyHave } from '../../db/upkeep/retention/retention.sql.ts'
 import { testDatabase } from '../support/database.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
 import { SECRET_KEY } from '../support/environment.ts'
@@ -389,6 +389,15 @@ t.test('retention asks a thousand teams at once whether they have anything to fo
     if (teams.length !== 200) throw new Error(`${teams.length} teams`)
   })
   t.ok(buffers < 1_000, `${buffers} buffers for 200 teams`)
+})
+
+t.test('bodies are emptied by stretches of time that are read once, whatever the teams', async (t) => {
+  const [from, to] = [30, 29.5].map((days) => firstIdAt(new Date(Date.now() - days * 86_400_000)))
+  const { buffers } = await touched(database, async (tx) => {
+    const { found, done } = await emptyEmails(tx, { after: from ?? '', before: to ?? '', limit: 1_000 }, 4)
+    t.ok(found > 300 && done > 20 && done < found, `${done} of ${found}`)
+  })
+  t.ok(buffers < 4_000, `${buffers} buffers for 330 of 40,000`)
 })
 
 t.test('a part of the sweep reads its own rows and their jobs alone, however much waits', async (t) => {

@@ -1,6 +1,6 @@
 /**
- * The lists of a team that has nearly a third of all mail, where vacuum has not run: after a load, a restore, or behind a
- * long transaction. No page of anything is known to be visible to all, so an index alone answers nothing cheaply.
+ * The lists of a team that has nearly a third of all mail, where vacuum has not run: after a load, a restore, or behind
+ * a long transaction. No page of anything is known to be visible to all, so an index alone answers nothing cheaply.
  */
 import { sql } from 'slonik'
 import { contactsOfTeam } from '../../db/audience/contacts/contacts.sql.ts'

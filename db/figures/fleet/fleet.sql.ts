@@ -138,8 +138,8 @@ const queuedRow = object({
 export type QueuedRow = InferType<typeof queuedRow>
 
 /**
- * How many messages have waited for longer than each of these ages, in ascending seconds, each figure up to `most`: of a channel
- * the oldest are looked at, so that what is younger than one of them counts for no greater age.
+ * How many messages have waited for longer than each of these ages, in ascending seconds, each figure up to `most`: of
+ * a channel the oldest are looked at, so that what is younger than one of them counts for no greater age.
  */
 export async function queuedByAge(
   tx: Tx,

@@ -6,6 +6,7 @@ import { listSenders } from '../../../../db/delivery/senders/show.ts'
 import { emailById } from '../../../../db/messages/emails/emails.sql.ts'
 import { firstIdAt } from '../../../../db/text/ids.ts'
 import { forgetMessages, type Retention } from '../../../../db/upkeep/retention/forget.ts'
+import { insertEmailRows } from '../../../support/email-rows.ts'
 import { pauseSender } from '../../../support/senders.ts'
 import { openStore, type Store } from '../../../support/stored-emails.ts'
 import t, { type Test } from '../../../support/tap.ts'
@@ -139,6 +140,32 @@ t.test('what happened to senders is forgotten by its own setting, lot by lot', a
   t.match(await forget({ senders: 90 }), { senders: 2_501 })
   const [shown] = await listSenders(database)
   t.match(shown?.events, [{ detail: 'said just now' }])
+})
+
+t.test('bodies are emptied in place, most of them: no index is entered once more', async (t) => {
+  const { store, teamId, forget } = await start(t)
+  const { database } = store
+  const other = await store.team('pro', daysAgo(500))
+  await insertEmailRows(
+    store,
+    sql.fragment`
+      select case when n % 3 = 0 then ${other} else ${teamId} end as team_id, 'a@demo.test' as from_address,
+        overlay(${firstIdAt(daysAgo(100))} placing lpad(n::text, 12, '0') from 25) as id, ${teamId} as domain_id,
+        array['ann@example.com'] as to_emails, 'Hello' as subject, '<p>' || repeat(md5(n::text), 15) as html,
+        '[]'::json as tags, 'delivered' as status, ${sql.timestamp(daysAgo(100))} as created_at, '' as reply_to,
+        'call-' || n as http_request_id, 'p-' || n as provider_message_id
+      from generate_series(1, 600) n`,
+  )
+  const placeRow = object({ id: string().defined(), page: number().defined() })
+  const places = () =>
+    database.any(sql.type(placeRow)`
+      select id, (ctid::text::point)[0]::int as page from accepted_emails order by id`)
+  const before = await places()
+  t.match(await forget({ bodies: 90 }), { bodies: 600 })
+  const after = await places()
+  const moved = after.filter(({ page }, at) => page !== before[at]?.page)
+  t.ok(moved.length < 200, `${moved.length} of 600 have moved to another page`)
+  t.match(await forget({ bodies: 90 }), { bodies: 0 })
 })
 
 t.test('figures of days are forgotten by their day, lot by lot, whatever team they are of', async (t) => {
