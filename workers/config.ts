@@ -84,6 +84,8 @@ const workerSettings = object({
   RETENTION_DAYS_SENDERS: wholeNumber(1, 3_650).default(365),
   /** For how many days after their last use the bytes of attachments are kept. */
   RETENTION_DAYS_FILES: wholeNumber(1, 3_650).default(3),
+  /** For how many days the figures of a day are kept; charts show the last thirty. */
+  RETENTION_DAYS_FIGURES: wholeNumber(31, 3_650).default(400),
   /** Where GET /health and GET /ready are answered; without it this worker listens nowhere. 0 picks a port. */
   HEALTH_PORT: wholeNumber(0, 65_535),
 })
@@ -108,6 +110,7 @@ export const retentionOf = (settings: WorkerSettings): Retention => ({
   messages: settings.RETENTION_DAYS_MESSAGES ?? null,
   senders: settings.RETENTION_DAYS_SENDERS,
   files: settings.RETENTION_DAYS_FILES,
+  figures: settings.RETENTION_DAYS_FIGURES,
 })
 
 /** How webhooks are sent, as the settings say. */

@@ -64,10 +64,8 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Facts &
     broadcast: FragmentSqlToken
     /** The query for the ids of a team's messages that an id names; each of its parts is a look-up by an index. */
     named: (by: NamedBy) => FragmentSqlToken
-    /** The query for messages of any team that an id names, unless it is an idempotency key. */
+    /** The query for messages of any team that an id names; each of its parts is a look-up by an index, too. */
     anywhere: (by: Spellings) => FragmentSqlToken
-    /** The query for the ids of a team's messages that have an idempotency key. */
-    keyed: (by: Omit<NamedBy, 'uuids'>) => FragmentSqlToken
     /**
      * The query for a team's messages to numbers in E.164 form, newest first: id, recipient, template_id, status,
      * created_at. null: it goes to no numbers.

@@ -42,10 +42,9 @@ export const EMAIL: Channel<'deliver-email'> = {
   anywhere: ({ uuids, texts }) => sql.fragment`
     select team_id, id from accepted_emails where id = ${anyUuid(uuids)}
     union select team_id, id from email_states where provider_message_id = ${anyText(texts)}
-    union select team_id, id from accepted_emails where http_request_id = ${anyText(texts)}`,
+    union select team_id, id from accepted_emails where http_request_id = ${anyText(texts)}
+    union select team_id, id from accepted_emails where idempotency_key = ${anyText(texts)}`,
   to_numbers: null,
-  keyed: ({ team, texts }) => sql.fragment`
-    select id from accepted_emails where team_id = ${team} and idempotency_key = ${anyText(texts)}`,
 }
 
 /** Emails of broadcasts: emails like any other, but in a queue of their own, so that single ones go first. */

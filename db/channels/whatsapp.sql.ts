@@ -41,11 +41,11 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
     union
     select m.team_id, m.id from whatsapp_requests r
     join whatsapp_messages m on m.team_id = r.team_id and m.request_id = r.id
-    where r.http_request_id = ${anyText(texts)}`,
-  keyed: ({ team, texts }) => sql.fragment`
-    select m.id from whatsapp_requests r
+    where r.http_request_id = ${anyText(texts)}
+    union
+    select m.team_id, m.id from whatsapp_requests r
     join whatsapp_messages m on m.team_id = r.team_id and m.request_id = r.id
-    where r.team_id = ${team} and r.idempotency_key = ${anyText(texts)}`,
+    where r.idempotency_key = ${anyText(texts)}`,
   to_numbers: ({ team, numbers, limit }) => sql.fragment`
     select m.id, m.recipient, r.template_id, m.status, m.created_at
     from whatsapp_messages m join whatsapp_requests r on r.team_id = m.team_id and r.id = m.request_id

@@ -47,28 +47,13 @@ async function messagesAnywhere(tx: Tx, id: string, limit: number) {
   return tx.any(sql.type(placeRow)`${found} limit ${limit}`)
 }
 
-/** Each team has keys of its own, so each is asked: two look-ups a team. */
-async function messagesKeyed(tx: Tx, id: string, limit: number) {
-  const { texts } = spellingsOfId(id)
-  const found = inEach(
-    ({ name, keyed }) => sql.fragment`
-      select ${name}::text as channel, id from (${keyed({ team: sql.fragment`t.id`, texts })}) one`,
-  )
-  return tx.any(sql.type(placeRow)`
-    select t.id as team_id, found.channel, found.id from teams t cross join lateral (${found}) found limit ${limit}`)
-}
-
 /**
  * The messages that have this id: our own, the provider's, a Message-ID, their request's, or their team's idempotency
- * key; at most `limit`. @param teams null: all of them, and sign-in mails too; then idempotency keys are looked for
- * only when nothing else has the id.
+ * key; at most `limit`. @param teams null: all of them, and sign-in mails too.
  */
-export async function messagesWithId(
+export const messagesWithId = (
   tx: Tx,
   id: string,
   { teams, limit }: Wanted,
-): Promise<readonly MessagePlace[]> {
-  if (teams !== null) return messagesOfTeams(tx, id, teams, limit)
-  const found = await messagesAnywhere(tx, id, limit)
-  return found.length > 0 ? found : messagesKeyed(tx, id, limit)
-}
+): Promise<readonly MessagePlace[]> =>
+  teams === null ? messagesAnywhere(tx, id, limit) : messagesOfTeams(tx, id, teams, limit)

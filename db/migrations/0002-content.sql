@@ -60,13 +60,16 @@ create table files (
   created_at timestamptz not null default now(),
   -- Written at each use when it is older than an hour: a collector that looked before the use does not take the file.
   last_used_at timestamptz not null default now(),
+  -- Until when uploads keep it: the collector's index has no others.
+  kept_until timestamptz,
   primary key (team_id, id),
   check (state = 'loading' or sha256 is not null)
 );
 create unique index files_content on files (team_id, sha256) where state = 'ready';
 -- For the collector: what broken calls have left, then what was not used for longest.
 create index files_left on files (created_at) where state <> 'ready';
-create index files_unused on files (last_used_at) where state = 'ready';
+create index files_unused on files (last_used_at) where state = 'ready' and kept_until is null;
+create index files_kept on files (kept_until) where kept_until is not null;
 
 -- Most attachments are compressed already: storage external tries no more, and cuts a chunk without unpacking it.
 create table file_chunks (
@@ -91,5 +94,4 @@ create table uploads (
   expires_at timestamptz not null,
   primary key (team_id, id)
 );
-create index uploads_content on uploads (team_id, sha256);
 create index uploads_expiry on uploads (expires_at);

@@ -52,6 +52,8 @@ create table daily_figures (
   count integer not null,
   primary key (team_id, channel, day, status)
 );
+-- For forgetting them.
+create index daily_figures_day on daily_figures (day);
 
 create table broadcast_figures (
   team_id uuid not null,
@@ -107,7 +109,8 @@ declare
   growing text;
 begin
   foreach growing in array array['accepted_emails', 'email_states', 'email_events', 'whatsapp_requests',
-    'whatsapp_messages', 'whatsapp_events', 'contacts', 'reports']
+    'whatsapp_messages', 'whatsapp_events', 'webhook_messages', 'webhook_attempts', 'webhook_events', 'email_files',
+    'broadcast_skips', 'contacts', 'reports', 'sender_events', 'audit_entries', 'daily_figures']
   loop
     execute format('alter table %I set (autovacuum_vacuum_scale_factor = 0.02,
       autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02)', growing);

@@ -42,7 +42,7 @@ export async function jobEnd(tx: Tx, job: JobName, id: string): Promise<InferTyp
     select state::text, output from pgboss.job where name = ${job} and id = ${id}`)
 }
 
-/** How full a queue is. `dead` counts its dead letters. */
+/** How full a queue is. `dead` counts its dead letters. What waits is counted up to `MOST_COUNTED`. */
 export type QueueStatus = {
   queue: string
   ready: number
@@ -65,29 +65,32 @@ const statusRow = object({
 /** For a look at the queues, in milliseconds: watching must not add to a load. */
 const STATUS_TIMEOUT = 3_000
 
+/** Up to how many of what waits is counted: people want to know whether it is much, and a count reads each. */
+export const MOST_COUNTED = 100_000
+
 /**
- * Every queue of jobs.ts. What waits is counted by the index that fetching uses, what is active by one of its own;
- * failed jobs, which no index finds, are as pg-boss counted them up to a minute ago.
+ * Every queue of jobs.ts. What waits is counted by the index of what is due, each figure up to `most`; what is active
+ * by one of its own; failed jobs, which no index finds, are as pg-boss counted them up to a minute ago.
  */
-export async function queueStatus(database: Database): Promise<QueueStatus[]> {
+export async function queueStatus(database: Database, most = MOST_COUNTED): Promise<QueueStatus[]> {
+  const waiting = sql.fragment`from pgboss.job where name = q.name and state < 'active' and not blocked`
   const rows = await database.transaction(async (tx) => {
     await tx.query(sql.unsafe`select set_config('statement_timeout', ${String(STATUS_TIMEOUT)}, true)`)
     return tx.any(sql.type(statusRow)`
-      select q.name, coalesce(a.active, 0) as active, q.failed_count as failed, coalesce(w.ready, 0) as ready,
-        coalesce(w.deferred, 0) as deferred, floor(extract(epoch from now() - w.oldest)) as oldest_ready_seconds
-      from pgboss.queue q left join (
-        select name, count(*) filter (where start_after <= now()) as ready,
-          count(*) filter (where start_after > now()) as deferred,
-          min(start_after) filter (where start_after <= now()) as oldest
-        from pgboss.job where state < 'active' and not blocked group by name
-      ) w on w.name = q.name left join (
-        select name, count(*) as active from pgboss.job where state = 'active' group by name
-      ) a on a.name = q.name`)
+      select q.name, q.failed_count as failed,
+        (select count(*) from pgboss.job where name = q.name and state = 'active') as active,
+        (select count(*) from (
+          select ${waiting} and start_after <= now() order by start_after limit ${most}) j) as ready,
+        (select count(*) from (
+          select ${waiting} and start_after > now() order by start_after limit ${most}) j) as deferred,
+        (select floor(extract(epoch from now() - start_after)) ${waiting} and start_after <= now()
+          order by start_after limit 1) as oldest_ready_seconds
+      from pgboss.queue q`)
   })
   const byName = new Map(rows.map((row) => [row.name, row]))
-  const waiting = (name: string) => {
+  const lying = (name: string) => {
     const row = byName.get(name)
-    return row ? row.ready + row.deferred + row.active : 0
+    return row ? Math.min(most, row.ready + row.deferred + row.active) : 0
   }
   return Object.keys(JOBS).map((queue) => {
     const row = byName.get(queue)
@@ -97,7 +100,7 @@ export async function queueStatus(database: Database): Promise<QueueStatus[]> {
       active: row?.active ?? 0,
       deferred: row?.deferred ?? 0,
       failed: row?.failed ?? 0,
-      dead: waiting(deadLetterOf(queue as JobName)),
+      dead: lying(deadLetterOf(queue as JobName)),
       oldest_ready_seconds: row?.oldest_ready_seconds ?? null,
     }
   })

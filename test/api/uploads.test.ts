@@ -163,6 +163,7 @@ t.test('bytes go days after their last use, but not while a mail or an upload ne
   t.match(await stored(own), { files: 2, used: 25 }, 'unfinished mail and a live upload keep theirs')
   await finish(body.id, 'delivered')
   await database.query(sql.unsafe`update uploads set expires_at = now() where id = ${kept.body.id}`)
+  await database.query(sql.unsafe`update files set kept_until = now() where kept_until is not null`)
   await age(own, 23)
   await collect(0)
   t.match(await stored(own), { files: 2 }, 'nothing younger than a day')

@@ -8,6 +8,7 @@ import { auditEntries } from '../../db/accounts/audit/audit.sql.ts'
 import { subscribersOf } from '../../db/audience/contacts/topic-counts.sql.ts'
 import { deleteTopic, hasTopic, insertTopic } from '../../db/audience/contacts/topics.sql.ts'
 import { settleSoftBounces } from '../../db/audience/suppressions/suppressions.sql.ts'
+import { EMAIL } from '../../db/channels/email.sql.ts'
 import { WEBHOOK_SENDERS } from '../../db/channels/webhook.sql.ts'
 import { WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
 import { doomUnused, unusedFiles } from '../../db/content/files/collect.sql.ts'
@@ -17,19 +18,19 @@ import { troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { lostMessages } from '../../db/delivery/sweep.sql.ts'
 import { foldFigures } from '../../db/figures/daily/fold.ts'
 import { queuedByAge, unsettledReports } from '../../db/figures/fleet/fleet.sql.ts'
-import { emailsFound } from '../../db/messages/emails/find.sql.ts'
+import { type EmailCriteria, emailsFound } from '../../db/messages/emails/find.sql.ts'
 import { countsOfTemplate } from '../../db/messages/emails/of-template.sql.ts'
 import { searchEmails } from '../../db/messages/emails/search.ts'
 import { messagesFound } from '../../db/messages/whatsapp/find.sql.ts'
 import { openDatabase, type Tx } from '../../db/postgres/pool.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import { claimByGroup } from '../../db/queue/group-claims.sql.ts'
-import { deleteDoneJobs } from '../../db/queue/jobs.sql.ts'
+import { deleteDoneJobs, queueStatus } from '../../db/queue/jobs.sql.ts'
 import { lookAtLine } from '../../db/queue/line.sql.ts'
 import { isAnyDue, type Run, spreadCounts } from '../../db/queue/upkeep.sql.ts'
 import { firstIdAt } from '../../db/text/ids.ts'
 import { emailsTo } from '../../db/upkeep/retention/erase.sql.ts'
-import { KEPT, teamsAndWhetherTheyHave } from '../../db/upkeep/retention/retention.sql.ts'
+import { emptyEmails, messagesOf, teamsAndWhetherTheyHave } from '../../db/upkeep/retention/retention.sql.ts'
 import { testDatabase } from '../support/database.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
 import { SECRET_KEY } from '../support/environment.ts'
@@ -122,6 +123,27 @@ t.test('the collector of files looks at mail that waits, not at all that has car
   t.ok(doomed.buffers < 100, `${doomed.buffers} buffers to give one up`)
 })
 
+t.test('the collector of files walks past none that uploads keep, however many they are', async (t) => {
+  await database
+    .transaction(async (tx) => {
+      await tx.query(sql.unsafe`
+      with kept as (
+        update files set kept_until = now() + interval '1 day', last_used_at = last_used_at - interval '1 day'
+        where sha256 not in (select sha256(n::text::bytea) from generate_series(1, 6) n)
+        returning team_id, sha256, kept_until
+      )
+      insert into uploads (team_id, id, sha256, filename, content_type, size, created_at, expires_at)
+      select team_id, gen_random_uuid(), sha256, 'a.pdf', 'application/pdf', 10, now(), kept_until from kept`)
+      await tx.query(sql.unsafe`analyze files, uploads`)
+      const { buffers } = await touched(tx as never, async (own) => {
+        t.equal((await unusedFiles(own, new Date(), 100)).length, 5, 'the picture is needed')
+      })
+      t.ok(buffers < 300, `${buffers} buffers for five of three thousand`)
+      throw new Error('undone')
+    })
+    .catch((error: Error) => t.equal(error.message, 'undone'))
+})
+
 t.test(
   'contacts that soft bounces suppress are judged by their own mail, not by all of their team',
   async (t) => {
@@ -133,9 +155,36 @@ t.test(
   },
 )
 
-t.test('metrics read what is queued alone', async (t) => {
-  const { buffers } = await touched(database, (tx) => queuedByAge(tx, [0, 60, 600]))
-  t.ok(buffers < 60, `${buffers} buffers`)
+t.test('metrics read what is queued alone, the oldest of it, up to what they count', async (t) => {
+  const all = await database.oneFirst(sql.type(object({ count: number().defined() }))`
+    select count(*) as count from email_states where unfinished`)
+  const figures = async (most: number) => {
+    let found: readonly { messages: number }[] = []
+    const { buffers } = await touched(database, async (tx) => {
+      found = (await queuedByAge(tx, [0, 60, 600], most)).filter(({ channel }) => channel === 'email')
+    })
+    return { buffers, messages: found.map(({ messages }) => messages) }
+  }
+  const some = await figures(10)
+  t.strictSame(some.messages, [10, 10, 10], 'no more is counted')
+  t.ok(some.buffers < 40, `${some.buffers} buffers for ten`)
+  const each = await figures(1_000)
+  t.equal(each.messages[0], all, 'below that, each figure is exact')
+  t.ok(each.buffers < 60, `${each.buffers} buffers`)
+})
+
+t.test('an operator’s look at a queue counts up to a bound, however many jobs wait', async (t) => {
+  const look = async (most: number) => {
+    let found: Awaited<ReturnType<typeof queueStatus>> = []
+    const { buffers } = await touched(database, async (tx) => {
+      found = await queueStatus(tx as typeof database, most)
+    })
+    return { buffers, deferred: found.find(({ queue }) => queue === 'deliver-email')?.deferred }
+  }
+  t.equal((await look(JOBS + 1)).deferred, JOBS)
+  const { buffers, deferred } = await look(200)
+  t.equal(deferred, 200)
+  t.ok(buffers < 150, `${buffers} buffers for all queues`)
 })
 
 t.test('metrics count the reports that wait without reading those that are done', async (t) => {
@@ -220,7 +269,7 @@ t.test('tables that grow without end are vacuumed long before a fifth of their r
   const row = object({ relname: string().defined() })
   const careless = await database.any(sql.type(row)`
     select relname from pg_class
-    where relname ~ '^(accepted_emails|email_states|contacts|reports|whatsapp_requests|whatsapp_messages|(email|whatsapp)_events)$'
+    where relname ~ '^(accepted_emails|email_states|email_files|contacts|reports|whatsapp_requests|whatsapp_messages|(email|whatsapp|webhook|sender)_events|webhook_messages|webhook_attempts|audit_entries|daily_figures|broadcast_skips)$'
       and relkind = 'r' and coalesce(array_to_string(reloptions, ' '), '') !~ 'autovacuum_vacuum_scale_factor=0.02'`)
   t.strictSame(careless, [])
 })
@@ -228,18 +277,30 @@ t.test('tables that grow without end are vacuumed long before a fifth of their r
 t.test('an id alone leads to its message, however many teams there are', async (t) => {
   const row = object({ id: string().defined() })
   const id = await database.oneFirst(sql.type(row)`select id from emails where provider_message_id = 'p-777'`)
+  await database.query(sql.unsafe`
+    update accepted_emails set idempotency_key = 'order-' || subject where hashtext(subject) % 40 = 0 or id = ${id}`)
+  await database.query(sql.unsafe`vacuum analyze accepted_emails`)
+  const key = await database.oneFirst(sql.type(object({ key: string().defined() }))`
+    select idempotency_key as key from accepted_emails where id = ${id}`)
   const lookUp = (given: string) => async (tx: Tx) => {
     const found = await messagesWithId(tx, given, { teams: null, limit: 50 })
-    if (found[0]?.id !== id) throw new Error(`${given} leads to ${found.length} others`)
+    const wanted = given === 'of nobody' ? undefined : id
+    if (found.length > 1 || found[0]?.id !== wanted)
+      throw new Error(`${given} leads to ${found.length} others`)
   }
   for (const [given, most] of [
     ['p-777', 100],
     ['call-777', 100],
+    [key, 100],
+    ['of nobody', 100],
     [id, 400],
   ] as const) {
     const { buffers } = await touched(database, lookUp(given))
     t.ok(buffers < most, `${buffers} buffers for ${given}`)
   }
+  const ofAll = (criteria: EmailCriteria) => (tx: Tx) => emailsFound(tx, criteria, { limit: 50 })
+  const { buffers } = await touched(database, ofAll({ recipients: ['user7@example.com'], whose: 'all' }))
+  t.ok(buffers < 600, `${buffers} buffers for a recipient`)
 })
 
 t.test('the contacts of topics are counted by what moved, however many there are', async (t) => {
@@ -264,7 +325,7 @@ t.test('the contacts of topics are counted by what moved, however many there are
       t.notOk(nodes.some((node) => node['Relation Name'] === 'contacts'))
     })
   await count(40)
-  await foldFigures(database, new Date())
+  await foldFigures(database)
   await count(10)
 })
 
@@ -321,10 +382,22 @@ t.test('a topic that few have is deleted without a look at the other contacts of
 t.test('retention asks a thousand teams at once whether they have anything to forget', async (t) => {
   const span = { from: uuid('0000', 0), before: firstIdAt(new Date(Date.now() - 59 * 86_400_000)) }
   const { buffers } = await touched(database, async (tx) => {
-    const teams = await teamsAndWhetherTheyHave(tx, KEPT.emails, span, { after: span.from, limit: 1_000 })
+    const teams = await teamsAndWhetherTheyHave(tx, messagesOf(EMAIL), span, {
+      after: span.from,
+      limit: 1_000,
+    })
     if (teams.length !== 200) throw new Error(`${teams.length} teams`)
   })
   t.ok(buffers < 1_000, `${buffers} buffers for 200 teams`)
+})
+
+t.test('bodies are emptied by stretches of time that are read once, whatever the teams', async (t) => {
+  const [from, to] = [30, 29.5].map((days) => firstIdAt(new Date(Date.now() - days * 86_400_000)))
+  const { buffers } = await touched(database, async (tx) => {
+    const { found, done } = await emptyEmails(tx, { after: from ?? '', before: to ?? '', limit: 1_000 }, 4)
+    t.ok(found > 300 && done > 20 && done < found, `${done} of ${found}`)
+  })
+  t.ok(buffers < 4_000, `${buffers} buffers for 330 of 40,000`)
 })
 
 t.test('a part of the sweep reads its own rows and their jobs alone, however much waits', async (t) => {

@@ -83,7 +83,15 @@ export async function startWorker(
     pauses: createQueuePauses(database),
     readers,
     return_domain: null,
-    retention: { reports: 30, events: 365, bodies: null, messages: null, senders: 365, files: 3 },
+    retention: {
+      reports: 30,
+      events: 365,
+      bodies: null,
+      messages: null,
+      senders: 365,
+      files: 3,
+      figures: 400,
+    },
     log,
     clock,
   }

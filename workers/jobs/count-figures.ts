@@ -3,9 +3,5 @@ import { foldFigures } from '../../db/figures/daily/fold.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 /** Runs every minute. */
-export async function countFiguresJob({
-  database,
-  clock,
-}: Pick<WorkerDeps, 'database' | 'clock'>): Promise<void> {
-  await foldFigures(database, clock())
-}
+export const countFiguresJob = ({ database }: Pick<WorkerDeps, 'database'>): Promise<void> =>
+  foldFigures(database)

@@ -194,7 +194,7 @@ export type ContactFilter = { email?: string | undefined; status?: ContactStatus
 
 // Few addresses have two forms, and an index of their own.
 const inAsciiForm = (teamId: string, part: string) => sql.fragment`
-  team_id = ${teamId} and identity <> lower(email) and identity ilike ${likePattern(part)}`
+  team_id = ${teamId} and has_two_forms and identity ilike ${likePattern(part)}`
 
 /** Whether the ASCII form of some address holds this part: only then need a search look at these forms at all. */
 export async function hasAsciiForm(tx: Tx, teamId: string, part: string | undefined): Promise<boolean> {

@@ -9,13 +9,19 @@ import type { Tx } from '../../postgres/pool.ts'
 const idRow = object({ team_id: string().defined(), id: string().defined() })
 
 /** Whether a live upload needs a file `f`. */
-const isUploaded = sql.fragment`
-  exists (
-    select from uploads a
-    where a.team_id = f.team_id and a.sha256 = f.sha256 and a.expires_at > service_time())`
+const isUploaded = sql.fragment`coalesce(f.kept_until > service_time(), false)`
+
+/** Lets go what no upload keeps any more, at most `limit` files. @returns how many. */
+export async function releaseFiles(tx: Tx, limit: number): Promise<number> {
+  const { rowCount } = await tx.query(sql.type(object())`
+    update files set kept_until = null where (team_id, id) in (
+      select team_id, id from files where kept_until <= service_time() limit ${limit} for update skip locked)`)
+  return rowCount
+}
 
 /**
- * Files that nobody has used since `before` and nobody needs, the oldest first. What is needed is found by the emails
+ * Files that nobody has used since `before` and nobody needs, the oldest first. Those that uploads keep are not in the
+ * index: it would have to be walked past all of them each time. What is needed is found by the emails
  * that are unfinished: a content may have gone out with millions that are not.
  */
 export async function unusedFiles(tx: Tx, before: Date, limit: number) {
@@ -27,7 +33,7 @@ export async function unusedFiles(tx: Tx, before: Date, limit: number) {
       where e.unfinished
     )
     select team_id, id from files f
-    where state = 'ready' and last_used_at < ${sql.timestamp(before)} and not ${isUploaded}
+    where state = 'ready' and kept_until is null and last_used_at < ${sql.timestamp(before)}
       and not exists (select from needed n where n.team_id = f.team_id and n.sha256 = f.sha256)
     order by last_used_at limit ${limit}`)
 }

@@ -14,6 +14,7 @@ import {
   detachFiles,
   doomDetached,
   doomUnused,
+  releaseFiles,
   unusedFiles,
 } from './collect.sql.ts'
 
@@ -39,6 +40,7 @@ export const deleteGivenUp = async (tx: Tx): Promise<boolean> => (await deleteDo
 /** Forgets uploads that have expired, and files unused for `days` days, a day at least. @returns how many files. */
 export async function collectFiles(database: Database, days: number, now: Date): Promise<number> {
   while ((await deleteExpiredUploads(database, LOT)) === LOT);
+  while ((await releaseFiles(database, LOT)) === LOT);
   const before = new Date(now.getTime() - Math.max(1, days) * DAY)
   const accepted = firstIdAt(new Date(now.getTime() - HOUR))
   let total = 0

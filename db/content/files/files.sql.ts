@@ -162,7 +162,7 @@ export async function uploadsByIds(
     where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) and expires_at > service_time()`)
 }
 
-/** Stores an upload, to be kept for some days. */
+/** Stores an upload, to be kept for some days, as its file is: that is ready, and the team's account is locked. */
 export async function insertUpload(
   tx: Tx,
   teamId: string,
@@ -170,6 +170,10 @@ export async function insertUpload(
   days: number,
 ): Promise<Upload> {
   return tx.one(sql.type(uploadRow)`
+    with kept as (
+      update files set kept_until = greatest(kept_until, service_time() + make_interval(days => ${days}))
+      where team_id = ${teamId} and sha256 = decode(${sha256}, 'hex') and state = 'ready'
+    )
     insert into uploads (team_id, id, filename, content_type, size, sha256, created_at, expires_at)
     values (${teamId}, ${id}, ${filename}, ${content_type}, ${size}, decode(${sha256}, 'hex'), service_time(),
       service_time() + make_interval(days => ${days}))

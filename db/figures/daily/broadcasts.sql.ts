@@ -50,34 +50,3 @@ export const addToBroadcasts = (moves: FragmentSqlToken) => sql.fragment`
   group by team_id, broadcast_id, status having sum(count) <> 0
   order by team_id, broadcast_id, status
   on conflict (team_id, broadcast_id, figure) do update set count = f.count + excluded.count`
-
-const keyRow = object({ team_id: string().defined(), id: string().defined() })
-export type BroadcastKey = { team_id: string; id: string }
-
-/** The broadcasts that have figures. */
-export const broadcastsBegun = (tx: Tx) =>
-  tx.any(
-    sql.type(keyRow)`select team_id, id from broadcasts where started_at is not null order by team_id, id`,
-  )
-
-/**
- * Counts the figures of one by the rows themselves. Rows and their moves are seen as of one moment. To be called in
- * one's turn (figures.sql.ts).
- */
-export async function countBroadcast(tx: Tx, { team_id, id }: BroadcastKey): Promise<void> {
-  await tx.query(sql.unsafe`
-    with counted as materialized (
-      select status as figure, count(*) as count from email_states where team_id = ${team_id} and broadcast_id = ${id}
-      group by status
-      union all
-      select 'skipped', count(*) from broadcast_skips where team_id = ${team_id} and broadcast_id = ${id}
-    ), moved as (
-      update moved_figures set broadcast_id = null where team_id = ${team_id} and broadcast_id = ${id}
-    ), gone as (
-      delete from broadcast_figures f
-      where team_id = ${team_id} and broadcast_id = ${id} and figure not in (select figure from counted)
-    )
-    insert into broadcast_figures as f (team_id, broadcast_id, figure, count)
-    select ${team_id}, ${id}, figure, count from counted
-    on conflict (team_id, broadcast_id, figure) do update set count = excluded.count where f.count <> excluded.count`)
-}

@@ -6,15 +6,10 @@ import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
 import type { Channel } from '../../channels/channel.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { firstIdAt } from '../../text/ids.ts'
 import { addToBroadcasts } from './broadcasts.sql.ts'
 import { OF_BROADCASTS } from './moved.sql.ts'
 
-const DAY = 86_400_000
-
-const doneRow = object({ due: string().defined() })
-
-/** Waits for a fold or recount in progress; the next statement sees what it did. */
+/** Waits for a fold in progress; the next statement sees what it did. */
 export async function takeTurn(tx: Tx): Promise<void> {
   await tx.query(sql.unsafe`select pg_advisory_xact_lock(hashtext('daily_figures'))`)
 }
@@ -46,45 +41,13 @@ export async function foldMoves(tx: Tx, limit: number): Promise<number> {
   return folded
 }
 
-/**
- * Counts one day by the rows themselves, each team's part by its own key. Rows and their moves are seen as of one
- * moment, so the day's moves until then are in what is counted. To be called in one's turn.
- */
-export async function countDay(
-  tx: Tx,
-  { name: channel, rows, customers }: Channel,
-  day: Date,
-): Promise<void> {
-  const until = new Date(day.getTime() + DAY)
-  const date = day.toISOString().slice(0, 10)
-  await tx.query(sql.unsafe`
-    with counted as (
-      select t.id as team_id, m.status, m.count
-      from teams t cross join lateral (
-        select status, count(*) as count from ${rows}
-        where team_id = t.id and id >= ${firstIdAt(day)} and id < ${firstIdAt(until)} and ${customers}
-        group by status) m
-    ), moved as (
-      delete from moved_figures where channel = ${channel} and day = ${date}
-      returning team_id, broadcast_id, status, count
-    ), of_broadcasts as (
-      ${addToBroadcasts(sql.fragment`moved`)}
-    ), gone as (
-      delete from daily_figures f
-      where channel = ${channel} and day = ${date}
-        and not exists (select from counted c where c.team_id = f.team_id and c.status = f.status)
-    )
-    insert into daily_figures as f (team_id, channel, day, status, count)
-    select team_id, ${channel}, ${date}::date, status, count from counted
-    on conflict (team_id, channel, day, status) do update set count = excluded.count
-    where f.count <> excluded.count`)
-}
-
-/** Whether the last days have to be counted once more, as a migration has it; it is not asked for again. */
-export async function takeRecount(tx: Tx): Promise<boolean> {
-  const due = await tx.maybeOne(sql.type(doneRow)`
-    delete from upkeep where kind = 'figures' and done_until <= now() returning done_until as due`)
-  return due !== null
+/** Forgets a lot of the figures of days before this one. @returns how many. */
+export async function deleteFigures(tx: Tx, before: Date, limit: number): Promise<number> {
+  const { rowCount } = await tx.query(sql.type(object())`
+    delete from daily_figures where (team_id, channel, day, status) in (
+      select team_id, channel, day, status from daily_figures
+      where day < ${before.toISOString().slice(0, 10)}::date order by day limit ${limit})`)
+  return rowCount
 }
 
 /** Whether a team has ever had a message accepted on this channel. */

@@ -6,7 +6,7 @@
 import type { Database } from '../../postgres/pool.ts'
 import { NO_REPLICA, type Replica } from '../../postgres/replica.ts'
 import { FIGURES, type FigureName } from '../../process/metrics.ts'
-import { type QueueStatus, queueStatus } from '../../queue/jobs.sql.ts'
+import { MOST_COUNTED, type QueueStatus, queueStatus } from '../../queue/jobs.sql.ts'
 import {
   broadcastStates,
   type CounterRow,
@@ -35,9 +35,8 @@ export const GAUGES = {
     'Connections of the pools, in use or at most, and callers that wait for one.',
   heliograph_worker_busy_ratio: 'How full the workers are, from 0 to 1, on average.',
   heliograph_senders: 'Relays, accounts and numbers that are sent through, by how they stand.',
-  heliograph_queued_messages:
-    'Messages that no provider has taken yet, and that are older than the label says, in seconds.',
-  heliograph_queue_jobs: 'Jobs of a queue, by state; dead are its dead letters.',
+  heliograph_queued_messages: `Messages that no provider has taken yet, and that are older than the label says, in seconds; up to ${MOST_COUNTED}.`,
+  heliograph_queue_jobs: `Jobs of a queue, by state, up to ${MOST_COUNTED} of each; dead are its dead letters.`,
   heliograph_queue_oldest_ready_seconds:
     'For how long the oldest ready job has waited: when it stays up, add workers.',
   heliograph_broadcasts:
@@ -113,7 +112,7 @@ async function gaugeSamples(database: Database, status: QueueLook, replica: Read
   // What grows with a backlog. A counter that fell, or a process that seemed to be silent, would raise alarms.
   const broadcasts = await broadcastStates(database)
   const [queued, reports] = await replica.read(database, async (near) => [
-    await queuedByAge(near, AGES),
+    await queuedByAge(near, AGES, MOST_COUNTED),
     await unsettledReports(near),
   ])
   return {

@@ -137,19 +137,30 @@ const queuedRow = object({
 })
 export type QueuedRow = InferType<typeof queuedRow>
 
-/** How many messages have waited for longer than each of these ages, in seconds. */
-export async function queuedByAge(tx: Tx, ages: readonly number[]): Promise<readonly QueuedRow[]> {
-  const names = CHANNELS.map(({ name }) => name)
-  const waiting = CHANNELS.map(
-    ({ name, rows }) =>
-      sql.fragment`select ${name}::text as channel, created_at from ${rows} where unfinished`,
+/**
+ * How many messages have waited for longer than each of these ages, in ascending seconds, each figure up to `most`: of
+ * a channel the oldest are looked at, so that what is younger than one of them counts for no greater age.
+ */
+export async function queuedByAge(
+  tx: Tx,
+  ages: readonly number[],
+  most: number,
+): Promise<readonly QueuedRow[]> {
+  const lowest = sql.array([...ages], 'float8')
+  const oldest = CHANNELS.map(
+    ({ name, rows }) => sql.fragment`(
+      select ${name}::text as channel, created_at from ${rows} where unfinished order by created_at limit ${most})`,
   )
+  const names = CHANNELS.map(({ name }) => name)
   return tx.any(sql.type(queuedRow)`
-    with waiting as (${sql.join(waiting, sql.fragment` union all `)})
-    select c.channel, a.age, count(w.created_at) as messages
+    with waiting as (
+      select channel, width_bucket(extract(epoch from now() - created_at)::float8, ${lowest}) as place, count(*) as n
+      from (${sql.join(oldest, sql.fragment` union all `)}) oldest group by channel, place
+    )
+    select c.channel, a.age, coalesce(sum(w.n), 0)::bigint as messages
     from unnest(${sql.array(names, 'text')}) as c (channel)
-      cross join unnest(${sql.array([...ages], 'float8')}) as a (age)
-      left join waiting w on w.channel = c.channel and w.created_at <= now() - make_interval(secs => a.age)
+      cross join unnest(${lowest}) with ordinality as a (age, place)
+      left join waiting w on w.channel = c.channel and w.place >= a.place
     group by c.channel, a.age order by c.channel, a.age`)
 }
 

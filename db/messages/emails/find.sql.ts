@@ -9,7 +9,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { firstIdAt, spellingsOfId } from '../../text/ids.ts'
 import { likePattern } from '../../text/strings.ts'
 import { type EmailRow, emailRow } from './emails.sql.ts'
-import type { EmailStatus } from './status.ts'
+import { type EmailStatus, isRare } from './status.ts'
 
 /** Every part that is set has to fit. Without `team_id`: of all teams. */
 export type EmailCriteria = {
@@ -100,46 +100,56 @@ const byKeys = (keys: FragmentSqlToken): FragmentSqlToken => sql.fragment`
     select * from emails where team_id = w.of_team and id = w.of_id offset 0) e`
 
 /**
- * Of all teams, what is queued of a stretch of time: its index goes by the time of acceptance, as ids do. Sorted before
- * it is looked up, so that no more is than the page needs.
+ * Emails in the order of a list, by their states alone: a team's, all, those that wait or those of a rare status; or
+ * what waits of all teams. That has an index by the time of acceptance, as ids go, too.
  */
-const waitingSince = ({ from, to }: EmailCriteria): FragmentSqlToken => sql.fragment`
-  select team_id as of_team, id as of_id from email_states
-  where unfinished and created_at >= ${from ? sql.timestamp(from) : '-infinity'}
-    and created_at < ${to ? sql.timestamp(to) : 'infinity'}
-  order by id desc`
-
-/**
- * A team's emails in the order of its list: all, or those that wait. As a join of two tables the planner takes the page
- * for nearly all there is, and reads whatever a team of some thousands has, to sort it.
- */
-function inOrder(table: FragmentSqlToken, team: string, criteria: EmailCriteria, { before }: Page) {
-  const { from, to, between } = criteria
+const statesInOrder = (criteria: EmailCriteria, before: string | undefined): FragmentSqlToken => {
+  const { team_id: team, status, whose, from, to, between } = criteria
   const bounds = [
-    sql.fragment`team_id = ${team}`,
+    team === undefined
+      ? sql.fragment`created_at >= ${from ? sql.timestamp(from) : '-infinity'}
+          and created_at < ${to ? sql.timestamp(to) : 'infinity'}`
+      : sql.fragment`team_id = ${team}`,
+    whose !== 'all' && EMAIL.customers,
     before !== undefined && sql.fragment`id < ${before}`,
     from !== undefined && sql.fragment`id >= ${firstIdAt(from)}`,
     to !== undefined && sql.fragment`id < ${firstIdAt(to)}`,
     between && sql.fragment`id between ${between.oldest} and ${between.newest}`,
-    criteria.status === 'queued' && sql.fragment`unfinished`,
+    status === 'queued' && sql.fragment`status = 'queued' and unfinished`,
+    isRare(status) && sql.fragment`rare_status = ${status ?? null}`,
   ].filter((bound) => typeof bound === 'object')
-  return byKeys(sql.fragment`
-    select team_id as of_team, id as of_id from ${table} where ${sql.join(bounds, sql.fragment` and `)}
-    order by id desc`)
+  return sql.fragment`
+    select team_id as of_team, id as of_id from email_states where ${sql.join(bounds, sql.fragment` and `)}
+    order by id desc`
+}
+
+/** What says of an email that it fits, if not its state or its team. */
+const otherParts = ({ recipients, id, words, domains, template_id, broadcast_id, tag }: EmailCriteria) =>
+  [recipients, id, domains, template_id, broadcast_id, tag, words?.[0]].filter((part) => part !== undefined)
+
+/** Whether an index of states has those of this status alone. */
+const isSetApart = ({ team_id: team, status }: EmailCriteria): boolean =>
+  status === 'queued' || (team !== undefined && isRare(status))
+
+/**
+ * The keys of a page, `of_team` and `of_id`, where states alone tell what is on it; else null. The limit is within: the
+ * planner prepares a query that ends in a fence for all of its rows, and would sort all that a large team has as soon
+ * as vacuum is behind (measured: 3,000,000 emails, 842,000 buffers in place of 600).
+ */
+export function keysOfPage(criteria: EmailCriteria, { before, limit }: Page): FragmentSqlToken | null {
+  const isKept = isSetApart(criteria) || (criteria.team_id !== undefined && criteria.status === undefined)
+  if (!isKept || otherParts(criteria).length > 0) return null
+  return sql.fragment`${statesInOrder(criteria, before)} limit ${limit}`
 }
 
 /** Where emails are read from, and what they are sorted by. */
 function sourceOf(criteria: EmailCriteria, page: Page) {
-  const { team_id: team, recipients, id, words, status, domains, template_id, broadcast_id, tag } = criteria
-  const plain = { rows: sql.fragment`emails e`, order: sql.fragment`e.id` }
-  if (recipients !== undefined || id !== undefined) return plain
-  const isQueued = status === 'queued'
+  const keys = keysOfPage(criteria, page)
   const order = sql.fragment`w.of_id`
-  if (team === undefined) return isQueued ? { rows: byKeys(waitingSince(criteria)), order } : plain
-  const isAll = [words, status, domains, template_id, broadcast_id, tag].every((part) => part === undefined)
-  if (!isAll && !isQueued) return plain
-  const table = isQueued ? sql.fragment`email_states` : sql.fragment`accepted_emails`
-  return { rows: inOrder(table, team, criteria, page), order }
+  if (keys) return { rows: byKeys(keys), order }
+  const isNamed = criteria.recipients !== undefined || criteria.id !== undefined
+  if (isNamed || !isSetApart(criteria)) return { rows: sql.fragment`emails e`, order: sql.fragment`e.id` }
+  return { rows: byKeys(statesInOrder(criteria, page.before)), order }
 }
 
 /** Without the bodies; html is there where nothing else gives its size. */

@@ -1,25 +1,35 @@
 /** The queries behind changing all emails that match a filter: ids in lots, how many there are, their deletion. */
 import { sql } from 'slonik'
-import { number, object, string } from 'yup'
+import { boolean, number, object, string } from 'yup'
 import { EMAIL } from '../../channels/email.sql.ts'
 import { appendMoves, appendSkips, movedColumns } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { type EmailCriteria, fitsCriteria, isBefore, type Page } from './find.sql.ts'
+import { firstIdAt } from '../../text/ids.ts'
+import { type EmailCriteria, fitsCriteria, isBefore, keysOfPage, type Page } from './find.sql.ts'
 
 const idRow = object({ id: string().defined() })
 
 const fits = (teamId: string, criteria: EmailCriteria) => fitsCriteria(criteria, sql.fragment`${teamId}`)
+
+/** The query for a page of the ids of a team's emails that fit, newest first; those that wait by their states alone. */
+function idsOfPage(teamId: string, criteria: EmailCriteria, page: Page) {
+  const keys = keysOfPage({ ...criteria, team_id: teamId }, page)
+  if (keys) return sql.fragment`select of_id as id from (${keys}) w`
+  return sql.fragment`
+    select e.id from emails e
+    where e.team_id = ${teamId} and ${fits(teamId, criteria)} and ${isBefore(page.before)}
+    order by e.id desc limit ${page.limit}`
+}
 
 /** The ids of a team's emails that fit, newest first. */
 export async function idsMatching(
   tx: Tx,
   teamId: string,
   criteria: EmailCriteria,
-  { before, limit }: Page,
+  page: Page,
 ): Promise<readonly string[]> {
   const rows = await tx.any(sql.type(idRow)`
-    select e.id from emails e where e.team_id = ${teamId} and ${fits(teamId, criteria)} and ${isBefore(before)}
-    order by e.id desc limit ${limit}`)
+    select id from (${idsOfPage(teamId, criteria, page)}) found order by id desc`)
   return rows.map(({ id }) => id)
 }
 
@@ -38,6 +48,29 @@ export async function idsToRequeue(
   return rows.map(({ id }) => id)
 }
 
+const waitingRow = idRow.shape({ fits: boolean().defined() })
+
+/**
+ * The newest of a team's emails that no provider has taken, and whether each fits: a lot of those that follow an id,
+ * looked up one by one.
+ */
+export async function waitingEmails(
+  tx: Tx,
+  teamId: string,
+  { from, ...criteria }: EmailCriteria,
+  { before, limit }: Page,
+) {
+  const since = from === undefined ? sql.fragment`true` : sql.fragment`id >= ${firstIdAt(from)}`
+  const follows = before === undefined ? sql.fragment`true` : sql.fragment`id < ${before}`
+  return tx.any(sql.type(waitingRow)`
+    select w.id, e.id is not null as fits from (
+      select id from email_states where team_id = ${teamId} and unfinished and ${since} and ${follows}
+      order by id desc limit ${limit}) w
+    left join lateral (
+      select e.id from emails e where e.team_id = ${teamId} and e.id = w.id and ${fits(teamId, criteria)} offset 0) e on true
+    order by w.id desc`)
+}
+
 const countRow = object({
   count: number().defined(),
   newest: string().defined().nullable(),
@@ -47,9 +80,8 @@ const countRow = object({
 /** How many of a team's emails fit, the newest `most` of them, and which are the first and the last of these. */
 export async function countMatching(tx: Tx, teamId: string, criteria: EmailCriteria, most: number) {
   return tx.one(sql.type(countRow)`
-    select count(*) as count, max(id::text) as newest, min(id::text) as oldest from (
-      select e.id from emails e where e.team_id = ${teamId} and ${fits(teamId, criteria)}
-      order by e.id desc limit ${most}) found`)
+    select count(*) as count, max(id::text) as newest, min(id::text) as oldest
+    from (${idsOfPage(teamId, criteria, { limit: most })}) found`)
 }
 
 const deletedRow = object({ created_at: string().defined() })

@@ -12,13 +12,15 @@ import type { Producer } from '../../queue/boss.ts'
 import { firstIdAt } from '../../text/ids.ts'
 import type { EmailCriteria, Page } from './find.sql.ts'
 import { criteriaOf, type EmailFilter } from './find.ts'
-import { countMatching, idsMatching, idsToRequeue } from './matching.sql.ts'
+import { countMatching, idsMatching, idsToRequeue, waitingEmails } from './matching.sql.ts'
 import { removeEmails } from './remove.ts'
 import { needsLooking, timeToLook } from './search.ts'
 import { stretches, timeOf } from './stretches.ts'
 
 type Filter = Omit<EmailFilter, 'team_id'>
 const LOT = 500
+/** How many that wait are looked at in one statement. */
+const WAITING = 5_000
 
 /** For how long to look through further emails, in milliseconds. */
 const PATIENCE = 1_000
@@ -143,6 +145,17 @@ export const deleteLot = async (
 ): Promise<Lot> =>
   nextLot({ tx }, teamId, wanted, { cursor, work: (ids) => removeEmails({ tx }, teamId, ids) })
 
+/** The emails of a team that wait to be taken by a provider and match, looked through in lots. */
+async function waitingOf(tx: Tx, teamId: string, criteria: EmailCriteria): Promise<readonly string[]> {
+  const ids: string[] = []
+  for (let before: string | undefined; ; ) {
+    const lot = await waitingEmails(tx, teamId, criteria, { before, limit: WAITING })
+    ids.push(...lot.filter(({ fits }) => fits).map(({ id }) => id))
+    if (lot.length < WAITING) return ids
+    before = lot.at(-1)?.id
+  }
+}
+
 /**
  * The emails of a team that match and wait to be taken by a provider, which an index has; with `force` those too that
  * were refused, which are looked for part by part.
@@ -153,8 +166,9 @@ export async function undeliveredEmails(
   { force, ...filter }: Filter & { force: boolean },
 ): Promise<readonly string[]> {
   const criteria = criteriaOf(filter)
-  if (!force || filter.recipient !== undefined || filter.id !== undefined)
+  if (filter.recipient !== undefined || filter.id !== undefined)
     return idsToRequeue(tx, teamId, criteria, force)
+  if (!force) return waitingOf(tx, teamId, criteria)
   const time = timeToLook(filter, { since: new Date(0), now: await serviceTime(tx) })
   const ids: string[] = []
   for (const part of stretches(time, Number.POSITIVE_INFINITY))

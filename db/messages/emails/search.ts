@@ -10,6 +10,7 @@ import type { Secrets } from '../../process/secrets.ts'
 import { firstIdAt } from '../../text/ids.ts'
 import type { Page } from './find.sql.ts'
 import { type EmailFilter, findEmails } from './find.ts'
+import { isRare } from './status.ts'
 import { latest, stretches, timeOf } from './stretches.ts'
 import type { ListedEmail } from './view.ts'
 
@@ -26,14 +27,12 @@ type Filter = Omit<EmailFilter, 'team_id'>
 /** Whether an index leads to what fits, whatever the team. */
 const isNamed = ({ recipient, id }: Filter): boolean => recipient !== undefined || id !== undefined
 
-/** Whether an index has what fits in the order of a team's list: what is queued has one of its own. */
-const isListed = (filter: Filter): boolean => isNamed(filter) || filter.status === 'queued'
-
-/** Whether each of a team's rows has to be looked at, because no index finds what fits. */
+/** Whether each of a team's rows has to be looked at, because no index finds what fits in the order of its list. */
 export const needsLooking = (filter: Filter): boolean => {
   const { status, tag, subject, domain, template_id, broadcast_id } = filter
-  const parts = [status, tag, subject, domain, template_id, broadcast_id]
-  return !isListed(filter) && parts.some((part) => part !== undefined)
+  if (isNamed(filter) || status === 'queued') return false
+  const others = [tag, subject, domain, template_id, broadcast_id].some((part) => part !== undefined)
+  return others || (status !== undefined && !isRare(status))
 }
 
 /** The time in which emails that fit were accepted. @param since none is older. */

@@ -21,6 +21,10 @@ const EMAIL_EVENTS = [
 ] as const
 export type EmailEventKind = (typeof EMAIL_EVENTS)[number]
 
+/** Few emails of many have one of these, and a team's are found by an index of their own (`rare_status`). */
+export const isRare = (status: EmailStatus | undefined): boolean =>
+  status === 'bounced' || status === 'complained'
+
 const ladder = createLadder<EmailStatus>(EMAIL_LADDER)
 
 /** The status an event lifts its row to; `queued`, the lowest, when it moves nothing. */

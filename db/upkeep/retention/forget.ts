@@ -1,6 +1,6 @@
 /**
  * Forgets what has been kept for as long as the operator's settings say: a message's events, its body, its row; and
- * what happened to senders.
+ * what happened to senders; and the figures of days.
  * Promises: small lots with pauses between them, each a statement of its own, so that nobody waits. It never deletes
  * what still has to be delivered, nor its events, nor a row of the team's current period, whose count is the quota.
  */
@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { CHANNELS } from '../../channels/channels.sql.ts'
 import { collectFiles } from '../../content/files/collect.ts'
 import { deleteStandstills } from '../../delivery/standstills.sql.ts'
+import { deleteFigures } from '../../figures/daily/figures.sql.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { firstIdAt } from '../../text/ids.ts'
 import {
@@ -16,13 +17,14 @@ import {
   deleteRequests,
   deleteSenderEvents,
   deleteWebhooks,
+  type Emptied,
   emptiedUntil,
   emptyEmails,
   emptyRequests,
   eventsOf,
   type Found,
+  firstTeamAt,
   isShared,
-  KEPT,
   type Kept,
   type Lot,
   messagesOf,
@@ -30,6 +32,7 @@ import {
   requestsOf,
   type Span,
   teamsAndWhetherTheyHave,
+  WEBHOOKS,
 } from './retention.sql.ts'
 
 /** For how many days each kind is kept; null: for ever. */
@@ -41,6 +44,8 @@ export type Retention = {
   senders: number | null
   /** Bytes of attachments, after their last use. */
   files: number
+  /** What daily charts are drawn from. */
+  figures: number | null
 }
 
 export type Forgotten = {
@@ -50,6 +55,7 @@ export type Forgotten = {
   senders: number
   webhooks: number
   files: number
+  figures: number
 }
 
 const DAY = 86_400_000
@@ -64,11 +70,12 @@ const NO_ID = '00000000-0000-0000-0000-000000000000'
 const TEAMS = 1_000
 
 /** Goes through rows lot by lot. @returns how many there were. */
-async function inLots(work: (lot: Lot) => Promise<Found>, span: Span): Promise<number> {
+async function inLots(work: (lot: Lot) => Promise<Found | Emptied>, span: Span): Promise<number> {
   let total = 0
   for (let after = span.from; ; ) {
-    const { found, last } = await work({ after, before: span.before, limit: LOT })
-    total += found
+    const lot = await work({ after, before: span.before, limit: LOT })
+    const { found, last } = lot
+    total += 'done' in lot ? lot.done : found
     if (found < LOT || last === null) return total
     after = last
     await sleep(BREATH)
@@ -97,11 +104,42 @@ async function inTeams(
 
 const before = (now: Date, days: number): Date => new Date(now.getTime() - days * DAY)
 
+/** How many emails of a page of the table are emptied by each of a lot's statements. */
+const OF_A_PAGE = [1, 4, LOT]
+/** How long a stretch of emails is looked through, in milliseconds, and how much time it spans at first. */
+const STRETCH = 300
+const FIRST_STRETCH = 60_000
+
+async function emptyLot(database: Database, lot: Lot): Promise<Emptied> {
+  const [few = 1, ...more] = OF_A_PAGE
+  const emptied = await emptyEmails(database, lot, few)
+  if (emptied.last === null) return emptied
+  const same = { ...lot, before: emptied.last }
+  for (const most of more) emptied.done += (await emptyEmails(database, same, most)).done
+  return emptied
+}
+
+/** Goes through the emails of all teams as they lie in the table: each of its pages is written at one time. */
+async function emptyAllEmails(database: Database, from: Date, until: Date): Promise<number> {
+  let total = 0
+  let width = FIRST_STRETCH
+  for (let at = from.getTime(); at < until.getTime(); ) {
+    const end = Math.min(until.getTime(), at + width)
+    const began = performance.now()
+    const span = { from: firstIdAt(new Date(at)), before: firstIdAt(new Date(end)) }
+    total += await inLots((lot) => emptyLot(database, lot), span)
+    width *= Math.min(2, Math.max(0.1, STRETCH / (performance.now() - began)))
+    at = end
+  }
+  return total
+}
+
 async function emptyBodies(database: Database, until: Date): Promise<number> {
   const done = await emptiedUntil(database)
-  const from = done === null ? NO_ID : firstIdAt(new Date(done.getTime() - SECOND_LOOK))
-  const span = { from, before: firstIdAt(until) }
-  const emails = await inTeams(database, KEPT.emails, span, (team, lot) => emptyEmails(database, team, lot))
+  const from = done ? new Date(done.getTime() - SECOND_LOOK) : await firstTeamAt(database)
+  if (from === null) return 0
+  const emails = await emptyAllEmails(database, from, until)
+  const span = { from: firstIdAt(from), before: firstIdAt(until) }
   let requests = 0
   for (const channel of CHANNELS.filter(isShared)) {
     requests += await inTeams(database, requestsOf(channel), span, (team, lot) =>
@@ -146,7 +184,7 @@ async function deleteOldWebhooks(database: Database, now: Date): Promise<number>
   let total = 0
   for (const [status, days] of Object.entries(WEBHOOK_DAYS) as [keyof typeof WEBHOOK_DAYS, number][]) {
     const span = { from: NO_ID, before: firstIdAt(before(now, days)) }
-    total += await inTeams(database, KEPT.webhooks, span, (team, lot) =>
+    total += await inTeams(database, WEBHOOKS, span, (team, lot) =>
       deleteWebhooks(database, team, status, lot),
     )
   }
@@ -158,10 +196,18 @@ async function deleteOldSenderEvents(database: Database, until: Date): Promise<n
   return inLots((lot) => deleteSenderEvents(database, lot), { from: NO_ID, before: firstIdAt(until) })
 }
 
+async function deleteOldFigures(database: Database, until: Date): Promise<number> {
+  for (let total = 0; ; await sleep(BREATH)) {
+    const deleted = await deleteFigures(database, until, LOT)
+    total += deleted
+    if (deleted < LOT) return total
+  }
+}
+
 /** One round over all teams. @returns how much was forgotten. */
 export async function forgetMessages(
   database: Database,
-  { events, bodies, messages, senders, files }: Retention,
+  { events, bodies, messages, senders, files, figures }: Retention,
   now: Date,
 ): Promise<Forgotten> {
   const round = (days: number | null, work: typeof deleteOld): Promise<number> | 0 =>
@@ -173,5 +219,6 @@ export async function forgetMessages(
     senders: await round(senders, deleteOldSenderEvents),
     webhooks: await deleteOldWebhooks(database, now),
     files: await collectFiles(database, files, now),
+    figures: await round(figures, deleteOldFigures),
   }
 }

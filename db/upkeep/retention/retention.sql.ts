@@ -7,7 +7,6 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, number, object, string } from 'yup'
 import type { Channel } from '../../channels/channel.sql.ts'
-import { EMAIL } from '../../channels/email.sql.ts'
 import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 
@@ -29,10 +28,7 @@ const byId = (rows: FragmentSqlToken): Kept => ({ rows, key: sql.fragment`id` })
 export const messagesOf = ({ rows }: Channel): Kept => byId(rows)
 export const eventsOf = ({ events, message }: Channel): Kept => ({ rows: events, key: message })
 export const requestsOf = ({ requests }: Shared): Kept => byId(requests.rows)
-export const KEPT = {
-  emails: messagesOf(EMAIL),
-  webhooks: byId(sql.fragment`webhook_messages`),
-}
+export const WEBHOOKS = byId(sql.fragment`webhook_messages`)
 
 /** From this id on, and before that one. */
 export type Span = { from: string; before: string }
@@ -121,24 +117,49 @@ export async function deleteWebhooks(
     select count(*) as found, max(id::text) as last from old`)
 }
 
-/** Empties a lot of emails: raw html and text, variables, custom headers. A template's own words stay to be shown. */
-export async function emptyEmails(tx: Tx, teamId: string, lot: Lot): Promise<Found> {
-  return tx.one(sql.type(lotRow)`
-    with old as materialized (
-      select s.id from accepted_emails e join email_states s on s.team_id = e.team_id and s.id = e.id
-      where e.team_id = ${teamId} and e.id > ${lot.after} and e.id < ${lot.before}
-        and s.id > ${lot.after} and s.id < ${lot.before} and not s.unfinished
-        and (e.html <> '' or e.body_text <> '' or e.variables::text <> '{}' or e.headers is not null)
-      order by s.id limit ${lot.limit} for no key update of s skip locked
+const emptiedRow = lotRow.shape({ done: number().defined() })
+/** `done`: how many of those that were found, which somebody else may hold. */
+export type Emptied = InferType<typeof emptiedRow>
+
+/**
+ * Empties a lot of emails of all teams, in the order in which they are stored: raw html and text, variables, custom
+ * headers. A template's own words stay to be shown. Of a page of the table at most `most` are emptied, the largest
+ * first: it is full, so their new versions go elsewhere and into every index; later statements find their room.
+ */
+export async function emptyEmails(tx: Tx, lot: Lot, most: number): Promise<Emptied> {
+  return tx.one(sql.type(emptiedRow)`
+    with candidate as materialized (
+      select team_id, id, row_number() over (
+          partition by (place::text::point)[0]
+          order by coalesce(pg_column_size(html), 0) + coalesce(pg_column_size(body_text), 0)
+            + coalesce(pg_column_size(variables), 0) + coalesce(pg_column_size(headers), 0) desc) as place
+      from (
+        select e.team_id, e.id, e.ctid as place, e.html, e.body_text, e.variables, e.headers from accepted_emails e
+        where e.id > ${lot.after} and e.id <= ${lot.before}
+          and (e.html <> '' or e.body_text <> '' or e.variables::text <> '{}' or e.headers is not null)
+          and exists (select from email_states s where s.team_id = e.team_id and s.id = e.id and not s.unfinished)
+        order by e.id limit ${lot.limit}) e
+    ), old as materialized (
+      select team_id, id from email_states
+      where (team_id, id) in (select team_id, id from candidate where place <= ${most}) and not unfinished
+      order by team_id, id for no key update skip locked
     ), emptied as (
       update accepted_emails e set
         html = case when e.html is not null then '' end,
         body_text = case when e.body_text is not null then '' end,
         variables = case when e.variables is not null then '{}'::json end,
         headers = null
-      from old where e.team_id = ${teamId} and e.id = old.id
+      from old where e.team_id = old.team_id and e.id = old.id
     )
-    select count(*) as found, max(id::text) as last from old`)
+    select count(*) as found, max(id::text) as last, (select count(*) from old) as done from candidate`)
+}
+
+const sinceRow = object({ since: string().defined().nullable() })
+
+/** When the first team was made: no message is older. */
+export async function firstTeamAt(tx: Tx): Promise<Date | null> {
+  const { since } = await tx.one(sql.type(sinceRow)`select min(created_at)::text as since from teams`)
+  return since === null ? null : new Date(since)
 }
 
 /** Empties a lot of requests, but for those that still have a message to deliver. */

@@ -86,6 +86,9 @@ async function leftOver(world: World, team: TestTeam): Promise<{ orphaned: numbe
   )
   await world.sql(`update files set last_used_at = now() - interval '10 days' where team_id = $1`, [team.id])
   await world.sql('update uploads set expires_at = now() where team_id = $1', [team.id])
+  await world.sql('update files set kept_until = now() where team_id = $1 and kept_until is not null', [
+    team.id,
+  ])
   await collectFiles(world.database, 3, new Date())
   const { files, bytes } = await bytesOf(world, team)
   const [account] = await world.sql<{ used: string }>(

@@ -130,7 +130,15 @@ t.test(
     t.notMatch(JSON.stringify(waiting), new RegExp(`eve@|${contact}`))
     await service.database.query(sql.unsafe`
     update webhook_messages set status = 'delivered' where endpoint_id = ${endpoint.id}`)
-    const none = { reports: 30, events: null, bodies: null, messages: null, senders: null, files: 3 }
+    const none = {
+      reports: 30,
+      events: null,
+      bodies: null,
+      messages: null,
+      senders: null,
+      files: 3,
+      figures: null,
+    }
     const inDays = (days: number) => new Date(Date.now() + days * 86_400_000)
     await forgetMessages(service.database, none, inDays(2))
     const left = async () =>

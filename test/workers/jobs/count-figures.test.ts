@@ -19,7 +19,7 @@ t.test('figures follow the rows: their days, their statuses, and their deletion'
   const one = await store.email(team)
   const two = await store.email(team)
   await store.email(other)
-  const count = () => countFiguresJob({ database, clock: () => NOON })
+  const count = () => countFiguresJob({ database })
   const figures = () => figuresSince(database, team, EMAIL, dayBefore(NOON, 1))
   await count()
   t.match(await figures(), [{ day: '2026-03-02', status: 'queued', count: 2 }])

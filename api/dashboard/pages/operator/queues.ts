@@ -10,7 +10,7 @@ import {
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
-import { deadReasons } from '../../../../db/queue/jobs.sql.ts'
+import { deadReasons, MOST_COUNTED } from '../../../../db/queue/jobs.sql.ts'
 import type { JobName } from '../../../../db/queue/jobs.ts'
 import { beginWork } from '../../../../db/upkeep/work/work.ts'
 import { type Cell, countdown, duration, number, plural, status, text, time, utc } from '../../drawn/cell.ts'
@@ -31,6 +31,12 @@ const button = (queue: ShownQueue): Cell => ({
         confirm: `Pause ${queue.queue}? What it holds waits until you resume it.`,
         tone: 'quiet',
       },
+})
+
+/** What waits, as far as it was counted. */
+const counted = (jobs: number): Cell => ({
+  ...number(jobs),
+  ...(jobs < MOST_COUNTED ? {} : { text: `≥ ${number(MOST_COUNTED).text}` }),
 })
 
 /** How many reasons a page lists. */
@@ -88,12 +94,12 @@ const queues: PersonPage = {
           rows: rows.map((queue) => ({
             cells: [
               queue.paused ? status(`${queue.queue}, paused`, { tone: 'warn' }) : text(queue.queue),
-              number(queue.ready),
+              counted(queue.ready),
               number(queue.active),
-              number(queue.deferred),
+              counted(queue.deferred),
               queue.dead === 0
                 ? number(0)
-                : { ...number(queue.dead), href: `${PATH}/${queue.queue}`, detail: 'why, and try again' },
+                : { ...counted(queue.dead), href: `${PATH}/${queue.queue}`, detail: 'why, and try again' },
               text(queue.oldest_ready_seconds === null ? null : duration(queue.oldest_ready_seconds), {
                 number: true,
               }),

@@ -78,7 +78,7 @@ async function begin() {
         .transaction((tx) => leaveTopics({ tx, now: now() }, team, email(contact), chosen))
         .catch(() => {})
     if (what === 'drop' && contact === 0) await deleteTopic(database, team, chosen[0] ?? '', now())
-    if (what === 'fold') await foldFigures(database, now())
+    if (what === 'fold') await foldFigures(database)
     if (what === 'subscribe')
       await database.transaction(async (tx) => {
         const held = await holdTopics(tx, team, chosen)
@@ -104,7 +104,7 @@ t.test(
           const { team, act, counted } = await begin()
           for (const together of rounds) await Promise.all(together.map(act))
           t.strictSame(await counted(), await recounted(team), 'before folding')
-          await Promise.all([foldFigures(database, now()), foldFigures(database, now())])
+          await Promise.all([foldFigures(database), foldFigures(database)])
           t.strictSame(await counted(), await recounted(team), 'after folding')
         },
       ),
@@ -146,6 +146,6 @@ t.test('a team that goes takes its counts along', async (t) => {
   const { team, act } = await begin()
   await act({ do: 'store', contact: 0, topics: [0, 1] })
   await database.query(sql.unsafe`delete from teams where id = ${team}`)
-  await foldFigures(database, now())
+  await foldFigures(database)
   t.notOk(await database.exists(sql.unsafe`select from topic_counts where team_id = ${team}`))
 })

@@ -6,7 +6,7 @@ import { CHANNELS } from '../../../../db/channels/channels.sql.ts'
 import { EMAIL } from '../../../../db/channels/email.sql.ts'
 import { WHATSAPP } from '../../../../db/channels/whatsapp.sql.ts'
 import { requeueMessages } from '../../../../db/delivery/requeue.ts'
-import { figuresSince, takeRecount } from '../../../../db/figures/daily/figures.sql.ts'
+import { figuresSince } from '../../../../db/figures/daily/figures.sql.ts'
 import { foldFigures } from '../../../../db/figures/daily/fold.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { removeEmail, removeEmails } from '../../../../db/messages/emails/remove.ts'
@@ -128,7 +128,7 @@ async function begin() {
     if (each.do === 'report') await report(each)
     if (each.do === 'requeue') await requeue()
     if (each.do === 'delete') await remove(each)
-    if (each.do === 'fold') await foldFigures(database, new Date())
+    if (each.do === 'fold') await foldFigures(database)
     if (each.do === 'erase')
       await erasePerson({ database, queue, secrets }, team, `user${each.pick % 5}@example.com`)
   }
@@ -138,11 +138,6 @@ async function begin() {
   }
   return { team, act, agrees }
 }
-
-t.before(async () => {
-  await database.query(sql.unsafe`update upkeep set done_until = now() where kind = 'figures'`)
-  await takeRecount(database)
-})
 
 t.test(
   'whatever happens to messages, in whatever order and at once, figures are what a recount gives',
@@ -154,7 +149,7 @@ t.test(
           const { act, agrees } = await begin()
           for (const together of rounds) await Promise.all(together.map(act))
           await agrees(t, 'before folding')
-          await Promise.all([foldFigures(database, new Date()), foldFigures(database, new Date())])
+          await Promise.all([foldFigures(database), foldFigures(database)])
           await agrees(t, 'after folding')
         },
       ),
@@ -169,29 +164,13 @@ t.test('what is forgotten leaves the figures, too', async (t) => {
   const { team, act, agrees } = await begin()
   await act({ do: 'email', pick: 1, kind: 'sent', seen: 'sent' })
   await act({ do: 'report', pick: 0, kind: 'delivered', seen: 'sent' })
-  await foldFigures(database, new Date())
+  await foldFigures(database)
   await database.query(sql.unsafe`
     update allowances set period_start = now() + interval '1 day', period_end = now() + interval '2 days'
     where team_id = ${team}`)
-  const never = { reports: 30, events: null, bodies: null, senders: null, files: 3 }
+  const never = { reports: 30, events: null, bodies: null, senders: null, files: 3, figures: null }
   const { messages } = await forgetMessages(database, { ...never, messages: 0 }, new Date(Date.now() + DAY))
   t.equal(messages, 1)
   await agrees(t, 'after forgetting')
   t.strictSame(await figuresSince(database, team, EMAIL, EVER), [])
-})
-
-t.test('what the version before moved without a word is counted once more after a migration', async (t) => {
-  const { team, act, agrees } = await begin()
-  for (const pick of [1, 2, 3]) await act({ do: 'email', pick, kind: 'sent', seen: 'sent' })
-  await foldFigures(database, new Date())
-  await database.query(sql.unsafe`update email_states set status = 'sent' where team_id = ${team}`)
-  await act({ do: 'email', pick: 4, kind: 'sent', seen: 'sent' })
-  t.match(await figuresSince(database, team, EMAIL, EVER), [{ status: 'queued', count: 4 }])
-  await database.query(sql.unsafe`
-    insert into upkeep (kind, done_until) values ('figures', now() + interval '1 hour')`)
-  t.notOk(await takeRecount(database), 'not before those processes have ended')
-  await database.query(sql.unsafe`update upkeep set done_until = now() where kind = 'figures'`)
-  await foldFigures(database, new Date())
-  await agrees(t, 'after the recount')
-  t.notOk(await takeRecount(database))
 })

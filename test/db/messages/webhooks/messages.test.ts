@@ -248,7 +248,15 @@ t.test('delivered ones are kept for 3 days, failed ones for 30, each with its tr
     await service.database.query(sql.unsafe`
       update webhook_messages set status = ${status} where subject_id = ${email_id}`)
   }
-  const none = { reports: 30, events: null, bodies: null, messages: null, senders: null, files: 3 }
+  const none = {
+    reports: 30,
+    events: null,
+    bodies: null,
+    messages: null,
+    senders: null,
+    files: 3,
+    figures: null,
+  }
   const left = async (days: number) => {
     await forgetMessages(service.database, none, new Date(Date.now() + days * 86_400_000))
     const messages = await cli.json(['webhook', 'messages', team.id, endpoint.id])

@@ -1,0 +1,142 @@
+/**
+ * The lists of a team that has nearly a third of all mail, where vacuum has not run: after a load, a restore, or behind
+ * a long transaction. No page of anything is known to be visible to all, so an index alone answers nothing cheaply.
+ */
+import { sql } from 'slonik'
+import { contactsOfTeam } from '../../db/audience/contacts/contacts.sql.ts'
+import { type EmailCriteria, emailsFound } from '../../db/messages/emails/find.sql.ts'
+import { countMatching, idsMatching, waitingEmails } from '../../db/messages/emails/matching.sql.ts'
+import { undeliveredEmails } from '../../db/messages/emails/matching.ts'
+import { messagesFound } from '../../db/messages/whatsapp/find.sql.ts'
+import { openDatabase, type Tx } from '../../db/postgres/pool.ts'
+import { testDatabase } from '../support/database.ts'
+import { insertEmailRows } from '../support/email-rows.ts'
+import t from '../support/tap.ts'
+import { touched } from '../support/touched.ts'
+
+const EMAILS = 60_000
+const TEAM = '0190a1b2-0000-7000-8000-000000000001'
+const OTHER = '0190a1b2-0000-7000-8000-000000000007'
+
+const { url } = await testDatabase(t)
+const database = await openDatabase(url, { size: 3, statementTimeout: 60_000 })
+t.teardown(() => database.end())
+
+/** Three of ten are the large team's; a tenth of all waits. */
+t.before(async () => {
+  for (const table of ['accepted_emails', 'email_states', 'whatsapp_messages', 'contacts'])
+    await database.query(sql.unsafe`alter table ${sql.identifier([table])} set (autovacuum_enabled = false)`)
+  const teams = sql.fragment`
+    ('0190a1b2-0000-7000-8000-' || lpad((case when n % 10 < 3 then 1 else n % 500 + 2 end)::text, 12, '0'))::uuid`
+  const ids = sql.fragment`
+    (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid`
+  const items = sql.fragment`(
+    select n, date_trunc('milliseconds', now() - interval '60 days' + n * interval '60 days' / ${EMAILS}) as at
+    from generate_series(1, ${EMAILS}::int) n) item`
+  await insertEmailRows(
+    { database },
+    sql.fragment`
+      select ${teams} as team_id, ${ids} as id, ${TEAM} as domain_id, 'a@demo.test' as from_address,
+        array['user' || n % 1000 || '@example.com'] as to_emails, 'Invoice ' || n as subject,
+        '<p>Hello</p>' as html, 1 as size_kb, '[]'::json as tags,
+        case when n / 10 % 10 = 0 then 'queued' when n % 250 = 51 then 'bounced' else 'delivered' end as status, at as created_at, '' as reply_to,
+        'call-' || n as http_request_id, case when n / 10 % 10 <> 0 then 'p-' || n end as provider_message_id
+      from ${items}`,
+  )
+  await database.query(sql.unsafe`
+    with message as materialized (select ${teams} as team_id, ${ids} as id, n, at from ${items}), request as (
+      insert into whatsapp_requests (team_id, id, template_id, parameters, created_at)
+      select team_id, id, id, '{}', at from message
+    )
+    insert into whatsapp_messages (team_id, id, request_id, position, recipient, status, created_at)
+    select team_id, id, id, 0, '+15550000000', case when n / 10 % 10 = 0 then 'queued' else 'read' end, at from message`)
+  await database.query(sql.unsafe`
+    insert into teams (id, name, created_at) select distinct ${teams}, 'A team', now() from ${items}`)
+  await database.query(sql.unsafe`
+    insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
+    select ${teams}, ${ids}, 'user' || n || '@example.com', 'user' || n || '@example.com', 'subscribed', '{}', '{}', at, at
+    from ${items}`)
+  await database.query(sql.unsafe`
+    update contacts set email = 'user77@b' || chr(252) || 'cher.test', identity = 'user77@xn--bcher-kva.test'
+    where team_id = ${OTHER} and id = (select id from contacts where team_id = ${OTHER} order by id limit 1)`)
+  await database.query(sql.unsafe`analyze`)
+})
+
+const PAGE = { limit: 51 }
+
+t.test('a page, a count and a lot of a large team’s list read what they show', async (t) => {
+  const looks: [string, number, (tx: Tx) => Promise<{ length: number }>][] = [
+    ['emails', 600, (tx) => emailsFound(tx, { team_id: TEAM }, PAGE)],
+    ['queued emails', 600, (tx) => emailsFound(tx, { team_id: TEAM, status: 'queued' }, PAGE)],
+    ['ids of emails', 60, (tx) => idsMatching(tx, TEAM, {}, PAGE)],
+    ['ids of queued emails', 60, (tx) => idsMatching(tx, TEAM, { status: 'queued' }, PAGE)],
+    ['WhatsApp messages', 400, (tx) => messagesFound(tx, TEAM, {}, PAGE)],
+    ['queued WhatsApp messages', 400, (tx) => messagesFound(tx, TEAM, { status: 'queued' }, PAGE)],
+  ]
+  for (const [what, most, look] of looks) {
+    const { buffers, nodes } = await touched(database, async (tx) =>
+      t.equal((await look(tx)).length, 51, what),
+    )
+    t.ok(buffers < most, `${buffers} buffers for ${what}`)
+    t.equal(Math.max(...nodes.map((node) => node['Actual Rows'])), 51, `no more of ${what} is read`)
+  }
+})
+
+t.test(
+  'emails of a rare status are found among themselves, and so is what else they must have',
+  async (t) => {
+    for (const [criteria, found, most] of [
+      [{ status: 'bounced' }, 51, 700],
+      [{ status: 'complained' }, 0, 10],
+      [{ status: 'bounced', words: ['Invoice'] }, 51, 1_300],
+    ] as const) {
+      const wanted: EmailCriteria = { ...criteria, words: [...(criteria.words ?? [])], team_id: TEAM }
+      const { buffers, nodes } = await touched(database, async (tx) => {
+        t.equal((await emailsFound(tx, wanted, PAGE)).length, found)
+      })
+      t.ok(buffers < most, `${buffers} buffers for ${JSON.stringify(criteria)}`)
+      t.ok(Math.max(...nodes.map((node) => node['Actual Rows'])) <= 120, 'no other is read')
+    }
+  },
+)
+
+t.test('a team’s queued emails are counted and looked through by their states, not one by one', async (t) => {
+  const { buffers } = await touched(database, async (tx) => {
+    const { count, newest } = await countMatching(tx, TEAM, { status: 'queued' }, 501)
+    t.equal(count, 501)
+    const [first] = await emailsFound(tx, { team_id: TEAM, status: 'queued' }, { limit: 1 })
+    t.equal(newest, first?.id)
+  })
+  t.ok(buffers < 1_000, `${buffers} buffers for 501 of 1,800`)
+})
+
+t.test('what a requeue takes is looked for in lots of what waits', async (t) => {
+  const before = 'ffffffff-ffff-7000-8000-000000000000'
+  const { buffers } = await touched(database, async (tx) => {
+    const lot = await waitingEmails(tx, TEAM, { words: ['1'], whose: 'all' }, { before, limit: 100 })
+    t.equal(lot.length, 100)
+    t.ok(lot.some(({ fits }) => fits) && lot.some(({ fits }) => !fits))
+  })
+  t.ok(buffers < 1_500, `${buffers} buffers for a hundred of 1,800`)
+  const all = await undeliveredEmails(database, TEAM, { force: false })
+  t.equal(new Set(all).size, 1_800)
+  const some = await undeliveredEmails(database, TEAM, { force: false, subject: '77' })
+  t.ok(some.length > 0 && some.length < 200, `${some.length} of them`)
+})
+
+t.test('a part of an address is looked for among the contacts of its team', async (t) => {
+  const all = { offset: 0, limit: 51 }
+  for (const [team, part, found] of [
+    [TEAM, 'example', 51],
+    [TEAM, 'xn--bcher', 0],
+    [OTHER, 'EXAMPLE.com', 51],
+    [OTHER, 'xn--bcher', 1],
+    [OTHER, 'B\u00fccher', 1],
+  ] as const) {
+    const { buffers, nodes } = await touched(database, async (tx) => {
+      t.equal((await contactsOfTeam(tx, team, { email: part }, all)).length, found, part)
+    })
+    t.ok(buffers < 400, `${buffers} buffers for ${part}`)
+    t.notOk(nodes.some((node) => node['Node Type'] === 'Seq Scan'))
+  }
+})
