@@ -60,7 +60,7 @@ async function messagesKeyed(tx: Tx, id: string, limit: number) {
 
 /**
  * The messages that have this id: our own, the provider's, a Message-ID, their request's, or their team's idempotency
- * key; at most `limit`. @param teams null: all of them, and sign-in mails too; then idempotency keys are looked for
+ * key; at most `limit`. @param teams null: all of them, and internal mail too; then idempotency keys are looked for
  * only when nothing else has the id.
  */
 export async function messagesWithId(

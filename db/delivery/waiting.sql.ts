@@ -19,7 +19,7 @@ const longWaitRow = object({
 
 /**
  * How many of a team's messages wait since before `before`, how many of them were given up, and what most of them were
- * refused with last; of the oldest `most`, sign-in mails apart. `operator`: with words about our set-up.
+ * refused with last; of the oldest `most`, internal mail apart. `operator`: with words about our set-up.
  */
 export async function longWaits(
   tx: Tx,

@@ -3,7 +3,7 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { array, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { insertFreshJobs } from '../../queue/jobs.sql.ts'
-import { SIGN_IN_TAG } from '../../text/tags.ts'
+import { isCustomers } from '../email.sql.ts'
 import { WEBHOOK_SENDERS } from '../webhook.sql.ts'
 import { ALL_TYPES } from './webhook-types.ts'
 
@@ -46,7 +46,7 @@ const emailRow = object({
   delays: number().defined(),
 })
 
-/** What webhooks say of emails, sign-in mail of ours left out; `delays`: how often each was put off or delayed. */
+/** What webhooks say of emails, internal ones left out; `delays`: how often each was put off or delayed. */
 export async function emailFacts(tx: Tx, refs: readonly Ref[]) {
   return tx.any(sql.prepared('notified_emails', emailRow)`
     select e.id, e.domain_id, e.from_address, e.to_emails, e.subject, e.tags, e.template_id, e.idempotency_key, (
@@ -54,7 +54,7 @@ export async function emailFacts(tx: Tx, refs: readonly Ref[]) {
         where v.team_id = e.team_id and v.email_id = e.id and v.kind in ('deferred', 'delayed')) as delays
     from ${tuplesOf(refs)} as ref (team_id, id)
       cross join lateral (select * from accepted_emails where team_id = ref.team_id and id = ref.id offset 0) e
-    where e.http_request_id is not null or strpos(e.tags::text, ${JSON.stringify(SIGN_IN_TAG)}) = 0`)
+    where ${isCustomers}`)
 }
 
 const contactRow = object({

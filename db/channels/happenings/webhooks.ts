@@ -1,8 +1,8 @@
 /**
  * The consumer behind webhooks: makes a message, with its body and its job, for each thing that happened and each
  * endpoint that gets it.
- * Promises: body and job are stored in the transaction that made it true; an email's delay is sent once; a sign-in mail
- * of ours never. Set-based: a few statements for one event or a thousand. Must not send anything.
+ * Promises: body and job are stored in the transaction that made it true; an email's delay is sent once; internal mail
+ * never. Set-based: a few statements for one event or a thousand. Must not send anything.
  */
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'

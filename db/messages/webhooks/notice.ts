@@ -9,7 +9,6 @@ import { membersOfTeam } from '../../accounts/people/people.sql.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { type Mailbox, parseMailbox } from '../../text/address.ts'
 import { escapeHtml } from '../../text/slots.ts'
-import { SIGN_IN_TAG } from '../../text/tags.ts'
 import { type AcceptDeps, acceptEmails } from '../emails/accept.ts'
 import type { EmailItem } from '../emails/call.ts'
 import { type EndpointRow, endpointById } from './endpoints.sql.ts'
@@ -44,7 +43,7 @@ function noticeEmail(
     text: `${what}\n\n${next}\n${url === null ? '' : `\n${url}\n`}`,
     headers: null,
     reply_to: '',
-    tags: [SIGN_IN_TAG],
+    tags: [],
     idempotency_key: key,
   }
 }
@@ -74,7 +73,11 @@ export async function mailOwnersOf(
       noticeEmail({ from, to, key: `webhook-disabled:${notice_id}:${user_id}` }, endpoint, words),
     )
   if (items.length === 0) return 0
-  const outcomes = await acceptEmails(deps, { team_id: owner, domain: null, rated: false }, items)
+  const outcomes = await acceptEmails(
+    deps,
+    { team_id: owner, domain: null, rated: false, internal: true },
+    items,
+  )
   for (const outcome of outcomes) if (outcome.kind === 'refused') throw outcome.refusal
   return outcomes.length
 }
