@@ -3,6 +3,7 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
 import type { DeliveryRef } from '../../channels/channel.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { firstIdAt } from '../../text/ids.ts'
 import { isUuid } from '../../text/strings.ts'
 
 export const WEBHOOK_STATUSES = ['queued', 'delivered', 'failed'] as const
@@ -84,8 +85,15 @@ export async function webhookByEvent(
 /** What messages to an endpoint are looked for by. */
 export type WebhookFilter = { status?: WebhookStatus | undefined; type?: string | undefined }
 
+// Literals, as the indexes have them.
+const STATUS_IS: Readonly<Record<WebhookStatus, FragmentSqlToken>> = {
+  queued: sql.fragment`unfinished`,
+  delivered: sql.fragment`status = 'delivered'`,
+  failed: sql.fragment`status = 'failed'`,
+}
+
 const fits = ({ status, type }: WebhookFilter): FragmentSqlToken => sql.fragment`
-  ${status === undefined ? ANY : sql.fragment`status = ${status}`}
+  ${status === undefined ? ANY : STATUS_IS[status]}
   and ${type === undefined ? ANY : sql.fragment`type = ${type}`}`
 
 /** The messages to an endpoint that fit, newest first; of those only that come before an id. */
@@ -132,9 +140,20 @@ export type ReplayFilter = {
 }
 
 const CONDITIONS = {
-  failed: sql.fragment`status = 'failed'`,
+  failed: STATUS_IS.failed,
   over: sql.fragment`not unfinished`,
-  waiting: sql.fragment`unfinished`,
+  waiting: STATUS_IS.queued,
+}
+
+/** By how much an id's time may be beside the time at which its message was made, in milliseconds. */
+const ASIDE = 3_600_000
+
+/** Messages made between two times: nothing before or behind is read, since their ids have about the same times. */
+const madeBetween = ({ from, to }: Pick<ReplayFilter, 'from' | 'to'>): FragmentSqlToken => {
+  const idAt = (at: Date, aside: number) => firstIdAt(new Date(at.getTime() + aside))
+  const since = from && sql.fragment`id >= ${idAt(from, -ASIDE)} and created_at >= ${sql.timestamp(from)}`
+  const until = to && sql.fragment`id <= ${idAt(to, ASIDE)} and created_at <= ${sql.timestamp(to)}`
+  return sql.fragment`(${since ?? ANY} and ${until ?? ANY})`
 }
 
 /**
@@ -148,8 +167,6 @@ export async function replayable(
   return tx.any(sql.type(idRow)`
     select team_id, id from webhook_messages
     where team_id = ${team_id} and endpoint_id = ${id} and id > ${after} and ${CONDITIONS[what]}
-      and ${from === undefined ? ANY : sql.fragment`created_at >= ${sql.timestamp(from)}`}
-      and ${to === undefined ? ANY : sql.fragment`created_at <= ${sql.timestamp(to)}`}
-      and ${fits({ type })}
+      and ${madeBetween({ from, to })} and ${fits({ type })}
     order by id limit ${limit} for no key update`)
 }

@@ -7,6 +7,7 @@
 import { teamOfDomain } from '../../accounts/domains/domains.sql.ts'
 import { membersOfTeam } from '../../accounts/people/people.sql.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
+import { KEPT_DAYS } from '../../channels/happenings/webhooks.sql.ts'
 import { type Mailbox, parseMailbox } from '../../text/address.ts'
 import { escapeHtml } from '../../text/slots.ts'
 import { type AcceptDeps, acceptEmails } from '../emails/accept.ts'
@@ -30,7 +31,7 @@ function noticeEmail(
   { team, url }: { team: string; url: string | null },
 ): EmailItem {
   const what = `The webhook “${name}” of ${team} was disabled: ${state_reason}. Nothing more is sent to it.`
-  const next = 'Once its server works again, enable it under Webhooks, and send again what it missed.'
+  const next = `Once its server works again, enable it under Webhooks, and send again what it missed. What happens is kept for ${KEPT_DAYS} days.`
   const link = url === null ? '' : `<p><a href="${escapeHtml(url)}">Open the webhook</a></p>`
   return {
     path: '',

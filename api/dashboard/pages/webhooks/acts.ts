@@ -1,4 +1,5 @@
 /** What is done to a webhook: changed, tested, enabled, disabled, given a new secret, sent again to, removed. */
+import { KEPT_DAYS } from '../../../../db/channels/happenings/webhooks.sql.ts'
 import {
   changeEndpoint,
   disableEndpoint,
@@ -49,7 +50,7 @@ const enable = acting('enable', async (request, deps, id) => {
 
 const disable = acting('disable', async (request, deps, id) => {
   await inPerson(request, deps, (by) => disableEndpoint(by, request.team.id, id))
-  return 'It gets nothing more.'
+  return `It gets nothing more. What happens in the next ${KEPT_DAYS} days is kept, to be sent again once it is enabled.`
 })
 
 const replay: TeamPage = {
