@@ -23,6 +23,7 @@ import { searchEmails } from '../../db/messages/emails/search.ts'
 import { replayable, webhooksOf } from '../../db/messages/webhooks/listing.sql.ts'
 import { messagesFound } from '../../db/messages/whatsapp/find.sql.ts'
 import { openDatabase, type Tx } from '../../db/postgres/pool.ts'
+import { seenNow } from '../../db/postgres/seen.sql.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import { claimByGroup } from '../../db/queue/group-claims.sql.ts'
 import { deleteDoneJobs } from '../../db/queue/jobs.sql.ts'
@@ -199,10 +200,11 @@ t.test('failed webhooks are listed and sent again without reading those that wer
   t.ok(page.buffers < 60, `${page.buffers} buffers for the page of 40 that failed`)
   const none = await touched(database, (tx) => webhooksOf(tx, ref, { status: 'queued' }, { limit: 51 }))
   t.ok(none.buffers < 20, `${none.buffers} buffers for none that wait`)
+  const seen = await seenNow(database)
   const day = (ago: number) => new Date(Date.now() - ago * 86_400_000)
   const lot = (what: 'failed' | 'over') =>
     touched(database, async (tx) => {
-      const range = { what, from: day(10), to: day(9) }
+      const range = { what, from: day(10), to: day(9), seen }
       const found = await replayable(tx, { ...ref, after: uuid('0000', 0), limit: 2_000 }, range)
       t.equal(Math.round(found.length / 10), what === 'over' ? 144 : 0)
     })

@@ -155,7 +155,7 @@ const restoring = (request: TeamRequest, version: string): Cell => ({
     label: 'Restore',
     tone: 'quiet',
     confirm: 'Restore this version? It becomes a new version, and sends use it at once.',
-    sends: { name: 'version', value: version },
+    sends: { version },
   },
 })
 

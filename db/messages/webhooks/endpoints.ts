@@ -64,7 +64,7 @@ export type ShownEndpoint = EndpointRow & { attempts: readonly AttemptRow[] }
 
 type Choosing = By & { allowed: readonly Network[] }
 
-/** Types as they are stored, each once. @throws Refusal bad_request naming one that there is not. */
+/** Types as they are stored, each once. @throws Refusal bad_request naming what is wrong. */
 export function checkTypes(given: readonly string[]): string[] {
   const types = [...new Set(given)]
   const all: readonly string[] = [ALL_TYPES, TEST_TYPE, ...WEBHOOK_TYPES]
@@ -74,7 +74,12 @@ export function checkTypes(given: readonly string[]): string[] {
     throw new Refusal('bad_request', `types: there is no type ${JSON.stringify(unknown)}, only ${known}`)
   }
   if (types.length === 0) throw new Refusal('bad_request', `types must name at least one, or ${ALL_TYPES}`)
-  return types.includes(ALL_TYPES) ? [ALL_TYPES] : types
+  if (types.length > 1 && types.includes(ALL_TYPES))
+    throw new Refusal(
+      'bad_request',
+      `types: everything (${ALL_TYPES}) goes with no single type: choose one or the other`,
+    )
+  return types
 }
 
 /** @param bound the domain that it has: it may keep one that was removed. @throws Refusal bad_request, not_found. */

@@ -3,6 +3,7 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
 import type { DeliveryRef } from '../../channels/channel.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { wasSeen } from '../../postgres/seen.sql.ts'
 import { firstIdAt } from '../../text/ids.ts'
 import { isUuid } from '../../text/strings.ts'
 
@@ -156,17 +157,34 @@ const madeBetween = ({ from, to }: Pick<ReplayFilter, 'from' | 'to'>): FragmentS
   return sql.fragment`(${since ?? ANY} and ${until ?? ANY})`
 }
 
+const isReplayed = ({ team_id, id }: DeliveryRef, { what, type, ...made }: ReplayFilter): FragmentSqlToken =>
+  sql.fragment`(team_id = ${team_id} and endpoint_id = ${id} and ${CONDITIONS[what]} and ${madeBetween(made)}
+    and ${fits({ type })})`
+
 /**
  * Up to `limit` of the messages to an endpoint that are sent again, those with ids above `after`, in order; locked.
  */
 export async function replayable(
   tx: Tx,
-  { team_id, id, after, limit }: DeliveryRef & { after: string; limit: number },
-  { what, from, to, type }: ReplayFilter,
+  { after, limit, ...endpoint }: DeliveryRef & { after: string; limit: number },
+  { seen, ...filter }: ReplayFilter & { seen: string },
 ): Promise<readonly DeliveryRef[]> {
   return tx.any(sql.type(idRow)`
-    select team_id, id from webhook_messages
-    where team_id = ${team_id} and endpoint_id = ${id} and id > ${after} and ${CONDITIONS[what]}
-      and ${madeBetween({ from, to })} and ${fits({ type })}
+    select team_id, id from webhook_messages m
+    where ${isReplayed(endpoint, filter)} and id > ${after} and ${wasSeen(sql.fragment`m`, seen)}
     order by id limit ${limit} for no key update`)
+}
+
+const countRow = object({ count: number().defined() })
+
+/** How many messages to an endpoint would be sent again, counted up to `limit`. */
+export async function countReplayable(
+  tx: Tx,
+  { limit, ...endpoint }: DeliveryRef & { limit: number },
+  filter: ReplayFilter,
+): Promise<number> {
+  const { count } = await tx.one(sql.type(countRow)`
+    select count(*) as count from (
+      select from webhook_messages where ${isReplayed(endpoint, filter)} limit ${limit}) found`)
+  return count
 }

@@ -7,7 +7,7 @@ import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { countdown, number, text, time } from '../../drawn/cell.ts'
 import type { Form, Section } from '../../drawn/section.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../../served/page.ts'
-import { answerCell, EVERY_TYPE, fieldsFor, PATH, stateCell, typeWords } from './parts.ts'
+import { answerCell, EVERY_TYPE, fieldsFor, PATH, stateCell, typeWords, WHICH } from './parts.ts'
 
 /** How many tries are listed; the others are behind their messages. */
 const TRIES = 15
@@ -45,12 +45,6 @@ function actionsFor({ team }: TeamRequest, { id, state, name }: EndpointRow): Ac
       form('remove', 'Remove', { tone: 'danger', confirm: `Remove ${name}, and all messages to it?` }),
     ],
   }
-}
-
-const WHICH: Readonly<Record<(typeof REPLAYED)[number], string>> = {
-  failed: 'what failed',
-  over: 'all that was sent, or failed',
-  waiting: 'what waits for its next try, now',
 }
 
 const replayForm = ({ team }: TeamRequest, { id }: EndpointRow): Section => ({
