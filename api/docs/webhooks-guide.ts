@@ -50,8 +50,9 @@ ${code(escapeHtml(PYTHON))}
 <p>Answer <code>2xx</code> within 15 seconds and work afterwards. Anything else is tried again, nine times over three days,
 with the same bytes and the same <code>webhook-id</code>: remember ids to drop repetitions. Webhooks may come in any
 order: of those about one message keep the highest <code>rank</code>. <code>Retry-After</code> with <code>429</code> or
-<code>503</code> makes us wait; <code>410</code> makes us stop. While a secret is replaced, two signatures stand beside each
-other for 24 hours.</p>
+<code>503</code> makes us wait; <code>410</code> disables the webhook, as do five days of nothing but failures. What happens
+in the first seven days that it is disabled is kept: enable it, and send again what failed. While a secret is replaced,
+two signatures stand beside each other for 24 hours.</p>
 ${all(webhookExamples().map(example))}
 <p><code>email.failed</code> is an email that was given up; <code>email.delivery_delayed</code> comes once for each email.</p>`,
 }

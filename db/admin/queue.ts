@@ -1,5 +1,6 @@
 /** Verbs of `queue`: how full the queues are, their dead letters, and pausing them. */
 import { listQueues, pauseQueue, QUEUES, resumeQueue } from '../delivery/queues.ts'
+import { seenNow } from '../postgres/seen.sql.ts'
 import { deadReasons } from '../queue/jobs.sql.ts'
 import type { JobName } from '../queue/jobs.ts'
 import type { Admin } from './context.ts'
@@ -10,7 +11,7 @@ import { answer, type Verbs } from './noun.ts'
 const REASONS = 100
 
 async function redrive(admin: Admin, job: JobName, { reason }: { reason?: string }) {
-  const given = { queue: job, reason: reason ?? null }
+  const given = { queue: job, reason: reason ?? null, seen: await seenNow(await admin.database()) }
   const work = { kind: 'queue.redrive', team_id: null, given } as const
   const { redriven } = await admin.work<{ redriven: number }>(work)
   return { queue: job, redriven }

@@ -1,6 +1,7 @@
 /** Verbs of `webhook`: a team's own servers, which get its events. */
 import type { Command } from 'commander'
 import { TEST_TYPE, WEBHOOK_TYPES } from '../channels/happenings/webhook-types.ts'
+import { KEPT_DAYS } from '../channels/happenings/webhooks.sql.ts'
 import { WEBHOOK } from '../channels/webhook.sql.ts'
 import {
   addEndpoint,
@@ -145,12 +146,16 @@ type RequeueOptions = { webhook?: string; type?: string; force?: boolean }
 
 /** What is done with an endpoint as it is. */
 function stateVerbs(webhook: Command, admin: Admin): void {
-  verbOf(webhook, 'enable', 'send a disabled webhook events from now on').action(
-    answer((team: string, id: string) => admin.transaction((at) => enableEndpoint(at, team, id))),
-  )
-  verbOf(webhook, 'disable', 'send a webhook nothing more; what waits for it fails').action(
-    answer((team: string, id: string) => admin.transaction((at) => disableEndpoint(at, team, id))),
-  )
+  verbOf(
+    webhook,
+    'enable',
+    'send a disabled webhook events from now on; `replay --failed` sends what it missed',
+  ).action(answer((team: string, id: string) => admin.transaction((at) => enableEndpoint(at, team, id))))
+  verbOf(
+    webhook,
+    'disable',
+    `send a webhook nothing more; what waits for it fails, and what happens in ${KEPT_DAYS} days is kept as failed`,
+  ).action(answer((team: string, id: string) => admin.transaction((at) => disableEndpoint(at, team, id))))
   verbOf(webhook, 'remove', 'forget a webhook and all messages to it').action(
     answer(async (team: string, id: string) => {
       const { url } = await admin.transaction((at) => removeEndpoint(at, team, id))

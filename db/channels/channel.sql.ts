@@ -51,7 +51,7 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Facts &
   Deliverable<J> & {
     name: ChannelName
     quota: ChannelFacts['quota']
-    /** Whether a row is the team's own, and no sign-in mail of ours. */
+    /** Whether a row is the team's own, and no internal mail of ours. */
     customers: FragmentSqlToken
     /** The table of what was accepted, where it stands apart from `rows`: a row is deleted with its other half. */
     accepted: FragmentSqlToken | null

@@ -1,15 +1,10 @@
 /** The channel of emails: its tables, its two queues, and how its messages are found. */
 import { sql } from 'slonik'
-import { SIGN_IN_TAG } from '../text/tags.ts'
 import { anyText, anyUuid, type Channel } from './channel.sql.ts'
 import { EMAIL_FACTS } from './email.ts'
 
-/**
- * Whether an accepted email is the team's own, and no sign-in mail of ours. The API's have a request's id, so that tags
- * are read of the few others alone.
- */
-export const isCustomers = sql.fragment`
-  (http_request_id is not null or broadcast_id is not null or strpos(tags::text, ${JSON.stringify(SIGN_IN_TAG)}) = 0)`
+/** Whether an email is the team's own, and no internal one: a sign-in link or a notice of ours. Of either table. */
+export const isCustomers = sql.fragment`not internal`
 
 export const EMAIL: Channel<'deliver-email'> = {
   ...EMAIL_FACTS,
@@ -27,7 +22,7 @@ export const EMAIL: Channel<'deliver-email'> = {
   by_recipient: true,
   given_up_as: null,
   sender_of: sql.fragment`null::text`,
-  customers: sql.fragment`in_figures`,
+  customers: isCustomers,
   broadcast: sql.fragment`broadcast_id`,
   refused: sql.fragment`(status = 'bounced' and provider_message_id is null and not exists (
     select from email_events v

@@ -49,7 +49,7 @@ async function messagesAnywhere(tx: Tx, id: string, limit: number) {
 
 /**
  * The messages that have this id: our own, the provider's, a Message-ID, their request's, or their team's idempotency
- * key; at most `limit`. @param teams null: all of them, and sign-in mails too.
+ * key; at most `limit`. @param teams null: all of them, and internal mail too.
  */
 export const messagesWithId = (
   tx: Tx,

@@ -10,7 +10,7 @@ import { liveProcesses } from '../figures/fleet/fleet.sql.ts'
 import { FORGOTTEN, SILENCE } from '../figures/fleet/fleet.ts'
 import type { At, Database } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
-import { newestDeadLetter, type QueueStatus, queueStatus } from '../queue/jobs.sql.ts'
+import { type QueueStatus, queueStatus } from '../queue/jobs.sql.ts'
 import { JOBS, type JobName, type Payload } from '../queue/jobs.ts'
 import { deletePause, pausedQueues, storePause } from '../queue/pauses.sql.ts'
 import { wakeOnCommit } from '../queue/wake.ts'
@@ -45,22 +45,20 @@ export async function listQueues(database: Database): Promise<ShownQueue[]> {
 
 /**
  * Moves a lot of a queue's dead letters back, so that they are tried again: any, or those that were given up for one
- * reason. @param until null at first, then what the lot before has returned: what is given up again meanwhile waits for
- * the next call, since a job that fails at once would go round for ever.
- * @returns how many; `until` null when none is left.
+ * reason; `most` at most. Those that were there when they were `seen`: what is given up again meanwhile waits for the
+ * next call, since a job that fails at once would go round for ever. @returns how many, and whether there may be more.
  */
 export async function redriveLot<J extends JobName>(
   { tx, now, queue }: At & { queue: Pick<Producer, 'redrive'> },
   job: J,
-  { reason, until }: { reason: string | null; until: string | null },
-): Promise<{ moved: number; until: string | null }> {
-  const last = until ?? (await newestDeadLetter(tx, job))
-  if (last === null) return { moved: 0, until: null }
-  const payloads = await queue.redrive(tx, job, { reason, until: last, limit: LOT })
+  { reason, seen, most }: { reason: string | null; seen: string; most: number | null },
+): Promise<{ moved: number; more: boolean }> {
+  const limit = Math.min(LOT, most ?? LOT)
+  const payloads = await queue.redrive(tx, job, { reason, seen, limit })
   const channel = DELIVERIES.find((each) => each.job === job)
   if (channel && payloads.length > 0)
     await noteRedriven({ tx, now }, channel, payloads as Payload<DeliveryJob>[])
-  return { moved: payloads.length, until: payloads.length < LOT ? null : last }
+  return { moved: payloads.length, more: payloads.length === LOT && most !== LOT }
 }
 
 /** Lets what a queue holds wait; one that is paused stays so. */

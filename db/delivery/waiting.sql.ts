@@ -29,7 +29,7 @@ const isMeantToWait = ({ broadcast, events, message }: Channel) => sql.fragment`
 
 /**
  * How many of a team's messages wait since `before` that should not, how many of them were given up, and what most of
- * them were refused with last; of the oldest `most`, sign-in mails apart. `operator`: with words about our set-up.
+ * them were refused with last; of the oldest `most`, internal mail apart. `operator`: with words about our set-up.
  */
 export async function longWaits(
   tx: Tx,

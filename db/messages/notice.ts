@@ -8,11 +8,11 @@
 import { teamOfDomain } from '../accounts/domains/domains.sql.ts'
 import { membersOfTeam } from '../accounts/people/people.sql.ts'
 import { teamOrRefusal } from '../accounts/teams/view.ts'
+import { KEPT_DAYS } from '../channels/happenings/webhooks.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Payload } from '../queue/jobs.ts'
 import { type Mailbox, parseMailbox } from '../text/address.ts'
 import { escapeHtml } from '../text/slots.ts'
-import { SIGN_IN_TAG } from '../text/tags.ts'
 import { broadcastById } from './broadcasts/broadcasts.sql.ts'
 import { standstillWords } from './broadcasts/standstill.ts'
 import { type AcceptDeps, acceptEmails } from './emails/accept.ts'
@@ -38,7 +38,7 @@ async function disabledWebhook(tx: Tx, teamId: string, id: string, team: string)
   return {
     subject: 'A webhook was disabled',
     what: `The webhook “${name}” of ${team} was disabled: ${state_reason}. Nothing more is sent to it.`,
-    next: 'Once its server works again, enable it under Webhooks, and send again what it missed.',
+    next: `Once its server works again, enable it under Webhooks, and send again what it missed. What happens is kept for ${KEPT_DAYS} days.`,
     path: `webhooks/${id}`,
     link: 'Open the webhook',
   }
@@ -76,7 +76,7 @@ function noticeEmail(
     text: `${what}\n\n${next}\n${url === null ? '' : `\n${url}\n`}`,
     headers: null,
     reply_to: '',
-    tags: [SIGN_IN_TAG],
+    tags: [],
     idempotency_key: key,
   }
 }
@@ -107,7 +107,11 @@ export async function mailOwnersOf(
       noticeEmail({ from, to, key: `stopped:${notice_id}:${user_id}` }, stopped, url),
     )
   if (items.length === 0) return 0
-  const outcomes = await acceptEmails(deps, { team_id: owner, domain: null, rated: false }, items)
+  const outcomes = await acceptEmails(
+    deps,
+    { team_id: owner, domain: null, rated: false, internal: true },
+    items,
+  )
   for (const outcome of outcomes) if (outcome.kind === 'refused') throw outcome.refusal
   return outcomes.length
 }

@@ -28,6 +28,8 @@ create table accepted_emails (
   http_request_id text,
   broadcast_id uuid,
   contact_id uuid,
+  -- Mail of our own: sign-in links, notices.
+  internal boolean not null default false,
   -- How often its recipients were rewritten; see email_states.
   rewrites smallint not null default 0,
   created_at timestamptz not null,
@@ -73,8 +75,8 @@ create table email_states (
   broadcast_id uuid,
   -- Of an email of a broadcast: its contact.
   reached_id uuid,
-  -- Whether it counts in the team's figures, as all does but mail of our own.
-  in_figures boolean not null,
+  -- As the email's own: it counts in no figures.
+  internal boolean not null default false,
   status text not null check (status in ('queued', 'sent', 'delivered', 'opened', 'clicked', 'bounced', 'complained')),
   -- null until html is rendered.
   size_kb double precision,
@@ -120,7 +122,7 @@ create view emails as
 select e.team_id, e.id, s.id as state_id, e.domain_id, e.template_id, e.template_version_id, e.variables, e.from_address,
   e.to_emails, e.subject, e.html, s.size_kb, e.tags, s.status, e.idempotency_key, e.created_at, s.requeued_at,
   s.provider_message_id, e.broadcast_id, e.contact_id, e.body_text, e.headers, e.reply_to, e.http_request_id,
-  s.pending_recipients, s.unfinished, s.tries_from, e.attachments
+  s.pending_recipients, s.unfinished, s.tries_from, e.attachments, e.internal
 from email_states s join accepted_emails e on e.team_id = s.team_id and e.id = s.id;
 
 -- Everything that happened to an email, by recipient.
@@ -251,11 +253,13 @@ create table webhook_endpoints (
   name text not null,
   -- Which types it hears; '*' is all.
   types text[] not null,
-  -- Only about emails of this domain; null: about everything.
-  domain_id uuid,
+  -- Only about emails from this domain, in ASCII, whether the team has it just now or not; null: about everything.
+  domain text,
   state text not null check (state in ('enabled', 'disabled')),
   -- Why it is disabled; null while it is enabled.
   state_reason text,
+  -- Since when; null while it is enabled.
+  disabled_at timestamptz,
   -- What it is signed with, sealed; while it is replaced, also by the one before.
   secret bytea not null,
   previous_secret bytea,
@@ -291,6 +295,8 @@ create index webhook_messages_subject on webhook_messages (team_id, subject_id);
 -- An endpoint's backlog, and what the sweep walks through from the oldest on: few rows at most times.
 create index webhook_messages_unfinished on webhook_messages (team_id, endpoint_id, created_at) where unfinished;
 create index webhook_messages_waiting on webhook_messages (created_at) where unfinished;
+-- What failed is looked for and sent again without reading all that was delivered.
+create index webhook_messages_failed on webhook_messages (team_id, endpoint_id, id) where status = 'failed';
 
 -- What became of a message beside its tries: it was requeued, or given up.
 create table webhook_events (

@@ -58,8 +58,8 @@ export type Producer = {
   stop(): Promise<void>
 }
 
-/** Which dead letters: the oldest that came until then, those with this reason, or with any when it is null. */
-type DeadLetters = { until: string; reason: string | null; limit: number }
+/** Which dead letters: the oldest of those seen then, with this reason, or with any when it is null. */
+type DeadLetters = { seen: string; reason: string | null; limit: number }
 
 export type Consumer = Omit<Producer, 'stop'> & {
   /** Opens the claims of a queue: once for each. */

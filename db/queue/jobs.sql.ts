@@ -6,6 +6,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import type { Database, Tx } from '../postgres/pool.ts'
+import { wasSeen } from '../postgres/seen.sql.ts'
 import { deadLetterOf, JOBS, type JobName, type Payload, RETENTION } from './jobs.ts'
 
 /**
@@ -293,30 +294,30 @@ export async function waitingOfTeams(
     from (select data from pgboss.job where name = ${job} and state < 'active' limit ${most}) waiting`)
 }
 
-const newestRow = object({ at: string().defined().nullable() })
+const countRow = object({ count: number().defined() })
 
-/** When the newest of a queue's dead letters came; null when it has none. */
-export async function newestDeadLetter(tx: Tx, job: JobName): Promise<string | null> {
-  const { at } = await tx.one(sql.type(newestRow)`
-    select max(created_on)::text as at from pgboss.job where name = ${deadLetterOf(job)} and state < 'active'`)
-  return at
+/** How many dead letters a queue has. */
+export async function countDeadLetters(tx: Tx, job: JobName): Promise<number> {
+  const { count } = await tx.one(sql.type(countRow)`
+    select count(*) as count from pgboss.job where name = ${deadLetterOf(job)} and state < 'active'`)
+  return count
 }
 
 const dataRow = object({ data: mixed<object>().defined() })
 
 /**
- * Takes dead letters out of their queue, the oldest first: all that came until then, or those of them with one reason.
+ * Takes dead letters out of their queue, the oldest first: all that were seen then, or those of them with one reason.
  * @returns their payloads.
  */
 export async function takeDeadLetters<J extends JobName>(
   tx: Tx,
   job: J,
-  { until, reason, limit }: { until: string; reason: string | null; limit: number },
+  { seen, reason, limit }: { seen: string; reason: string | null; limit: number },
 ): Promise<Payload<J>[]> {
   const rows = await tx.any(sql.type(dataRow)`
     delete from pgboss.job where name = ${deadLetterOf(job)} and id in (
-      select id from pgboss.job
-      where name = ${deadLetterOf(job)} and state < 'active' and created_on <= ${until}::timestamptz
+      select id from pgboss.job j
+      where name = ${deadLetterOf(job)} and state < 'active' and ${wasSeen(sql.fragment`j`, seen)}
         and (${reason}::text is null or ${deadReason} = ${reason})
       order by created_on limit ${limit} for update skip locked)
     returning data`)

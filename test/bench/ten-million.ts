@@ -91,8 +91,8 @@ const accepted = [
 ]
 
 const states = [
-  `insert into email_states (team_id, id, created_at, in_figures, status, size_kb, provider_message_id)
-    select team_id, id, at, true,
+  `insert into email_states (team_id, id, created_at, internal, status, size_kb, provider_message_id)
+    select team_id, id, at, false,
       case when waits then 'queued' when k % 1000 = 0 then 'complained' when k % 100 = 7 then 'bounced'
         when k % 500 = 6 then 'sent' when k % 10 = 1 then 'clicked' when k % 10 < 4 then 'opened' else 'delivered' end,
       1, case when not waits then md5(n::text) || '-000000' end

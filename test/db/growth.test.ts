@@ -21,8 +21,10 @@ import { queuedByAge, unsettledReports } from '../../db/figures/fleet/fleet.sql.
 import { type EmailCriteria, emailsFound } from '../../db/messages/emails/find.sql.ts'
 import { countsOfTemplate } from '../../db/messages/emails/of-template.sql.ts'
 import { searchEmails } from '../../db/messages/emails/search.ts'
+import { replayable, webhooksOf } from '../../db/messages/webhooks/listing.sql.ts'
 import { messagesFound } from '../../db/messages/whatsapp/find.sql.ts'
 import { openDatabase, type Tx } from '../../db/postgres/pool.ts'
+import { seenNow } from '../../db/postgres/seen.sql.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import { claimByGroup } from '../../db/queue/group-claims.sql.ts'
 import { deleteDoneJobs, queueStatus } from '../../db/queue/jobs.sql.ts'
@@ -230,6 +232,35 @@ t.test('of many endpoints that once asked to wait, those that do now are found a
     t.strictSame([...standings.keys()].sort(), ['webhook:1', 'webhook:2'])
   })
   t.ok(buffers < 20, `${buffers} buffers`)
+})
+
+t.test('failed webhooks are listed and sent again without reading those that were delivered', async (t) => {
+  const ref = { team_id: TEAM, id: uuid('0008', 1) }
+  await database.query(sql.unsafe`
+    insert into webhook_messages (team_id, id, endpoint_id, event_id, type, body, status, created_at)
+    select ${TEAM}, (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '70008000'
+        || lpad(to_hex(n), 12, '0'))::uuid, ${ref.id}, gen_random_uuid(), 'email.sent', '{}',
+      case when n % 1000 = 0 then 'failed' else 'delivered' end, at
+    from (select n, now() - interval '30 days' + n * interval '1 minute' as at from generate_series(1, 40000) n) made`)
+  await database.query(sql.unsafe`vacuum analyze webhook_messages`)
+  const page = await touched(database, async (tx) => {
+    t.equal((await webhooksOf(tx, ref, { status: 'failed' }, { limit: 51 })).length, 40)
+  })
+  t.ok(page.buffers < 60, `${page.buffers} buffers for the page of 40 that failed`)
+  const none = await touched(database, (tx) => webhooksOf(tx, ref, { status: 'queued' }, { limit: 51 }))
+  t.ok(none.buffers < 20, `${none.buffers} buffers for none that wait`)
+  const seen = await seenNow(database)
+  const day = (ago: number) => new Date(Date.now() - ago * 86_400_000)
+  const lot = (what: 'failed' | 'over') =>
+    touched(database, async (tx) => {
+      const range = { what, from: day(10), to: day(9), seen }
+      const found = await replayable(tx, { ...ref, after: uuid('0000', 0), limit: 2_000 }, range)
+      t.equal(Math.round(found.length / 10), what === 'over' ? 144 : 0)
+    })
+  const failed = await lot('failed')
+  t.ok(failed.buffers < 30, `${failed.buffers} buffers for those of a day that failed`)
+  const over = await lot('over')
+  t.ok(over.buffers < 2_000, `${over.buffers} buffers for all 1,440 of a day`)
 })
 
 t.test('looking for dead workers reads active jobs alone, however many wait', async (t) => {

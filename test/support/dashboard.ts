@@ -95,19 +95,34 @@ export async function signedIn(service: Service, rights: Rights): Promise<Visito
   return person
 }
 
-/** The text of a page as one sees it, without its tags. */
-export const textOf = (html: string): string =>
+const unescaped = (html: string): string =>
   html
-    .replace(/<wbr>|<(span|label) class="vh"[^>]*>[^<]*<\/\1>/g, '')
-    .replace(/<[^>]+>/g, ' ')
     .replace(/&#x3D;/g, '=')
     .replace(/&#x27;/g, "'")
     .replace(/&quot;/g, '"')
     .replace(/&lt;/g, '<')
     .replace(/&gt;/g, '>')
     .replace(/&amp;/g, '&')
+
+/** The text of a page as one sees it, without its tags. */
+export const textOf = (html: string): string =>
+  unescaped(html.replace(/<wbr>|<(span|label) class="vh"[^>]*>[^<]*<\/\1>/g, '').replace(/<[^>]+>/g, ' '))
     .replace(/\s+/g, ' ')
     .trim()
+
+const ASKING = ['csrf', 'question', 'answer', 'answer_tone', 'warning']
+
+/** What each form of a page that goes there sends by itself, once it was asked about. */
+export const formsTo = ({ html }: Pick<Seen, 'html'>, path: string): Record<string, string>[] =>
+  (html.match(/<form[\s\S]*?<\/form>/g) ?? [])
+    .filter((form) => form.includes(`action="/dashboard${path}"`))
+    .map((form) =>
+      Object.fromEntries(
+        [...form.matchAll(/<input type="hidden"[^>]*? name="([^"]+)" value="([^"]*)"/g)]
+          .map(([, name = '', value = '']) => [name, unescaped(value)] as const)
+          .filter(([name]) => !ASKING.includes(name)),
+      ),
+    )
 
 /** A stranger's HTML as a preview holds it, without what we add at its end. */
 export const framedIn = ({ html }: Pick<Seen, 'html'>): string =>

@@ -103,6 +103,7 @@ export const anEmailRow = (changes: Partial<EmailRow> = {}): EmailRow => ({
   http_request_id: null,
   pending_recipients: null,
   attachments: null,
+  internal: false,
   ...changes,
 })
 

@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { createTeam } from '../../db/accounts/teams/create.ts'
 import { createVersions } from '../../db/content/templates/versions.ts'
 import { acceptEmails } from '../../db/messages/emails/accept.ts'
-import type { EmailItem } from '../../db/messages/emails/call.ts'
+import type { EmailItem, EmailSender } from '../../db/messages/emails/call.ts'
 import type { EmailRow } from '../../db/messages/emails/emails.sql.ts'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
@@ -13,6 +13,8 @@ import { testDatabase } from './database.ts'
 import { verifiedDomain } from './domain.ts'
 import { SECRET_KEY } from './environment.ts'
 
+type Changes = Partial<EmailItem> & Pick<EmailSender, 'internal'>
+
 export type Store = {
   url: string
   database: Database
@@ -20,7 +22,7 @@ export type Store = {
   /** A team with the verified domain `demo.test`. */
   team(plan?: string, at?: Date): Promise<string>
   /** Stores one email; with `at`, the database's clock stands there from then on. @throws Error if not stored. */
-  email(teamId: string, at?: Date, changes?: Partial<EmailItem>): Promise<EmailRow>
+  email(teamId: string, at?: Date, changes?: Changes): Promise<EmailRow>
 }
 
 const ITEM: EmailItem = {
@@ -63,10 +65,10 @@ export async function openStore(t: Test): Promise<Store> {
         return id
       })
     },
-    email: async (teamId, at, changes = {}) => {
+    email: async (teamId, at, { internal, ...changes } = {}) => {
       if (at) await stopClock(database, at)
       return database.transaction(async (tx) => {
-        const sender = { team_id: teamId, domain: null }
+        const sender = { team_id: teamId, domain: null, ...(internal ? { internal } : {}) }
         const [outcome] = await acceptEmails({ tx, queue, versions: createVersions() }, sender, [
           anItem(changes),
         ])

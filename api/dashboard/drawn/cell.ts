@@ -32,7 +32,7 @@ export type Cell = {
     confirm?: string
     tone?: 'danger' | 'quiet'
     /** What the form sends besides. */
-    sends?: { name: string; value: string }
+    sends?: Readonly<Record<string, string>>
   }
 }
 

@@ -1,5 +1,5 @@
 /** What an email holds, in one view of several: preview, text, html, headers, and the whole as JSON. */
-import { isSecret, type ShownEmail } from '../../../db/messages/emails/show.ts'
+import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { text } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { addressWith, wordGiven } from '../served/list.ts'
@@ -70,7 +70,7 @@ function viewShown(email: ShownEmail, request: TeamRequest, view: (typeof VIEWS)
 
 /** What an email holds, in one view of several. */
 export function content(email: ShownEmail, request: TeamRequest): Section[] {
-  if (isSecret(email)) {
+  if (email.internal) {
     const words = 'This email holds a sign-in link, which is for its recipient alone: it is not shown.'
     return [{ kind: 'text', title: 'Content', paragraphs: [words] }]
   }

@@ -1,19 +1,19 @@
 /** The email of a request: where it is, who may see what it holds, and the trace that an operator's look leaves. */
 
 import { Refusal } from '../../../db/errors.ts'
-import { isSecret, type ShownEmail, showEmail } from '../../../db/messages/emails/show.ts'
+import { type ShownEmail, showEmail } from '../../../db/messages/emails/show.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 
-/** An email to look at; a sign-in mail is an operator's to look at. @throws Refusal not_found. */
+/** An email to look at; internal mail is an operator's to look at. @throws Refusal not_found. */
 export async function emailOf(
   { team, params, person, now }: TeamRequest,
   deps: PageDeps,
 ): Promise<ShownEmail> {
   const publicUrl = deps.publicUrl ?? undefined
   const email = await showEmail({ ...deps, tx: deps.database, now, publicUrl }, team.id, params.id ?? '')
-  if (person.operator || !isSecret(email)) return email
+  if (person.operator || !email.internal) return email
   throw new Refusal('not_found', `there is no email ${email.id} in this team`)
 }
 

@@ -6,7 +6,7 @@ import { templateName } from '../../../db/content/templates/templates.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { recipientIdentity } from '../../../db/messages/emails/recipients.ts'
-import { isSecret, type ShownEmail } from '../../../db/messages/emails/show.ts'
+import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
 import { sentenceOf } from '../drawn/sentence.ts'
@@ -145,7 +145,7 @@ async function actions(email: ShownEmail, request: TeamRequest, { database }: Pa
     kind: 'actions',
     forms: [
       ...requeueForms(way, here(request, 'requeue')),
-      ...(isSecret(email) ? [] : [action(request, 'copy', { submit: 'Send a copy to me', tone: 'quiet' })]),
+      ...(email.internal ? [] : [action(request, 'copy', { submit: 'Send a copy to me', tone: 'quiet' })]),
       ...(team.role === 'owner'
         ? [
             action(request, 'delete', {
@@ -163,7 +163,7 @@ async function actions(email: ShownEmail, request: TeamRequest, { database }: Pa
 /** A form that sends what the email holds to another address: what a wrong one is put right with. */
 function resending(email: ShownEmail, request: TeamRequest): Section[] {
   const { team } = request
-  if (team.role === 'viewer' || isSecret(email) || email.broadcast_id !== null) return []
+  if (team.role === 'viewer' || email.internal || email.broadcast_id !== null) return []
   return [
     {
       kind: 'form',
@@ -219,7 +219,7 @@ const page: TeamPage = {
         ...resending(email, request),
         ...(email.to_emails.length > 1 ? [recipients(email, contacts, request)] : []),
         whatHappened(momentsOf(email, request)),
-        ...(isSecret(email) ? [] : filesTable(email, request)),
+        ...(email.internal ? [] : filesTable(email, request)),
         ...body,
       ],
       aside: facts(email, { contacts, template }, request),
@@ -246,7 +246,7 @@ const preview = (pictures: boolean): TeamPage => ({
   access: 'viewer',
   async handle(request, deps) {
     const email = await emailOf(request, deps)
-    if (isSecret(email)) throw new Refusal('not_found', 'this email is not shown')
+    if (email.internal) throw new Refusal('not_found', 'this email is not shown')
     await noteOpened(request, deps, email.id)
     return raw(frameHeaders(pictures), framed(await withPictures(email, request, deps)))
   },
@@ -258,7 +258,7 @@ const download: TeamPage = {
   access: 'viewer',
   async handle(request, deps) {
     const email = await emailOf(request, deps)
-    if (isSecret(email)) throw new Refusal('not_found', 'this email is not shown')
+    if (email.internal) throw new Refusal('not_found', 'this email is not shown')
     const file = fileAt(email, request.params.place ?? '')
     await noteLook(request, deps, { action: 'email.file', subject: `${email.id} ${file.filename}` })
     return fileAnswer(request, deps, file)

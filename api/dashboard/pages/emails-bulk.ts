@@ -3,42 +3,44 @@ import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import {
   type Between,
-  type Counted,
+  type Counted as CountedEmails,
   countEmails,
   storedFilter,
 } from '../../../db/messages/emails/matching.ts'
 import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { plural, utc } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
+import { type Counted, countedFields, countedOf } from '../served/counted.ts'
 import { addressWith, idGiven, onlyKnown } from '../served/list.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { beginningOf, chosen, filterOf, NAMES } from './emails-filter.ts'
 import { FORCE, pauseWords } from './requeue.ts'
-import { totalGiven, wordsOf, workAnswer } from './work.ts'
+import { wordsOf, workAnswer } from './work.ts'
 
 /** How many emails one press changes at most. */
 const MOST = 10_000
 
-/** What a press would change: how many, in words, and between which of them. */
-type Bulk = { many: string; count: number; between: Between }
+/** What a press would change: how many, in words, between which of them, and when they were counted. */
+type Bulk = Counted & { many: string; between: Between }
 
-/** A button for all that match; the filter goes along, and the first and the last of what was counted. */
+/** A button for all that match; the filter goes along, and what was counted. */
 const bulkForm = (
   { team, query }: TeamRequest,
-  { between, count }: Bulk,
+  { between, most, seen }: Bulk,
   verb: 'requeue' | 'delete',
   form: Pick<Form, 'submit' | 'confirm'> & Partial<Form>,
 ): Form => ({
   action: teamPath(team, 'emails', 'all', verb),
   method: 'post',
-  fields: [...chosen(query), ...Object.entries(between), ['total', String(count)] as const].map(
-    ([name, value]) => ({
+  fields: [
+    ...[...chosen(query), ...Object.entries(between)].map(([name, value]) => ({
       name,
       label: '',
       type: 'hidden' as const,
       value,
-    }),
-  ),
+    })),
+    ...countedFields({ most, seen }),
+  ],
   ...form,
 })
 
@@ -71,7 +73,7 @@ const deletion = (request: TeamRequest, bulk: Bulk): Section => ({
 const HOW_MANY = MOST.toLocaleString('en-US')
 
 /** How many match, as far as they were counted. */
-function countWords({ count, lookedTo }: Counted): string {
+function countWords({ count, lookedTo }: CountedEmails): string {
   if (count > MOST) return `more than ${HOW_MANY} emails`
   return lookedTo === null ? plural(count, 'email') : `at least ${plural(count, 'email')}`
 }
@@ -85,17 +87,18 @@ const all: TeamPage = {
     onlyKnown(query, NAMES)
     const at = { tx: deps.database, now, since: await beginningOf(request, deps) }
     const counted = await countEmails(at, team.id, { filter: filterOf(query), most: MOST + 1 })
-    const { count, between, lookedTo } = counted
+    const { count, between, lookedTo, seen } = counted
     const here = addressWith({ ...request, path: teamPath(team, 'emails') }, {})
     const filter = [...chosen(query)].map(([name, value]) => `${name}: ${value}`).join(', ')
     const bulk = between && {
-      count: Math.min(count, MOST),
+      most: Math.min(count, MOST),
+      seen,
       many: count > MOST ? `the newest ${HOW_MANY} emails` : plural(count, 'email'),
       between,
     }
     const limits = [
       ...(bulk
-        ? ['What is accepted from now on is left alone.']
+        ? ['What is accepted, or comes to match, from now on is left alone.']
         : ['Nothing matches, so there is nothing to do.']),
       ...(lookedTo === null
         ? []
@@ -122,7 +125,7 @@ function betweenOf(form: URLSearchParams): Between {
   throw new Refusal('bad_request', 'this form says not which emails were counted: open the page again')
 }
 
-/** Requeues or deletes all that were counted. */
+/** Requeues or deletes those that were counted. */
 const bulk = (verb: 'requeue' | 'delete'): TeamPage => ({
   method: 'POST',
   path: `/teams/:team/emails/all/${verb}`,
@@ -131,9 +134,21 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage => ({
     const force = form.get('force') === FORCE
     const search = decodeURIComponent(chosen(form).toString())
     const words = force ? `${search} with the refused ones`.trim() : search
-    const given = { filter: storedFilter(filterOf(form)), between: betweenOf(form), most: MOST, force, words }
-    const total = totalGiven(form)
-    const wanted = { kind: `email.${verb}` as const, given, total, team_id: team.id, actor: person.email }
+    const { most, seen } = countedOf(form)
+    const matching = {
+      filter: storedFilter(filterOf(form)),
+      between: betweenOf(form),
+      most: Math.min(most, MOST),
+      seen,
+    }
+    const given = { ...matching, force, words }
+    const wanted = {
+      kind: `email.${verb}` as const,
+      given,
+      total: matching.most,
+      team_id: team.id,
+      actor: person.email,
+    }
     const work = await beginWork(deps, wanted)
     const said = wordsOf(work).outcome(work.result)
     const paused =

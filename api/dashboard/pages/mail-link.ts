@@ -2,7 +2,7 @@
  * Sends a sign-in link by mail, through the service's own delivery: as an email of the team whose verified domain
  * DASHBOARD_FROM is of.
  * Promises: the answer reveals nothing: known or unknown, limited or not, its words and its time are the same. The
- * email carries a tag by which it is in no team's lists, exports and figures, and its body is shown to nobody.
+ * email is internal: in no team's lists, exports and figures, and its body is shown to nobody.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,7 +11,6 @@ import { requestLink } from '../../../db/accounts/people/sign-in.ts'
 import type { EmailItem } from '../../../db/messages/emails/call.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { escapeHtml } from '../../../db/text/slots.ts'
-import { SIGN_IN_TAG } from '../../../db/text/tags.ts'
 import { BASE } from '../drawn/base.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { localPath } from '../served/guard.ts'
@@ -42,7 +41,7 @@ function linkEmail(from: NonNullable<ReturnType<typeof parseMailbox>>, to: strin
     text: `${words}\n\n${url}\n\n${ignore}\n`,
     headers: null,
     reply_to: '',
-    tags: [SIGN_IN_TAG],
+    tags: [],
     idempotency_key: null,
   }
 }
@@ -62,7 +61,7 @@ async function send({ site, now, origin, form }: PageRequest, deps: PageDeps, em
     return
   }
   const url = new URL(BASE + linkPath(request.secret, localPath(BASE + form.get('return_to'))), site).href
-  await sendOwn(deps, team, linkEmail(from, request.email, url))
+  await sendOwn(deps, { team_id: team, domain: null, internal: true }, linkEmail(from, request.email, url))
 }
 
 /** Sends a link if somebody may sign in with this address; never reveals whether it did. */

@@ -3,7 +3,7 @@
  * Promises: each is accepted as a client's send is, and counts in the same figures.
  */
 import { acceptEmails, type EmailOutcome } from '../../../db/messages/emails/accept.ts'
-import type { EmailItem } from '../../../db/messages/emails/call.ts'
+import type { EmailItem, EmailSender } from '../../../db/messages/emails/call.ts'
 import { countSends } from '../../sends/count.ts'
 import type { PageDeps } from '../served/deps.ts'
 
@@ -17,9 +17,7 @@ export function countOwn({ metrics }: PageDeps, outcomes: readonly EmailOutcome[
 }
 
 /** Sends an email in a team's name. @returns its id. @throws Refusal */
-export async function sendOwn(deps: PageDeps, teamId: string, item: EmailItem): Promise<string> {
-  const outcomes = await deps.database.transaction((tx) =>
-    acceptEmails({ ...deps, tx }, { team_id: teamId, domain: null }, [item]),
-  )
+export async function sendOwn(deps: PageDeps, sender: EmailSender, item: EmailItem): Promise<string> {
+  const outcomes = await deps.database.transaction((tx) => acceptEmails({ ...deps, tx }, sender, [item]))
   return countOwn(deps, outcomes)
 }

@@ -155,7 +155,7 @@ const restoring = (request: TeamRequest, version: string): Cell => ({
     label: 'Restore',
     tone: 'quiet',
     confirm: 'Restore this version? It becomes a new version, and sends use it at once.',
-    sends: { name: 'version', value: version },
+    sends: { version },
   },
 })
 
@@ -279,7 +279,7 @@ const test: TeamPage = {
       tags: ['test'],
       idempotency_key: null,
     }
-    await sendOwn(deps, team.id, item)
+    await sendOwn(deps, { team_id: team.id, domain: null }, item)
     return redirect(templatePath(request), `A test is on its way to ${person.email}.`)
   },
 }

@@ -4,7 +4,7 @@
  */
 import type { WorkRow } from '../../../db/upkeep/work/works.sql.ts'
 import { plural } from '../drawn/cell.ts'
-import { type PageAnswer, redirect, teamPath } from '../served/page.ts'
+import { type Notice, type PageAnswer, redirect, teamPath } from '../served/page.ts'
 
 type Words = { title: string; verb: string; outcome: (result: Record<string, unknown>) => string }
 
@@ -61,15 +61,9 @@ export const wordsOf = ({ kind }: Pick<WorkRow, 'kind'>): Words =>
 export const workPath = ({ team_id, id }: Pick<WorkRow, 'team_id' | 'id'>): string =>
   team_id === null ? `/operator/works/${id}` : teamPath({ id: team_id }, 'works', id)
 
-/** How much there was to do when the form was drawn: for the progress that is shown, and for nothing else. */
-export function totalGiven(form: URLSearchParams): number | null {
-  const total = Number(form.get('total') ?? Number.NaN)
-  return Number.isInteger(total) && total > 0 && total < 2 ** 31 ? total : null
-}
-
 /** What a press answers that has begun work. @param path where it leads when the work is done. */
 export const workAnswer = (
   work: WorkRow,
   path: string,
-  words = wordsOf(work).outcome(work.result),
+  words: string | Notice = wordsOf(work).outcome(work.result),
 ): PageAnswer => (work.finished_at === null ? redirect(workPath(work)) : redirect(path, words))

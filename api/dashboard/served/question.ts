@@ -7,7 +7,7 @@
 import { Refusal } from '../../../db/errors.ts'
 import type { Field, View } from '../drawn/section.ts'
 import { addressWith } from './list.ts'
-import type { PageRequest } from './page.ts'
+import { type PageAnswer, type PageRequest, show } from './page.ts'
 
 /** The field of a form that outlived its session. */
 export const KEPT = 'kept-after-sign-out'
@@ -48,6 +48,17 @@ export const questionView = (request: PageRequest, cancel: string): View => ({
     },
   ],
 })
+
+/** A question that a page asks by itself. @param asked its words and what the answer sends besides, by their fields. */
+export function asking(
+  request: PageRequest,
+  asked: Readonly<Record<string, string>>,
+  cancel: string,
+): PageAnswer {
+  const form = new URLSearchParams([...request.form])
+  for (const [name, value] of Object.entries(asked)) form.set(name, value)
+  return show(questionView({ ...request, form }, cancel))
+}
 
 /** Whether a form sent anything that somebody typed or chose. */
 export const isWorthKeeping = ({ form }: PageRequest): boolean => carried(form).length > 0

@@ -1,15 +1,21 @@
 /** The statements behind webhooks.ts: what a webhook says of its subject, its endpoints, and the messages stored. */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { array, number, object, string } from 'yup'
+import { array, boolean, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { insertFreshJobs } from '../../queue/jobs.sql.ts'
-import { SIGN_IN_TAG } from '../../text/tags.ts'
+import { isCustomers } from '../email.sql.ts'
 import { WEBHOOK_SENDERS } from '../webhook.sql.ts'
 import { ALL_TYPES } from './webhook-types.ts'
 
-/** Whether a team has an endpoint that gets anything. */
+/** For how many days of its being disabled an endpoint's messages are kept, so that it can catch up. */
+export const KEPT_DAYS = 7
+
+/** Whether messages are stored for an endpoint `w`: to be sent, or in its first days of being disabled to be kept. */
+const isServed = sql.fragment`(w.state = 'enabled' or w.disabled_at > now() - ${KEPT_DAYS} * interval '1 day')`
+
+/** Whether a team has an endpoint that messages are stored for. */
 export const hasEndpoint = (team: FragmentSqlToken): FragmentSqlToken => sql.fragment`
-  exists (select from webhook_endpoints w where w.team_id = ${team} and w.state = 'enabled')`
+  exists (select from webhook_endpoints w where w.team_id = ${team} and ${isServed})`
 
 export type Ref = { team_id: string; id: string }
 
@@ -24,19 +30,19 @@ const endpointRow = object({
   team_id: string().defined(),
   id: string().defined(),
   types: array(string().defined()).defined(),
-  domain_id: string().defined().nullable(),
+  domain: string().defined().nullable(),
+  enabled: boolean().defined(),
 })
 
-/** The endpoints of these teams that get anything. */
+/** The endpoints of these teams that messages are stored for. */
 export async function endpointsToNotify(tx: Tx, teams: readonly string[]) {
   return tx.any(sql.prepared('endpoints_to_notify', endpointRow)`
-    select team_id, id, types, domain_id from webhook_endpoints
-    where team_id = any(${sql.array([...teams], 'uuid')}) and state = 'enabled' order by team_id, id`)
+    select team_id, id, types, domain, state = 'enabled' as enabled from webhook_endpoints w
+    where team_id = any(${sql.array([...teams], 'uuid')}) and ${isServed} order by team_id, id`)
 }
 
 const emailRow = object({
   id: string().defined(),
-  domain_id: string().defined(),
   from_address: string().defined(),
   to_emails: array(string().defined()).defined(),
   subject: string().defined(),
@@ -46,15 +52,15 @@ const emailRow = object({
   delays: number().defined(),
 })
 
-/** What webhooks say of emails, sign-in mail of ours left out; `delays`: how often each was put off or delayed. */
+/** What webhooks say of emails, internal ones left out; `delays`: how often each was put off or delayed. */
 export async function emailFacts(tx: Tx, refs: readonly Ref[]) {
   return tx.any(sql.prepared('notified_emails', emailRow)`
-    select e.id, e.domain_id, e.from_address, e.to_emails, e.subject, e.tags, e.template_id, e.idempotency_key, (
+    select e.id, e.from_address, e.to_emails, e.subject, e.tags, e.template_id, e.idempotency_key, (
         select count(*) from email_events v
         where v.team_id = e.team_id and v.email_id = e.id and v.kind in ('deferred', 'delayed')) as delays
     from ${tuplesOf(refs)} as ref (team_id, id)
       cross join lateral (select * from accepted_emails where team_id = ref.team_id and id = ref.id offset 0) e
-    where e.http_request_id is not null or strpos(e.tags::text, ${JSON.stringify(SIGN_IN_TAG)}) = 0`)
+    where ${isCustomers}`)
 }
 
 const contactRow = object({
@@ -71,19 +77,6 @@ export async function contactFacts(tx: Tx, refs: readonly Ref[]) {
     where (team_id, id) in (select * from ${tuplesOf(refs)} as ref (team_id, id))`)
 }
 
-const domainRow = object({ team_id: string().defined(), id: string().defined(), name: string().defined() })
-
-/** The domains of these names that teams have. */
-export async function domainsByName(tx: Tx, names: readonly { team_id: string; name: string }[]) {
-  const tuples = sql.unnest(
-    names.map(({ team_id, name }) => [team_id, name]),
-    ['uuid', 'text'],
-  )
-  return tx.any(sql.prepared('domains_by_name', domainRow)`
-    select team_id, id, name from domains
-    where (team_id, name) in (select * from ${tuples} as n (team_id, name))`)
-}
-
 /** A message to one endpoint. */
 export type NewWebhook = {
   team_id: string
@@ -93,28 +86,40 @@ export type NewWebhook = {
   type: string
   subject_id: string | null
   body: string
+  /** false: its endpoint is disabled, so that it is kept as failed. */
+  enabled: boolean
 }
+
+/** The reason of messages that failed because their endpoint is disabled. */
+export const DISABLED = 'disabled'
+
+/** Notes that messages were given up because their endpoint is disabled. @param rows have team_id and id of each. */
+export const noteDisabled = (rows: FragmentSqlToken) => sql.fragment`
+  insert into webhook_events (team_id, message_id, event_key, kind, occurred_at, detail)
+  select team_id, id, uuid_send(gen_random_uuid()), 'gave_up', now(), ${DISABLED} from ${rows}`
 
 /** The payloads and groups of their jobs, as jobs.ts has them for `deliver-webhook`. */
 const jobsOfStored = sql.fragment`(
   select id, jsonb_build_object('team_id', team_id, 'message_id', id, 'endpoint_id', endpoint_id) as data,
     ${WEBHOOK_SENDERS}::text || endpoint_id as group_id
-  from stored)`
+  from stored where status = 'queued')`
 
-/** Stores messages, created now by the database's time, and their jobs: in one statement. */
+/** Stores messages, created now by the database's time, and the jobs of those that are to be sent: in one statement. */
 export async function insertWebhooks(tx: Tx, messages: readonly NewWebhook[]): Promise<void> {
   const tuples = messages.map((one) => [
     ...[one.team_id, one.id, one.endpoint_id, one.event_id, one.type],
-    ...[one.subject_id, one.body],
+    ...[one.subject_id, one.body, one.enabled ? 'queued' : 'failed'],
   ])
   await tx.query(sql.prepared('insert_webhooks', object())`
     with stored as (
       insert into webhook_messages (
         team_id, id, endpoint_id, event_id, type, subject_id, body, status, created_at)
-      select team_id, id, endpoint_id, event_id, type, subject_id, body, 'queued', now()
-      from ${sql.unnest(tuples, ['uuid', 'uuid', 'uuid', 'uuid', 'text', 'uuid', 'text'])}
-        as m (team_id, id, endpoint_id, event_id, type, subject_id, body)
-      returning team_id, id, endpoint_id
+      select team_id, id, endpoint_id, event_id, type, subject_id, body, status, now()
+      from ${sql.unnest(tuples, ['uuid', 'uuid', 'uuid', 'uuid', 'text', 'uuid', 'text', 'text'])}
+        as m (team_id, id, endpoint_id, event_id, type, subject_id, body, status)
+      returning team_id, id, endpoint_id, status
+    ), kept as (select team_id, id from stored where status = 'failed'
+    ), noted as (${noteDisabled(sql.fragment`kept`)}
     )
     ${insertFreshJobs('deliver-webhook', jobsOfStored)}`)
 }

@@ -1,8 +1,9 @@
 /**
  * The consumer behind webhooks: makes a message, with its body and its job, for each thing that happened and each
  * endpoint that gets it.
- * Promises: body and job are stored in the transaction that made it true; an email's delay is sent once; a sign-in mail
- * of ours never. Set-based: a few statements for one event or a thousand. Must not send anything.
+ * Promises: body and job are stored in the transaction that made it true; for an endpoint that was disabled a few days
+ * ago the body alone, as failed, to be sent again once it is enabled; an email's delay is sent once; internal mail
+ * never. Set-based: a few statements for one event or a thousand. Must not send anything.
  */
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
@@ -12,7 +13,6 @@ import type { Happening } from './happening.ts'
 import { rankOf, TEST_TYPE, type WebhookType, webhookTypeOf } from './webhook-types.ts'
 import {
   contactFacts,
-  domainsByName,
   emailFacts,
   endpointsToNotify,
   insertWebhooks,
@@ -30,8 +30,8 @@ type Draft = {
   event_id: string
   type: string
   subject_id: string | null
-  /** Of an email or a broadcast. */
-  domain_id: string | null
+  /** That an email or a broadcast comes from. */
+  domain: string | null
   body: string
 }
 
@@ -40,14 +40,16 @@ type Typed = { happening: Happening; type: WebhookType }
 const bodyOf = (type: string, at: Date, data: object): string =>
   JSON.stringify({ type, timestamp: at.toISOString(), data })
 
+const domainOf = (from: string): string | null => parseMailbox(from)?.domain ?? null
+
 const detailOf = ({ detail }: Happening): string => [...detail].slice(0, LONGEST_DETAIL).join('')
 
-const draftOf = ({ happening, type }: Typed, domain_id: string | null, data: object): Draft => ({
+const draftOf = ({ happening, type }: Typed, domain: string | null, data: object): Draft => ({
   team_id: happening.team_id,
   event_id: idNow(),
   type,
   subject_id: happening.id,
-  domain_id,
+  domain,
   body: bodyOf(type, happening.occurred_at, data),
 })
 
@@ -57,20 +59,20 @@ async function store(
   drafts: readonly Draft[],
   endpoints: Awaited<ReturnType<typeof endpointsToNotify>>,
 ) {
-  const messages = drafts.flatMap(({ domain_id, ...each }) =>
+  const messages = drafts.flatMap(({ domain, ...each }) =>
     endpoints
       .filter((one) => one.team_id === each.team_id && wants(one.types, each.type))
-      .filter((one) => one.domain_id === null || one.domain_id === domain_id)
-      .map((one): NewWebhook => ({ ...each, id: idNow(), endpoint_id: one.id })),
+      .filter((one) => one.domain === null || one.domain === domain)
+      .map(({ id, enabled }): NewWebhook => ({ ...each, id: idNow(), endpoint_id: id, enabled })),
   )
   await storeWebhooks(tx, messages)
 }
 
-/** Stores messages with their jobs. */
+/** Stores messages, those to be sent with their jobs. */
 async function storeWebhooks(tx: Tx, messages: readonly NewWebhook[]): Promise<void> {
   if (messages.length === 0) return
   await insertWebhooks(tx, messages)
-  await wakeOnCommit(tx, 'deliver-webhook')
+  if (messages.some(({ enabled }) => enabled)) await wakeOnCommit(tx, 'deliver-webhook')
 }
 
 async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
@@ -89,7 +91,7 @@ async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
     const { from_address: from, to_emails: to, subject, tags, template_id, idempotency_key } = row
     const recipient = 'recipient' in happening ? happening.recipient : null
     const data = { email_id: row.id, from, to, recipient, subject, tags, template_id, idempotency_key }
-    return [draftOf(each, row.domain_id, { ...data, rank: rankOf(happening), detail: detailOf(happening) })]
+    return [draftOf(each, domainOf(from), { ...data, rank: rankOf(happening), detail: detailOf(happening) })]
   })
 }
 
@@ -120,21 +122,12 @@ const refsOf = (typed: readonly Typed[]) => [
   ...new Map(typed.map(({ happening: { team_id, id } }) => [id, { team_id, id }])).values(),
 ]
 
-/** A broadcast is of the domain that it is sent from, as its emails are. */
-async function broadcastsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
-  const known = typed.flatMap(({ happening, type }) =>
-    happening.subject === 'broadcast' ? [{ happening, type }] : [],
-  )
-  const senders = known.map(({ happening: { team_id, about } }) => ({
-    team_id,
-    name: parseMailbox(about.from)?.domain ?? '',
-  }))
-  const domains = await domainsByName(tx, senders)
-  return known.map((each, index) => {
-    const { id: broadcast_id, team_id, about } = each.happening
-    const { name } = senders[index] ?? {}
-    const domain = domains.find((one) => one.team_id === team_id && one.name === name)
-    return draftOf(each, domain?.id ?? null, { broadcast_id, ...about, detail: detailOf(each.happening) })
+async function broadcastsOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
+  return typed.flatMap(({ happening, type }) => {
+    if (happening.subject !== 'broadcast') return []
+    const { id: broadcast_id, about } = happening
+    const data = { broadcast_id, ...about, detail: detailOf(happening) }
+    return [draftOf({ happening, type }, domainOf(about.from), data)]
   })
 }
 
@@ -179,6 +172,7 @@ export async function storeTestWebhook(
       ...{ team_id: teamId, id: idNow(), endpoint_id: endpointId, event_id, type: TEST_TYPE },
       subject_id: null,
       body: bodyOf(TEST_TYPE, now, data),
+      enabled: true,
     },
   ])
   return event_id

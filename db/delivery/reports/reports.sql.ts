@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
 import { CHANNEL_FACTS } from '../../channels/list.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { wasSeen } from '../../postgres/seen.sql.ts'
 import { withoutJob } from '../../queue/jobs.sql.ts'
 import { firstIdAt } from '../../text/ids.ts'
 
@@ -121,7 +122,6 @@ export async function settleReports(tx: Tx, settled: readonly SettledReport[]): 
   ])
   await tx.query(sql.prepared('settle_reports', object())`
     update reports r set state = s.state, reason = s.reason,
-      parked_at = case when s.state = 'parked' then service_time() end,
       team_ids = array(select json_array_elements_text(s.team_ids)::uuid order by 1)
     from ${sql.unnest(tuples, ['uuid', 'text', 'text', 'json'])} as s (id, state, reason, team_ids)
     where r.id = s.id and r.state = 'pending'`)
@@ -170,29 +170,32 @@ export async function reopenReport(tx: Tx, id: string, retryUntil: Date): Promis
 
 /**
  * Which of the parked reports: all that fit. `reason` is a part of the reason, without regard to case. `before` is when
- * they came, `parked_before` when they were parked, by the database's clock.
+ * they came. `seen`: only those that were parked at that moment (db/postgres/seen.sql.ts), and `most` of them at most.
  */
 export type ParkedFilter = {
   ids?: readonly string[] | undefined
   provider?: Provider | undefined
   reason?: string | undefined
   before?: Date | undefined
-  parked_before?: Date | undefined
+  seen?: string | undefined
+  most?: number | undefined
 }
 
-function parked({ ids, provider, reason, before, parked_before }: ParkedFilter) {
+function parked({ ids, provider, reason, before, seen }: ParkedFilter) {
   const conditions = [
     sql.fragment`state = 'parked'`,
     ...(ids === undefined ? [] : [sql.fragment`id = any(${sql.array(ids, 'uuid')})`]),
     ...(provider === undefined ? [] : [sql.fragment`provider = ${provider}`]),
     ...(reason === undefined ? [] : [sql.fragment`strpos(lower(reason), lower(${reason})) > 0`]),
     ...(before === undefined ? [] : [sql.fragment`received_at < ${sql.timestamp(before)}`]),
-    ...(parked_before === undefined
-      ? []
-      : [sql.fragment`coalesce(parked_at, received_at) < ${sql.timestamp(parked_before)}`]),
+    ...(seen === undefined ? [] : [wasSeen(sql.fragment`reports`, seen)]),
   ]
   return sql.join(conditions, sql.fragment` and `)
 }
+
+/** The ids of those that are meant, for a statement that changes them. */
+const idsParked = (filter: ParkedFilter) => sql.fragment`(
+  select id from reports where ${parked(filter)} order by id limit ${filter.most ?? null} for update)`
 
 /**
  * A page of parked reports without their bodies, newest first, after the report `after`. In the order of the index of
@@ -244,7 +247,7 @@ export async function lastHeard(tx: Tx): Promise<readonly InferType<typeof heard
 /** Deletes parked reports. @returns how many. */
 export async function deleteParkedReports(tx: Tx, filter: ParkedFilter): Promise<number> {
   const { deleted } = await tx.one(sql.type(deletedRow)`
-    with gone as (delete from reports where ${parked(filter)} returning 1)
+    with gone as (delete from reports where id in ${idsParked(filter)} returning 1)
     select count(*) as deleted from gone`)
   return deleted
 }
@@ -253,6 +256,6 @@ export async function deleteParkedReports(tx: Tx, filter: ParkedFilter): Promise
 export async function reopenReports(tx: Tx, filter: ParkedFilter, retryUntil: Date): Promise<string[]> {
   const rows = await tx.any(sql.type(idRow)`
     update reports set state = 'pending', reason = null, retry_until = ${sql.timestamp(retryUntil)}
-    where ${parked(filter)} returning id`)
+    where id in ${idsParked(filter)} returning id`)
   return rows.map(({ id }) => id)
 }

@@ -1,7 +1,7 @@
 /**
  * Appends what moved of the figures, of days and of broadcasts, as a part of the statement that moves the rows: no
  * counter is updated, so nobody waits for anybody, and nothing is counted that was rolled back.
- * Promises: sign-in mails move nothing, as they are in no team's figures. Everything that stores, deletes or moves rows
+ * Promises: internal mail moves nothing, as it is in no team's figures. Everything that stores, deletes or moves rows
  * of a channel from one status to another goes through here.
  */
 import { type FragmentSqlToken, sql } from 'slonik'

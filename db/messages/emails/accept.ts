@@ -103,6 +103,7 @@ function rowOf(item: EmailItem, sender: EmailSender, { references, account, next
     http_request_id: sender.http_request_id ?? null,
     pending_recipients: null,
     attachments: rowFilesOf(item),
+    internal: sender.internal ?? false,
   }
 }
 

@@ -15,6 +15,8 @@ export type EmailSender = {
   version?: { version_id: string; slots: readonly string[] }
   /** false: they take nothing from the rate either. */
   rated?: false
+  /** true: they are mail of ours, in no list, figure, export or webhook of the team. */
+  internal?: true
 }
 
 /** What an email carries, as its row shows it. */

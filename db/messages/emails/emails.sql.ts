@@ -7,7 +7,7 @@
 import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
-import { EMAIL, isCustomers } from '../../channels/email.sql.ts'
+import { EMAIL } from '../../channels/email.sql.ts'
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import { attaching, type Carried } from '../../content/files/files.sql.ts'
 import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
@@ -43,6 +43,8 @@ export const emailRow = object({
   http_request_id: string().defined().nullable(),
   pending_recipients: array(string().defined()).defined().nullable(),
   attachments: mixed<EmailFile[]>().defined().nullable(),
+  /** Mail of ours, which is in no team's lists and figures, and whose body is its recipient's alone. */
+  internal: boolean().defined(),
 })
 export type EmailRow = InferType<typeof emailRow>
 
@@ -50,11 +52,11 @@ export type EmailRow = InferType<typeof emailRow>
 const lightColumns = sql.fragment`
   team_id, id, domain_id, template_id, template_version_id, from_address, to_emails, subject, size_kb, tags, status,
   idempotency_key, created_at, requeued_at, provider_message_id, broadcast_id, contact_id, headers, reply_to,
-  http_request_id, pending_recipients, attachments`
+  http_request_id, pending_recipients, attachments, internal`
 
 const emailColumns = sql.fragment`${lightColumns}, html, body_text, variables`
 
-type Scalar = string | number | null
+type Scalar = string | number | boolean | null
 
 const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
 
@@ -80,6 +82,7 @@ const NEW_COLUMNS = {
   reply_to: 'text',
   http_request_id: 'text',
   attachments: 'json',
+  internal: 'bool',
 } as const satisfies Partial<Record<keyof EmailRow, string>>
 
 /** What its state begins as, beside what it repeats of the above. */
@@ -123,9 +126,9 @@ function storing(rows: readonly EmailRow[], charge: FragmentSqlToken): FragmentS
       insert into accepted_emails (${newNames}) select ${newValues} from item
     ), stored as (
       insert into email_states (
-        team_id, id, created_at, broadcast_id, reached_id, in_figures, status, size_kb)
+        team_id, id, created_at, broadcast_id, reached_id, internal, status, size_kb)
       select team_id, id, created_at, broadcast_id, case when broadcast_id is not null then contact_id end,
-        ${isCustomers}, status, size_kb
+        internal, status, size_kb
       from item
       returning ${movedColumns(EMAIL, STATES, { was: null, became: sql.fragment`email_states.status` })}
     )`

@@ -30,7 +30,7 @@ export type EmailCriteria = {
   from?: Date | undefined
   /** Accepted before this time. */
   to?: Date | undefined
-  /** `all`: sign-in mails of ours too, which are in no team's lists; for operators. */
+  /** `all`: internal mail too, which are in no team's lists; for operators. */
   whose?: 'all' | undefined
   /** No newer than the first of these ids, and no older than the second. */
   between?: { newest: string; oldest: string } | undefined
@@ -157,7 +157,7 @@ const listedColumns = sql.fragment`
   e.team_id, e.id, e.domain_id, e.template_id, e.template_version_id, e.variables, e.from_address, e.to_emails,
   e.subject, case when e.size_kb is null then e.html end as html, e.size_kb, e.tags, e.status, e.idempotency_key,
   e.created_at, e.requeued_at, e.provider_message_id, e.broadcast_id, e.contact_id, null as body_text, e.headers,
-  e.reply_to, e.http_request_id, e.pending_recipients, e.attachments`
+  e.reply_to, e.http_request_id, e.pending_recipients, e.attachments, e.internal`
 
 /**
  * A page of the emails that fit, newest first, without their bodies. Of all teams, everything between the bounds of

@@ -4,6 +4,7 @@ import { boolean, number, object, string } from 'yup'
 import { EMAIL } from '../../channels/email.sql.ts'
 import { appendMoves, appendSkips, movedColumns } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { wasSeen } from '../../postgres/seen.sql.ts'
 import { firstIdAt } from '../../text/ids.ts'
 import { type EmailCriteria, fitsCriteria, isBefore, keysOfPage, type Page } from './find.sql.ts'
 
@@ -30,6 +31,21 @@ export async function idsMatching(
 ): Promise<readonly string[]> {
   const rows = await tx.any(sql.type(idRow)`
     select id from (${idsOfPage(teamId, criteria, page)}) found order by id desc`)
+  return rows.map(({ id }) => id)
+}
+
+/** Those of the ids whose emails have not changed since: their state, or else what was accepted. Newest first. */
+export async function idsAsSeen(
+  tx: Tx,
+  teamId: string,
+  ids: readonly string[],
+  { seen, part }: { seen: string; part: 'accepted' | 'state' },
+): Promise<readonly string[]> {
+  const table = part === 'state' ? sql.fragment`email_states` : sql.fragment`accepted_emails`
+  const rows = await tx.any(sql.type(idRow)`
+    select e.id from ${table} e
+    where e.team_id = ${teamId} and e.id = any(${sql.array(ids, 'uuid')}) and ${wasSeen(sql.fragment`e`, seen)}
+    order by e.id desc`)
   return rows.map(({ id }) => id)
 }
 

@@ -1,18 +1,19 @@
 /**
  * Counts the emails of a team that match a filter, and requeues or deletes those that were counted, in lots that the
  * caller puts into a transaction each (db/work).
- * Promises: what is changed lies between the newest and the oldest that were counted, so emails that arrived since are
- * left alone. Counting ends at `most` emails or when the time is up, and says so.
+ * Promises: no more is changed than was counted, nor what has come to match, or arrived, since then. Counting ends at
+ * `most` emails or when the time is up, and says so.
  */
 import { EMAIL } from '../../channels/email.sql.ts'
 import { requeueMessages } from '../../delivery/requeue.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
+import { seenNow } from '../../postgres/seen.sql.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import type { Producer } from '../../queue/boss.ts'
 import { firstIdAt } from '../../text/ids.ts'
 import type { EmailCriteria, Page } from './find.sql.ts'
 import { criteriaOf, type EmailFilter } from './find.ts'
-import { countMatching, idsMatching, idsToRequeue, waitingEmails } from './matching.sql.ts'
+import { countMatching, idsAsSeen, idsMatching, idsToRequeue, waitingEmails } from './matching.sql.ts'
 import { removeEmails } from './remove.ts'
 import { needsLooking, timeToLook } from './search.ts'
 import { stretches, timeOf } from './stretches.ts'
@@ -33,6 +34,8 @@ export type Counted = {
   between: Between | null
   /** Set when the time was up: older emails were not looked at. */
   lookedTo: Date | null
+  /** When they were counted (db/postgres/seen.sql.ts). */
+  seen: string
 }
 
 /**
@@ -45,7 +48,7 @@ export async function countEmails(
   { filter, most }: { filter: Filter; most: number },
   patience = PATIENCE,
 ): Promise<Counted> {
-  const counted: Counted = { count: 0, between: null, lookedTo: null }
+  const counted: Counted = { count: 0, between: null, lookedTo: null, seen: await seenNow(tx) }
   const time = timeToLook(filter, { since, now })
   for (const part of needsLooking(filter) ? stretches(time, patience) : [{ from: filter.from }]) {
     const criteria = criteriaOf({ ...filter, ...part })
@@ -76,14 +79,14 @@ const revived = ({ from, to, ...filter }: StoredFilter): Filter => ({
   ...(to === undefined ? {} : { to: new Date(to) }),
 })
 
-/** Which emails to change: those that match and lie between these, the newest `most`. */
-type Wanted = { filter: StoredFilter; between: Between; most: number }
-/** How many were looked at, and the last of them. */
-export type LotCursor = { seen: number; before?: string }
+/** Which emails to change: those that match, lie between these, and did so when they were `seen`; `most` at most. */
+export type Matching = { filter: StoredFilter; between: Between; most: number; seen: string }
+/** How many were taken, and the last that was looked at. */
+export type LotCursor = { taken: number; before?: string }
 type Lot = { cursor: LotCursor | null; looked: number; changed: number }
 
 /** The next ids to change, and where to look on; null when all was looked through. */
-async function nextIds(tx: Tx, teamId: string, { filter, between }: Wanted, { before, limit }: Page) {
+async function nextIds(tx: Tx, teamId: string, { filter, between }: Matching, { before, limit }: Page) {
   const wanted = revived(filter)
   const criteria = { ...criteriaOf(wanted), between }
   if (!needsLooking(wanted)) {
@@ -102,30 +105,37 @@ async function nextIds(tx: Tx, teamId: string, { filter, between }: Wanted, { be
   return { ids, before: reached ?? null }
 }
 
+/** Those of the ids that were counted: an email's status and ids may fit since then alone, the rest since it came. */
+const counted = (tx: Tx, teamId: string, { filter, seen }: Matching, ids: readonly string[]) =>
+  idsAsSeen(tx, teamId, ids, {
+    seen,
+    part: filter.status === undefined && filter.id === undefined ? 'accepted' : 'state',
+  })
+
 /** Does something with the next lot of those that were counted. */
 async function nextLot(
   { tx }: { tx: Tx },
   teamId: string,
-  wanted: Wanted,
+  wanted: Matching,
   {
-    cursor: { seen, before },
+    cursor: { taken, before },
     work,
   }: { cursor: LotCursor; work: (ids: readonly string[]) => Promise<number> },
 ): Promise<Lot> {
-  const limit = Math.min(LOT, wanted.most - seen)
-  const next = limit > 0 ? await nextIds(tx, teamId, wanted, { before, limit }) : { ids: [], before: null }
-  const changed = next.ids.length > 0 ? await work(next.ids) : 0
-  const looked = next.ids.length
-  const done = seen + looked
-  const cursor = next.before !== null && done < wanted.most ? { seen: done, before: next.before } : null
-  return { cursor, looked, changed }
+  const next = await nextIds(tx, teamId, wanted, { before, limit: LOT })
+  const known = next.ids.length > 0 ? await counted(tx, teamId, wanted, next.ids) : []
+  const ids = known.slice(0, wanted.most - taken)
+  const changed = ids.length > 0 ? await work(ids) : 0
+  const done = taken + ids.length
+  const cursor = next.before !== null && done < wanted.most ? { taken: done, before: next.before } : null
+  return { cursor, looked: ids.length, changed }
 }
 
 /** Requeues those of a lot that no provider has taken; with `force` those too that were refused. */
 export const requeueLot = async (
   at: At & { queue: Pick<Producer, 'reenqueue'> },
   teamId: string,
-  { force, ...wanted }: Wanted & { force: boolean },
+  { force, ...wanted }: Matching & { force: boolean },
   cursor: LotCursor,
 ): Promise<Lot> =>
   nextLot(at, teamId, wanted, {
@@ -140,7 +150,7 @@ export const requeueLot = async (
 export const deleteLot = async (
   { tx }: { tx: Tx },
   teamId: string,
-  wanted: Wanted,
+  wanted: Matching,
   cursor: LotCursor,
 ): Promise<Lot> =>
   nextLot({ tx }, teamId, wanted, { cursor, work: (ids) => removeEmails({ tx }, teamId, ids) })

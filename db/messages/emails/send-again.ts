@@ -1,16 +1,15 @@
 /**
  * Sends what an email holds once more, as a new email: a copy to the person who asks, or one to a corrected address.
  * Promises: the new email is accepted as a client's is; one to a corrected address has its line in the audit trail, in
- * the transaction that accepts it. Must not be used for a sign-in mail.
+ * the transaction that accepts it. Must not be used for internal mail.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { reusedFiles } from '../../content/files/reuse.ts'
 import { Refusal } from '../../errors.ts'
 import { parseMailbox } from '../../text/address.ts'
-import { SIGN_IN_TAG } from '../../text/tags.ts'
 import { type AcceptDeps, acceptEmails, type EmailOutcome } from './accept.ts'
 import type { EmailItem } from './call.ts'
-import { isSecret, type ShownEmail } from './show.ts'
+import type { ShownEmail } from './show.ts'
 
 type Outcomes = readonly EmailOutcome[]
 
@@ -20,7 +19,7 @@ async function sendAgain(
   changes: Pick<EmailItem, 'to' | 'tags' | 'reply_to' | 'headers'>,
 ): Promise<Outcomes> {
   const from = parseMailbox(email.from_address)
-  if (!from || isSecret(email)) throw new Refusal('bad_request', 'this email cannot be copied')
+  if (!from || email.internal) throw new Refusal('bad_request', 'this email cannot be copied')
   const { team_id, subject, html, body_text, attachments } = email
   const item: EmailItem = {
     path: '',
@@ -49,9 +48,7 @@ export async function resendEmail(
 ): Promise<Outcomes> {
   if (email.broadcast_id !== null)
     throw new Refusal('bad_request', 'a broadcast goes to contacts: correct the contact’s address instead')
-  const { team_id, id: subject, reply_to, headers } = email
-  // The customer's own tag of this name would have the new email, which no request brought, taken for ours.
-  const tags = email.tags.filter((tag) => tag !== SIGN_IN_TAG)
+  const { team_id, id: subject, tags, reply_to, headers } = email
   const outcomes = await sendAgain(deps, email, { to: [address], tags, reply_to, headers })
   for (const outcome of outcomes) {
     if (outcome.kind === 'stored')

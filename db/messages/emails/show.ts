@@ -10,7 +10,6 @@ import { type Waiting, waitingOf } from '../../delivery/waiting.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import { SIGN_IN_TAG } from '../../text/tags.ts'
 import { type EmailRow, emailById } from './emails.sql.ts'
 import { eventsOfEmail } from './events.sql.ts'
 import { unsubscribeUrl } from './unsubscribe-token.ts'
@@ -28,14 +27,12 @@ export type ShownEmail = EmailView & {
   unsubscribe_url: string | null
   /** The X-Request-Id of the call that sent it, if any. */
   http_request_id: string | null
+  /** Whether it is mail of ours: what a sign-in link or a notice holds is its recipient's alone. */
+  internal: boolean
   events: ShownEvent[]
   /** Absent when nothing is left to deliver. `recipients`: who still waits; the others have it, or were refused. */
   waiting?: Waiting & { recipients: string[] }
 }
-
-/** Whether what an email holds may be seen at all: a sign-in link is its recipient's alone. */
-export const isSecret = ({ tags, http_request_id, broadcast_id }: ShownEmail): boolean =>
-  http_request_id === null && broadcast_id === null && tags.includes(SIGN_IN_TAG)
 
 /** The template versions that rows name. */
 export async function versionsOf({ tx, versions }: Deps, rows: readonly EmailRow[]) {
@@ -65,6 +62,7 @@ export async function showEmail(deps: ShowDeps, teamId: string, id: string): Pro
     ...view,
     unsubscribe_url: urlOf(deps.publicUrl, view.unsubscribe_token),
     http_request_id: row.http_request_id,
+    internal: row.internal,
     events: events.map(({ occurred_at: time, kind, recipient, detail }) => ({
       time,
       kind,

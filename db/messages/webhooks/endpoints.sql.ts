@@ -9,10 +9,11 @@ const endpointRow = object({
   url: string().defined(),
   name: string().defined(),
   types: array(string().defined()).defined(),
-  /** The domain whose events it gets, by name; null: of everything. */
+  /** The name of the domain whose events it gets, whether the team has it just now or not; null: of everything. */
   domain: string().defined().nullable(),
   state: string().oneOf(['enabled', 'disabled']).defined(),
   state_reason: string().defined().nullable(),
+  disabled_at: string().defined().nullable(),
   created_at: string().defined(),
   last_success_at: string().defined().nullable(),
   failing_since: string().defined().nullable(),
@@ -23,11 +24,10 @@ const endpointRow = object({
 export type EndpointRow = InferType<typeof endpointRow>
 
 const endpointColumns = sql.fragment`
-  w.id, w.url, w.name, w.types, w.state, w.state_reason, w.created_at, w.last_success_at, w.failing_since,
+  w.id, w.url, w.name, w.types, w.domain, w.state, w.state_reason, w.disabled_at, w.created_at,
+  w.last_success_at, w.failing_since,
   (select s.paused_until from senders s
     where s.key = ${WEBHOOK_SENDERS} || w.id::text and s.paused_until > now()) as paused_until,
-  case when w.domain_id is not null then coalesce(
-    (select d.name from domains d where d.team_id = w.team_id and d.id = w.domain_id), 'removed') end as domain,
   (select count(*) from webhook_messages m
     where m.team_id = w.team_id and m.endpoint_id = w.id and m.unfinished) as backlog`
 
@@ -79,7 +79,7 @@ export type NewEndpoint = {
   url: string
   name: string
   types: readonly string[]
-  domain_id: string | null
+  domain: string | null
   secret: Buffer
 }
 
@@ -87,12 +87,12 @@ export type NewEndpoint = {
 export async function insertEndpoint(
   tx: Tx,
   teamId: string,
-  { id, url, name, types, domain_id, secret }: NewEndpoint,
+  { id, url, name, types, domain, secret }: NewEndpoint,
   now: Date,
 ): Promise<void> {
   await tx.query(sql.type(object())`
-    insert into webhook_endpoints (team_id, id, url, name, types, domain_id, state, secret, created_at)
-    values (${teamId}, ${id}, ${url}, ${name}, ${sql.array([...types], 'text')}, ${domain_id}, 'enabled',
+    insert into webhook_endpoints (team_id, id, url, name, types, domain, state, secret, created_at)
+    values (${teamId}, ${id}, ${url}, ${name}, ${sql.array([...types], 'text')}, ${domain}, 'enabled',
       ${sql.binary(secret)}, ${sql.timestamp(now)})`)
 }
 
@@ -101,7 +101,7 @@ export type EndpointChange = {
   url?: string | undefined
   name?: string | undefined
   types?: readonly string[] | undefined
-  domain_id?: string | null | undefined
+  domain?: string | null | undefined
 }
 
 /** Changes an endpoint. A new URL begins without the old one's failures. */
@@ -109,14 +109,14 @@ export async function updateEndpoint(
   tx: Tx,
   teamId: string,
   id: string,
-  { url, name, types, domain_id }: EndpointChange,
+  { url, name, types, domain }: EndpointChange,
 ): Promise<void> {
   await tx.query(sql.type(object())`
     update webhook_endpoints set
       failing_since = case when ${url ?? null}::text <> url then null else failing_since end,
       url = coalesce(${url ?? null}, url), name = coalesce(${name ?? null}, name),
       types = case when ${types === undefined} then types else ${sql.array([...(types ?? [])], 'text')} end,
-      domain_id = case when ${domain_id === undefined} then domain_id else ${domain_id ?? null}::uuid end
+      domain = case when ${domain === undefined} then domain else ${domain ?? null} end
     where team_id = ${teamId} and id = ${id}`)
 }
 
@@ -134,19 +134,24 @@ export async function replaceSecret(
     where team_id = ${teamId} and id = ${id}`)
 }
 
-/** Enables an endpoint, or disables it for a reason. */
+/** Forgets that an endpoint asked to wait. Behind a change of its row: rounds of tries lock that first, too. */
+export async function forgetPause(tx: Tx, id: string): Promise<void> {
+  await tx.query(sql.type(object())`delete from senders where key = ${WEBHOOK_SENDERS} || ${id}::text`)
+}
+
+/** Enables an endpoint, or disables it for a reason; one that is disabled already stays so since then. */
 export async function setEndpointState(
   tx: Tx,
   teamId: string,
   { id, reason }: { id: string; reason: string | null },
 ): Promise<void> {
-  // What it asked to wait before counts no more.
-  await tx.query(sql.type(object())`delete from senders where key = ${WEBHOOK_SENDERS} || ${id}::text`)
   await tx.query(sql.type(object())`
     update webhook_endpoints set
       state = ${reason === null ? 'enabled' : 'disabled'}, state_reason = ${reason},
+      disabled_at = case when ${reason}::text is not null then coalesce(disabled_at, now()) end,
       failing_since = case when ${reason}::text is null then null else failing_since end
     where team_id = ${teamId} and id = ${id}`)
+  await forgetPause(tx, id)
 }
 
 /** Deletes an endpoint with all messages to it. */

@@ -1,7 +1,7 @@
 /**
  * A team's own servers, which get the events of its emails, messages and contacts: made, changed, disabled, tested.
- * Promises: a secret is shown when it is made and never again; a disabled endpoint gets nothing, and what waited for
- * it stands as failed, to be replayed (replay.ts). Each change writes its own audit line.
+ * Promises: a secret is shown when it is made and never again; a disabled endpoint gets nothing; what waited for it,
+ * and what happens in its first days, stands as failed, to be replayed (replay.ts). Each change has its audit line.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { domainByName } from '../../accounts/domains/domains.sql.ts'
@@ -13,6 +13,8 @@ import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { type Network, urlFault } from '../../process/public-address.ts'
 import type { Secrets } from '../../process/secrets.ts'
+import { wakeOnCommit } from '../../queue/wake.ts'
+import { domainToAscii } from '../../text/address.ts'
 import { nameProblem } from '../../text/name.ts'
 import { isUuid } from '../../text/strings.ts'
 import {
@@ -21,6 +23,7 @@ import {
   type EndpointRow,
   endpointById,
   endpointsOfTeam,
+  forgetPause,
   insertEndpoint,
   replaceSecret,
   setEndpointState,
@@ -54,14 +57,14 @@ type Checked = {
   url: string | undefined
   name: string | undefined
   types: string[] | undefined
-  domain_id: string | null | undefined
+  domain: string | null | undefined
 }
 
 export type ShownEndpoint = EndpointRow & { attempts: readonly AttemptRow[] }
 
 type Choosing = By & { allowed: readonly Network[] }
 
-/** Types as they are stored, each once. @throws Refusal bad_request naming one that there is not. */
+/** Types as they are stored, each once. @throws Refusal bad_request naming what is wrong. */
 export function checkTypes(given: readonly string[]): string[] {
   const types = [...new Set(given)]
   const all: readonly string[] = [ALL_TYPES, TEST_TYPE, ...WEBHOOK_TYPES]
@@ -71,26 +74,33 @@ export function checkTypes(given: readonly string[]): string[] {
     throw new Refusal('bad_request', `types: there is no type ${JSON.stringify(unknown)}, only ${known}`)
   }
   if (types.length === 0) throw new Refusal('bad_request', `types must name at least one, or ${ALL_TYPES}`)
-  return types.includes(ALL_TYPES) ? [ALL_TYPES] : types
+  if (types.length > 1 && types.includes(ALL_TYPES))
+    throw new Refusal(
+      'bad_request',
+      `types: everything (${ALL_TYPES}) goes with no single type: choose one or the other`,
+    )
+  return types
 }
 
-/** @throws Refusal bad_request naming the field, not_found for a domain. */
+/** @param bound the domain that it has: it may keep one that was removed. @throws Refusal bad_request, not_found. */
 async function checked(
   { tx, allowed }: Pick<Choosing, 'tx' | 'allowed'>,
   teamId: string,
-  { url, name, types, domain }: EndpointFields,
+  { url, name, types, domain: asked }: EndpointFields,
+  bound: string | null = null,
 ): Promise<Checked> {
   const problem = url === undefined ? null : urlFault(url, allowed)
   if (problem !== null) throw new Refusal('bad_request', `url ${problem}`)
   const named = name === undefined ? null : nameProblem(name)
   if (named !== null) throw new Refusal('bad_request', `name ${named}`)
-  const found = domain ? await domainByName(tx, teamId, domain.toLowerCase()) : null
-  if (domain && !found) throw new Refusal('not_found', `there is no domain ${domain} in this team`)
+  const domain = asked && (domainToAscii(asked) ?? asked)
+  if (domain && domain !== bound && !(await domainByName(tx, teamId, domain)))
+    throw new Refusal('not_found', `there is no domain ${asked} in this team`)
   return {
     url: url === undefined ? undefined : withoutFragment(url),
     name,
     types: types && checkTypes(types),
-    domain_id: domain === undefined ? undefined : (found?.id ?? null),
+    domain: domain === '' ? null : domain,
   }
 }
 
@@ -128,14 +138,14 @@ export async function addEndpoint(
 ): Promise<EndpointRow & { secret: string }> {
   const { tx, now } = at
   await teamOrRefusal(tx, teamId)
-  const { url = fields.url, name, types, domain_id } = await checked(at, teamId, fields)
+  const { url = fields.url, name, types, domain } = await checked(at, teamId, fields)
   if ((await countEndpoints(tx, teamId)) >= MOST)
     throw new Refusal('bad_request', `a team has at most ${MOST} webhooks`)
   const id = idNow()
   const secret = makeSecret(secrets, { team_id: teamId, id })
   const endpoint = {
     ...{ id, url, name: name ?? new URL(url).hostname, types: types ?? [ALL_TYPES] },
-    domain_id: domain_id ?? null,
+    domain: domain ?? null,
     secret: secret.sealed,
   }
   await insertEndpoint(tx, teamId, endpoint, now)
@@ -143,16 +153,22 @@ export async function addEndpoint(
   return { ...(await endpointOrRefusal(tx, teamId, id)), secret: secret.shown }
 }
 
-/** Changes an endpoint. @throws Refusal not_found, bad_request. */
+/** Changes an endpoint; a new URL waits for nothing that the old one asked for. @throws Refusal. */
 export async function changeEndpoint(
   at: Choosing,
   teamId: string,
   id: string,
   fields: EndpointFields,
 ): Promise<EndpointRow> {
-  await endpointOrRefusal(at.tx, teamId, id)
-  await updateEndpoint(at.tx, teamId, id, await checked(at, teamId, fields))
-  const changed = await endpointOrRefusal(at.tx, teamId, id)
+  const { tx } = at
+  const before = await endpointOrRefusal(tx, teamId, id)
+  const change = await checked(at, teamId, fields, before.domain)
+  await updateEndpoint(tx, teamId, id, change)
+  if (change.url !== undefined && change.url !== before.url) {
+    await forgetPause(tx, id)
+    await wakeOnCommit(tx, 'deliver-webhook')
+  }
+  const changed = await endpointOrRefusal(tx, teamId, id)
   await record(at, { team_id: teamId, action: 'webhook.set', subject: id, detail: changed.url })
   return changed
 }
@@ -181,7 +197,7 @@ export async function enableEndpoint(at: By, teamId: string, id: string): Promis
   return endpointOrRefusal(at.tx, teamId, id)
 }
 
-/** Disables an endpoint: it gets nothing more. @throws Refusal not_found. */
+/** Disables an endpoint: it gets nothing more, and what happens is kept for some days. @throws Refusal not_found. */
 export async function disableEndpoint(at: By, teamId: string, id: string): Promise<EndpointRow> {
   await endpointOrRefusal(at.tx, teamId, id)
   await stopNotifying(at.tx, teamId, { id, reason: BY_HAND })

@@ -3,6 +3,8 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
 import type { DeliveryRef } from '../../channels/channel.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { wasSeen } from '../../postgres/seen.sql.ts'
+import { firstIdAt } from '../../text/ids.ts'
 import { isUuid } from '../../text/strings.ts'
 
 export const WEBHOOK_STATUSES = ['queued', 'delivered', 'failed'] as const
@@ -84,8 +86,15 @@ export async function webhookByEvent(
 /** What messages to an endpoint are looked for by. */
 export type WebhookFilter = { status?: WebhookStatus | undefined; type?: string | undefined }
 
+// Literals, as the indexes have them.
+const STATUS_IS: Readonly<Record<WebhookStatus, FragmentSqlToken>> = {
+  queued: sql.fragment`unfinished`,
+  delivered: sql.fragment`status = 'delivered'`,
+  failed: sql.fragment`status = 'failed'`,
+}
+
 const fits = ({ status, type }: WebhookFilter): FragmentSqlToken => sql.fragment`
-  ${status === undefined ? ANY : sql.fragment`status = ${status}`}
+  ${status === undefined ? ANY : STATUS_IS[status]}
   and ${type === undefined ? ANY : sql.fragment`type = ${type}`}`
 
 /** The messages to an endpoint that fit, newest first; of those only that come before an id. */
@@ -132,24 +141,50 @@ export type ReplayFilter = {
 }
 
 const CONDITIONS = {
-  failed: sql.fragment`status = 'failed'`,
+  failed: STATUS_IS.failed,
   over: sql.fragment`not unfinished`,
-  waiting: sql.fragment`unfinished`,
+  waiting: STATUS_IS.queued,
 }
+
+/** By how much an id's time may be beside the time at which its message was made, in milliseconds. */
+const ASIDE = 3_600_000
+
+/** Messages made between two times: nothing before or behind is read, since their ids have about the same times. */
+const madeBetween = ({ from, to }: Pick<ReplayFilter, 'from' | 'to'>): FragmentSqlToken => {
+  const idAt = (at: Date, aside: number) => firstIdAt(new Date(at.getTime() + aside))
+  const since = from && sql.fragment`id >= ${idAt(from, -ASIDE)} and created_at >= ${sql.timestamp(from)}`
+  const until = to && sql.fragment`id <= ${idAt(to, ASIDE)} and created_at <= ${sql.timestamp(to)}`
+  return sql.fragment`(${since ?? ANY} and ${until ?? ANY})`
+}
+
+const isReplayed = ({ team_id, id }: DeliveryRef, { what, type, ...made }: ReplayFilter): FragmentSqlToken =>
+  sql.fragment`(team_id = ${team_id} and endpoint_id = ${id} and ${CONDITIONS[what]} and ${madeBetween(made)}
+    and ${fits({ type })})`
 
 /**
  * Up to `limit` of the messages to an endpoint that are sent again, those with ids above `after`, in order; locked.
  */
 export async function replayable(
   tx: Tx,
-  { team_id, id, after, limit }: DeliveryRef & { after: string; limit: number },
-  { what, from, to, type }: ReplayFilter,
+  { after, limit, ...endpoint }: DeliveryRef & { after: string; limit: number },
+  { seen, ...filter }: ReplayFilter & { seen: string },
 ): Promise<readonly DeliveryRef[]> {
   return tx.any(sql.type(idRow)`
-    select team_id, id from webhook_messages
-    where team_id = ${team_id} and endpoint_id = ${id} and id > ${after} and ${CONDITIONS[what]}
-      and ${from === undefined ? ANY : sql.fragment`created_at >= ${sql.timestamp(from)}`}
-      and ${to === undefined ? ANY : sql.fragment`created_at <= ${sql.timestamp(to)}`}
-      and ${fits({ type })}
+    select team_id, id from webhook_messages m
+    where ${isReplayed(endpoint, filter)} and id > ${after} and ${wasSeen(sql.fragment`m`, seen)}
     order by id limit ${limit} for no key update`)
+}
+
+const countRow = object({ count: number().defined() })
+
+/** How many messages to an endpoint would be sent again, counted up to `limit`. */
+export async function countReplayable(
+  tx: Tx,
+  { limit, ...endpoint }: DeliveryRef & { limit: number },
+  filter: ReplayFilter,
+): Promise<number> {
+  const { count } = await tx.one(sql.type(countRow)`
+    select count(*) as count from (
+      select from webhook_messages where ${isReplayed(endpoint, filter)} limit ${limit}) found`)
+  return count
 }

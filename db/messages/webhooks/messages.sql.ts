@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
 import { type DeliveryRef, refTuples } from '../../channels/channel.sql.ts'
+import { noteDisabled } from '../../channels/happenings/webhooks.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 
 const outgoingRow = object({
@@ -59,11 +60,15 @@ export type Attempt = {
 /** Ends those of the messages as failed that wait for an endpoint which is disabled: they were made as it ended. */
 export async function failSilenced(tx: Tx, refs: readonly DeliveryRef[]): Promise<void> {
   await tx.query(sql.prepared('fail_silenced_webhooks', object())`
-    update webhook_messages m set status = 'failed'
-    where (m.team_id, m.id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and m.unfinished
-      and not exists (
-        select from webhook_endpoints w
-        where w.team_id = m.team_id and w.id = m.endpoint_id and w.state = 'enabled')`)
+    with failed as (
+      update webhook_messages m set status = 'failed'
+      where (m.team_id, m.id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and m.unfinished
+        and not exists (
+          select from webhook_endpoints w
+          where w.team_id = m.team_id and w.id = m.endpoint_id and w.state = 'enabled')
+      returning m.team_id, m.id
+    )
+    ${noteDisabled(sql.fragment`failed`)}`)
 }
 
 const idRow = object({ team_id: string().defined(), id: string().defined() })
@@ -71,8 +76,11 @@ const idRow = object({ team_id: string().defined(), id: string().defined() })
 /** Ends all that still waits for an endpoint as failed: nothing more goes there. @returns what did. */
 export async function failWaiting(tx: Tx, teamId: string, endpointId: string) {
   return tx.any(sql.type(idRow)`
-    update webhook_messages set status = 'failed'
-    where team_id = ${teamId} and endpoint_id = ${endpointId} and unfinished returning team_id, id`)
+    with failed as (
+      update webhook_messages set status = 'failed'
+      where team_id = ${teamId} and endpoint_id = ${endpointId} and unfinished returning team_id, id
+    ), noted as (${noteDisabled(sql.fragment`failed`)})
+    select * from failed`)
 }
 
 /** What a round of tries says of one endpoint. */

@@ -1,16 +1,16 @@
 /**
  * Sends an endpoint messages again, the same ids and the same bytes, a lot at a time (db/work): what failed, all that
  * is over, or at once what waits for its next try.
- * Promises: what was made, or failed once more, since it began is left alone; it ends when the endpoint is disabled.
+ * Promises: what was made, or has changed, since it was asked for is left alone; it ends when the endpoint is disabled.
  */
-
 import { storeEvents } from '../../channels/happenings/store-events.ts'
 import { WEBHOOK } from '../../channels/webhook.sql.ts'
 import { requeueMessages, requeueNote } from '../../delivery/requeue.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
+import { seenNow } from '../../postgres/seen.sql.ts'
 import type { Producer } from '../../queue/boss.ts'
 import { checkEnabled, checkTypes, endpointOrRefusal } from './endpoints.ts'
-import { type ReplayFilter, replayable } from './listing.sql.ts'
+import { countReplayable, type ReplayFilter, replayable } from './listing.sql.ts'
 import { restartWebhooks } from './messages.sql.ts'
 
 /** How many messages are begun once more in one transaction. */
@@ -24,9 +24,12 @@ export type Replay = {
   from?: string
   to?: string
   type?: string
+  /** Only what was there, and as it was, at this moment (db/postgres/seen.sql.ts); `most` absent: all of it. */
+  seen: string
+  most?: number
 }
-/** The last message of the lots before, and until when messages count. */
-export type ReplayCursor = { after: string; until: string }
+/** The last message of the lots before. */
+export type ReplayCursor = { after: string }
 
 /** A replay to be stored. @throws Refusal not_found, bad_request for an unknown type, or while it is disabled. */
 export async function replayOf(
@@ -43,23 +46,33 @@ export async function replayOf(
     ...(from === undefined ? {} : { from: from.toISOString() }),
     ...(to === undefined ? {} : { to: to.toISOString() }),
     ...(type === undefined ? {} : { type }),
+    seen: await seenNow(tx),
   }
 }
 
-const earlier = (one: string, other: string | undefined): Date =>
-  new Date(other !== undefined && Date.parse(other) < Date.parse(one) ? other : one)
+/** What it is looked for by. */
+const filterOf = ({ what, from, to, type, seen }: Replay) => ({
+  ...{ what, type, seen },
+  from: from === undefined ? undefined : new Date(from),
+  to: to === undefined ? undefined : new Date(to),
+})
 
-/** Sends the next lot again. @returns how many, and where to go on; null at the end. @throws Refusal. */
+/** How many messages a replay would send again, counted up to `most`. */
+export const countReplay = (tx: Tx, teamId: string, replay: Replay, most: number): Promise<number> =>
+  countReplayable(tx, { team_id: teamId, id: replay.endpoint_id, limit: most }, filterOf(replay))
+
+/** Sends the next lot again, behind `done` before. @returns how many, and where to go on; null at the end. */
 export async function replaySlice(
   { tx, now, queue }: At & { queue: Pick<Producer, 'reenqueue'> },
   teamId: string,
-  { endpoint_id, what, from, to, type }: Replay,
-  cursor: ReplayCursor | null,
+  replay: Replay,
+  { cursor, done }: { cursor: ReplayCursor | null; done: number },
 ): Promise<{ replayed: number; cursor: ReplayCursor | null }> {
+  const { endpoint_id, what, most } = replay
   checkEnabled(await endpointOrRefusal(tx, teamId, endpoint_id))
-  const { after, until } = cursor ?? { after: NO_ID, until: now.toISOString() }
-  const filter = { what, from: from === undefined ? undefined : new Date(from), to: earlier(until, to), type }
-  const refs = await replayable(tx, { team_id: teamId, id: endpoint_id, after, limit: LOT }, filter)
+  const { after } = cursor ?? { after: NO_ID }
+  const limit = Math.min(LOT, (most ?? Number.POSITIVE_INFINITY) - done)
+  const refs = await replayable(tx, { team_id: teamId, id: endpoint_id, after, limit }, filterOf(replay))
   const last = refs.at(-1)
   if (last === undefined) return { replayed: 0, cursor: null }
   if (what === 'waiting') await requeueMessages({ tx, now, queue }, WEBHOOK, refs, { by: 'person' })
@@ -76,5 +89,6 @@ export async function replaySlice(
       refs.map((ref) => ({ team_id: teamId, message_id: ref.id, endpoint_id })),
     )
   }
-  return { replayed: refs.length, cursor: refs.length < LOT ? null : { after: last.id, until } }
+  const isLast = refs.length < limit || done + refs.length === most
+  return { replayed: refs.length, cursor: isLast ? null : { after: last.id } }
 }

@@ -10,13 +10,7 @@ import { erasureHash } from '../../audience/contacts/erased.ts'
 import { type ImportCursor, importSlice } from '../../audience/import/import.ts'
 import { redriveLot } from '../../delivery/queues.ts'
 import { type PickedByPerson, type PickedCursor, requeuePicked } from '../../delivery/requeue.ts'
-import {
-  type Between,
-  deleteLot,
-  type LotCursor,
-  requeueLot,
-  type StoredFilter,
-} from '../../messages/emails/matching.ts'
+import { deleteLot, type LotCursor, type Matching, requeueLot } from '../../messages/emails/matching.ts'
 import { type Replay, type ReplayCursor, replaySlice } from '../../messages/webhooks/replay.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import type { Producer } from '../../queue/boss.ts'
@@ -39,8 +33,8 @@ export type Kind<G, C> = {
   entry(given: G, result: object): (Pick<AuditEntry, 'subject' | 'detail'> & { action?: string }) | null
 }
 
-/** The emails that match a filter and lie between these, the newest `most`. `words`: the filter in the audit trail. */
-type Bulk = { filter: StoredFilter; between: Between; most: number; words: string; force: boolean }
+/** `words`: the filter in the audit trail. */
+type Bulk = Matching & { words: string; force: boolean }
 type Changed = { changed: number }
 
 /** The total as it is known: once all is done, what was done; some of it may have gone before its turn. */
@@ -50,7 +44,7 @@ const totalOf = (done: number, { cursor }: { cursor: object | null }, total: num
 /** Something done with all emails that match, lot by lot. */
 const bulk = (work: typeof deleteLot | typeof requeueLot): Kind<Bulk, LotCursor> => ({
   async slice(at, { team_id, given, cursor, done, total, result }) {
-    const lot = await work(at, team_id ?? '', given, cursor ?? { seen: 0 })
+    const lot = await work(at, team_id ?? '', given, cursor ?? { taken: 0 })
     const changed = ((result as Changed).changed ?? 0) + lot.changed
     const looked = done + lot.looked
     return { cursor: lot.cursor, done: looked, total: totalOf(looked, lot, total), result: { changed } }
@@ -77,13 +71,15 @@ const requeueing: Kind<Requeueing, PickedCursor> = {
   },
 }
 
-type Redriving = { queue: JobName; reason: string | null }
+/** `most` absent: all that were there when they were `seen`. */
+type Redriving = { queue: JobName; reason: string | null; seen: string; most?: number }
 
-const redriving: Kind<Redriving, { until: string }> = {
-  async slice(at, { given: { queue, reason }, cursor, done, total }) {
-    const { moved, until } = await redriveLot(at, queue, { reason, until: cursor?.until ?? null })
+const redriving: Kind<Redriving, object> = {
+  async slice(at, { given: { queue, reason, seen, most }, done, total }) {
+    const left = most === undefined ? null : most - done
+    const { moved, more } = await redriveLot(at, queue, { reason, seen, most: left })
     const redriven = done + moved
-    const next = until === null ? null : { until }
+    const next = more ? {} : null
     return {
       cursor: next,
       done: redriven,
@@ -123,10 +119,10 @@ const importing: Kind<Importing, ImportCursor> = {
 }
 
 const replaying: Kind<Replay, ReplayCursor> = {
-  async slice(at, { team_id, given, cursor, done }) {
-    const { replayed, ...step } = await replaySlice(at, team_id ?? '', given, cursor)
+  async slice(at, { team_id, given, cursor, done, total }) {
+    const { replayed, ...step } = await replaySlice(at, team_id ?? '', given, { cursor, done })
     const all = done + replayed
-    return { cursor: step.cursor, done: all, total: null, result: { replayed: all } }
+    return { cursor: step.cursor, done: all, total: totalOf(all, step, total), result: { replayed: all } }
   },
   entry: ({ endpoint_id: subject }, result) => ({
     subject,

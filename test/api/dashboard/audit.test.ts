@@ -7,7 +7,7 @@ import { printCatalog } from '../../../db/accounts/plans/catalog.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { settleReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
-import { type Seen, signedIn, type Visitor } from '../../support/dashboard.ts'
+import { formsTo, type Seen, signedIn, type Visitor } from '../../support/dashboard.ts'
 import { storedReports } from '../../support/reports.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -151,7 +151,10 @@ t.test('operators: teams, plans, the catalog, parked reports', async (t) => {
     ...{ ...all, action: 'report.replay', subject: one },
   })
   await park('two')
-  const many = { provider: 'smtp', reason: 'unread', shown: new Date(Date.now() + 60_000).toISOString() }
+  const [many = {}] = formsTo(
+    await operator.get('/operator/reports?provider=smtp&reason=unread'),
+    '/operator/reports/drop',
+  )
   const drop = { action: 'report.drop', subject: 'parked', detail: 'provider: smtp, reason: unread' }
   await leaves(t, operator, ['/operator/reports/drop', many], { ...all, ...drop })
 })

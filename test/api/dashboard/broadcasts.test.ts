@@ -4,7 +4,7 @@ import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { adminCli } from '../../support/admin.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
-import { type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { formsTo, type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
@@ -233,14 +233,8 @@ t.test(
     t.match(found, { requeued: 1, dry_run: true })
     const all = await editor.get(at(`emails/all?broadcast=${broadcast.id}`))
     shows(t, all, /Bulk actions: 2 emails/)
-    const value = (name: string) => new RegExp(`name="${name}"[^>]*value="([^"]+)"`).exec(all.html)?.[1] ?? ''
-    const fields = {
-      broadcast: broadcast.id,
-      newest: value('newest'),
-      oldest: value('oldest'),
-      force: 'refused',
-    }
-    t.equal((await editor.post(at('emails/all/requeue'), fields)).status, 303)
+    const [fields = {}] = formsTo(all, at('emails/all/requeue'))
+    t.equal((await editor.post(at('emails/all/requeue'), { ...fields, force: 'refused' })).status, 303)
     await until('it is sent', async () => (await broadcast.figures()).sent === 2)
     t.strictSame(await other.figures(), { made: 1, bounced: 1 })
     t.strictSame(await broadcast.figures(), { made: 2, sent: 2 })

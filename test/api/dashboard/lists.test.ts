@@ -4,7 +4,7 @@ import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { launchBrowser, signInWith } from '../../support/browser.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
-import { insertEmailRows } from '../../support/email-rows.ts'
+import { deleteEmailRows, insertEmailRows } from '../../support/email-rows.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 
@@ -128,10 +128,11 @@ async function whileLooking(browser: Browser): Promise<void> {
 
   t.test('a row that is gone is reported, too', async (t) => {
     const { page, team, fresh } = await look(t, 3)
-    await database.query(sql.unsafe`
-      with gone as (
-        delete from accepted_emails where team_id = ${team.id} and subject = 'Letter 2' returning team_id, id)
-      delete from email_states s using gone where s.team_id = gone.team_id and s.id = gone.id`)
+    await deleteEmailRows(
+      service,
+      sql.fragment`id in (
+      select id from emails where team_id = ${team.id} and subject = 'Letter 2')`,
+    )
     await pass(page)
     await fresh.waitFor()
     t.equal(await fresh.innerText(), '1 gone – show')

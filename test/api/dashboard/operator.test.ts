@@ -5,7 +5,7 @@ import { insertReports, settleReports } from '../../../db/delivery/reports/repor
 import { GAUGES, type Gauges, storeSignOfLife } from '../../../db/figures/fleet/fleet.sql.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import type { End } from '../../../db/queue/jobs.ts'
-import { shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { formsTo, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { pauseSender } from '../../support/senders.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
@@ -168,10 +168,13 @@ t.test('parked reports are shown by reason, tried again and dropped, one or many
   t.match(list.html, `href="/dashboard/operator/reports/${one}"`)
   shows(t, await operator.get(`/operator/reports/${one}`), /From: nobody/)
   t.equal((await operator.post('/operator/reports/drop', { reason: 'unreadable' })).status, 400)
-  const shown = /name="shown" value="([^"]+)"/.exec(list.html)?.[1] ?? ''
+  const [counted = {}] = formsTo(
+    await operator.get('/operator/reports?reason=unreadable'),
+    '/operator/reports/drop',
+  )
   const later = await park('unreadable')
   await parkIt(waiting, 'unreadable')
-  await operator.post('/operator/reports/drop', { reason: 'unreadable', shown })
+  await operator.post('/operator/reports/drop', counted)
   t.equal((await operator.get(`/operator/reports/${later}`)).status, 200, 'it came after the list was shown')
   t.equal((await operator.get(`/operator/reports/${waiting}`)).status, 200, 'it was parked after that')
   for (const id of others) t.equal((await operator.get(`/operator/reports/${id}`)).status, 404)
@@ -199,8 +202,6 @@ t.test('a queue is paused, resumed, and its dead letters are tried again', async
   shows(t, await operator.get('/operator/queues'), /deliver-email, paused/)
   await operator.post('/operator/queues/deliver-email/resume')
   t.notMatch((await operator.get('/operator/queues')).html, /deliver-email, paused/)
-  const redriven = await operator.post('/operator/queues/deliver-email/redrive')
-  t.equal(redriven.status, 303)
   t.equal((await operator.post('/operator/queues/no-such-queue/pause')).status, 404)
 })
 
@@ -215,9 +216,20 @@ t.test('dead letters are shown by reason, and those of one reason are tried agai
     page,
     /<b>one<\/b> 2 0 .* just now \S+ \S+ Try 2 dead letters again other 1 .* Try 1 dead letter again/,
   )
-  const moved = await operator.post(`${path}/redrive`, { reason: '<b>one</b>' })
+  t.equal(
+    (await operator.post(`${path}/redrive`, { reason: 'other' })).status,
+    400,
+    'how many, it does not say',
+  )
+  await giveUp(['<b>one</b>'])
+  const [ones = {}] = formsTo(page, `${path}/redrive`)
+  const moved = await operator.post(`${path}/redrive`, ones)
   t.match(moved, { status: 303 })
-  shows(t, await operator.get(path), /^(?!.*<b>one).*other 1/)
+  shows(t, await operator.get(path), /2 jobs of ingest-report will be tried again.*<b>one<\/b> 1 .*other 1/)
+  const all = await operator.get(path)
+  await giveUp(['third'])
+  await operator.post(`${path}/redrive`, formsTo(all, `${path}/redrive`).at(-1))
+  shows(t, await operator.get(path), /2 jobs of ingest-report will be tried again.* third 1/)
 })
 
 t.test(
@@ -240,7 +252,10 @@ t.test(
     const requeue = `/teams/${team.id}/emails/${body.id}`
     await operator.post(`${requeue}/requeue`)
     shows(t, await operator.get(requeue), 'Requeued. Delivery is paused just now (sender smtp:relay.test)')
-    const counted = { newest: body.id, oldest: body.id }
+    const [counted = {}] = formsTo(
+      await operator.get(`/teams/${team.id}/emails/all`),
+      `/teams/${team.id}/emails/all/requeue`,
+    )
     await operator.post(`/teams/${team.id}/emails/all/requeue`, counted)
     const list = `/teams/${team.id}/emails`
     shows(
@@ -249,7 +264,8 @@ t.test(
       /1 email requeued\. Delivery is paused just now \(sender smtp:relay\.test\)/,
     )
     const editor = await signedIn(service, { team: team.id, role: 'editor' })
-    await editor.post(`${list}/all/requeue`, counted)
+    const [again = {}] = formsTo(await editor.get(`${list}/all`), `${list}/all/requeue`)
+    await editor.post(`${list}/all/requeue`, again)
     shows(t, await editor.get(list), /1 email requeued\. Delivery is paused just now: the next try/)
     await operator.post('/operator/senders/resume?key=smtp%3Arelay.test')
     t.notMatch((await operator.get('/operator/queues')).html, /Why queues stand/)

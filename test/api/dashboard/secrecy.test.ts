@@ -91,8 +91,8 @@ t.test('a customer’s tag of the name of ours hides nothing, also of an email s
   t.match((await owner.get(`${home}/emails/${tagged}?view=text`)).html, 'plain words')
   const { location } = await owner.post(`${home}/emails/${tagged}/resend`, { to: 'else@example.org' })
   const again = location?.split('/').at(-1) ?? ''
-  shows(t, await owner.get(location ?? ''), 'Tags spring')
-  t.match((await owner.get(`${home}/emails?tag=spring`)).html, new RegExp(again))
+  shows(t, await owner.get(location ?? ''), 'Tags heliograph:sign-in-link, spring')
+  for (const tag of tags) t.match((await owner.get(`${home}/emails?tag=${tag}`)).html, new RegExp(again))
 })
 
 t.test(

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { deleteLot } from '../../../db/messages/emails/matching.ts'
+import { seenNow } from '../../../db/postgres/seen.sql.ts'
 import { firstIdAt } from '../../../db/text/ids.ts'
 import { anEmail } from '../../support/service.ts'
 import { contradictions, counted, emailsOf, settle } from '../account.ts'
@@ -126,8 +127,9 @@ export const limitFaults: readonly Fault[] = [
       await meanwhile(work, 100, async () => {
         most = Math.max(most, await emailsOf(world, team))
         const between = { newest: 'ffffffff-ffff-ffff-ffff-ffffffffffff', oldest: firstIdAt(new Date(0)) }
-        const wanted = { filter: { status: 'sent' as const }, between, most: 5 }
-        const lot = await world.database.transaction((tx) => deleteLot({ tx }, team.id, wanted, { seen: 0 }))
+        const seen = await seenNow(world.database)
+        const wanted = { filter: { status: 'sent' as const }, between, most: 5, seen }
+        const lot = await world.database.transaction((tx) => deleteLot({ tx }, team.id, wanted, { taken: 0 }))
         deleted += lot.changed
       })
       const count = await emailsOf(world, team)

@@ -1,7 +1,8 @@
 /** The CLI's verbs about queues, with dead letters that a real worker loop has left. */
 import { sql } from 'slonik'
+import { seenNow } from '../../../db/postgres/seen.sql.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
-import { newestDeadLetter, takeDeadLetters } from '../../../db/queue/jobs.sql.ts'
+import { takeDeadLetters } from '../../../db/queue/jobs.sql.ts'
 import type { End } from '../../../db/queue/jobs.ts'
 import { adminCli } from '../../support/admin.ts'
 import { openStore, type Store } from '../../support/stored-emails.ts'
@@ -110,10 +111,10 @@ t.test('what is given up again while dead letters move back stays for the next t
   const id = await store.team()
   const { id: first } = await store.email(id)
   await workOff(store, GIVEN_UP, 1)
-  const until = (await newestDeadLetter(store.database, 'deliver-email')) ?? ''
+  const seen = await seenNow(store.database)
   await store.email(id)
   await workOff(store, GIVEN_UP, 1)
-  const take = () => takeDeadLetters(store.database, 'deliver-email', { until, reason: null, limit: 100 })
+  const take = () => takeDeadLetters(store.database, 'deliver-email', { seen, reason: null, limit: 100 })
   t.match(await take(), [{ email_id: first }])
   t.strictSame(await take(), [])
 })

@@ -4,7 +4,8 @@ import { number, object } from 'yup'
 import { createNames } from '../../../db/process/names.ts'
 import { networksOf } from '../../../db/process/public-address.ts'
 import { onWake } from '../../../db/queue/wake.ts'
-import { isVerified } from '../../support/receiver.ts'
+import { shows, signedIn } from '../../support/dashboard.ts'
+import { isVerified, startReceiver } from '../../support/receiver.ts'
 import { storeEmails } from '../../support/reports.ts'
 import { pour, startTalker } from '../../support/talker.ts'
 import t from '../../support/tap.ts'
@@ -75,9 +76,64 @@ t.test('410 disables an endpoint: what waits for it has failed, and nothing more
   await cli.json(['webhook', 'enable', team.id, endpoint.id])
   receiver.answer = null
   receiver.received.length = 0
-  t.same(await cli.json(['webhook', 'replay', team.id, endpoint.id, '--failed']), { replayed: 2 })
-  await until('both came', () => receiver.received.length === 2)
-  t.strictSame(receiver.received.map(({ body }) => body.data.email_id).sort(), [...ids].sort())
+  t.same(await cli.json(['webhook', 'replay', team.id, endpoint.id, '--failed']), { replayed: 3 })
+  await until('all three came', () => receiver.received.length === 3)
+  t.strictSame(receiver.received.map(({ body }) => body.data.email_id).sort(), [...ids, id].sort())
+})
+
+t.test(
+  'what happens in the first week that a webhook is disabled is kept as failed, and comes once it is replayed',
+  async (t) => {
+    const { team, receiver, endpoint, show } = await begin(t)
+    await startWorker(t, service)
+    const delivered = async (address: string): Promise<string> => {
+      const [email_id = ''] = await storeEmails(rows, team.id, [[address]])
+      await happen(service, { team_id: team.id, email_id, kind: 'delivered' })
+      return email_id
+    }
+    const messages = () => cli.json(['webhook', 'messages', team.id, endpoint.id])
+    await cli.json(['webhook', 'disable', team.id, endpoint.id])
+    const missed = [await delivered('a@example.org'), await delivered('b@example.org')]
+    t.match(await messages(), [{ status: 'failed' }, { status: 'failed' }])
+    t.match(await show(), { state: 'disabled', disabled_at: String, backlog: 0 })
+    const [{ event_id }] = await messages()
+    t.match(await cli.json(['webhook', 'message', team.id, endpoint.id, event_id]), {
+      ...{ status: 'failed', waiting: null, attempts: [] },
+      events: [{ kind: 'gave_up', detail: 'disabled' }],
+    })
+    const owner = await signedIn(service, { team: team.id, role: 'owner' })
+    const at = `/teams/${team.id}/webhooks/${endpoint.id}`
+    shows(t, await owner.get(at), 'What happens in its first 7 days')
+    shows(t, await owner.get(`${at}/events/${event_id}`), 'Not sent: the webhook was disabled.')
+    const jobs = await service.database.any(sql.unsafe`
+      select from pgboss.job where name = 'deliver-webhook' and data ->> 'team_id' = ${team.id}`)
+    t.equal(jobs.length, 0)
+    await cli.json(['webhook', 'disable', team.id, endpoint.id])
+    await service.database.query(sql.unsafe`
+      update webhook_endpoints set disabled_at = disabled_at - interval '8 days' where id = ${endpoint.id}`)
+    await delivered('c@example.org')
+    t.equal((await messages()).length, 2, 'after a week nothing more is kept')
+    await cli.json(['webhook', 'enable', team.id, endpoint.id])
+    t.match(await show(), { disabled_at: null })
+    t.equal(receiver.received.length, 0)
+    t.same(await cli.json(['webhook', 'replay', team.id, endpoint.id, '--failed']), { replayed: 2 })
+    await until('both came', () => receiver.received.length === 2)
+    t.strictSame(receiver.received.map(({ body }) => body.data.email_id).sort(), [...missed].sort())
+    await until('they are recorded', async () => (await show()).last_success_at !== null)
+  },
+)
+
+t.test('a webhook with a new URL waits for nothing that the old one asked for', async (t) => {
+  const { team, receiver, endpoint, show } = await begin(t)
+  const healthy = await startReceiver(t)
+  receiver.answer = (_one, response) => void response.writeHead(503, { 'retry-after': '3600' }).end()
+  await startWorker(t, service)
+  await cli.json(['webhook', 'test', team.id, endpoint.id])
+  await until('it is paused', async () => (await show()).paused_until !== null)
+  const set = ['webhook', 'set', team.id, endpoint.id]
+  t.match(await cli.json([...set, '--name', 'Billing', '--url', receiver.url]), { paused_until: String })
+  t.match(await cli.json([...set, '--url', healthy.url]), { paused_until: null })
+  await until('it came', () => healthy.received.length === 1)
 })
 
 t.test(

@@ -2,6 +2,7 @@
  * What webhooks say of emails, WhatsApp messages and contacts, and to whom: real workers, a receiver with the reference
  * library.
  */
+import { sql } from 'slonik'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { applyWhatsappEvents } from '../../../db/messages/whatsapp/apply-events.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
@@ -140,7 +141,9 @@ t.test('an endpoint of one domain gets events of its emails, and of nothing else
   await storeContact(service, team.id, 'ana@example.org')
   await service.call('POST', '/v1/contacts/ana@example.org/unsubscribe', { key: team.key, body: {} })
   const [foreign = ''] = await storeEmails(rows, team.id, [['a@example.org']])
-  const [own = ''] = await storeEmails(rows, team.id, [['a@example.org']], { domain_id: other.id })
+  const [own = ''] = await storeEmails(rows, team.id, [['a@example.org']], {
+    from_address: `Acme <hello@${other.name}>`,
+  })
   for (const email_id of [foreign, own])
     await happen(service, { team_id: team.id, email_id, kind: 'delivered' })
   await startWorker(t, service)
@@ -200,8 +203,13 @@ t.test('teams without endpoints cost no statement more, and get nothing', async 
   }
   const heard = await statements()
   await cli.json(['webhook', 'disable', team.id, endpoint.id])
+  t.ok((await statements()) > 3, 'what happens in the first week is kept')
+  await service.database.query(sql.unsafe`
+    update webhook_endpoints set disabled_at = now() - interval '8 days' where id = ${endpoint.id}`)
   const silent = await statements()
   t.equal(silent, 3, 'locks, stores, changes')
   t.ok(heard > silent)
   t.match(await cli.json(['webhook', 'show', team.id, endpoint.id]), { backlog: 0, attempts: [] })
+  await cli.json(['webhook', 'remove', team.id, endpoint.id])
+  t.equal(await statements(), 3)
 })

@@ -3,10 +3,10 @@ import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import { forgetMessages } from '../../../db/upkeep/retention/forget.ts'
 import { startInbox } from '../../sandbox/inbox.ts'
-import { shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { formsTo, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { isVerified, startReceiver } from '../../support/receiver.ts'
 import { storeContact, storeEmails } from '../../support/reports.ts'
-import { makeTeam } from '../../support/service.ts'
+import { anEmail, makeTeam } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { happen, startWebhooks } from '../../support/webhooks.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -57,7 +57,7 @@ t.test('an owner makes a webhook on the dashboard, sees what came back, and repa
   const at = (...rest: string[]) => ['', 'teams', team.id, 'webhooks', ...rest].join('/')
   await startWorker(t, service)
   t.match((await owner.post(at(), { url: 'http://10.0.0.1/', types: '*' })).status, 400)
-  const made = await owner.post(at(), { url: receiver.url, name: 'Billing', types: ['email.bounced', '*'] })
+  const made = await owner.post(at(), { url: receiver.url, name: 'Billing', types: 'webhook.test' })
   const id = made.location?.split('/').at(-1) ?? ''
   const shown = await owner.get(at(id))
   const [secret = ''] = /whsec_[A-Za-z0-9+/]{43}=/.exec(shown.html.replaceAll('&#x3D;', '=')) ?? []
@@ -69,7 +69,10 @@ t.test('an owner makes a webhook on the dashboard, sees what came back, and repa
   shows(t, await owner.get(at(id)), /failing.*webhook\.test 418 no <tea>/)
   receiver.answer = null
   await until('nothing waits', async () => (await cli.json(['webhook', 'show', team.id, id])).backlog === 0)
-  const again = await owner.post(at(id, 'replay'), { what: 'over' })
+  const asked = await owner.post(at(id, 'replay'), { what: 'over' })
+  shows(t, asked, 'Send 1 webhook to Billing again?')
+  const [answer = {}] = formsTo(asked, at(id, 'replay'))
+  const again = await owner.post(at(id, 'replay'), answer)
   shows(t, await owner.get(again.location ?? ''), '1 webhook on the way once more')
   const last = receiver.received.at(-1)
   if (!last) throw new Error('nothing came')
@@ -78,17 +81,33 @@ t.test('an owner makes a webhook on the dashboard, sees what came back, and repa
   await cli.json(['domain', 'add', team.id, 'gone.test'])
   await cli.json(['webhook', 'set', team.id, id, '--domain', 'gone.test'])
   await cli.json(['domain', 'remove', team.id, 'gone.test'])
-  const choice = /<option value="removed" selected/
+  const choice = /<option value="gone.test" selected/
   t.match(
     (await owner.get(at(id))).html,
     choice,
     'a removed domain stays chosen, so that saving widens nothing',
   )
+  const fields = { url: receiver.url, types: 'email.sent', domain: 'gone.test' }
+  t.equal((await owner.post(at(id, 'set'), fields)).status, 303, 'and the rest can be saved')
+  t.equal((await owner.post(at(id, 'set'), { ...fields, domain: 'other.test' })).status, 404)
   await owner.post(at(id, 'disable'), { confirmed: 'yes' })
   shows(t, await owner.get(at()), /disabled Billing/)
   await owner.post(at(id, 'enable'))
   await owner.post(at(id, 'remove'), { confirmed: 'yes' })
   shows(t, await owner.get(at()), /No webhooks yet/)
+})
+
+t.test('a webhook of a domain hears of it again once that was removed and added again', async (t) => {
+  const { team, endpoint, receiver } = await begin(t)
+  await cli.json(['webhook', 'set', team.id, endpoint.id, '--domain', 'EXAMPLE.com'])
+  await startWorker(t, service)
+  await cli.json(['domain', 'remove', team.id, 'example.com'])
+  await cli.json(['domain', 'add', team.id, 'example.com', '--verified'])
+  const body = anEmail({ to: ['a@example.org'] })
+  const { body: sent } = await service.call('POST', '/v1/emails', { key: team.key, body })
+  await happen(service, { team_id: team.id, email_id: sent.id, kind: 'delivered' })
+  await until('it came', () => receiver.received.length === 1)
+  t.match(receiver.received[0]?.body, { type: 'email.delivered', data: { email_id: sent.id } })
 })
 
 t.test('the sandbox shows the webhooks that it received, and whether they are genuine', async (t) => {
@@ -123,8 +142,13 @@ t.test(
       await happen(service, { team_id: team.id, email_id: id, kind: 'delivered' })
     }
     t.equal((await show()).backlog, 3)
+    await cli.json(['webhook', 'disable', team.id, endpoint.id])
+    await service.call('POST', '/v1/contacts/eve@example.org/resubscribe', { key: team.key, body: {} })
+    const failed = async () =>
+      (await cli.json(['webhook', 'messages', team.id, endpoint.id, '--status', 'failed'])).length
+    t.equal(await failed(), 4, 'what waited, and what happened since')
     await cli.json(['contact', 'erase', team.id, 'eve@example.org'])
-    t.equal((await show()).backlog, 1)
+    t.equal(await failed(), 1)
     const waiting = await service.database.any(sql.type(object({ body: string().defined() }))`
     select body from webhook_messages where endpoint_id = ${endpoint.id}`)
     t.notMatch(JSON.stringify(waiting), new RegExp(`eve@|${contact}`))

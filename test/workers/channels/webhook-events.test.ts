@@ -4,17 +4,23 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { PYTHON } from '../../../api/docs/webhooks-guide.ts'
+import { EMAIL } from '../../../db/channels/email.sql.ts'
+import { figuresSince } from '../../../db/figures/daily/figures.sql.ts'
+import { foldFigures } from '../../../db/figures/daily/fold.ts'
+import { openDatabase } from '../../../db/postgres/pool.ts'
 import { magicNumbers } from '../../sandbox/whatsapp-magic.ts'
 import { adminCli } from '../../support/admin.ts'
 import { broadcastingOf, PUBLIC_URL } from '../../support/broadcasting.ts'
 import { startCloud } from '../../support/cloud.ts'
+import { signedIn } from '../../support/dashboard.ts'
 import { verifiedDomain } from '../../support/domain.ts'
 import { programMissing } from '../../support/programs.ts'
 import type { Received } from '../../support/receiver.ts'
-import { startService, WHATSAPP_APP_SECRET } from '../../support/service.ts'
+import { storeEmails } from '../../support/reports.ts'
+import { anEmail, startService, WHATSAPP_APP_SECRET } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
-import { beginWebhooks } from '../../support/webhooks.ts'
+import { beginWebhooks, happen } from '../../support/webhooks.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
@@ -61,6 +67,40 @@ t.test('what the WhatsApp provider takes, delivers, shows as read and fails is s
     { body: { type: 'whatsapp.failed', data: { to: '+15555550104', template_id, detail: /131026/ } } },
   ])
   t.equal(receiver.received.length, 5, 'each once')
+})
+
+t.test('mail of ours is known by a column: a tag of any name hides nothing of a customer’s', async (t) => {
+  const { team, receiver } = await begin(t, 'email.sent,email.delivered')
+  const sink = await startSmtpSink(t)
+  await startWorker(t, service, { smtp_url: sink.url })
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const broadcasting = await broadcastingOf(service, team)
+  await broadcasting.contacts(['ana', 'ben'])
+  const tags = ['heliograph:sign-in-link']
+  const id = await broadcasting.create({ tags })
+  t.equal((await broadcasting.post(id, 'send')).status, 202)
+  const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ tags }) })
+  await owner.post(`/teams/${team.id}/emails/${body.id}/resend`, { to: 'else@example.org' })
+  await until('all of it has come', () => receiver.received.length === 4)
+  t.strictSame(
+    receiver.received.map((one) => [one.body.type, one.body.data.tags]),
+    Array.from({ length: 4 }, () => ['email.sent', tags]),
+  )
+  // Past the service's own connections: the API prepares its statement of that name otherwise.
+  const rows = { database: await openDatabase(service.url, { size: 1 }) }
+  t.teardown(() => rows.database.end())
+  const [ours = ''] = await storeEmails(rows, team.id, [['login@example.org']], { internal: true })
+  await happen(service, { team_id: team.id, email_id: ours, kind: 'delivered' })
+  await happen(service, { team_id: team.id, email_id: body.id, kind: 'delivered' })
+  await until('what is the customer’s has come', () => receiver.received.length === 5)
+  t.match(receiver.received[4]?.body, { type: 'email.delivered', data: { email_id: body.id } })
+  await foldFigures(service.database)
+  const days = await figuresSince(service.database, team.id, EMAIL, new Date(0))
+  t.equal(
+    days.reduce((sum, { count }) => sum + count, 0),
+    4,
+    'a broadcast’s, a single one and its copy count',
+  )
 })
 
 t.test('a broadcast is reported with its figures, to endpoints of its domain and of none', async (t) => {

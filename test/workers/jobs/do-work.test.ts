@@ -28,13 +28,14 @@ async function press(verb: 'requeue' | 'delete', tag: string, emails: number) {
   const items = Array.from({ length: emails }, () => anItem({ tags: [tag] }))
   await database.transaction((tx) => acceptEmails({ ...deps, tx }, { team_id: team.id, domain: null }, items))
   const at = { tx: database, now: new Date(), since: new Date(0) }
-  const { between, count } = await countEmails(at, team.id, { filter: { tag }, most: 10_000 })
+  const { between, count, seen } = await countEmails(at, team.id, { filter: { tag }, most: 10_000 })
   t.equal(count, emails)
   return owner.post(`${list}/all/${verb}`, {
     tag,
     newest: between?.newest ?? '',
     oldest: between?.oldest ?? '',
     total: String(count),
+    seen,
   })
 }
 

@@ -10,12 +10,14 @@ import {
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
-import { deadReasons, MOST_COUNTED } from '../../../../db/queue/jobs.sql.ts'
+import { seenNow } from '../../../../db/postgres/seen.sql.ts'
+import { countDeadLetters, deadReasons, MOST_COUNTED } from '../../../../db/queue/jobs.sql.ts'
 import type { JobName } from '../../../../db/queue/jobs.ts'
 import { beginWork } from '../../../../db/upkeep/work/work.ts'
 import { type Cell, countdown, duration, number, plural, status, text, time, utc } from '../../drawn/cell.ts'
 import type { Alert } from '../../drawn/section.ts'
 import { inPerson } from '../../served/act.ts'
+import { countedFields, countedOf, countedWords } from '../../served/counted.ts'
 import { type PersonPage, redirect, show } from '../../served/page.ts'
 import { workAnswer } from '../work.ts'
 
@@ -128,7 +130,9 @@ const reasons: PersonPage = {
   access: 'operator',
   async handle({ params, now }, { database }) {
     const queue = queueOf(params)
+    const seen = await seenNow(database)
     const rows = await deadReasons(database, queue, REASONS)
+    const all = await countDeadLetters(database, queue)
     const action = `${PATH}/${queue}/redrive`
     return show({
       title: `Dead letters of ${queue}`,
@@ -160,7 +164,7 @@ const reasons: PersonPage = {
                   action,
                   label: `Try ${plural(count, 'dead letter')} again`,
                   confirm: `Try ${plural(count, 'dead letter')} of ${queue} again?`,
-                  sends: { name: 'reason', value: reason },
+                  sends: { reason, ...countedWords({ most: count, seen }) },
                 },
               },
             ],
@@ -176,9 +180,9 @@ const reasons: PersonPage = {
                   {
                     action,
                     method: 'post' as const,
-                    fields: [],
+                    fields: countedFields({ most: all, seen }),
                     submit: 'Try all again',
-                    confirm: `Try all dead letters of ${queue} again?`,
+                    confirm: `Try ${plural(all, 'dead letter')} of ${queue} again?`,
                     tone: 'quiet' as const,
                   },
                 ],
@@ -218,13 +222,9 @@ const redrive: PersonPage = {
   async handle(request, deps) {
     const queue = queueOf(request.params)
     const reason = request.form.get('reason')
-    const given = { queue, reason }
-    const dead = await deadReasons(deps.database, queue, REASONS)
-    const total = dead.reduce(
-      (sum, each) => sum + (reason === null || reason === each.reason ? each.count : 0),
-      0,
-    )
-    const shared = { given, total, team_id: null, actor: request.person.email }
+    const counted = countedOf(request.form)
+    const given = { queue, reason, ...counted }
+    const shared = { given, total: counted.most, team_id: null, actor: request.person.email }
     const wanted = { kind: 'queue.redrive', ...shared } as const
     const work = await beginWork(deps, wanted)
     return workAnswer(work, PATH, `${plural(work.done, 'job')} of ${queue} will be tried again.`)

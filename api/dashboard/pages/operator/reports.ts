@@ -6,11 +6,11 @@ import {
   parkedByReason,
   parkedReports,
 } from '../../../../db/delivery/reports/reports.sql.ts'
-import { Refusal } from '../../../../db/errors.ts'
-import { serviceTime } from '../../../../db/postgres/time.sql.ts'
+import { seenNow } from '../../../../db/postgres/seen.sql.ts'
 import { number, plural, status, text, time } from '../../drawn/cell.ts'
 import type { Field, Form } from '../../drawn/section.ts'
 import { inPerson } from '../../served/act.ts'
+import { type Counted, countedFields, countedOf } from '../../served/counted.ts'
 import { anyOf, filled, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../../served/list.ts'
 import { type PersonPage, type PersonRequest, redirect, show } from '../../served/page.ts'
 
@@ -30,19 +30,18 @@ const filterOf = (asked: URLSearchParams): ParkedFilter => ({
 })
 
 /** A button that does something to all parked reports that the filter fits, and that are there now. */
-const onAll = (
-  verb: 'replay' | 'drop',
-  { query }: Pick<PersonRequest, 'query'>,
-  { total, shown }: { total: number; shown: Date },
-): Form => ({
+const onAll = (verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>, counted: Counted): Form => ({
   action: `${PATH}/${verb}`,
   method: 'post',
   fields: [
-    ...['provider', 'reason'].map((name) => ({ name, value: given(query, name) ?? '' })),
-    { name: 'shown', value: shown.toISOString() },
-  ].map((field) => ({ ...field, label: '', type: 'hidden' })),
-  submit: `${verb === 'replay' ? 'Try again' : 'Drop'}: all ${plural(total, 'report')}`,
-  confirm: `${verb === 'replay' ? 'Try' : 'Drop'} ${plural(total, 'report')}?`,
+    ...['provider', 'reason'].map((name) => ({
+      ...{ name, label: '', type: 'hidden' as const },
+      value: given(query, name) ?? '',
+    })),
+    ...countedFields(counted),
+  ],
+  submit: `${verb === 'replay' ? 'Try again' : 'Drop'}: all ${plural(counted.most, 'report')}`,
+  confirm: `${verb === 'replay' ? 'Try' : 'Drop'} ${plural(counted.most, 'report')}?`,
   ...(verb === 'drop' ? { tone: 'danger' as const } : {}),
 })
 
@@ -53,7 +52,7 @@ const reports: PersonPage = {
   async handle(request, { database }) {
     const { query, now } = request
     const filter = filterOf(query)
-    const shown = await serviceTime(database)
+    const seen = await seenNow(database)
     const found = await parkedReports(database, {
       ...filter,
       after: idGiven(query, 'before'),
@@ -71,7 +70,10 @@ const reports: PersonPage = {
         forms:
           total === 0
             ? []
-            : [onAll('replay', request, { total, shown }), onAll('drop', request, { total, shown })],
+            : [
+                onAll('replay', request, { most: total, seen }),
+                onAll('drop', request, { most: total, seen }),
+              ],
       },
       sections: [
         {
@@ -160,9 +162,7 @@ const report: PersonPage = {
 function meantBy(form: URLSearchParams): ParkedFilter {
   const id = idGiven(form, 'id')
   if (id !== undefined) return { ids: [id] }
-  const shown = new Date(given(form, 'shown') ?? Number.NaN)
-  if (!Number.isNaN(shown.getTime())) return { ...filterOf(form), parked_before: shown }
-  throw new Refusal('bad_request', 'this form says not when its reports were shown: open the page again')
+  return { ...filterOf(form), ...countedOf(form) }
 }
 
 const replay: PersonPage = {

@@ -1,20 +1,31 @@
 /** What is done to a webhook: changed, tested, enabled, disabled, given a new secret, sent again to, removed. */
+import { KEPT_DAYS } from '../../../../db/channels/happenings/webhooks.sql.ts'
+import { WEBHOOK, WEBHOOK_SENDERS } from '../../../../db/channels/webhook.sql.ts'
 import {
   changeEndpoint,
   disableEndpoint,
   enableEndpoint,
+  endpointOrRefusal,
   removeEndpoint,
   rotateSecret,
   testEndpoint,
 } from '../../../../db/messages/webhooks/endpoints.ts'
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
-import { replayOf } from '../../../../db/messages/webhooks/replay.ts'
+import { countReplay, type Replay, replayOf } from '../../../../db/messages/webhooks/replay.ts'
 import { beginWork } from '../../../../db/upkeep/work/work.ts'
+import { plural } from '../../drawn/cell.ts'
 import { inPerson } from '../../served/act.ts'
+import { countedOf, countedWords } from '../../served/counted.ts'
+import type { PageDeps } from '../../served/deps.ts'
 import { dayOf, wordGiven } from '../../served/list.ts'
-import { redirect, type TeamPage, type TeamRequest, teamPath } from '../../served/page.ts'
-import { workAnswer } from '../work.ts'
-import { given, PATH } from './parts.ts'
+import { type PageAnswer, redirect, type TeamPage, type TeamRequest, teamPath } from '../../served/page.ts'
+import { asking } from '../../served/question.ts'
+import { pauseWords } from '../requeue.ts'
+import { wordsOf, workAnswer } from '../work.ts'
+import { given, PATH, WHICH } from './parts.ts'
+
+/** How many webhooks one press sends again at most. */
+const MOST_REPLAYED = 100_000
 
 type Act = (request: TeamRequest, deps: Parameters<TeamPage['handle']>[1], id: string) => Promise<string>
 
@@ -49,14 +60,43 @@ const enable = acting('enable', async (request, deps, id) => {
 
 const disable = acting('disable', async (request, deps, id) => {
   await inPerson(request, deps, (by) => disableEndpoint(by, request.team.id, id))
-  return 'It gets nothing more.'
+  return `It gets nothing more. What happens in the next ${KEPT_DAYS} days is kept, to be sent again once it is enabled.`
 })
+
+/** Asks whether to send again what a replay means, or says that there is nothing. */
+async function askToReplay(
+  request: TeamRequest,
+  { database }: PageDeps,
+  replay: Replay,
+): Promise<PageAnswer> {
+  const { team } = request
+  const { name, backlog } = await endpointOrRefusal(database, team.id, replay.endpoint_id)
+  const path = teamPath(team, 'webhooks', replay.endpoint_id)
+  const count = await countReplay(database, team.id, replay, MOST_REPLAYED + 1)
+  if (count === 0) {
+    const waiting = backlog > 0 ? ` Waiting for their next try: ${backlog.toLocaleString('en-US')}.` : ''
+    return redirect(path, {
+      tone: 'bad',
+      text: `Nothing to send again: no message fits “${WHICH[replay.what]}”.${waiting}`,
+    })
+  }
+  const most = Math.min(count, MOST_REPLAYED)
+  const which =
+    count > most ? `the oldest ${most.toLocaleString('en-US')} webhooks` : plural(count, 'webhook')
+  const asked = {
+    question: `Send ${which} to ${name} again?`,
+    warning: `Of ${WHICH[replay.what]}.`,
+    answer: 'Send again',
+  }
+  return asking(request, { ...asked, ...countedWords({ most, seen: replay.seen }) }, path)
+}
 
 const replay: TeamPage = {
   method: 'POST',
   path: `${PATH}/:id/replay`,
   access: 'owner',
-  async handle({ form, team, params, person }, deps) {
+  async handle(request, deps) {
+    const { form, team, params, person } = request
     const id = params.id ?? ''
     const filter = {
       from: dayOf(form, 'from'),
@@ -64,10 +104,20 @@ const replay: TeamPage = {
       type: form.get('type') || undefined,
       what: wordGiven(form, 'what', REPLAYED) ?? 'failed',
     }
-    const given = await replayOf(deps.database, team.id, id, filter)
-    const wanted = { kind: 'webhook.replay' as const, given, team_id: team.id, actor: person.email }
-    const work = await beginWork(deps, wanted)
-    return workAnswer(work, teamPath(team, 'webhooks', id))
+    const replay = await replayOf(deps.database, team.id, id, filter)
+    if (!form.has('confirmed')) return askToReplay(request, deps, replay)
+    const counted = countedOf(form)
+    const given = { ...replay, ...counted }
+    const shared = { given, total: counted.most, team_id: team.id, actor: person.email }
+    const work = await beginWork(deps, { kind: 'webhook.replay', ...shared })
+    const paused = await pauseWords(deps, WEBHOOK, person, WEBHOOK_SENDERS + id)
+    return workAnswer(work, teamPath(team, 'webhooks', id), {
+      tone: work.result.replayed === 0 ? 'bad' : 'good',
+      text:
+        work.result.replayed === 0
+          ? 'Nothing was sent again: what was counted has changed meanwhile.'
+          : wordsOf(work).outcome(work.result) + paused,
+    })
   },
 }
 

@@ -1,4 +1,5 @@
 /** The messages to a webhook: found by status and type; one with its tries, why it waits, and another try. */
+import { DISABLED } from '../../../../db/channels/happenings/webhooks.sql.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../../../db/channels/webhook.sql.ts'
 import { requeueOne } from '../../../../db/delivery/requeue.ts'
 import { checkEnabled, endpointOrRefusal } from '../../../../db/messages/webhooks/endpoints.ts'
@@ -120,7 +121,9 @@ function momentsOf({ attempts, events, created_at }: ShownWebhook, now: Date): M
 }
 
 /** What became of it in one sentence. */
-function sentenceOf({ status: word, attempts }: ShownWebhook): string {
+function sentenceOf({ status: word, attempts, events }: ShownWebhook): string {
+  const isMissed = attempts.length === 0 && events.at(-1)?.detail === DISABLED
+  if (word === 'failed' && isMissed) return 'Not sent: the webhook was disabled.'
   const tries = plural(attempts.length, 'try', 'tries')
   if (word === 'delivered') return `Delivered after ${tries}.`
   return word === 'failed' ? `Given up after ${tries}.` : 'Waiting to be sent.'

@@ -1,12 +1,13 @@
 /** One webhook: how it stands, its latest tries, and what an owner can do with it. */
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
+import { KEPT_DAYS } from '../../../../db/channels/happenings/webhooks.sql.ts'
 import type { EndpointRow } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import { type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { countdown, number, text, time } from '../../drawn/cell.ts'
 import type { Form, Section } from '../../drawn/section.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../../served/page.ts'
-import { answerCell, EVERY_TYPE, fieldsFor, PATH, stateCell, typeWords } from './parts.ts'
+import { answerCell, EVERY_TYPE, fieldsFor, PATH, stateCell, typeWords, WHICH } from './parts.ts'
 
 /** How many tries are listed; the others are behind their messages. */
 const TRIES = 15
@@ -29,7 +30,7 @@ function actionsFor({ team }: TeamRequest, { id, state, name }: EndpointRow): Ac
           form('test', 'Send a test'),
           form('disable', 'Disable', {
             tone: 'danger',
-            confirm: `Send ${name} nothing more? What waits for it fails, and can be sent again later.`,
+            confirm: `Send ${name} nothing more? What waits for it fails; what happens in the next ${KEPT_DAYS} days is kept. Both can be sent again once it is enabled.`,
           }),
         ]
       : [form('enable', 'Enable')]
@@ -44,12 +45,6 @@ function actionsFor({ team }: TeamRequest, { id, state, name }: EndpointRow): Ac
       form('remove', 'Remove', { tone: 'danger', confirm: `Remove ${name}, and all messages to it?` }),
     ],
   }
-}
-
-const WHICH: Readonly<Record<(typeof REPLAYED)[number], string>> = {
-  failed: 'what failed',
-  over: 'all that was sent, or failed',
-  waiting: 'what waits for its next try, now',
 }
 
 const replayForm = ({ team }: TeamRequest, { id }: EndpointRow): Section => ({
@@ -106,7 +101,7 @@ function troubles({ state, state_reason, failing_since, paused_until }: Endpoint
     { kind: 'alerts', id: 'troubles', live: true, calm: '', alerts: [{ tone, title, text }] },
   ]
   if (state === 'disabled') {
-    const words = 'Nothing is sent to it. Enable it, then send again what failed.'
+    const words = `Nothing is sent to it. What happens in its first ${KEPT_DAYS} days of that is kept as failed: enable it, then send again what failed.`
     return alert('bad', `It is disabled${state_reason ? `: ${state_reason}` : ''}`, words)
   }
   if (paused_until !== null)

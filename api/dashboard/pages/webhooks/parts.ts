@@ -2,6 +2,7 @@
 import { ALL_TYPES, TEST_TYPE, WEBHOOK_TYPES } from '../../../../db/channels/happenings/webhook-types.ts'
 import type { EndpointRow } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import type { EndpointFields } from '../../../../db/messages/webhooks/endpoints.ts'
+import type { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import type { Cell } from '../../drawn/cell.ts'
 import type { Field } from '../../drawn/section.ts'
 
@@ -9,6 +10,13 @@ export const PATH = '/teams/:team/webhooks'
 
 /** Every type, the test's too. */
 export const EVERY_TYPE: readonly string[] = [...WEBHOOK_TYPES, TEST_TYPE]
+
+/** What is sent again, in words. */
+export const WHICH: Readonly<Record<(typeof REPLAYED)[number], string>> = {
+  failed: 'what failed',
+  over: 'all that was sent, or failed',
+  waiting: 'what waits for its next try, now',
+}
 
 /** How an endpoint stands. */
 export const stateCell = ({ state, failing_since, paused_until }: EndpointRow): Cell => {
@@ -29,7 +37,7 @@ export const answerCell = (code: number | null): Cell =>
 
 /** The fields of an endpoint, filled with what it has. */
 export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | null): Field[] {
-  const types = endpoint?.types ?? [ALL_TYPES]
+  const types = endpoint?.types ?? []
   // A domain that was removed stays chosen: saving the rest must not widen the endpoint to all.
   const choices = new Set([...domains, ...(endpoint?.domain ? [endpoint.domain] : [])])
   return [

@@ -13,7 +13,6 @@ import { removeEmail, removeEmails } from '../../../../db/messages/emails/remove
 import { acceptWhatsapp } from '../../../../db/messages/whatsapp/accept.ts'
 import { applyWhatsappEvents } from '../../../../db/messages/whatsapp/apply-events.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
-import { SIGN_IN_TAG } from '../../../../db/text/tags.ts'
 import { forgetMessages } from '../../../../db/upkeep/retention/forget.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'
 import { erasePerson } from '../../../support/erase.ts'
@@ -123,7 +122,7 @@ async function begin() {
   }
   const act = async (each: Command): Promise<void> => {
     if (each.do === 'email') await store.email(team, undefined, { to: [`user${each.pick % 5}@example.com`] })
-    if (each.do === 'sign-in') await store.email(team, undefined, { tags: [SIGN_IN_TAG] })
+    if (each.do === 'sign-in') await store.email(team, undefined, { internal: true })
     if (each.do === 'whatsapp') await whatsapp()
     if (each.do === 'report') await report(each)
     if (each.do === 'requeue') await requeue()

@@ -85,19 +85,19 @@ t.test('what could not be counted in time is said, and not changed', async (t) =
   const at = { tx: database, now, since }
   const wanted = { filter: { tag: 'a' }, most: 10 }
   const whole = await countEmails(at, team_id, wanted)
-  t.strictSame(whole, { count: 2, between: { newest: young, oldest: old }, lookedTo: null })
+  t.match(whole, { count: 2, between: { newest: young, oldest: old }, lookedTo: null, seen: /^\d+:\d+:/ })
   const part = await countEmails(at, team_id, wanted, 0)
   t.match(part, { count: 1, between: { newest: young, oldest: young }, lookedTo: Date })
   t.ok(part.lookedTo && part.lookedTo < now)
   const first = await countEmails(at, team_id, { ...wanted, most: 1 })
-  t.strictSame(first, { count: 1, between: { newest: young, oldest: young }, lookedTo: null })
+  t.match(first, { count: 1, between: { newest: young, oldest: young }, lookedTo: null })
   const queued = await countEmails(at, team_id, { filter: { status: 'queued' }, most: 10 }, 0)
   t.equal(queued.count, 2, 'an index finds these')
   if (part.between === null) return
   const { id: later } = await email(team_id, new Date(now.getTime() + 1_000), { tags: ['a'] })
-  const counted = { ...wanted, between: part.between }
-  const lot = await database.transaction((tx) => deleteLot({ tx }, team_id, counted, { seen: 0 }))
+  const counted = { ...wanted, between: part.between, seen: part.seen }
+  const lot = await database.transaction((tx) => deleteLot({ tx }, team_id, counted, { taken: 0 }))
   t.strictSame(lot, { cursor: null, looked: 1, changed: 1 })
   const left = await countEmails(at, team_id, wanted)
-  t.strictSame(left, { count: 2, between: { newest: later, oldest: old }, lookedTo: null })
+  t.match(left, { count: 2, between: { newest: later, oldest: old }, lookedTo: null })
 })

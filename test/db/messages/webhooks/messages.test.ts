@@ -7,7 +7,7 @@ import { createNames } from '../../../../db/process/names.ts'
 import { networksOf } from '../../../../db/process/public-address.ts'
 import { deadLetterOf, JOBS } from '../../../../db/queue/jobs.ts'
 import { forgetMessages } from '../../../../db/upkeep/retention/forget.ts'
-import { shows, signedIn, textOf } from '../../../support/dashboard.ts'
+import { formsTo, shows, signedIn, textOf } from '../../../support/dashboard.ts'
 import { storeEmails } from '../../../support/reports.ts'
 import { pauseSender } from '../../../support/senders.ts'
 import t from '../../../support/tap.ts'
@@ -136,7 +136,10 @@ t.test('thousands are sent again in slices: each once, with the progress on a pa
     t.equal(list.status, 200, `${rel}: ${href}`)
     t.match(list.html, 'rel="prev"')
   }
-  const { location } = await owner.post(`${at}/replay`, { what: 'failed' })
+  const asked = await owner.post(`${at}/replay`, { what: 'failed' })
+  shows(t, asked, /Send 1,500 webhooks to .* again\? Of what failed\./)
+  const [answer = {}] = formsTo(asked, `${at}/replay`)
+  const { location } = await owner.post(`${at}/replay`, answer)
   t.match(location, `/teams/${team.id}/works/`, 'more than one slice: it goes on without the page')
   shows(t, await owner.get(location ?? ''), 'Begun again 1,000')
   t.match((await owner.post(`${at}/replay`, { what: 'everything' })).status, 400)
@@ -162,7 +165,9 @@ t.test('a replay ends when its webhook is disabled on the way, and says so', asy
     select ${team.id}, id, ${endpoint.id}, gen_random_uuid(), 'email.sent', '{}', 'failed', now()
     from unnest(${idsNow(1_500)}) id`)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
-  const { location } = await owner.post(`/teams/${team.id}/webhooks/${endpoint.id}/replay`, { what: 'over' })
+  const path = `/teams/${team.id}/webhooks/${endpoint.id}/replay`
+  const [answer = {}] = formsTo(await owner.post(path, { what: 'over' }), path)
+  const { location } = await owner.post(path, answer)
   await cli.json(['webhook', 'disable', team.id, endpoint.id])
   await startWorker(t, service)
   await until('it ends', async () => /Failed/.test(textOf((await owner.get(location ?? '')).html)))

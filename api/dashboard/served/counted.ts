@@ -1,0 +1,23 @@
+/**
+ * What was counted before a press: the form carries how many, and the moment (db/postgres/seen.sql.ts), so that the
+ * press does no more than it says, and nothing to what has come to match since.
+ */
+import { Refusal } from '../../../db/errors.ts'
+import type { Field } from '../drawn/section.ts'
+
+/** How many, and when they were counted. */
+export type Counted = { most: number; seen: string }
+
+/** As a form sends it. */
+export const countedWords = ({ most, seen }: Counted) => ({ total: String(most), seen })
+
+export const countedFields = (counted: Counted): Field[] =>
+  Object.entries(countedWords(counted)).map(([name, value]) => ({ name, label: '', type: 'hidden', value }))
+
+/** What a form was counted to change. @throws Refusal bad_request where it does not say. */
+export function countedOf(form: URLSearchParams): Counted {
+  const most = Number(form.get('total') ?? Number.NaN)
+  const seen = form.get('seen') ?? ''
+  if (Number.isInteger(most) && most > 0 && most < 2 ** 31 && seen !== '') return { most, seen }
+  throw new Refusal('bad_request', 'this form does not say what was counted: open the page again')
+}

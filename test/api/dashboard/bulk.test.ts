@@ -1,0 +1,126 @@
+/** A press on many does at most what was counted, to what matched when it was counted: emails, webhooks. */
+import { sql } from 'slonik'
+import { acceptEmails } from '../../../db/messages/emails/accept.ts'
+import { openDatabase } from '../../../db/postgres/pool.ts'
+import { idNow } from '../../../db/process/ids.ts'
+import { formsTo, shows, signedIn } from '../../support/dashboard.ts'
+import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anItem } from '../../support/stored-emails.ts'
+import t from '../../support/tap.ts'
+import { happen } from '../../support/webhooks.ts'
+
+const service = await startService(t)
+const { call, database, deps } = service
+const team = await makeTeam(service)
+const owner = await signedIn(service, { team: team.id, role: 'owner' })
+const list = `/teams/${team.id}/emails`
+
+/** Emails of a tag, one for each of these statuses. */
+async function emails(tag: string, ...statuses: ('queued' | 'sent')[]): Promise<string[]> {
+  const ids: string[] = []
+  for (const status of statuses) {
+    const { body } = await call('POST', '/v1/emails', { key: team.key, body: anEmail({ tags: [tag] }) })
+    if (status !== 'queued') await happen(service, { team_id: team.id, email_id: body.id, kind: status })
+    ids.push(body.id)
+  }
+  return ids
+}
+const become = (kind: 'sent' | 'delivered', ...ids: (string | undefined)[]) =>
+  Promise.all(ids.map((email_id = '') => happen(service, { team_id: team.id, email_id, kind })))
+const left = async (ids: readonly string[]) =>
+  (await Promise.all(ids.map((id) => owner.get(`${list}/${id}`)))).map(({ status }) => status)
+
+t.test('emails that come to match after the page was drawn are neither deleted nor requeued', async (t) => {
+  const ids = await emails('moving', 'sent', 'queued', 'sent', 'queued', 'sent')
+  const page = await owner.get(`${list}/all?tag=moving&status=sent`)
+  shows(t, page, /Delete 3 emails/)
+  const [form = {}] = formsTo(page, `${list}/all/delete`)
+  await become('sent', ids[1], ids[3])
+  await become('delivered', ids[4])
+  await owner.post(`${list}/all/delete`, form)
+  shows(t, await owner.get(list), '2 emails deleted.')
+  t.strictSame(await left(ids), [404, 200, 404, 200, 200])
+  const waiting = await emails('waiting', 'queued', 'sent')
+  const queued = await owner.get(`${list}/all?tag=waiting&status=queued`)
+  const [asked = {}] = formsTo(queued, `${list}/all/requeue`)
+  await database.query(sql.unsafe`
+    update email_states set status = 'queued', provider_message_id = null where id = ${waiting[1] ?? ''}`)
+  await owner.post(`${list}/all/requeue`, asked)
+  shows(t, await owner.get(list), '1 email requeued.')
+})
+
+t.test('an email that was being accepted while others were counted is not among them', async (t) => {
+  const [first = ''] = await emails('late', 'queued')
+  let form: Record<string, string> = {}
+  let late = ''
+  // Past the service's own connections: the page is asked for while this transaction is under way.
+  const others = await openDatabase(service.url, { size: 1 })
+  t.teardown(() => others.end())
+  await others.transaction(async (tx) => {
+    const items = [
+      anItem({ tags: ['late'], from: { name: null, address: 'a@example.com', domain: 'example.com' } }),
+    ]
+    const [outcome] = await acceptEmails({ ...deps, tx }, { team_id: team.id, domain: null }, items)
+    late = outcome?.kind === 'stored' ? outcome.row.id : ''
+    const page = await owner.get(`${list}/all?tag=late`)
+    shows(t, page, 'Delete 1 email')
+    ;[form = {}] = formsTo(page, `${list}/all/delete`)
+  })
+  const newest = 'ffffffff-ffff-7fff-bfff-ffffffffffff'
+  await owner.post(`${list}/all/delete`, { ...form, newest, total: '100' })
+  t.strictSame(await left([first, late]), [404, 200], 'whatever else the form says')
+})
+
+t.test(
+  'webhooks are sent again once the number was asked about, and no more of them than that',
+  async (t) => {
+    const endpoint = idNow()
+    await database.query(sql.unsafe`
+    insert into webhook_endpoints (team_id, id, url, name, types, state, secret, created_at)
+    values (${team.id}, ${endpoint}, 'https://example.com/', 'Billing', '{*}', 'enabled', '', now())`)
+    const store = async (status: string, count: number) => {
+      const ids = sql.array(Array.from({ length: count }, idNow), 'uuid')
+      await database.query(sql.unsafe`
+      insert into webhook_messages (team_id, id, endpoint_id, event_id, type, body, status, created_at)
+      select ${team.id}, id, ${endpoint}, gen_random_uuid(), 'email.sent', '{}', ${status}, now() from unnest(${ids}) id`)
+    }
+    const end = (status: string) =>
+      database.query(sql.unsafe`
+      update webhook_messages set status = ${status} where endpoint_id = ${endpoint} and status = 'queued'`)
+    const home = `/teams/${team.id}/webhooks/${endpoint}`
+    const ask = async (what: string) => {
+      const page = await owner.post(`${home}/replay`, { what })
+      return { page, form: formsTo(page, `${home}/replay`)[0] ?? {} }
+    }
+    await store('queued', 3)
+    const none = await ask('failed')
+    t.match(none.page, { status: 303, location: home })
+    shows(t, await owner.get(home), /Nothing to send again: no message fits “what failed”\. Waiting .* 3\./)
+    await store('failed', 2)
+    const { page, form } = await ask('failed')
+    shows(t, page, /Send 2 webhooks to Billing again\? Of what failed\./)
+    shows(t, await owner.get(`${home}/messages?status=failed`), /failed .* failed/)
+    await end('failed')
+    await owner.post(`${home}/replay`, form)
+    shows(t, await owner.get(home), '2 webhooks on the way once more.')
+    await owner.post(`${home}/replay`, form)
+    shows(t, await owner.get(home), 'Nothing was sent again: what was counted has changed meanwhile.')
+    const all = await ask('failed')
+    shows(t, all.page, 'Send 3 webhooks to Billing again?')
+    const refused = await owner.post(`${home}/replay`, { what: 'failed', confirmed: 'yes' })
+    t.equal(refused.status, 400, 'a press that says not what was counted does nothing')
+  },
+)
+
+t.test('a new webhook gets the types that were ticked; everything goes with no single one', async (t) => {
+  const home = `/teams/${team.id}/webhooks`
+  t.notMatch((await owner.get(home)).html, /name="types"[^>]* checked/)
+  const url = 'https://93.184.215.14/'
+  const both = await owner.post(home, { url, types: ['*', 'email.bounced'] })
+  t.equal(both.status, 400)
+  shows(t, both, 'goes with no single type')
+  const none = await owner.post(home, { url })
+  t.equal(none.status, 400)
+  const made = await owner.post(home, { url, types: ['email.bounced', 'email.failed'] })
+  shows(t, await owner.get(made.location ?? ''), 'Events email.bounced, email.failed')
+})
