@@ -19,8 +19,9 @@
  * 6. A list reads PAGE_SIZE + 1 rows and hands them to `pageOf` (list.ts), which makes the link to the next page
  *    (`?before=`). A filter is a form with `method: 'get'`: `filled` puts in what the address holds.
  *    With `lags: true` it is read from a replica where there is one, unless it follows a change of the person's own.
- * 7. Add the value to its file's list, the list to routes.ts, and a link to nav.ts if it is a place of its own. Tests
- *    walk over all pages by themselves: test/api/dashboard/roles.test.ts and looks.test.ts.
+ * 7. Add the value to its file's list, the list to routes.ts, and a link to nav.ts if it is a place of its own. Write
+ *    down whom it is for in test/support/page-rights.ts; other tests walk over all pages by themselves (roles.test.ts,
+ *    looks.test.ts).
  */
 import type { Readable } from 'node:stream'
 import type { Role } from '../../../db/accounts/people/roles.ts'

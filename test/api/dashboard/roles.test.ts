@@ -1,11 +1,12 @@
 /**
- * Who may open which page, for every page there is: made from the list of pages, so that a new one cannot be left
- * out.
+ * Who may open which page, for every page there is. What is expected stands in a table of its own
+ * (test/support/page-rights.ts), so that a page that falls into other hands is noticed.
  */
 import { v7 as uuidv7 } from 'uuid'
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import type { Page } from '../../../api/dashboard/served/page.ts'
 import { signedIn, visitor } from '../../support/dashboard.ts'
+import { RIGHTS, rightOf } from '../../support/page-rights.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
@@ -40,30 +41,36 @@ const pathOf = ({ path }: Page): string =>
 
 const REFUSED: Partial<Record<Who, number>> = { stranger: 303, 'other team': 404 }
 
-t.test('there is a rule for each page', async (t) => {
-  for (const { method, path, access } of PAGES) {
-    t.ok(access in MAY, `${method} ${path}`)
-    t.equal(
-      path.startsWith('/teams/:team'),
-      ['viewer', 'editor', 'owner'].includes(access),
-      `${method} ${path}`,
-    )
+t.test('every page is for those whom the table names, and the table names no other page', async (t) => {
+  const pages = PAGES.map(({ method, path, access }) => `${method} ${path} is for ${access}`)
+  const table = Object.entries(RIGHTS).flatMap(([access, its]) =>
+    its.map((page) => `${page} is for ${access}`),
+  )
+  t.strictSame(pages.sort(), table.sort())
+})
+
+t.test('a path says for whom a page can be: team, operator or neither', async (t) => {
+  for (const { method, path } of PAGES) {
+    const access = rightOf({ method, path }) ?? 'open'
+    const isOfTeam = ['viewer', 'editor', 'owner'].includes(access)
+    t.equal(path.startsWith('/teams/:team'), isOfTeam, `${method} ${path}`)
     t.equal(path.startsWith('/operator'), access === 'operator', `${method} ${path}`)
   }
 })
 
 for (const page of PAGES) {
   if (page.path === '/sign-out') continue
-  t.test(`${page.method} ${page.path} is for ${page.access}`, async (t) => {
+  const access = rightOf(page) ?? 'operator'
+  t.test(`${page.method} ${page.path} is for ${access}`, async (t) => {
     for (const who of Object.keys(people) as Who[]) {
       const person = people[who]
       const { status, location } =
         page.method === 'GET' ? await person.get(pathOf(page)) : await person.post(pathOf(page))
-      if (MAY[page.access].includes(who)) {
+      if (MAY[access].includes(who)) {
         t.notMatch(location ?? '', /^\/login\?return_to/, who)
         t.ok(status !== 403 && status < 500, `${who}: ${status}`)
       } else {
-        const refused = REFUSED[who] ?? (page.access === 'operator' ? 404 : 403)
+        const refused = REFUSED[who] ?? (access === 'operator' ? 404 : 403)
         t.equal(status, refused, who)
         if (who === 'stranger') t.match(location, /^\/login/)
       }
