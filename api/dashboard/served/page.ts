@@ -53,6 +53,8 @@ export type PageRequest = {
 }
 
 export type PersonRequest = PageRequest & { person: Person }
+/** @param around the team whose frame a page of the person's own stands in. */
+export type OwnRequest = PersonRequest & { around: PageTeam | null }
 export type TeamRequest = PersonRequest & { team: PageTeam }
 
 export type CookieName = 'session' | 'notice' | 'openid'
@@ -98,9 +100,10 @@ type Serves<R> = {
 }
 
 export type OpenPage = Serves<PageRequest & { person: Person | null }> & { access: 'open' }
+export type OwnPage = Serves<OwnRequest> & { access: 'person' }
 export type PersonPage = Serves<PersonRequest> & { access: 'person' | 'operator' }
 export type TeamPage = Serves<TeamRequest> & { access: Role }
-export type Page = OpenPage | PersonPage | TeamPage
+export type Page = OpenPage | OwnPage | PersonPage | TeamPage
 
 /** The path of a team's page, after /dashboard. */
 export const teamPath = (team: { id: string }, ...rest: string[]): string =>

@@ -2,13 +2,14 @@
  * Who may open which page, for every page there is. What is expected stands in a table of its own
  * (test/support/page-rights.ts), so that a page that falls into other hands is noticed.
  */
+import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import type { Page } from '../../../api/dashboard/served/page.ts'
-import { signedIn, visitor } from '../../support/dashboard.ts'
+import { type Seen, signedIn, visitor } from '../../support/dashboard.ts'
 import { RIGHTS, rightOf } from '../../support/page-rights.ts'
 import { makeTeam, startService } from '../../support/service.ts'
-import t from '../../support/tap.ts'
+import t, { type Test } from '../../support/tap.ts'
 
 const service = await startService(t)
 const team = await makeTeam(service)
@@ -24,6 +25,8 @@ const people = {
 }
 type Who = keyof typeof people
 
+await service.database.query(sql.unsafe`update teams set name = 'Northwind' where id = ${team.id}`)
+
 const MAY: Record<Page['access'], readonly Who[]> = {
   open: ['stranger', 'other team', 'viewer', 'editor', 'owner', 'operator'],
   person: ['other team', 'viewer', 'editor', 'owner', 'operator'],
@@ -38,6 +41,18 @@ const pathOf = ({ path }: Page): string =>
   path
     .replace(':team', team.id)
     .replace(/:(\w+)/g, (_, name: string) => (name.endsWith('id') ? uuidv7() : 'nothing'))
+
+/** What is no page of its own, but stands in one or is saved. */
+const NO_PAGES = /login|openid|\.csv|\/preview|\/files\//
+
+/** Fails unless a page, a refusal too, stands in the whole frame of its team, or of the person's own. */
+function isFramed(t: Test, { html }: Seen, path: string, who: Who): void {
+  const isOperators = who === 'operator' && !path.startsWith('/teams/')
+  const place = isOperators ? 'Operator' : who === 'other team' ? 'A team' : 'Northwind'
+  const parts = ['<nav id="nav"', '<form class="seek"', `aria-label="Team: ${place}"`]
+  const missing = parts.filter((part) => !html.includes(part))
+  t.strictSame(missing, [], `${path} as ${who}`)
+}
 
 const REFUSED: Partial<Record<Who, number>> = { stranger: 303, 'other team': 404 }
 
@@ -64,8 +79,9 @@ for (const page of PAGES) {
   t.test(`${page.method} ${page.path} is for ${access}`, async (t) => {
     for (const who of Object.keys(people) as Who[]) {
       const person = people[who]
-      const { status, location } =
-        page.method === 'GET' ? await person.get(pathOf(page)) : await person.post(pathOf(page))
+      const seen = page.method === 'GET' ? await person.get(pathOf(page)) : await person.post(pathOf(page))
+      const { status, location } = seen
+      if (who !== 'stranger' && status !== 303 && !NO_PAGES.test(page.path)) isFramed(t, seen, page.path, who)
       if (MAY[access].includes(who)) {
         t.notMatch(location ?? '', /^\/login\?return_to/, who)
         t.ok(status !== 403 && status < 500, `${who}: ${status}`)
@@ -77,3 +93,17 @@ for (const page of PAGES) {
     }
   })
 }
+
+t.test('a question is asked in its team’s frame, and only of those who may do what it asks', async (t) => {
+  for (const page of PAGES.filter(({ method, access }) => method === 'POST' && access !== 'open')) {
+    if (page.path === '/sign-out') continue
+    const may = MAY[rightOf(page) ?? 'operator']
+    for (const who of Object.keys(people) as Who[]) {
+      const asked = await people[who].post(pathOf(page), { question: 'Do you mean it?' })
+      const about = `${page.path} as ${who}: ${asked.status}`
+      t.equal(asked.status === 200, may.includes(who), about)
+      t.equal(asked.html.includes('Do you mean it?'), may.includes(who), about)
+      if (who !== 'stranger') isFramed(t, asked, page.path, who)
+    }
+  }
+})
