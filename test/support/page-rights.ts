@@ -117,6 +117,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'POST /teams/:team/templates/:id/restore',
     'POST /teams/:team/templates/:id/test',
     'POST /teams/:team/templates/:id/draft',
+    'POST /teams/:team/templates/:id/preview',
     'POST /teams/:team/templates/:id/publish',
     'POST /teams/:team/templates/:id/discard',
     'POST /teams/:team/templates/:id/list-unsubscribe',

@@ -68,9 +68,10 @@ export function formReady<F extends Form & { further?: readonly Field[] }>(
   const all = [...form.fields, ...(form.further ?? [])]
   const faulty = again ? faultyField(all, again) : undefined
   const ready = (fields: readonly Field[]) =>
-    (again ? filled(fields, again.form, true) : fields).map((field) =>
-      fieldReady(field, index, field.name === faulty?.name ? again?.words : undefined),
-    )
+    (again ? filled(fields, again.form, true) : fields).map((field) => ({
+      ...fieldReady(field, index, field.name === faulty?.name ? again?.words : undefined),
+      form: form.joins?.form,
+    }))
   const isSet = form.further?.some(({ value, options }) =>
     options ? options.some((option) => option.selected && option.value !== '') : Boolean(value),
   )
