@@ -103,10 +103,21 @@ const CUT = `[...document.querySelectorAll('td button')].filter((one) => {
   return one.checkVisibility() && own.right > room.right + 1
 }).map((one) => one.outerHTML.slice(0, 160))`
 
-/** Fails unless the page fits its window, no button is cut, and what is pressed has room for a finger. */
+/** Notices that something lies over, or that lie over something. */
+const OVER = `[...document.querySelectorAll('.notice')].filter((notice) =>
+  [...document.querySelectorAll('main button, main a, main h1')].some((one) => {
+    const [a, b] = [notice, one].map((box) => box.getBoundingClientRect())
+    return !notice.contains(one) && one.checkVisibility() && a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
+  })).map((one) => one.outerHTML.slice(0, 160))`
+
+/**
+ * Fails unless the page fits its window, no button is cut, nothing lies over a notice, and what is pressed has room for
+ * a finger.
+ */
 export async function fits(t: Test, page: Page, about: string): Promise<void> {
   const wider = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
   t.ok(wider <= 0, `${about} is ${wider} px too wide`)
   t.strictSame(await page.evaluate<string[]>(CUT), [], `${about}: cut`)
+  t.strictSame(await page.evaluate<string[]>(OVER), [], `${about}: over a notice`)
   t.strictSame(await page.evaluate<string[]>(TOO_SMALL), [], `${about}: too small to press`)
 }

@@ -4,6 +4,7 @@
  */
 import type { Browser } from 'playwright-core'
 import { linkFor } from '../../../db/accounts/people/members.ts'
+import { suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { broadcastingOf } from '../../support/broadcasting.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { fits, isAccessible, launchBrowser, signInWith } from '../../support/browser.ts'
@@ -91,6 +92,17 @@ async function looks(browser: Browser): Promise<void> {
         if (await ask(page)) await isFramed(t, page, `${name}, asking`, NAME)
       }
     })
+
+  t.test('nothing lies over a notice on a page that keeps itself up to date', async (t) => {
+    const stopped = await makeTeam(service)
+    await service.database.transaction((tx) => suspendTeam({ tx, now: new Date(), actor: 'cli' }, stopped.id))
+    const rights = { email: 'stopped@example.com', operator: false }
+    const { page } = await signInWith(browser, service, { t, team: stopped.id, ...rights })
+    const name = `/teams/${stopped.id} suspended`
+    t.equal(await page.locator('#pause').count(), 1)
+    t.equal(await page.locator('.notice').count(), 1)
+    await isFramed(t, page, name, 'A team')
+  })
 
   t.test('the pages before signing in are, too', async (t) => {
     const context = await browser.newContext({ reducedMotion: 'reduce' })
