@@ -61,12 +61,12 @@ type Visit = {
 const nothingHere = () => new Refusal('not_found', 'there is no such page, or it is not yours to see')
 
 /** Why a page is not for somebody with this membership. */
-const refusalOf = ({ role, suspended }: PageTeam, needed: Role): Refusal =>
+const refusalOf = ({ sees }: PageTeam, needed: Role): Refusal =>
   new Refusal(
     'insufficient_scope',
-    suspended
+    reaches(sees, needed)
       ? 'this team is suspended: until an operator resumes it, its people can look at everything and change nothing'
-      : `this takes the role ${needed}, and yours here is ${role}`,
+      : `this takes the role ${needed}, and yours here is ${sees}`,
   )
 
 /** Does what may lag on the replica; after a change of the person's own, which left a notice, the primary is read. */
@@ -97,7 +97,8 @@ async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageA
   if (team?.id !== request.params.team?.toLowerCase() || !team) throw nothingHere()
   const membership = person.memberships.find(({ team_id }) => team_id === team.id)
   if (membership) await noteUse({ tx: deps.database, now: request.now }, person, membership)
-  if (!reaches(team.role, page.access)) throw refusalOf(team, page.access)
+  const role = page.method === 'GET' ? team.sees : team.role
+  if (!reaches(role, page.access)) throw refusalOf(team, page.access)
   return reading(page, visit, deps, (near) => page.handle({ ...request, person, team }, near))
 }
 

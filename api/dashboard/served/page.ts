@@ -30,10 +30,17 @@ import type { View } from '../drawn/section.ts'
 import type { PageDeps } from './deps.ts'
 
 /**
- * A team as the person who asks may use it. `member`: false for an operator who is none. People of a suspended team
- * have the role of a viewer.
+ * A team as the person who asks may use it. `role`: what they may change; in a suspended team its people have that of a
+ * viewer. `sees`: what they may look at, suspended or not. `member`: false for an operator who is none.
  */
-export type PageTeam = { id: string; name: string; role: Role; member: boolean; suspended: boolean }
+export type PageTeam = {
+  id: string
+  name: string
+  role: Role
+  sees: Role
+  member: boolean
+  suspended: boolean
+}
 
 export type PageRequest = {
   path: string

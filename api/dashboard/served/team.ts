@@ -11,10 +11,10 @@ import type { PageRequest, PageTeam } from './page.ts'
 const OF_TEAM = /^\/teams\/([^/]+)/
 const OF_OPERATOR = /^\/operator(\/|$)/
 
-const asMember = (
-  { team_id: id, name, role, suspended }: Membership,
-  { operator }: Pick<Person, 'operator'>,
-): PageTeam => ({ id, name, role: operator ? 'owner' : suspended ? 'viewer' : role, member: true, suspended })
+function asMember({ team_id: id, name, role, suspended }: Membership, { operator }: Person): PageTeam {
+  const sees = operator ? 'owner' : role
+  return { id, name, role: suspended && !operator ? 'viewer' : sees, sees, member: true, suspended }
+}
 
 /** A team as this person may use it; null when it is none of theirs. */
 async function teamFor(
@@ -25,7 +25,8 @@ async function teamFor(
   const membership = person.memberships.find(({ team_id }) => team_id === id)
   if (membership) return asMember(membership, person)
   const team = person.operator ? await teamById(database, id) : null
-  return team && { id, name: team.name, role: 'owner', member: false, suspended: team.suspended_at !== null }
+  const suspended = team?.suspended_at != null
+  return team && { id, name: team.name, role: 'owner', sees: 'owner', member: false, suspended }
 }
 
 /** The member's team that the session was used in last; the first of them before it was used at all. */

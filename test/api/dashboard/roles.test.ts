@@ -6,6 +6,7 @@ import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import type { Page } from '../../../api/dashboard/served/page.ts'
+import { suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { type Seen, signedIn, visitor } from '../../support/dashboard.ts'
 import { RIGHTS, rightOf } from '../../support/page-rights.ts'
 import { makeTeam, startService } from '../../support/service.ts'
@@ -54,6 +55,18 @@ function isFramed(t: Test, { html }: Seen, path: string, who: Who): void {
   t.strictSame(missing, [], `${path} as ${who}`)
 }
 
+const tokens = new Map<Who, string>()
+for (const who of Object.keys(people) as Who[]) {
+  const { html } = await people[who].get('/account')
+  tokens.set(who, /name="csrf" value="([^"]+)"/.exec(html)?.[1] ?? '')
+}
+
+/** Asks for a page, or sends it a form. */
+const visit = (page: Page, who: Who, form: Record<string, string> = {}): Promise<Seen> =>
+  page.method === 'GET'
+    ? people[who].get(pathOf(page))
+    : people[who].post(pathOf(page), { ...form, csrf: tokens.get(who) ?? '' })
+
 const REFUSED: Partial<Record<Who, number>> = { stranger: 303, 'other team': 404 }
 
 t.test('every page is for those whom the table names, and the table names no other page', async (t) => {
@@ -78,8 +91,7 @@ for (const page of PAGES) {
   const access = rightOf(page) ?? 'operator'
   t.test(`${page.method} ${page.path} is for ${access}`, async (t) => {
     for (const who of Object.keys(people) as Who[]) {
-      const person = people[who]
-      const seen = page.method === 'GET' ? await person.get(pathOf(page)) : await person.post(pathOf(page))
+      const seen = await visit(page, who)
       const { status, location } = seen
       if (who !== 'stranger' && status !== 303 && !NO_PAGES.test(page.path)) isFramed(t, seen, page.path, who)
       if (MAY[access].includes(who)) {
@@ -99,11 +111,31 @@ t.test('a question is asked in its team’s frame, and only of those who may do 
     if (page.path === '/sign-out') continue
     const may = MAY[rightOf(page) ?? 'operator']
     for (const who of Object.keys(people) as Who[]) {
-      const asked = await people[who].post(pathOf(page), { question: 'Do you mean it?' })
+      const asked = await visit(page, who, { question: 'Do you mean it?' })
       const about = `${page.path} as ${who}: ${asked.status}`
       t.equal(asked.status === 200, may.includes(who), about)
       t.equal(asked.html.includes('Do you mean it?'), may.includes(who), about)
       if (who !== 'stranger') isFramed(t, asked, page.path, who)
     }
   }
+})
+
+t.test('people of a suspended team look at whatever their role opens, and change nothing', async (t) => {
+  const by = { tx: service.database, now: new Date(), actor: 'cli' }
+  await service.database.transaction((tx) => suspendTeam({ ...by, tx }, team.id))
+  for (const page of PAGES.filter(({ path }) => path.startsWith('/teams/:team')))
+    for (const who of ['viewer', 'editor', 'owner'] as const) {
+      const may = page.method === 'GET' && MAY[rightOf(page) ?? 'operator'].includes(who)
+      const seen = await visit(page, who)
+      t.equal(seen.status !== 403, may, `${page.method} ${page.path} as ${who}: ${seen.status}`)
+    }
+  const { html } = await people.owner.get(`/teams/${team.id}/keys`)
+  for (const [place, words] of [
+    ['audit', 'Audit'],
+    ['works', 'Long work'],
+  ])
+    t.match(html, new RegExp(`href="/dashboard/teams/${team.id}/${place}">.*${words}</a>`))
+  t.match(html, 'class="tag warn">suspended')
+  t.notMatch(html, '>active<')
+  t.notMatch(html, 'Revoke', 'no button that would be refused')
 })
