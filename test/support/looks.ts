@@ -61,9 +61,28 @@ const SEEN = `['#nav', '.opener', '.seek input', '.menu[open], .menu summary'].f
   (one) => document.querySelector(one)?.checkVisibility())`
 const MAIN = "document.querySelector('main').getBoundingClientRect().width"
 
+/** Words that go on in the next line though they would fit in one. */
+const BROKEN = `(() => {
+  const broken = []
+  const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT)
+  for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+    const around = node.parentElement
+    // A key has no place to break.
+    if (around.closest('pre, textarea, option, .vh, svg') || around.textContent.length > 200 || !around.checkVisibility()) continue
+    for (const { 0: word, index } of node.data.matchAll(/[\\p{L}\\p{N}_.@]{3,30}/gu)) {
+      const range = document.createRange()
+      range.setStart(node, index)
+      range.setEnd(node, index + word.length)
+      const tops = [...range.getClientRects()].map(({ top }) => Math.round(top))
+      if (new Set(tops).size > 1) broken.push(word)
+    }
+  }
+  return broken
+})()`
+
 /**
  * Fails unless a page stands in its whole frame: navigation, or at 390 px the way to it, the search field, the name of
- * the team, and room for what it is about.
+ * the team, and room for what it is about, where no word is broken.
  * @param team whose name its frame bears.
  */
 export async function isFramed(t: Test, page: Page, name: string, team: string): Promise<void> {
@@ -82,6 +101,7 @@ export async function isFramed(t: Test, page: Page, name: string, team: string):
     const width = await page.evaluate<number>(MAIN)
     t.ok(width >= (size === WIDE ? 640 : size.width), `${about}: the main column has ${width} px`)
     await fits(t, page, about)
+    t.strictSame(await page.evaluate<string[]>(BROKEN), [], `${about}: broken words`)
     if (FOLDER) await pictures(page, name, size.width)
   }
 }

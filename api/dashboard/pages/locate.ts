@@ -27,6 +27,7 @@ import {
   teamPath,
 } from '../served/page.ts'
 import { numberIn, soughtIn } from '../served/search.ts'
+import { recipientsCell } from './email-place.ts'
 
 const MOST = 50
 /** How many of each kind a search shows. */
@@ -81,7 +82,7 @@ async function emailsFor(
     rows: emails.map((email) => ({
       cells: [
         status(email.status),
-        text(email.to_emails.join(', ')),
+        recipientsCell(email.to_emails),
         text(email.subject || '(no subject)', { href: teamPath(team, 'emails', email.id) }),
         time(email.created_at, request.now),
       ],

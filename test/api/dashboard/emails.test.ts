@@ -306,6 +306,14 @@ t.test('an email goes once more to a corrected address, as a new one, and the pa
   t.equal((await viewer.post(`${list}/${wrong}/resend`, { to: 'x@example.org' })).status, 403)
 })
 
+t.test('lists show a recipient’s address before the name, so that rows differ', async (t) => {
+  const to = ['Erika Mustermann <first@erika.example>', 'second@erika.example']
+  await send({ to, subject: 'Address first' })
+  const found = /first@erika\.example and 1 more Erika Mustermann Address first/
+  shows(t, await viewer.get(`${list}?subject=Address%20first`), found)
+  shows(t, await viewer.get('/find?q=first@erika.example'), found)
+})
+
 t.test('a resend keeps the recipient’s name, and both emails say that they belong together', async (t) => {
   const first = await send({ to: ['Erika Mustermann <bounced@erika-x.example>'], subject: 'Your invoice' })
   const form = await editor.get(`${list}/${first}`)
