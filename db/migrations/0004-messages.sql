@@ -133,7 +133,8 @@ create table email_events (
   event_key bytea not null check (length(event_key) = 16),
   kind text not null check (kind in (
     'sent', 'delivered', 'opened', 'clicked', 'bounced', 'complained', 'deferred', 'held', 'unknown', 'delayed',
-    'requeued', 'gave_up')),
+    -- The last four: the email and the one that was sent again from it belong together.
+    'requeued', 'gave_up', 'resent', 'copied', 'resent_from', 'copied_from')),
   recipient text,
   occurred_at timestamptz not null,
   detail text not null,

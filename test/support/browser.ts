@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { linkFor } from '../../db/accounts/people/members.ts'
+import type { Role } from '../../db/accounts/people/roles.ts'
 import type { Service } from './service.ts'
 
 // The first one is made for this and takes less than half of the processor time.
@@ -38,22 +39,34 @@ export async function launchBrowser(t: Test, what: string): Promise<Browser | nu
   return browser
 }
 
-/** A browser window in which an owner of the team, an operator too, has signed in by a link. */
+/** @param also another team that they are in, with the same role. */
+type Reader = { t: Test; team: string; email?: string; role?: Role; operator?: boolean; also?: string }
+
+/** A browser window in which somebody of the team has signed in by a link: its owner, an operator too, unless said. */
 export async function signInWith(
   browser: Browser,
   { base, database }: Service,
-  { t, team, email = 'ana@example.com' }: { t: Test; team: string; email?: string },
+  { t, team, email = 'ana@example.com', role = 'owner', operator = true, also }: Reader,
   options: Parameters<Browser['newContext']>[0] = {},
 ): Promise<{ context: BrowserContext; page: Page }> {
-  const wish = { email, team, role: 'owner', operator: true } as const
-  const { secret } = await database.transaction((tx) => linkFor({ tx, now: new Date(), actor: 'cli' }, wish))
+  const secret = await database.transaction(async (tx) => {
+    const linked = (at: string | null) =>
+      linkFor(
+        { tx, now: new Date(), actor: 'cli' },
+        { email, team: at, role: at === null ? null : role, operator },
+      )
+    const own = await linked(team)
+    if (also === undefined) return own.secret
+    await linked(also)
+    return (await linked(null)).secret
+  })
   const context = await browser.newContext({ reducedMotion: 'reduce', ...options })
   context.setDefaultTimeout(PATIENCE)
   t.teardown(() => context.close())
   const page = await context.newPage()
   await page.goto(`${base}/dashboard/login/${secret}`)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.waitForURL(`${base}/dashboard/teams/${team}`)
+  await page.waitForURL(`${base}/dashboard/teams/${also === undefined ? team : '*'}`)
   return { context, page }
 }
 
@@ -90,10 +103,21 @@ const CUT = `[...document.querySelectorAll('td button')].filter((one) => {
   return one.checkVisibility() && own.right > room.right + 1
 }).map((one) => one.outerHTML.slice(0, 160))`
 
-/** Fails unless the page fits its window, no button is cut, and what is pressed has room for a finger. */
+/** Notices that something lies over, or that lie over something. */
+const OVER = `[...document.querySelectorAll('.notice')].filter((notice) =>
+  [...document.querySelectorAll('main button, main a, main h1')].some((one) => {
+    const [a, b] = [notice, one].map((box) => box.getBoundingClientRect())
+    return !notice.contains(one) && one.checkVisibility() && a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
+  })).map((one) => one.outerHTML.slice(0, 160))`
+
+/**
+ * Fails unless the page fits its window, no button is cut, nothing lies over a notice, and what is pressed has room for
+ * a finger.
+ */
 export async function fits(t: Test, page: Page, about: string): Promise<void> {
   const wider = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
   t.ok(wider <= 0, `${about} is ${wider} px too wide`)
   t.strictSame(await page.evaluate<string[]>(CUT), [], `${about}: cut`)
+  t.strictSame(await page.evaluate<string[]>(OVER), [], `${about}: over a notice`)
   t.strictSame(await page.evaluate<string[]>(TOO_SMALL), [], `${about}: too small to press`)
 }

@@ -16,6 +16,7 @@ const ONLY = new RegExp(process.env.DASHBOARD_LOOKS_ONLY ?? '')
 const NO_PAGES = /login|openid|\.csv|\/preview|\/files\//
 
 export const WIDE = { width: 1_280, height: 800 }
+const PHONE = { width: 390, height: 800 }
 const NARROW = { width: 320, height: 800 }
 
 /** The picture of README, small enough for a repository. */
@@ -56,11 +57,67 @@ export const pathsWith = (things: Readonly<Record<string, string>>): string[] =>
 const BEYOND = `[...document.querySelectorAll('main .scroll')]
   .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.getAttribute('aria-label'))`
 
-/** Looks at one page. @param name what its pictures are called after. */
-export async function lookAt(t: Test, page: Page, url: string, name: string): Promise<void> {
+const SEEN = `['#nav', '.opener', '.seek input', '.menu[open], .menu summary'].filter(
+  (one) => document.querySelector(one)?.checkVisibility())`
+const MAIN = "document.querySelector('main').getBoundingClientRect().width"
+
+/** Words that go on in the next line though they would fit in one. */
+const BROKEN = `(() => {
+  const broken = []
+  const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT)
+  for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+    const around = node.parentElement
+    // A key has no place to break.
+    if (around.closest('pre, textarea, option, .vh, svg') || around.textContent.length > 200 || !around.checkVisibility()) continue
+    for (const { 0: word, index } of node.data.matchAll(/[\\p{L}\\p{N}_.@]{3,30}/gu)) {
+      const range = document.createRange()
+      range.setStart(node, index)
+      range.setEnd(node, index + word.length)
+      const tops = [...range.getClientRects()].map(({ top }) => Math.round(top))
+      if (new Set(tops).size > 1) broken.push(word)
+    }
+  }
+  return broken
+})()`
+
+/**
+ * Fails unless a page stands in its whole frame: navigation, or at 390 px the way to it, the search field, the name of
+ * the team, and room for what it is about, where no word is broken.
+ * @param team whose name its frame bears.
+ */
+export async function isFramed(t: Test, page: Page, name: string, team: string): Promise<void> {
+  for (const [size, way] of [
+    [WIDE, '#nav'],
+    [PHONE, '.opener'],
+  ] as const) {
+    await page.setViewportSize(size)
+    const about = `${name} at ${size.width} px`
+    t.strictSame(
+      await page.evaluate<string[]>(SEEN),
+      [way, '.seek input', '.menu[open], .menu summary'],
+      about,
+    )
+    t.match(await page.locator('.menu summary').first().getAttribute('aria-label'), `Team: ${team}`, about)
+    const width = await page.evaluate<number>(MAIN)
+    t.ok(width >= (size === WIDE ? 640 : size.width), `${about}: the main column has ${width} px`)
+    await fits(t, page, about)
+    t.strictSame(await page.evaluate<string[]>(BROKEN), [], `${about}: broken words`)
+    if (FOLDER) await pictures(page, name, size.width)
+  }
+}
+
+const ASKING = "document.querySelector('main form:has(input[name=question])')"
+
+/** Sends the first form of a page that asks before it is carried out. @returns whether there is one. */
+export async function ask(page: Page): Promise<boolean> {
+  if (!(await page.evaluate<boolean>(`${ASKING} !== null`))) return false
+  await Promise.all([page.waitForEvent('load'), page.evaluate(`${ASKING}.submit()`)])
+  return true
+}
+
+/** Looks at the page that is open. @param name what its pictures are called after. */
+export async function lookOver(t: Test, page: Page, name: string): Promise<void> {
   await page.setViewportSize(WIDE)
-  const answer = await page.goto(url)
-  t.equal(answer?.status(), name === '/nowhere' ? 404 : 200, name)
   await isAccessible(t, page, name)
   await fits(t, page, `${name} at 1,280 px`)
   t.strictSame(await page.evaluate<string[]>(BEYOND), [], `${name}: tables that go on beyond their frame`)
@@ -68,4 +125,11 @@ export async function lookAt(t: Test, page: Page, url: string, name: string): Pr
   await page.setViewportSize(NARROW)
   await fits(t, page, `${name} at 320 px`)
   if (FOLDER) await pictures(page, name, 390)
+}
+
+/** Looks at one page. @param name what its pictures are called after. */
+export async function lookAt(t: Test, page: Page, url: string, name: string): Promise<void> {
+  const answer = await page.goto(url)
+  t.equal(answer?.status(), name === '/nowhere' ? 404 : 200, name)
+  await lookOver(t, page, name)
 }

@@ -48,6 +48,10 @@ export type Form = {
   /** What that page says below the question. */
   warning?: string
   tone?: 'danger' | 'quiet'
+  /** What another form of the page joins it by. */
+  name?: string
+  /** Another form of the page, whose fields are sent with these; the answer is shown in a frame, and the page stays. */
+  joins?: { form: string; frame: string }
   /** A form that sends a file. */
   multipart?: boolean
   /** Whether its fields stand two in a row: a choice and what belongs to it. */
@@ -109,6 +113,8 @@ export type Section = Titled &
     | {
         kind: 'frame'
         src: string
+        /** What forms show their answer in it by. */
+        name?: string
         links?: readonly (Link & { current?: boolean })[]
         width?: 'phone' | 'tablet'
       }

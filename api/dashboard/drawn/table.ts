@@ -19,7 +19,7 @@ export function parted(words: string): string[] {
 export const cellReady = (cell: Cell, of?: string) => {
   const { short: _, ...whole } = cell
   const parts = whole.text.length > LONG && whole.tone === undefined ? parted(whole.text) : null
-  return { ...whole, of, parts }
+  return { ...whole, of, parts, detailed: parted(whole.detail ?? '') }
 }
 
 /** What a row is about: its first words, else what it begins with. */
@@ -88,6 +88,7 @@ export function tableReady(section: Table) {
           of,
           look,
           ...(column.wrap ? { parts: parted(cell.text) } : {}),
+          detailed: parted(cell.detail ?? ''),
           ...(cards && !look.includes('self') ? { label: column.label } : {}),
           ...(isShort(cell) || column.wrap || words.length <= LONG ? {} : { whole: words }),
         }

@@ -8,7 +8,7 @@
 import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import type { Waiting } from '../../../db/delivery/waiting.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
-import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
+import { type EmailEventKind, linkIn } from '../../../db/messages/emails/status.ts'
 import { addressIdentity } from '../../../db/text/address.ts'
 import { plural, type Tone, time } from './cell.ts'
 import type { Alert, Moment } from './section.ts'
@@ -29,6 +29,10 @@ export const WORDING: Record<EmailEventKind, Wording> = {
   delayed: { title: 'Delayed by a server on the way', tone: 'warn' },
   requeued: { title: 'Requeued', tone: 'busy' },
   gave_up: { title: 'Given up', tone: 'bad' },
+  resent: { title: 'Sent again to a corrected address', tone: 'busy' },
+  copied: { title: 'A copy sent', tone: 'busy' },
+  resent_from: { title: 'Sent again from an earlier email', tone: 'busy' },
+  copied_from: { title: 'Sent as a copy of another email', tone: 'busy' },
 }
 
 /** What happened, in words; its own name where there are none. */
@@ -51,7 +55,8 @@ export function momentsOf(
   const accepted: Moment = { tone: 'plain', title: 'Accepted by the API', at: time(created_at, now) }
   const happened = events.map((event) => {
     const { kind, recipient, time: at } = event
-    const detail = wordsFor(reader, event)
+    const link = linkIn(event)
+    const detail = link ? `By ${link.by}.` : wordsFor(reader, event)
     return {
       ...wordingOf(kind),
       at: time(at, now),

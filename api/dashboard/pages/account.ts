@@ -5,23 +5,25 @@
 import { deleteOtherSessions, sessionsOfPerson } from '../../../db/accounts/people/sessions.sql.ts'
 import { idleSince } from '../../../db/accounts/people/sign-in.ts'
 import { plural, status, text, time } from '../drawn/cell.ts'
-import { type PersonPage, redirect, show, teamPath } from '../served/page.ts'
+import { type OwnPage, type PageTeam, redirect, show, teamPath } from '../served/page.ts'
 
-const start: PersonPage = {
+/** A page of the person's own, in the frame of the team that it was opened from. */
+const inTeam = (path: string, team: PageTeam | null): string => (team ? `${path}?team=${team.id}` : path)
+
+const start: OwnPage = {
   method: 'GET',
   path: '',
   access: 'person',
-  async handle({ person }) {
-    const [membership] = person.memberships
-    return redirect(membership ? teamPath({ id: membership.team_id }) : '/operator/teams')
+  async handle({ around }) {
+    return redirect(around ? teamPath(around) : '/operator/teams')
   },
 }
 
-const account: PersonPage = {
+const account: OwnPage = {
   method: 'GET',
   path: '/account',
   access: 'person',
-  async handle({ person, now }, { database }) {
+  async handle({ person, now, around }, { database }) {
     const sessions = await sessionsOfPerson(database, person, { now, idle: idleSince(now) })
     const rows = sessions.map(({ id, user_agent, created_at, seen_at }) => ({
       cells: [
@@ -44,7 +46,7 @@ const account: PersonPage = {
           kind: 'actions',
           forms: [
             {
-              action: '/account/end-others',
+              action: inTeam('/account/end-others', around),
               method: 'post',
               fields: [],
               submit: 'End all other sessions',
@@ -57,13 +59,13 @@ const account: PersonPage = {
   },
 }
 
-const endOthers: PersonPage = {
+const endOthers: OwnPage = {
   method: 'POST',
   path: '/account/end-others',
   access: 'person',
-  async handle({ person }, { database }) {
+  async handle({ person, around }, { database }) {
     const ended = await deleteOtherSessions(database, person, person.session_id)
-    return redirect('/account', `${plural(ended, 'session')} ended.`)
+    return redirect(inTeam('/account', around), `${plural(ended, 'session')} ended.`)
   },
 }
 

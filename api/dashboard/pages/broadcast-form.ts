@@ -3,7 +3,7 @@
  * Promises: each rule is the API's own (db/messages/broadcasts/fields.ts). Must not look anything up.
  */
 
-import { Refusal } from '../../../db/errors.ts'
+import { Refusal, settle } from '../../../db/errors.ts'
 import type { BroadcastFields, Condition } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { type GivenFields, OPERATORS, readNew } from '../../../db/messages/broadcasts/fields.ts'
 import type { Field } from '../drawn/section.ts'
@@ -177,25 +177,55 @@ const NOTHING = {
   send_at: null,
 }
 
+const SOME_ID = '019a0000-0000-7000-8000-000000000000'
+/** What stands for a field that is at fault, while the others are looked at. */
+const STAND_INS: Readonly<Record<string, unknown>> = {
+  name: 'name',
+  template_id: SOME_ID,
+  from: 'a@example.com',
+  subject: 'subject',
+  topic_ids: [SOME_ID],
+}
+
+/** Reads a draft. @param faults what is known already. @throws Refusal bad_request naming all fields at fault. */
+function readAll(given: Readonly<Record<string, unknown>>, faults: string[]): ReturnType<typeof readNew> {
+  const fields = { ...given }
+  for (const _ of Object.keys(given)) {
+    const read = settle(() => readNew(fields))
+    if (!(read instanceof Refusal)) {
+      if (faults.length === 0) return read
+      break
+    }
+    const { message } = read
+    faults.push(message)
+    const words = (message.split(/ (?:must|are|is) /)[0] ?? '').split(/[ ,.[]/)
+    const named = Object.keys(given).filter((name) => words.includes(name))
+    for (const name of named) fields[name] = STAND_INS[name]
+    if (named.length === 0) break
+  }
+  throw new Refusal('bad_request', faults.join('; '))
+}
+
 /** What the form says, all of it. @throws Refusal as the API's. */
 export function draftOf(form: URLSearchParams): GivenFields {
   const rate = form.get('rate_per_minute')?.trim() ?? ''
   const time = form.get('send_at')?.trim() ?? ''
   const topics = form.getAll('topic_ids')
-  if (topics.length === 0) throw new Refusal('bad_request', 'choose at least one topic')
-  const { fields } = readNew({
+  const isAimed = topics.length > 0
+  const given = {
     name: form.get('name')?.trim(),
     template_id: form.get('template_id') || undefined,
     from: form.get('from')?.trim(),
     reply_to: form.get('reply_to')?.trim() || undefined,
     subject: form.get('subject'),
-    topic_ids: topics,
+    topic_ids: isAimed ? topics : STAND_INS.topic_ids,
     exclude_topic_ids: form.getAll('exclude_topic_ids'),
     where: conditionsOf(form),
     variables: variablesOf(form.get('variables')),
     tags: listOf(form.get('tags'), 'tags'),
     ...(rate === '' ? {} : { rate_per_minute: Number(rate) }),
     ...(time === '' ? {} : { send_at: momentOf(time, zoneOf(form.get('send_at_zone') ?? '')) }),
-  })
+  }
+  const { fields } = readAll(given, isAimed ? [] : ['topics: choose at least one'])
   return { ...NOTHING, ...fields }
 }

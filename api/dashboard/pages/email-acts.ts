@@ -27,7 +27,7 @@ const copy: TeamPage = {
     const { person } = request
     const email = await emailOf(request, deps)
     await noteOpened(request, deps, email.id)
-    countOwn(deps, await deps.database.transaction((tx) => copyEmail({ ...deps, tx }, email, person.email)))
+    countOwn(deps, await inPerson(request, deps, (by) => copyEmail({ ...deps, ...by }, email, person.email)))
     return redirect(here(request), `A copy is on its way to ${person.email}.`)
   },
 }
@@ -43,7 +43,7 @@ const resend: TeamPage = {
     if (!mailbox) throw new Refusal('bad_request', 'to must be an email address')
     const id = countOwn(
       deps,
-      await inPerson(request, deps, (by) => resendEmail({ ...deps, ...by }, email, mailbox.address)),
+      await inPerson(request, deps, (by) => resendEmail({ ...deps, ...by }, email, mailbox)),
     )
     return redirect(teamPath(team, 'emails', id), `This is the new email, to ${mailbox.address}.`)
   },

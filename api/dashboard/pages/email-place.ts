@@ -1,7 +1,12 @@
-/** The email of a request: where it is, who may see what it holds, and the trace that an operator's look leaves. */
+/**
+ * The email of a request: where it is, who may see what it holds, the trace that an operator's look leaves; and whom
+ * one of a list went to.
+ */
 
 import { Refusal } from '../../../db/errors.ts'
 import { type ShownEmail, showEmail } from '../../../db/messages/emails/show.ts'
+import { parseMailbox } from '../../../db/text/address.ts'
+import { type Cell, text } from '../drawn/cell.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
@@ -24,3 +29,10 @@ export const here = ({ team, params }: TeamRequest, ...rest: string[]): string =
 /** Notes an operator's look into an email. */
 export const noteOpened = async (request: TeamRequest, deps: PageDeps, id: string): Promise<void> =>
   noteLook(request, deps, { action: 'email.open', subject: id })
+
+/** Whom an email went to, as a list has it: the address first, since names alike say nothing once cut. */
+export function recipientsCell([first = '', ...others]: readonly string[]): Cell {
+  const mailbox = parseMailbox(first)
+  const more = others.length === 0 ? '' : ` and ${others.length} more`
+  return text(`${mailbox?.address ?? first}${more}`, mailbox?.name ? { detail: mailbox.name } : {})
+}

@@ -5,10 +5,13 @@ import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { templateName } from '../../../db/content/templates/templates.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { Refusal } from '../../../db/errors.ts'
+import { linkedEmails } from '../../../db/messages/emails/links.ts'
 import { recipientIdentity } from '../../../db/messages/emails/recipients.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
-import { type Cell, status, text, time } from '../drawn/cell.ts'
-import type { Form, Section } from '../drawn/section.ts'
+import type { LinkKind } from '../../../db/messages/emails/status.ts'
+import { parseMailbox } from '../../../db/text/address.ts'
+import { ageOf, type Cell, status, text, time } from '../drawn/cell.ts'
+import type { Alert, Form, Section } from '../drawn/section.ts'
 import { sentenceOf } from '../drawn/sentence.ts'
 import { momentsOf, outcomesOf } from '../drawn/timeline.ts'
 import { noteLook } from '../served/act.ts'
@@ -164,6 +167,8 @@ async function actions(email: ShownEmail, request: TeamRequest, { database }: Pa
 function resending(email: ShownEmail, request: TeamRequest): Section[] {
   const { team } = request
   if (team.role === 'viewer' || email.internal || email.broadcast_id !== null) return []
+  const [only = ''] = email.to_emails.length === 1 ? email.to_emails : []
+  const former = parseMailbox(only)
   return [
     {
       kind: 'form',
@@ -178,12 +183,37 @@ function resending(email: ShownEmail, request: TeamRequest): Section[] {
           label: 'Corrected address',
           type: 'email',
           required: true,
-          value: email.to_emails.length === 1 ? (email.to_emails[0] ?? '') : '',
-          hint: 'A new email with the same content. It counts as any email.',
+          value: former?.address ?? '',
+          hint: `A new email with the same content${former?.name ? `, still to “${former.name}”` : ''}. It counts as any email.`,
         },
       ],
     },
   ]
+}
+
+const LINKED: Record<LinkKind, { title: string; label: string }> = {
+  resent: { title: 'Sent again to', label: 'The new email' },
+  copied: { title: 'Copied to', label: 'The copy' },
+  resent_from: { title: 'Sent again from an email to', label: 'The first email' },
+  copied_from: { title: 'A copy of an email to', label: 'The original' },
+}
+
+/** The emails that were sent again from this one, or the one that it was sent again from. */
+async function linked(
+  email: ShownEmail,
+  { team, now }: TeamRequest,
+  { database }: PageDeps,
+): Promise<Section[]> {
+  const alerts = (await linkedEmails(database, email)).map(({ kind, id, by, time: at, to_emails }): Alert => {
+    const { title, label } = LINKED[kind]
+    return {
+      tone: 'busy',
+      title: `${title} ${to_emails?.join(', ') ?? 'somebody: that email has been deleted'}`,
+      text: `By ${by}, ${ageOf(at, now)}.`,
+      ...(to_emails ? { link: { href: teamPath(team, 'emails', id), label } } : {}),
+    }
+  })
+  return alerts.length === 0 ? [] : [{ kind: 'alerts', title: 'Related emails', calm: '', alerts }]
 }
 
 const page: TeamPage = {
@@ -214,6 +244,7 @@ const page: TeamPage = {
       actions: await actions(email, request, deps),
       sections: [
         ...whyItWaits(email, request),
+        ...(await linked(email, request, deps)),
         ...suppressed(contacts, request),
         ...(await takenNote(email, request, deps)),
         ...resending(email, request),

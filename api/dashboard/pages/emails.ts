@@ -16,6 +16,7 @@ import type { PageDeps } from '../served/deps.ts'
 import { anyOf, filled, fromList, idGiven, onlyKnown, PAGE_SIZE, pageOf } from '../served/list.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { csvFile } from './csv.ts'
+import { recipientsCell } from './email-place.ts'
 import { beginningOf, chosen, filterOf, NAMES } from './emails-filter.ts'
 
 type Templates = Awaited<ReturnType<typeof templatesOfTeam>>
@@ -71,9 +72,6 @@ function filterForm({ team, query }: TeamRequest, templates: Templates): Section
   }
 }
 
-const recipients = ([first = '', ...others]: readonly string[]): string =>
-  others.length === 0 ? first : `${first} and ${others.length} more`
-
 /** The template of an email, by its name as long as there is one. */
 function templateCell(team: { id: string }, id: string | null, templates: Templates): Cell {
   if (id === null) return text('')
@@ -88,7 +86,7 @@ function rowOf(request: TeamRequest, email: ListedEmail, templates: Templates) {
     key: id,
     cells: [
       status(email.status),
-      text(recipients(to_emails)),
+      recipientsCell(to_emails),
       text(subject || '(no subject)', { href: fromList(request, teamPath(team, 'emails', id)) }),
       templateCell(team, template_id, templates),
       time(created_at, now),

@@ -23,7 +23,7 @@ const lastUse = ({ last_used_at: at }: KeyRow, now: Date): Cell =>
 function cellsOf(key: KeyRow, { team, now }: TeamRequest): Cell[] {
   const state = stateOf(key, now)
   const cells = [
-    status(state),
+    team.suspended && state === 'active' ? status('suspended', { tone: 'warn' }) : status(state),
     text(key.name, { detail: `${key.prefix}…` }),
     text(key.scopes.join(', '), { detail: key.domain === null ? 'any domain' : `only from ${key.domain}` }),
     lastUse(key, now),

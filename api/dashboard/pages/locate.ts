@@ -18,8 +18,16 @@ import { status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { given, idGiven } from '../served/list.ts'
-import { type PersonPage, type PersonRequest, redirect, show, teamPath } from '../served/page.ts'
+import {
+  type OwnPage,
+  type OwnRequest,
+  type PersonRequest,
+  redirect,
+  show,
+  teamPath,
+} from '../served/page.ts'
 import { numberIn, soughtIn } from '../served/search.ts'
+import { recipientsCell } from './email-place.ts'
 
 const MOST = 50
 /** How many of each kind a search shows. */
@@ -45,19 +53,17 @@ const choice = (found: readonly MessagePlace[]): Section => ({
   empty: '',
 })
 
-/** The team to search in: that of the page, else the person's only one. */
+/** The team to search in: the one that the page stands in. @throws Refusal not_found for one that is not theirs. */
 async function teamOf(
-  { query, person, now }: PersonRequest,
+  { query, person, now, around }: OwnRequest,
   { database }: PageDeps,
 ): Promise<TeamRow | null> {
-  const [membership, ...others] = person.memberships
-  const id = idGiven(query, 'team') ?? (membership && others.length === 0 ? membership.team_id : undefined)
+  const id = idGiven(query, 'team') ?? around?.id
   if (id === undefined) return null
-  const isMember = person.memberships.some(({ team_id }) => team_id === id)
-  const team = isMember || person.operator ? await teamById(database, id) : null
+  const team = id === around?.id ? await teamById(database, id) : null
   if (!team) throw new Refusal('not_found', 'there is no such team, or it is not yours to see')
   const look = { action: 'search', subject: given(query, 'q') ?? '' }
-  await noteLook({ tx: database, now, actor: person.email }, { id, member: isMember }, look)
+  await noteLook({ tx: database, now, actor: person.email }, { id, member: around?.member === true }, look)
   return team
 }
 
@@ -76,7 +82,7 @@ async function emailsFor(
     rows: emails.map((email) => ({
       cells: [
         status(email.status),
-        text(email.to_emails.join(', ')),
+        recipientsCell(email.to_emails),
         text(email.subject || '(no subject)', { href: teamPath(team, 'emails', email.id) }),
         time(email.created_at, request.now),
       ],
@@ -165,7 +171,7 @@ async function foundIn(
 const WAYS =
   'An address, a part of a contact’s address, a phone number, words of a subject, or any ID: ours, yours, a request’s, a provider’s or a Message-ID.'
 
-const locate: PersonPage = {
+const locate: OwnPage = {
   method: 'GET',
   path: '/find',
   access: 'person',

@@ -9,7 +9,7 @@ import type { Field, Form, Section } from '../drawn/section.ts'
 import { inPerson } from '../served/act.ts'
 import { idGiven } from '../served/list.ts'
 import { LARGE_FORM, redirect, show, type TeamPage, type TeamRequest } from '../served/page.ts'
-import { partFields, partOf, slotWords, templateOf, templatePath } from './template-parts.ts'
+import { EDITOR, partFields, partOf, slotWords, templateOf, templatePath } from './template-parts.ts'
 
 const hidden = (name: string, value: string): Field => ({ name, label: '', type: 'hidden', value, own: true })
 
@@ -50,6 +50,7 @@ const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRe
   action: templatePath(request, 'draft'),
   method: 'post',
   submit: 'Save the draft',
+  name: EDITOR,
   fields: [...partFields(draft ?? template), hidden('seen', draft?.id ?? template.version_id)],
 })
 

@@ -7,6 +7,9 @@ import { type TeamRequest, teamPath } from '../served/page.ts'
 
 const MOST_NAMED = 20
 
+/** The name of the editor's form: what is previewed belongs to it. */
+export const EDITOR = 'editor'
+
 /** The path of the template that a request is about, or of what is below it. */
 export const templatePath = ({ team, params }: TeamRequest, ...rest: string[]): string =>
   teamPath(team, 'templates', params.id ?? '', ...rest)

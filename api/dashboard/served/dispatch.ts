@@ -13,7 +13,6 @@
 import type { Context, Middleware } from 'koa'
 import { type Role, reaches } from '../../../db/accounts/people/roles.ts'
 import { noteUse, type Person, personOfSession } from '../../../db/accounts/people/sign-in.ts'
-import { teamById } from '../../../db/accounts/teams/teams.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import type { Body } from '../../http/bodies.ts'
 import { readQuery } from '../../http/forms.ts'
@@ -40,6 +39,7 @@ import { createLayout, type Frame, type Layout } from './layout.ts'
 import { addressWith, LIST } from './list.ts'
 import { type Page, type PageAnswer, type PageRequest, type PageTeam, redirect, show } from './page.ts'
 import { endedRefusal, endedView, isWorthKeeping, KEPT, questionView } from './question.ts'
+import { teamAround } from './team.ts'
 
 /**
  * What a form may send, in bytes: where nobody has signed in, and to a page that says nothing else. The properties of a
@@ -56,6 +56,7 @@ type Visit = {
   ctx: Context
   request: PageRequest
   person: Person | null
+  /** The team that the page stands in (team.ts): of a page of a team, that of its path where it is the person's. */
   team: PageTeam | null
   /** Whether the browser's session is over. */
   hasEnded: boolean
@@ -63,31 +64,13 @@ type Visit = {
 
 const nothingHere = () => new Refusal('not_found', 'there is no such page, or it is not yours to see')
 
-/** The team as this person may use it; null when it is none of theirs. */
-async function teamOfPage(
-  person: Person,
-  { params, now }: PageRequest,
-  deps: PageDeps,
-): Promise<PageTeam | null> {
-  const id = (params.team ?? '').toLowerCase()
-  const membership = person.memberships.find((candidate) => candidate.team_id === id)
-  if (membership) {
-    await noteUse({ tx: deps.database, now }, person, membership)
-    const { name, suspended } = membership
-    const role = person.operator ? 'owner' : suspended ? 'viewer' : membership.role
-    return { id, name, role, member: true, suspended }
-  }
-  const team = person.operator ? await teamById(deps.database, id) : null
-  return team && { id, name: team.name, role: 'owner', member: false, suspended: team.suspended_at !== null }
-}
-
 /** Why a page is not for somebody with this membership. */
-const refusalOf = ({ role, suspended }: PageTeam, needed: Role): Refusal =>
+const refusalOf = ({ sees }: PageTeam, needed: Role): Refusal =>
   new Refusal(
     'insufficient_scope',
-    suspended
+    reaches(sees, needed)
       ? 'this team is suspended: until an operator resumes it, its people can look at everything and change nothing'
-      : `this takes the role ${needed}, and yours here is ${role}`,
+      : `this takes the role ${needed}, and yours here is ${sees}`,
   )
 
 /** Does what may lag on the replica; after a change of the person's own, which left a notice, the primary is read. */
@@ -103,22 +86,23 @@ const reading = (
 
 /** Runs a page's handler if the caller may open it. @throws Refusal. */
 async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageAnswer> {
-  const { request, person, hasEnded } = visit
+  const { request, person, team, hasEnded } = visit
   if (page.access === 'open') return page.handle({ ...request, person }, deps)
   if (!person) {
     if (hasEnded && isWorthKeeping(request)) return show(endedView(request), 403)
     const search = new URLSearchParams({ return_to: BASE + addressWith(request, {}) })
     return redirect(page.method === 'GET' ? `/login?${search}` : '/login')
   }
-  if (page.access === 'person') return page.handle({ ...request, person }, deps)
+  if (page.access === 'person') return page.handle({ ...request, person, around: team }, deps)
   if (page.access === 'operator') {
     if (!person.operator) throw nothingHere()
     return reading(page, visit, deps, (near) => page.handle({ ...request, person }, near))
   }
-  const team = await teamOfPage(person, request, deps)
-  if (!team) throw nothingHere()
-  visit.team = team
-  if (!reaches(team.role, page.access)) throw refusalOf(team, page.access)
+  if (team?.id !== request.params.team?.toLowerCase() || !team) throw nothingHere()
+  const membership = person.memberships.find(({ team_id }) => team_id === team.id)
+  if (membership) await noteUse({ tx: deps.database, now: request.now }, person, membership)
+  const role = page.method === 'GET' ? team.sees : team.role
+  if (!reaches(role, page.access)) throw refusalOf(team, page.access)
   return reading(page, visit, deps, (near) => page.handle({ ...request, person, team }, near))
 }
 
@@ -252,6 +236,7 @@ async function serve(
     const session = readCookie(ctx, request.home, 'session')
     visit.person = session ? await personOfSession(deps.database, session, request.now) : null
     visit.hasEnded = session !== undefined && visit.person === null
+    visit.team = visit.person && (await teamAround(visit.person, request, deps))
     if (found === 'other method')
       throw new Refusal('method_not_allowed', 'this page does not accept that method')
     if (found === null) throw nothingHere()
@@ -265,8 +250,9 @@ async function serve(
       const isAsked =
         visit.person && found.page.access !== 'open' && form.has('question') && !form.has('confirmed')
       const cancel = dashboard.finder.above(request.path)?.path ?? ''
-      const asked = isAsked ? show(questionView(request, cancel)) : null
-      send(dashboard, visit, asked ?? (await answerOf(found.page, visit, deps)))
+      // Only who may do it is asked, in the frame of its team.
+      const handle = async () => show(questionView(request, cancel))
+      send(dashboard, visit, await answerOf(isAsked ? { ...found.page, handle } : found.page, visit, deps))
     })
   } catch (error) {
     const fault = faultOf(error, ctx.state.id, deps.log)

@@ -1,8 +1,9 @@
 /**
- * Forms made ready for their views: ids, what was typed before a refusal, and the refusal's words under the field that
- * they are about, which gets the focus. Pure.
+ * Forms made ready for their views: ids, what was typed before a refusal, and the refusal's words under the fields that
+ * they are about, the first of which gets the focus. Pure.
  */
 
+import { headed } from '../drawn/cell.ts'
 import type { Field, Form } from '../drawn/section.ts'
 import { filled, LIST } from './list.ts'
 
@@ -17,12 +18,12 @@ const plain = (words: string): string =>
 
 /**
  * The field that a refusal is about: the one whose name or label it begins with, whose value it quotes, or the only
- * one that there is.
+ * one that there is. Of a label that explains itself, what stands before the explanation.
  */
 function faultyField(fields: readonly Field[], { form, words }: Refused): Field | undefined {
   const own = fields.filter(({ type }) => type !== 'hidden')
   const said = `${plain(words)} `
-  const begins = (name: string): boolean => name !== '' && said.startsWith(`${plain(name)} `)
+  const begins = (name = ''): boolean => name !== '' && said.startsWith(`${plain(name)} `)
   const quoted = ({ name }: Field): boolean => {
     const value = form.get(name)?.trim() ?? ''
     return value !== '' && words.includes(JSON.stringify(value).slice(0, 200))
@@ -31,12 +32,32 @@ function faultyField(fields: readonly Field[], { form, words }: Refused): Field 
     own.find(({ name }) => begins(name.replace(/_id$/, ''))) ??
     own.find(({ name }) => begins(name)) ??
     own.find(({ label }) => begins(label)) ??
+    own.find(({ label }) => begins(label.split(/[:(]/)[0])) ??
     own.find(quoted) ??
     (own.length === 1 ? own[0] : undefined)
   )
 }
 
-const fieldReady = (field: Field, form: number, fault: string | undefined) => {
+/** A refusal of several fields, one by one: `a is wrong; b is, too`, or `a, b and c are required`. */
+function clausesOf(words: string): string[] {
+  const clauses = words.split('; ').flatMap((clause) => {
+    const [, list] = /^(.+) are required\.?$/.exec(clause) ?? []
+    return list?.split(/, | and /).map((name) => `${name} is required`) ?? [clause]
+  })
+  return clauses.length === 1 ? [words] : clauses.map((clause) => `${headed(clause).replace(/\.$/, '')}.`)
+}
+
+/** What is said of each field, by its name. */
+function faultsOf(fields: readonly Field[], refused: Refused): Map<string, string> {
+  const faults = new Map<string, string>()
+  for (const words of clausesOf(refused.words)) {
+    const field = faultyField(fields, { ...refused, words })
+    if (field && !faults.has(field.name)) faults.set(field.name, words)
+  }
+  return faults
+}
+
+const fieldReady = (field: Field, form: number, fault: string | undefined, first: boolean) => {
   const id = `f${form}-${field.name}`
   const isChoice = field.type === 'checks' || field.type === 'radios'
   const described = [fault === undefined ? '' : `${id}-fault`, field.hint === undefined ? '' : `${id}-hint`]
@@ -45,7 +66,7 @@ const fieldReady = (field: Field, form: number, fault: string | undefined) => {
     id,
     fault,
     described: described.join(' ').trim(),
-    ...(fault === undefined ? {} : { autofocus: true }),
+    ...(first ? { autofocus: true } : {}),
     isHidden: field.type === 'hidden',
     isChoice,
     box: field.type === 'checks' ? 'checkbox' : 'radio',
@@ -66,11 +87,13 @@ export function formReady<F extends Form & { further?: readonly Field[] }>(
 ) {
   const again = refused !== null && refused.action === form.action ? refused : null
   const all = [...form.fields, ...(form.further ?? [])]
-  const faulty = again ? faultyField(all, again) : undefined
+  const faults = again ? faultsOf(all, again) : new Map<string, string>()
+  const first = all.find(({ name }) => faults.has(name))?.name
   const ready = (fields: readonly Field[]) =>
-    (again ? filled(fields, again.form, true) : fields).map((field) =>
-      fieldReady(field, index, field.name === faulty?.name ? again?.words : undefined),
-    )
+    (again ? filled(fields, again.form, true) : fields).map((field) => ({
+      ...fieldReady(field, index, faults.get(field.name), field.name === first),
+      form: form.joins?.form,
+    }))
   const isSet = form.further?.some(({ value, options }) =>
     options ? options.some((option) => option.selected && option.value !== '') : Boolean(value),
   )

@@ -78,7 +78,7 @@ export function navigation({
   if (team) {
     for (const { label, places: pages } of TEAM_PAGES) {
       const links = pages
-        .filter(([, , , role = 'viewer']) => reaches(team.role, role))
+        .filter(([, , , role = 'viewer']) => reaches(team.sees, role))
         .map(([rest, name, icon]) => {
           const href = rest === '' ? teamPath(team) : teamPath(team, rest)
           const current = rest === '' ? path === href : isAt(path, href)

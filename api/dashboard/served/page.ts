@@ -19,8 +19,9 @@
  * 6. A list reads PAGE_SIZE + 1 rows and hands them to `pageOf` (list.ts), which makes the link to the next page
  *    (`?before=`). A filter is a form with `method: 'get'`: `filled` puts in what the address holds.
  *    With `lags: true` it is read from a replica where there is one, unless it follows a change of the person's own.
- * 7. Add the value to its file's list, the list to routes.ts, and a link to nav.ts if it is a place of its own. Tests
- *    walk over all pages by themselves: test/api/dashboard/roles.test.ts and looks.test.ts.
+ * 7. Add the value to its file's list, the list to routes.ts, and a link to nav.ts if it is a place of its own. Write
+ *    down whom it is for in test/support/page-rights.ts; other tests walk over all pages by themselves (roles.test.ts,
+ *    looks.test.ts).
  */
 import type { Readable } from 'node:stream'
 import type { Role } from '../../../db/accounts/people/roles.ts'
@@ -29,10 +30,17 @@ import type { View } from '../drawn/section.ts'
 import type { PageDeps } from './deps.ts'
 
 /**
- * A team as the person who asks may use it. `member`: false for an operator who is none. People of a suspended team
- * have the role of a viewer.
+ * A team as the person who asks may use it. `role`: what they may change; in a suspended team its people have that of a
+ * viewer. `sees`: what they may look at, suspended or not. `member`: false for an operator who is none.
  */
-export type PageTeam = { id: string; name: string; role: Role; member: boolean; suspended: boolean }
+export type PageTeam = {
+  id: string
+  name: string
+  role: Role
+  sees: Role
+  member: boolean
+  suspended: boolean
+}
 
 export type PageRequest = {
   path: string
@@ -52,6 +60,8 @@ export type PageRequest = {
 }
 
 export type PersonRequest = PageRequest & { person: Person }
+/** @param around the team whose frame a page of the person's own stands in. */
+export type OwnRequest = PersonRequest & { around: PageTeam | null }
 export type TeamRequest = PersonRequest & { team: PageTeam }
 
 /** `zone`: the reader's, which the browser's script leaves. */
@@ -103,9 +113,10 @@ type Serves<R> = {
 }
 
 export type OpenPage = Serves<PageRequest & { person: Person | null }> & { access: 'open' }
+export type OwnPage = Serves<OwnRequest> & { access: 'person' }
 export type PersonPage = Serves<PersonRequest> & { access: 'person' | 'operator' }
 export type TeamPage = Serves<TeamRequest> & { access: Role }
-export type Page = OpenPage | PersonPage | TeamPage
+export type Page = OpenPage | OwnPage | PersonPage | TeamPage
 
 /** The path of a team's page, after /dashboard. */
 export const teamPath = (team: { id: string }, ...rest: string[]): string =>

@@ -1,21 +1,24 @@
 /**
  * Sends what an email holds once more, as a new email: a copy to the person who asks, or one to a corrected address.
- * Promises: the new email is accepted as a client's is; one to a corrected address has its line in the audit trail, in
- * the transaction that accepts it. Must not be used for internal mail.
+ * Promises: the new email is accepted as a client's is; in the transaction that accepts it both timelines say that they
+ * belong together, and one to a corrected address has its line in the audit trail. Must not be used for internal mail.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { reusedFiles } from '../../content/files/reuse.ts'
 import { Refusal } from '../../errors.ts'
-import { parseMailbox } from '../../text/address.ts'
+import { formatMailbox, type Mailbox, parseMailbox } from '../../text/address.ts'
 import { type AcceptDeps, acceptEmails, type EmailOutcome } from './accept.ts'
 import type { EmailItem } from './call.ts'
+import { linkEmails } from './links.ts'
 import type { ShownEmail } from './show.ts'
+import type { Again } from './status.ts'
 
 type Outcomes = readonly EmailOutcome[]
 
 async function sendAgain(
-  deps: AcceptDeps,
+  deps: AcceptDeps & By,
   email: ShownEmail,
+  how: Again,
   changes: Pick<EmailItem, 'to' | 'tags' | 'reply_to' | 'headers'>,
 ): Promise<Outcomes> {
   const from = parseMailbox(email.from_address)
@@ -33,23 +36,30 @@ async function sendAgain(
     ...changes,
     ...(attachments ? { attachments: await reusedFiles(deps.tx, team_id, attachments) } : {}),
   }
-  return acceptEmails(deps, { team_id, domain: null }, [item])
+  const outcomes = await acceptEmails(deps, { team_id, domain: null }, [item])
+  for (const outcome of outcomes) {
+    if (outcome.kind === 'stored')
+      await linkEmails(deps, team_id, { original: email.id, fresh: outcome.row.id, how })
+  }
+  return outcomes
 }
 
 /** Sends a copy to an address. @throws Refusal. */
-export const copyEmail = (deps: AcceptDeps, email: ShownEmail, address: string): Promise<Outcomes> =>
-  sendAgain(deps, email, { to: [address], tags: ['copy'], reply_to: '', headers: null })
+export const copyEmail = (deps: AcceptDeps & By, email: ShownEmail, address: string): Promise<Outcomes> =>
+  sendAgain(deps, email, 'copied', { to: [address], tags: ['copy'], reply_to: '', headers: null })
 
-/** Sends it as it was to another address. @throws Refusal. */
+/** Sends it as it was to another address: the recipient's name stays, where it had one recipient. @throws Refusal. */
 export async function resendEmail(
   deps: AcceptDeps & By,
   email: ShownEmail,
-  address: string,
+  { name, address, domain }: Mailbox,
 ): Promise<Outcomes> {
   if (email.broadcast_id !== null)
     throw new Refusal('bad_request', 'a broadcast goes to contacts: correct the contact’s address instead')
   const { team_id, id: subject, tags, reply_to, headers } = email
-  const outcomes = await sendAgain(deps, email, { to: [address], tags, reply_to, headers })
+  const [former = ''] = email.to_emails.length === 1 ? email.to_emails : []
+  const to = [formatMailbox({ name: name ?? parseMailbox(former)?.name ?? null, address, domain })]
+  const outcomes = await sendAgain(deps, email, 'resent', { to, tags, reply_to, headers })
   for (const outcome of outcomes) {
     if (outcome.kind === 'stored')
       await record(deps, { team_id, action: 'email.resend', subject, detail: outcome.row.id })

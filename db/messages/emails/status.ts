@@ -18,6 +18,10 @@ const EMAIL_EVENTS = [
   'delayed',
   'requeued',
   'gave_up',
+  'resent',
+  'copied',
+  'resent_from',
+  'copied_from',
 ] as const
 export type EmailEventKind = (typeof EMAIL_EVENTS)[number]
 
@@ -32,3 +36,18 @@ export const statusOfEvent = (kind: EmailEventKind): EmailStatus => ladder.statu
 
 /** The higher of two rungs. */
 export const higherStatus = ladder.higher
+
+/** How an email was sent again, as its own timeline says it; the new one's says `…_from`. */
+export type Again = 'resent' | 'copied'
+const LINKS = ['resent', 'copied', 'resent_from', 'copied_from'] as const satisfies EmailEventKind[]
+export type LinkKind = (typeof LINKS)[number]
+
+/** The other email, and who sent it again, where an entry of a timeline tells of that (links.ts). */
+export function linkIn(event: {
+  kind: string
+  detail: string
+}): { kind: LinkKind; id: string; by: string } | null {
+  const kind = LINKS.find((candidate) => candidate === event.kind)
+  const [id = '', by = ''] = event.detail.split(' by ')
+  return kind ? { kind, id, by } : null
+}

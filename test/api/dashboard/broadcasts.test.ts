@@ -51,6 +51,27 @@ async function draft(fields: Record<string, string | string[]>): Promise<string>
   return sent.location ?? ''
 }
 
+t.test(
+  'every field of a draft that is at fault says so in one round, the first with the focus',
+  async (t) => {
+    const sent = { name: 'Spring', template_id: await templateOf('<p>x</p>'), from: 'Acme <no', subject: 'x' }
+    const topic = await topicOf('Faults')
+    const refused = await editor.post(at('broadcasts/new'), { ...sent, rate_per_minute: 'many' })
+    t.equal(refused.status, 400)
+    const fault = (name: string): string =>
+      textOf(new RegExp(`<span class="fault" id="f\\d+-${name}-fault">[^<]*`).exec(refused.html)?.[0] ?? '')
+    t.equal(fault('topic_ids'), 'Topics: choose at least one.')
+    t.match(fault('from'), /^From must be/)
+    t.match(fault('rate_per_minute'), /^Rate_per_minute must be/)
+    t.match(refused.html, /name="from"[^>]* value="Acme &lt;no" required autofocus aria-invalid="true"/)
+    t.match(refused.html, new RegExp(`name="topic_ids" value="${topic}" aria-invalid="true"`))
+    t.match(refused.html, /<fieldset aria-describedby="f\d+-topic_ids-fault">/)
+    t.equal(refused.html.match(/ autofocus/g)?.length, 1)
+    const alone = await editor.post(at('broadcasts/new'), { ...sent, from: 'hello@example.com' })
+    t.match(alone.html, /name="topic_ids" value="[^"]+" aria-invalid="true" autofocus/)
+  },
+)
+
 t.test('from a draft to its figures, on the pages alone', async (t) => {
   const sink = await startSmtpSink(t)
   const topic = await topicOf('News')

@@ -102,9 +102,23 @@ async function journeys(browser: Browser): Promise<void> {
     await page.getByLabel('HTML').fill('<p>Hi {{name}}</p>')
     await submit(page, 'Create template')
     await page.getByLabel('name', { exact: true }).fill('Ana')
-    await submit(page, 'Show with these values')
-    t.equal(await preview.innerText(), 'Hi Ana')
     await page.getByLabel('HTML').fill('<p>Dear {{name}} of {{city}}</p>')
+    await page.getByRole('button', { name: 'Preview what the editor holds' }).click()
+    await page.frameLocator('iframe').getByText('Dear Ana of [city]').waitFor()
+    t.equal(
+      await page.getByLabel('HTML').inputValue(),
+      '<p>Dear {{name}} of {{city}}</p>',
+      'the unsaved text stays in the editor',
+    )
+    t.match(await state.innerText(), 'published')
+    const left = page.waitForEvent('dialog')
+    page
+      .getByRole('link', { name: 'Topics' })
+      .click()
+      .catch(() => {})
+    const dialog = await left
+    t.equal(dialog.type(), 'beforeunload', 'leaving asks first')
+    await dialog.dismiss()
     await submit(page, 'Save the draft')
     t.match(await state.innerText(), 'unpublished draft')
     t.equal(await preview.innerText(), 'Dear [name] of [city]')

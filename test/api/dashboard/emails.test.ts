@@ -306,6 +306,44 @@ t.test('an email goes once more to a corrected address, as a new one, and the pa
   t.equal((await viewer.post(`${list}/${wrong}/resend`, { to: 'x@example.org' })).status, 403)
 })
 
+t.test('lists show a recipient’s address before the name, so that rows differ', async (t) => {
+  const to = ['Erika Mustermann <first@erika.example>', 'second@erika.example']
+  await send({ to, subject: 'Address first' })
+  const found = /first@erika\.example and 1 more Erika Mustermann Address first/
+  shows(t, await viewer.get(`${list}?subject=Address%20first`), found)
+  shows(t, await viewer.get('/find?q=first@erika.example'), found)
+})
+
+t.test('a resend keeps the recipient’s name, and both emails say that they belong together', async (t) => {
+  const first = await send({ to: ['Erika Mustermann <bounced@erika-x.example>'], subject: 'Your invoice' })
+  const form = await editor.get(`${list}/${first}`)
+  t.match(form.html, /type="email" value="bounced@erika-x\.example" required/, 'what the field itself takes')
+  shows(t, form, 'still to “Erika Mustermann”')
+  const { location: again } = await editor.post(`${list}/${first}/resend`, { to: 'right@erika-x.example' })
+  const by = `By ${editor.email}, just now.`
+  const fresh = await viewer.get(again ?? '')
+  shows(t, fresh, 'To Erika Mustermann <right@erika-x.example>')
+  shows(
+    t,
+    fresh,
+    `Sent again from an email to Erika Mustermann <bounced@erika-x.example> ${by} The first email`,
+  )
+  t.match(fresh.html, `href="/dashboard${list}/${first}">The first email`)
+  const former = await viewer.get(`${list}/${first}`)
+  shows(t, former, `Sent again to Erika Mustermann <right@erika-x.example> ${by} The new email`)
+  t.match(former.html, `href="/dashboard${again}">The new email`)
+  const happened = new RegExp(`What happened Sent again to a corrected address .* By ${editor.email}\\.`)
+  shows(t, former, happened)
+  await editor.post(`${list}/${first}/copy`)
+  const original = await viewer.get(`${list}/${first}`)
+  shows(t, original, `Copied to ${editor.email} ${by} The copy`)
+  const copy = /href="\/dashboard([^"]+)">The copy/.exec(original.html)?.[1] ?? ''
+  shows(t, await viewer.get(copy), 'A copy of an email to Erika Mustermann <bounced@erika-x.example>')
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  await owner.post(`${again}/delete`)
+  shows(t, await viewer.get(`${list}/${first}`), 'Sent again to somebody: that email has been deleted')
+})
+
 t.test(
   'the way back from an email keeps the list’s filter, also after something was done there',
   async (t) => {

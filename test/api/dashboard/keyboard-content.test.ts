@@ -64,7 +64,7 @@ async function journeys(browser: Browser): Promise<void> {
     await type(t, page, 'HTML', '<p>Hi {{name}}</p>')
     await follow(t, page, 'Create template')
     await type(t, page, 'name', 'Ana')
-    await follow(t, page, 'Show with these values')
+    await press(t, page, 'Preview what the editor holds')
     await page.frameLocator('iframe').getByText('Hi Ana').waitFor()
     await type(t, page, 'HTML', '<p>Dear {{name}}</p>')
     await follow(t, page, 'Save the draft')

@@ -4,12 +4,13 @@
  */
 import type { Browser } from 'playwright-core'
 import { linkFor } from '../../../db/accounts/people/members.ts'
+import { suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { broadcastingOf } from '../../support/broadcasting.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { fits, isAccessible, launchBrowser, signInWith } from '../../support/browser.ts'
 import { livedIn } from '../../support/lived-in.ts'
-import { isWanted, lookAt, pathsWith, WIDE } from '../../support/looks.ts'
-import { startService } from '../../support/service.ts'
+import { ask, isFramed, isWanted, lookAt, lookOver, pathsWith, WIDE } from '../../support/looks.ts'
+import { makeTeam, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 const browser = await launchBrowser(t, 'the looks of the dashboard')
@@ -44,9 +45,63 @@ async function looks(browser: Browser): Promise<void> {
   })
   paths.push('/nowhere', `/teams/${team.id}/broadcasts/${(await aBroadcast(service, team)).id}`)
 
-  t.test('every page is accessible and fits, wide and narrow, light and dark', async (t) => {
+  const NAME = 'Northwind Traders International'
+  const frameOf = (path: string): string => (path.startsWith('/operator') ? 'Operator' : NAME)
+
+  t.test('every page is accessible, fits and has its frame, wide and narrow, light and dark', async (t) => {
     const { page } = await signInWith(browser, service, { t, team: team.id })
-    for (const path of paths.filter(isWanted)) await lookAt(t, page, home + path, path)
+    for (const path of paths.filter(isWanted)) {
+      await lookAt(t, page, home + path, path)
+      await isFramed(t, page, path, frameOf(path))
+    }
+  })
+
+  t.test('so is every question', async (t) => {
+    const { page } = await signInWith(browser, service, { t, team: team.id })
+    let asked = 0
+    for (const path of paths.filter(isWanted)) {
+      await page.goto(home + path)
+      if (!(await ask(page))) continue
+      asked += 1
+      await lookOver(t, page, `${path} asks`)
+      await isFramed(t, page, `${path} asks`, frameOf(path))
+    }
+    t.ok(asked >= 12 || !isWanted(''), `${asked} questions`)
+  })
+
+  const inTeam = `/teams/${team.id}`
+  const others = [inTeam, `${inTeam}/emails`, `${inTeam}/audit`, '/account', '/find?q=ana', '/nowhere']
+  const theirs = paths.filter((path) => path.startsWith(`${inTeam}/`))
+  for (const { who, these, ...rights } of [
+    { who: 'an owner', role: 'owner', these: [...others, `${inTeam}/keys`] },
+    { who: 'an editor', role: 'editor', these: [...others, ...theirs] },
+    { who: 'a viewer', role: 'viewer', these: others },
+    { who: 'an editor of two teams', role: 'editor', also: await makeTeam(service), these: others },
+  ] as const)
+    t.test(`every page and question has its frame for ${who}, wide and narrow`, async (t) => {
+      const email = `${who.replaceAll(' ', '-')}@example.com`
+      const also = 'also' in rights ? { also: rights.also.id } : {}
+      const reader = { t, team: team.id, email, role: rights.role, operator: false, ...also }
+      const { page } = await signInWith(browser, service, reader)
+      await page.goto(home + inTeam)
+      for (const path of new Set(these)) {
+        const name = `${path} for ${who}`
+        if (!isWanted(name)) continue
+        await page.goto(home + path)
+        await isFramed(t, page, name, NAME)
+        if (await ask(page)) await isFramed(t, page, `${name}, asking`, NAME)
+      }
+    })
+
+  t.test('nothing lies over a notice on a page that keeps itself up to date', async (t) => {
+    const stopped = await makeTeam(service)
+    await service.database.transaction((tx) => suspendTeam({ tx, now: new Date(), actor: 'cli' }, stopped.id))
+    const rights = { email: 'stopped@example.com', operator: false }
+    const { page } = await signInWith(browser, service, { t, team: stopped.id, ...rights })
+    const name = `/teams/${stopped.id} suspended`
+    t.equal(await page.locator('#pause').count(), 1)
+    t.equal(await page.locator('.notice').count(), 1)
+    await isFramed(t, page, name, 'A team')
   })
 
   t.test('the pages before signing in are, too', async (t) => {

@@ -1,13 +1,16 @@
 /**
- * Who may open which page, for every page there is: made from the list of pages, so that a new one cannot be left
- * out.
+ * Who may open which page, for every page there is. What is expected stands in a table of its own
+ * (test/support/page-rights.ts), so that a page that falls into other hands is noticed.
  */
+import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import type { Page } from '../../../api/dashboard/served/page.ts'
-import { signedIn, visitor } from '../../support/dashboard.ts'
+import { suspendTeam } from '../../../db/accounts/teams/suspend.ts'
+import { type Seen, signedIn, visitor } from '../../support/dashboard.ts'
+import { RIGHTS, rightOf } from '../../support/page-rights.ts'
 import { makeTeam, startService } from '../../support/service.ts'
-import t from '../../support/tap.ts'
+import t, { type Test } from '../../support/tap.ts'
 
 const service = await startService(t)
 const team = await makeTeam(service)
@@ -22,6 +25,8 @@ const people = {
   operator: await signedIn(service, { operator: true }),
 }
 type Who = keyof typeof people
+
+await service.database.query(sql.unsafe`update teams set name = 'Northwind' where id = ${team.id}`)
 
 const MAY: Record<Page['access'], readonly Who[]> = {
   open: ['stranger', 'other team', 'viewer', 'editor', 'owner', 'operator'],
@@ -38,35 +43,99 @@ const pathOf = ({ path }: Page): string =>
     .replace(':team', team.id)
     .replace(/:(\w+)/g, (_, name: string) => (name.endsWith('id') ? uuidv7() : 'nothing'))
 
+/** What is no page of its own, but stands in one or is saved. */
+const NO_PAGES = /login|openid|\.csv|\/preview|\/files\//
+
+/** Fails unless a page, a refusal too, stands in the whole frame of its team, or of the person's own. */
+function isFramed(t: Test, { html }: Seen, path: string, who: Who): void {
+  const isOperators = who === 'operator' && !path.startsWith('/teams/')
+  const place = isOperators ? 'Operator' : who === 'other team' ? 'A team' : 'Northwind'
+  const parts = ['<nav id="nav"', '<form class="seek"', `aria-label="Team: ${place}"`]
+  const missing = parts.filter((part) => !html.includes(part))
+  t.strictSame(missing, [], `${path} as ${who}`)
+}
+
+const tokens = new Map<Who, string>()
+for (const who of Object.keys(people) as Who[]) {
+  const { html } = await people[who].get('/account')
+  tokens.set(who, /name="csrf" value="([^"]+)"/.exec(html)?.[1] ?? '')
+}
+
+/** Asks for a page, or sends it a form. */
+const visit = (page: Page, who: Who, form: Record<string, string> = {}): Promise<Seen> =>
+  page.method === 'GET'
+    ? people[who].get(pathOf(page))
+    : people[who].post(pathOf(page), { ...form, csrf: tokens.get(who) ?? '' })
+
 const REFUSED: Partial<Record<Who, number>> = { stranger: 303, 'other team': 404 }
 
-t.test('there is a rule for each page', async (t) => {
-  for (const { method, path, access } of PAGES) {
-    t.ok(access in MAY, `${method} ${path}`)
-    t.equal(
-      path.startsWith('/teams/:team'),
-      ['viewer', 'editor', 'owner'].includes(access),
-      `${method} ${path}`,
-    )
+t.test('every page is for those whom the table names, and the table names no other page', async (t) => {
+  const pages = PAGES.map(({ method, path, access }) => `${method} ${path} is for ${access}`)
+  const table = Object.entries(RIGHTS).flatMap(([access, its]) =>
+    its.map((page) => `${page} is for ${access}`),
+  )
+  t.strictSame(pages.sort(), table.sort())
+})
+
+t.test('a path says for whom a page can be: team, operator or neither', async (t) => {
+  for (const { method, path } of PAGES) {
+    const access = rightOf({ method, path }) ?? 'open'
+    const isOfTeam = ['viewer', 'editor', 'owner'].includes(access)
+    t.equal(path.startsWith('/teams/:team'), isOfTeam, `${method} ${path}`)
     t.equal(path.startsWith('/operator'), access === 'operator', `${method} ${path}`)
   }
 })
 
 for (const page of PAGES) {
   if (page.path === '/sign-out') continue
-  t.test(`${page.method} ${page.path} is for ${page.access}`, async (t) => {
+  const access = rightOf(page) ?? 'operator'
+  t.test(`${page.method} ${page.path} is for ${access}`, async (t) => {
     for (const who of Object.keys(people) as Who[]) {
-      const person = people[who]
-      const { status, location } =
-        page.method === 'GET' ? await person.get(pathOf(page)) : await person.post(pathOf(page))
-      if (MAY[page.access].includes(who)) {
+      const seen = await visit(page, who)
+      const { status, location } = seen
+      if (who !== 'stranger' && status !== 303 && !NO_PAGES.test(page.path)) isFramed(t, seen, page.path, who)
+      if (MAY[access].includes(who)) {
         t.notMatch(location ?? '', /^\/login\?return_to/, who)
         t.ok(status !== 403 && status < 500, `${who}: ${status}`)
       } else {
-        const refused = REFUSED[who] ?? (page.access === 'operator' ? 404 : 403)
+        const refused = REFUSED[who] ?? (access === 'operator' ? 404 : 403)
         t.equal(status, refused, who)
         if (who === 'stranger') t.match(location, /^\/login/)
       }
     }
   })
 }
+
+t.test('a question is asked in its team’s frame, and only of those who may do what it asks', async (t) => {
+  for (const page of PAGES.filter(({ method, access }) => method === 'POST' && access !== 'open')) {
+    if (page.path === '/sign-out') continue
+    const may = MAY[rightOf(page) ?? 'operator']
+    for (const who of Object.keys(people) as Who[]) {
+      const asked = await visit(page, who, { question: 'Do you mean it?' })
+      const about = `${page.path} as ${who}: ${asked.status}`
+      t.equal(asked.status === 200, may.includes(who), about)
+      t.equal(asked.html.includes('Do you mean it?'), may.includes(who), about)
+      if (who !== 'stranger') isFramed(t, asked, page.path, who)
+    }
+  }
+})
+
+t.test('people of a suspended team look at whatever their role opens, and change nothing', async (t) => {
+  const by = { tx: service.database, now: new Date(), actor: 'cli' }
+  await service.database.transaction((tx) => suspendTeam({ ...by, tx }, team.id))
+  for (const page of PAGES.filter(({ path }) => path.startsWith('/teams/:team')))
+    for (const who of ['viewer', 'editor', 'owner'] as const) {
+      const may = page.method === 'GET' && MAY[rightOf(page) ?? 'operator'].includes(who)
+      const seen = await visit(page, who)
+      t.equal(seen.status !== 403, may, `${page.method} ${page.path} as ${who}: ${seen.status}`)
+    }
+  const { html } = await people.owner.get(`/teams/${team.id}/keys`)
+  for (const [place, words] of [
+    ['audit', 'Audit'],
+    ['works', 'Long work'],
+  ])
+    t.match(html, new RegExp(`href="/dashboard/teams/${team.id}/${place}">.*${words}</a>`))
+  t.match(html, 'class="tag warn">suspended')
+  t.notMatch(html, '>active<')
+  t.notMatch(html, 'Revoke', 'no button that would be refused')
+})

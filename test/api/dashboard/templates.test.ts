@@ -125,6 +125,25 @@ t.test(
   },
 )
 
+t.test('what the editor holds is previewed with the values beside it, and stored nowhere', async (t) => {
+  const path = await makeTemplate('Written', '<p>Hi {{name}}</p>', 'Hi')
+  const page = await editor.get(path)
+  const button = `<button form="editor" formaction="/dashboard${path}/preview" formtarget="preview" formnovalidate`
+  t.ok(page.html.includes(button), 'the button sends the editor’s form into the frame')
+  t.match(page.html, /<iframe sandbox name="preview"/)
+  t.match(page.html, /<input id="f\d+-v\.name" name="v\.name" type="text" value="\[name\]" form="editor"/)
+  const form = { html: '<p>Dear {{name}} of {{city}}</p>', text: 'Dear {{name}}', 'v.name': '<Ana>' }
+  const shown = await editor.post(`${path}/preview`, form)
+  const drawn = '<p>Dear &lt;Ana&gt; of [city]</p>\n<hr><pre>Dear &lt;Ana&gt;</pre>'
+  t.equal(framedIn(shown), drawn)
+  t.match(shown.headers.get('content-security-policy'), /^sandbox; default-src 'none'/)
+  const broken = await editor.post(`${path}/preview`, { ...form, html: '{{#each}}' })
+  t.match(framedIn(broken), /^<p>No preview: html: line 1.*\.<\/p>$/)
+  t.equal(framedIn(await viewer.get(`${path}/preview?v.name=Ana`)), '<p>Hi Ana</p>')
+  shows(t, await viewer.get(path), 'Written published')
+  t.notMatch((await viewer.get(path)).html, 'formaction')
+})
+
 t.test('of two who save a draft at once, the second is refused, and keeps what was typed', async (t) => {
   const path = await makeTemplate('Shared', '<p>one</p>')
   const seen = hiddenIn(await editor.get(path), 'seen')
@@ -300,7 +319,8 @@ t.test('a preview is bounded as a send is, and what cannot be sent cannot be pre
     text: '',
   })
   const shown = await editor.get(most.location ?? '')
-  t.equal(shown.html.match(/id="f\d+-v\.s/g)?.length, 50)
+  t.equal(shown.html.match(/id="f\d+-v\.s[^>]+ form="editor"/g)?.length, 50)
+  t.equal(shown.html.match(/>Value of s\d+</g)?.length, 50, 'a test has its own')
   shows(t, shown, 's19, s20 and 9980 more')
 })
 

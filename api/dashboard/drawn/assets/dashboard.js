@@ -1,7 +1,8 @@
 /**
  * What the pages can do beyond forms and links; each works without it. Shows times in the reader's zone, copies text,
- * closes menus, and while the page is looked at keeps its live sections up to date every five seconds, until somebody
- * pauses that (WCAG 2.2.2). A list is never replaced under the reader: it says how many rows are new.
+ * closes menus, asks before an editor's unsaved text is left, and while the page is looked at keeps its live sections
+ * up to date every five seconds, until somebody pauses that (WCAG 2.2.2). A list is never replaced under the reader: it
+ * says how many rows are new.
  */
 const EVERY = 5_000
 
@@ -71,6 +72,18 @@ document.addEventListener('keydown', (event) => {
     if (search) event.preventDefault()
     search?.focus()
   }
+})
+
+/** An editor's text is not left by mistake: what is sent elsewhere than into a frame leaves it on purpose. */
+let unsaved = null
+document.addEventListener('input', ({ target }) => {
+  if (target.matches('textarea.code')) unsaved = target.form
+})
+document.addEventListener('submit', ({ target, submitter }) => {
+  if (target === unsaved && !submitter?.formTarget) unsaved = null
+})
+addEventListener('beforeunload', (event) => {
+  if (unsaved) event.preventDefault()
 })
 
 /** Whether somebody is in the middle of something inside a section. */

@@ -2,6 +2,7 @@
 import { DISABLED } from '../../../../db/channels/happenings/webhooks.sql.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../../../db/channels/webhook.sql.ts'
 import { requeueOne } from '../../../../db/delivery/requeue.ts'
+import { Refusal } from '../../../../db/errors.ts'
 import { checkEnabled, endpointOrRefusal } from '../../../../db/messages/webhooks/endpoints.ts'
 import { WEBHOOK_STATUSES, webhookByEvent, webhooksOf } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { type ShownWebhook, showWebhook } from '../../../../db/messages/webhooks/show.ts'
@@ -195,7 +196,9 @@ const requeue: TeamPage = {
     const { id: endpoint_id = '', event_id = '' } = params
     checkEnabled(await endpointOrRefusal(deps.database, team.id, endpoint_id))
     const found = await webhookByEvent(deps.database, team.id, { endpoint_id, event_id })
-    const ref = { team_id: team.id, id: found?.id ?? '' }
+    if (!found)
+      throw new Refusal('not_found', 'there is no such webhook: perhaps it was kept for long enough')
+    const ref = { team_id: team.id, id: found.id }
     const how = { force: true, words: `event ${event_id}` }
     await inPerson(request, deps, (by) => requeueOne({ ...by, queue: deps.queue }, WEBHOOK, ref, how))
     const paused = await pauseWords(deps, WEBHOOK, request.person, WEBHOOK_SENDERS + endpoint_id)

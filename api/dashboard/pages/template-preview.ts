@@ -1,0 +1,158 @@
+/**
+ * What a template looks like: its draft or its published version with sample values, and for editors the text that
+ * stands in the editor. Promises: what is previewed from the editor is neither stored nor lost: the editor's own
+ * form is sent into the frame beside it, and the page stays as it is.
+ */
+import { type DraftRow, draftOf } from '../../../db/content/templates/drafts.sql.ts'
+import { slotsOfParts } from '../../../db/content/templates/save.ts'
+import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
+import { compileVersion } from '../../../db/content/templates/versions.ts'
+import { Refusal } from '../../../db/errors.ts'
+import { previewOf } from '../../../db/messages/emails/content.ts'
+import { escapeHtml, UNSUBSCRIBE_SLOT } from '../../../db/text/slots.ts'
+import type { Field, Section } from '../drawn/section.ts'
+import type { PageDeps } from '../served/deps.ts'
+import { framed, frameHeaders } from '../served/guard.ts'
+import { addressWith } from '../served/list.ts'
+import { LARGE_FORM, raw, type TeamPage, type TeamRequest } from '../served/page.ts'
+import { EDITOR, partOf, templateOf, templatePath } from './template-parts.ts'
+
+/** Fields for sample values at most. */
+const MOST_FIELDS = 50
+
+/** What is previewed and sent as a test: the draft, else the version in use. */
+export type Previewed = Pick<ShownTemplate, 'name' | 'html' | 'text' | 'slots' | 'list_unsubscribe'> & {
+  isDraft: boolean
+}
+
+/** The published version where it is asked for by `of`. @throws Refusal not_found. */
+export async function previewedOf(
+  request: TeamRequest,
+  { database }: PageDeps,
+  given: URLSearchParams,
+): Promise<{ template: ShownTemplate; draft: DraftRow | null; previewed: Previewed }> {
+  const template = await templateOf(request, { database })
+  const draft = await draftOf(database, request.team.id, template.id)
+  const isDraft = draft !== null && given.get('of') !== 'published'
+  const { html, text, slots } = isDraft ? draft : template
+  return { template, draft, previewed: { ...template, html, text, slots, isDraft } }
+}
+
+/** A slot's name, so that its place can be seen; of a link that goes into a header, an address that it takes. */
+const sampleOf = (slot: string): string =>
+  slot === UNSUBSCRIBE_SLOT ? 'https://example.com/unsubscribe' : `[${slot}]`
+
+/** The value of each slot: what was given, else a sample. */
+export const valuesOf = ({ slots }: Previewed, given: URLSearchParams): Record<string, string> =>
+  Object.fromEntries(slots.map((slot) => [slot, given.get(`v.${slot}`) ?? sampleOf(slot)]))
+
+/** Fields for the first slots; the others keep their names. */
+export const valueFields = (values: Record<string, string>): Field[] =>
+  Object.entries(values)
+    .slice(0, MOST_FIELDS)
+    .map(([slot, value]) => ({ name: `v.${slot}`, label: slot, type: 'text', value }))
+
+/** What the template makes of the values. @throws Refusal bad_request, as a send of them is refused. */
+export function filledOf(previewed: Previewed, values: Record<string, string>) {
+  const filled = previewOf(compileVersion({ ...previewed, body_text: previewed.text }), values)
+  if (!('too_large' in filled)) return filled
+  throw new Refusal(
+    'bad_request',
+    `with these values the ${filled.too_large} is larger than 1 MiB: it cannot be sent`,
+  )
+}
+
+/** The two parts as they would be sent, or why they would not. */
+function parts(previewed: Previewed, values: Record<string, string>, frame: Section): Section[] {
+  try {
+    const { text: plain } = filledOf(previewed, values)
+    return [frame, ...(plain === '' ? [] : [{ kind: 'code' as const, title: 'Plain text', code: plain }])]
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return [{ kind: 'alerts', calm: '', alerts: [{ tone: 'bad', title: `No preview: ${error.message}` }] }]
+  }
+}
+
+/** Which of the two is previewed, as a field keeps it. */
+export const choice = ({ isDraft }: Previewed): Field[] =>
+  isDraft ? [] : [{ name: 'of', label: '', type: 'hidden', value: 'published' }]
+
+/** The frame that the editor's text is shown in. */
+const FRAME = 'preview'
+
+/** The previews of a template, and the values that they are filled with. */
+export function preview(previewed: Previewed, draft: DraftRow | null, request: TeamRequest): Section[] {
+  const values = valuesOf(previewed, request.query)
+  const fields = [...valueFields(values), ...(draft ? choice(previewed) : [])]
+  const search = new URLSearchParams()
+  for (const { name, value = '' } of fields) search.set(name, value)
+  const edits = request.team.role !== 'viewer'
+  const fromEditor: Section = {
+    kind: 'form',
+    title: 'Preview',
+    action: templatePath(request, 'preview'),
+    method: 'post',
+    joins: { form: EDITOR, frame: FRAME },
+    fields: valueFields(values),
+    submit: 'Preview what the editor holds',
+    tone: 'quiet',
+  }
+  const samples: Section = {
+    kind: 'filter',
+    title: 'Preview',
+    action: templatePath(request),
+    method: 'get',
+    fields,
+    submit: 'Show with these values',
+    reset: null,
+  }
+  const links = [
+    { label: 'Draft', href: addressWith(request, { of: undefined }), current: previewed.isDraft },
+    { label: 'Published', href: addressWith(request, { of: 'published' }), current: !previewed.isDraft },
+  ]
+  const frame: Section = {
+    kind: 'frame',
+    title: 'HTML',
+    name: FRAME,
+    src: `${templatePath(request, 'preview')}?${search}`,
+    ...(draft ? { links } : {}),
+  }
+  const form = edits ? [fromEditor] : previewed.slots.length > 0 ? [samples] : []
+  return [...form, ...parts(previewed, values, frame)]
+}
+
+const frame: TeamPage = {
+  method: 'GET',
+  path: '/teams/:team/templates/:id/preview',
+  access: 'viewer',
+  async handle(request, deps) {
+    const { previewed } = await previewedOf(request, deps, request.query)
+    const { html } = filledOf(previewed, valuesOf(previewed, request.query))
+    return raw(frameHeaders(false), framed(html))
+  },
+}
+
+/** The editor's html with its plain text below, or why there is no preview, as the frame shows it. */
+function writtenIn({ form }: TeamRequest, { name, list_unsubscribe }: ShownTemplate): string {
+  const written = { html: partOf(form, 'html'), text: partOf(form, 'text'), list_unsubscribe }
+  try {
+    const previewed = { ...written, name, slots: slotsOfParts(written), isDraft: true }
+    const { html, text } = filledOf(previewed, valuesOf(previewed, form))
+    return text === '' ? html : `${html}\n<hr><pre>${escapeHtml(text)}</pre>`
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return `<p>No preview: ${escapeHtml(error.message)}.</p>`
+  }
+}
+
+const written: TeamPage = {
+  method: 'POST',
+  path: '/teams/:team/templates/:id/preview',
+  access: 'editor',
+  takes: LARGE_FORM,
+  async handle(request, deps) {
+    return raw(frameHeaders(false), framed(writtenIn(request, await templateOf(request, deps))))
+  },
+}
+
+export const templatePreviewPages = [frame, written]

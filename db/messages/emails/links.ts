@@ -1,0 +1,45 @@
+/**
+ * What links an email and the one that was sent again from it, noted in both timelines: who did it, and which the other
+ * one is. It goes with either of them. Must not name a recipient: a person can be erased from where they got mail.
+ */
+import type { By } from '../../accounts/audit/record.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { addresseesOfEmail } from './emails.sql.ts'
+import { storeEmailEvents } from './events.sql.ts'
+import { type Again, type LinkKind, linkIn } from './status.ts'
+
+/** Notes in both timelines that `fresh` was sent again from `original`. */
+export async function linkEmails(
+  { tx, now, actor }: By,
+  teamId: string,
+  { original, fresh, how }: { original: string; fresh: string; how: Again },
+): Promise<void> {
+  const event = (email_id: string, other: string, kind: LinkKind) => ({
+    ...{ team_id: teamId, email_id, kind, event_key: `${kind}:${other}`, recipient: null },
+    occurred_at: now,
+    detail: `${other} by ${actor}`,
+  })
+  await storeEmailEvents(tx, [event(original, fresh, how), event(fresh, original, `${how}_from`)])
+}
+
+export type LinkedEmail = { kind: LinkKind; id: string; by: string; time: string; to_emails: string[] | null }
+
+/** How many linked emails are looked up: somebody may send themselves a copy a hundred times. */
+const MOST = 5
+
+/** The emails linked with one, by its timeline, the latest first; `to_emails` null: that one has been deleted. */
+export async function linkedEmails(
+  tx: Tx,
+  { team_id, events }: { team_id: string; events: readonly { kind: string; detail: string; time: string }[] },
+): Promise<LinkedEmail[]> {
+  const links = events.flatMap((event) => {
+    const link = linkIn(event)
+    return link ? [{ ...link, time: event.time }] : []
+  })
+  const linked: LinkedEmail[] = []
+  for (const link of links.reverse().slice(0, MOST)) {
+    const addressees = await addresseesOfEmail(tx, team_id, link.id)
+    linked.push({ ...link, to_emails: addressees?.to_emails ?? null })
+  }
+  return linked
+}
