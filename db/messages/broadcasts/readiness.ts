@@ -3,7 +3,13 @@ import { isTooSlow, type Tx } from '../../postgres/pool.ts'
 import { UNSUBSCRIBE_SLOT } from '../../text/slots.ts'
 import { lackingMembers } from './audience.sql.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
-import { audienceHindrance, domainHindrance, linkHindrance, templateHindrance } from './hindrances.ts'
+import {
+  audienceHindrance,
+  domainHindrance,
+  linkHindrance,
+  templateHindrance,
+  topicHindrances,
+} from './hindrances.ts'
 import { letterOf } from './letter.ts'
 
 export type Readiness = {
@@ -20,7 +26,12 @@ export async function readinessOf(tx: Tx, row: BroadcastRow, publicUrl: string |
   const slots = letterOf(row, template.slots).slots.filter(
     (slot) => slot !== UNSUBSCRIBE_SLOT && slot !== 'email' && !Object.hasOwn(row.variables, slot),
   )
-  const set = [...(await domainHindrance(tx, row)), ...linkHindrance(publicUrl), ...template.hindrances]
+  const set = [
+    ...(await domainHindrance(tx, row)),
+    ...linkHindrance(publicUrl),
+    ...template.hindrances,
+    ...(await topicHindrances(tx, row)),
+  ]
   const missing = set.map(({ words }) => words)
   try {
     const { audience, hindrances } = await audienceHindrance(tx, row, row.send_at === null)
