@@ -178,7 +178,7 @@ export const broadcastRoutes: readonly V1Route[] = [
     searches: true,
     async handle({ body, params, principal, now }, deps) {
       const row = await deps.database.transaction((tx) =>
-        sendBroadcast({ ...deps, tx, now, actor: null }, actingOf(principal), params.id ?? '', body.send_at),
+        sendBroadcast({ ...deps, tx, now, actor: null }, actingOf(principal), params.id ?? '', body),
       )
       return { status: 202, body: await broadcastView(deps.database, row) }
     },

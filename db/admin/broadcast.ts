@@ -80,7 +80,7 @@ const states: Verbs = (broadcast, admin) => {
       answer(async (team: string, id: string, { at: time }: { at?: Date }) => {
         const deps = await startDeps(admin)
         return changed(admin, (by) =>
-          sendBroadcast({ ...by, ...deps }, acting(team), id, time?.toISOString()),
+          sendBroadcast({ ...by, ...deps }, acting(team), id, { send_at: time?.toISOString() }),
         )
       }),
     )

@@ -12,6 +12,7 @@ import { changeState } from './change-state.ts'
 import { type Acting, assertDomain, lockOrRefusal, noteBroadcast } from './draft.ts'
 import { domainHindrance, topicHindrances } from './hindrances.ts'
 import { emailsOf, forgetSkips, restSize, rewind } from './rest.sql.ts'
+import { assertSameAudience, assertSameDraft, type Seen } from './seen.ts'
 import { beginningTime } from './start.ts'
 
 const ENDED = ['sent', 'cancelled'] as const
@@ -23,6 +24,7 @@ export async function sendToRest(
   deps: Caller & { queue: Pick<Producer, 'reenqueue'> },
   acting: Acting,
   id: string,
+  seen?: Omit<Seen, 'template_version_id'>,
 ): Promise<BroadcastRow> {
   const { tx, queue } = deps
   const row = await lockOrRefusal(tx, acting.team_id, id)
@@ -31,6 +33,7 @@ export async function sendToRest(
     throw refused(
       `the broadcast is ${row.state}: only one that has ended goes to those it has not gone to yet`,
     )
+  assertSameDraft(row, seen)
   const assertFree = ([hindrance]: readonly { words: string }[]) => {
     if (hindrance) throw refused(`the broadcast is ${row.state} and cannot be sent: ${hindrance.words}`)
   }
@@ -40,6 +43,7 @@ export async function sendToRest(
   if ((await emailsOf(tx, row)) !== figure('made'))
     throw refused('some of its emails are forgotten by now: nobody can tell whom it has gone to')
   const rest = await restSize(tx, row)
+  assertSameAudience(rest, seen)
   if (rest === 0) throw refused(`the broadcast is ${row.state}: it has gone to everybody who fits`)
   const met = await forgetSkips(tx, row)
   const audience = figure('made') + figure('skipped') - met + rest

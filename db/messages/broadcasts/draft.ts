@@ -142,6 +142,25 @@ export async function changeBroadcast(
   return changed
 }
 
+/**
+ * As `changeBroadcast`, of what a person has seen: of two who save at once the second learns of it. @param seen when
+ * the draft was changed last, as it was seen. @throws Refusal as `changeBroadcast`.
+ */
+export async function changeSeenBroadcast(
+  by: Caller,
+  acting: Acting,
+  id: string,
+  { fields, seen }: { fields: GivenFields; seen: string },
+): Promise<BroadcastRow> {
+  const row = await lockOrRefusal(by.tx, acting.team_id, id)
+  if (row.updated_at !== seen)
+    throw new Refusal(
+      'bad_request',
+      'somebody saved another draft meanwhile; yours is kept below: compare the two, then save again',
+    )
+  return changeBroadcast(by, acting, id, fields)
+}
+
 /** @throws Refusal not_found, invalid_state, domain_not_allowed. */
 export async function removeBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
   const { tx } = by

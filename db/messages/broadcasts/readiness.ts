@@ -18,6 +18,8 @@ export type Readiness = {
   /** How many of them have no value for one of the slots, and these slots. */
   lacking: number
   slots: string[]
+  /** The version of the template that would be sent; null without one. */
+  version_id: string | null
   missing: string[]
 }
 
@@ -32,13 +34,20 @@ export async function readinessOf(tx: Tx, row: BroadcastRow, publicUrl: string |
     ...template.hindrances,
     ...(await topicHindrances(tx, row)),
   ]
+  const { version_id } = template
   const missing = set.map(({ words }) => words)
   try {
     const { audience, hindrances } = await audienceHindrance(tx, row, row.send_at === null)
     const lacking = slots.length === 0 ? 0 : await lackingMembers(tx, row, slots)
-    return { audience, lacking, slots, missing: [...missing, ...hindrances.map(({ words }) => words)] }
+    return {
+      audience,
+      lacking,
+      slots,
+      version_id,
+      missing: [...missing, ...hindrances.map(({ words }) => words)],
+    }
   } catch (error) {
     if (!isTooSlow(error)) throw error
-    return { audience: null, lacking: 0, slots, missing }
+    return { audience: null, lacking: 0, slots, version_id, missing }
   }
 }

@@ -22,6 +22,7 @@ import {
   templateHindrance,
   topicHindrances,
 } from './hindrances.ts'
+import { assertSameAudience, assertSameDraft, assertSameTemplate, type Seen } from './seen.ts'
 import type { BroadcastState } from './state.ts'
 import { bringForward } from './waiting.sql.ts'
 
@@ -51,15 +52,18 @@ async function change(
   return changed
 }
 
+/** How a draft is started: `send_at` wins over the broadcast's own; `seen` by whoever presses, on a page. */
+type Start = { send_at?: string | undefined; seen?: Seen | undefined }
+
 /**
- * Starts a draft, or schedules it when it has a time. @param sendAt wins over the broadcast's own.
+ * Starts a draft, or schedules it when it has a time.
  * @throws Refusal not_found, domain_not_allowed, bad_request, invalid_state with everything that hinders it.
  */
 export async function sendBroadcast(
   deps: Deps,
   acting: Acting,
   id: string,
-  sendAt?: string | undefined,
+  { send_at: sendAt, seen }: Start = {},
 ): Promise<BroadcastRow> {
   const { tx, publicUrl } = deps
   const row = await lockOrRefusal(tx, acting.team_id, id)
@@ -68,6 +72,7 @@ export async function sendBroadcast(
   const send_at = sendAt ?? row.send_at
   if (row.state !== 'draft') throw wrongState(row, 'sent', ['draft'])
   assertSendAt(send_at, now)
+  assertSameDraft(row, seen)
   const link = linkHindrance(publicUrl)
   const template = await templateHindrance(tx, row)
   const domain = await domainHindrance(tx, row)
@@ -76,6 +81,8 @@ export async function sendBroadcast(
   const hindrances = [...domain, ...link, ...template.hindrances, ...topics, ...reach.hindrances]
   if (hindrances.length > 0 || publicUrl === null || template.version_id === null)
     throw hindered(row, hindrances)
+  assertSameTemplate(template.version_id, seen)
+  assertSameAudience(reach.audience, seen)
   const fixed = {
     template_version_id: template.version_id,
     link_base: publicUrl.replace(/\/$/, ''),

@@ -81,7 +81,7 @@ t.test('from a draft to its figures, on the pages alone', async (t) => {
   t.same(sink.last().rcpt_to, ['me@example.net'])
   const many = Array.from({ length: 6 }, (_, nth) => `me${nth}@example.net`).join(', ')
   t.match(await editor.post(`${path}/test`, { to: many }), { status: 400 })
-  const started = await after(await editor.post(`${path}/send`))
+  const started = await after(await editor.press(path, `${path}/send`))
   shows(t, started, /Spring is being sent/)
   await until('it is sent', async () => textOf((await editor.get(path)).html).includes('sent Sent: '))
   const sent = await viewer.get(path)
@@ -103,12 +103,12 @@ t.test('from a draft to its figures, on the pages alone', async (t) => {
   })
   shows(t, await editor.get(`${path}/again`), /2 contacts fit now and have no email of it/)
   const before = sink.messages().length
-  shows(t, await after(await editor.post(`${path}/again`)), /Spring is being sent/)
+  shows(t, await after(await editor.press(`${path}/again`, `${path}/again`)), /Spring is being sent/)
   await until('all of it is sent', async () => textOf((await editor.get(path)).html).includes('sent Sent: '))
   const more = sink.messages().slice(before)
   t.same(more.flatMap(({ rcpt_to }) => rcpt_to).sort(), ['ben@example.org', 'late@example.org'])
   shows(t, await viewer.get(path), /Sent: 3 of 3 contacts.*Emails 3 Skipped 0/)
-  t.equal((await editor.post(`${path}/again`)).status, 409)
+  t.equal((await editor.press(`${path}/again`, `${path}/again`)).status, 409)
   const actions = (await auditEntries(database, { team: team.id, limit: 10 })).map(({ action }) => action)
   for (const action of ['broadcast.create', 'broadcast.test', 'broadcast.start', 'broadcast.again'])
     t.ok(actions.includes(action), action)
@@ -123,16 +123,16 @@ t.test(
     const words =
       /from is not a verified domain.*must have the slot \{\{unsubscribe_url\}\}.*The audience is empty/
     shows(t, await editor.get(path), words)
-    const refused = await editor.post(`${path}/send`)
+    const refused = await editor.press(path, `${path}/send`)
     t.equal(refused.status, 409)
     shows(t, refused, words)
     const fields = { name: 'Summer', template_id, from: 'hello@example.com', subject: 'Hi', topic_ids: empty }
     shows(
       t,
-      await after(await editor.post(`${path}/edit`, { ...fields, rate_per_minute: '60' })),
+      await after(await editor.press(path, `${path}/edit`, { ...fields, rate_per_minute: '60' })),
       /Summer.*at most 60 emails/,
     )
-    const odd = await editor.post(`${path}/edit`, { ...fields, rate_per_minute: 'many' })
+    const odd = await editor.press(path, `${path}/edit`, { ...fields, rate_per_minute: 'many' })
     t.equal(odd.status, 400)
     shows(t, odd, /rate_per_minute must be a whole number/i)
     shows(t, await after(await editor.post(`${path}/delete`)), 'The draft Summer is deleted.')
