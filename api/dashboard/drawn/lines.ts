@@ -1,7 +1,7 @@
 /**
  * Texts that people type one a line. Promises: what is stored comes back as it was: a text that a line cannot show
- * exactly (outer blanks, line breaks, nothing at all) stands there in quotes, as JSON writes it; what a whole field cannot
- * show exactly is left as it is. Pure.
+ * exactly (outer blanks, line breaks, nothing at all) stands there in quotes, as JSON writes it; what a whole field
+ * cannot show exactly is left as it is. Pure.
  */
 import { Refusal } from '../../../db/errors.ts'
 

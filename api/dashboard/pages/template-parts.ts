@@ -49,6 +49,6 @@ export const partFields = ({ html, text: plain }: { html: string; text: string }
   },
 ]
 
-/** A part of a template as a form sends it. @param stored what the form showed, which stays unless somebody changed it. */
+/** A part of a template as a form sends it. @param stored what the form showed: it stays unless somebody changed it. */
 export const partOf = (form: URLSearchParams, name: string, stored?: string): string =>
   keptLinesOr(form.get(name) ?? '', stored)

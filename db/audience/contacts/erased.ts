@@ -13,7 +13,7 @@ import { type ErasedRow, erasedByHashes, hasErased } from './erased.sql.ts'
 export type InitialState = {
   status: ContactStatus
   suppression: ErasedRow['suppression']
-  /** Topics that it does not get, whoever gives them to it when it is made. */
+  /** Topics that it does not get, though they are given to it when it is made. */
   left_topic_ids: readonly string[]
 }
 

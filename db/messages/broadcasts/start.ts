@@ -52,7 +52,7 @@ async function change(
   return changed
 }
 
-/** How a draft is started: `send_at` wins over the broadcast's own; `seen` by whoever presses, on a page. */
+/** How a draft is started. `send_at` wins over the broadcast's own; `seen`: what was shown to a person who presses. */
 type Start = { send_at?: string | undefined; seen?: Seen | undefined }
 
 /**

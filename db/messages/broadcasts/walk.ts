@@ -1,7 +1,8 @@
 /**
  * The walk of a broadcast through its audience, a step at a time: emails, their charge, their jobs, who is skipped and
  * the cursor move in one transaction. Promises: a person gets one email at most, however many walk at once or die on
- * the way, and however often the contact is made again; the quota is never exceeded; the backlog of emails is bounded. Must not send, nor decide how long to rest.
+ * the way, and however often the contact is made again; the quota is never exceeded; the backlog of emails is bounded.
+ * Must not send, nor decide how long to rest.
  */
 
 import { left, lockAccount } from '../../accounts/teams/limits.ts'

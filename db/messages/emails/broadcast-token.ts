@@ -1,7 +1,7 @@
 /**
- * Tokens in the links of broadcasts: team and broadcast, and the person's address under SECRET_KEY, so that a link works
- * after its email is gone, and for a contact that was made again. Promises: it cannot be guessed or read, and is the
- * same at each call; nothing is stored. Must not look anything up.
+ * Tokens in the links of broadcasts: team and broadcast, and the person's address under SECRET_KEY, so that a link
+ * works after its email is gone, and for a contact that was made again. Promises: it cannot be guessed or read, and is
+ * the same at each call; nothing is stored. Must not look anything up.
  */
 import { parse, stringify } from 'uuid'
 import type { Secrets } from '../../process/secrets.ts'

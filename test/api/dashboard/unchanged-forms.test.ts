@@ -141,7 +141,7 @@ t.test(
   },
 )
 
-t.test('of two people who save a draft the second is told, and what they typed is kept', async (t) => {
+t.test('of two people who save a draft the second learns of it, and what they typed is kept', async (t) => {
   const id = await create({ name: 'Two editors' })
   const page = at('broadcasts', id)
   const [mine, theirs] = [0, 1].map(async () => formTo((await owner.get(page)).html, `${page}/edit`))
@@ -151,7 +151,7 @@ t.test('of two people who save a draft the second is told, and what they typed i
   shows(t, second, /Somebody saved another draft meanwhile; yours is kept below/i)
   t.match(second.html, 'value="Theirs"')
   const again = formTo(second.html, `${page}/edit`)
-  t.equal((await owner.post(`${page}/edit`, again)).status, 303, 'whoever has seen it may save')
+  t.equal((await owner.post(`${page}/edit`, again)).status, 303, 'who has seen it may save')
   t.match((await call('GET', `/v1/broadcasts/${id}`, { key: team.key })).body, { name: 'Theirs' })
 })
 
