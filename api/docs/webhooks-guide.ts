@@ -35,7 +35,7 @@ webhook-signature: v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
 
 {"type": "email.bounced",
  "timestamp": "2026-11-22T14:34:56.000Z",
- "data": {"email_id": "01994f0e-…", "from": "Acme &lt;hello@example.com&gt;", "to": ["ana@example.org"],
+ "data": {"email_id": "01994f0e-…", "broadcast_id": null, "from": "Acme &lt;hello@example.com&gt;", "to": ["ana@example.org"],
           "recipient": "ana@example.org", "subject": "Hello", "tags": [], "template_id": null,
           "idempotency_key": "order-1001", "rank": 5, "detail": "550 5.1.1 no such user"}}
 `)}
@@ -54,5 +54,8 @@ order: of those about one message keep the highest <code>rank</code>. <code>Retr
 in the first seven days that it is disabled is kept: enable it, and send again what failed. While a secret is replaced,
 two signatures stand beside each other for 24 hours.</p>
 ${all(webhookExamples().map(example))}
-<p><code>email.failed</code> is an email that was given up; <code>email.delivery_delayed</code> comes once for each email.</p>`,
+<p><code>email.failed</code> is an email that was given up; <code>email.delivery_delayed</code> comes once for each email.
+<code>broadcast_id</code> says which broadcast an email is of. <code>contact.topics_left</code> is the unsubscribe that
+comes most often: somebody left topics by the link of an email, or by <code>/v1/marketing/unsubscribe</code>; take them off
+in your own list too, so that no import puts them back.</p>`,
 }

@@ -25,10 +25,23 @@ const rank = (ladder: readonly string[]): JsonSchema =>
     1,
   )
 
-/** The data of each subject's webhooks. */
+const CONTACT = {
+  contact_id: said(uuid, 'The contact.'),
+  email: said(text, 'As it was first given.', 'ana@example.org'),
+  status: said({ type: 'string', enum: CONTACT_STATUSES }, 'What it is by now.', 'unsubscribed'),
+  suppression: said(
+    { type: ['string', 'null'], enum: ['bounced', 'complained', null] },
+    'Why nothing is sent to it, if so.',
+    null,
+  ),
+  detail: said(text, 'Why, in words; often empty.', ''),
+}
+
+/** The data of each subject's webhooks, and of types that say more than their subject's. */
 const DATA: Readonly<Record<string, JsonSchema>> = {
   email: record({
     email_id: said(uuid, 'The email.'),
+    broadcast_id: said(orNull(uuid), 'The broadcast that it is of, if any.', null),
     from: said(text, 'The sender, normalized.', 'Acme <hello@example.com>'),
     to: said(list(text), 'All of its recipients.', ['ana@example.org']),
     recipient: said(orNull(text), 'Whom it is about; null: all of them.', 'ana@example.org'),
@@ -48,16 +61,13 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
     rank: rank(WHATSAPP_LADDER),
     detail: DETAIL,
   }),
-  contact: record({
-    contact_id: said(uuid, 'The contact.'),
-    email: said(text, 'As it was first given.', 'ana@example.org'),
-    status: said({ type: 'string', enum: CONTACT_STATUSES }, 'What it is by now.', 'unsubscribed'),
-    suppression: said(
-      { type: ['string', 'null'], enum: ['bounced', 'complained', null] },
-      'Why nothing is sent to it, if so.',
-      null,
+  contact: record(CONTACT),
+  'contact.topics_left': record({
+    ...CONTACT,
+    topic_ids: said(
+      list(uuid),
+      'The topics that its person has left, by a link or the one-shot unsubscribe.',
     ),
-    detail: said(text, 'Why, in words; often empty.', ''),
   }),
   broadcast: record({
     broadcast_id: said(uuid, 'The broadcast.'),
@@ -83,21 +93,23 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
 
 const titled = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
 
-/** The name of a subject's data among the schemas. */
-const dataName = (subject: string): string => `${titled(subject)}Event`
+const joined = (name: string): string => name.split(/[._]/).map(titled).join('')
 
-const schemaName = (type: WebhookName): string => `${type.split(/[._]/).map(titled).join('')}Webhook`
+/** The name of data among the schemas: of a subject's, or of a type's own. */
+const dataName = (name: string): string => `${joined(name)}Event`
+
+const schemaName = (type: WebhookName): string => `${joined(type)}Webhook`
 
 const schemaOf = (type: WebhookName): JsonSchema =>
   record({
     type: said({ type: 'string', enum: [type] }, 'What happened.', type),
     timestamp: said(time, 'When it happened.'),
-    data: { $ref: `#/components/schemas/${dataName(type.split('.')[0] ?? '')}` },
+    data: { $ref: `#/components/schemas/${dataName(type in DATA ? type : (type.split('.')[0] ?? ''))}` },
   })
 
 /** The schemas of webhooks, by name. */
 export const WEBHOOK_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
-  ...Object.fromEntries(Object.entries(DATA).map(([subject, schema]) => [dataName(subject), schema])),
+  ...Object.fromEntries(Object.entries(DATA).map(([name, schema]) => [dataName(name), schema])),
   ...Object.fromEntries(NAMES.map((type) => [schemaName(type), schemaOf(type)])),
 }
 

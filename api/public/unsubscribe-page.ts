@@ -1,15 +1,16 @@
 /**
  * /u/:token, the link in an email that unsubscribes its recipient: a page with a button, and the POST behind it, which
  * mail programs also send by themselves (RFC 8058 one-click). A broadcast's link takes its topics off, or everything,
- * or leads to a page of topics to choose from.
+ * or leads to a page of those topics that its contact gets or has left.
  * Promises: nothing changes on GET, since scanners follow links; the signed token is the only credential; one that was
- * not made by us is 404, one whose email or contact is gone is 200.
+ * not made by us is 404, one whose email or contact is gone is 200; what was answered 200 holds for the address, though
+ * its contact is made again.
  */
 
-import { type ContactRow, contactById, contactByIdentity } from '../../db/audience/contacts/contacts.sql.ts'
+import { type ContactRow, contactByIdentity } from '../../db/audience/contacts/contacts.sql.ts'
 import { type TopicRow, topicsOfTeam } from '../../db/audience/contacts/topics.sql.ts'
-import { choose } from '../../db/audience/subscription/preferences.ts'
-import { leaveTopics, unsubscribe } from '../../db/audience/subscription/subscription.ts'
+import { choose, topicsOffered } from '../../db/audience/subscription/preferences.ts'
+import { leaveByLink } from '../../db/audience/subscription/subscription.ts'
 import { Refusal } from '../../db/errors.ts'
 import { type BroadcastRow, broadcastById } from '../../db/messages/broadcasts/broadcasts.sql.ts'
 import { readBroadcastToken } from '../../db/messages/emails/broadcast-token.ts'
@@ -59,9 +60,13 @@ ${body}
 `,
 })
 
-/** The recipient that a link is of: null once the contact is gone. `broadcast`: the one that it came with, if any. */
+/**
+ * The recipient that a link is of. `identity` null: nobody's, as a test's. `contact` null: it is gone. `broadcast`: the
+ * one that it came with, if any.
+ */
 type Recipient = {
   team_id: string
+  identity: string | null
   contact: ContactRow | null
   broadcast: BroadcastRow | null
   isBulk: boolean
@@ -73,10 +78,11 @@ async function recipientOfBroadcast(
 ): Promise<Recipient | null> {
   const ref = readBroadcastToken(secrets, token)
   if (!ref) return null
-  const { team_id } = ref
-  const contact = await contactById(database, team_id, ref.contact_id)
+  const { team_id, person } = ref
+  const identity = person === '' ? null : person
+  const contact = identity && (await contactByIdentity(database, team_id, identity))
   const broadcast = await broadcastById(database, team_id, ref.broadcast_id)
-  return { team_id, contact, broadcast, isBulk: true }
+  return { team_id, identity, contact: contact || null, broadcast, isBulk: true }
 }
 
 /** An email to a stored contact has one recipient. */
@@ -90,8 +96,9 @@ async function recipientOfEmail(
   const email = await addresseesOfEmail(database, team_id, ref.email_id)
   const [address] = email?.to_emails ?? []
   const isContacts = address !== undefined && email?.contact_id !== null
-  const contact = isContacts ? await contactByIdentity(database, team_id, recipientIdentity(address)) : null
-  return { team_id, contact, broadcast: null, isBulk: false }
+  const identity = isContacts ? recipientIdentity(address) : null
+  const contact = identity && (await contactByIdentity(database, team_id, identity))
+  return { team_id, identity, contact: contact || null, broadcast: null, isBulk: false }
 }
 
 /** Whose link this is. @throws Refusal not_found for a token that is not one of ours. */
@@ -135,6 +142,7 @@ function preferencePage(contact: ContactRow, topics: readonly TopicRow[], saved:
     (topic) =>
       `<label><input type="checkbox" name="topic" value="${topic.id}"${isOn(topic) ? ' checked' : ''}> ${escapeHtml(topic.name)}</label>`,
   )
+  if (topics.length === 0) return page('What you get', `<p>${shownOf(contact)} gets nothing by topics.</p>`)
   return page(
     'What you get',
     `<p>${saved ? 'Saved. ' : ''}What ${shownOf(contact)} gets:</p>
@@ -158,11 +166,12 @@ export const unsubscribeRoutes: readonly PublicRoute<RecipientDeps>[] = [
     path: '/u/:token',
     access: 'public',
     async handle(request, deps) {
-      const { team_id, contact, broadcast, isBulk } = await recipientOf(request, deps)
-      if (!contact) return GONE
-      const topics = isBulk ? await topicsOfTeam(deps.database, team_id) : []
-      if (isBulk && request.search().has('preferences')) return preferencePage(contact, topics, false)
-      if (broadcast) return choicePage(contact, broadcast, topics)
+      const { team_id, identity, contact, broadcast, isBulk } = await recipientOf(request, deps)
+      if (!contact || !identity) return GONE
+      const { database } = deps
+      if (isBulk && request.search().has('preferences'))
+        return preferencePage(contact, await topicsOffered(database, team_id, identity), false)
+      if (broadcast) return choicePage(contact, broadcast, await topicsOfTeam(database, team_id))
       return page(
         'Unsubscribe',
         `<p>Stop sending emails to ${shownOf(contact)}?</p>\n${button('Unsubscribe')}`,
@@ -174,26 +183,25 @@ export const unsubscribeRoutes: readonly PublicRoute<RecipientDeps>[] = [
     path: '/u/:token',
     access: 'public',
     async handle(request, deps) {
-      // The token first: who has none of ours gets nothing read.
-      const { team_id, contact, broadcast, isBulk } = await recipientOf(request, deps)
+      // The token first: without one of ours nothing is read.
+      const { team_id, identity, contact, broadcast, isBulk } = await recipientOf(request, deps)
       const form = await formOf(request)
-      if (!contact) return GONE
-      const { database } = deps
+      if (!identity) return GONE
+      const { database, secrets } = deps
       const { now } = request
-      const identity = recipientIdentity(contact.email)
-      if (isBulk && form.get('scope') === 'topics') {
+      if (contact && isBulk && form.get('scope') === 'topics') {
         const chosen = await database.transaction((tx) =>
           choose({ tx, now }, team_id, identity, form.getAll('topic')),
         )
-        return preferencePage(chosen, await topicsOfTeam(database, team_id), true)
+        return preferencePage(chosen, await topicsOffered(database, team_id, identity), true)
       }
-      if (broadcast && form.get('scope') !== 'everything') {
-        await database.transaction((tx) => leaveTopics({ tx, now }, team_id, identity, broadcast.topic_ids))
-        const names = ofTopics(broadcast, await topicsOfTeam(database, team_id))
-        return page('Unsubscribed', `<p>${shownOf(contact)} is unsubscribed from ${names}.</p>`)
-      }
-      await database.transaction((tx) => unsubscribe({ tx, now, actor: null }, team_id, identity))
-      return page('Unsubscribed', `<p>${shownOf(contact)} is unsubscribed.</p>`)
+      const ofThese = broadcast !== null && form.get('scope') !== 'everything'
+      const left = ofThese ? broadcast.topic_ids.filter((id) => !form.getAll('topic').includes(id)) : null
+      await database.transaction((tx) => leaveByLink({ tx, now, secrets }, team_id, identity, left))
+      if (!contact) return GONE
+      const names =
+        broadcast && left ? ` from ${ofTopics(broadcast, await topicsOfTeam(database, team_id))}` : ''
+      return page('Unsubscribed', `<p>${shownOf(contact)} is unsubscribed${names}.</p>`)
     },
   }),
 ]

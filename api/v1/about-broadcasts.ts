@@ -17,7 +17,8 @@ const NOTES = {
   headers: 'Custom headers, at most 10, of printable ASCII. `List-Unsubscribe` is set for each recipient.',
   tags: 'Of each of its emails.',
   rate_per_minute: 'How many emails a minute it sends at most, spread evenly.',
-  send_at: 'When it begins, at most 90 days ahead; right away when it is left out.',
+  send_at:
+    'When it begins, at most 90 days ahead; right away when it is left out. More than 5 minutes in the past is refused.',
   idempotency_key: 'A replay answers the broadcast that was stored under this key.',
 }
 

@@ -24,14 +24,13 @@ import {
 } from '../../db/messages/broadcasts/fields.ts'
 import { sendTest } from '../../db/messages/broadcasts/send-test.ts'
 import {
-  assertSendAt,
   cancelBroadcast,
   pauseBroadcast,
   resumeBroadcast,
   sendBroadcast,
 } from '../../db/messages/broadcasts/start.ts'
 import { broadcastView, broadcastViews } from '../../db/messages/broadcasts/view.ts'
-import { address, mailbox } from '../../db/text/fields.ts'
+import { address, mailbox, unsupported } from '../../db/text/fields.ts'
 import { reservedFault } from '../../db/text/headers.ts'
 import type { About } from '../docs/about.ts'
 import { keyOnly, type Principal } from '../http/auth.ts'
@@ -56,7 +55,10 @@ const testSchema = object({
   contact: address(),
 })
 
-const sendSchema = object({ send_at: time() })
+const sendSchema = object({
+  send_at: time(),
+  scheduled_at: unsupported('is not supported: a broadcast begins at send_at'),
+})
 
 const actingOf = ({ team_id, domain }: Principal): Acting => ({ team_id, domain })
 
@@ -93,7 +95,6 @@ const draftRoutes: readonly V1Route[] = [
     body: jsonAs(newSchema, readNew),
     async handle({ body, principal, now }, deps) {
       assertUnreserved(deps, body.fields)
-      assertSendAt(body.fields.send_at, now)
       const { row, isNew } = await deps.database.transaction((tx) =>
         createBroadcast({ tx, now, actor: null }, actingOf(principal), body),
       )
@@ -132,7 +133,6 @@ const draftRoutes: readonly V1Route[] = [
     body: jsonAs(changeSchema, readChange),
     async handle({ body, params, principal, now }, deps) {
       assertUnreserved(deps, body)
-      assertSendAt(body.send_at, now)
       const row = await deps.database.transaction((tx) =>
         changeBroadcast({ tx, now, actor: null }, actingOf(principal), params.id ?? '', body),
       )
@@ -178,7 +178,7 @@ export const broadcastRoutes: readonly V1Route[] = [
     searches: true,
     async handle({ body, params, principal, now }, deps) {
       const row = await deps.database.transaction((tx) =>
-        sendBroadcast({ ...deps, tx, now, actor: null }, actingOf(principal), params.id ?? '', body.send_at),
+        sendBroadcast({ ...deps, tx, now, actor: null }, actingOf(principal), params.id ?? '', body),
       )
       return { status: 202, body: await broadcastView(deps.database, row) }
     },

@@ -44,7 +44,7 @@ export const subscriptionRoutes: readonly V1Route[] = [
       const identity = contactIdentity(email)
       await database.transaction(async (tx) => {
         if (topic_ids === undefined) await unsubscribe({ tx, now, actor: null }, principal.team_id, identity)
-        else await leaveTopics({ tx, now }, principal.team_id, identity, topic_ids)
+        else await leaveTopics({ tx, now }, principal.team_id, identity, { topic_ids, by: 'api' })
       })
       return { status: 204 }
     },

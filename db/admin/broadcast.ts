@@ -9,7 +9,6 @@ import { readChange, readNew } from '../messages/broadcasts/fields.ts'
 import { sendTest } from '../messages/broadcasts/send-test.ts'
 import { skipsOf } from '../messages/broadcasts/skips.sql.ts'
 import {
-  assertSendAt,
   cancelBroadcast,
   pauseBroadcast,
   resumeBroadcast,
@@ -41,7 +40,6 @@ const drafts: Verbs = (broadcast, admin) => {
     .action(
       answer(async (team: string, { file }: { file: string }) => {
         const draft = readNew(await fileJson(file))
-        assertSendAt(draft.fields.send_at, await admin.now())
         await teamOrRefusal(await admin.database(), team)
         return changed(admin, async (by) => (await createBroadcast(by, acting(team), draft)).row)
       }),
@@ -52,7 +50,6 @@ const drafts: Verbs = (broadcast, admin) => {
     .action(
       answer(async (team: string, id: string, { file }: { file: string }) => {
         const fields = readChange(await fileJson(file))
-        assertSendAt(fields.send_at, await admin.now())
         return changed(admin, (by) => changeBroadcast(by, acting(team), id, fields))
       }),
     )
@@ -83,7 +80,7 @@ const states: Verbs = (broadcast, admin) => {
       answer(async (team: string, id: string, { at: time }: { at?: Date }) => {
         const deps = await startDeps(admin)
         return changed(admin, (by) =>
-          sendBroadcast({ ...by, ...deps }, acting(team), id, time?.toISOString()),
+          sendBroadcast({ ...by, ...deps }, acting(team), id, { send_at: time?.toISOString() }),
         )
       }),
     )

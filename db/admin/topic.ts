@@ -32,7 +32,7 @@ export const verbs: Verbs = (topic, admin) => {
 
   topic
     .command('delete')
-    .description('delete a topic, and take it off every contact')
+    .description('delete a topic that no broadcast uses, and take it off every contact')
     .argument('<team>', 'id of the team', uuid)
     .argument('<id>', 'id of the topic', uuid)
     .action(

@@ -34,6 +34,8 @@ create table contacts (
   lifted_at timestamptz,
   properties jsonb not null,
   topic_ids uuid[] not null,
+  -- What was left by a link of an email or by the one-shot unsubscribe.
+  left_topic_ids uuid[] not null default '{}',
   created_at timestamptz not null,
   updated_at timestamptz not null,
   primary key (team_id, id),
@@ -58,10 +60,12 @@ create table erased_contacts (
   team_id uuid not null references teams (id) on delete cascade,
   hash bytea not null,
   -- What a contact created again under the address starts as.
-  status text not null check (status in ('unsubscribed', 'bounced', 'complained')),
+  status text not null,
   suppression text check (suppression in ('bounced', 'complained')),
+  left_topic_ids uuid[] not null default '{}',
   erased_at timestamptz not null,
   primary key (team_id, hash),
+  check (status in ('unsubscribed', 'bounced', 'complained') or status = 'subscribed' and left_topic_ids <> '{}'),
   check (status not in ('bounced', 'complained') or suppression is not null)
 );
 

@@ -28,6 +28,9 @@ create table accepted_emails (
   http_request_id text,
   broadcast_id uuid,
   contact_id uuid,
+  -- Of a broadcast's email: the identity of its recipient, who gets one of it however often the contact is made again;
+  -- of a broadcast's test: that of the contact as whom it is shown. null of others, and of erased people.
+  person text,
   -- Mail of our own: sign-in links, notices.
   internal boolean not null default false,
   -- How often its recipients were rewritten; see email_states.
@@ -42,6 +45,8 @@ create unique index accepted_emails_idempotency_key on accepted_emails (idempote
 -- A contact gets at most one email of a broadcast.
 create unique index accepted_emails_broadcast_contact on accepted_emails (team_id, broadcast_id, contact_id)
   where broadcast_id is not null;
+create unique index accepted_emails_person on accepted_emails (team_id, broadcast_id, person)
+  where person is not null;
 -- A template's newest emails are counted without reading the others of their team.
 create index accepted_emails_template on accepted_emails (team_id, template_id, id) where template_id is not null;
 -- An id of a call leads to its emails, however many teams there are.
@@ -392,6 +397,8 @@ create table broadcast_skips (
   -- The contact may be gone: its address stays for the list, until the person is erased.
   contact_id uuid not null,
   email text not null,
+  -- The identity of those whose email of the broadcast was deleted: they have had it.
+  person text,
   reason text not null check (
     reason in ('variables', 'unsubscribed', 'suppressed', 'left_topic', 'deleted', 'cancelled')),
   detail text not null,
@@ -399,6 +406,7 @@ create table broadcast_skips (
   primary key (team_id, broadcast_id, contact_id),
   foreign key (team_id, broadcast_id) references broadcasts (team_id, id) on delete cascade
 );
+create index broadcast_skips_person on broadcast_skips (team_id, broadcast_id, person) where person is not null;
 
 -- On PostgreSQL 15 LZ4 stores 21 KB of HTML in 0.06 ms of processor time, pglz in 0.29. The embedded server has only
 -- pglz.

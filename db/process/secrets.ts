@@ -32,6 +32,8 @@ export type Secrets = {
    * that it cannot be passed off as another's.
    */
   encrypt(purpose: Purpose, plain: Buffer, about?: string): Buffer
+  /** The same, with the same bytes at each call: who sees two of them learns whether they hold the same, no more. */
+  encryptAlike(purpose: Purpose, plain: Buffer, about: string): Buffer
   /** @throws Error when the buffer was not encrypted for this purpose and `about` with a key that we know. */
   decrypt(purpose: Purpose, sealed: Buffer, about?: string): Buffer
   /** The first `length` bytes of an HMAC-SHA256 over the data. */
@@ -50,8 +52,8 @@ const SHORTEST_SIGNATURE = 8
 /** What one key does. */
 function createKeyring(secretKey: string): Secrets {
   // As key objects: Node prepares other keys once more for each use, which costs more than an HMAC of a few bytes.
-  const keys = new Map<Purpose, KeyObject>()
-  const keyFor = (purpose: Purpose): KeyObject => {
+  const keys = new Map<string, KeyObject>()
+  const keyFor = (purpose: Purpose | `${Purpose}/nonce`): KeyObject => {
     const known = keys.get(purpose)
     if (known) return known
     const derived = createSecretKey(Buffer.from(hkdfSync('sha256', secretKey, 'heliograph', purpose, 32)))
@@ -61,13 +63,22 @@ function createKeyring(secretKey: string): Secrets {
   const sign = (purpose: Purpose, data: Buffer, length = 16): Buffer =>
     createHmac('sha256', keyFor(purpose)).update(data).digest().subarray(0, length)
 
+  const seal = (purpose: Purpose, nonce: Buffer, plain: Buffer, about: string): Buffer => {
+    const cipher = createCipheriv('aes-256-gcm', keyFor(purpose), nonce, { authTagLength: TAG })
+    cipher.setAAD(Buffer.from(about))
+    const body = Buffer.concat([cipher.update(plain), cipher.final()])
+    return Buffer.concat([nonce, cipher.getAuthTag(), body])
+  }
+
   return {
-    encrypt(purpose, plain, about = '') {
-      const nonce = randomBytes(NONCE)
-      const cipher = createCipheriv('aes-256-gcm', keyFor(purpose), nonce, { authTagLength: TAG })
-      cipher.setAAD(Buffer.from(about))
-      const body = Buffer.concat([cipher.update(plain), cipher.final()])
-      return Buffer.concat([nonce, cipher.getAuthTag(), body])
+    encrypt: (purpose, plain, about = '') => seal(purpose, randomBytes(NONCE), plain, about),
+    encryptAlike(purpose, plain, about) {
+      // A nonce serves one text: it is made of the text, by a key of its own.
+      const nonce = createHmac('sha256', keyFor(`${purpose}/nonce`))
+        .update(about)
+        .update('\0')
+        .update(plain)
+      return seal(purpose, nonce.digest().subarray(0, NONCE), plain, about)
     },
     decrypt(purpose, sealed, about = '') {
       const nonce = sealed.subarray(0, NONCE)

@@ -7,6 +7,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { linkFor } from '../../db/accounts/people/members.ts'
 import type { Role } from '../../db/accounts/people/roles.ts'
 import { canary } from './canary.ts'
+import { formTo } from './forms.ts'
 import type { Service } from './service.ts'
 
 export type Seen = { status: number; headers: Headers; html: string; location: string | null }
@@ -21,6 +22,8 @@ export type Visitor = {
     form?: Record<string, string | string[]>,
     headers?: Record<string, string>,
   ): Promise<Seen>
+  /** Sends the form of a page that leads to a path, as it stands there but for these fields; confirmed, if it asks. */
+  press(page: string, path: string, changes?: Record<string, string | string[]>): Promise<Seen>
   /** Sends a form with a file in its field `file`. */
   upload(path: string, name: string, text: string | Uint8Array<ArrayBuffer>): Promise<Seen>
   cookies: Map<string, string>
@@ -58,16 +61,21 @@ export function visitor({ base }: Pick<Service, 'base'>, email = 'nobody@example
   }
   const token = async (): Promise<string> =>
     /name="csrf" value="([^"]+)"/.exec((await ask('/account', {})).html)?.[1] ?? ''
+  const post: Visitor['post'] = async (path, form = {}, headers = { 'Sec-Fetch-Site': 'same-origin' }) => {
+    const body = new URLSearchParams()
+    for (const [name, values] of Object.entries(form))
+      for (const value of [values].flat()) body.append(name, value)
+    if (!body.has('csrf')) body.set('csrf', await token())
+    return ask(path, { method: 'POST', body, headers })
+  }
   return {
     email,
     cookies,
     get: (path) => ask(path, {}),
-    async post(path, form = {}, headers = { 'Sec-Fetch-Site': 'same-origin' }) {
-      const body = new URLSearchParams()
-      for (const [name, values] of Object.entries(form))
-        for (const value of [values].flat()) body.append(name, value)
-      if (!body.has('csrf')) body.set('csrf', await token())
-      return ask(path, { method: 'POST', body, headers })
+    post,
+    async press(page, path, changes = {}) {
+      const fields = formTo((await ask(page, {})).html, path)
+      return post(path, { ...fields, ...changes, confirmed: 'yes' })
     },
     async upload(path, name, text) {
       const body = new FormData()

@@ -1,13 +1,15 @@
 /**
- * A broadcast's draft as a form: its fields filled with what is stored, and what the form sent as the API's body.
- * Promises: each rule is the API's own (db/messages/broadcasts/fields.ts). Must not look anything up.
+ * A broadcast's draft as a form: its fields filled with what is stored, and what the form has changed of it.
+ * Promises: each rule is the API's own (db/messages/broadcasts/fields.ts); a form that is sent back as it was changes
+ * nothing. Must not look anything up.
  */
+import { isDeepStrictEqual } from 'node:util'
 
 import { Refusal, settle } from '../../../db/errors.ts'
 import type { BroadcastFields, Condition } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { type GivenFields, OPERATORS, readNew } from '../../../db/messages/broadcasts/fields.ts'
+import { keptOr, lineOf, linesOf, pairLine, pairOf, textOf, tickedOr } from '../drawn/lines.ts'
 import type { Field } from '../drawn/section.ts'
-import { namedLines, partsTyped } from '../drawn/typed.ts'
 import { momentOf, typedOf, zoneOf } from '../drawn/zone.ts'
 
 type Choice = { id: string; name: string }
@@ -25,6 +27,9 @@ export type Draft = Omit<BroadcastFields, 'headers'>
 
 const MOST_CONDITIONS = 10
 const FREE_CONDITIONS = 2
+/** Lines of a field at most: far more than a draft may have of values, tags and variables. */
+const MOST_LINES = 1_000
+const MOST_VARIABLE_LINES = 20_000
 
 const OPERATOR_WORDS: Record<(typeof OPERATORS)[number], string> = {
   eq: 'is',
@@ -37,6 +42,10 @@ const OPERATOR_WORDS: Record<(typeof OPERATORS)[number], string> = {
   lt: 'is less than',
 }
 
+/** The value of a condition as it is typed: the values of an `in` are one a line. */
+const valueTyped = (value: Condition['value'] = ''): string =>
+  Array.isArray(value) ? value.map(lineOf).join('\n') : value === '' ? '' : lineOf(value)
+
 /** A condition in words. */
 export const conditionWords = ({ property, op, value }: Condition): string =>
   [property, OPERATOR_WORDS[op], Array.isArray(value) ? value.join(', ') : (value ?? '')].join(' ').trim()
@@ -47,7 +56,12 @@ function conditionFields(conditions: readonly Condition[]): Field[] {
     const { property = '', op = 'eq', value = '' } = conditions[at] ?? {}
     const nth = at + 1
     const fields: Field[] = [
-      { name: `property.${at}`, label: `Condition ${nth}: property`, type: 'text', value: property },
+      {
+        name: `property.${at}`,
+        label: `Condition ${nth}: property`,
+        type: 'text',
+        value: property === '' ? '' : lineOf(property),
+      },
       {
         name: `op.${at}`,
         label: `Condition ${nth}: how it compares`,
@@ -60,9 +74,10 @@ function conditionFields(conditions: readonly Condition[]): Field[] {
       },
       {
         name: `value.${at}`,
-        label: `Condition ${nth}: value`,
-        type: 'text',
-        value: Array.isArray(value) ? value.join(', ') : value,
+        label: `Condition ${nth}: value; of several, one a line`,
+        type: 'textarea',
+        rows: Array.isArray(value) ? Math.min(8, value.length + 1) : 1,
+        value: valueTyped(value),
       },
     ]
     return fields.map((field) => ({ ...field, beside: true }))
@@ -78,15 +93,33 @@ const topicField = (
   name,
   label,
   type: 'checks',
-  options: topics.map(({ id, name: topic }) => ({
-    value: id,
-    label: `${topic} (${(subscribers.get(id) ?? 0).toLocaleString('en-US')})`,
-    selected: chosen.includes(id),
-  })),
+  options: [
+    ...topics.map(({ id, name: topic }) => ({
+      value: id,
+      label: `${topic} (${(subscribers.get(id) ?? 0).toLocaleString('en-US')})`,
+      selected: chosen.includes(id),
+    })),
+    // Saving the rest must not change whom it goes to.
+    ...goneOf(topics, chosen).map((id) => ({
+      value: id,
+      label: `a topic that is gone (${id})`,
+      selected: true,
+    })),
+  ],
 })
 
-const chosenOf = (choices: readonly Choice[], chosen: string | undefined) =>
-  choices.map(({ id, name }) => ({ value: id, label: name, selected: id === chosen }))
+/** What is chosen and is no choice any more. */
+const goneOf = (choices: readonly Choice[], chosen: readonly string[]): string[] =>
+  chosen.filter((each) => choices.every(({ id }) => id !== each))
+
+const chosenOf = (choices: readonly Choice[], chosen: string | undefined) => [
+  ...choices.map(({ id, name }) => ({ value: id, label: name, selected: id === chosen })),
+  ...goneOf(choices, chosen === undefined ? [] : [chosen]).map((id) => ({
+    value: id,
+    label: `a template that is gone (${id})`,
+    selected: true,
+  })),
+]
 
 /** The fields of a draft; of a new one without it. @param zone in which its time is typed. */
 export const draftFields = (choices: Choices, draft: Draft | null, zone: string): Field[] => [
@@ -124,11 +157,18 @@ export const draftFields = (choices: Choices, draft: Draft | null, zone: string)
     type: 'textarea',
     code: true,
     value: Object.entries(draft?.variables ?? {})
-      .map(([name, value]) => `${name}: ${value}`)
+      .map(pairLine)
       .join('\n'),
     hint: 'One a line, such as name: friend. Used where a contact has no property of that name; without either the contact is skipped.',
   },
-  { name: 'tags', label: 'Tags, separated by commas', type: 'text', value: (draft?.tags ?? []).join(', ') },
+  {
+    name: 'tags',
+    label: 'Tags',
+    type: 'textarea',
+    rows: Math.min(8, (draft?.tags.length ?? 0) + 1),
+    value: (draft?.tags ?? []).map(lineOf).join('\n'),
+    hint: 'One a line.',
+  },
   {
     name: 'rate_per_minute',
     label: 'Emails a minute at most (may be empty)',
@@ -139,33 +179,32 @@ export const draftFields = (choices: Choices, draft: Draft | null, zone: string)
     name: 'send_at',
     label: `Send at (${zone} time; empty: as soon as it is started)`,
     type: 'datetime-local',
-    value: draft?.send_at ? typedOf(draft.send_at, zone) : '',
+    value: timeTyped(draft, zone),
   },
   { name: 'send_at_zone', label: '', type: 'hidden', value: zone, own: true },
 ]
 
-/** Far more than a draft may have of tags, of a condition's values and of variables. */
-const MOST_PARTS = 1_000
-const MOST_LINES = 20_000
-
-/** @throws Refusal bad_request. */
-const listOf = (typed: string | null, field: string): string[] =>
-  partsTyped(typed ?? '', { field, between: /,/, most: MOST_PARTS })
-
-/** @throws Refusal bad_request naming the line. */
-const variablesOf = (typed: string | null): Record<string, string> =>
-  Object.fromEntries(namedLines(typed ?? '', 'variables', MOST_LINES))
+/** The time of a draft as its field holds it: to the minute. */
+const timeTyped = (draft: Draft | null, zone: string): string =>
+  draft?.send_at ? typedOf(draft.send_at, zone) : ''
 
 function conditionsOf(form: URLSearchParams): object[] {
   return Array.from({ length: MOST_CONDITIONS }, (_, at) => {
-    const property = form.get(`property.${at}`)?.trim() ?? ''
+    const property = textOf(form.get(`property.${at}`) ?? '')
     const op = form.get(`op.${at}`) ?? 'eq'
     const value = form.get(`value.${at}`) ?? ''
     if (property === '') return []
     if (op === 'exists' || op === 'missing') return [{ property, op }]
-    return [{ property, op, value: op === 'in' ? listOf(value, 'value') : value }]
+    return [
+      { property, op, value: op === 'in' ? linesOf(value, 'value', MOST_LINES).map(textOf) : textOf(value) },
+    ]
   }).flat()
 }
+
+const variablesOf = (typed: string): Record<string, string> =>
+  Object.fromEntries(
+    linesOf(typed, 'variables', MOST_VARIABLE_LINES).map((line) => pairOf(line, 'variables')),
+  )
 
 const NOTHING = {
   reply_to: '',
@@ -206,26 +245,44 @@ function readAll(given: Readonly<Record<string, unknown>>, faults: string[]): Re
   throw new Refusal('bad_request', faults.join('; '))
 }
 
-/** What the form says, all of it. @throws Refusal as the API's. */
-export function draftOf(form: URLSearchParams): GivenFields {
-  const rate = form.get('rate_per_minute')?.trim() ?? ''
-  const time = form.get('send_at')?.trim() ?? ''
+/** What the form says, all of it. */
+function saidOf(form: URLSearchParams, draft: Draft | null): GivenFields {
+  const sent = (name: string): string => form.get(name) ?? ''
+  const rate = sent('rate_per_minute').trim()
+  const time = sent('send_at').trim()
   const topics = form.getAll('topic_ids')
   const isAimed = topics.length > 0
+  const zone = zoneOf(sent('send_at_zone'))
+  const send_at =
+    draft?.send_at && time === timeTyped(draft, zone)
+      ? draft.send_at
+      : time === ''
+        ? ''
+        : momentOf(time, zone)
   const given = {
-    name: form.get('name')?.trim(),
-    template_id: form.get('template_id') || undefined,
-    from: form.get('from')?.trim(),
-    reply_to: form.get('reply_to')?.trim() || undefined,
-    subject: form.get('subject'),
-    topic_ids: isAimed ? topics : STAND_INS.topic_ids,
-    exclude_topic_ids: form.getAll('exclude_topic_ids'),
+    name: keptOr(sent('name'), draft?.name),
+    template_id: sent('template_id') || undefined,
+    from: keptOr(sent('from'), draft?.from_address),
+    reply_to: keptOr(sent('reply_to'), draft?.reply_to) || undefined,
+    subject: sent('subject'),
+    topic_ids: isAimed ? tickedOr(topics, draft?.topic_ids) : STAND_INS.topic_ids,
+    exclude_topic_ids: tickedOr(form.getAll('exclude_topic_ids'), draft?.exclude_topic_ids),
     where: conditionsOf(form),
-    variables: variablesOf(form.get('variables')),
-    tags: listOf(form.get('tags'), 'tags'),
+    variables: variablesOf(sent('variables')),
+    tags: linesOf(sent('tags'), 'tags', MOST_LINES).map(textOf),
     ...(rate === '' ? {} : { rate_per_minute: Number(rate) }),
-    ...(time === '' ? {} : { send_at: momentOf(time, zoneOf(form.get('send_at_zone') ?? '')) }),
+    ...(send_at === '' ? {} : { send_at }),
   }
   const { fields } = readAll(given, isAimed ? [] : ['topics: choose at least one'])
   return { ...NOTHING, ...fields }
+}
+
+/** What the form has changed of a draft; of a new one all that it says. @throws Refusal as the API's. */
+export function draftOf(form: URLSearchParams, draft: Draft | null): GivenFields {
+  const said = saidOf(form, draft)
+  if (!draft) return said
+  const changed = Object.entries(said).filter(
+    ([name, value]) => !isDeepStrictEqual(value, draft[name as keyof Draft]),
+  )
+  return Object.fromEntries(changed)
 }

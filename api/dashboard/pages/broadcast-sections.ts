@@ -2,11 +2,12 @@
 import { FIGURES, type Figure } from '../../../db/figures/daily/broadcasts.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
+import type { Seen } from '../../../db/messages/broadcasts/seen.ts'
 import { standstillWords } from '../../../db/messages/broadcasts/standstill.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { type Cell, headed, number, plural, text, time } from '../drawn/cell.ts'
-import type { Form, Section } from '../drawn/section.ts'
+import type { Field, Form, Section } from '../drawn/section.ts'
 import { momentWords, zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
@@ -116,6 +117,29 @@ export function figures(view: BroadcastView, request: TeamRequest): Section {
   }
 }
 
+/** A field that nobody sees; a form that is shown again has the page's own. */
+export const hidden = (name: string, value: string): Field => ({
+  name,
+  label: '',
+  type: 'hidden',
+  value,
+  own: true,
+})
+
+/** What a press is bound to, with the form. */
+export const seenFields = ({ updated_at, template_version_id, audience }: Seen): Field[] => [
+  hidden('seen', updated_at),
+  hidden('version', template_version_id ?? ''),
+  hidden('audience', audience?.toString() ?? ''),
+]
+
+/** What somebody has seen who presses. */
+export const seenIn = ({ form }: Pick<TeamRequest, 'form'>): Seen => ({
+  updated_at: form.get('seen') ?? '',
+  template_version_id: form.get('version') || null,
+  audience: /^\d+$/.test(form.get('audience') ?? '') ? Number(form.get('audience')) : null,
+})
+
 /** A button of its page. */
 export const form = (request: TeamRequest, verb: string, more: Partial<Form> & { submit: string }): Form => ({
   action: here(request, verb),
@@ -149,6 +173,7 @@ export async function draftParts(
   const topics = namesOf(row.topic_ids, names)
   const start = form(request, 'send', {
     submit: begins ? 'Schedule' : 'Send now',
+    fields: seenFields({ ...row, template_version_id: ready.version_id, audience: ready.audience }),
     confirm: `${begins ? 'Schedule' : 'Send'} “${row.name}” to ${audience} of ${topics}${begins}?`,
   })
   const remove = form(request, 'delete', {

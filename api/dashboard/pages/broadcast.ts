@@ -8,7 +8,7 @@ import { sendToRest } from '../../../db/messages/broadcasts/again.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import {
   broadcastOrRefusal,
-  changeBroadcast,
+  changeSeenBroadcast,
   removeBroadcast,
 } from '../../../db/messages/broadcasts/draft.ts'
 import { restSize } from '../../../db/messages/broadcasts/rest.sql.ts'
@@ -37,7 +37,10 @@ import {
   figures,
   form,
   here,
+  hidden,
   MOST_TESTS,
+  seenFields,
+  seenIn,
   sentenceOf,
   standstill,
   testForm,
@@ -67,7 +70,10 @@ const page: TeamPage = {
               action: here(request, 'edit'),
               method: 'post',
               submit: 'Change the draft',
-              fields: draftFields(await choicesOf(team, deps), row, zoneOf(request.cookies('zone'))),
+              fields: [
+                ...draftFields(await choicesOf(team, deps), row, zoneOf(request.cookies('zone'))),
+                hidden('seen', row.updated_at),
+              ],
             },
           ]
         : []
@@ -97,9 +103,14 @@ const edit: TeamPage = {
   path: '/teams/:team/broadcasts/:id/edit',
   access: 'editor',
   async handle(request, deps) {
-    const fields = draftOf(request.form)
-    const id = request.params.id ?? ''
-    await inPerson(request, deps, (by) => changeBroadcast(by, actingOf(request), id, fields))
+    const { team, params, form: sent } = request
+    const row = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')
+    const fields = draftOf(sent, row)
+    if (Object.keys(fields).length === 0) return redirect(here(request), 'Nothing was changed.')
+    const seen = sent.get('seen') ?? ''
+    await inPerson(request, deps, (by) =>
+      changeSeenBroadcast(by, actingOf(request), row.id, { fields, seen }),
+    )
     return redirect(here(request), 'The draft is saved.')
   },
 }
@@ -162,7 +173,8 @@ const again: TeamPage = {
   access: 'editor',
   async handle(request, { database }) {
     const row = await broadcastOrRefusal(database, request.team.id, request.params.id ?? '')
-    const rest = plural(await restSize(database, row), 'contact')
+    const audience = await restSize(database, row)
+    const rest = plural(audience, 'contact')
     return show({
       title: `Send “${row.name}” to those it has not gone to yet`,
       lead: `${rest} fit now and have no email of it. Nobody gets it twice.`,
@@ -170,7 +182,13 @@ const again: TeamPage = {
       sections: [
         {
           kind: 'actions',
-          forms: [form(request, 'again', { submit: 'Send', confirm: `Send “${row.name}” to ${rest} more?` })],
+          forms: [
+            form(request, 'again', {
+              submit: 'Send',
+              confirm: `Send “${row.name}” to ${rest} more?`,
+              fields: seenFields({ ...row, audience }),
+            }),
+          ],
         },
       ],
     })
@@ -182,10 +200,14 @@ export const broadcastPages = [
   page,
   edit,
   remove,
-  stateButton('send', 'is being sent', (deps, request, id) => sendBroadcast(deps, actingOf(request), id)),
+  stateButton('send', 'is being sent', (deps, request, id) =>
+    sendBroadcast(deps, actingOf(request), id, { seen: seenIn(request) }),
+  ),
   stateButton('pause', 'is paused', (deps, request, id) => pauseBroadcast(deps, actingOf(request), id)),
   stateButton('resume', 'goes on', (deps, request, id) => resumeBroadcast(deps, actingOf(request), id)),
   stateButton('cancel', 'is cancelled', (deps, request, id) => cancelBroadcast(deps, actingOf(request), id)),
-  stateButton('again', 'is being sent', (deps, request, id) => sendToRest(deps, actingOf(request), id)),
+  stateButton('again', 'is being sent', (deps, request, id) =>
+    sendToRest(deps, actingOf(request), id, seenIn(request)),
+  ),
   test,
 ]

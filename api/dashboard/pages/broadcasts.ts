@@ -169,7 +169,7 @@ const create: TeamPage = {
   access: 'editor',
   async handle(request, deps) {
     const { team, form } = request
-    const fields = draftOf(form)
+    const fields = draftOf(form, null)
     const acting = { team_id: team.id, domain: null }
     const { row } = await inPerson(request, deps, (by) =>
       createBroadcast(by, acting, { fields, idempotency_key: null }),

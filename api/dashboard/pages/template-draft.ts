@@ -119,13 +119,15 @@ const save: TeamPage = {
   access: 'editor',
   takes: LARGE_FORM,
   async handle(request, deps) {
-    const { team, params, form } = request
+    const { team, form } = request
+    const template = await templateOf(request, deps)
+    const shown = (await draftOf(deps.database, team.id, template.id)) ?? template
     const written = {
-      html: partOf(form, 'html'),
-      text: partOf(form, 'text'),
+      html: partOf(form, 'html', shown.html),
+      text: partOf(form, 'text', shown.text),
       seen: idGiven(form, 'seen') ?? '',
     }
-    const draft = await inPerson(request, deps, (by) => saveDraft(by, team.id, params.id ?? '', written))
+    const draft = await inPerson(request, deps, (by) => saveDraft(by, team.id, template.id, written))
     return redirect(
       templatePath(request),
       draft ? 'The draft is saved.' : 'Nothing differs from the published version: there is no draft.',

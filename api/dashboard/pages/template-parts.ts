@@ -1,6 +1,7 @@
 /** What the pages of email templates share: a template by its address, the fields of its parts, words for variables. */
 import { type ShownTemplate, templateById } from '../../../db/content/templates/templates.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
+import { keptLinesOr } from '../drawn/lines.ts'
 import type { Field } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
@@ -51,6 +52,6 @@ export const partFields = ({ html, text: plain }: { html: string; text: string }
   },
 ]
 
-/** A part of a template as a form sends it: browsers end lines with CR LF. */
-export const partOf = (form: URLSearchParams, name: string): string =>
-  (form.get(name) ?? '').replaceAll('\r\n', '\n')
+/** A part of a template as a form sends it. @param stored what the form showed: it stays unless somebody changed it. */
+export const partOf = (form: URLSearchParams, name: string, stored?: string): string =>
+  keptLinesOr(form.get(name) ?? '', stored)

@@ -3,6 +3,7 @@ import { subscribersOf } from '../../../db/audience/contacts/topic-counts.sql.ts
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { createTopic, removeTopic, renameTopic } from '../../../db/audience/contacts/topics.ts'
 import { number, plural, text, time } from '../drawn/cell.ts'
+import { keptOr } from '../drawn/lines.ts'
 import { inPerson } from '../served/act.ts'
 import { redirect, show, type TeamPage, teamPath } from '../served/page.ts'
 
@@ -117,7 +118,9 @@ const rename: TeamPage = {
   access: 'editor',
   async handle(request, deps) {
     const { team, params, form } = request
-    const wanted = { id: params.id ?? '', name: (form.get('name') ?? '').trim() }
+    const id = params.id ?? ''
+    const before = (await topicsOfTeam(deps.database, team.id)).find((topic) => topic.id === id)
+    const wanted = { id, name: keptOr(form.get('name') ?? '', before?.name) }
     await inPerson(request, deps, (by) => renameTopic(by, team.id, wanted))
     return redirect(teamPath(team, 'topics'), `The topic is called ${wanted.name} now.`)
   },

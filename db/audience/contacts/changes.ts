@@ -6,7 +6,10 @@ import type { ContactHappening } from '../../channels/happenings/happening.ts'
 import { publish } from '../../channels/happenings/publish.ts'
 import type { Tx } from '../../postgres/pool.ts'
 
-export type ContactTurn = Pick<ContactHappening, 'team_id' | 'kind' | 'occurred_at' | 'detail'> & {
+export type ContactTurn = Pick<
+  ContactHappening,
+  'team_id' | 'kind' | 'topic_ids' | 'occurred_at' | 'detail'
+> & {
   contact_id: string
   /** Whether anybody listens to its team. */
   heard: boolean
@@ -18,8 +21,8 @@ export const publishContacts = (tx: Tx, turns: readonly ContactTurn[]): Promise<
     tx,
     turns
       .filter(({ heard }) => heard)
-      .map(({ team_id, contact_id: id, kind, occurred_at, detail }) => ({
+      .map(({ team_id, contact_id: id, kind, topic_ids, occurred_at, detail }) => ({
         subject: 'contact',
-        ...{ team_id, id, kind, occurred_at, detail },
+        ...{ team_id, id, kind, topic_ids, occurred_at, detail },
       })),
   )

@@ -37,6 +37,8 @@ export type NewContact = {
   topic_ids: readonly string[]
   status: ContactStatus
   suppression: 'bounced' | 'complained' | null
+  /** Those that the person left before the contact was made again. */
+  left_topic_ids: readonly string[]
 }
 
 /**
@@ -55,10 +57,10 @@ export async function insertContact(
   return tx.one(sql.prepared('insert_contact', contactRow)`
     with charged as (${charge})
     insert into contacts (
-      team_id, id, email, identity, status, suppression, properties, topic_ids, created_at, updated_at)
+      team_id, id, email, identity, status, suppression, properties, topic_ids, left_topic_ids, created_at, updated_at)
     values (${teamId}, ${contact.id}, ${contact.email}, ${contact.identity}, ${contact.status}, ${contact.suppression},
       ${JSON.stringify(contact.properties)}, ${sql.array(contact.topic_ids, 'uuid')},
-      ${sql.timestamp(now)}, ${sql.timestamp(now)})
+      ${sql.array(contact.left_topic_ids, 'uuid')}, ${sql.timestamp(now)}, ${sql.timestamp(now)})
     returning ${contactColumns}`)
 }
 
@@ -70,12 +72,6 @@ export async function contactByIdentity(
 ): Promise<ContactRow | null> {
   return tx.maybeOne(sql.prepared('contact_by_identity', contactRow)`
     select ${contactColumns} from contacts where team_id = ${teamId} and identity = ${identity}`)
-}
-
-/** The contact of this id, or null without one. */
-export async function contactById(tx: Tx, teamId: string, id: string): Promise<ContactRow | null> {
-  return tx.maybeOne(sql.type(contactRow)`
-    select ${contactColumns} from contacts where team_id = ${teamId} and id = ${id}`)
 }
 
 const statusRow = object({
@@ -169,21 +165,23 @@ export async function insertContacts(
   contacts: readonly Omit<NewContact, 'topic_ids'>[],
   { now, charge }: Storing,
 ): Promise<void> {
-  const tuples = contacts.map(({ id, email, identity, properties, status, suppression }) => [
+  const tuples = contacts.map(({ id, email, identity, properties, status, suppression, left_topic_ids }) => [
     id,
     email,
     identity,
     JSON.stringify(properties),
     status,
     suppression,
+    `{${left_topic_ids.join()}}`,
   ])
   await tx.query(sql.prepared('insert_contacts', object())`
     with charged as (${charge})
     insert into contacts (
-      team_id, id, email, identity, status, suppression, properties, topic_ids, created_at, updated_at)
-    select ${teamId}, id, email, identity, status, suppression, properties, '{}', ${sql.timestamp(now)}, ${sql.timestamp(now)}
-    from ${sql.unnest(tuples, ['uuid', 'text', 'text', 'jsonb', 'text', 'text'])}
-      as item (id, email, identity, properties, status, suppression)`)
+      team_id, id, email, identity, status, suppression, properties, topic_ids, left_topic_ids, created_at, updated_at)
+    select ${teamId}, id, email, identity, status, suppression, properties, '{}', left_topic_ids::uuid[],
+      ${sql.timestamp(now)}, ${sql.timestamp(now)}
+    from ${sql.unnest(tuples, ['uuid', 'text', 'text', 'jsonb', 'text', 'text', 'text'])}
+      as item (id, email, identity, properties, status, suppression, left_topic_ids)`)
 }
 
 /**
@@ -282,21 +280,6 @@ export async function updateContactStatus(
     update contacts set status = ${status}, updated_at = ${touchedAt(now)}
     where team_id = ${teamId} and id = ${id}
     returning ${contactColumns}, ${isHeard(sql.fragment`contacts.team_id`)} as heard`)
-}
-
-/** Takes topics off a contact; those it does not have are no change. */
-export async function removeContactTopics(
-  tx: Tx,
-  teamId: string,
-  { identity, topic_ids }: { identity: string; topic_ids: readonly string[] },
-  now: Date,
-): Promise<void> {
-  const gone = sql.array(topic_ids, 'uuid')
-  await tx.query(sql.prepared('remove_contact_topics', object())`
-    update contacts set updated_at = ${touchedAt(now)}, topic_ids = array(
-      select topic from unnest(topic_ids) with ordinality as t (topic, position)
-      where topic <> all(${gone}) order by position)
-    where team_id = ${teamId} and identity = ${identity} and topic_ids && ${gone}`)
 }
 
 const emailRow = object({ email: string().defined() })

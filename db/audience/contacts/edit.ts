@@ -85,7 +85,7 @@ export async function createContact(
     email,
     identity,
     properties: given.properties ?? {},
-    topic_ids,
+    topic_ids: topic_ids.filter((topic) => !beginning.left_topic_ids.includes(topic)),
     ...beginning,
   }
   const at = { now: account.now, charge: chargeOf(teamId, account) }

@@ -1,37 +1,61 @@
-/** What is left of contacts that were erased and must not be mailed by marketing: keyed hashes, no address. */
+/**
+ * What is left of people who are no contacts any more and whom marketing must not mail, or not about some topics: keyed
+ * hashes, no address. Those who were erased, and those who used a link of an email once their contact was gone.
+ */
 import { sql } from 'slonik'
-import { type InferType, mixed, object, string } from 'yup'
+import { array, type InferType, mixed, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { CONTACT_STATUSES } from './contacts.sql.ts'
 
 const erasedRow = object({
   hash: mixed<Buffer>().defined(),
-  status: string().oneOf(['unsubscribed', 'bounced', 'complained']).defined(),
+  status: string().oneOf(CONTACT_STATUSES).defined(),
   suppression: string().oneOf(['bounced', 'complained']).defined().nullable(),
+  left_topic_ids: array(string().defined()).defined(),
 })
 export type ErasedRow = InferType<typeof erasedRow>
 
-/** Whether the team has erased anybody who must not be mailed. */
+/** Whether the team keeps the hash of anybody. */
 export async function hasErased(tx: Tx, teamId: string): Promise<boolean> {
   return tx.exists(sql.prepared('has_erased', object())`
     select 1 from erased_contacts where team_id = ${teamId}`)
 }
 
-/** Those of these hashes that the team has kept. */
+/** Those of these hashes that the team has kept, the latest last. */
 export async function erasedByHashes(
   tx: Tx,
   teamId: string,
   hashes: readonly Buffer[],
 ): Promise<readonly ErasedRow[]> {
   return tx.any(sql.type(erasedRow)`
-    select hash, status, suppression from erased_contacts
-    where team_id = ${teamId} and hash = any(${sql.array([...hashes], 'bytea')})`)
+    select hash, status, suppression, left_topic_ids from erased_contacts
+    where team_id = ${teamId} and hash = any(${sql.array([...hashes], 'bytea')}) order by erased_at`)
 }
 
 /** Keeps a hash; the later state of the same address counts. */
 export async function keepErased(tx: Tx, teamId: string, erased: ErasedRow, now: Date): Promise<void> {
   await tx.query(sql.type(object())`
-    insert into erased_contacts (team_id, hash, status, suppression, erased_at)
-    values (${teamId}, ${sql.binary(erased.hash)}, ${erased.status}, ${erased.suppression}, ${sql.timestamp(now)})
-    on conflict (team_id, hash) do update
-      set status = excluded.status, suppression = excluded.suppression, erased_at = excluded.erased_at`)
+    insert into erased_contacts (team_id, hash, status, suppression, left_topic_ids, erased_at)
+    values (${teamId}, ${sql.binary(erased.hash)}, ${erased.status}, ${erased.suppression},
+      ${sql.array(erased.left_topic_ids, 'uuid')}, ${sql.timestamp(now)})
+    on conflict (team_id, hash) do update set status = excluded.status, suppression = excluded.suppression,
+      left_topic_ids = excluded.left_topic_ids, erased_at = excluded.erased_at`)
+}
+
+/** Keeps what somebody who is no contact wants besides what is kept already; `left_topic_ids` null: nothing at all. */
+export async function rememberWish(
+  tx: Tx,
+  teamId: string,
+  { hash, left_topic_ids: left }: { hash: Buffer; left_topic_ids: readonly string[] | null },
+  now: Date,
+): Promise<void> {
+  await tx.query(sql.type(object())`
+    insert into erased_contacts as e (team_id, hash, status, left_topic_ids, erased_at)
+    values (${teamId}, ${sql.binary(hash)}, ${left === null ? 'unsubscribed' : 'subscribed'},
+      ${sql.array(left ?? [], 'uuid')}, ${sql.timestamp(now)})
+    on conflict (team_id, hash) do update set
+      status = case when e.status = 'subscribed' or excluded.status = 'unsubscribed' then excluded.status
+        else e.status end,
+      left_topic_ids = array(select unnest(e.left_topic_ids) union select unnest(excluded.left_topic_ids)),
+      erased_at = excluded.erased_at`)
 }

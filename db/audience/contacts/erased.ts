@@ -1,7 +1,8 @@
 /**
- * Gives a contact whose address was erased before the status that it ended with, so that marketing never mails somebody
- * who had unsubscribed, bounced or complained. Promises: without SECRET_KEY no address can be read back. A team that
- * has erased nobody pays one look at an empty index.
+ * Gives a contact whose address was erased before the status that it ended with, and takes the topics off it that its
+ * person had left, so that marketing never mails somebody who had unsubscribed, bounced or complained, nor about what
+ * nobody wanted. Promises: without SECRET_KEY no address can be read back. A team that has erased nobody pays one look
+ * at an empty index.
  */
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -9,9 +10,14 @@ import type { ContactStatus } from './contacts.sql.ts'
 import { type ErasedRow, erasedByHashes, hasErased } from './erased.sql.ts'
 
 /** What a new contact starts with. */
-export type InitialState = { status: ContactStatus; suppression: ErasedRow['suppression'] }
+export type InitialState = {
+  status: ContactStatus
+  suppression: ErasedRow['suppression']
+  /** Topics that it does not get, though they are given to it when it is made. */
+  left_topic_ids: readonly string[]
+}
 
-export const FRESH: InitialState = { status: 'subscribed', suppression: null }
+export const FRESH: InitialState = { status: 'subscribed', suppression: null, left_topic_ids: [] }
 
 const hashed = (teamId: string, identity: string): Buffer => Buffer.from(`${teamId}\0${identity}`)
 
@@ -39,10 +45,14 @@ export async function initialStates(
     teamId,
     [...byHash.keys()].map((hex) => Buffer.from(hex, 'hex')),
   )
-  return new Map(
-    kept.map(({ hash, status, suppression }) => [
-      byHash.get(hash.toString('hex')) ?? '',
-      { status, suppression },
-    ]),
-  )
+  const states = new Map<string, InitialState>()
+  // An address may be kept under both of two keys: the later state counts, and topics that were left stay so.
+  for (const { hash, status, suppression, left_topic_ids } of kept) {
+    const identity = byHash.get(hash.toString('hex')) ?? ''
+    const before = states.get(identity) ?? FRESH
+    const left = [...new Set([...before.left_topic_ids, ...left_topic_ids])]
+    const said = status === 'subscribed' ? before : { status, suppression }
+    states.set(identity, { status: said.status, suppression: said.suppression, left_topic_ids: left })
+  }
+  return states
 }

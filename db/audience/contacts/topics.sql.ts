@@ -86,6 +86,17 @@ export async function lockTopic(tx: Tx, teamId: string, id: string): Promise<voi
   await tx.query(sql.unsafe`select from topics where team_id = ${teamId} and id = ${id} for update`)
 }
 
+const userRow = object({ name: string().defined(), state: string().defined() })
+
+/** The broadcasts that name a topic, to go to it or not to, and that have not ended. */
+export async function broadcastsNaming(tx: Tx, teamId: string, id: string) {
+  return tx.any(sql.type(userRow)`
+    select name, state from broadcasts
+    where team_id = ${teamId} and state in ('draft', 'scheduled', 'sending', 'paused')
+      and ${id}::uuid = any(topic_ids || exclude_topic_ids)
+    order by id desc`)
+}
+
 /**
  * Deletes a topic and takes it off every contact, in one statement; contacts are locked in the order that everybody
  * keeps. A topic is one team's: with the team beside it, the planner would read all of the team's keys too.

@@ -1,14 +1,23 @@
 /**
  * Topics that a team's contacts can be subscribed to.
- * Promises: a name once per team; a deleted topic is on no contact any more; the audit trail says who changed what.
+ * Promises: a name once per team; a deleted topic is on no contact any more, and was named by no broadcast that had not
+ * ended; the audit trail says who changed what.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { Refusal } from '../../errors.ts'
+import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { nameProblem } from '../../text/name.ts'
-import { deleteTopic, insertTopic, lockTopic, renameTopicRow, type TopicRow } from './topics.sql.ts'
+import {
+  broadcastsNaming,
+  deleteTopic,
+  insertTopic,
+  lockTopic,
+  renameTopicRow,
+  type TopicRow,
+} from './topics.sql.ts'
 
 /** @throws Refusal not_found for the team, bad_request for a name that cannot be or is taken. */
 export async function createTopic(by: By, teamId: string, { name }: { name: string }): Promise<TopicRow> {
@@ -37,14 +46,31 @@ export async function renameTopic(
   return topic
 }
 
-/** @throws Refusal not_found. */
+/** How many broadcasts are named where a topic is in use. */
+const NAMED = 5
+
+/** Without a topic that it excludes, a broadcast would go to everybody in it. @throws Refusal invalid_state. */
+async function assertUnused(tx: Tx, teamId: string, id: string): Promise<void> {
+  const users = await broadcastsNaming(tx, teamId, id)
+  if (users.length === 0) return
+  const names = users.slice(0, NAMED).map(({ name, state }) => `${JSON.stringify(name)} (${state})`)
+  const more = users.length > NAMED ? ` and ${users.length - NAMED} more` : ''
+  throw new Refusal(
+    'invalid_state',
+    `the topic is in use by the ${users.length === 1 ? 'broadcast' : 'broadcasts'} ${names.join(', ')}${more}`,
+  )
+}
+
+/** @throws Refusal not_found, invalid_state while a broadcast that has not ended names it. */
 export async function removeTopic(by: By, teamId: string, id: string): Promise<TopicRow> {
   const { tx, now } = by
   await teamOrRefusal(tx, teamId)
-  // The account's lock keeps bulk upserts out, which lock many contacts too. The topic's lock waits for calls that are
-  // putting it on a contact, so that the deletion, a statement of its own, sees that contact.
+  // The account's lock keeps bulk upserts out, which lock many contacts too, and broadcasts that begin once more. The
+  // topic's lock waits for calls that are putting it on a contact or into a draft, so that the statements after it see
+  // that contact, or that draft.
   await lockAccount(tx, teamId)
   await lockTopic(tx, teamId, id)
+  await assertUnused(tx, teamId, id)
   const topic = await deleteTopic(tx, teamId, id, now)
   if (!topic) throw new Refusal('not_found', `there is no topic ${id} in this team`)
   await record(by, { team_id: teamId, action: 'topic.delete', subject: id, detail: topic.name })

@@ -10,8 +10,10 @@ import { Refusal } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
+import { statusesOf } from '../contacts/contacts.sql.ts'
+import { type InitialState, initialStates } from '../contacts/erased.ts'
 import { addTopics, holdTopics } from '../contacts/topics.sql.ts'
-import { readItems, upsertContacts } from '../contacts/upsert.ts'
+import { type ContactItem, readItems, upsertContacts } from '../contacts/upsert.ts'
 import { finishUpsert, lockUpsert, type StoredRefusal } from '../contacts/upserts.sql.ts'
 import { suppressContacts } from '../suppressions/by-hand.ts'
 import { type CsvPlace, type CsvTable, REFUSED_COLUMNS, readSlice } from './csv.ts'
@@ -118,6 +120,20 @@ async function heldTopics(tx: Tx, teamId: string, ids: readonly string[]): Promi
   return holdTopics(tx, teamId, [...new Set(ids)])
 }
 
+/** How those of these items begin that are no contacts yet and are not fresh. Asked while the account is locked. */
+async function beginnings(
+  tx: Tx,
+  secrets: Upserting['secrets'],
+  teamId: string,
+  items: readonly (ContactItem | Refusal)[],
+): Promise<ReadonlyMap<string, InitialState>> {
+  const identities = items.flatMap((item) => (item instanceof Refusal ? [] : [item.identity]))
+  const begun = await initialStates(tx, secrets, teamId, identities)
+  if (begun.size === 0) return begun
+  const known = await statusesOf(tx, teamId, [...begun.keys()])
+  return new Map([...begun].filter(([identity]) => !known.has(identity)))
+}
+
 /** Carries out the next part; null when there is none. */
 async function upsertPart({ tx, now, secrets }: Upserting, teamId: string, id: string) {
   const part = await nextPart(tx, teamId, id)
@@ -128,6 +144,8 @@ async function upsertPart({ tx, now, secrets }: Upserting, teamId: string, id: s
   const { items, extras, refused } = partOf(body, mapping)
   const wanted = [...topic_ids, ...extras.flatMap((extra) => extra?.topic_ids ?? [])]
   const topics = await heldTopics(tx, teamId, wanted)
+  const without =
+    topics.size === 0 ? new Map<string, InitialState>() : await beginnings(tx, secrets, teamId, items)
   const result = await upsertContacts({ tx, now, secrets }, teamId, items, { merge })
   const outcomes = 'refusal' in result ? [] : result.items
   const stored = outcomes.flatMap((contact_id, at) => {
@@ -136,9 +154,9 @@ async function upsertPart({ tx, now, secrets }: Upserting, teamId: string, id: s
       ? []
       : [{ contact_id, identity: item.identity, extra: extras[at] }]
   })
-  const subscribing = stored.flatMap(({ contact_id, extra }) =>
+  const subscribing = stored.flatMap(({ contact_id, identity, extra }) =>
     [...topic_ids, ...(extra?.topic_ids ?? [])]
-      .filter((topic) => topics.has(topic))
+      .filter((topic) => topics.has(topic) && !without.get(identity)?.left_topic_ids.includes(topic))
       .map((topic_id) => ({ contact_id, topic_id })),
   )
   if (subscribing.length > 0) await addTopics(tx, teamId, subscribing, now)

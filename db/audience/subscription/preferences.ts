@@ -1,28 +1,44 @@
 /**
  * What a recipient chooses behind an unsubscribe link: the topics to have, in the caller's transaction.
- * Promises: the wish is the contact's own, so choosing a topic subscribes again; what a report found stays in the way.
+ * Promises: offered are the topics that the contact gets or has left, no others of the team's; the wish is the
+ * contact's own, so choosing a topic subscribes again; what a report found stays in the way.
  */
-import type { At } from '../../postgres/pool.ts'
+import type { At, Tx } from '../../postgres/pool.ts'
 import { isUuid } from '../../text/strings.ts'
-import { type ContactRow, lockContact, updateContact } from '../contacts/contacts.sql.ts'
+import { type ContactRow, contactByIdentity } from '../contacts/contacts.sql.ts'
 import { distinctTopics, noContact } from '../contacts/edit.ts'
-import { holdTopics } from '../contacts/topics.sql.ts'
-import { resubscribe, unsubscribe } from './subscription.ts'
+import { holdTopics, type TopicRow, topicsOfTeam } from '../contacts/topics.sql.ts'
+import { type TopicStanding, topicsOfContact } from './subscription.sql.ts'
+import { keepTopics, resubscribe, unsubscribe } from './subscription.ts'
 
-/** Sets the topics of a contact; unknown ones are left out. @throws Refusal contact_not_found. */
+const offeredIds = ({ topic_ids, left_topic_ids }: TopicStanding): Set<string> =>
+  new Set([...topic_ids, ...left_topic_ids])
+
+/** The topics that a contact can choose among. */
+export async function topicsOffered(tx: Tx, teamId: string, identity: string): Promise<readonly TopicRow[]> {
+  const standing = await topicsOfContact(tx, teamId, identity, 'look')
+  const offered = standing ? offeredIds(standing) : new Set()
+  return (await topicsOfTeam(tx, teamId)).filter(({ id }) => offered.has(id))
+}
+
+/** Sets the topics of a contact; those that were not offered are left out. @throws Refusal contact_not_found. */
 export async function choose(
-  { tx, now }: At,
+  at: At,
   teamId: string,
   identity: string,
   topicIds: readonly string[],
 ): Promise<ContactRow> {
+  const { tx } = at
   const known = await holdTopics(tx, teamId, distinctTopics(topicIds.filter(isUuid)))
-  const topic_ids = distinctTopics(topicIds.filter((id) => known.has(id.toLowerCase())))
-  const contact = await lockContact(tx, teamId, identity)
-  if (!contact) throw noContact()
-  const changed = (await updateContact(tx, teamId, { identity, topic_ids }, now)) ?? contact
-  const own = { tx, now, actor: null }
+  const standing = await topicsOfContact(tx, teamId, identity, 'hold')
+  if (!standing) throw noContact()
+  const offered = offeredIds(standing)
+  const topic_ids = [...known].filter((id) => offered.has(id))
+  await keepTopics(at, teamId, standing, { topic_ids, by: 'recipient' })
+  const own = { ...at, actor: null }
   if (topic_ids.length === 0) return unsubscribe(own, teamId, identity)
+  const contact = await contactByIdentity(tx, teamId, identity)
+  if (!contact) throw noContact()
   const isFree = contact.suppression === null && contact.status === 'unsubscribed'
-  return isFree ? resubscribe(own, teamId, identity) : changed
+  return isFree ? resubscribe(own, teamId, identity) : contact
 }

@@ -1,21 +1,24 @@
 /**
  * Unsubscribes and resubscribes contacts, in the caller's transaction.
  * Promises: what a delivery report found outlives an unsubscribe, and no API call lifts it; a repeated call changes
- * nothing; what a person changed is in the audit trail. DECISIONS: Unsubscribe. What reports do to a contact is in
+ * nothing; what a person changed is in the audit trail, and who left which topics; a wish of somebody who is no contact
+ * any more counts for a contact that is made again. DECISIONS: Unsubscribe. What reports do to a contact is in
  * apply-events.ts.
  */
 import { type Caller, record } from '../../accounts/audit/record.ts'
+import { lockAccount } from '../../accounts/teams/limits.ts'
 import { Refusal } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
+import type { Secrets } from '../../process/secrets.ts'
 import { publishContacts } from '../contacts/changes.ts'
-import {
-  type ContactRow,
-  contactExists,
-  lockContact,
-  removeContactTopics,
-  updateContactStatus,
-} from '../contacts/contacts.sql.ts'
+import { type ContactRow, lockContact, updateContactStatus } from '../contacts/contacts.sql.ts'
 import { distinctTopics, noContact } from '../contacts/edit.ts'
+import { rememberWish } from '../contacts/erased.sql.ts'
+import { erasureHash } from '../contacts/erased.ts'
+import { type TopicStanding, topicsOfContact, writeTopics } from './subscription.sql.ts'
+
+/** Who leaves topics, in the audit trail: the person behind a link, or a client of the API. */
+export type Leaver = 'recipient' | 'api'
 
 async function locked(tx: Tx, teamId: string, identity: string): Promise<ContactRow> {
   const contact = await lockContact(tx, teamId, identity)
@@ -54,13 +57,63 @@ export async function resubscribe(by: Caller, teamId: string, identity: string):
   return contact.status === 'subscribed' ? contact : become(by, teamId, contact, 'subscribed')
 }
 
-/** Takes topics off a contact and leaves its status; unknown ones are ignored. @throws Refusal contact_not_found. */
-export async function leaveTopics(
+/**
+ * Writes the topics that are to stay of those of a contact, and notes that its person has left the others. The trail
+ * names the contact by its id: it is kept when the person is erased.
+ */
+export async function keepTopics(
   { tx, now }: At,
   teamId: string,
-  identity: string,
-  topicIds: readonly string[],
+  standing: TopicStanding,
+  { topic_ids, by }: { topic_ids: readonly string[]; by: Leaver },
 ): Promise<void> {
-  if (!(await contactExists(tx, teamId, identity))) throw noContact()
-  await removeContactTopics(tx, teamId, { identity, topic_ids: distinctTopics(topicIds) }, now)
+  const { id, left_topic_ids } = standing
+  const left = standing.topic_ids.filter((topic) => !topic_ids.includes(topic))
+  const all = [...new Set([...left_topic_ids, ...left])].filter((topic) => !topic_ids.includes(topic))
+  const kept = { id, topic_ids: [...topic_ids], left_topic_ids: all }
+  const heard = await writeTopics(tx, teamId, kept, now)
+  if (left.length === 0) return
+  const turn = { team_id: teamId, contact_id: id, heard, occurred_at: now, detail: '' }
+  await publishContacts(tx, [{ ...turn, kind: 'topics_left', topic_ids: left }])
+  const entry = { team_id: teamId, action: 'contact.leave_topics', subject: id, detail: left.join(', ') }
+  await record({ tx, now, actor: by }, entry)
+}
+
+/** Takes topics off a contact and leaves its status; unknown ones are ignored. @throws Refusal contact_not_found. */
+export async function leaveTopics(
+  at: At,
+  teamId: string,
+  identity: string,
+  { topic_ids, by }: { topic_ids: readonly string[]; by: Leaver },
+): Promise<void> {
+  const standing = await topicsOfContact(at.tx, teamId, identity, 'hold')
+  if (!standing) throw noContact()
+  const gone = distinctTopics(topic_ids)
+  const kept = standing.topic_ids.filter((topic) => !gone.includes(topic))
+  if (kept.length < standing.topic_ids.length) await keepTopics(at, teamId, standing, { topic_ids: kept, by })
+}
+
+/**
+ * What a link does: takes topics off, or (null) everything. Somebody who is no contact any more is remembered by a
+ * keyed hash: a contact that is made of the address again begins so.
+ */
+export async function leaveByLink(
+  { secrets, ...at }: At & { secrets: Pick<Secrets, 'sign'> },
+  teamId: string,
+  identity: string,
+  topicIds: readonly string[] | null,
+): Promise<void> {
+  const { tx, now } = at
+  if (!(await isHeld(tx, teamId, identity))) {
+    const hash = erasureHash(secrets, teamId, identity)
+    await rememberWish(tx, teamId, { hash, left_topic_ids: topicIds }, now)
+  } else if (topicIds === null) await unsubscribe({ ...at, actor: null }, teamId, identity)
+  else await leaveTopics(at, teamId, identity, { topic_ids: topicIds, by: 'recipient' })
+}
+
+/** Whether there is such a contact, held until the transaction ends; without one nobody can make it until then. */
+async function isHeld(tx: Tx, teamId: string, identity: string): Promise<boolean> {
+  if (await lockContact(tx, teamId, identity)) return true
+  await lockAccount(tx, teamId)
+  return (await lockContact(tx, teamId, identity)) !== null
 }

@@ -24,7 +24,9 @@ export type MessageHappening = What & {
 /** A change of what a contact gets from us. */
 export type ContactHappening = What & {
   subject: 'contact'
-  kind: 'unsubscribed' | 'resubscribed' | 'suppressed' | 'released'
+  kind: 'unsubscribed' | 'resubscribed' | 'suppressed' | 'released' | 'topics_left'
+  /** The topics that were left. */
+  topic_ids?: readonly string[] | undefined
 }
 
 /** What became of a broadcast. */

@@ -15,6 +15,7 @@ export const WEBHOOK_TYPES = [
   'contact.resubscribed',
   'contact.suppressed',
   'contact.released',
+  'contact.topics_left',
   'broadcast.started',
   'broadcast.paused',
   'broadcast.sent',

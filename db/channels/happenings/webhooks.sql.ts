@@ -49,13 +49,14 @@ const emailRow = object({
   tags: array(string().defined()).defined(),
   template_id: string().defined().nullable(),
   idempotency_key: string().defined().nullable(),
+  broadcast_id: string().defined().nullable(),
   delays: number().defined(),
 })
 
 /** What webhooks say of emails, internal ones left out; `delays`: how often each was put off or delayed. */
 export async function emailFacts(tx: Tx, refs: readonly Ref[]) {
   return tx.any(sql.prepared('notified_emails', emailRow)`
-    select e.id, e.from_address, e.to_emails, e.subject, e.tags, e.template_id, e.idempotency_key, (
+    select e.id, e.from_address, e.to_emails, e.subject, e.tags, e.template_id, e.idempotency_key, e.broadcast_id, (
         select count(*) from email_events v
         where v.team_id = e.team_id and v.email_id = e.id and v.kind in ('deferred', 'delayed')) as delays
     from ${tuplesOf(refs)} as ref (team_id, id)

@@ -88,9 +88,18 @@ async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
     const fresh = delays.get(row.id) ?? []
     // Earlier ones are on record already: then the delay was sent before.
     if (type === 'email.delivery_delayed' && (fresh[0] !== each || row.delays > fresh.length)) return []
-    const { from_address: from, to_emails: to, subject, tags, template_id, idempotency_key } = row
+    const {
+      from_address: from,
+      to_emails: to,
+      subject,
+      tags,
+      template_id,
+      idempotency_key,
+      broadcast_id,
+    } = row
     const recipient = 'recipient' in happening ? happening.recipient : null
-    const data = { email_id: row.id, from, to, recipient, subject, tags, template_id, idempotency_key }
+    const about = { from, to, recipient, subject, tags, template_id, idempotency_key }
+    const data = { email_id: row.id, broadcast_id, ...about }
     return [draftOf(each, domainOf(from), { ...data, rank: rankOf(happening), detail: detailOf(happening) })]
   })
 }
@@ -113,7 +122,9 @@ async function contactsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
     const row = rows.get(each.happening.id)
     if (!row) return []
     const { id: contact_id, email, status, suppression } = row
-    return [draftOf(each, null, { contact_id, email, status, suppression, detail: detailOf(each.happening) })]
+    const topic_ids = 'topic_ids' in each.happening ? each.happening.topic_ids : undefined
+    const data = { contact_id, email, status, suppression, topic_ids, detail: detailOf(each.happening) }
+    return [draftOf(each, null, data)]
   })
 }
 

@@ -10,8 +10,9 @@ import type { Producer } from '../../queue/boss.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { type Acting, assertDomain, lockOrRefusal, noteBroadcast } from './draft.ts'
-import { domainHindrance } from './hindrances.ts'
+import { domainHindrance, topicHindrances } from './hindrances.ts'
 import { emailsOf, forgetSkips, restSize, rewind } from './rest.sql.ts'
+import { assertSameAudience, assertSameDraft, type Seen } from './seen.ts'
 import { beginningTime } from './start.ts'
 
 const ENDED = ['sent', 'cancelled'] as const
@@ -23,6 +24,7 @@ export async function sendToRest(
   deps: Caller & { queue: Pick<Producer, 'reenqueue'> },
   acting: Acting,
   id: string,
+  seen?: Omit<Seen, 'template_version_id'>,
 ): Promise<BroadcastRow> {
   const { tx, queue } = deps
   const row = await lockOrRefusal(tx, acting.team_id, id)
@@ -31,18 +33,24 @@ export async function sendToRest(
     throw refused(
       `the broadcast is ${row.state}: only one that has ended goes to those it has not gone to yet`,
     )
-  const [hindrance] = await domainHindrance(tx, row)
-  if (hindrance) throw refused(`the broadcast is ${row.state} and cannot be sent: ${hindrance.words}`)
+  assertSameDraft(row, seen)
+  const assertFree = ([hindrance]: readonly { words: string }[]) => {
+    if (hindrance) throw refused(`the broadcast is ${row.state} and cannot be sent: ${hindrance.words}`)
+  }
+  assertFree(await domainHindrance(tx, row))
   const figures = await figuresOf(tx, row.team_id, [row.id])
   const figure = (name: string) => figures.find((each) => each.figure === name)?.count ?? 0
   if ((await emailsOf(tx, row)) !== figure('made'))
     throw refused('some of its emails are forgotten by now: nobody can tell whom it has gone to')
   const rest = await restSize(tx, row)
+  assertSameAudience(rest, seen)
   if (rest === 0) throw refused(`the broadcast is ${row.state}: it has gone to everybody who fits`)
   const met = await forgetSkips(tx, row)
   const audience = figure('made') + figure('skipped') - met + rest
   await rewind(tx, row)
   const at = await beginningTime(tx, row.team_id)
+  // Once the account is locked: who deletes a topic holds it, and finds this broadcast being sent afterwards.
+  assertFree(await topicHindrances(tx, row))
   const going = await changeState(tx, row, { from: ENDED, to: 'sending', audience }, at)
   if (!going) throw refused('the broadcast has just been changed')
   await queue.reenqueue(tx, 'expand-broadcast', [{ team_id: row.team_id, broadcast_id: row.id }])

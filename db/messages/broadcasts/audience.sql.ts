@@ -53,22 +53,17 @@ export const fits = ({ topic_ids, exclude_topic_ids, conditions }: Audience) =>
 const FIRST = '00000000-0000-0000-0000-000000000000'
 
 /**
- * Whether a contact has no email of a broadcast, and had none that was deleted since. @param after asked of contacts
- * behind this one alone: the planner joins from the first email of the broadcast on, and a walk would read all that it
- * has made once for each page.
+ * Whether a contact's address has had no email of a broadcast, also none that was deleted since: the contact may have
+ * been made again. Asked of each contact by itself (`offset 0`): the planner joins otherwise, and a walk would read all
+ * that the broadcast has made once for each page.
  */
-export const isNotReached = (
-  { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>,
-  after = FIRST,
-) => sql.fragment`
+export const isNotReached = ({ team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>) => sql.fragment`
   not exists (
     select from accepted_emails e
-    where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.contact_id > ${after}
-      and e.contact_id = contacts.id)
+    where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.person = contacts.identity offset 0)
   and not exists (
     select from broadcast_skips s
-    where s.team_id = ${team_id} and s.broadcast_id = ${id} and s.contact_id > ${after}
-      and s.contact_id = contacts.id and s.reason = 'deleted')`
+    where s.team_id = ${team_id} and s.broadcast_id = ${id} and s.person = contacts.identity offset 0)`
 
 const countRow = object({ count: number().defined() })
 
@@ -91,6 +86,7 @@ export async function lackingMembers(tx: Tx, audience: Audience, slots: readonly
 const memberRow = object({
   id: string().defined(),
   email: string().defined(),
+  identity: string().defined(),
   properties: mixed<Record<string, string>>().defined(),
 })
 export type Member = InferType<typeof memberRow>
@@ -111,8 +107,8 @@ export async function nextMembers(
   const window = sql.fragment`(
     select * from contacts where ${behind} order by id limit ${look}) contacts`
   const members = await tx.any(sql.type(memberRow)`
-    select id, email, properties from ${window}
-    where created_at < ${audience.until} and ${fits(audience)} and ${isNotReached(audience, from)}
+    select id, email, identity, properties from ${window}
+    where created_at < ${audience.until} and ${fits(audience)} and ${isNotReached(audience)}
     order by id limit ${limit}`)
   if (members.length === limit) return { members, cursor: members.at(-1)?.id ?? after, ended: false }
   const end = await tx.maybeOne(sql.type(lastRow)`

@@ -55,6 +55,18 @@ export function assertDomain({ domain }: Acting, from: string): void {
   throw new Refusal('domain_not_allowed', `from: this key may send from ${domain} only`)
 }
 
+/** How far ahead a broadcast may be scheduled, and how late a client may be, in milliseconds. */
+const FARTHEST = 90 * 86_400_000
+const LATEST = 5 * 60_000
+
+/** @throws Refusal bad_request for a time that is too far ahead, or past. */
+export function assertSendAt(send_at: string | null | undefined, now: Date): void {
+  if (!send_at) return
+  const ahead = Date.parse(send_at) - now.getTime()
+  if (ahead > FARTHEST) throw new Refusal('bad_request', 'send_at must be at most 90 days ahead')
+  if (ahead < -LATEST) throw new Refusal('bad_request', 'send_at must not be more than 5 minutes in the past')
+}
+
 async function assertReferences(tx: Tx, teamId: string, fields: GivenFields): Promise<void> {
   const { template_id } = fields
   if (template_id !== undefined && !(await templateById(tx, teamId, template_id)))
@@ -79,7 +91,7 @@ const EMPTY = {
   send_at: null,
 }
 
-/** Stores a draft, or answers the one of this key. @throws Refusal domain_not_allowed, not_found. */
+/** Stores a draft, or answers the one of this key. @throws Refusal bad_request, domain_not_allowed, not_found. */
 export async function createBroadcast(
   by: Caller,
   acting: Acting,
@@ -92,6 +104,7 @@ export async function createBroadcast(
     assertDomain(acting, known.from_address)
     return { row: known, isNew: false }
   }
+  assertSendAt(fields.send_at, now)
   assertDomain(acting, fields.from_address ?? '')
   await assertReferences(tx, team_id, fields)
   const draft = { team_id, id: idAt(now), idempotency_key, at: now }
@@ -109,7 +122,7 @@ export async function createBroadcast(
 const notADraft = ({ state }: BroadcastRow, act: string): Refusal =>
   new Refusal('invalid_state', `the broadcast is ${state}: only a draft can be ${act}`)
 
-/** @throws Refusal not_found, invalid_state, domain_not_allowed. */
+/** @throws Refusal bad_request, not_found, invalid_state, domain_not_allowed. */
 export async function changeBroadcast(
   by: Caller,
   acting: Acting,
@@ -117,6 +130,7 @@ export async function changeBroadcast(
   fields: GivenFields,
 ): Promise<BroadcastRow> {
   const { tx, now } = by
+  assertSendAt(fields.send_at, now)
   const row = await lockOrRefusal(tx, acting.team_id, id)
   assertDomain(acting, row.from_address)
   assertDomain(acting, fields.from_address ?? row.from_address)
@@ -126,6 +140,25 @@ export async function changeBroadcast(
   if (!changed) throw notADraft(row, 'changed')
   await noteBroadcast(by, 'update', changed)
   return changed
+}
+
+/**
+ * As `changeBroadcast`, of what a person has seen: of two who save at once the second learns of it. @param seen when
+ * the draft was changed last, as it was seen. @throws Refusal as `changeBroadcast`.
+ */
+export async function changeSeenBroadcast(
+  by: Caller,
+  acting: Acting,
+  id: string,
+  { fields, seen }: { fields: GivenFields; seen: string },
+): Promise<BroadcastRow> {
+  const row = await lockOrRefusal(by.tx, acting.team_id, id)
+  if (row.updated_at !== seen)
+    throw new Refusal(
+      'bad_request',
+      'somebody saved another draft meanwhile; yours is kept below: compare the two, then save again',
+    )
+  return changeBroadcast(by, acting, id, fields)
 }
 
 /** @throws Refusal not_found, invalid_state, domain_not_allowed. */

@@ -13,6 +13,7 @@ import {
   parse,
   stringMap,
   text,
+  unsupported,
   uuid,
   uuids,
 } from '../../text/fields.ts'
@@ -148,6 +149,9 @@ export const changeSchema = object({
     .min(1, `\${path} must be a whole number from 1 to ${MOST_RATE}`)
     .max(MOST_RATE, `\${path} must be a whole number from 1 to ${MOST_RATE}`),
   send_at: time(),
+  scheduled_at: unsupported('is not supported: a broadcast begins at send_at'),
+  cc: unsupported('is not supported: a broadcast goes to one contact at a time'),
+  bcc: unsupported('is not supported: a broadcast goes to one contact at a time'),
 })
 
 /** What a new broadcast takes. */

@@ -5,6 +5,7 @@
 import { domainByName } from '../../accounts/domains/domains.sql.ts'
 import { accountOf, left } from '../../accounts/teams/limits.ts'
 import { accountRowOf } from '../../accounts/teams/teams.sql.ts'
+import { topicsOfTeam } from '../../audience/contacts/topics.sql.ts'
 import { templateById } from '../../content/templates/templates.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { UNSUBSCRIBE_SLOT } from '../../text/slots.ts'
@@ -14,7 +15,7 @@ import { domainOf } from './draft.ts'
 
 /** What a start finds: `kind` is what a broadcast that hindered itself is paused for. */
 type Hindrance = {
-  kind: 'from_domain_not_verified' | 'no_audience' | 'quota_exceeded' | 'set_up'
+  kind: 'from_domain_not_verified' | 'topic_gone' | 'no_audience' | 'quota_exceeded' | 'set_up'
   words: string
 }
 
@@ -51,6 +52,22 @@ export async function domainHindrance(tx: Tx, { team_id, from_address }: Broadca
     ? `the domain ${name} of from is not verified yet`
     : `the domain ${name} of from is not a verified domain of this team`
   return [{ kind: 'from_domain_not_verified', words }]
+}
+
+/** Topics that it names and that are gone all the same: without those that it excludes it would go to more people. */
+export async function topicHindrances(
+  tx: Tx,
+  { team_id, topic_ids, exclude_topic_ids }: BroadcastRow,
+): Promise<Hindrance[]> {
+  const there = new Set((await topicsOfTeam(tx, team_id)).map(({ id }) => id))
+  const gone = (ids: readonly string[], what: string): Hindrance[] =>
+    ids
+      .filter((id) => !there.has(id))
+      .map((id) => ({
+        kind: 'topic_gone',
+        words: `the topic ${id} ${what} is gone: choose its topics again`,
+      }))
+  return [...gone(topic_ids, 'that it goes to'), ...gone(exclude_topic_ids, 'that it leaves out')]
 }
 
 /** How many contacts it would go to, and what hinders that. @param isCharged whether this period pays for it. */

@@ -19,9 +19,6 @@ import { addressed, letterOf } from './letter.ts'
 
 type Deps = Caller & Omit<AcceptDeps, 'links'> & { secrets: Secrets; publicUrl: string | null }
 
-/** Nobody's contact. */
-const NOBODY = '00000000-0000-4000-8000-000000000000'
-
 /** Whose properties a test shows. @throws Refusal contact_not_found. */
 async function personOf(tx: Tx, teamId: string, email: string) {
   const contact = await contactByIdentity(tx, teamId, contactIdentity(email))
@@ -50,7 +47,8 @@ export async function sendTest(
       'invalid_state',
       `the broadcast is ${row.state} and cannot be tested: ${missing.join('; ')}`,
     )
-  const token = broadcastToken(secrets, { team_id: row.team_id, broadcast_id: row.id, contact_id: NOBODY })
+  const nobody = { team_id: row.team_id, broadcast_id: row.id, person: '' }
+  const token = broadcastToken(secrets, nobody)
   const link = unsubscribeUrl(publicUrl, token)
   const person = contact === undefined ? null : await personOf(tx, row.team_id, contact)
   const shown = letterOf(row, template.slots)
@@ -66,7 +64,8 @@ export async function sendTest(
       'List-Unsubscribe': `<${link}>`,
       'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
     }
-    return { ...item, headers, to: [address] }
+    const shows = person ? { person: contactIdentity(person.email) } : {}
+    return { ...item, ...shows, headers, to: [address] }
   })
   const sender = { team_id: row.team_id, domain: acting.domain, rated: false as const }
   const outcomes = await acceptEmails({ ...deps, links: null }, sender, items)

@@ -9,6 +9,7 @@ const REASONS: Readonly<Record<string, readonly [why: string, next: string]>> = 
   complaints: ['Too many people complained', 'Look at whom it goes to before it goes on.'],
   restored: ['The database was restored from a backup: it may have sent more than is known here', ''],
   from_domain_not_verified: ['The domain of its From address is not verified', ''],
+  topic_gone: ['A topic that it names was deleted', ''],
   no_audience: ['Nobody was in its audience when it was to begin', ''],
 }
 

@@ -14,15 +14,19 @@ import type { Producer } from '../../queue/boss.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
 import type { BroadcastRow, StateChange } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
-import { type Acting, assertDomain, lockOrRefusal, noteBroadcast } from './draft.ts'
-import { audienceHindrance, domainHindrance, linkHindrance, templateHindrance } from './hindrances.ts'
+import { type Acting, assertDomain, assertSendAt, lockOrRefusal, noteBroadcast } from './draft.ts'
+import {
+  audienceHindrance,
+  domainHindrance,
+  linkHindrance,
+  templateHindrance,
+  topicHindrances,
+} from './hindrances.ts'
+import { assertSameAudience, assertSameDraft, assertSameTemplate, type Seen } from './seen.ts'
 import type { BroadcastState } from './state.ts'
 import { bringForward } from './waiting.sql.ts'
 
 type Deps = Caller & { queue: Pick<Producer, 'enqueue' | 'reenqueue'>; publicUrl: string | null }
-
-/** How far ahead a broadcast may be scheduled, in milliseconds. */
-const FARTHEST = 90 * 86_400_000
 
 const wrongState = (
   { state }: Pick<BroadcastRow, 'state'>,
@@ -48,36 +52,37 @@ async function change(
   return changed
 }
 
-/** @throws Refusal bad_request for a time too far ahead. */
-export function assertSendAt(send_at: string | null | undefined, now: Date): void {
-  if (send_at && Date.parse(send_at) > now.getTime() + FARTHEST)
-    throw new Refusal('bad_request', 'send_at must be at most 90 days ahead')
-}
+/** How a draft is started. `send_at` wins over the broadcast's own; `seen`: what was shown to a person who presses. */
+type Start = { send_at?: string | undefined; seen?: Seen | undefined }
 
 /**
- * Starts a draft, or schedules it when it has a time. @param sendAt wins over the broadcast's own.
+ * Starts a draft, or schedules it when it has a time.
  * @throws Refusal not_found, domain_not_allowed, bad_request, invalid_state with everything that hinders it.
  */
 export async function sendBroadcast(
   deps: Deps,
   acting: Acting,
   id: string,
-  sendAt?: string | undefined,
+  { send_at: sendAt, seen }: Start = {},
 ): Promise<BroadcastRow> {
   const { tx, publicUrl } = deps
   const row = await lockOrRefusal(tx, acting.team_id, id)
   assertDomain(acting, row.from_address)
   const now = await serviceTime(tx)
   const send_at = sendAt ?? row.send_at
-  assertSendAt(send_at, now)
   if (row.state !== 'draft') throw wrongState(row, 'sent', ['draft'])
+  assertSendAt(send_at, now)
+  assertSameDraft(row, seen)
   const link = linkHindrance(publicUrl)
   const template = await templateHindrance(tx, row)
   const domain = await domainHindrance(tx, row)
+  const topics = await topicHindrances(tx, row)
   const reach = await audienceHindrance(tx, row, send_at === null)
-  const hindrances = [...domain, ...link, ...template.hindrances, ...reach.hindrances]
+  const hindrances = [...domain, ...link, ...template.hindrances, ...topics, ...reach.hindrances]
   if (hindrances.length > 0 || publicUrl === null || template.version_id === null)
     throw hindered(row, hindrances)
+  assertSameTemplate(template.version_id, seen)
+  assertSameAudience(reach.audience, seen)
   const fixed = {
     template_version_id: template.version_id,
     link_base: publicUrl.replace(/\/$/, ''),
@@ -109,9 +114,9 @@ export async function beginningTime(tx: Tx, teamId: string): Promise<Date> {
 
 /** What hinders a broadcast whose template and links are fixed, and how many it would go to now. */
 export async function beginning(tx: Tx, row: BroadcastRow) {
-  const domain = await domainHindrance(tx, row)
+  const set = [...(await domainHindrance(tx, row)), ...(await topicHindrances(tx, row))]
   const reach = await audienceHindrance(tx, row, true)
-  return { audience: reach.audience, hindrances: [...domain, ...reach.hindrances] }
+  return { audience: reach.audience, hindrances: [...set, ...reach.hindrances] }
 }
 
 /** @throws Refusal not_found, domain_not_allowed, invalid_state. */
@@ -140,7 +145,10 @@ export async function resumeBroadcast(
   if (row.state !== 'paused') throw wrongState(row, 'resumed', ['paused'])
   const begun = row.audience_until !== null
   const { audience, hindrances } = begun
-    ? { audience: undefined, hindrances: await domainHindrance(tx, row) }
+    ? {
+        audience: undefined,
+        hindrances: [...(await domainHindrance(tx, row)), ...(await topicHindrances(tx, row))],
+      }
     : await beginning(tx, row)
   if (hindrances.length > 0) throw hindered(row, hindrances)
   const now = begun ? await serviceTime(tx) : await beginningTime(tx, row.team_id)

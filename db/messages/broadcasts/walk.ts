@@ -1,7 +1,8 @@
 /**
  * The walk of a broadcast through its audience, a step at a time: emails, their charge, their jobs, who is skipped and
- * the cursor move in one transaction. Promises: a contact gets one email at most, however many walk at once or die on
- * the way; the quota is never exceeded; the backlog of emails is bounded. Must not send, nor decide how long to rest.
+ * the cursor move in one transaction. Promises: a person gets one email at most, however many walk at once or die on
+ * the way, and however often the contact is made again; the quota is never exceeded; the backlog of emails is bounded.
+ * Must not send, nor decide how long to rest.
  */
 
 import { left, lockAccount } from '../../accounts/teams/limits.ts'
@@ -123,9 +124,10 @@ async function fixedLetter(tx: Tx, row: BroadcastRow): Promise<{ letter: Letter;
 /** A member's email, or why there is none. */
 function madeFor(letter: Letter, member: Member, secrets: Secrets): EmailItem | string {
   const { team_id, id: broadcast_id, link_base } = letter.row
-  const token = broadcastToken(secrets, { team_id, broadcast_id, contact_id: member.id })
+  const { id: contact_id, identity: person } = member
+  const token = broadcastToken(secrets, { team_id, broadcast_id, person })
   const made = addressed(letter, member, unsubscribeUrl(link_base ?? '', token))
-  return typeof made === 'string' ? made : { ...made, contact_id: member.id }
+  return typeof made === 'string' ? made : { ...made, contact_id, person }
 }
 
 /** Stores the emails of the next members, as far as quota and `most` allow. */

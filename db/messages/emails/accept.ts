@@ -29,7 +29,13 @@ import { formatMailbox, parseMailbox } from '../../text/address.ts'
 import { isLarge } from '../../text/files.ts'
 import type { EmailCall, EmailFile, EmailItem, EmailSender, ItemFile } from './call.ts'
 import { sizeKb } from './content.ts'
-import { type EmailRow, emailsByKeys, insertEmails, insertEmailsWithFiles } from './emails.sql.ts'
+import {
+  type EmailRow,
+  emailsByKeys,
+  insertEmails,
+  insertEmailsWithFiles,
+  type NewEmail,
+} from './emails.sql.ts'
 import {
   domainNotAllowed,
   findReferences,
@@ -42,7 +48,7 @@ import type { UnsubscribeLinks } from './unsubscribe-token.ts'
 
 /** What became of one item: a new row, the id of the row its key was stored under, or a refusal. */
 export type EmailOutcome =
-  | { kind: 'stored'; row: EmailRow; standing: Standing }
+  | { kind: 'stored'; row: NewEmail; standing: Standing }
   | { kind: 'replayed'; id: string }
   | { kind: 'refused'; refusal: Refusal }
 
@@ -72,7 +78,7 @@ type StoredKey = { id: string; domain: string | null }
 
 const refused = (refusal: Refusal): EmailOutcome => ({ kind: 'refused', refusal })
 
-function rowOf(item: EmailItem, sender: EmailSender, { references, account, nextId }: TeamBatch): EmailRow {
+function rowOf(item: EmailItem, sender: EmailSender, { references, account, nextId }: TeamBatch): NewEmail {
   const template = item.template_id === null ? undefined : references.templates.get(item.template_id)
   const html = template ? null : (item.html ?? '')
   const { team_id } = sender
@@ -104,6 +110,7 @@ function rowOf(item: EmailItem, sender: EmailSender, { references, account, next
     pending_recipients: null,
     attachments: rowFilesOf(item),
     internal: sender.internal ?? false,
+    person: item.person ?? null,
   }
 }
 
@@ -264,7 +271,7 @@ const LINES: readonly Line[] = [
 /** Stores rows with the charges for them and with the contents that they bring, and notes who needs these. */
 async function insert(
   tx: Tx,
-  rows: readonly EmailRow[],
+  rows: readonly NewEmail[],
   { charge, brought }: { charge: ReturnType<typeof chargesOf>; brought: TeamBatch['brought'] },
 ): Promise<void> {
   const needs = rows.flatMap(({ team_id, id: email_id, attachments }) =>
@@ -278,7 +285,7 @@ async function insert(
 /** Stores what was taken: rows with the charges for them, then their jobs, each team's behind its others in line. */
 async function commit(
   { tx, queue }: AcceptDeps,
-  rows: readonly EmailRow[],
+  rows: readonly NewEmail[],
   batches: ReadonlyMap<string, TeamBatch>,
 ): Promise<void> {
   const lines = LINES.map((line) => ({ ...line, rows: rows.filter(line.takes) })).filter(

@@ -54,6 +54,8 @@ export type EmailItem = {
   idempotency_key: string | null
   /** Of a broadcast: the stored contact that it is for, known beforehand. */
   contact_id?: string
+  /** Whose it is, by identity: of a broadcast and of its tests alone, so that nobody gets one twice. */
+  person?: string
   attachments?: readonly ItemFile[]
 }
 

@@ -47,6 +47,8 @@ export const emailRow = object({
   internal: boolean().defined(),
 })
 export type EmailRow = InferType<typeof emailRow>
+/** A row to store. `person`: whose it is, which nobody reads back with it. */
+export type NewEmail = EmailRow & { person?: string | null }
 
 /** All but the bodies. */
 const lightColumns = sql.fragment`
@@ -83,7 +85,8 @@ const NEW_COLUMNS = {
   http_request_id: 'text',
   attachments: 'json',
   internal: 'bool',
-} as const satisfies Partial<Record<keyof EmailRow, string>>
+  person: 'text',
+} as const satisfies Partial<Record<keyof NewEmail, string>>
 
 /** What its state begins as, beside what it repeats of the above. */
 const NEW_STATE = { status: 'text', size_kb: 'float8' } as const satisfies Partial<
@@ -114,9 +117,11 @@ const newValues = commas(
 const STATES = sql.fragment`email_states`
 
 /** What stores new emails with their states, and charges for them (limits.ts, chargesOf). */
-function storing(rows: readonly EmailRow[], charge: FragmentSqlToken): FragmentSqlToken {
+function storing(rows: readonly NewEmail[], charge: FragmentSqlToken): FragmentSqlToken {
   const tuples = rows.map((row) =>
-    itemColumns.map(([column, type]) => (type === 'json' ? json(row[column]) : (row[column] as Scalar))),
+    itemColumns.map(([column, type]) =>
+      type === 'json' ? json(row[column]) : ((row[column] ?? null) as Scalar),
+    ),
   )
   const types = itemColumns.map(([, type]) => type)
   return sql.fragment`
@@ -139,7 +144,7 @@ const moving = appendMoves(EMAIL, sql.fragment`stored`)
 /** Stores new emails that carry no files, in one statement. */
 export async function insertEmails(
   tx: Tx,
-  rows: readonly EmailRow[],
+  rows: readonly NewEmail[],
   charge: FragmentSqlToken,
 ): Promise<void> {
   await tx.query(sql.prepared('insert_emails', object())`with ${storing(rows, charge)} ${moving}`)
@@ -150,7 +155,7 @@ const countRow = object({ count: number().defined() })
 /** The same for emails of which some carry files, still in one statement. @returns how many files it published. */
 export async function insertEmailsWithFiles(
   tx: Tx,
-  rows: readonly EmailRow[],
+  rows: readonly NewEmail[],
   { charge, carried }: { charge: FragmentSqlToken; carried: Carried },
 ): Promise<number> {
   const { count } = await tx.one(sql.prepared('insert_emails_with_files', countRow)`

@@ -117,11 +117,11 @@ export async function deleteEmailRows(tx: Tx, teamId: string, ids: readonly stri
       returning e.id, ${movedColumns(EMAIL, sql.fragment`e`, { was: sql.fragment`e.status`, became: null })}
     ), gone as (
       delete from accepted_emails e where e.team_id = ${teamId} and e.id in (select id from deleted)
-      returning e.team_id, e.broadcast_id, e.contact_id, e.to_emails[1] as email
+      returning e.team_id, e.broadcast_id, e.contact_id, e.to_emails[1] as email, e.person
     ), moved as (${appendMoves(EMAIL, sql.fragment`deleted`)}
     ), skipped as (
-      insert into broadcast_skips (team_id, broadcast_id, contact_id, email, reason, detail, at)
-      select team_id, broadcast_id, contact_id, email, 'deleted', 'its email was deleted', service_time() from gone
+      insert into broadcast_skips (team_id, broadcast_id, contact_id, email, reason, detail, at, person)
+      select team_id, broadcast_id, contact_id, email, 'deleted', 'its email was deleted', service_time(), person from gone
       where broadcast_id is not null and contact_id is not null
       on conflict do nothing
       returning team_id, broadcast_id, 1 as n

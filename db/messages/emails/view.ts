@@ -9,6 +9,7 @@ import { broadcastToken } from './broadcast-token.ts'
 import type { EmailFile } from './call.ts'
 import { type Content, emailContent, sizeKb } from './content.ts'
 import type { EmailRow } from './emails.sql.ts'
+import { recipientIdentity } from './recipients.ts'
 import type { EmailStatus } from './status.ts'
 import { unsubscribeToken } from './unsubscribe-token.ts'
 
@@ -59,11 +60,14 @@ export function listedEmail(
 }
 
 /** What its unsubscribe link ends with. */
-function tokenOf({ team_id, id, broadcast_id, contact_id }: EmailRow, secrets: Secrets): string | null {
+function tokenOf(
+  { team_id, id, broadcast_id, contact_id, to_emails: [to = ''] }: EmailRow,
+  secrets: Secrets,
+): string | null {
   if (contact_id === null) return null
   return broadcast_id === null
     ? unsubscribeToken(secrets, team_id, id)
-    : broadcastToken(secrets, { team_id, broadcast_id, contact_id })
+    : broadcastToken(secrets, { team_id, broadcast_id, person: recipientIdentity(to) })
 }
 
 function viewOf(

@@ -47,8 +47,8 @@ export async function lockEmails(
     where team_id = ${teamId} and id = any(${these}) order by id`)
 }
 
-/** What becomes of an email: its recipients, and whether all that it said goes too. */
-export type ErasedEmail = { id: string; to: readonly string[]; empty: boolean }
+/** What becomes of an email: its recipients, whether all that it said goes too, and its whole timeline with it. */
+export type ErasedEmail = { id: string; to: readonly string[]; empty: boolean; nobodys: boolean }
 
 /** Rewrites emails without the person, and their events without its address, which `words` finds in a text. */
 export async function rewriteEmails(
@@ -72,6 +72,7 @@ export async function rewriteEmails(
     update accepted_emails e set
       to_emails = array(select json_array_elements_text(n.recipients)),
       contact_id = null,
+      person = null,
       rewrites = e.rewrites + 1,
       subject = case when n.emptied then '' else e.subject end,
       html = case when n.emptied and e.html is not null then '' else e.html end,
@@ -84,11 +85,44 @@ export async function rewriteEmails(
     update email_events v set
       recipient = null, detail = '', contact_id = null, effect = null
     from ${sql.unnest(
-      emails.map(({ id, empty }) => [id, empty]),
+      emails.map(({ id, nobodys }) => [id, nobodys]),
       ['uuid', 'bool'],
     )} as n (id, emptied)
     where v.team_id = ${teamId} and v.email_id = n.id and (
       n.emptied or lower(coalesce(v.recipient, '') || ' ' || v.detail) ~ ${words})`)
+}
+
+/** Takes the person's address out of the key, the tags and the reply address of these emails. @param words find it. */
+export async function rewriteNames(
+  tx: Tx,
+  teamId: string,
+  ids: readonly string[],
+  words: string,
+): Promise<void> {
+  await tx.query(sql.type(object())`
+    update accepted_emails e set
+      idempotency_key = case when lower(e.idempotency_key) !~ ${words} then e.idempotency_key end,
+      reply_to = case when lower(e.reply_to) ~ ${words} then '' else e.reply_to end,
+      tags = coalesce((
+        select json_agg(tag order by place) from json_array_elements_text(e.tags) with ordinality t (tag, place)
+        where lower(tag) !~ ${words}), '[]')
+    where e.team_id = ${teamId} and e.id = any(${sql.array([...ids], 'uuid')})
+      and lower(concat_ws(' ', e.idempotency_key, e.reply_to, e.tags)) ~ ${words}`)
+}
+
+const idRow = object({ id: string().defined() })
+
+/** The ids of tests of broadcasts that show the contact of this identity, up to a limit. */
+export async function testsShowing(
+  tx: Tx,
+  teamId: string,
+  identity: string,
+  limit: number,
+): Promise<string[]> {
+  const rows = await tx.any(sql.type(idRow)`
+    select id from accepted_emails
+    where team_id = ${teamId} and broadcast_id is null and person = ${identity} limit ${limit}`)
+  return rows.map(({ id }) => id)
 }
 
 /** Deletes the webhook messages about these emails or contacts, with each try to deliver one. */
@@ -110,7 +144,7 @@ export async function deleteWebhooksAbout(
 /** Empties the lines about a person in the lists of whom broadcasts skipped; their figures stay. */
 export async function emptySkipsOf(tx: Tx, teamId: string, spellings: readonly string[]): Promise<void> {
   await tx.query(sql.type(object())`
-    update broadcast_skips set email = '', detail = ''
+    update broadcast_skips set email = '', detail = '', person = null
     where team_id = ${teamId} and lower(email) = any(${sql.array([...spellings], 'text')})`)
 }
 

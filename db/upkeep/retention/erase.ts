@@ -4,8 +4,9 @@
  * webhooks about the contact or these emails.
  * Promises: it matches whole addresses, and leaves other people's and other teams' alone; it locks the account, then
  * emails, then contacts, each by id, as everybody does; repeating it is harmless, and so is a crash between; of
- * somebody who had unsubscribed, bounced or complained a keyed hash stays, so that marketing never mails the address
- * when it is created again (erased.ts); an email to that person alone that still waits is deleted, and frees its place.
+ * somebody who had unsubscribed, bounced or complained, or had left topics, a keyed hash stays, so that marketing never
+ * mails the address when it is created again (erased.ts); an email to that person alone that still waits is deleted,
+ * and frees its place, and so is a test of a broadcast that shows the person.
  */
 import { domainToUnicode } from 'node:url'
 import { lockAccount } from '../../accounts/teams/limits.ts'
@@ -14,6 +15,7 @@ import { lockContact } from '../../audience/contacts/contacts.sql.ts'
 import { removeContact } from '../../audience/contacts/edit.ts'
 import { keepErased } from '../../audience/contacts/erased.sql.ts'
 import { erasureHash } from '../../audience/contacts/erased.ts'
+import { topicsOfContact } from '../../audience/subscription/subscription.sql.ts'
 import { deleteGivenUp, eraseFiles } from '../../content/files/collect.ts'
 import { removeEmails } from '../../messages/emails/remove.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
@@ -28,6 +30,8 @@ import {
   type FoundEmail,
   lockEmails,
   rewriteEmails,
+  rewriteNames,
+  testsShowing,
 } from './erase.sql.ts'
 
 /** What stands in a sent email's recipients where the person stood: the others keep their places. */
@@ -96,8 +100,11 @@ async function eraseContact(
   const contact = await lockContact(tx, teamId, identity)
   if (!contact) return false
   const { status, suppression } = contact
-  if (status !== 'subscribed') {
-    await keepErased(tx, teamId, { hash: erasureHash(secrets, teamId, identity), status, suppression }, now)
+  const standing = await topicsOfContact(tx, teamId, identity, 'look')
+  const left_topic_ids = (standing?.left_topic_ids ?? []).filter((id) => !contact.topic_ids.includes(id))
+  if (status !== 'subscribed' || left_topic_ids.length > 0) {
+    const hash = erasureHash(secrets, teamId, identity)
+    await keepErased(tx, teamId, { hash, status, suppression, left_topic_ids }, now)
   }
   // The erasure's own line names the person by a hash.
   await removeContact({ tx, now, actor: null }, teamId, identity)
@@ -108,10 +115,13 @@ async function eraseContact(
 /** What becomes of an email that names the person; null when it is to be deleted, since nobody else waits for it. */
 function erasedEmail({ id, to_emails, undelivered }: FoundEmail, identity: string): ErasedEmail | null {
   const others = to_emails.filter((recipient) => !isPerson(recipient, identity))
-  if (undelivered) return others.length === 0 ? null : { id, to: others, empty: false }
+  if (undelivered) return others.length === 0 ? null : { id, to: others, empty: false, nobodys: false }
   const to = to_emails.map((recipient) => (isPerson(recipient, identity) ? NOBODY : recipient))
-  return { id, to, empty: others.every((recipient) => recipient === NOBODY) }
+  const nobodys = others.every((recipient) => recipient === NOBODY)
+  return { id, to, empty: nobodys, nobodys }
 }
+
+const idsOf = (emails: readonly { id: string }[]): string[] => emails.map(({ id }) => id)
 
 const namedIn = (emails: readonly FoundEmail[], { identity }: Person): FoundEmail[] =>
   emails.filter(({ to_emails }) => to_emails.some((recipient) => isPerson(recipient, identity)))
@@ -127,17 +137,13 @@ async function eraseEmails({ tx }: Pick<At, 'tx'>, person: Person, ids: readonly
   await eraseFiles(tx, teamId, [...gone, ...empty])
   const deleted = gone.length > 0 ? await removeEmails({ tx }, teamId, gone) : 0
   if (rewritten.length > 0) await rewriteEmails(tx, teamId, rewritten, words)
-  if (named.length > 0)
-    await deleteWebhooksAbout(
-      tx,
-      teamId,
-      named.map(({ id }) => id),
-    )
+  if (empty.length > 0) await rewriteNames(tx, teamId, empty, words)
+  if (named.length > 0) await deleteWebhooksAbout(tx, teamId, idsOf(named))
   return { rewritten: rewritten.length, deleted }
 }
 
 /** How far an erasure has come: what is gone through next, and behind which row it goes on. */
-export type ErasureCursor = { through: 'emails' | 'reports'; after: string } | { through: 'files' }
+export type ErasureCursor = { through: 'emails' | 'reports'; after: string } | { through: 'tests' | 'files' }
 
 /** What one slice has erased, and how many rows it looked at. `cursor` null: it was the last one. */
 type Slice = { cursor: ErasureCursor | null; looked: number } & Partial<Erasure>
@@ -153,16 +159,37 @@ async function beginning({ tx, now, secrets }: Erasing, person: Person): Promise
 async function emailsSlice(tx: Tx, person: Person, after: string): Promise<Slice> {
   // Looked for before the account is locked, so that the team's sends do not wait meanwhile.
   const found = await emailsTo(tx, person.teamId, person.spellings, { after, limit: LOT })
-  const ids = namedIn(found, person).map(({ id }) => id)
+  const ids = idsOf(namedIn(found, person))
   const { rewritten, deleted } =
     ids.length > 0 ? await eraseEmails({ tx }, person, ids) : { rewritten: 0, deleted: 0 }
   const last = found.at(-1)
   return {
-    cursor: last && found.length === LOT ? { through: 'emails', after: last.id } : { through: 'files' },
+    cursor: last && found.length === LOT ? { through: 'emails', after: last.id } : { through: 'tests' },
     looked: found.length,
     emails: rewritten,
     waiting_emails_deleted: deleted,
   }
+}
+
+/** Empties the next of the tests of broadcasts that show the person to others; what waits of them is deleted. */
+async function testsSlice(tx: Tx, { teamId, identity, words }: Person): Promise<Slice> {
+  const ids = await testsShowing(tx, teamId, identity, LOT)
+  if (ids.length > 0) {
+    await lockAccount(tx, teamId)
+    const tests = await lockEmails(tx, teamId, ids)
+    const [waiting, sent] = [
+      tests.filter((test) => test.undelivered),
+      tests.filter((test) => !test.undelivered),
+    ]
+    if (waiting.length > 0) await removeEmails({ tx }, teamId, idsOf(waiting))
+    const emptied = sent.map(({ id, to_emails: to }) => ({ id, to, empty: true, nobodys: false }))
+    if (sent.length > 0) {
+      await rewriteEmails(tx, teamId, emptied, words)
+      await rewriteNames(tx, teamId, idsOf(sent), words)
+    }
+    await deleteWebhooksAbout(tx, teamId, ids)
+  }
+  return { cursor: { through: ids.length === LOT ? 'tests' : 'files' }, looked: ids.length }
 }
 
 async function reportsSlice(tx: Tx, { teamId, bytes }: Person, after: string): Promise<Slice> {
@@ -184,6 +211,7 @@ export async function eraseSlice(
   const person = personOf(teamId, identity)
   if (cursor === null) return beginning(at, person)
   if (cursor.through === 'emails') return emailsSlice(at.tx, person, cursor.after)
+  if (cursor.through === 'tests') return testsSlice(at.tx, person)
   if (cursor.through === 'reports') return reportsSlice(at.tx, person, cursor.after)
   // Also those that the deletion of emails has just noted.
   await emptySkipsOf(at.tx, teamId, person.spellings)

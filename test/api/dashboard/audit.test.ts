@@ -8,6 +8,7 @@ import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { settleReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
 import { formsTo, type Seen, signedIn, type Visitor } from '../../support/dashboard.ts'
+import { formTo } from '../../support/forms.ts'
 import { storedReports } from '../../support/reports.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -44,7 +45,7 @@ type Line = {
 async function leaves(
   t: Test,
   who: Visitor,
-  [path, form = {}]: [path: string, form?: Record<string, string>],
+  [path, form = {}]: [path: string, form?: Record<string, string | string[]>],
   line: Line,
 ): Promise<string> {
   let sent: Seen | undefined
@@ -85,13 +86,17 @@ t.test('broadcasts: from a draft to the end, and a draft that is deleted', async
   const page = await leaves(t, owner, [at('broadcasts/new'), form], create)
   const id = lastOf(page)
   const june = { subject: 'June', detail: id }
-  await leaves(t, owner, [`${page}/edit`, { ...form, name: 'June' }], { action: 'broadcast.update', ...june })
+  const shown = async (from: string, to: string) => formTo((await owner.get(from)).html, to)
+  const edited = { ...(await shown(page, `${page}/edit`)), name: 'June' }
+  await leaves(t, owner, [`${page}/edit`, edited], { action: 'broadcast.update', ...june })
   const test = { action: 'broadcast.test', subject: id, detail: 'me@example.net' }
   await leaves(t, owner, [`${page}/test`, { to: 'me@example.net' }], test)
-  await leaves(t, owner, [`${page}/send`], { action: 'broadcast.start', ...june })
+  const pressed = { ...(await shown(page, `${page}/send`)), confirmed: 'yes' }
+  await leaves(t, owner, [`${page}/send`, pressed], { action: 'broadcast.start', ...june })
   for (const verb of ['pause', 'resume', 'cancel'])
     await leaves(t, owner, [`${page}/${verb}`], { action: `broadcast.${verb}`, ...june })
-  await leaves(t, owner, [`${page}/again`], { action: 'broadcast.again', ...june })
+  const more = { ...(await shown(`${page}/again`, `${page}/again`)), confirmed: 'yes' }
+  await leaves(t, owner, [`${page}/again`, more], { action: 'broadcast.again', ...june })
   const other = await leaves(t, owner, [at('broadcasts/new'), form], create)
   const gone = { action: 'broadcast.delete', subject: 'May', detail: lastOf(other) }
   await leaves(t, owner, [`${other}/delete`], gone)

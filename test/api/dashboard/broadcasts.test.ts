@@ -103,7 +103,7 @@ t.test('from a draft to its figures, on the pages alone', async (t) => {
   t.same(sink.last().rcpt_to, ['me@example.net'])
   const many = Array.from({ length: 6 }, (_, nth) => `me${nth}@example.net`).join(', ')
   t.match(await editor.post(`${path}/test`, { to: many }), { status: 400 })
-  const started = await after(await editor.post(`${path}/send`))
+  const started = await after(await editor.press(path, `${path}/send`))
   shows(t, started, /Spring is being sent/)
   await until('it is sent', async () => textOf((await editor.get(path)).html).includes('sent Sent: '))
   const sent = await viewer.get(path)
@@ -125,12 +125,12 @@ t.test('from a draft to its figures, on the pages alone', async (t) => {
   })
   shows(t, await editor.get(`${path}/again`), /2 contacts fit now and have no email of it/)
   const before = sink.messages().length
-  shows(t, await after(await editor.post(`${path}/again`)), /Spring is being sent/)
+  shows(t, await after(await editor.press(`${path}/again`, `${path}/again`)), /Spring is being sent/)
   await until('all of it is sent', async () => textOf((await editor.get(path)).html).includes('sent Sent: '))
   const more = sink.messages().slice(before)
   t.same(more.flatMap(({ rcpt_to }) => rcpt_to).sort(), ['ben@example.org', 'late@example.org'])
   shows(t, await viewer.get(path), /Sent: 3 of 3 contacts.*Emails 3 Skipped 0/)
-  t.equal((await editor.post(`${path}/again`)).status, 409)
+  t.equal((await editor.press(`${path}/again`, `${path}/again`)).status, 409)
   const actions = (await auditEntries(database, { team: team.id, limit: 10 })).map(({ action }) => action)
   for (const action of ['broadcast.create', 'broadcast.test', 'broadcast.start', 'broadcast.again'])
     t.ok(actions.includes(action), action)
@@ -145,16 +145,16 @@ t.test(
     const words =
       /from is not a verified domain.*must have the slot \{\{unsubscribe_url\}\}.*The audience is empty/
     shows(t, await editor.get(path), words)
-    const refused = await editor.post(`${path}/send`)
+    const refused = await editor.press(path, `${path}/send`)
     t.equal(refused.status, 409)
     shows(t, refused, words)
     const fields = { name: 'Summer', template_id, from: 'hello@example.com', subject: 'Hi', topic_ids: empty }
     shows(
       t,
-      await after(await editor.post(`${path}/edit`, { ...fields, rate_per_minute: '60' })),
+      await after(await editor.press(path, `${path}/edit`, { ...fields, rate_per_minute: '60' })),
       /Summer.*at most 60 emails/,
     )
-    const odd = await editor.post(`${path}/edit`, { ...fields, rate_per_minute: 'many' })
+    const odd = await editor.press(path, `${path}/edit`, { ...fields, rate_per_minute: 'many' })
     t.equal(odd.status, 400)
     shows(t, odd, /rate_per_minute must be a whole number/i)
     shows(t, await after(await editor.post(`${path}/delete`)), 'The draft Summer is deleted.')
@@ -202,16 +202,17 @@ t.test(
     t.match((await editor.get(plain)).html, field, 'what is stored is shown in the zone')
     const form = { name: 'Spring', from: 'hello@example.com', subject: 'Hi', template_id, topic_ids: topic }
     const typed = { ...form, send_at: `${tomorrow}T18:00`, send_at_zone: zone }
-    const refused = await editor.post(`${plain}/edit`, { ...typed, rate_per_minute: 'many' })
+    const refused = await editor.press(plain, `${plain}/edit`, { ...typed, rate_per_minute: 'many' })
     t.match(refused.html, `value="${tomorrow}T18:00"`, 'as it was typed')
     t.match(refused.html, `name="send_at_zone" value="${zone}"`)
-    const { html } = await after(await editor.post(`${plain}/edit`, typed))
+    const { html } = await after(await editor.press(plain, `${plain}/edit`, typed))
     t.match(question(html), new RegExp(` for .* at 18:00 in Asia/Kolkata \\(${tomorrow} 12:30:00 UTC\\)\\?`))
     editor.cookies.set('heliograph-zone', 'Asia/Nowhere')
     t.match(await editor.get(plain), { status: 200, html: 'Send at (UTC time; empty' })
     editor.cookies.delete('heliograph-zone')
     t.equal(
-      (await editor.post(`${plain}/edit`, { ...form, send_at: 'tomorrow', send_at_zone: zone })).status,
+      (await editor.press(plain, `${plain}/edit`, { ...form, send_at: 'tomorrow', send_at_zone: zone }))
+        .status,
       400,
     )
   },

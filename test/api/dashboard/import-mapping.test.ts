@@ -7,6 +7,7 @@ import { showContact } from '../../../db/audience/suppressions/lift.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { forgetUpserts } from '../../../workers/jobs/forget-upserts.ts'
 import { type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { erasePerson } from '../../support/erase.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -101,6 +102,26 @@ t.test(
     shows(t, await editor.post(`${draft}/start`), /There is no such upload: it was started/)
   },
 )
+
+t.test('somebody who left a topic and was erased begins without it, in an import too', async (t) => {
+  const body = { email: 'left@example.com', topic_ids: [news.id] }
+  await call('POST', '/v1/contacts', { key: team.key, body })
+  await call('POST', '/v1/marketing/unsubscribe', { key: team.key, body })
+  await erasePerson({ ...service.deps, database }, team.id, 'left@example.com')
+  const draft = await uploaded('email,News\nleft@example.com,yes\nstays@example.com,yes\n')
+  await editor.post(draft, mapping({ email: 'email', News: `topic:${news.id}` }))
+  shows(t, await imported(draft), /2 contacts stored/)
+  t.match(await known('left@example.com'), { status: 'subscribed', topic_ids: [] })
+  t.match(await known('stays@example.com'), { topic_ids: [news.id] })
+  const again = await uploaded('email,News\nleft@example.com,yes\n')
+  await editor.post(again, mapping({ email: 'email', News: `topic:${news.id}` }))
+  await imported(again)
+  t.match(
+    await known('left@example.com'),
+    { topic_ids: [news.id] },
+    'a contact that there is gets what it is given',
+  )
+})
 
 t.test(
   'properties are put in place of a contact’s own, or added up to as many as one may have',

@@ -6,6 +6,7 @@ import { sql } from 'slonik'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { applyWhatsappEvents } from '../../../db/messages/whatsapp/apply-events.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
+import { aBroadcast } from '../../support/broadcasts.ts'
 import { verifiedDomain } from '../../support/domain.ts'
 import { isVerified } from '../../support/receiver.ts'
 import { eventsOf, storeContact, storeEmails } from '../../support/reports.ts'
@@ -113,6 +114,25 @@ t.test('changes of a contact and an email’s first delay are reported, once eac
       data: { contact_id: String, email: 'Ana@example.org', suppression: 'bounced', detail: 'no such user' },
     },
   )
+})
+
+t.test('topics that were left are reported, and an email says of which broadcast it is', async (t) => {
+  const { team, receiver } = await begin(t, { types: 'contact.topics_left,email.sent' })
+  const sink = await startSmtpSink(t)
+  await startWorker(t, service, { smtp_url: sink.url })
+  const broadcast = await aBroadcast(service, team)
+  const [email_id] = await broadcast.emails('ana@example.org')
+  const { body: single } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  const left = { email: 'ana@example.org', topic_ids: [broadcast.topic] }
+  await service.call('POST', '/v1/marketing/unsubscribe', { key: team.key, body: left })
+  await until('all came', () => receiver.received.length >= 3)
+  const data = (type: string) =>
+    receiver.received.flatMap(({ body }) => (body.type === type ? [body.data] : []))
+  t.match(data('contact.topics_left'), [
+    { contact_id: String, email: 'ana@example.org', status: 'subscribed', topic_ids: [broadcast.topic] },
+  ])
+  const of = new Map(data('email.sent').map((each) => [each.email_id, each.broadcast_id]))
+  t.strictSame([of.get(email_id), of.get(single.id)], [broadcast.id, null])
 })
 
 t.test('an email that is given up is reported as failed', async (t) => {

@@ -42,8 +42,10 @@ const acting = (verb: string, act: Act): TeamPage => ({
 })
 
 const set = acting('set', async (request, deps, id) => {
+  const before = await endpointOrRefusal(deps.database, request.team.id, id)
+  const fields = given(request.form, before)
   await inPerson(request, deps, (by) =>
-    changeEndpoint({ ...by, allowed: deps.webhookNetworks }, request.team.id, id, given(request.form)),
+    changeEndpoint({ ...by, allowed: deps.webhookNetworks }, request.team.id, id, fields),
   )
   return 'It is saved.'
 })

@@ -4,6 +4,7 @@ import type { EndpointRow } from '../../../../db/messages/webhooks/endpoints.sql
 import type { EndpointFields } from '../../../../db/messages/webhooks/endpoints.ts'
 import type { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import type { Cell } from '../../drawn/cell.ts'
+import { keptOr, tickedOr } from '../../drawn/lines.ts'
 import type { Field } from '../../drawn/section.ts'
 
 export const PATH = '/teams/:team/webhooks'
@@ -76,10 +77,17 @@ export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | nu
   ]
 }
 
-/** What a form says of an endpoint. */
-export const given = (form: URLSearchParams): EndpointFields & { url: string } => ({
-  url: (form.get('url') ?? '').trim(),
-  ...(form.get('name')?.trim() ? { name: form.get('name')?.trim() } : {}),
-  types: form.getAll('types'),
-  domain: form.get('domain') || null,
-})
+/** What a form says of an endpoint; of one that there is, what it leaves as it is stays so. */
+export function given(
+  form: URLSearchParams,
+  before: EndpointRow | null = null,
+): EndpointFields & { url: string } {
+  const name = keptOr(form.get('name') ?? '', before?.name)
+  const domain = form.get('domain') || null
+  return {
+    url: (form.get('url') ?? '').trim(),
+    ...(name === '' ? {} : { name }),
+    types: tickedOr(form.getAll('types'), before?.types),
+    ...(before && domain === before.domain ? {} : { domain }),
+  }
+}

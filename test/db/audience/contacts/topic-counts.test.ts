@@ -75,7 +75,9 @@ async function begin() {
     if (what === 'remove') await change(sql.unsafe`delete from contacts where ${those}`)
     if (what === 'leave')
       await database
-        .transaction((tx) => leaveTopics({ tx, now: now() }, team, email(contact), chosen))
+        .transaction((tx) =>
+          leaveTopics({ tx, now: now() }, team, email(contact), { topic_ids: chosen, by: 'api' }),
+        )
         .catch(() => {})
     if (what === 'drop' && contact === 0) await deleteTopic(database, team, chosen[0] ?? '', now())
     if (what === 'fold') await foldFigures(database)

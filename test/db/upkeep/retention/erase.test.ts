@@ -285,3 +285,52 @@ t.test('a report that waited for an erasure says nothing of the person any more'
   t.match(await reported, [{ kind: 'ignored' }, { kind: 'applied' }])
   t.strictSame((await eventsOf(service, id)).recipients, ['ben@example.com'])
 })
+
+t.test(
+  'what names the person goes: keys, tags and reply addresses of their mail, and tests that show them',
+  async (t) => {
+    const { service, team, create, post } = await beginBroadcasting(t)
+    const { call, database, deps } = service
+    const { key } = team
+    const address = ANA.toLowerCase()
+    await call('POST', '/v1/contacts', {
+      key,
+      body: { email: ANA, properties: { name: 'Ana Diaz', iban: 'AT48' } },
+    })
+    const named = { reply_to: ANA, tags: ['welcome', `to:${address}`], idempotency_key: `welcome:${address}` }
+    const { body: sent } = await call('POST', '/v1/emails', { key, body: anEmail({ to: [ANA], ...named }) })
+    const { body: shared } = await call('POST', '/v1/emails', {
+      key,
+      body: anEmail({ to: [ANA, 'ben@example.com'], idempotency_key: 'order-1' }),
+    })
+    const { body: other } = await call('POST', '/v1/emails', {
+      key,
+      body: anEmail({ to: ['ana.diaz@example.com.au'], tags: ['x'], idempotency_key: 'order-2' }),
+    })
+    const broadcast = await create({ tags: [`about ${address}`] })
+    const test = async (to: string) => {
+      const { body } = await post(broadcast, 'test', { to: [to], contact: ANA })
+      return body.data[0].id as string
+    }
+    const [tried, waiting] = [await test('me@example.org'), await test('you@example.org')]
+    for (const id of [sent.id, tried]) await deliver(service, id, ['me@example.org'])
+    await erasePerson({ ...deps, database }, team.id, address)
+    t.match(await emailById(database, team.id, sent.id), {
+      ...{ to_emails: [NOBODY], reply_to: '', tags: ['welcome'], idempotency_key: null },
+    })
+    t.match(await emailById(database, team.id, tried), {
+      ...{ to_emails: ['me@example.org'], subject: '', variables: {}, tags: [] },
+    })
+    t.match(
+      await eventsOf(service, tried),
+      { recipients: ['me@example.org'] },
+      'who got the test keeps its timeline',
+    )
+    t.equal(await emailById(database, team.id, waiting), null, 'a test that waits is not sent any more')
+    t.match(await emailById(database, team.id, shared.id), { idempotency_key: 'order-1' })
+    t.match(await emailById(database, team.id, other.id), { tags: ['x'], idempotency_key: 'order-2' })
+    const rows = await database.any(sql.type(object({ row: string().defined() }))`
+    select to_jsonb(e)::text as row from accepted_emails e where team_id = ${team.id} and id <> ${other.id}`)
+    for (const { row } of rows) t.notMatch(row, /ana\.diaz|Ana Diaz|AT48/i)
+  },
+)

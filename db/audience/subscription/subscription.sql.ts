@@ -1,0 +1,45 @@
+/** The topics of one contact: those that it gets, and those that its person has left; both change together. */
+import { sql } from 'slonik'
+import { array, boolean, type InferType, object, string } from 'yup'
+import { isHeard } from '../../channels/happenings/consumers.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { touchedAt } from '../contacts/contacts.sql.ts'
+
+const ids = () => array(string().defined()).defined()
+
+const standingRow = object({
+  id: string().defined(),
+  topic_ids: ids(),
+  /** Left by a link or the one-shot unsubscribe; the team may have put the contact into one of them again. */
+  left_topic_ids: ids(),
+})
+export type TopicStanding = InferType<typeof standingRow>
+
+/** The topics of the contact of this identity, or null without one. @param hold locked until the transaction ends. */
+export async function topicsOfContact(
+  tx: Tx,
+  teamId: string,
+  identity: string,
+  hold: 'hold' | 'look',
+): Promise<TopicStanding | null> {
+  return tx.maybeOne(sql.type(standingRow)`
+    select id, topic_ids, left_topic_ids from contacts where team_id = ${teamId} and identity = ${identity}
+    ${hold === 'hold' ? sql.fragment`for no key update` : sql.fragment``}`)
+}
+
+const heardRow = object({ heard: boolean().defined() })
+
+/** Writes the topics of a contact. @returns whether anybody listens to its team. */
+export async function writeTopics(
+  tx: Tx,
+  teamId: string,
+  { id, topic_ids, left_topic_ids }: TopicStanding,
+  now: Date,
+): Promise<boolean> {
+  const { heard } = await tx.one(sql.prepared('write_topics_of_contact', heardRow)`
+    update contacts set topic_ids = ${sql.array(topic_ids, 'uuid')},
+      left_topic_ids = ${sql.array(left_topic_ids, 'uuid')}, updated_at = ${touchedAt(now)}
+    where team_id = ${teamId} and id = ${id}
+    returning ${isHeard(sql.fragment`contacts.team_id`)} as heard`)
+  return heard
+}

@@ -1,0 +1,191 @@
+/** A form that is sent back as its page has it changes nothing, whatever is stored: every form that shows what is. */
+import { sql } from 'slonik'
+import { object, string } from 'yup'
+import { addEndpoint } from '../../../db/messages/webhooks/endpoints.ts'
+import { broadcastingOf } from '../../support/broadcasting.ts'
+import { shows, signedIn } from '../../support/dashboard.ts'
+import { formTo } from '../../support/forms.ts'
+import { livedIn } from '../../support/lived-in.ts'
+import { startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
+
+const service = await startService(t, {
+  publicUrl: 'http://localhost',
+  dashboard: { publicUrl: 'http://localhost' },
+})
+const { database, call, deps } = service
+const lived = await livedIn(service)
+const { team } = lived
+const owner = await signedIn(service, { team: team.id, role: 'owner' })
+const operator = await signedIn(service, { operator: true })
+const at = (...rest: string[]) => `/teams/${team.id}/${rest.join('/')}`
+
+/** What browsers, commas, colons and quotes could spoil. */
+const ODD = [
+  ' blanks ',
+  'Paris, TX',
+  'utm:source',
+  'two\nlines',
+  'cr\r\nlf',
+  '"quoted"',
+  '"',
+  "it's <b>",
+  '  ',
+]
+
+const { create, topic_id, contacts } = await broadcastingOf(service, team)
+const [other] = [(await broadcastingOf(service, team)).topic_id]
+const odd = (prefix: string) =>
+  Object.fromEntries(ODD.map((text, index) => [`${prefix}${index}${text}`, text]))
+await contacts(['odd'], { ...odd('p'), ' name ': 'x' })
+const draft = await create({
+  name: ' Spring\nnews ',
+  subject: ' Hello {{name}} ',
+  topic_ids: [other, topic_id],
+  where: [
+    { property: ' city\n', op: 'in', value: [...ODD, ''] },
+    ...ODD.slice(0, 7).map((value) => ({ property: 'city', op: 'ne', value })),
+    { property: 'city', op: 'eq', value: '' },
+    { property: 'a:b', op: 'exists' },
+  ],
+  variables: { ...odd('v'), ...odd(':'), '': 'empty', e: '' },
+  tags: [...ODD, ''],
+  rate_per_minute: 60,
+  send_at: new Date(Date.now() + 86_400_123).toISOString(),
+})
+await database.query(sql.unsafe`update topics set name = ' Spaced  news ' where id = ${other}`)
+const endpoint = await database.transaction((tx) =>
+  addEndpoint({ tx, now: deps.clock(), actor: 'ana', secrets: deps.secrets, allowed: [] }, team.id, {
+    url: 'https://hooks.example.com/x?a=b%20c',
+    name: ' Order system ',
+    types: ['email.bounced', 'contact.suppressed', 'email.delivered'],
+    domain: 'example.com',
+  }),
+)
+await database.query(sql.unsafe`
+  update template_versions set html = replace(html, E'\n', E'\r\n') || E'\r\n\n ', body_text = E'\n one\r\ntwo\rthree '
+  where team_id = ${team.id}`)
+await database.query(sql.unsafe`
+  update template_drafts set html = replace(html, E'\n', E'\r\n'), body_text = E'\n one\r\ntwo' where team_id = ${team.id}`)
+await database.query(sql.unsafe`
+  update subscriptions set storage_gb = 2.5, send_rate_per_second = 0.25 where team_id = ${team.id}`)
+
+const rowRow = object({ row: string().defined() })
+
+/** The rows of a table that are the team's, as text. */
+const rowsOf = async (table: string): Promise<readonly string[]> =>
+  (
+    await database.any(sql.type(rowRow)`
+      select to_jsonb(t)::text as row from ${sql.identifier([table])} t
+      where to_jsonb(t) ->> 'team_id' = ${team.id} order by 1`)
+  ).map(({ row }) => row)
+
+const contact = (email: string) => at('contacts', encodeURIComponent(email))
+const FORMS = [
+  { page: contact('odd@example.org'), path: contact('odd@example.org'), table: 'contacts' },
+  { page: contact(lived.recipient), path: contact(lived.recipient), table: 'contacts' },
+  { page: at('broadcasts', draft), path: at('broadcasts', draft, 'edit'), table: 'broadcasts' },
+  { page: at('topics', other), path: at('topics', other, 'rename'), table: 'topics' },
+  { page: at('webhooks', endpoint.id), path: at('webhooks', endpoint.id, 'set'), table: 'webhook_endpoints' },
+  {
+    page: at('webhooks', lived.webhook),
+    path: at('webhooks', lived.webhook, 'set'),
+    table: 'webhook_endpoints',
+  },
+  {
+    page: at('templates', lived.template),
+    path: at('templates', lived.template, 'draft'),
+    table: 'template_drafts',
+  },
+  {
+    page: `/operator/teams/${team.id}`,
+    path: `/operator/teams/${team.id}/plan`,
+    table: 'subscriptions',
+  },
+]
+
+t.test('saving what a page shows changes no row', async (t) => {
+  for (const { page, path, table } of FORMS) {
+    const person = page.startsWith('/operator') ? operator : owner
+    const before = await rowsOf(table)
+    t.ok(before.length > 0, `${table} has rows`)
+    const answer = await person.press(page, path)
+    t.equal(answer.status, 303, `${path}: ${answer.html.slice(0, 400)}`)
+    t.strictSame(await rowsOf(table), before, path)
+  }
+})
+
+t.test('changing one thing changes that one alone', async (t) => {
+  const page = at('broadcasts', draft)
+  const key = team.key
+  const shown = async () => (await call('GET', `/v1/broadcasts/${draft}`, { key })).body
+  const before = await shown()
+  const fields = formTo((await owner.get(page)).html, `${page}/edit`)
+  const [tags = ''] = fields.tags ?? []
+  await owner.press(page, `${page}/edit`, { tags: `${tags}\r\nnew, one` })
+  const { updated_at, ...after } = await shown()
+  t.strictSame({ ...after, updated_at: before.updated_at }, { ...before, tags: [...before.tags, 'new, one'] })
+  t.not(updated_at, before.updated_at)
+})
+
+t.test(
+  'a draft whose template or topic is gone keeps naming it, as long as nobody chooses another',
+  async (t) => {
+    const gone = (await broadcastingOf(service, team)).topic_id
+    const id = await create({ exclude_topic_ids: [gone] })
+    await database.query(sql.unsafe`delete from topics where id = ${gone}`)
+    const page = at('broadcasts', id)
+    t.equal((await owner.press(page, `${page}/edit`, { name: 'Renamed' })).status, 303)
+    const { body } = await call('GET', `/v1/broadcasts/${id}`, { key: team.key })
+    t.match(body, { name: 'Renamed', exclude_topic_ids: [gone] })
+  },
+)
+
+t.test('of two people who save a draft the second learns of it, and what they typed is kept', async (t) => {
+  const id = await create({ name: 'Two editors' })
+  const page = at('broadcasts', id)
+  const [mine, theirs] = [0, 1].map(async () => formTo((await owner.get(page)).html, `${page}/edit`))
+  t.equal((await owner.post(`${page}/edit`, { ...(await mine), name: 'Mine' })).status, 303)
+  const second = await owner.post(`${page}/edit`, { ...(await theirs), name: 'Theirs' })
+  t.equal(second.status, 400)
+  shows(t, second, /Somebody saved another draft meanwhile; yours is kept below/i)
+  t.match(second.html, 'value="Theirs"')
+  const again = formTo(second.html, `${page}/edit`)
+  t.equal((await owner.post(`${page}/edit`, again)).status, 303, 'who has seen it may save')
+  t.match((await call('GET', `/v1/broadcasts/${id}`, { key: team.key })).body, { name: 'Theirs' })
+})
+
+t.test('a press starts what was shown, or says what has changed and asks again', async (t) => {
+  const place = await broadcastingOf(service, team)
+  await place.contacts(['one'])
+  const id = await place.create({ name: 'Bound' })
+  const page = at('broadcasts', id)
+  const stateOf = async () => (await call('GET', `/v1/broadcasts/${id}`, { key: team.key })).body.state
+  const send = async () => ({ ...formTo((await owner.get(page)).html, `${page}/send`), confirmed: 'yes' })
+  const presses = async (fields: Record<string, string | string[]>, words: RegExp) => {
+    const answer = await owner.post(`${page}/send`, fields)
+    t.equal(answer.status, 409)
+    shows(t, answer, words)
+    t.equal(await stateOf(), 'draft')
+    return { ...formTo(answer.html, `${page}/send`), confirmed: 'yes' }
+  }
+  const seen = await send()
+  await call('PATCH', `/v1/broadcasts/${id}`, { key: team.key, body: { subject: 'Other' } })
+  const second = await presses(
+    seen,
+    /Somebody changed the broadcast meanwhile: look at it, then decide again/i,
+  )
+  await place.contacts(['two'])
+  const third = await presses(second, /It would go to 2 contacts now, not to 1: look at it/i)
+  await call('DELETE', '/v1/contacts/two@example.org', { key: team.key })
+  const fourth = await presses(third, /It would go to 1 contact now, not to 2/i)
+  await presses({ confirmed: 'yes' }, /Somebody changed the broadcast meanwhile/i)
+  t.equal((await owner.post(`${page}/send`, fourth)).status, 303)
+  t.equal(await stateOf(), 'sending')
+  await call('POST', `/v1/broadcasts/${id}/cancel`, { key: team.key })
+  const again = formTo((await owner.get(`${page}/again`)).html, `${page}/again`)
+  await place.contacts(['three'])
+  const refused = await owner.post(`${page}/again`, { ...again, confirmed: 'yes' })
+  t.equal(refused.status, 409)
+  shows(t, refused, /It would go to 2 contacts now, not to 1/i)
+})

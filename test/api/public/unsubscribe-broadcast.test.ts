@@ -1,0 +1,191 @@
+/** The links of broadcasts: they find the person whatever became of the contact, and what they change is announced. */
+import { sql } from 'slonik'
+import { object, string } from 'yup'
+import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
+import { sendToRest } from '../../../db/messages/broadcasts/again.ts'
+import { broadcastById } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { restSize } from '../../../db/messages/broadcasts/rest.sql.ts'
+import { walk } from '../../../db/messages/broadcasts/walk.ts'
+import { removeEmails } from '../../../db/messages/emails/remove.ts'
+import { type Broadcasting, beginBroadcasting, broadcastingOf } from '../../support/broadcasting.ts'
+import { deleteEmailRows } from '../../support/email-rows.ts'
+import { erasePerson } from '../../support/erase.ts'
+import { makeTeam } from '../../support/service.ts'
+import t from '../../support/tap.ts'
+
+const FORM = { 'Content-Type': 'application/x-www-form-urlencoded' }
+const ONE_CLICK = 'List-Unsubscribe=One-Click'
+const ANA = 'ana@example.org'
+const BRAKES = { bounce_percent: 5, complaint_percent: 0.1 }
+
+const place = await beginBroadcasting(t)
+const { service } = place
+const { call, database, deps } = service
+
+const bodyRow = object({ variables: string().defined() })
+
+/** Walks a broadcast to its end. */
+async function walked({ team }: Broadcasting, id: string): Promise<void> {
+  for (let round = 0; round < 3; round += 1)
+    await database.transaction((tx) => walk({ ...deps, tx, ahead: 100, brakes: BRAKES }, team.id, id))
+}
+
+/** Starts a broadcast of the team, and gives the path that Ana's email links to. */
+async function linkToAna(of: Broadcasting): Promise<{ id: string; link: string }> {
+  const id = await of.create()
+  await of.post(id, 'send')
+  await walked(of, id)
+  const { variables } = await database.one(sql.type(bodyRow)`
+    select variables::text from emails where broadcast_id = ${id} and to_emails = ${sql.array([ANA], 'text')}`)
+  return { id, link: new URL(JSON.parse(variables).unsubscribe_url).pathname }
+}
+
+/** Another team with Ana in its topic, and her link. */
+async function mailed() {
+  const of = await broadcastingOf(service, await makeTeam(service))
+  await of.contacts(['ana'])
+  const { key } = of.team
+  const sent = await linkToAna(of)
+  const press = (raw: string) => call('POST', sent.link, { raw, headers: FORM })
+  const contact = async () => (await call('GET', `/v1/contacts/${ANA}`, { key })).body
+  const remove = () => call('DELETE', `/v1/contacts/${ANA}`, { key })
+  const make = () =>
+    call('POST', '/v1/contacts', { key, body: { email: ANA.toUpperCase(), topic_ids: [of.topic_id] } })
+  return { ...of, ...sent, key, press, contact, remove, make }
+}
+
+t.test(
+  'an unsubscribe answered 200 holds for a contact that was made again, before it or after',
+  async (t) => {
+    for (const [raw, holds] of [
+      [ONE_CLICK, { status: 'subscribed', subscribed_topic_ids: [] }],
+      ['scope=everything', { status: 'unsubscribed' }],
+    ] as const) {
+      const before = await mailed()
+      await before.remove()
+      await before.make()
+      // The link finds the person by itself: neither the contact nor the email is there any more.
+      await deleteEmailRows(service, sql.fragment`broadcast_id = ${before.id}`)
+      t.match(await before.press(raw), { status: 200, body: /ANA@EXAMPLE.ORG/ })
+      t.match(await before.contact(), holds, 'made again before the press')
+
+      const after = await mailed()
+      await after.remove()
+      t.match(await after.press(raw), { status: 200, body: /Nothing is sent to you/ })
+      t.match(await after.make(), { status: 201, body: holds }, 'made again after the press, in the 201 too')
+      t.match(await after.contact(), holds)
+      const next = await after.create()
+      t.match(await after.post(next, 'send'), {
+        status: 409,
+        body: { error: { message: /audience is empty/ } },
+      })
+    }
+  },
+)
+
+t.test('a press and a contact that is being made again: the wish holds, in either order', async (t) => {
+  for (let round = 0; round < 5; round += 1) {
+    const { press, remove, make, contact } = await mailed()
+    await remove()
+    const [pressed] = await Promise.all([press(ONE_CLICK), make()])
+    t.equal(pressed.status, 200)
+    t.strictSame((await contact()).subscribed_topic_ids, [])
+  }
+})
+
+t.test('leaving topics by a link is announced and stands in the trail, once', async (t) => {
+  const { team, topic_id, press, contact, key } = await mailed()
+  await database.query(sql.unsafe`
+    insert into webhook_endpoints (team_id, id, url, name, types, secret, state, created_at)
+    values (${team.id}, gen_random_uuid(), 'https://hooks.example.com/', 'hooks', '{*}', '', 'enabled', now())`)
+  const heard = async () =>
+    (
+      await database.any(sql.type(object({ body: string().defined() }))`
+        select body from webhook_messages where team_id = ${team.id} and type like 'contact.%' order by id`)
+    ).map(({ body }) => JSON.parse(body))
+  const { id } = await contact()
+  for (let round = 0; round < 2; round += 1) await press(ONE_CLICK)
+  const left = { type: 'contact.topics_left', data: { contact_id: id, email: ANA, topic_ids: [topic_id] } }
+  t.match(await heard(), [left])
+  const trail = await auditEntries(database, { team: team.id, action: 'contact.leave_topics', limit: 9 })
+  t.match(trail, [{ actor: 'recipient', subject: id, detail: topic_id }])
+  t.equal(trail.length, 1)
+  await call('PATCH', `/v1/contacts/${ANA}`, { key, body: { topic_ids: [topic_id] } })
+  const body = { email: ANA, topic_ids: [topic_id] }
+  t.equal((await call('POST', '/v1/marketing/unsubscribe', { key, body })).status, 204)
+  t.match(await heard(), [left, left])
+  t.match(await auditEntries(database, { team: team.id, action: 'contact.leave_topics', limit: 9 }), [
+    { actor: 'api' },
+    { actor: 'recipient' },
+  ])
+})
+
+t.test('the page of topics shows those that the person gets or has left, never another one', async (t) => {
+  const { link, team, topic_id, press, contact, key } = await mailed()
+  const others = await broadcastingOf(service, team)
+  const boxes = async () =>
+    [...(await call('GET', `${link}?preferences=1`)).body.matchAll(/value="([\w-]{36})"( checked)?/g)].map(
+      ([, id, on]) => [id, on !== undefined],
+    )
+  t.strictSame(await boxes(), [[topic_id, true]])
+  await press(ONE_CLICK)
+  t.strictSame(await boxes(), [[topic_id, false]])
+  await press(`scope=topics&topic=${others.topic_id}`)
+  t.match(await contact(), { subscribed_topic_ids: [] }, 'what was not offered cannot be chosen')
+  await press(`scope=topics&topic=${topic_id}`)
+  t.match(await contact(), { status: 'subscribed', subscribed_topic_ids: [topic_id] })
+  await call('PATCH', `/v1/contacts/${ANA}`, { key, body: { topic_ids: [topic_id, others.topic_id] } })
+  t.strictSame(await boxes(), [
+    [topic_id, true],
+    [others.topic_id, true],
+  ])
+})
+
+t.test(
+  'nobody gets a broadcast twice: not who was made again, nor whose email was deleted then',
+  async (t) => {
+    const of = await mailed()
+    const { id, team, remove, make, contacts, key } = of
+    await database.query(sql.unsafe`update email_states set status = 'sent' where broadcast_id = ${id}`)
+    await walked(of, id)
+    await remove()
+    await make()
+    const rest = async () => {
+      const row = await broadcastById(database, team.id, id)
+      return row ? restSize(database, row) : null
+    }
+    const again = () =>
+      database.transaction((tx) =>
+        sendToRest({ ...deps, tx, now: new Date(), actor: 'ana' }, { team_id: team.id, domain: null }, id),
+      )
+    t.equal(await rest(), 0)
+    await t.rejects(again(), /gone to everybody/)
+    await contacts(['new'])
+    t.equal(await rest(), 1)
+    await again()
+    await walked(of, id)
+    const addressed = () =>
+      database.any(sql.unsafe`select to_emails[1] as email from emails where broadcast_id = ${id} order by 1`)
+    t.match(await addressed(), [{ email: ANA }, { email: 'new@example.org' }])
+    // Its email goes by hand: the address has had it all the same.
+    const emails = await database.any(sql.type(object({ id: string().defined() }))`
+    select id from emails where broadcast_id = ${id}`)
+    await database.transaction((tx) =>
+      removeEmails(
+        { tx },
+        team.id,
+        emails.map((email) => email.id),
+      ),
+    )
+    for (const name of [ANA, 'new@example.org']) await call('DELETE', `/v1/contacts/${name}`, { key })
+    await contacts(['ana', 'new'])
+    t.equal(await rest(), 0)
+  },
+)
+
+t.test('what somebody left by a link outlives an erasure', async (t) => {
+  const { team, press, make } = await mailed()
+  await press(ONE_CLICK)
+  await erasePerson({ ...deps, database }, team.id, ANA)
+  t.match(await make(), { status: 201, body: { status: 'subscribed', subscribed_topic_ids: [] } })
+})

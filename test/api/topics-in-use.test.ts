@@ -1,0 +1,101 @@
+/** A topic that a broadcast names, to go to it or to leave it out, stays as long as the broadcast has not ended. */
+import { sql } from 'slonik'
+import { removeTopic } from '../../db/audience/contacts/topics.ts'
+import { Refusal } from '../../db/errors.ts'
+import { sendToRest } from '../../db/messages/broadcasts/again.ts'
+import { adminCli } from '../support/admin.ts'
+import { beginBroadcasting, broadcastingOf } from '../support/broadcasting.ts'
+import { shows, signedIn } from '../support/dashboard.ts'
+import t from '../support/tap.ts'
+
+const { service, team, topic_id, create, post, contacts, get } = await beginBroadcasting(t)
+const { database, deps, call } = service
+const { key } = team
+
+const anotherTopic = async () => (await broadcastingOf(service, team)).topic_id
+const by = { now: new Date(), actor: 'ana' }
+/** Deletes a topic. @returns what it was refused with; null when it is gone. */
+const remove = (id: string): Promise<string | null> =>
+  database
+    .transaction((tx) => removeTopic({ tx, ...by }, team.id, id))
+    .then(() => null)
+    .catch((error: unknown) => {
+      if (error instanceof Refusal) return `${error.code}: ${error.message}`
+      throw error
+    })
+
+t.test('a topic in use is not deleted, by the page or the CLI, and who uses it is named', async (t) => {
+  await contacts(['ana'])
+  const excluded = await anotherTopic()
+  const [draft, timed] = [
+    await create({ name: 'Spring', exclude_topic_ids: [excluded] }),
+    await create({ name: 'Summer', exclude_topic_ids: [excluded] }),
+  ]
+  const send_at = new Date(Date.now() + 3_600_000).toISOString()
+  t.match(await post(timed, 'send', { send_at }), { status: 202, body: { state: 'scheduled' } })
+  const words = 'the topic is in use by the broadcasts "Summer" (scheduled), "Spring" (draft)'
+  const cli = adminCli({ DATABASE_URL: service.url })
+  t.equal(await cli.fault(['topic', 'delete', team.id, excluded]), words)
+  const editor = await signedIn(service, { team: team.id, role: 'editor' })
+  const page = await editor.post(`/teams/${team.id}/topics/${excluded}/delete`)
+  t.equal(page.status, 409)
+  shows(t, page, /the topic is in use by the broadcasts "Summer" \(scheduled\), "Spring" \(draft\)/i)
+  t.match(await remove(topic_id), /^invalid_state: the topic is in use by the broadcasts/)
+  t.equal((await call('DELETE', `/v1/broadcasts/${draft}`, { key })).status, 204)
+  await post(timed, 'resume')
+  for (const state of ['sending', 'paused']) {
+    await database.query(sql.unsafe`update broadcasts set state = ${state} where id = ${timed}`)
+    t.match(await remove(excluded), new RegExp(`"Summer" \\(${state}\\)`))
+  }
+  await post(timed, 'cancel')
+  t.equal(await remove(excluded), null, 'one that has ended holds nothing')
+})
+
+t.test('a topic that is gone all the same hinders a start, and the page says so', async (t) => {
+  await contacts(['ben'])
+  const excluded = await anotherTopic()
+  const id = await create({ exclude_topic_ids: [excluded] })
+  await database.query(sql.unsafe`delete from topics where id = ${excluded}`)
+  const words = `the topic ${excluded} that it leaves out is gone: choose its topics again`
+  const refused = await post(id, 'send')
+  t.match(refused, { status: 409, body: { error: { code: 'invalid_state' } } })
+  t.match(refused.body.error.message, words)
+  const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+  shows(t, await viewer.get(`/teams/${team.id}/broadcasts/${id}`), new RegExp(words, 'i'))
+  t.match(await get(id), { body: { state: 'draft' } })
+})
+
+t.test('of a deletion and a broadcast that begins to use the topic at once, one gives way', async (t) => {
+  await contacts(['cid'])
+  for (let round = 0; round < 8; round += 1) {
+    const excluded = await anotherTopic()
+    const [made, removed] = await Promise.all([
+      call('POST', '/v1/broadcasts', {
+        key,
+        body: { ...(await bodyOf(excluded)), idempotency_key: `r${round}` },
+      }),
+      remove(excluded),
+    ])
+    if (made.status === 201) t.match(removed, /^invalid_state/, 'created first')
+    else t.match([made.status, removed], [404, null], 'deleted first')
+  }
+  for (let round = 0; round < 8; round += 1) {
+    const excluded = await anotherTopic()
+    const id = await create({ exclude_topic_ids: [excluded] })
+    await post(id, 'send')
+    await post(id, 'cancel')
+    const again = database
+      .transaction((tx) => sendToRest({ ...deps, tx, ...by }, { team_id: team.id, domain: null }, id))
+      .then(() => 'sending')
+      .catch((error: Error) => error.message)
+    const [went, removed] = await Promise.all([again, remove(excluded)])
+    if (went === 'sending') t.match(removed, /^invalid_state/, 'begun first')
+    else t.match([went, removed], [/that it leaves out is gone/, null], 'deleted first')
+  }
+})
+
+const bodyOf = async (excluded: string) => {
+  const { body } = await get(await create())
+  const { name, template_id, from, subject, topic_ids } = body
+  return { name, template_id, from, subject, topic_ids, exclude_topic_ids: [excluded] }
+}
