@@ -62,7 +62,7 @@ async function openDashboard(settings: ApiSettings, log: Log): Promise<Dashboard
     log.warn({ domain }, 'no team has verified the domain of DASHBOARD_FROM: no sign-in link can be mailed')
   return {
     database,
-    lookupTxt: await createTxtLookup(settings.DNS_SERVER),
+    lookupTxt: createTxtLookup(settings.DNS_SERVER),
     webhookNetworks: webhookNetworks(settings),
     publicUrl: settings.PUBLIC_URL ?? null,
     from: settings.DASHBOARD_FROM ?? null,

@@ -13,7 +13,8 @@ import {
   sharedSettings,
   wholeNumber,
 } from '../db/process/config.ts'
-import { networksOf, resolver } from '../db/process/public-address.ts'
+import { createNames } from '../db/process/names.ts'
+import { networksOf } from '../db/process/public-address.ts'
 import { JOBS, type JobName } from '../db/queue/jobs.ts'
 import { domainToAscii } from '../db/text/address.ts'
 import type { Retention } from '../db/upkeep/retention/forget.ts'
@@ -113,7 +114,7 @@ export const retentionOf = (settings: WorkerSettings): Retention => ({
 export const webhooksOf = (settings: WorkerSettings): WebhookDelivery => ({
   concurrency: settings.WEBHOOK_CONCURRENCY,
   allowed: networksOf(commaList(settings.WEBHOOK_ALLOW)),
-  resolve: resolver(settings.DNS_SERVER),
+  resolve: createNames(settings.DNS_SERVER).addresses,
   pauses: PAUSES,
 })
 

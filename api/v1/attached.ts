@@ -17,7 +17,7 @@ import {
   base64Fault,
   contentTypeFault,
   encodedSize,
-  extensionOf,
+  endingsOf,
   filenameFault,
   normalizedName,
   typeOfName,
@@ -193,8 +193,8 @@ function fileOf(attached: Attached, uploads: Uploads): ItemFile {
 
 /** Refuses a name that the operator blocks. @param at where it stands. @throws Refusal bad_request */
 export function refuseBlocked({ blocked_extensions }: AttachmentLimits, filename: string, at: string): void {
-  const extension = extensionOf(filename)
-  if (!blocked_extensions.has(extension)) return
+  const extension = endingsOf(filename).find((ending) => blocked_extensions.has(ending))
+  if (extension === undefined) return
   throw new Refusal('bad_request', `${at} must not end in .${extension}: mail servers refuse such files`)
 }
 

@@ -36,7 +36,7 @@ const adding: Verbs = (domain, admin) => {
     )
     .action(
       answer(async (team: string, name: string) => {
-        const lookupTxt = await createTxtLookup(admin.dnsServer)
+        const lookupTxt = createTxtLookup(admin.dnsServer)
         const deps = { database: await admin.database(), lookupTxt, now: await admin.now(), actor: ACTOR }
         return verifyDomain(deps, team, name)
       }, isVerified),

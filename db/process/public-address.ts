@@ -4,7 +4,6 @@
  * Promises: each address that a name has is looked at, and one that is not public refuses all; what is said of a
  * refusal reveals nothing of our network. Callers must connect to an address from here, never to the name again.
  */
-import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
@@ -33,10 +32,13 @@ function isWithin(address: string, networks: readonly Network[]): boolean {
   return networks.some((network) => network[0].kind() === one.kind() && one.match(network as never))
 }
 
+/** Addresses in public ranges that only machines inside of a platform reach: services of Azure and of IBM's cloud. */
+const OF_PLATFORMS = networksOf(['168.63.129.16/32', '161.26.0.0/16', '166.8.0.0/14'])
+
 /** Whether anybody on the internet can reach this address. */
 export function isPublicAddress(address: string): boolean {
   const one = parsed(address)
-  if (one.range() !== 'unicast') return false
+  if (one.range() !== 'unicast' || isWithin(address, OF_PLATFORMS)) return false
   return one.kind() === 'ipv4' || one.match(GLOBAL as never)
 }
 
@@ -74,21 +76,6 @@ const mayBeAllowed = (hostname: string, allowed: readonly Network[]): boolean =>
 
 /** Finds every address of a name. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>
-
-/** Asks as the system does, or the name server at `server` (host:port). */
-export function resolver(server?: string): Resolve {
-  if (server === undefined)
-    return async (hostname) => (await lookup(hostname, { all: true })).map(({ address }) => address)
-  const own = new Resolver({ timeout: 2_000, tries: 2 })
-  own.setServers([server])
-  return async (hostname) => {
-    const answers = await Promise.allSettled([own.resolve4(hostname), own.resolve6(hostname)])
-    const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
-    if (found.length > 0) return found
-    const [fault] = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []))
-    throw fault
-  }
-}
 
 /** Thrown for a name or an address that we do not call. */
 export class NotPublic extends Error {

@@ -27,16 +27,30 @@ export function filenameFault(name: string): string | null {
   const size = utf8Bytes(normalizedName(name))
   if (size < 1 || size > LONGEST_FILENAME) return `must have 1 to ${LONGEST_FILENAME} bytes in UTF-8`
   if (/[/\\]/.test(name)) return 'must be a name without a path: no / and no \\'
+  // Programs decode it where we do not, and see another name.
+  if (name.includes('=?')) return 'must not look like an encoded word: no =?'
   if (HIDDEN.test(name)) return 'must not contain control or bidirectional control characters'
   return name === '.' || name === '..' ? 'must be the name of a file' : null
 }
 
+/** What no reader sees, and many a program drops. */
+const UNSEEN = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu
+
 /** The ending of a name, in lower case and without its dot; '' for none. Blanks and dots after it do not hide it. */
-export function extensionOf(name: string): string {
+function extensionOf(name: string): string {
   let end = name.length
-  while (end > 0 && (name[end - 1] === '.' || name[end - 1] === ' ')) end -= 1
+  while (end > 0 && /[\s.]/.test(name[end - 1] ?? '')) end -= 1
   const dot = name.lastIndexOf('.', end - 1)
   return dot < 0 || end === 0 ? '' : name.slice(dot + 1, end).toLowerCase()
+}
+
+/**
+ * Each ending that a name may have for some program: what is unseen in it and other forms of its letters hide none, nor
+ * does a stream of NTFS behind it.
+ */
+export function endingsOf(name: string): string[] {
+  const parts = name.normalize('NFKC').replace(UNSEEN, '').split(':')
+  return [...new Set(parts.map((part) => extensionOf(part)))]
 }
 
 const TYPE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/[!#$%&'*+.^_`|~0-9A-Za-z-]+$/

@@ -66,6 +66,25 @@ t.test('what is no attachment is bad_request, and its field is named with its pa
       (filename): [unknown, string] => [[aFile({ filename })], 'attachments[0].filename'],
     ),
     [[aFile({ filename: 'setup.EXE' })], 'attachments[0].filename must not end in .exe'],
+    ...['\u00a0', '\u200b', '\u3000.', '::$DATA', ':a.txt'].map((end): [unknown, string] => [
+      [aFile({ filename: `setup.EXE${end}` })],
+      'attachments[0].filename must not end in .exe',
+    ]),
+    ...[
+      ':setup.exe',
+      'a:setup.exe',
+      'setup.e\u00adxe',
+      'setup.\uff45xe',
+      'setup\u2024exe',
+      'setup.exe\ufe0f',
+    ].map((filename): [unknown, string] => [
+      [aFile({ filename })],
+      'attachments[0].filename must not end in .exe',
+    ]),
+    [
+      [aFile({ filename: '=?utf-8?B?ZXZpbC5leGU=?=' })],
+      'attachments[0].filename must not look like an encoded word',
+    ],
     ...[
       'pdf',
       'a/b/c',

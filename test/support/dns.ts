@@ -14,8 +14,10 @@ export type DnsServer = {
   /** Addresses by name, as hostile as a test wants them; `cname:NAME` is an alias of another name. */
   addresses: Map<string, string[]>
   failing: boolean
-  /** Whether it answers at all. */
-  silent: boolean
+  /** Whether it answers at all, or which names it leaves unanswered. */
+  silent: boolean | RegExp
+  /** The types of questions that it leaves unanswered. */
+  silent_types: number[]
   asked: string[]
 }
 
@@ -86,12 +88,14 @@ export async function startDns(t: Test): Promise<DnsServer> {
     addresses: new Map(),
     failing: false,
     silent: false,
+    silent_types: [],
     asked: [],
   }
   socket.on('message', (query, from) => {
     const { name, type } = readQuestion(query)
     server.asked.push(name)
-    if (server.silent) return
+    if (server.silent_types.includes(type)) return
+    if (server.silent instanceof RegExp ? server.silent.test(name) : server.silent) return
     const answers =
       type === TXT
         ? (server.records.get(name) ?? []).map((strings) => record(TXT, stringsOf(strings)))

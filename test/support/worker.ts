@@ -10,7 +10,8 @@ import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import type { Test } from 'tap'
-import { networksOf, resolver } from '../../db/process/public-address.ts'
+import { createNames } from '../../db/process/names.ts'
+import { networksOf } from '../../db/process/public-address.ts'
 import type { Up } from '../../db/process/shutdown.ts'
 import { openConsumer } from '../../db/queue/boss.ts'
 import { JOBS, type JobName } from '../../db/queue/jobs.ts'
@@ -49,7 +50,7 @@ export async function startWorker(
     webhooks = {
       concurrency: 32,
       allowed: networksOf([LOOPBACK_V4]),
-      resolve: resolver(),
+      resolve: createNames().addresses,
       pauses: [0.05, 0.05],
     },
     ...changes

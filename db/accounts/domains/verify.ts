@@ -4,11 +4,9 @@
  * found; no connection is held while DNS is asked; a domain that is verified stays so, since a name server may be away
  * for a while. The audit trail notes when that changes something. DECISIONS: From domain.
  */
-import { lookup, Resolver } from 'node:dns/promises'
-import { isIP } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../../errors.ts'
 import type { Database } from '../../postgres/pool.ts'
+import { createNames } from '../../process/names.ts'
 import { type Actor, record } from '../audit/record.ts'
 import { domainOrRefusal } from './add.ts'
 import { type DnsRecord, dkimRecord, dmarcRecord, nextDkimRecord, spfRecord } from './dkim.ts'
@@ -41,31 +39,19 @@ const PATIENCE = 10_000
  * Asks the system's resolver, or the server named `host` or `host:port`. An answer is 64 KiB at most, by DNS itself.
  * @throws Refusal unavailable (when looking up) if no server gives an answer in time.
  */
-export async function createTxtLookup(server?: string, patience = PATIENCE): Promise<TxtLookup> {
-  const resolver = new Resolver({ timeout: 2_000, tries: 2 })
-  if (server !== undefined) resolver.setServers([await serverAddress(server)])
+export function createTxtLookup(server?: string, patience = PATIENCE): TxtLookup {
+  const names = createNames(server, patience)
   return async (name) => {
-    const late = sleep(patience, null, { ref: false })
     try {
-      const records = await Promise.race([resolver.resolveTxt(name), late])
-      if (records === null) throw new Error(`no answer within ${patience / 1_000} s`)
+      const records = await names.texts(name)
       return records.slice(0, MOST_RECORDS).map((strings) => strings.join(''))
     } catch (error) {
+      if (error instanceof Refusal) throw error
       const { code, message } = error as NodeJS.ErrnoException
       if (code !== undefined && ABSENT.has(code)) return []
       throw new Refusal('unavailable', `cannot look up ${name}: ${message}`)
     }
   }
-}
-
-/** The server with its address in place of its name, as c-ares takes it. */
-async function serverAddress(server: string): Promise<string> {
-  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(server) ?? []
-  const host = bracketed ?? plain ?? server
-  const fault = () => new Refusal('bad_request', `DNS_SERVER must be host or host:port, not ${server}`)
-  const address = isIP(host) ? host : (await lookup(host).catch(() => Promise.reject(fault()))).address
-  if (Number(port ?? 53) > 65_535) throw fault()
-  return `[${address}]:${port ?? 53}`
 }
 
 /** A record's tags by name, without whitespace (RFC 6376 §3.2 allows it around and inside values). */

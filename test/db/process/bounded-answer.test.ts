@@ -8,9 +8,8 @@ import {
   boundedFetch,
   faultCodes,
   keptConnections,
-  limitConnecting,
-  NO_CONNECTION,
 } from '../../../db/process/bounded-answer.ts'
+import { limitConnecting, NO_CONNECTION } from '../../../db/process/outgoing.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 

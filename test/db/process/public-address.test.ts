@@ -1,9 +1,9 @@
 /** The guard before addresses that customers give: what is public, however it is spelt. */
+import { createNames } from '../../../db/process/names.ts'
 import {
   isPublicAddress,
   NotPublic,
   networksOf,
-  resolver,
   urlFault,
   vettedAddresses,
 } from '../../../db/process/public-address.ts'
@@ -62,6 +62,7 @@ const LOOPBACK = [
 ]
 
 const PRIVATE = [
+  ...['168.63.129.16', '[::ffff:168.63.129.16]', '161.26.0.10', '166.9.250.1'],
   ...[
     '10.0.0.1',
     '172.16.0.1',
@@ -122,7 +123,7 @@ t.test('a URL must be https without a user, but in networks that the operator al
 
 t.test('every address that a name has is looked at, each time', async (t) => {
   const dns = await startDns(t)
-  const at = { resolve: resolver(dns.address), allowed: [] }
+  const at = { resolve: createNames(dns.address).addresses, allowed: [] }
   const url = new URL('https://rebind.test/')
   dns.addresses.set('rebind.test', ['93.184.215.14'])
   t.strictSame(await vettedAddresses(url, at), ['93.184.215.14'])

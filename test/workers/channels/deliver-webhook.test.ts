@@ -1,10 +1,12 @@
 /** How webhooks go out: tries, failures and replays, secrets, addresses. Real workers, the CLI, a receiver. */
 import { sql } from 'slonik'
 import { number, object } from 'yup'
-import { networksOf, resolver } from '../../../db/process/public-address.ts'
+import { createNames } from '../../../db/process/names.ts'
+import { networksOf } from '../../../db/process/public-address.ts'
 import { onWake } from '../../../db/queue/wake.ts'
 import { isVerified } from '../../support/receiver.ts'
 import { storeEmails } from '../../support/reports.ts'
+import { pour, startTalker } from '../../support/talker.ts'
 import t from '../../support/tap.ts'
 import { happen, startWebhooks } from '../../support/webhooks.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -85,7 +87,7 @@ t.test(
     const webhooks = {
       concurrency: 4,
       allowed: networksOf(['127.0.0.0/8']),
-      resolve: resolver(),
+      resolve: createNames().addresses,
       pauses: Array(9).fill(0.02),
     }
     await startWorker(t, service, { webhooks })
@@ -120,6 +122,20 @@ t.test('a server that asks to wait is left alone for as long, and no try counts'
   await cli.json(['sender', 'resume', `webhook:${endpoint.id}`])
   await until('it came', () => receiver.received.length > before)
   t.match(receiver.received.at(-1)?.body, { type: 'webhook.test' })
+})
+
+t.test('a server that floods what it is asked is left alone for five minutes', async (t) => {
+  const { team, endpoint } = await begin(t)
+  await cli.json(['webhook', 'remove', team.id, endpoint.id])
+  const flood = await startTalker(t, (socket) => pour(socket, 'HTTP/1.1 103 E\r\n\r\n'.repeat(4_000)))
+  const { id } = await cli.json(['webhook', 'add', team.id, '--url', flood.url])
+  await startWorker(t, service)
+  await cli.json(['webhook', 'test', team.id, id])
+  const shown = () => cli.json(['webhook', 'show', team.id, id])
+  await until('it is paused', async () => (await shown()).paused_until !== null)
+  const { attempts, paused_until } = await shown()
+  t.match(attempts, [{ status: null, response: 'more than 8 answers before the answer' }])
+  t.ok(Date.parse(paused_until) - Date.now() > 200_000)
 })
 
 t.test('while a secret is replaced both sign, until the old one is dropped', async (t) => {

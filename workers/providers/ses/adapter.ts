@@ -7,10 +7,7 @@
  * SES sets the envelope sender, Date and Message-ID itself and signs with the identity's key, so that a signature of
  * ours over those headers would break: none is made. Its reports find their row by the tags.
  */
-import { addAbortSignal, type Readable } from 'node:stream'
 import { GetAccountCommand, SESv2Client, SendEmailCommand } from '@aws-sdk/client-sesv2'
-import { AnswerTooLarge, readWithin } from '../../../db/process/bounded-answer.ts'
-import { joinSignals } from '../../../db/process/joined-signal.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { storableId } from '../../../db/text/words.ts'
 import { createInFlight } from '../in-flight.ts'
@@ -20,10 +17,8 @@ import { wireAddress, wireRecipients } from '../mail/recipients.ts'
 import type { EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from '../provider.ts'
 import { sendingTime } from '../sending-time.ts'
 import { judgeFault, type SesFault } from './faults.ts'
+import { createHandler, type SesTimeouts } from './handler.ts'
 import { createRate } from './rate.ts'
-
-/** Milliseconds. `answer_ms` bounds one send from its first byte to SES's last. */
-type SesTimeouts = { connect_ms: number; answer_ms: number }
 
 export type SesOptions = {
   region: string
@@ -38,8 +33,6 @@ export type SesOptions = {
 }
 
 const DEFAULT_TIMEOUTS: SesTimeouts = { connect_ms: 5_000, answer_ms: 30_000 }
-/** Far more than any answer of SES's. */
-const LARGEST_ANSWER = 256 * 1024
 /** The pace stays this much below the account's rate, and saves this much up: no second holds more than the rate. */
 const MARGIN = 0.1
 
@@ -67,46 +60,13 @@ export function createSesProvider(options: SesOptions): EmailProvider {
   }
 }
 
-function createClient(options: SesOptions, { connect_ms, answer_ms }: SesTimeouts): SESv2Client {
-  const agent = { keepAlive: true, maxSockets: options.max_connections }
-  const client = new SESv2Client({
+const createClient = (options: SesOptions, timeouts: SesTimeouts): SESv2Client =>
+  new SESv2Client({
     region: options.region,
     ...(options.endpoint === undefined ? {} : { endpoint: options.endpoint }),
     maxAttempts: 1,
-    requestHandler: {
-      connectionTimeout: connect_ms,
-      requestTimeout: answer_ms,
-      throwOnRequestTimeout: true,
-      httpAgent: agent,
-      httpsAgent: agent,
-    },
+    requestHandler: createHandler(options, timeouts),
   })
-  // Next to the wire: the SDK itself reads whatever comes, for as long as it comes.
-  client.middlewareStack.add(
-    (next) => async (args) => {
-      const result = await next(args)
-      const response = result.response as { statusCode: number; body: Readable | Uint8Array }
-      response.body = await answerWithin(response, answer_ms)
-      return result
-    },
-    { step: 'deserialize', priority: 'low', name: 'boundedAnswer' },
-  )
-  return client
-}
-
-/** @throws Error that bears the status, as the SDK's own errors do: SES has decided by then. */
-async function answerWithin(
-  { statusCode, body }: { statusCode: number; body: Readable | Uint8Array },
-  ms: number,
-): Promise<Uint8Array> {
-  if (body instanceof Uint8Array) return body
-  try {
-    return await readWithin(addAbortSignal(AbortSignal.timeout(ms), body), LARGEST_ANSWER)
-  } catch (error) {
-    if (!(error instanceof AnswerTooLarge)) throw error
-    throw Object.assign(error, { $metadata: { httpStatusCode: statusCode } })
-  }
-}
 
 /** GetAccount is the only call that proves credentials and region without sending. */
 async function checkAccount(client: SESv2Client, { answer_ms }: SesTimeouts): Promise<string | null> {
@@ -142,31 +102,21 @@ async function attempt(
   to: string[],
   { configuration_set, timeouts: { answer_ms }, cut }: Asking,
 ): Promise<{ id: string | null; outcome: Outcome }> {
-  let started: number | null = null
-  // The SDK's own clocks miss an answer that begins and never ends.
-  const limit = new AbortController()
-  let longest = answer_ms
-  let timer: NodeJS.Timeout | undefined
-  const joined = joinSignals(limit.signal, cut)
+  let begun = false
   try {
     const { command, size } = await commandOf(email, to, configuration_set)
-    longest += sendingTime(size)
-    timer = setTimeout(() => limit.abort(), longest + 1_000)
-    started = performance.now()
+    begun = true
     const { MessageId } = await client.send(command, {
-      abortSignal: joined.signal,
-      requestTimeout: longest,
+      ...(cut ? { abortSignal: cut } : {}),
+      requestTimeout: answer_ms + sendingTime(size),
     })
     const id = storableId(MessageId)
     return { id, outcome: { kind: 'accepted', detail: `SES took it as ${id ?? 'a message'}` } }
   } catch (error) {
     const fault: SesFault = error instanceof Error ? error : new Error(String(error))
     // Nothing was sent when the message could not even be composed.
-    if (started === null) return { id: null, outcome: { kind: 'deferred', detail: fault.message } }
-    return { id: null, outcome: judgeFault(fault, timedOut(fault, performance.now() - started, longest)) }
-  } finally {
-    clearTimeout(timer)
-    joined.release()
+    if (!begun) return { id: null, outcome: { kind: 'deferred', detail: fault.message } }
+    return { id: null, outcome: judgeFault(fault) }
   }
 }
 
@@ -189,10 +139,4 @@ async function commandOf(
     ...(configuration_set === undefined ? {} : { ConfigurationSetName: configuration_set }),
   })
   return { command, size: sizeOf(message) }
-}
-
-/** The SDK's timeouts have no code; one that came before its answer was due was about the connection. */
-function timedOut({ name, code }: SesFault, elapsed: number, answer_ms: number) {
-  if (name !== 'TimeoutError' || code !== undefined) return null
-  return elapsed < answer_ms ? 'connecting' : 'waiting'
 }

@@ -61,11 +61,8 @@ const TOO_LARGE = 413
 /** For so long its Send or Delivery event may still show that SES has taken the message. */
 const UNKNOWN_WAIT = 600
 
-/**
- * The outcome for every recipient of a failed attempt.
- * @param timed_out how it ended by a clock of ours: before a connection stood, or after.
- */
-export function judgeFault(fault: SesFault, timed_out: 'connecting' | 'waiting' | null): Outcome {
+/** The outcome for every recipient of a failed attempt. */
+export function judgeFault(fault: SesFault): Outcome {
   const status = fault.$metadata?.httpStatusCode
   const words = storableWords(`${fault.name}: ${fault.message}`)
   // Taken, whatever the rest of the answer looked like: sending it again would be a duplicate.
@@ -75,7 +72,7 @@ export function judgeFault(fault: SesFault, timed_out: 'connecting' | 'waiting' 
   if (status === TOO_LARGE) {
     return { kind: 'refused', detail: storableWords(`the message is too large: ${words}`), effect: 'none' }
   }
-  if (timed_out === 'connecting' || NOT_CONNECTED.has(fault.code ?? '')) {
+  if (NOT_CONNECTED.has(fault.code ?? '')) {
     return { kind: 'sender', detail: words, trouble: 'connection' }
   }
   if (status !== undefined) return { kind: 'deferred', detail: words }

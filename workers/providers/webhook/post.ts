@@ -4,11 +4,11 @@
  * connection that stands to that very address or a new one; never elsewhere: no
  * redirect, no proxy. Bounded in time and in what is read. Never throws. Must not know what the body says.
  */
-import { type Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
-import { request as httpsRequest } from 'node:https'
+import type { Agent, ClientRequest, IncomingMessage } from 'node:http'
 import type { LookupFunction } from 'node:net'
 import { isIP } from 'node:net'
-import { faultWords, limitConnecting } from '../../../db/process/bounded-answer.ts'
+import { BROKE_OFF, faultWords } from '../../../db/process/bounded-answer.ts'
+import { AnswerTooLarge, beginRequest } from '../../../db/process/outgoing.ts'
 import { type Network, NotPublic, type Resolve, vettedAddresses } from '../../../db/process/public-address.ts'
 import type { Connections } from './connections.ts'
 
@@ -31,7 +31,7 @@ export type WebhookAnswer = {
   status: number | null
   ms: number
   response: string
-  /** For how many seconds the server asks to wait. */
+  /** For how many seconds the server asks to wait, or has to. */
   wait_seconds: number | null
 }
 
@@ -45,6 +45,8 @@ const READ = 64 * 1_024
 const KEPT = 1_024
 /** The longest that a server may ask to wait, in seconds. */
 const LONGEST_WAIT = 86_400
+/** How long one is left alone that has sent more than an answer may be, in seconds: each try costs us its flood. */
+const FLOODED = 300
 
 /** Posts a body. @param cut ends the wait for an answer. */
 export async function postWebhook(
@@ -78,6 +80,7 @@ export async function postWebhook(
     return end(status, text, asks ? waitOf(retry_after) : null)
   } catch (error) {
     if (error instanceof NotPublic) return end(null, error.message)
+    if (error instanceof AnswerTooLarge) return end(null, error.message, FLOODED)
     return end(null, limit.reason() ?? faultWords(error))
   } finally {
     limit.release()
@@ -141,38 +144,32 @@ class Stale extends Error {
 
 type Exchanged = { status: number; retry_after: string | undefined; text: string }
 
-function exchange(
+async function exchange(
   url: URL,
   addresses: readonly string[],
   { headers, body, limit, agent }: Pick<Given, 'headers' | 'body'> & { limit: Limit; agent: Agent | false },
 ): Promise<Exchanged> {
-  const send = url.protocol === 'https:' ? httpsRequest : httpRequest
-  return new Promise((resolve, reject) => {
-    const asked = send(url, {
-      method: 'POST',
-      agent,
-      lookup: only(addresses),
-      headers: {
-        ...headers,
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body),
-        'user-agent': 'Heliograph-Webhooks/1.0',
-        'accept-encoding': 'identity',
-        accept: '*/*',
-      },
-    })
-    limitConnecting(asked, CONNECT)
-    limit.bind(asked)
-    asked.on('error', (error: NodeJS.ErrnoException) =>
-      reject(asked.reusedSocket && error.code === 'ECONNRESET' ? new Stale() : error),
-    )
-    asked.on('response', (response) => {
-      const { statusCode: status = 0 } = response
-      const retry_after = response.headers['retry-after']
-      beginningOf(response).then((text) => resolve({ status, retry_after, text }), reject)
-    })
-    asked.end(body)
+  const options = {
+    method: 'POST',
+    agent,
+    lookup: only(addresses),
+    body,
+    headers: {
+      ...headers,
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      'user-agent': 'Heliograph-Webhooks/1.0',
+      'accept-encoding': 'identity',
+      accept: '*/*',
+    },
+  }
+  const { asked, response } = beginRequest(url, options, { connect_ms: CONNECT, bytes: READ })
+  limit.bind(asked)
+  const answer = await response.catch((error: NodeJS.ErrnoException) => {
+    throw asked.reusedSocket && error.code === 'ECONNRESET' ? new Stale() : error
   })
+  const { statusCode: status = 0 } = answer
+  return { status, retry_after: answer.headers['retry-after'], text: await beginningOf(answer) }
 }
 
 /** Answers with the vetted addresses, whatever name is asked for. */
@@ -202,6 +199,7 @@ const beginningOf = (response: IncomingMessage): Promise<string> =>
     response.on('error', reject)
     // It closes after its end, too.
     response.on('close', () => {
-      if (!response.complete) reject(new Error('the answer broke off'))
+      if (!response.complete) reject(new Error(BROKE_OFF))
     })
+    if (response.closed) reject(response.errored ?? new Error(BROKE_OFF))
   })

@@ -3,7 +3,8 @@ import { sql } from 'slonik'
 import { mixed, number, object, string } from 'yup'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { idNow } from '../../../../db/process/ids.ts'
-import { networksOf, resolver } from '../../../../db/process/public-address.ts'
+import { createNames } from '../../../../db/process/names.ts'
+import { networksOf } from '../../../../db/process/public-address.ts'
 import { deadLetterOf, JOBS } from '../../../../db/queue/jobs.ts'
 import { forgetMessages } from '../../../../db/upkeep/retention/forget.ts'
 import { shows, signedIn, textOf } from '../../../support/dashboard.ts'
@@ -16,7 +17,7 @@ import { startWorker, until } from '../../../support/worker.ts'
 const { service, rows, cli, begin } = await startWebhooks(t)
 /** No second try comes by itself while a test lasts. */
 const allowed = networksOf(['127.0.0.0/8'])
-const webhooks = { concurrency: 8, allowed, resolve: resolver(), pauses: [3_600, 3_600] }
+const webhooks = { concurrency: 8, allowed, resolve: createNames().addresses, pauses: [3_600, 3_600] }
 /** A message is as old as its id says. */
 const idsNow = (count: number) => sql.array(Array.from({ length: count }, idNow), 'uuid')
 

@@ -1,0 +1,131 @@
+/**
+ * Begins every request of ours over HTTP, and bounds what the other side may say to it.
+ * Promises: what comes off the wire, whatever it is (informational answers, heads, framing, trailers), is counted and
+ * cut off before Node's parser sees it, since one read holds thousands of answers that each take it a turn; a request
+ * always ends, with the head of an answer or an error; who speaks unasked is hung up on. Must not know what an answer
+ * means.
+ */
+import {
+  type ClientRequest,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestOptions,
+} from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
+
+/** `connect_ms` until the connection stands, `bytes` of the answer's body. */
+export type WireBounds = { connect_ms: number; bytes: number }
+
+/** Thrown for more than there may be. */
+export class AnswerTooLarge extends Error {
+  override name = 'AnswerTooLarge'
+}
+
+/** For the heads, before the body and beside it: a single one may be 16 KiB, by Node itself. */
+const HEADS = 32 * 1024
+/** The framing of a body is given as much as the body. */
+const FRAMED = 2
+/** What is handed on at once, and what a piece counts at least: a byte that comes by itself costs as much. */
+const LARGEST = 8 * 1024
+const LEAST = 256
+/** How small the pieces of a body may be on the whole, and how many it may have at any rate. */
+const SMALLEST = 64
+const SPARE = 256
+/** Informational answers before the answer. */
+const MOST_BEFORE = 8
+const INFORMATIONAL = /HTTP\/\d\.\d 1\d\d/g
+/** One byte less than makes one, kept for what comes in two reads. */
+const OVERLAP = 11
+
+/** The code of a connection that did not stand in time: nothing of the request can have left. */
+export const NO_CONNECTION = 'CONNECT_TIMEOUT'
+
+/** Gives up a request whose connection does not stand in time. A kept one stands already. */
+export function limitConnecting(asked: ClientRequest, ms: number): void {
+  asked.once('socket', (socket) => {
+    if (asked.reusedSocket) return
+    const fault = Object.assign(new Error(`no connection within ${ms / 1_000} s`), { code: NO_CONNECTION })
+    const late = setTimeout(() => asked.destroy(fault), ms)
+    const stand = (): void => clearTimeout(late)
+    socket.once(asked.protocol === 'https:' ? 'secureConnect' : 'connect', stand)
+    asked.once('close', stand)
+  })
+}
+
+/** Begins a request. `asked` ends it; `response` is the head of its answer. */
+export function beginRequest(
+  url: URL,
+  { body, ...options }: RequestOptions & { body?: string | Uint8Array | undefined },
+  { connect_ms, bytes }: WireBounds,
+): { asked: ClientRequest; response: Promise<IncomingMessage> } {
+  const asked = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options)
+  limitConnecting(asked, connect_ms)
+  const response = new Promise<IncomingMessage>((resolve, reject) => {
+    asked.once('response', resolve).on('error', reject)
+    // One that is answered by a change of protocol closes without an error.
+    asked.once('close', () => reject(new Error('the connection was closed without an answer')))
+  })
+  asked.once('response', (answer) => limitPieces(answer, Math.ceil(bytes / SMALLEST) + SPARE))
+  asked.once('socket', (socket) => limitWords(asked, socket, HEADS + FRAMED * bytes))
+  asked.end(body)
+  return { asked, response }
+}
+
+/** Counts what a socket has read for a request, and hands it on while it may be. */
+function limitWords(asked: ClientRequest, socket: Socket, most: number): void {
+  let answer: IncomingMessage | null = null
+  let left = most
+  let before = 0
+  let tail = ''
+  const faultOf = (piece: Buffer): string | null => {
+    left -= Math.max(piece.length, LEAST)
+    if (left < 0) return `the answer is larger than ${Math.floor(most / 1024)} KiB`
+    if (answer !== null) return null
+    const text = tail + piece.toString('latin1')
+    tail = text.slice(-OVERLAP)
+    before += text.match(INFORMATIONAL)?.length ?? 0
+    return before > MOST_BEFORE ? `more than ${MOST_BEFORE} answers before the answer` : null
+  }
+  const take = (piece: Buffer): boolean => {
+    const fault = faultOf(piece)
+    if (fault === null) return push(socket, piece)
+    const cut = answer ?? asked
+    cut.destroy(new AnswerTooLarge(fault))
+    return false
+  }
+  asked.once('response', (response) => {
+    answer = response
+  })
+  socket.push = (read: Buffer | null) => {
+    if (read === null) return push(socket, null)
+    let more = true
+    // In pieces, so that it can end between two of them; in small ones at first, so that heads alone are searched.
+    for (let at = 0, size = 0; at < read.length && !socket.destroyed; at += size) {
+      size = answer === null ? LEAST : LARGEST
+      more = take(read.subarray(at, at + size))
+    }
+    return more && !socket.destroyed
+  }
+  asked.once('close', () => {
+    socket.push = (read) => {
+      if (read !== null) socket.destroy()
+      return read === null && push(socket, null)
+    }
+  })
+}
+
+/** Counts the pieces of a body as the parser finds them: each of them costs a turn, and a byte can be one. */
+function limitPieces(answer: IncomingMessage, most: number): void {
+  let left = most
+  answer.push = (piece: Buffer | null) => {
+    left -= 1
+    if (left >= 0 || piece === null) return push(answer, piece)
+    answer.destroy(new AnswerTooLarge(`the answer has more than ${most} pieces`))
+    return false
+  }
+}
+
+/** Hands on what was read, as the stream itself would. */
+const push = (stream: Readable, read: Buffer | null): boolean => Readable.prototype.push.call(stream, read)
