@@ -155,6 +155,14 @@ t.test('the printed link signs in to the dashboard, once', async (t) => {
   t.equal((await press()).status, 404)
 })
 
+t.test('a link of the command line leads where the service listens, without a setting', async (t) => {
+  const login = (settings: Record<string, string> = {}) =>
+    adminOn<{ url: string }>(settings, 'login', 'me@example.com', '--operator')
+  t.equal((await fetch((await login()).url)).status, 200)
+  t.match(await login({ PORT: '4400' }), { url: /^http:\/\/localhost:4400\// })
+  t.match(await login({ PUBLIC_URL: 'https://mail.example.com' }), { url: /^https:\/\/mail\.example\.com\// })
+})
+
 t.test('it listens to this machine alone, and draws its secrets itself', async (t) => {
   const { port: taken } = new URL(origin(service))
   const others = Object.values(networkInterfaces()).flatMap((each) => each ?? [])
