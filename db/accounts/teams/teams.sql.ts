@@ -67,7 +67,7 @@ const figureColumns = Object.keys(FIGURES) as (keyof typeof FIGURES)[]
 const figureNames = columns(figureColumns)
 const figureTypes = ['uuid', ...Object.values(FIGURES)]
 
-/** Where a paid plan without a limit of its own begins: emails at its first tier, contacts at the catalog's first rung. */
+/** Where a paid plan without a limit of its own begins: its first tier of emails, the catalog's first of contacts. */
 const FIRST: Partial<Record<QuotaName, FragmentSqlToken>> = {
   emails: sql.fragment`(p.tiers -> 0 ->> 'emails')::integer`,
   contacts: sql.fragment`(
