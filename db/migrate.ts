@@ -8,6 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
 import { loadDefaultCatalog } from './accounts/plans/catalog.ts'
+import { Refusal } from './errors.ts'
 import { connect, isSameDatabase } from './postgres/connect.ts'
 import { openDatabase } from './postgres/pool.ts'
 import { readToolSettings, SettingsFault } from './process/config.ts'
@@ -145,6 +146,25 @@ async function loadCatalogOnce(client: Client, url: string, log: (line: string) 
   await note(client, { number: CATALOG_LOADED, file: 'default-catalog.json', digest: null })
 }
 
+/** What PostgreSQL says of a statement that its role may not make. */
+const NOT_ALLOWED = '42501'
+
+/** In place of a bare "permission denied", what to grant: it is the first fault that most new databases show. */
+async function whatToGrant(client: Client, error: unknown): Promise<unknown> {
+  if ((error as { code?: unknown }).code !== NOT_ALLOWED) return error
+  const { rows } = await client.query<{ grants: string }>(`
+    select concat_ws('; ',
+      case when not has_schema_privilege(name, 'create') then format('grant create on schema %I to %I', name, current_user) end,
+      case when not has_database_privilege(current_database(), 'create')
+        then format('grant create on database %I to %I', current_database(), current_user) end) as grants
+    from coalesce(current_schema(), 'public') as name`)
+  const { message } = error as Error
+  const grants = rows[0]?.grants
+  return grants
+    ? new Refusal('unavailable', `${message}: ${grants}`)
+    : new Refusal('unavailable', `${message}: the role of DATABASE_URL must own what is there`)
+}
+
 /**
  * The session that runs the files. It ends in the server within seconds of its process, in mid-statement too; one that
  * a pooler keeps alive all the same is ended here, since it is no longer anybody's turn. What a file says by
@@ -181,6 +201,8 @@ export async function migrate(
       await applyFiles(client, holder, { log, directory, lockWait, tries })
       await migrateQueues(url)
       await loadCatalogOnce(client, url, log)
+    } catch (error) {
+      throw await whatToGrant(holder, error)
     } finally {
       await client.end()
     }

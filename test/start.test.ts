@@ -5,7 +5,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
+import { chmod, cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -147,12 +147,51 @@ t.test('the printed requests go all the way, and the CLI shows how', async (t) =
   })
 })
 
+/** What README pastes into a shell, and what it prints beneath: a status, and fields of the answer. */
+async function pastes(): Promise<{ script: string; status: number; fields: object }[]> {
+  const text = await readFile(join(ROOT, 'README.md'), 'utf8')
+  const blocks = [...text.matchAll(/^```sh\n(curl -s \$BASE[^`]*?)\n# (\d{3}) (\{.*\})[^\n]*\n```$/gm)]
+  return blocks.map(([, script = '', status, shown = '']) => ({
+    script,
+    status: Number(status),
+    fields: JSON.parse(shown.replaceAll(/, …(?=[}\]])/g, ''), (_, value) =>
+      typeof value === 'string' && value.endsWith('…') ? new RegExp(`^${value.slice(0, 2)}`) : value,
+    ),
+  }))
+}
+
+t.test('the calls of README answer what README prints', async (t) => {
+  const [, whatsapp] = [...service.said().matchAll(/"template_id":"([^"]+)"/g)].flat()
+  const env = { ...ENVIRONMENT, BASE: origin(service), KEY: key(service), TEMPLATE: whatsapp }
+  const calls = await pastes()
+  t.equal(calls.length, 3)
+  for (const { script, status, fields } of calls) {
+    const asked = script.replace('curl -s', "curl -s -w '\\n%{http_code}'")
+    const { stdout } = await promisify(execFile)('bash', ['-c', asked], { env })
+    const [body = '', code] = stdout.split(/\n(?=\d+$)/)
+    t.equal(Number(code), status, script)
+    t.match(JSON.parse(body), fields, script)
+  }
+  const plans =
+    /`(curl -s \$BASE\/v1\/plans[^`]*)`/.exec(await readFile(join(ROOT, 'README.md'), 'utf8'))?.[1] ?? ''
+  const { stdout } = await promisify(execFile)('bash', ['-c', plans], { env })
+  t.match(JSON.parse(stdout).plans[0], { key: 'free', name: 'Gratuit' })
+})
+
 t.test('the printed link signs in to the dashboard, once', async (t) => {
   const [link = ''] = /http:\S+\/dashboard\/login\/\S+/.exec(service.said()) ?? []
   const press = async () =>
     await fetch(link, { method: 'POST', redirect: 'manual', headers: { 'Sec-Fetch-Site': 'same-origin' } })
   t.match((await press()).headers.get('set-cookie'), /^heliograph=/)
   t.equal((await press()).status, 404)
+})
+
+t.test('a link of the command line leads where the service listens, without a setting', async (t) => {
+  const login = (settings: Record<string, string> = {}) =>
+    adminOn<{ url: string }>(settings, 'login', 'me@example.com', '--operator')
+  t.equal((await fetch((await login()).url)).status, 200)
+  t.match(await login({ PORT: '4400' }), { url: /^http:\/\/localhost:4400\// })
+  t.match(await login({ PUBLIC_URL: 'https://mail.example.com' }), { url: /^https:\/\/mail\.example\.com\// })
 })
 
 t.test('it listens to this machine alone, and draws its secrets itself', async (t) => {
@@ -249,7 +288,7 @@ t.test('after kill -9 it starts again with its data', async (t) => {
   service = await ready()
   t.equal(key(service), before)
   t.equal(await status('email', sent.id), 'delivered')
-  t.equal((await admin<Sent[]>('email', 'list', sent.team_id)).length, 2)
+  t.equal((await admin<Sent[]>('email', 'list', sent.team_id)).length, 3)
 })
 
 t.test('SIGTERM to npm alone ends everything', async (t) => {
@@ -259,4 +298,12 @@ t.test('SIGTERM to npm alone ends everything', async (t) => {
   await service.ended
   t.equal(await runningPostgres(DATA), null)
   await t.rejects(fetch(origin(service)))
+})
+
+t.test('where .data cannot be written to, it says so and what for', async (t) => {
+  await rm(DATA, { recursive: true })
+  await writeFile(DATA, '')
+  const refused = npmStart({ PORT: port() })
+  t.equal(await refused.ended, 1)
+  t.match(refused.said(), /\.data cannot be written to \(E\w+\): .* without DATABASE_URL the database/)
 })

@@ -7,13 +7,13 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { access, chmod, constants, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readApiSettings } from '../api/config.ts'
 import { holdName, type Postgres, runningPostgres, startPostgres } from '../db/dev/postgres.ts'
-import { demoFile } from '../db/dev/used.ts'
+import { demoFile, keepPort } from '../db/dev/used.ts'
 import { migrate } from '../db/migrate.ts'
 import { readToolSettings } from '../db/process/config.ts'
 import { LOOPBACK } from '../db/process/public-address.ts'
@@ -230,11 +230,23 @@ function checkSettings(env: NodeJS.ProcessEnv): void {
   readWorkerSettings(whole)
 }
 
+/** Makes .data, and finds out whether it can be written to before a file of ours fails there. */
+async function makeData(): Promise<void> {
+  try {
+    await mkdir(DATA, { recursive: true })
+    await access(DATA, constants.W_OK)
+  } catch (error) {
+    throw new Error(
+      `${DATA} cannot be written to (${(error as NodeJS.ErrnoException).code}): npm start keeps its secrets there, and without DATABASE_URL the database; run it in a folder of yours`,
+    )
+  }
+}
+
 async function start(running: Running): Promise<void> {
   const { DATABASE_URL: given } = readToolSettings()
   const ports = await choosePorts()
   const url = `http://localhost:${ports.api}`
-  await mkdir(DATA, { recursive: true })
+  await makeData()
   const env = await environment(ports, url)
   checkSettings(env)
   if (given) await holdDatabase(given)
@@ -245,6 +257,7 @@ async function start(running: Running): Promise<void> {
   const demo = await demoTeam(databaseUrl, env.SECRET_KEY ?? '', demoFile(DATA, given))
   for (const file of ['test/sandbox/main.ts', 'api/main.ts', 'workers/main.ts'])
     await startProcess(running, file, env)
+  keepPort(DATA, ports.api)
   const login = await demoLink(databaseUrl, demo, url)
   greet(demo, url, { inbox: `http://localhost:${ports.inbox}`, login })
 }

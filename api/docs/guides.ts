@@ -205,6 +205,9 @@ an <code>X-Request-Id</code>, your own if you sent one: tell it to the operator.
     html: `<p>The official <code>resend</code> package works for <code>emails.send</code>, <code>contacts.create</code> and
 <code>contacts.get</code> when it is pointed here:</p>
 ${code('RESEND_BASE_URL="$HELIOGRAPH_URL/v1" RESEND_API_KEY="$HELIOGRAPH_KEY" node your-program.js')}
+<p>Its <code>error</code> holds our envelope, so that <code>error.message</code> is undefined. Two lines put that right:</p>
+${code(`const { data, error: refused } = await resend.emails.send(email)
+const error = refused?.error ?? refused // { code, message }`)}
 ${table(
   ['', 'Resend', 'Here'],
   [
@@ -214,13 +217,28 @@ ${table(
       '<code>html</code>, <code>text</code> or <code>react</code>',
       '<code>html</code> or <code>template_id</code>; <code>text</code> beside it',
     ],
+    ['<code>replyTo</code>', 'a string or an array', 'a string with one address'],
     ['<code>tags</code>', 'objects', 'strings'],
-    ['<code>cc</code>, <code>bcc</code>, <code>scheduled_at</code>', 'yes', 'refused by name'],
+    [
+      '<code>cc</code>, <code>bcc</code>, <code>scheduled_at</code>',
+      'yes',
+      'refused by name; an empty list of <code>cc</code> or <code>bcc</code> is none',
+    ],
     ['Idempotency', 'the header, for 24 hours', 'the header or the field, as long as the email'],
     ['Batch', 'an array', '<code>{"emails": […]}</code>, an outcome for each item'],
     ['Answer of a send', 'the id', 'the whole email, its id in it'],
     ['Errors', '<code>{name, message, statusCode}</code>', '<code>{error: {code, message}}</code>'],
     ['Contacts', 'in audiences', 'one per address and team, with topics and properties'],
+    [
+      '<code>firstName</code>, <code>lastName</code>',
+      'fields of a contact',
+      'ignored, as unknown fields are: put them into <code>properties</code>',
+    ],
+    [
+      '<code>contacts.remove</code>',
+      'answers with a body',
+      '<code>204</code> without one: the package says <code>application_error</code>, and the contact is deleted',
+    ],
     ['Reading, cancelling, webhooks to you', 'by API', 'in the dashboard'],
   ],
 )}`,

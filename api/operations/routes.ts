@@ -1,7 +1,7 @@
 /**
  * For those who run the service: whether the process is up and can work, the fleet's figures for Prometheus, and the
- * signal that workers are scaled by. Promises: each path that reveals anything has a token of its own, and does not
- * exist without it.
+ * signal that workers are scaled by. Promises: each path that reveals more than the version has a token of its own, and
+ * does not exist without it.
  */
 
 import { Refusal } from '../../db/errors.ts'
@@ -10,6 +10,7 @@ import type { Member } from '../../db/figures/fleet/fleet.ts'
 import type { Scale } from '../../db/figures/fleet/scale.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import type { Replica } from '../../db/postgres/replica.ts'
+import { VERSION } from '../../db/process/version.ts'
 import type { QueueStatus } from '../../db/queue/jobs.sql.ts'
 import { databaseFault } from '../../db/start.ts'
 import { assertBearer, sameSecret } from '../http/auth.ts'
@@ -47,7 +48,7 @@ export const opsRoutes: readonly PublicRoute<OperationsDeps>[] = [
     method: 'GET',
     path: '/health',
     access: 'public',
-    handle: async () => ({ status: 200, body: { status: 'ok' } }),
+    handle: async () => ({ status: 200, body: { status: 'ok', version: VERSION } }),
   }),
   publicRoute({
     method: 'GET',

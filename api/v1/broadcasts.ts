@@ -18,9 +18,9 @@ import {
   changeSchema,
   type GivenFields,
   newSchema,
+  ownTime,
   readChange,
   readNew,
-  time,
 } from '../../db/messages/broadcasts/fields.ts'
 import { sendTest } from '../../db/messages/broadcasts/send-test.ts'
 import {
@@ -30,7 +30,7 @@ import {
   sendBroadcast,
 } from '../../db/messages/broadcasts/start.ts'
 import { broadcastView, broadcastViews } from '../../db/messages/broadcasts/view.ts'
-import { address, mailbox, unsupported } from '../../db/text/fields.ts'
+import { address, mailbox, noCopies } from '../../db/text/fields.ts'
 import { reservedFault } from '../../db/text/headers.ts'
 import type { About } from '../docs/about.ts'
 import { keyOnly, type Principal } from '../http/auth.ts'
@@ -55,10 +55,7 @@ const testSchema = object({
   contact: address(),
 })
 
-const sendSchema = object({
-  send_at: time(),
-  scheduled_at: unsupported('is not supported: a broadcast begins at send_at'),
-})
+const sendSchema = object({ ...noCopies(), ...ownTime() })
 
 const actingOf = ({ team_id, domain }: Principal): Acting => ({ team_id, domain })
 

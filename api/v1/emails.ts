@@ -16,10 +16,11 @@ import {
   type EitherOf,
   idempotencyKey,
   mailbox,
+  noCopies,
+  noTime,
   parse,
   stringMap,
   text,
-  unsupported,
   uuid,
 } from '../../db/text/fields.ts'
 import { headersFault, reservedFault } from '../../db/text/headers.ts'
@@ -62,11 +63,9 @@ const sendSchema = object({
     .typeError('${path} must be an array of strings')
     .max(20, '${path} must have at most 20 tags'),
   idempotency_key: idempotencyKey(),
-  cc: unsupported(),
-  bcc: unsupported(),
+  ...noCopies(),
   attachments: attachments(),
-  scheduled_at: unsupported(),
-  send_at: unsupported(),
+  ...noTime(),
 }).meta({
   eitherOf: ['html', 'template_id'],
   insufficient: { text: 'text alone is not enough: it is sent beside html' },

@@ -12,7 +12,7 @@ import {
   type WhatsappOutcome,
 } from '../../db/messages/whatsapp/accept.ts'
 import { messagesOfRequest, type SentRow } from '../../db/messages/whatsapp/messages.sql.ts'
-import { idempotencyKey, parse, stringMap, text, unsupported, uuid } from '../../db/text/fields.ts'
+import { idempotencyKey, noCopies, noTime, parse, stringMap, text, uuid } from '../../db/text/fields.ts'
 import { normalisePhone, type Phone } from '../../db/text/phone.ts'
 import { keyOnly, keyOrSession, type Principal } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
@@ -35,10 +35,8 @@ const sendSchema = object({
     .max(50, '${path} must have at most 50 numbers'),
   parameters: stringMap(),
   idempotency_key: idempotencyKey(),
-  cc: unsupported(),
-  bcc: unsupported(),
-  scheduled_at: unsupported(),
-  send_at: unsupported(),
+  ...noCopies(),
+  ...noTime(),
 })
 
 type SendBody = InferType<typeof sendSchema>

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Actor, By } from '../accounts/audit/record.ts'
-import { wasUsed } from '../dev/used.ts'
+import { keptPort, wasUsed } from '../dev/used.ts'
 import { Refusal } from '../errors.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
 import { commaList, readToolSettings, type ToolSettings } from '../process/config.ts'
@@ -16,6 +16,8 @@ import type { Producer } from '../queue/boss.ts'
 import type { Wanted } from '../upkeep/work/work.ts'
 
 const DATA = join(import.meta.dirname, '..', '..', '.data')
+
+const USUAL_PORT = 3_000
 
 /** Who acts, in the audit trail. */
 export const ACTOR: Actor = 'cli'
@@ -30,6 +32,8 @@ export type Admin = {
   dnsServer: string | undefined
   /** The address that recipients reach the service at. */
   publicUrl: string | undefined
+  /** Where people on this machine reach it: that address, else its port here. */
+  site(): string
   /** Private networks that webhooks may reach: the setting's, else this machine for a database of `npm start`. */
   webhookNetworks(): readonly Network[]
   database(): Promise<Database>
@@ -68,6 +72,11 @@ function findSecretKey({ SECRET_KEY, DATABASE_URL }: ToolSettings): string {
   } catch {
     throw new Refusal('bad_request', `${missing}, or run \`npm start\` once`)
   }
+}
+
+/** Where `npm start` answers, or did; where it usually does for a database that it has not used. */
+function portOf({ DATABASE_URL }: ToolSettings): number {
+  return (wasUsed(DATA, DATABASE_URL) ? keptPort(DATA) : null) ?? USUAL_PORT
 }
 
 /** Makes something at the first `get` only; `made` says what there is to close. */
@@ -123,6 +132,7 @@ export function createAdmin(): Admin {
     now: async () => timeIn(await database.get()),
     dnsServer: settings.DNS_SERVER,
     publicUrl: settings.PUBLIC_URL,
+    site: () => settings.PUBLIC_URL ?? `http://localhost:${settings.PORT ?? portOf(settings)}`,
     webhookNetworks: () =>
       networksOf(commaList(settings.WEBHOOK_ALLOW ?? (wasUsed(DATA, settings.DATABASE_URL) ? LOOPBACK : ''))),
     database: database.get,

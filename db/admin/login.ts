@@ -4,9 +4,6 @@ import { ROLES, type Role } from '../accounts/people/roles.ts'
 import { oneOf, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
-/** Where `npm start` and a process without PUBLIC_URL answer. */
-const LOCAL = 'http://localhost:3000'
-
 type Options = { team?: string; role?: Role; operator: boolean }
 
 export const verbs: Verbs = (login, admin) => {
@@ -17,13 +14,14 @@ export const verbs: Verbs = (login, admin) => {
     .option('--operator', 'make them an operator of the whole service; the link opens all of it', false)
     .addHelpText(
       'after',
-      '\nThe link is good once, for 15 minutes. It begins with PUBLIC_URL when that is set.',
+      '\nThe link is good once, for 15 minutes. It begins with PUBLIC_URL when that is set, else with http://localhost and\n' +
+        'PORT, or the port of `npm start`.',
     )
     .action(
       answer(async (email: string, { team, role, operator }: Options) => {
         const wish = { email, team: team ?? null, role: role ?? null, operator }
         const { secret, expires_at } = await admin.transaction((at) => linkFor(at, wish))
-        return { url: new URL(`/dashboard/login/${secret}`, admin.publicUrl ?? LOCAL).href, expires_at }
+        return { url: new URL(`/dashboard/login/${secret}`, admin.site()).href, expires_at }
       }),
     )
 }

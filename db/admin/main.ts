@@ -7,6 +7,7 @@
  */
 import { enableCompileCache } from 'node:module'
 import { CommanderError, createCommand } from 'commander'
+import { VERSION } from '../process/version.ts'
 import { type Admin, createAdmin } from './context.ts'
 import { faultLine } from './fault.ts'
 import { Unmet, type Verbs } from './noun.ts'
@@ -60,6 +61,7 @@ async function createProgram(admin: Admin, args: readonly string[]) {
     .usage('NOUN VERB [arguments]')
     .description('Operates Heliograph: teams, domains, keys, templates, plans, emails, reports and queues.')
     .addHelpText('after', WHERE)
+    .version(VERSION, '-V, --version', 'print the version of the service')
     .exitOverride()
     .configureOutput({ writeErr: () => {} })
   for (const { name, about, load } of NOUNS) {

@@ -4,11 +4,13 @@ import { dropParked, dropReport, replayParked, replayReport, showReport } from '
 import {
   type ParkedFilter,
   PROVIDERS,
+  parkedReports,
   REPORT_STATES,
   type ReportState,
   reportsByState,
 } from '../delivery/reports/reports.sql.ts'
 import { Refusal } from '../errors.ts'
+import type { Admin } from './context.ts'
 import { instant, oneOf, positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
@@ -24,6 +26,7 @@ function stateOf({ parked = false, state }: ListOptions): ReportState | undefine
 }
 
 type ManyOptions = Pick<ParkedFilter, 'provider' | 'reason' | 'before'> & { parked?: boolean }
+type DropOptions = ManyOptions & { dryRun?: boolean }
 
 /** The arguments of a verb that takes one report, several, or all that are parked. */
 const forMany = (verb: Command): Command =>
@@ -47,6 +50,13 @@ function whichOf(ids: readonly string[], { parked = false, ...filter }: ManyOpti
   const [only = '', ...others] = ids
   if (parked) return filter
   return others.length === 0 ? only : { ids }
+}
+
+/** Which of them would be dropped: those that are parked. */
+async function droppable(admin: Admin, which: string | ParkedFilter) {
+  const filter = typeof which === 'string' ? { ids: [which] } : which
+  const found = await parkedReports(await admin.database(), { ...filter, limit: null })
+  return { dropped: found.length, dry_run: true, ids: found.map(({ id }) => id) }
 }
 
 export const verbs: Verbs = (report, admin) => {
@@ -83,9 +93,11 @@ export const verbs: Verbs = (report, admin) => {
 
   forMany(report.command('drop'))
     .description('remove parked reports, once nothing more is to be learnt from them')
+    .option('--dry-run', 'change nothing, only list which')
     .action(
-      answer(async (ids: string[] = [], options: ManyOptions) => {
+      answer(async (ids: string[] = [], { dryRun = false, ...options }: DropOptions) => {
         const which = whichOf(ids, options)
+        if (dryRun) return droppable(admin, which)
         return admin.transaction(async (by) =>
           typeof which === 'string' ? dropReport(by, which) : dropParked(by, which),
         )

@@ -12,7 +12,7 @@ import { amount, instant, limit, rate, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 type PlanOptions = Partial<Record<QuotaName, number | 'plan'>> & {
-  plan: string
+  plan?: string
   rate?: number | 'plan'
   storage?: number | 'plan'
   periodStart?: Date
@@ -72,7 +72,7 @@ const plans: Verbs = (team, admin) => {
     .command('plan')
     .description('change the plan of a team, or its own limits, rate and billing period')
     .argument('<team>', 'id of the team', uuid)
-    .requiredOption('--plan <key>', 'a plan of the catalog')
+    .option('--plan <key>', 'a plan of the catalog; the one that it has when left out')
   for (const quota of QUOTAS) {
     const about = `${limitWords(quota)}, in place of the plan’s; “plan” takes it off`
     plan.option(`--${quota.name} <n>`, about, orPlan(limit))
@@ -97,6 +97,8 @@ const plans: Verbs = (team, admin) => {
     )
     .action(
       answer(async (id: string, options: PlanOptions) => {
+        if (Object.keys(options).length === 0)
+          throw new Refusal('bad_request', 'say what to change: --plan, or a figure of the team’s own')
         const change = changeOf(options)
         return admin.transaction((by) => subscribeTeam(by, id, change))
       }),

@@ -1,9 +1,10 @@
 /**
- * Which databases `npm start` of this checkout has used, by the file in `.data` that keeps each one's demo team.
+ * What `npm start` of this checkout leaves in `.data` for the CLI: the port that it answers at, and which databases it
+ * has used, by the file that keeps each one's demo team.
  * The CLI asks before it seals: `.data/secret-key` fits these databases only. Processes of any other have another key.
  */
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Where the demo team of a database is kept in `data`; without a URL that of the embedded one. */
@@ -25,5 +26,20 @@ function embeddedUrl(data: string): string | undefined {
     return (JSON.parse(readFileSync(join(data, 'server.json'), 'utf8')) as { url?: string }).url
   } catch {
     return undefined
+  }
+}
+
+const PORT_FILE = 'port'
+
+/** Keeps the port that the service answers at. */
+export const keepPort = (data: string, port: number): void =>
+  writeFileSync(join(data, PORT_FILE), `${port}\n`)
+
+/** The port that was kept last; null for none. */
+export function keptPort(data: string): number | null {
+  try {
+    return Number.parseInt(readFileSync(join(data, PORT_FILE), 'utf8'), 10) || null
+  } catch {
+    return null
   }
 }

@@ -219,6 +219,8 @@ const toolSettings = object({
   WEBHOOK_ALLOW: networkList,
   /** The address that recipients reach this service at: unsubscribe links begin with it. */
   PUBLIC_URL: publicUrl,
+  /** Where a web process on this machine listens. */
+  PORT: wholeNumber(1, 65_535),
 })
 
 export type ToolSettings = InferType<typeof toolSettings>

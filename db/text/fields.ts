@@ -144,10 +144,22 @@ export const idempotencyKey = () =>
     .matches(/^[\x20-\x7e]*$/, '${path} must be printable ASCII')
 
 /** What a peer takes and we do not: refused, for a send without it would be another one (DECISIONS: Unknown fields). */
-export const unsupported = (words = 'is not supported') =>
+export const unsupported = (words = 'is not supported', isAbsent = (_value: unknown): boolean => false) =>
   mixed()
     .meta(described({ not: {} }))
-    .test('unsupported', `\${path} ${words}`, (value) => value === undefined)
+    .test('unsupported', `\${path} ${words}`, (value) => value === undefined || isAbsent(value))
+
+/** As `unsupported`, for a list: an empty one asks for nothing. */
+const unsupportedList = () => unsupported(undefined, (value) => Array.isArray(value) && value.length === 0)
+
+/** Copies of a message to others. */
+export const noCopies = () => ({ cc: unsupportedList(), bcc: unsupportedList() })
+
+/** A time to send at: peers call it by either name. */
+export const noTime = () => ({
+  scheduled_at: unsupported(),
+  send_at: unsupported('is no field of a send: a time to send at is scheduled_at, which is not supported'),
+})
 
 /** One bare email address. */
 export const address = () =>

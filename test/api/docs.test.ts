@@ -305,6 +305,16 @@ t.test('the official resend package sends emails and makes contacts here', async
   const found = await resend.contacts.get({ email: 'resend@example.org' })
   t.equal(found.error, null)
   t.equal(found.data?.id, made.data?.id)
+  const copies = await resend.emails.send({
+    ...{ from: 'Acme <hello@example.com>', to: ['ana@example.org'], subject: 'Hello', html: '<p>Hello</p>' },
+    ...{ cc: [], bcc: [] },
+  })
+  t.equal(copies.error, null)
+  // A 204 has no body, which the package takes for a fault.
+  t.match((await resend.contacts.remove({ email: 'resend@example.org' })).error, {
+    name: 'application_error',
+  })
+  t.equal((await call('GET', '/v1/contacts/resend@example.org', { key: team.key })).status, 404)
 })
 
 t.test(

@@ -7,10 +7,11 @@ import { pathToFileURL } from 'node:url'
 import { Client } from 'pg'
 import { pino } from 'pino'
 import { migrate } from '../../db/migrate.ts'
+import { startFault } from '../../db/process/shutdown.ts'
 import { migrationFiles } from '../../db/schema.sql.ts'
 import { startDatabase } from '../../db/start.ts'
 import { adminCli } from '../support/admin.ts'
-import { testDatabase } from '../support/database.ts'
+import { emptyDatabase, testDatabase } from '../support/database.ts'
 import { anEmail, makeTeam, startService } from '../support/service.ts'
 import t, { type Test } from '../support/tap.ts'
 
@@ -42,6 +43,24 @@ t.test('the default catalog is loaded by the first run only: an emptied one stay
   await migrate(url, (line) => lines.push(line))
   t.strictSame(lines, [])
   t.strictSame(await cli.json(['plan', 'list']), { plans: [] })
+})
+
+t.test('a role that may not make tables hears what to grant it, and with that it migrates', async (t) => {
+  const { url } = await emptyDatabase(t)
+  const admin = await connected(t, url)
+  const name = new URL(url).pathname.slice(1)
+  const role = `${name}_role`
+  await admin.query(`create role ${role} login password 'x'`)
+  t.teardown(async () => {
+    await admin.query(`drop owned by ${role} cascade; drop role ${role}`)
+  })
+  const own = Object.assign(new URL(url), { username: role, password: 'x' }).href
+  const said = await migrate(own).then(String, (error: unknown) => startFault(error) ?? String(error))
+  const grants = `grant create on schema public to ${role}; grant create on database ${name} to ${role}`
+  t.equal(said, `cannot start, permission denied for schema public: ${grants}`)
+  await admin.query(grants)
+  await migrate(own)
+  t.match((await admin.query('select from plans')).rowCount, 4)
 })
 
 t.test('a first run that was killed before the catalog is made good by the next', async (t) => {

@@ -10,11 +10,12 @@ import { object, string } from 'yup'
 import { record } from '../../db/accounts/audit/record.ts'
 import { saveDraft } from '../../db/content/templates/draft.ts'
 import { saveTemplate } from '../../db/content/templates/save.ts'
-import { GAUGES, type Gauges, storeSignOfLife } from '../../db/figures/fleet/fleet.sql.ts'
+import { storeSignOfLife } from '../../db/figures/fleet/fleet.sql.ts'
 import { addEndpoint } from '../../db/messages/webhooks/endpoints.ts'
 import { DEMO_TEMPLATE } from '../sandbox/whatsapp-magic.ts'
 import { recordBounce } from './bounce.ts'
 import { insertEmailRows } from './email-rows.ts'
+import { idleGauges } from './gauges.ts'
 import { pauseSender } from './senders.ts'
 import { anEmail, makeTeam, type Reply, type Service, type TestTeam } from './service.ts'
 import { aMessage, makeTemplate } from './whatsapp.ts'
@@ -164,7 +165,7 @@ async function storeService({ database }: Service, { id }: TestTeam) {
     select uuidv7(make_interval(mins => -n)), (array['smtp', 'ses', 'whatsapp'])[1 + n % 3], n, 'From: <>', now(), now(),
       'parked', (array['there is no such message', 'it is no delivery status notification that names a message of ours'])[1 + n % 2]
     from generate_series(1, 60) n`)
-  const gauges = Object.fromEntries(GAUGES.map((name) => [name, 0])) as Gauges
+  const gauges = idleGauges()
   const queues = ['deliver-email', 'deliver-whatsapp', 'deliver-webhook', 'ingest-report', 'count-figures']
   const life = { id: uuidv7(), kind: 'worker', host: 'worker-7d9f8b6c5-x2x9p', pid: 7, queues } as const
   const senders = { 'deliver-email': 'smtp:relay.example.com:587' }

@@ -1,11 +1,13 @@
 /**
- * A worker's health over HTTP, for platforms that ask: GET /health while the process runs, GET /ready while it reaches
- * its database and takes work. Off unless HEALTH_PORT is set. Promises: answers nothing else, and reveals nothing else.
+ * A worker's health over HTTP, for platforms that ask: GET /health while the process runs, with its version, GET /ready
+ * while it reaches its database and takes work. Off unless HEALTH_PORT is set. Promises: answers nothing else, and
+ * reveals nothing else.
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Database } from '../../db/postgres/pool.ts'
 import { portFault } from '../../db/process/config.ts'
+import { VERSION } from '../../db/process/version.ts'
 import { databaseFault } from '../../db/start.ts'
 
 export type Health = {
@@ -32,7 +34,8 @@ export async function serveHealth(database: Database, port: number): Promise<Hea
     const answer = request.method === 'GET' ? answers[request.url ?? ''] : undefined
     const [status, words] = answer ? await answer() : [404, 'not found']
     response.writeHead(status, { 'Content-Type': 'application/json', Connection: 'close' })
-    response.end(JSON.stringify({ status: words }))
+    const version = request.url === '/health' ? { version: VERSION } : {}
+    response.end(JSON.stringify({ status: words, ...version }))
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error) => reject(portFault('HEALTH_PORT', port, error)))

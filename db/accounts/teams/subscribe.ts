@@ -25,8 +25,11 @@ const SMALLEST_RATE = 0.2
 const LIMITS = QUOTAS.map(({ limit }) => limit)
 const FIGURES = [...LIMITS, 'send_rate_per_second', 'storage_gb'] as const
 
-/** A number is the team's own, null the plan's; a figure that is absent stays as it is, unless the plan changes. */
-export type SubscriptionChange = Partial<OverridesRow> & { plan: string; period?: Period }
+/**
+ * A number is the team's own, null the plan's; a figure that is absent stays as it is, unless the plan changes, and so
+ * does the plan.
+ */
+export type SubscriptionChange = Partial<OverridesRow> & { plan?: string | undefined; period?: Period }
 
 /** What is wrong with a change's figures; null when nothing is. Pure. */
 function subscriptionProblem(change: SubscriptionChange, now: Date): string | null {
@@ -75,12 +78,13 @@ export async function subscribeTeam(
 ): Promise<TeamView> {
   const { tx } = by
   const team = await teamOrRefusal(tx, teamId)
-  await planForTeams(tx, change.plan)
   const before = accountOf(await lockAccountRow(tx, teamId))
+  const plan = change.plan ?? before.plan
+  if (change.plan !== undefined) await planForTeams(tx, plan)
   const problem = subscriptionProblem(change, before.now)
   if (problem) throw new Refusal('bad_request', problem)
-  const overrides = overridesAfter(await overridesOf(tx, teamId), change, change.plan === before.plan)
-  await updateSubscription(tx, teamId, { plan: change.plan, overrides, period: change.period })
+  const overrides = overridesAfter(await overridesOf(tx, teamId), change, plan === before.plan)
+  await updateSubscription(tx, teamId, { plan, overrides, period: change.period })
   const row = await lockAccountRow(tx, teamId)
   const after = { ...accountOf(row), period: currentPeriod(row, before.now) }
   const moved = !samePeriod(before.period, after.period)
@@ -89,6 +93,6 @@ export async function subscribeTeam(
   const account = { ...after, used, bucket: { ...before.bucket, tokens } }
   await saveAccount(tx, teamId, account)
   const detail = figuresOf(change)
-  await record(by, { team_id: teamId, action: 'team.plan', subject: change.plan, detail })
+  await record(by, { team_id: teamId, action: 'team.plan', subject: plan, detail })
   return teamView(team, account, overrides)
 }

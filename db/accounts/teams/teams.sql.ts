@@ -7,7 +7,7 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Period } from '../plans/period.ts'
-import { byLimit, byUse, QUOTAS } from '../plans/quotas.ts'
+import { byLimit, byUse, QUOTAS, type QuotaName } from '../plans/quotas.ts'
 import { byPlace } from './places.ts'
 
 export const teamRow = object({
@@ -67,12 +67,19 @@ const figureColumns = Object.keys(FIGURES) as (keyof typeof FIGURES)[]
 const figureNames = columns(figureColumns)
 const figureTypes = ['uuid', ...Object.values(FIGURES)]
 
-/** The emails of a paid plan without a limit of its own are those of its first tier. */
+/** Where a paid plan without a limit of its own begins: its first tier of emails, the catalog's first of contacts. */
+const FIRST: Partial<Record<QuotaName, FragmentSqlToken>> = {
+  emails: sql.fragment`(p.tiers -> 0 ->> 'emails')::integer`,
+  contacts: sql.fragment`(
+    select (r.contacts_tiers -> 0 ->> 'contacts')::integer from plans r
+    where r.contacts_tiers -> 0 is not null order by r.key <> p.key, r.key limit 1)`,
+}
+
 const ownLimits = sql.join(
   QUOTAS.map(({ name, limit }) => {
     const [own, plans] = [sql.identifier(['s', limit]), sql.identifier(['p', limit])]
-    const tier = sql.fragment`, case p.kind when 'paid' then (p.tiers -> 0 ->> 'emails')::integer end`
-    const last = name === 'emails' ? tier : sql.fragment``
+    const first = FIRST[name]
+    const last = first ? sql.fragment`, case p.kind when 'paid' then ${first} end` : sql.fragment``
     return sql.fragment`coalesce(${own}, ${plans}${last}) as ${sql.identifier([limit])}`
   }),
   sql.fragment`, `,

@@ -29,6 +29,7 @@ const JOB_STATES = ['ready', 'active', 'deferred', 'failed', 'dead'] as const
 /** What is measured at the moment of asking, not counted. */
 export const GAUGES = {
   heliograph_processes: 'Processes that have given a sign of life within 20 seconds.',
+  heliograph_build_info: 'Versions of the service and of Node that processes run: 1 for each.',
   heliograph_event_loop_lag_seconds: 'By how much the event loop is late: p99 of the worst process.',
   heliograph_resident_memory_bytes: 'Memory of the largest process.',
   heliograph_database_connections:
@@ -52,6 +53,16 @@ type GaugeSamples = Record<keyof typeof GAUGES, readonly Sample[]>
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0)
 const largestOf = (numbers: readonly number[]): number => Math.max(0, ...numbers)
 
+/** What runs, each once: a rolling deployment shows two for a while. */
+const buildSamples = (processes: readonly ProcessRow[]): Sample[] =>
+  [
+    ...new Set(
+      processes.map(
+        ({ kind, gauges: { version, node } }) => `process="${kind}",version="${version}",node="${node}"`,
+      ),
+    ),
+  ].map((labels) => [labels, 1])
+
 function processSamples(processes: readonly ProcessRow[]) {
   const kinds = ['web', 'worker'].map((kind) => ({
     label: `process="${kind}"`,
@@ -60,6 +71,7 @@ function processSamples(processes: readonly ProcessRow[]) {
   const workers = kinds.find(({ label }) => label === 'process="worker"')?.gauges ?? []
   return {
     heliograph_processes: kinds.map(({ label, gauges }): Sample => [label, gauges.length]),
+    heliograph_build_info: buildSamples(processes),
     heliograph_event_loop_lag_seconds: kinds.map(
       ({ label, gauges }): Sample => [label, largestOf(gauges.map((each) => each.event_loop_lag_seconds))],
     ),

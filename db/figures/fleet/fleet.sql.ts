@@ -16,8 +16,8 @@ export const GAUGES = [
   'busy',
 ] as const
 
-/** How a process fares just now. */
-export type Gauges = Record<(typeof GAUGES)[number], number>
+/** How a process fares just now, and what it runs: versions of the service and of Node. */
+export type Gauges = Record<(typeof GAUGES)[number], number> & { version: string; node: string }
 
 export type ProcessKind = 'web' | 'worker'
 

@@ -9,6 +9,7 @@ import type { Database } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Log } from '../../process/log.ts'
 import type { Metrics } from '../../process/metrics.ts'
+import { VERSION } from '../../process/version.ts'
 import { deleteProcess, type Gauges, type ProcessKind, storeSignOfLife } from './fleet.sql.ts'
 
 /** How often a process reports, in milliseconds. */
@@ -61,6 +62,8 @@ function createGauges(database: Database, limit: number, role: Role, metrics: Me
         connections_busy: pool.acquiredConnections,
         connections_waiting: pool.waitingClients,
         connections_limit: limit,
+        version: VERSION,
+        node: process.version,
         busy: Math.min(1, Math.max(role.busy?.() ?? 0, since.utilization)),
       }
     },

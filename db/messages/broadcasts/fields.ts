@@ -10,6 +10,7 @@ import {
   type Described,
   idempotencyKey,
   isObject,
+  noCopies,
   parse,
   stringMap,
   text,
@@ -100,7 +101,7 @@ const topics = (min: number) =>
 const A_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/i
 
 /** A time with its offset (RFC 3339). */
-export const time = () =>
+const time = () =>
   text()
     .meta({ jsonSchema: { type: 'string', format: 'date-time' } } satisfies Described)
     .test('time', '${path} must be an RFC 3339 time such as 2026-01-31T09:00:00Z', (value) => {
@@ -127,8 +128,15 @@ function slotsFault(value: string): string | null {
   }
 }
 
+/** When a broadcast begins: `send_at`, and by no other name. */
+export const ownTime = () => ({
+  send_at: time(),
+  scheduled_at: unsupported('is no field of a broadcast: the time that it begins at is send_at'),
+})
+
 /** What PATCH takes: any of a broadcast's fields. */
 export const changeSchema = object({
+  ...noCopies(),
   name: text({ min: 1, max: 255 }),
   template_id: uuid(),
   from: text(),
@@ -148,10 +156,7 @@ export const changeSchema = object({
     .integer(`\${path} must be a whole number from 1 to ${MOST_RATE}`)
     .min(1, `\${path} must be a whole number from 1 to ${MOST_RATE}`)
     .max(MOST_RATE, `\${path} must be a whole number from 1 to ${MOST_RATE}`),
-  send_at: time(),
-  scheduled_at: unsupported('is not supported: a broadcast begins at send_at'),
-  cc: unsupported('is not supported: a broadcast goes to one contact at a time'),
-  bcc: unsupported('is not supported: a broadcast goes to one contact at a time'),
+  ...ownTime(),
 })
 
 /** What a new broadcast takes. */

@@ -2,10 +2,11 @@
 import { v7 as uuidv7 } from 'uuid'
 import { showTeam } from '../../../db/accounts/teams/view.ts'
 import { insertReports, settleReports } from '../../../db/delivery/reports/reports.sql.ts'
-import { GAUGES, type Gauges, storeSignOfLife } from '../../../db/figures/fleet/fleet.sql.ts'
+import { storeSignOfLife } from '../../../db/figures/fleet/fleet.sql.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import type { End } from '../../../db/queue/jobs.ts'
 import { formsTo, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { idleGauges } from '../../support/gauges.ts'
 import { pauseSender } from '../../support/senders.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
@@ -65,7 +66,7 @@ t.test('health names the database, its processes, the hooks and which settings a
 
 t.test('health shows through what the live workers deliver, and how each stands', async (t) => {
   const life = { id: uuidv7(), kind: 'worker', host: 'w1', pid: 1, queues: ['deliver-email'] } as const
-  const gauges = Object.fromEntries(GAUGES.map((name) => [name, 0])) as Gauges
+  const gauges = idleGauges()
   const senders = { 'deliver-email': 'smtp:mail.example.test:587' }
   const completed = { 'deliver-email': 12.4 }
   await storeSignOfLife(database, { ...life, gauges, senders, completed, started_at: new Date() }, [])

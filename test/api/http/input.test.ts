@@ -93,17 +93,54 @@ t.test('the Idempotency-Key header counts as the body’s idempotency_key, on bo
   t.strictSame([(await post()).status, (await post()).status], [201, 200])
 })
 
+const NO_TIME = 'is no field of a send: a time to send at is scheduled_at, which is not supported'
+
 t.test('what would change a send and is not supported is refused by name; null is absent', async (t) => {
-  for (const field of ['cc', 'bcc', 'scheduled_at', 'send_at']) {
-    t.equal(await refusal(anEmail({ [field]: ['x'] })), `400 bad_request: ${field} is not supported`)
-    t.equal((await send(anEmail({ [field]: null }))).status, 201)
+  const words = {
+    cc: 'is not supported',
+    bcc: 'is not supported',
+    scheduled_at: 'is not supported',
+    send_at: NO_TIME,
   }
-  const { body } = await call('POST', '/v1/emails/batch', {
-    key,
-    body: { emails: [anEmail(), anEmail({ cc: 'a@example.org' })] },
-  })
+  for (const [field, problem] of Object.entries(words)) {
+    t.equal(await refusal(anEmail({ [field]: ['x'] })), `400 bad_request: ${field} ${problem}`)
+    t.equal((await send(anEmail({ [field]: null }))).status, 201)
+    const emails = [anEmail(), anEmail({ [field]: 'a@example.org' })]
+    const { body } = await call('POST', '/v1/emails/batch', { key, body: { emails } })
+    t.ok(body.data[0].id)
+    t.equal(body.data[1].error.message, `emails[1].${field} ${problem}`)
+  }
+})
+
+t.test('an empty list of copies is none', async (t) => {
+  t.equal((await send(anEmail({ cc: [], bcc: [] }))).status, 201)
+  const { body } = await call('POST', '/v1/emails/batch', { key, body: { emails: [anEmail({ cc: [] })] } })
   t.ok(body.data[0].id)
-  t.equal(body.data[1].error.message, 'emails[1].cc is not supported')
+  t.equal(await refusal(anEmail({ scheduled_at: [] })), '400 bad_request: scheduled_at is not supported')
+  const template = await makeTemplate(service, team.id)
+  const message = aMessage(template.id, { cc: [], bcc: [] })
+  t.equal((await call('POST', '/v1/whatsapp/messages', { key, body: message })).status, 201)
+})
+
+t.test('a broadcast takes neither copies nor a time by another name, on any of its calls', async (t) => {
+  const path = `/v1/broadcasts/${team.id}`
+  const whole = { name: 'N', template_id: team.id, from: 'a@demo.test', subject: 'S', topic_ids: [team.id] }
+  const calls = [
+    ['POST', '/v1/broadcasts'],
+    ['PATCH', path],
+    ['POST', `${path}/send`],
+  ] as const
+  for (const [method, path] of calls) {
+    for (const [field, problem] of Object.entries({
+      cc: 'is not supported',
+      bcc: 'is not supported',
+      scheduled_at: 'is no field of a broadcast: the time that it begins at is send_at',
+    })) {
+      const { status, body } = await call(method, path, { key, body: { ...whole, [field]: ['x'] } })
+      t.equal(status, 400, `${method} ${path}`)
+      t.ok(body.error.message.includes(`${field} ${problem}`), body.error.message)
+    }
+  }
 })
 
 t.test('every missing field is named at once', async (t) => {

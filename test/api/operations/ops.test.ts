@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { createApp } from '../../../api/app.ts'
 import { createScale } from '../../../db/figures/fleet/scale.ts'
+import about from '../../../package.json' with { type: 'json' }
 import { adminCli } from '../../support/admin.ts'
 import { startApi } from '../../support/api-process.ts'
 import {
@@ -56,6 +57,7 @@ t.test('GET /metrics counts requests, accepts, replays, refusals and queues', as
     'heliograph_queued_messages{channel="email",older_than_seconds="60"} 0',
     'heliograph_reports{state="parked"} 0',
     'heliograph_processes{process="web"} 1',
+    `heliograph_build_info{process="web",version="${about.version}",node="${process.version}"} 1`,
   ]) {
     t.ok(body.includes(`${line}\n`), line)
   }
@@ -82,7 +84,9 @@ t.test('a worker answers for its health where HEALTH_PORT says, and shows in que
     WORKER_QUEUES: 'ingest-report,upsert-contacts',
   })
   const ask = caller(`http://127.0.0.1:${worker.up.port}`)
-  t.equal((await ask('GET', '/health')).status, 200)
+  const running = { status: 200, body: { status: 'ok', version: about.version } }
+  t.match(await ask('GET', '/health'), running)
+  t.match(await call('GET', '/health'), running)
   t.equal((await ask('GET', '/ready')).status, 200)
   t.equal((await ask('GET', '/metrics')).status, 404)
   const cli = adminCli({ DATABASE_URL: service.url })
@@ -90,6 +94,12 @@ t.test('a worker answers for its health where HEALTH_PORT says, and shows in que
     (await cli.json(['queue', 'status'])).find((each: { queue: string }) => each.queue === name).workers
   await until('its first sign of life', async () => (await onQueue('ingest-report')).length === 1)
   t.match(await onQueue('ingest-report'), [{ pid: worker.child.pid, seen_at: /Z$/ }])
+  const { body } = await call('GET', '/metrics', { key: METRICS_TOKEN })
+  t.match(
+    body,
+    `heliograph_build_info{process="worker",version="${about.version}",node="${process.version}"} 1\n`,
+  )
+  t.equal((await cli.run(['--version'])).stdout, `${about.version}\n`)
   t.strictSame(await onQueue('deliver-email'), [])
   worker.kill('SIGTERM')
   t.equal(await worker.exited, 0)

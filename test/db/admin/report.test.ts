@@ -107,6 +107,10 @@ t.test(
     t.same(await cli.json(['report', 'drop', first, second]), { dropped: 0 }, 'pending ones stay')
 
     await park()
+    const listed = { dropped: 1, dry_run: true, ids: [fourth] }
+    t.same(await cli.json(['report', 'drop', '--parked', '--provider', 'ses', '--dry-run']), listed)
+    t.same(await cli.json(['report', 'drop', fourth, '--dry-run']), listed)
+    t.same(await parked(), ids, 'a dry run drops nothing')
     t.same(await cli.json(['report', 'drop', first, second]), { dropped: 2 })
     t.same(await cli.json(['report', 'drop', '--parked', '--provider', 'ses']), { dropped: 1 })
     t.same(await parked(), [third])

@@ -62,6 +62,12 @@ t.test('team plan changes the figures given and leaves the others as they are', 
   const limits = ['--emails', '10', '--contacts', '0', '--whatsapp', '3', '--rate', '2.5', '--storage', '0.5']
   const changed = await cli.json(['team', 'plan', id, '--plan', 'free', ...limits])
   t.strictSame(changed.limits, { emails: 10, contacts: 0, whatsapp: 3, rate: 2.5, storage: 500_000_000 })
+  t.match(await cli.json(['team', 'plan', id, '--contacts', '4']), {
+    plan: 'free',
+    limits: { contacts: 4, rate: 2.5 },
+  })
+  t.match(await cli.json(['team', 'plan', id, '--contacts', '0']), { limits: { contacts: 0 } })
+  t.match(await cli.fault(['team', 'plan', id]), /^say what to change/)
   const period = ['--period-start', '2026-01-31T00:00:00Z', '--period-end', '2026-02-28']
   const paid = await cli.json(['team', 'plan', id, '--plan', 'pro', '--emails', '11', ...period])
   t.match(paid, { plan: 'pro', limits: { emails: 11, whatsapp: 10_000, rate: 10 } })

@@ -1,9 +1,10 @@
 /** What workers count, as one who asks a web process for the fleet's figures sees it. */
 import { v7 as uuidv7 } from 'uuid'
-import { GAUGES, type Gauges, storeSignOfLife } from '../../../db/figures/fleet/fleet.sql.ts'
+import { storeSignOfLife } from '../../../db/figures/fleet/fleet.sql.ts'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { returnPath } from '../../../db/messages/emails/return-path.ts'
 import { createFigures } from '../../../workers/monitoring/figures.ts'
+import { idleGauges } from '../../support/gauges.ts'
 import { pauseSender } from '../../support/senders.ts'
 import {
   anEmail,
@@ -68,7 +69,7 @@ t.test('a relay that is down moves a figure within half a minute', async (t) => 
 t.test('an old relay that no process uses any more is not reported as paused', async (t) => {
   const service = await startService(t)
   const worker = { id: uuidv7(), kind: 'worker', host: 'w1', pid: 1, queues: ['deliver-email'] } as const
-  const gauges = Object.fromEntries(GAUGES.map((name) => [name, 0])) as Gauges
+  const gauges = idleGauges()
   const senders = { 'deliver-email': 'smtp:new.example.test:25' }
   const life = { ...worker, gauges, senders, completed: {}, started_at: new Date() }
   await storeSignOfLife(service.database, life, [])

@@ -1,5 +1,6 @@
 /** What a plan change does to a team's account: periods that move, counts, buckets. */
 import fc from 'fast-check'
+import { sql } from 'slonik'
 import { type SubscriptionChange, subscribeTeam } from '../../../../db/accounts/teams/subscribe.ts'
 import { usageIn } from '../../../../db/accounts/teams/usage.sql.ts'
 import { showTeam } from '../../../../db/accounts/teams/view.ts'
@@ -63,6 +64,25 @@ t.test('a period that moves is counted afresh from the stored emails', async (t)
     'the paid period is kept',
   )
 })
+
+t.test(
+  'a figure is changed without naming the plan, and the contacts of a paid team begin at the first rung',
+  async (t) => {
+    const { store } = await storeAt(t, day('2026-02-10'))
+    const id = await store.team('pro')
+    t.match(await showTeam(store.database, id), { limits: { emails: 50_000, contacts: 5_000 } })
+    const own = await subscribe(store, id, { contact_limit: 7 })
+    t.match(own, { plan: 'pro', limits: { emails: 50_000, contacts: 7 } })
+    t.match(await subscribe(store, id, { send_rate_per_second: 3 }), { limits: { contacts: 7, rate: 3 } })
+    t.match(await subscribe(store, id, { plan: 'enterprise' }), { limits: { contacts: null, rate: 10 } })
+    await store.database.query(sql.unsafe`update plans set contacts_tiers = null`)
+    t.match(
+      await subscribe(store, id, { plan: 'pro' }),
+      { limits: { contacts: null } },
+      'a catalog without rungs',
+    )
+  },
+)
 
 t.test('a period of a month rolls on by calendar months once it has ended', async (t) => {
   const { store, at } = await storeAt(t, day('2026-01-20'))
