@@ -11,12 +11,12 @@ import { type FigureRow, figuresSince } from '../../../db/figures/daily/figures.
 import { dayBefore } from '../../../db/figures/daily/fold.ts'
 import { type EndpointRow, endpointsOfTeam } from '../../../db/messages/webhooks/endpoints.sql.ts'
 import { BY_HAND } from '../../../db/messages/webhooks/endpoints.ts'
-import { pausedQueues } from '../../../db/queue/pauses.sql.ts'
+import { pausedQueues, type QueuePause, RESTORED } from '../../../db/queue/pauses.sql.ts'
 import { byteWords, dayWords, duration, headed, plural, type Tone, utc } from '../drawn/cell.ts'
 import { daysOf, figureSections } from '../drawn/chart.ts'
 import type { Alert, Section, Tile } from '../drawn/section.ts'
 import { FEW, MOST } from '../drawn/shares.ts'
-import { pausedDelivery, pausedQueue } from '../drawn/timeline.ts'
+import { pausedDelivery, pausedQueue, RESTORED_COPY } from '../drawn/timeline.ts'
 import { weekTiles } from '../drawn/week.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
@@ -137,6 +137,18 @@ async function webhookAlerts({ team }: TeamRequest, { database }: PageDeps): Pro
   })
 }
 
+/** Deliveries that an operator has paused, or all of them in one alert, where the database is a copy. */
+function queueAlerts(paused: ReadonlyMap<string, QueuePause>, { person }: TeamRequest): Alert[] {
+  const own = CHANNEL_QUEUES.flatMap(({ job, title }) => {
+    const pause = paused.get(job)
+    return pause ? [{ title, reason: pause.reason }] : []
+  })
+  if (own.length < CHANNEL_QUEUES.length || !own.some(({ reason }) => reason === RESTORED))
+    return own.map(({ title, reason }) => pausedQueue(title, reason))
+  const link = { href: '/operator/queues', label: 'Queues, and how to resume them' }
+  return [person.operator ? { ...RESTORED_COPY, link } : RESTORED_COPY]
+}
+
 /** Several alerts of one kind behind one title. */
 const folded = (alerts: readonly Alert[], title: string): readonly Alert[] => {
   const [first] = alerts
@@ -151,7 +163,6 @@ async function alertsOf(
 ): Promise<Alert[]> {
   const { team } = request
   const { database } = deps
-  const paused = await pausedQueues(database)
   const senders = await listSenders(database)
   const domains = (await domainsOfTeam(database, team.id)).filter(({ status }) => status === 'pending')
   const suspended: Alert = {
@@ -161,7 +172,7 @@ async function alertsOf(
   }
   return [
     ...(team.suspended ? [suspended] : []),
-    ...CHANNEL_QUEUES.filter(({ job }) => paused.has(job)).map(({ title }) => pausedQueue(title)),
+    ...queueAlerts(await pausedQueues(database), request),
     ...folded(
       senderAlerts(senders, request),
       `Nothing goes out through ${senders.filter(standsStill).length} senders`,

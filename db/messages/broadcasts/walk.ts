@@ -51,6 +51,8 @@ const LOOK = 10_000
 const OVERDUE = 3_600_000
 /** How often one of a suspended team looks whether it may go on, in seconds. */
 const SUSPENDED = 30
+/** The same after a failover, or on a copy that is paused in a moment, in seconds. */
+const UNSETTLED = 2
 
 type Version = { version_id: string; slots: readonly string[] }
 
@@ -62,8 +64,8 @@ export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<
   const row = await lockBroadcast(tx, teamId, id)
   if (row?.state !== 'sending' && row?.state !== 'scheduled') return OVER
   const now = await serviceTime(tx)
-  const { is_here, is_suspended } = await placeOf(tx, row)
-  if (!is_here) return pause(tx, row, 'restored', now)
+  const { is_home, is_suspended } = await placeOf(tx, row)
+  if (!is_home) return { kind: 'early', seconds: UNSETTLED }
   if (is_suspended) return { kind: 'early', seconds: SUSPENDED }
   if (row.state === 'scheduled') return begin(tx, row, now)
   const brake = await brakeOn(tx, row, deps.brakes)
