@@ -85,7 +85,7 @@ const goOn = (database: Database, settlement: string | null): Promise<boolean> =
     return true
   })
 
-/** Looks, once a call, and does what follows. */
+/** Looks, once a call, and does what follows. The function says whether it has stopped a copy. */
 function createWatch({ database, log }: { database: Database; log: Log }, times: HomeTimes, process: string) {
   const memory: Omit<Memory, 'away'> = { last: null, home: null }
   let next = 0
@@ -102,7 +102,7 @@ function createWatch({ database, log }: { database: Database; log: Log }, times:
       )
     }
   }
-  return async (): Promise<void> => {
+  return async (): Promise<boolean> => {
     next += 1
     const mark = next
     const look = await leaveMark(database, { process, last: memory.last?.mark ?? null, next: mark })
@@ -117,8 +117,10 @@ function createWatch({ database, log }: { database: Database; log: Log }, times:
     if (verdict.kind === 'stranger') Object.assign(memory, { last: null, home: null })
     if (verdict.kind === 'continued' && (await goOn(database, look.settlement)))
       log.info({}, 'the database has failed over, and nothing is missing: everything goes on')
-    if (verdict.kind === 'copy' && (await database.transaction((tx) => stopCopy(tx, look.settlement))))
-      log.error({ reason: verdict.why }, WHAT_TO_DO)
+    const hasStopped =
+      verdict.kind === 'copy' && (await database.transaction((tx) => stopCopy(tx, look.settlement)))
+    if (hasStopped) log.error({ reason: verdict.why }, WHAT_TO_DO)
+    return hasStopped
   }
 }
 
@@ -137,10 +139,10 @@ export async function watchHome(
   const quietly = (error: unknown): void => {
     if (!isDatabaseUnavailable(error)) log.error({ err: error }, 'cannot look whether the database is a copy')
   }
-  await look()
+  const hasStopped = await look()
   await deleteOldMarks(database, KEPT)
-  if ([...(await pausedQueues(database)).values()].some(({ reason }) => reason === RESTORED))
-    log.warn({}, WHAT_TO_DO)
+  const paused = [...(await pausedQueues(database)).values()]
+  if (!hasStopped && paused.some(({ reason }) => reason === RESTORED)) log.warn({}, WHAT_TO_DO)
   const watching = (async () => {
     for (;;) {
       await sleep(times.every, undefined, { signal: ending.signal, ref: false }).catch(() => {})
