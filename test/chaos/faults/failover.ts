@@ -42,9 +42,9 @@ export const failoverFaults: readonly Fault[] = [
       const ended = performance.now()
       const singles = await settle(world, await work, { ended })
       const again = { ...broadcast, id: later }
-      const hasFired = await within(120, async () => (await tally(world, again))?.state === 'sent')
+      const hasFired = await within(300, async () => (await tally(world, again))?.state === 'sent')
       // All of the team's mail is counted here, the singles too.
-      const all = await endOf(world, broadcast, { ended, seconds: 120 })
+      const all = await endOf(world, broadcast, { ended, seconds: 300 })
       const [home] = await world.sql<{ paused: string; how: string }>(
         'select (select count(*) from paused_queues) as paused, how from database_home',
       )
@@ -57,7 +57,7 @@ export const failoverFaults: readonly Fault[] = [
         recovered: singles.recovered === null ? null : all.recovered,
         note: `${all.note}; ${home?.paused} queues paused`,
         allowed: inFlight(world.workers.length),
-        limit: 60,
+        limit: 300,
       }
     },
   },
