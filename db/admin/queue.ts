@@ -1,8 +1,10 @@
 /** Verbs of `queue`: how full the queues are, their dead letters, and pausing them. */
 import { listQueues, pauseQueue, QUEUES, resumeQueue } from '../delivery/queues.ts'
+import { Refusal } from '../errors.ts'
 import { seenNow } from '../postgres/seen.sql.ts'
 import { deadReasons } from '../queue/jobs.sql.ts'
 import type { JobName } from '../queue/jobs.ts'
+import { resumeRestored } from '../upkeep/home/restored.ts'
 import type { Admin } from './context.ts'
 import { oneOf } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -17,11 +19,23 @@ async function redrive(admin: Admin, job: JobName, { reason }: { reason?: string
   return { queue: job, redriven }
 }
 
+/** Resumes one queue, or all that stands since the database was restored. */
+async function resume(admin: Admin, job: JobName | undefined, { restored }: { restored?: true }) {
+  if ((job === undefined) !== (restored === true))
+    throw new Refusal('bad_request', 'name a queue, or give --restored')
+  if (job === undefined) {
+    const queue = await admin.queue()
+    return admin.transaction((by) => resumeRestored({ ...by, queue }))
+  }
+  await admin.transaction((by) => resumeQueue(by, job))
+  return { queue: job, paused: false }
+}
+
 export const verbs: Verbs = (queue, admin) => {
   queue
     .command('status')
     .description(
-      'per queue: jobs ready, active, deferred and failed, dead letters, how long the oldest waits, and its workers',
+      'per queue: jobs ready, active, deferred and failed, dead letters, how long the oldest waits, its workers, and whether it is paused, since when, by whom or why',
     )
     .action(answer(async () => listQueues(await admin.database())))
 
@@ -51,12 +65,8 @@ export const verbs: Verbs = (queue, admin) => {
 
   queue
     .command('resume')
-    .description('let a paused queue go on')
-    .argument('<queue>', QUEUES.join(', '), oneOf(QUEUES))
-    .action(
-      answer(async (job: JobName) => {
-        await admin.transaction((by) => resumeQueue(by, job))
-        return { queue: job, paused: false }
-      }),
-    )
+    .description('let a paused queue go on, or all that stands since the database was restored')
+    .argument('[queue]', QUEUES.join(', '), oneOf(QUEUES))
+    .option('--restored', 'all queues and broadcasts that were paused since the database is a copy')
+    .action(answer((job: JobName | undefined, options: { restored?: true }) => resume(admin, job, options)))
 }
