@@ -16,7 +16,6 @@ import { createKeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { DRAIN, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
-import { VERSION } from '../db/process/version.ts'
 import { openProducer } from '../db/queue/boss.ts'
 import { createQueueStatus } from '../db/queue/jobs.sql.ts'
 import { createWaker } from '../db/queue/wake.ts'
@@ -157,7 +156,6 @@ async function start(settings: ApiSettings, log: Log) {
 async function main(): Promise<void> {
   const settings = readApiSettings()
   const log = await createLog({ name: 'api', ...settings })
-  log.info({ version: VERSION, node: process.version }, 'starting')
   const { port, stop } = await start(settings, log)
   log.info({ port }, 'listening')
   stopOnSignal(log, stop, { port })

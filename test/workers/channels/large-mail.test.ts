@@ -77,7 +77,7 @@ t.test(
     t.teardown(async () => done.resolve())
     const holding = service.database.transaction(async (tx) => {
       await tx.query(
-        sql.unsafe`lock table files, file_chunks, email_files, attachments in access exclusive mode`,
+        sql.unsafe`lock table files, file_chunks, email_files, uploads in access exclusive mode`,
       )
       locked.resolve()
       await done.promise
