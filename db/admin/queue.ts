@@ -3,60 +3,52 @@ import { listQueues, pauseQueue, QUEUES, resumeQueue } from '../delivery/queues.
 import { seenNow } from '../postgres/seen.sql.ts'
 import { deadReasons } from '../queue/jobs.sql.ts'
 import type { JobName } from '../queue/jobs.ts'
-import type { Admin } from './context.ts'
 import { oneOf } from './input.ts'
-import { answer, type Verbs } from './noun.ts'
+import type { Verbs } from './noun.ts'
 
 /** How many reasons are listed. */
 const REASONS = 100
 
-async function redrive(admin: Admin, job: JobName, { reason }: { reason?: string }) {
-  const given = { queue: job, reason: reason ?? null, seen: await seenNow(await admin.database()) }
-  const work = { kind: 'queue.redrive', team_id: null, given } as const
-  const { redriven } = await admin.work<{ redriven: number }>(work)
-  return { queue: job, redriven }
-}
+const QUEUE = { QUEUE: [QUEUES.join(', '), oneOf(QUEUES)] } as const
 
-export const verbs: Verbs = (queue, admin) => {
-  queue
-    .command('status')
-    .description(
-      'per queue: jobs ready, active, deferred and failed, dead letters, how long the oldest waits, and its workers',
-    )
-    .action(answer(async () => listQueues(await admin.database())))
+export const verbs: Verbs = ({ verb, look, change, admin }) => {
+  verb(
+    'status',
+    'per queue: jobs ready, active, deferred and failed, dead letters, how long the oldest waits, and its workers',
+  ).action(look(listQueues))
 
-  queue
-    .command('redrive')
-    .description('move the dead letters of a queue back, so that they are tried again')
-    .argument('<queue>', QUEUES.join(', '), oneOf(QUEUES))
+  verb('redrive QUEUE', 'move the dead letters of a queue back, so that they are tried again', QUEUE)
     .option('--reason <text>', 'only those that were given up for this, as `queue reasons` prints it')
-    .action(answer((job: JobName, options: { reason?: string }) => redrive(admin, job, options)))
-
-  queue
-    .command('reasons')
-    .description('why the dead letters of a queue were given up, and how many for each reason')
-    .argument('<queue>', QUEUES.join(', '), oneOf(QUEUES))
-    .action(answer(async (job: JobName) => deadReasons(await admin.database(), job, REASONS)))
-
-  queue
-    .command('pause')
-    .description('let what a queue holds wait: workers finish what they have and take nothing more of it')
-    .argument('<queue>', QUEUES.join(', '), oneOf(QUEUES))
     .action(
-      answer(async (job: JobName) => {
-        await admin.transaction((by) => pauseQueue(by, job))
-        return { queue: job, paused: true }
+      look(async (database, queue: JobName, { reason = null }: { reason?: string | null }) => {
+        const given = { queue, reason, seen: await seenNow(database) }
+        const work = { kind: 'queue.redrive', team_id: null, given } as const
+        const { redriven } = await admin.work<{ redriven: number }>(work)
+        return { queue, redriven }
       }),
     )
 
-  queue
-    .command('resume')
-    .description('let a paused queue go on')
-    .argument('<queue>', QUEUES.join(', '), oneOf(QUEUES))
-    .action(
-      answer(async (job: JobName) => {
-        await admin.transaction((by) => resumeQueue(by, job))
-        return { queue: job, paused: false }
-      }),
-    )
+  verb(
+    'reasons QUEUE',
+    'why the dead letters of a queue were given up, and how many for each reason',
+    QUEUE,
+  ).action(look((database, queue: JobName) => deadReasons(database, queue, REASONS)))
+
+  verb(
+    'pause QUEUE',
+    'let what a queue holds wait: workers finish what they have and take nothing more of it',
+    QUEUE,
+  ).action(
+    change(async (by, queue: JobName) => {
+      await pauseQueue(by, queue)
+      return { queue, paused: true }
+    }),
+  )
+
+  verb('resume QUEUE', 'let a paused queue go on', QUEUE).action(
+    change(async (by, queue: JobName) => {
+      await resumeQueue(by, queue)
+      return { queue, paused: false }
+    }),
+  )
 }
