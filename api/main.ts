@@ -22,6 +22,7 @@ import { createQueueStatus } from '../db/queue/jobs.sql.ts'
 import { createWaker } from '../db/queue/wake.ts'
 import { startDatabase, startReplica } from '../db/start.ts'
 import { parseMailbox } from '../db/text/address.ts'
+import { watchHome } from '../db/upkeep/home/home.ts'
 import { createApp } from './app.ts'
 import {
   type ApiSettings,
@@ -100,6 +101,7 @@ async function start(settings: ApiSettings, log: Log) {
     options: DASHBOARD_POOL,
   })
   const secrets = await openSecrets(database, settings)
+  const endWatch = await watchHome({ database, log })
   const queue = await openQueue(settings, database, log)
   const parser = createParser(PARSER_THREAD)
   const metrics = createMetrics()
@@ -144,7 +146,7 @@ async function start(settings: ApiSettings, log: Log) {
   const stop = async (): Promise<void> => {
     draining = true
     await drain(server, replies)
-    await fleet.leave()
+    await Promise.all([fleet.leave(), endWatch()])
     const databases = [database.end(), dashboard?.database.end(), replica.end()]
     const closing = [parser.close(), replies.close(), queue.stop(), ...databases]
     await Promise.allSettled(closing)

@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, watch } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -93,6 +93,8 @@ async function runOnce(
   }: { grep?: string; server: TestServer | null; parent: string; stop: AbortSignal },
 ): Promise<Counts> {
   const scratch = await mkdtemp(join(tmpdir(), 'heliograph-one-run-'))
+  // Open to pass through: run by root, PostgreSQL is somebody else.
+  await chmod(scratch, 0o711)
   const report = tapReport(print)
   const env = {
     ...testEnvironment(server, join(parent, 'heliograph-one-compile-cache')),

@@ -16,6 +16,7 @@ import { createQueuePauses } from '../db/queue/pauses.ts'
 import { onWake } from '../db/queue/wake.ts'
 import { startDatabase } from '../db/start.ts'
 import { domainToAscii } from '../db/text/address.ts'
+import { watchHome } from '../db/upkeep/home/home.ts'
 import { bulkProvider, channelProviders, emailProvider, unsetChannels } from './adapters.ts'
 import { createEncodedFiles } from './channels/encoded-files.ts'
 import {
@@ -42,6 +43,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   const pool = { size, statementTimeout: 30_000 }
   const { database, listenUrl } = await startDatabase(settings, pool, log)
   const secrets = await openSecrets(database, settings)
+  const endWatch = await watchHome({ database, log })
   const queue = await openConsumer(url, {
     connections: 5,
     onError: (error) => log.warn({ err: error }, 'queue error'),
@@ -86,7 +88,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     await queue.stop(DRAIN - CUT)
     await Promise.all([email?.close(), bulk?.close()])
     await Promise.all(Object.values(others).map((one) => one?.provider.close()))
-    await member.leave()
+    await Promise.all([member.leave(), endWatch()])
     await health?.close()
     await database.end()
   }

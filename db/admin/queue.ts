@@ -1,20 +1,35 @@
 /** Verbs of `queue`: how full the queues are, their dead letters, and pausing them. */
 import { listQueues, pauseQueue, QUEUES, resumeQueue } from '../delivery/queues.ts'
+import { Refusal } from '../errors.ts'
 import { seenNow } from '../postgres/seen.sql.ts'
 import { deadReasons } from '../queue/jobs.sql.ts'
 import type { JobName } from '../queue/jobs.ts'
+import { resumeRestored } from '../upkeep/home/restored.ts'
+import type { Admin } from './context.ts'
 import { oneOf } from './input.ts'
-import type { Verbs } from './noun.ts'
+import { answer, type Verbs } from './noun.ts'
 
 /** How many reasons are listed. */
 const REASONS = 100
 
 const QUEUE = { QUEUE: [QUEUES.join(', '), oneOf(QUEUES)] } as const
 
+/** Resumes one queue, or all that stands since the database was restored. */
+async function resume(admin: Admin, job: JobName | undefined, { restored }: { restored?: true }) {
+  if ((job === undefined) !== (restored === true))
+    throw new Refusal('bad_request', 'name a queue, or give --restored')
+  if (job === undefined) {
+    const queue = await admin.queue()
+    return admin.transaction((by) => resumeRestored({ ...by, queue }))
+  }
+  await admin.transaction((by) => resumeQueue(by, job))
+  return { queue: job, paused: false }
+}
+
 export const verbs: Verbs = ({ verb, look, change, admin }) => {
   verb(
     'status',
-    'per queue: jobs ready, active, deferred and failed, dead letters, how long the oldest waits, and its workers',
+    'per queue: jobs ready, active, deferred and failed, dead letters, how long the oldest waits, its workers, and whether it is paused, since when, by whom or why',
   ).action(look(listQueues))
 
   verb('redrive QUEUE', 'move the dead letters of a queue back, so that they are tried again', QUEUE)
@@ -45,10 +60,11 @@ export const verbs: Verbs = ({ verb, look, change, admin }) => {
     }),
   )
 
-  verb('resume QUEUE', 'let a paused queue go on', QUEUE).action(
-    change(async (by, queue: JobName) => {
-      await resumeQueue(by, queue)
-      return { queue, paused: false }
-    }),
+  verb(
+    'resume [QUEUE]',
+    'let a paused queue go on, or all that stands since the database was restored',
+    QUEUE,
   )
+    .option('--restored', 'all queues and broadcasts that were paused since the database is a copy')
+    .action(answer((job: JobName | undefined, options: { restored?: true }) => resume(admin, job, options)))
 }

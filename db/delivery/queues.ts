@@ -12,7 +12,7 @@ import type { At, Database } from '../postgres/pool.ts'
 import type { Producer } from '../queue/boss.ts'
 import { type QueueStatus, queueStatus } from '../queue/jobs.sql.ts'
 import { JOBS, type JobName, type Payload } from '../queue/jobs.ts'
-import { deletePause, pausedQueues, storePause } from '../queue/pauses.sql.ts'
+import { deletePause, pausedQueues, storePauses } from '../queue/pauses.sql.ts'
 import { wakeOnCommit } from '../queue/wake.ts'
 import { noteRedriven } from './requeue.ts'
 
@@ -23,6 +23,10 @@ const LOT = 500
 
 export type ShownQueue = QueueStatus & {
   paused: boolean
+  /** Since when and by whom; or why, where the service itself has paused it. */
+  paused_at: string | null
+  paused_by: string | null
+  pause_reason: string | null
   /** Over the last few seconds, by all workers together. */
   completed_per_second: number
   workers: { host: string; pid: number; seen_at: string }[]
@@ -36,6 +40,9 @@ export async function listQueues(database: Database): Promise<ShownQueue[]> {
   return (await queueStatus(database)).map((queue) => ({
     ...queue,
     paused: paused.has(queue.queue),
+    paused_at: paused.get(queue.queue)?.paused_at ?? null,
+    paused_by: paused.get(queue.queue)?.paused_by ?? null,
+    pause_reason: paused.get(queue.queue)?.reason ?? null,
     completed_per_second: live.reduce((all, { completed }) => all + (completed[queue.queue] ?? 0), 0),
     workers: processes
       .filter(({ queues }) => queues.includes(queue.queue))
@@ -63,7 +70,7 @@ export async function redriveLot<J extends JobName>(
 
 /** Lets what a queue holds wait; one that is paused stays so. */
 export async function pauseQueue(by: By, queue: JobName): Promise<void> {
-  await storePause(by.tx, queue, by.now)
+  await storePauses(by.tx, [queue], { paused_by: by.actor }, by.now)
   await record(by, { team_id: null, action: 'queue.pause', subject: queue })
 }
 

@@ -184,7 +184,7 @@ export async function requeueWay(
 }
 
 /**
- * Pauses that a requeued message still waits for: requeueing jumps none. `reason` null: an operator's.
+ * Pauses that a requeued message still waits for: requeueing jumps none. `reason` null: somebody's.
  * @param sender the key of what the message goes through, where that is one of many.
  */
 export async function pausesOf(
@@ -192,9 +192,8 @@ export async function pausesOf(
   channel: Deliverable,
   sender?: string,
 ): Promise<{ what: string; until: string | null; reason: string | null }[]> {
-  const queues = (await pausedQueues(tx)).has(channel.job)
-    ? [{ what: `queue ${channel.job}`, until: null, reason: null }]
-    : []
+  const pause = (await pausedQueues(tx)).get(channel.job)
+  const queues = pause ? [{ what: `queue ${channel.job}`, until: null, reason: pause.reason }] : []
   const senders = await pausedSenders(tx, sender)
   return [
     ...queues,

@@ -31,8 +31,9 @@ export type Waiting = {
   /** Its tries since it was accepted or requeued. */
   attempts: number
   last_refusal: string | null
-  /** Whether an operator has paused the queue. */
+  /** Whether the queue is paused; and why, where no operator has paused it. */
   queue_paused: boolean
+  queue_pause_reason: string | null
   /** Numbers, accounts and relays that are paused, until when and why: nothing goes through them, whatever waits. */
   paused_senders: Pause[]
   /** The same, where the pause is only about this message's recipient. */
@@ -59,13 +60,15 @@ export async function waitingOf(
   const job = await openJob(tx, channel.job, ref.id)
   const senders = (await pausedSenders(tx, sender)).filter(({ key }) => sendsFor(channel, key))
   const recipients = recipient === undefined ? [] : await recipientPauses(tx, [recipient])
+  const pause = (await pausedQueues(tx)).get(channel.job)
   const since = events.slice(events.findLastIndex(({ kind }) => kind === 'requeued') + 1)
   return {
     state: stateOf(job, state.given_up, now),
     next_attempt_at: job?.active === false ? job.at : null,
     attempts: new Set(since.filter(({ kind }) => TRIES.has(kind)).map((event) => event.occurred_at)).size,
     last_refusal: events.findLast(({ kind }) => REFUSALS.some((refusal) => refusal === kind))?.detail ?? null,
-    queue_paused: (await pausedQueues(tx)).has(channel.job),
+    queue_paused: pause !== undefined,
+    queue_pause_reason: pause?.reason ?? null,
     paused_senders: senders.map(({ key, paused_until: until, pause_reason: reason }) => ({
       sender: key,
       until,

@@ -363,8 +363,6 @@ create table broadcasts (
   -- Fixed when it is started or scheduled: what was checked is what is sent.
   template_version_id uuid,
   link_base text,
-  -- The database it was started on: on a restored copy it must not go on by itself.
-  database text,
   -- Fixed when it begins: contacts made from then on are none of its audience, which had this many.
   audience_until timestamptz,
   audience integer,

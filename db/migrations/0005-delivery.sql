@@ -45,7 +45,10 @@ create index recipient_pauses_until on recipient_pauses (paused_until);
 -- Queues that an operator has stopped: what they hold waits.
 create table paused_queues (
   queue text primary key,
-  paused_at timestamptz not null
+  paused_at timestamptz not null,
+  -- The person or `cli`; null: the service itself, for this reason.
+  paused_by text,
+  reason text
 );
 
 -- The highest place given so far in each fair queue (db/queue/line.ts).

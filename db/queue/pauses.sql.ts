@@ -1,24 +1,67 @@
-/** Rows of paused_queues: queues that an operator has stopped. */
+/**
+ * Rows of paused_queues: queues that an operator has stopped, or that stand because the database is a copy.
+ * Promises: on a copy that nobody has looked at yet the deliveries count as paused, though no row says so.
+ */
 import { sql } from 'slonik'
-import { object, string } from 'yup'
+import { type InferType, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
-import type { JobName } from './jobs.ts'
+import { JOBS, type JobName } from './jobs.ts'
 
-const queueRow = object({ queue: string().defined() })
+/** Why a queue stands that the service itself has stopped: the database is another one than it was. */
+export const RESTORED = 'restored'
 
-/** The queues that are paused. */
-export async function pausedQueues(tx: Tx): Promise<Set<string>> {
-  const rows = await tx.any(sql.prepared('paused_queues', queueRow)`select queue from paused_queues`)
-  return new Set(rows.map(({ queue }) => queue))
+/** The queues that mail, messages and webhooks leave by. */
+export const DELIVERY_QUEUES = (Object.keys(JOBS) as JobName[]).filter((job) => job.startsWith('deliver-'))
+
+const pauseRow = object({
+  queue: string().defined(),
+  /** Null while it is not settled yet that this is a copy. */
+  paused_at: string().defined().nullable(),
+  /** Who has paused it; null when nobody did. */
+  paused_by: string().defined().nullable(),
+  reason: string().defined().nullable(),
+})
+export type QueuePause = InferType<typeof pauseRow>
+
+/** The queues that are paused, by their names. */
+export async function pausedQueues(tx: Tx): Promise<ReadonlyMap<string, QueuePause>> {
+  const rows = await tx.any(sql.prepared('paused_queues', pauseRow)`
+    select queue, paused_at, paused_by, reason from paused_queues
+    union all
+    select d.queue, null, null, ${RESTORED} from unnest(${sql.array(DELIVERY_QUEUES, 'text')}) d (queue)
+    where not is_at_home() and not exists (select from paused_queues p where p.queue = d.queue)`)
+  return new Map(rows.map((row) => [row.queue, row]))
 }
 
-/** Pauses a queue; one that is paused stays so. */
-export async function storePause(tx: Tx, queue: JobName, now: Date): Promise<void> {
+/** Who pauses, or why the service does. */
+export type PauseCause = { paused_by: string } | { reason: typeof RESTORED }
+
+/** Pauses queues; one that is paused stays so, but a person's pause takes the place of the service's own. */
+export async function storePauses(
+  tx: Tx,
+  queues: readonly JobName[],
+  cause: PauseCause,
+  now: Date,
+): Promise<void> {
+  const by = 'paused_by' in cause ? cause.paused_by : null
+  const reason = 'reason' in cause ? cause.reason : null
   await tx.query(sql.type(object())`
-    insert into paused_queues (queue, paused_at) values (${queue}, ${sql.timestamp(now)}) on conflict do nothing`)
+    insert into paused_queues (queue, paused_at, paused_by, reason)
+    select queue, ${sql.timestamp(now)}, ${by}, ${reason} from unnest(${sql.array([...queues], 'text')}) queue
+    on conflict (queue) do update set paused_by = excluded.paused_by, reason = null
+    where paused_queues.reason is not null and excluded.reason is null`)
 }
 
 /** Resumes a queue. */
 export async function deletePause(tx: Tx, queue: JobName): Promise<void> {
   await tx.query(sql.type(object())`delete from paused_queues where queue = ${queue}`)
+}
+
+const queueRow = object({ queue: string<JobName>().defined() })
+
+/** Resumes all that stand for this reason. @returns which these were. */
+export async function deletePausesFor(tx: Tx, reason: typeof RESTORED): Promise<JobName[]> {
+  const rows = await tx.any(sql.type(queueRow)`
+    delete from paused_queues where reason = ${reason} returning queue`)
+  return rows.map(({ queue }) => queue).sort()
 }

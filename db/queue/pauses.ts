@@ -4,7 +4,7 @@
  */
 import type { Database } from '../postgres/pool.ts'
 import type { JobName } from './jobs.ts'
-import { pausedQueues } from './pauses.sql.ts'
+import { pausedQueues, type QueuePause } from './pauses.sql.ts'
 
 export type QueuePauses = (job: JobName) => Promise<boolean>
 
@@ -13,7 +13,7 @@ const FRESH = 1_000
 /** @returns whether a queue is paused. */
 export function createQueuePauses(database: Database): QueuePauses {
   let readAt = Number.NEGATIVE_INFINITY
-  let reading: Promise<Set<string>> = Promise.resolve(new Set())
+  let reading: Promise<ReadonlyMap<string, QueuePause>> = Promise.resolve(new Map())
   return async (job) => {
     if (performance.now() - readAt >= FRESH) {
       readAt = performance.now()

@@ -156,17 +156,6 @@ t.test(
   },
 )
 
-t.test('a broadcast of a restored database is paused, whatever it was doing', async (t) => {
-  const { service, create, post, contacts, get } = await beginBroadcasting(t)
-  await contacts(['ana'])
-  const id = await create()
-  await post(id, 'send')
-  await service.database.query(sql.unsafe`update broadcasts set database = 'another'`)
-  await startWorker(t, service)
-  await until('it is paused', async () => (await get(id)).body.state === 'paused')
-  t.match((await get(id)).body, { state_reason: 'restored', figures: { made: 0 } })
-})
-
 t.test('a test goes to a few addresses as a contact would get it, and counts in no figure', async (t) => {
   const { service, team, create, post, contacts, get } = await beginBroadcasting(t)
   await contacts(['ana'])

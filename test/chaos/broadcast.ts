@@ -40,6 +40,18 @@ export async function startBroadcast(world: World, contacts: number): Promise<Br
   return broadcast
 }
 
+/** Has the same go to the same contacts once more, in some seconds. @returns its id. */
+export async function scheduleAgain(world: World, { id, team }: Broadcast, seconds: number): Promise<string> {
+  const headers = { Authorization: `Bearer ${team.key}` }
+  const first = await (await fetch(`${world.apis[0]?.base()}/v1/broadcasts/${id}`, { headers })).json()
+  const { template_id, from, subject, topic_ids } = first as Record<string, unknown>
+  const draft = { name: 'Once more', template_id, from, subject, topic_ids }
+  const { body } = await attempt(world, team, draft, '/v1/broadcasts')
+  const send_at = new Date(Date.now() + seconds * 1_000).toISOString()
+  await attempt(world, team, { send_at }, `/v1/broadcasts/${body.id}/send`)
+  return body.id
+}
+
 /** Calls a verb until it is answered so. @returns whether it was: not when its state forbids it. */
 export async function insistOn(
   world: World,

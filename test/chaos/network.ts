@@ -13,6 +13,8 @@ export type Weather = 'calm' | 'freeze' | 'refuse' | 'drip' | { late: number }
 export type Network = {
   port: number
   weather(now: Weather): void
+  /** From now on it leads to another port, for those that connect. */
+  lead(port: number): void
   /** How many connections were asked for so far. */
   asked(): number
   /** Resets every connection that is open. */
@@ -49,11 +51,12 @@ function relay(from: Socket, to: Socket, weatherOf: () => Weather): void {
 export async function startNetwork(target: number): Promise<Network> {
   const ways = new Set<Way>()
   let weather: Weather = 'calm'
+  let port = target
   let asked = 0
   const server = createServer({ allowHalfOpen: true }, (client) => {
     asked += 1
     if (weather === 'refuse') return reset(client)
-    const way = { client, server: connect({ port: target, host: '127.0.0.1', allowHalfOpen: true }) }
+    const way = { client, server: connect({ port, host: '127.0.0.1', allowHalfOpen: true }) }
     ways.add(way)
     relay(way.client, way.server, () => weather)
     relay(way.server, way.client, () => weather)
@@ -70,6 +73,9 @@ export async function startNetwork(target: number): Promise<Network> {
     port: (server.address() as AddressInfo).port,
     weather: (now) => {
       weather = now
+    },
+    lead: (to) => {
+      port = to
     },
     asked: () => asked,
     cut,

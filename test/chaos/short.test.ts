@@ -5,7 +5,7 @@ import { REACHABLE } from './broadcast.ts'
 import { holds } from './fault.ts'
 import { FAULTS } from './faults/all.ts'
 import { NEIGHBOURLY } from './faults/webhooks.ts'
-import { runIn } from './run.ts'
+import { runAlone, runIn } from './run.ts'
 import { openWorld } from './world.ts'
 
 /** The faults that need no server of their own and are over in some seconds, with their share of the load. */
@@ -21,12 +21,24 @@ const SHORT: readonly [id: string, scale: number][] = [
   ['I/webhooks', 0.05],
 ]
 
+/** What has a database server of its own, and its share of the load. */
+const OWN_SERVER: readonly [id: string, scale: number][] = [['A12/failover', 0.1]]
+
 /** Within how many seconds all must be well again: the whole run asks for less, on a machine that does nothing else. */
 const BUSY = 120
 
 const { url } = await testDatabase(t)
 const world = await openWorld(url, { apis: [REACHABLE, REACHABLE], env: NEIGHBOURLY })
 t.teardown(() => world.close())
+
+for (const [id, scale] of OWN_SERVER) {
+  const fault = FAULTS.find((each) => each.id === id)
+  t.test(`nothing is lost, paused or sent again by ${fault?.words}`, async (t) => {
+    if (!fault) throw new Error(`there is no fault ${id}`)
+    const { outcome } = await runAlone(url, fault, { scale, stop: new AbortController().signal })
+    t.ok(holds({ ...outcome, limit: BUSY }), JSON.stringify(outcome))
+  })
+}
 
 for (const [id, scale] of SHORT) {
   const fault = FAULTS.find((each) => each.id === id)

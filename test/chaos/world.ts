@@ -32,6 +32,11 @@ export type Entry = 'api/main.ts' | 'workers/main.ts'
 /** What one process has of its own: settings, and arguments of Node. */
 export type Start = { env?: Record<string, string>; argv?: string[] }
 
+/** A database server that is a world's own, and what becomes of it. */
+export type OwnServer = { url: string; failOver(): Promise<void> }
+
+type Closing = { teardown(end: () => Promise<void>): void }
+
 /** How a world differs from two API and two worker processes that know nothing of each other. */
 export type WorldOptions = {
   apis?: Start[]
@@ -39,7 +44,9 @@ export type WorldOptions = {
   /** For all of them. */
   env?: Record<string, string>
   /** What stands between the network and the database; `url` is the database's. @returns where it listens. */
-  before?: (url: string, closing: { teardown(end: () => Promise<void>): void }) => Promise<string>
+  before?: (url: string, closing: Closing) => Promise<string>
+  /** Starts a server of its own, in place of the database that it is given. */
+  server?: (closing: Closing) => Promise<OwnServer>
 }
 
 /** A process that is started again whenever it ends. */
@@ -61,6 +68,8 @@ export type Member = {
 export type World = {
   url: string
   database: Database
+  /** Kills the database server, and has its standby take its place. Only where the server is the world's own. */
+  failOver(): Promise<void>
   /** The way of all processes to the database, and of the workers to the relay. */
   toDatabase: Network
   toRelay: Network
@@ -129,7 +138,7 @@ async function startMember(entry: Entry, { env = {}, argv = [] }: Start): Promis
 }
 
 /** The same URL by another port of this machine. */
-function through(url: string, port: number): string {
+export function through(url: string, port: number): string {
   const changed = new URL(url)
   changed.hostname = '127.0.0.1'
   changed.port = String(port)
@@ -138,12 +147,15 @@ function through(url: string, port: number): string {
 
 /** Opens a world over a migrated database. */
 export async function openWorld(
-  url: string,
-  { apis = [{}, {}], workers = [{}, {}], env = {}, before }: WorldOptions = {},
+  given: string,
+  { apis = [{}, {}], workers = [{}, {}], env = {}, before, server }: WorldOptions = {},
 ): Promise<World> {
   const endings: (() => Promise<void>)[] = []
+  const closing: Closing = { teardown: (end) => void endings.unshift(end) }
+  const own = await server?.(closing)
+  const url = own?.url ?? given
   const relay = await startRelay()
-  const target = before ? await before(url, { teardown: (end) => void endings.push(end) }) : url
+  const target = before ? await before(url, closing) : url
   const toDatabase = await startNetwork(Number(new URL(target).port))
   const toRelay = await startNetwork(relay.port)
   const database = await openDatabase(url, { size: 5 })
@@ -167,6 +179,10 @@ export async function openWorld(
   return {
     url,
     database,
+    failOver: async () => {
+      if (!own) throw new Error('the database server is not this world’s own')
+      await own.failOver()
+    },
     toDatabase,
     toRelay,
     relay,

@@ -40,6 +40,8 @@ const DIRECTORIES = [
   'standstills',
   'sender_events',
   'paused_queues',
+  'database_home',
+  'process_marks',
   'reports',
   'login_links',
   'login_requests',

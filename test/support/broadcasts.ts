@@ -49,10 +49,10 @@ export async function aBroadcast(
   await database.query(sql.unsafe`
     insert into broadcasts (team_id, id, name, state, from_address, reply_to, subject, template_id, topic_ids,
       exclude_topic_ids, conditions, variables, tags, template_version_id, link_base, rate_per_minute, created_at,
-      updated_at, started_at, audience_until, audience, walked_at, database)
+      updated_at, started_at, audience_until, audience, walked_at)
     values (${teamId}, ${id}, 'News', 'sending', 'hello@example.com', '', 'News', ${uuidv7()},
       ${sql.array([topic], 'uuid')}, '{}', '[]', '{}', '[]', ${uuidv7()}, 'https://mail.example.com',
-      ${rate_per_minute}, now(), now(), now(), now(), 2, now(), database_identity())`)
+      ${rate_per_minute}, now(), now(), now(), now(), 2, now())`)
   // With its job, since the sweep would have it walked; not due, since it would end before its emails are made.
   await database.transaction((tx) =>
     deps.queue.enqueue(tx, 'expand-broadcast', [{ team_id: teamId, broadcast_id: id }]),

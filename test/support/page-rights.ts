@@ -156,6 +156,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'GET /operator/works/:id',
     'GET /operator/health',
     'POST /operator/health/check',
+    'POST /operator/queues/restored',
     'GET /operator/queues',
     'GET /operator/queues/:queue',
     'POST /operator/queues/:queue/pause',

@@ -1,15 +1,14 @@
 /**
  * A PostgreSQL with a standby that streams from it, both of the embedded server, migrated and without a team.
- * Promises: the standby begins as a cold copy, so that nothing but the server's own programs is needed. Both end with
- * the test.
+ * Promises: the standby begins as a cold copy, so that nothing but the server's own programs is needed; once it is
+ * synchronous, it has whatever the primary has said to be committed. Both end with the test.
  */
 import { execFile } from 'node:child_process'
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
-import type { Test } from 'tap'
 import { type Postgres, startPostgres } from '../../db/dev/postgres.ts'
 import { migrate } from '../../db/migrate.ts'
 import { until } from './worker.ts'
@@ -27,6 +26,26 @@ export type Pair = {
   /** Stops it from replaying what comes, and waits until it does; or lets it go on, and waits until it has. */
   freeze(): Promise<void>
   thaw(): Promise<void>
+  /** From now on the primary commits nothing that the standby has not on its disk. */
+  synchronise(): Promise<void>
+  /** Kills every process of the primary at once. */
+  kill(): Promise<void>
+  /** Makes the standby a primary of its own. */
+  promote(): Promise<void>
+}
+
+/** Who started a process, as the kernel knows; 0 when it is gone. */
+export async function parentOf(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
+  return Number(/PPid:\s+(\d+)/.exec(status)?.[1] ?? 0)
+}
+
+/** The processes of the server that a postmaster began, itself first. */
+export async function processesOf(postmaster: number): Promise<number[]> {
+  const entries = await readdir('/proc')
+  const pids = entries.filter((name) => /^[0-9]+$/.test(name)).map(Number)
+  const parents = await Promise.all(pids.map(parentOf))
+  return [postmaster, ...pids.filter((_, at) => parents[at] === postmaster)]
 }
 
 /** Runs one statement. @returns the first column of its row. */
@@ -42,7 +61,7 @@ async function ask(url: string, text: string): Promise<string> {
 }
 
 /** Starts both. */
-export async function startPair(t: Test): Promise<Pair> {
+export async function startPair(t: { teardown(end: () => Promise<void>): unknown }): Promise<Pair> {
   const scratch = await mkdtemp(join(tmpdir(), 'heliograph-standby-'))
   // The account that the servers run as must be able to pass through.
   await chmod(scratch, 0o711)
@@ -85,6 +104,19 @@ export async function startPair(t: Test): Promise<Pair> {
       await ask(url, 'select pg_wal_replay_pause()')
       const paused = `select pg_get_wal_replay_pause_state() = 'paused'`
       await until('nothing is replayed', async () => (await ask(url, paused)) === 'true')
+    },
+    async synchronise() {
+      await ask(primary.url, `alter system set synchronous_standby_names = '*'`)
+      await ask(primary.url, 'select pg_reload_conf()')
+      const inStep = `select count(*) from pg_stat_replication where sync_state in ('sync', 'quorum')`
+      await until('the standby is synchronous', async () => (await ask(primary.url, inStep)) === '1')
+    },
+    async kill() {
+      const [pid] = (await readFile(join(primary.home, 'data', 'postmaster.pid'), 'utf8')).split('\n')
+      for (const each of await processesOf(Number(pid))) process.kill(each, 'SIGKILL')
+    },
+    async promote() {
+      await ask(url, 'select pg_promote()')
     },
     async thaw() {
       await ask(url, 'select pg_wal_replay_resume()')

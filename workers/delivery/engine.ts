@@ -26,6 +26,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
+import { isAtHome } from '../../db/queue/home.sql.ts'
 import { LARGE } from '../../db/queue/jobs.ts'
 import { isReadable, UNREADABLE } from '../batches/batches.ts'
 import { type Lot, lotsOf } from '../batches/poison-jobs.ts'
@@ -216,7 +217,14 @@ async function take<J extends DeliveryJob, A>(
   jobs: readonly FetchedJob<J>[],
 ): Promise<number> {
   if (jobs.length === 0) return 0
-  const lot = await orLetGo(parts, jobs, () => parts.delivery.read(jobs))
+  // The queue's pause was asked for up to a second ago, when this may have been another database.
+  const [lot, isHome] = await orLetGo(parts, jobs, () =>
+    Promise.all([parts.delivery.read(jobs), isAtHome(parts.deps.database)]),
+  )
+  if (!isHome) {
+    letGo(parts, jobs, 1)
+    return LOOK
+  }
   endUnsent(
     parts,
     jobs.filter((each) => !lot.has(each)),

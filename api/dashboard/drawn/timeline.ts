@@ -9,6 +9,7 @@ import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import type { Waiting } from '../../../db/delivery/waiting.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { type EmailEventKind, linkIn } from '../../../db/messages/emails/status.ts'
+import { RESTORED } from '../../../db/queue/pauses.sql.ts'
 import { addressIdentity } from '../../../db/text/address.ts'
 import { plural, type Tone, time } from './cell.ts'
 import type { Alert, Moment } from './section.ts'
@@ -101,12 +102,25 @@ export const pausedDelivery = (what: string): Alert => ({
   text: `${what} waits until it can be sent again; nothing is lost, and there is nothing to do.`,
 })
 
-/** What an operator has stopped. @param subject what is stopped, at the head of a sentence. */
-export const pausedQueue = (subject: string): Alert => ({
+/**
+ * What an operator has stopped, or what stands because the database is a copy. @param subject what is stopped, at the
+ * head of a sentence.
+ */
+export const pausedQueue = (subject: string, reason: string | null): Alert => ({
   tone: 'warn',
-  title: `${subject} is paused by an operator`,
+  title:
+    reason === RESTORED
+      ? `${subject} is paused: the database was restored or copied`
+      : `${subject} is paused by an operator`,
   text: 'What is queued waits until an operator resumes it; nothing is lost.',
 })
+
+/** All deliveries stand, since the database is a copy. */
+export const RESTORED_COPY: Alert = {
+  tone: 'bad',
+  title: 'Nothing goes out: the database is another one than it was',
+  text: 'It was restored, cloned or moved. After a failover this ends by itself within a minute; otherwise an operator looks through what waits, since some of it may have gone out before, and resumes it.',
+}
 
 /** How the wait of a message is worded, but for the pauses in its way. */
 export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert {
@@ -137,7 +151,7 @@ export function waitingAlerts({ waiting, events, created_at }: Waits, reader: Re
   const refusal = events.findLast(({ kind, detail }) => kind === 'held' && detail === waiting.last_refusal)
   const last_refusal = refusal ? wordsFor(reader, refusal) : waiting.last_refusal
   const attempt = stateAlert({ ...waiting, last_refusal }, seconds, now)
-  const queue = waiting.queue_paused ? [pausedQueue('What it waits in')] : []
+  const queue = waiting.queue_paused ? [pausedQueue('What it waits in', waiting.queue_pause_reason)] : []
   const pauses = [...waiting.paused_senders, ...waiting.paused_for_recipient]
   if (person.operator) return [attempt, ...queue, ...pauses.map((pause) => pauseAlert(pause, now))]
   return [attempt, ...queue, ...pauses.slice(0, 1).map(() => pausedDelivery('It'))]

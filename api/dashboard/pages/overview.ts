@@ -12,12 +12,12 @@ import { dayBefore } from '../../../db/figures/daily/fold.ts'
 import { stoppedBroadcasts } from '../../../db/messages/broadcasts/brakes.sql.ts'
 import { type EndpointRow, endpointsOfTeam } from '../../../db/messages/webhooks/endpoints.sql.ts'
 import { BY_HAND } from '../../../db/messages/webhooks/endpoints.ts'
-import { pausedQueues } from '../../../db/queue/pauses.sql.ts'
+import { pausedQueues, type QueuePause, RESTORED } from '../../../db/queue/pauses.sql.ts'
 import { byteWords, dayWords, duration, headed, plural, type Tone, utc } from '../drawn/cell.ts'
 import { daysOf, figureSections } from '../drawn/chart.ts'
 import type { Alert, Section, Tile } from '../drawn/section.ts'
 import { FEW, MOST } from '../drawn/shares.ts'
-import { pausedDelivery, pausedQueue } from '../drawn/timeline.ts'
+import { pausedDelivery, pausedQueue, RESTORED_COPY } from '../drawn/timeline.ts'
 import { weekTiles } from '../drawn/week.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
@@ -143,6 +143,18 @@ async function webhookAlerts({ team }: TeamRequest, { database }: PageDeps): Pro
   })
 }
 
+/** Deliveries that an operator has paused, or all of them in one alert, where the database is a copy. */
+function queueAlerts(paused: ReadonlyMap<string, QueuePause>, { person }: TeamRequest): Alert[] {
+  const own = CHANNEL_QUEUES.flatMap(({ job, title }) => {
+    const pause = paused.get(job)
+    return pause ? [{ title, reason: pause.reason }] : []
+  })
+  if (own.length < CHANNEL_QUEUES.length || !own.some(({ reason }) => reason === RESTORED))
+    return own.map(({ title, reason }) => pausedQueue(title, reason))
+  const link = { href: '/operator/queues', label: 'Queues, and how to resume them' }
+  return [person.operator ? { ...RESTORED_COPY, link } : RESTORED_COPY]
+}
+
 /** What needs attention. */
 async function alertsOf(
   request: TeamRequest,
@@ -151,7 +163,6 @@ async function alertsOf(
 ): Promise<Alert[]> {
   const { team } = request
   const { database } = deps
-  const paused = await pausedQueues(database)
   const senders = await listSenders(database)
   const domains = (await domainsOfTeam(database, team.id)).filter(({ status }) => status === 'pending')
   const suspended: Alert = {
@@ -162,7 +173,7 @@ async function alertsOf(
   return [
     ...(team.suspended ? [suspended] : []),
     ...(await broadcastAlerts(request, deps)),
-    ...CHANNEL_QUEUES.filter(({ job }) => paused.has(job)).map(({ title }) => pausedQueue(title)),
+    ...queueAlerts(await pausedQueues(database), request),
     ...folded(
       senderAlerts(senders, request),
       `Nothing goes out through ${senders.filter(standsStill).length} senders`,

@@ -7,6 +7,7 @@ import type { Database } from '../../postgres/pool.ts'
 import { NO_REPLICA, type Replica } from '../../postgres/replica.ts'
 import { FIGURES, type FigureName } from '../../process/metrics.ts'
 import { MOST_COUNTED, type QueueStatus, queueStatus } from '../../queue/jobs.sql.ts'
+import { pausedQueues, RESTORED } from '../../queue/pauses.sql.ts'
 import {
   broadcastStates,
   type CounterRow,
@@ -38,6 +39,8 @@ export const GAUGES = {
   heliograph_senders: 'Relays, accounts and numbers that are sent through, by how they stand.',
   heliograph_queued_messages: `Messages that no provider has taken yet, and that are older than the label says, in seconds; up to ${MOST_COUNTED}.`,
   heliograph_queue_jobs: `Jobs of a queue, by state, up to ${MOST_COUNTED} of each; dead are its dead letters.`,
+  heliograph_queues_paused:
+    'Queues that an operator has paused, and that stand because the database was restored or copied.',
   heliograph_queue_oldest_ready_seconds:
     'For how long the oldest ready job has waited: when it stays up, add workers.',
   heliograph_broadcasts:
@@ -121,6 +124,7 @@ async function gaugeSamples(database: Database, status: QueueLook, replica: Read
   const processes = await liveProcesses(database, SILENCE)
   const senders = await senderStates(database)
   const queues = await status()
+  const paused = [...(await pausedQueues(database)).values()]
   // What grows with a backlog. A counter that fell, or a process that seemed to be silent, would raise alarms.
   const broadcasts = await broadcastStates(database)
   const [queued, reports] = await replica.read(database, async (near) => [
@@ -135,6 +139,10 @@ async function gaugeSamples(database: Database, status: QueueLook, replica: Read
       messages,
     ]),
     heliograph_queue_jobs: jobSamples(queues),
+    heliograph_queues_paused: [
+      ['reason="operator"', paused.filter(({ reason }) => reason !== RESTORED).length],
+      ['reason="restored"', paused.filter(({ reason }) => reason === RESTORED).length],
+    ],
     heliograph_queue_oldest_ready_seconds: queues.map(({ queue, oldest_ready_seconds }) => [
       `queue="${queue}"`,
       oldest_ready_seconds ?? 0,

@@ -52,7 +52,7 @@ export function scaleOf(
   queues: readonly QueueStatus[],
   processes: readonly ProcessRow[],
   senders: readonly SenderState[],
-  paused: ReadonlySet<string> = new Set(),
+  paused: Pick<ReadonlySet<string>, 'has'> = new Set(),
 ): Scale {
   const workers = processes.filter(({ kind }) => kind === 'worker')
   const states = new Map(senders.map((sender) => [sender.key, sender]))

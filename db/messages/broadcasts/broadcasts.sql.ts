@@ -8,7 +8,6 @@ import { array, boolean, type InferType, mixed, number, object, string } from 'y
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
 import { isHeard } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import type { Brake } from './brakes.sql.ts'
 import { BROADCAST_STATES, type BroadcastState } from './state.ts'
 
 const conditionRow = object({
@@ -18,6 +17,17 @@ const conditionRow = object({
 })
 /** What a contact's property must be. */
 export type Condition = InferType<typeof conditionRow>
+
+const brakeRow = object({
+  /** Emails that had left since it was judged first. */
+  left: number().defined(),
+  /** How many of them bounced, or were complained about. */
+  count: number().defined(),
+  /** Above this percentage it is braked. */
+  limit: number().defined(),
+})
+/** What a broadcast was braked for. */
+export type Brake = InferType<typeof brakeRow>
 
 const broadcastRow = object({
   team_id: string().defined(),
@@ -198,13 +208,26 @@ export async function updateState(
     ...(audience === undefined
       ? []
       : [sql.fragment`audience = ${audience}, audience_until = ${at}, started_at = ${at}`]),
-    ...(to === 'scheduled' || to === 'sending' ? [sql.fragment`database = database_identity()`] : []),
     ...(to === 'sent' || to === 'cancelled' ? [sql.fragment`ended_at = ${at}`] : []),
   ]
   return tx.maybeOne(sql.type(heardRow)`
     update broadcasts set ${sql.join(sets, sql.fragment`, `)}
     where team_id = ${team_id} and id = ${id} and state = any(${sql.array([...from], 'text')})
     returning ${broadcastColumns}, ${isHeard(sql.fragment`broadcasts.team_id`)} as heard`)
+}
+
+/** All teams' that are scheduled or being sent, locked until the transaction ends. */
+export async function lockUnderWay(tx: Tx): Promise<readonly BroadcastRow[]> {
+  return tx.any(sql.type(broadcastRow)`
+    select ${broadcastColumns} from broadcasts where state in ('scheduled', 'sending')
+    order by team_id, id for no key update`)
+}
+
+/** All teams' that paused themselves for this reason, locked until the transaction ends. */
+export async function broadcastsPausedFor(tx: Tx, reason: string): Promise<readonly BroadcastRow[]> {
+  return tx.any(sql.type(broadcastRow)`
+    select ${broadcastColumns} from broadcasts where state = 'paused' and state_reason = ${reason}
+    order by team_id, id for no key update`)
 }
 
 /** Moves the walk on. `ended`: it has passed everybody. */
@@ -219,15 +242,12 @@ export async function moveCursor(
     where team_id = ${team_id} and id = ${id}`)
 }
 
-const placeRow = object({ is_here: boolean().defined(), is_suspended: boolean().defined() })
+const placeRow = object({ is_home: boolean().defined(), is_suspended: boolean().defined() })
 
-/**
- * Whether it was started on this very database, and not on the one that this was restored from; and whether its team
- * is suspended.
- */
+/** Whether mail is sent from this database at all, as no copy does by itself; and whether the team is suspended. */
 export async function placeOf(tx: Tx, { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>) {
   return tx.one(sql.prepared('place_of_broadcast', placeRow)`
-    select coalesce(database = database_identity(), false) as is_here,
+    select is_at_home() as is_home,
       ${isSuspended(sql.fragment`broadcasts.team_id`)} as is_suspended
     from broadcasts where team_id = ${team_id} and id = ${id}`)
 }

@@ -28,14 +28,11 @@ export type BroadcastStanding = InferType<typeof standingRow>
 /** How these emails of broadcasts stand. Each is looked up by its keys. */
 export async function standingsOf(tx: Tx, refs: readonly EmailRef[]): Promise<readonly BroadcastStanding[]> {
   return tx.any(sql.prepared('standings_of_broadcast_emails', standingRow)`
-    select e.team_id, e.id, e.broadcast_id, b.rate_per_minute,
-      -- A restored copy waits for a person, from its first moment on: the walk says so a little later.
-      case when b.state = 'sending' and b.database <> here.name then 'paused' else b.state end as state,
+    select e.team_id, e.id, e.broadcast_id, b.rate_per_minute, b.state,
       case when b.state = 'cancelled' then 'cancelled' when c.id is null then 'deleted'
         when c.status = 'unsubscribed' then 'unsubscribed' when c.suppression is not null then 'suppressed'
         when not c.topic_ids && b.topic_ids then 'left_topic' end as reason
-    from (select database_identity() as name offset 0) here
-    cross join ${refTuples(refs)} as ref (ref_team, ref_id)
+    from ${refTuples(refs)} as ref (ref_team, ref_id)
     cross join lateral (select * from accepted_emails where team_id = ref_team and id = ref_id offset 0) e
     cross join lateral (select * from broadcasts where team_id = ref_team and id = e.broadcast_id offset 0) b
     left join lateral (select * from contacts where team_id = ref_team and id = e.contact_id offset 0) c on true`)
@@ -53,12 +50,12 @@ export async function emailsNotPaused(tx: Tx, refs: readonly EmailRef[]): Promis
       select e.id, e.team_id, e.broadcast_id from ${refTuples(refs)} as ref (ref_team, ref_id)
       cross join lateral (select * from email_states where team_id = ref_team and id = ref_id offset 0) e
     ), held as materialized (
-      select b.id, b.state, b.database from broadcasts b
+      select b.id, b.state from broadcasts b
       where (b.team_id, b.id) in (select team_id, broadcast_id from these)
       order by b.id for share
     )
     select id from these where broadcast_id in (
-      select id from held where state <> 'paused' and database = database_identity())`)
+      select id from held where state <> 'paused')`)
   return new Set(rows.map(({ id }) => id))
 }
 

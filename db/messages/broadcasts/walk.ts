@@ -51,10 +51,10 @@ const LEAST = 20
 const LOOK = 10_000
 /** A schedule that is later than this does not begin by itself, in milliseconds. */
 const OVERDUE = 3_600_000
-/** Why one waits that was started on another database than this. */
-const RESTORED = 'restored'
 /** How often one of a suspended team looks whether it may go on, in seconds. */
 const SUSPENDED = 30
+/** The same after a failover, or on a copy that is paused in a moment, in seconds. */
+const UNSETTLED = 2
 
 type Version = { version_id: string; slots: readonly string[] }
 
@@ -66,8 +66,8 @@ export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<
   const row = await lockBroadcast(tx, teamId, id)
   if (row?.state !== 'sending' && row?.state !== 'scheduled') return OVER
   const now = await serviceTime(tx)
-  const { is_here, is_suspended } = await placeOf(tx, row)
-  if (!is_here) return pause(deps, row, RESTORED, now)
+  const { is_home, is_suspended } = await placeOf(tx, row)
+  if (!is_home) return { kind: 'early', seconds: UNSETTLED }
   if (is_suspended) return { kind: 'early', seconds: SUSPENDED }
   if (row.state === 'scheduled') return begin(deps, row, now)
   const brake = await brakeOn(tx, row, deps.brakes)
@@ -86,9 +86,7 @@ const aheadOf = ({ rate_per_minute }: BroadcastRow, { ahead }: WalkDeps): number
 async function pause({ tx, queue }: WalkDeps, row: BroadcastRow, reason: string, now: Date): Promise<Step> {
   const { team_id, id } = row
   await changeState(tx, row, { from: ['scheduled', 'sending'], to: 'paused', reason }, now)
-  // A copy of the database, perhaps to try something with, writes to nobody.
-  if (reason !== RESTORED)
-    await queue.enqueue(tx, 'mail-owners', [{ team_id, broadcast_id: id, notice_id: idNow() }])
+  await queue.enqueue(tx, 'mail-owners', [{ team_id, broadcast_id: id, notice_id: idNow() }])
   return OVER
 }
 

@@ -1,6 +1,8 @@
 /** A team's first page: what needs a person and why, and figures once there are some. */
 import { sql } from 'slonik'
-import { deletePause, storePause } from '../../../db/queue/pauses.sql.ts'
+import { v7 as uuidv7 } from 'uuid'
+import { beginHome } from '../../../db/queue/home.sql.ts'
+import { deletePause, storePauses } from '../../../db/queue/pauses.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
@@ -92,17 +94,42 @@ t.test('a paused queue is shown to the team, beside a message, and to the operat
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
   const operator = await signedIn(service, { operator: true })
   const [message, health] = [`/teams/${team.id}/emails/${id}`, '/operator/health']
-  await storePause(database, 'deliver-email', new Date())
+  await storePauses(database, ['deliver-email'], { paused_by: 'cli' }, new Date())
   t.match(await overviewOf(team), 'Email is paused by an operator')
   shows(t, await viewer.get(message), 'What it waits in is paused by an operator')
   shows(t, await operator.get(health), 'deliver-email is paused by an operator')
   await deletePause(database, 'deliver-email')
-  await storePause(database, 'deliver-broadcast', new Date())
+  await storePauses(database, ['deliver-broadcast'], { paused_by: 'cli' }, new Date())
   t.match(await overviewOf(team), 'Mail of broadcasts is paused by an operator')
   t.notMatch(textOf((await viewer.get(message)).html), 'paused by an operator')
   await deletePause(database, 'deliver-broadcast')
   for (const page of [await overviewOf(team), await viewer.get(message), await operator.get(health)])
     t.notMatch(typeof page === 'string' ? page : textOf(page.html), 'paused by an operator')
+})
+
+t.test('a copy of the database is shown to teams and operators, and one press resumes all', async (t) => {
+  const team = await makeTeam(service)
+  const id = await send(team)
+  const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+  const operator = await signedIn(service, { operator: true })
+  const [message, health, queues] = [`/teams/${team.id}/emails/${id}`, '/operator/health', '/operator/queues']
+  const words = 'Nothing goes out: the database is another one than it was'
+  await beginHome(database, uuidv7())
+  t.notMatch(await overviewOf(team), words)
+  await database.query(sql.unsafe`update database_home set place = 'elsewhere'`)
+  t.match(await overviewOf(team), words)
+  shows(t, await viewer.get(message), 'What it waits in is paused: the database was restored or copied')
+  shows(t, await operator.get(health), words)
+  shows(t, await operator.get(queues), /Resume all .*deliver-webhook, paused restored/)
+  const pressed = await operator.post('/operator/queues/restored')
+  t.equal(pressed.status, 303)
+  for (const page of [
+    await viewer.get(`/teams/${team.id}`),
+    await operator.get(health),
+    await operator.get(queues),
+  ])
+    t.notMatch(textOf(page.html), /another one than it was|Resume all|restored/)
+  shows(t, await operator.get('/operator/audit'), /queue\.resume restored/)
 })
 
 t.test('the chart shows what was accepted at once', async (t) => {

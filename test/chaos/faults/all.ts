@@ -4,6 +4,7 @@ import { backlogFaults } from './backlog.ts'
 import { broadcastFaults } from './broadcasts.ts'
 import { clockFaults } from './clocks.ts'
 import { databaseFaults } from './database.ts'
+import { failoverFaults } from './failover.ts'
 import { fileFaults } from './files.ts'
 import { limitFaults } from './limits.ts'
 import { neighbourFaults } from './neighbours.ts'
@@ -16,6 +17,7 @@ import { webhookFaults } from './webhooks.ts'
 export const FAULTS: readonly Fault[] = [
   ...processFaults,
   ...databaseFaults,
+  ...failoverFaults,
   ...queueFaults,
   ...backlogFaults,
   ...limitFaults,

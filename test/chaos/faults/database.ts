@@ -1,8 +1,8 @@
 /** A database that crashes, hangs, goes away or refuses. */
-import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { anEmail } from '../../support/service.ts'
+import { parentOf, processesOf } from '../../support/standby.ts'
 import { inFlight, settle } from '../account.ts'
 import { type Fault, inTurn, isPatient, meanwhile } from '../fault.ts'
 import { attempt, send } from '../load.ts'
@@ -21,22 +21,12 @@ export async function crash({ sql }: World): Promise<void> {
 /** The whole server stops where it stands, as a machine does that hangs. @returns how it goes on. */
 async function freezeServer({ sql }: World): Promise<() => unknown> {
   const [own] = await sql<{ pid: number }>('select pg_backend_pid() as pid')
-  const postmaster = await parentOf(own?.pid ?? 0)
-  const entries = await readdir('/proc')
-  const pids = entries.filter((name) => /^[0-9]+$/.test(name)).map(Number)
-  const parents = await Promise.all(pids.map(parentOf))
-  const server = [postmaster, ...pids.filter((_, at) => parents[at] === postmaster)]
+  const server = await processesOf(await parentOf(own?.pid ?? 0))
   const signal = (name: NodeJS.Signals): void => {
     for (const pid of server) process.kill(pid, name)
   }
   signal('SIGSTOP')
   return () => signal('SIGCONT')
-}
-
-/** Who started a process, as the kernel knows; 0 when it is gone. */
-async function parentOf(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
-  return Number(/PPid:\s+(\d+)/.exec(status)?.[1] ?? 0)
 }
 
 const terminateAll = ({ sql }: World) => sql(`select pg_terminate_backend(pid) ${OTHERS}`).catch(() => {})

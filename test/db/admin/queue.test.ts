@@ -18,6 +18,9 @@ const EMPTY = {
   dead: 0,
   oldest_ready_seconds: null,
   paused: false,
+  paused_at: null,
+  paused_by: null,
+  pause_reason: null,
   completed_per_second: 0,
 }
 

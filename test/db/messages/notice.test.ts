@@ -102,18 +102,11 @@ t.test(
     await makeTeam(service, { domain: 'notices.test' })
     const notices = { from: 'Heliograph <login@notices.test>', site: SITE }
     const team = await makeTeam(service, { domain: 'braked.test' })
-    const owner = await signedIn(service, { team: team.id, role: 'owner', email: 'd-owner@example.org' })
+    await signedIn(service, { team: team.id, role: 'owner', email: 'd-owner@example.org' })
     await signedIn(service, { team: team.id, role: 'editor', email: 'e-editor@example.org' })
     const broadcast = await aBroadcast(service, team)
     await broadcast.moved({ complained: 3, delivered: 1_758 })
-    const copy = await aBroadcast(service, team)
-    await service.database.query(sql.unsafe`update broadcasts set database = 'another' where id = ${copy.id}`)
     await startWorker(t, service, { smtp_url: sink.url, notices })
-    await copy.walk()
-    await until('the restored one is paused', async () => {
-      const { html } = await owner.get(`/teams/${team.id}/broadcasts/${copy.id}`)
-      return html.includes('restored from a backup')
-    })
     await broadcast.walk()
     await until('the owner has mail', () => sink.messages().length > 0)
     t.same(
@@ -121,7 +114,7 @@ t.test(
       [['d-owner@example.org']],
     )
     const stored = (await mails()).filter(({ subject }) => subject === 'A broadcast has paused itself')
-    t.equal(stored.length, 1, 'a restored copy writes to nobody')
+    t.equal(stored.length, 1)
     t.match(
       stored[0]?.body_text,
       `The broadcast “News” of A team has paused itself. Too many people complained: 0.17 % of 1,761 emails, limit 0.10 %.`,

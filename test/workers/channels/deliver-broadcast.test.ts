@@ -69,16 +69,6 @@ t.test('a paused broadcast waits without a try; a cancelled one is withdrawn', a
   t.same(received(), ['waits@example.com'])
 })
 
-t.test('on a restored copy what waited of a broadcast is not sent until a person resumes it', async (t) => {
-  const { service, team, sink, received } = await begin(t)
-  const broadcast = await aBroadcast(service, team)
-  const [id = ''] = await broadcast.emails('waits@example.com')
-  await service.database.query(sql.unsafe`update broadcasts set database = 'another'`)
-  await startWorker(t, service, { smtp_url: sink.url })
-  await until('it was put off', async () => (await broadcast.waitOf(id)) > 30)
-  t.same(received(), [])
-})
-
 t.test(
   'a broadcast’s own rate is spread over the minute; the others of the queue do not wait for it',
   async (t) => {

@@ -8,7 +8,7 @@ import { eventsOfMessage } from '../../../db/messages/whatsapp/events.sql.ts'
 import { messagesToDeliver } from '../../../db/messages/whatsapp/messages.sql.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { queueStatus } from '../../../db/queue/jobs.sql.ts'
-import { deletePause, storePause } from '../../../db/queue/pauses.sql.ts'
+import { deletePause, storePauses } from '../../../db/queue/pauses.sql.ts'
 import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
 import { adminCli } from '../../support/admin.ts'
 import { runClock, shiftClock, stopClock } from '../../support/clock.ts'
@@ -259,7 +259,7 @@ t.test(
     await stop()
     const key = (await sendersOf(service))[0]?.key ?? `smtp:${new URL(sink.url).host}`
     const sender = { key, ceiling: 10 }
-    await storePause(database, 'deliver-email', new Date())
+    await storePauses(database, ['deliver-email'], { paused_by: 'cli' }, new Date())
     await shiftClock(database, 10 * 3_600)
     await database.transaction((tx) => suspendTeam({ tx, now: new Date(), actor: 'cli' }, team.id))
     await deletePause(database, 'deliver-email')

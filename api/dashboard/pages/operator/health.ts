@@ -7,13 +7,13 @@ import { liveProcesses, type ProcessRow } from '../../../../db/figures/fleet/fle
 import { FORGOTTEN, SILENCE } from '../../../../db/figures/fleet/fleet.ts'
 import { stoppedBroadcasts } from '../../../../db/messages/broadcasts/brakes.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
-import { pausedQueues } from '../../../../db/queue/pauses.sql.ts'
+import { pausedQueues, type QueuePause, RESTORED } from '../../../../db/queue/pauses.sql.ts'
 import { serverClock, serverSettings } from '../../../../db/schema.sql.ts'
 import { databaseFault } from '../../../../db/start.ts'
 import { isUuid } from '../../../../db/text/strings.ts'
 import { type Cell, status, text, time } from '../../drawn/cell.ts'
 import type { Alert, Section } from '../../drawn/section.ts'
-import { pausedQueue } from '../../drawn/timeline.ts'
+import { pausedQueue, RESTORED_COPY } from '../../drawn/timeline.ts'
 import { inPerson } from '../../served/act.ts'
 import { type PersonPage, redirect, show } from '../../served/page.ts'
 import { folded, stoppedAlerts } from '../stopped.ts'
@@ -101,12 +101,16 @@ function senderAlerts(senders: readonly ShownSender[]): Alert[] {
     }))
 }
 
-/** A queue that somebody paused, and perhaps forgot. */
-const queueAlerts = (paused: ReadonlySet<string>): Alert[] =>
-  [...paused].map((queue) => ({
-    ...pausedQueue(queue),
-    link: { href: '/operator/queues', label: 'Queues, and how to resume it' },
-  }))
+/** Queues that somebody paused, and perhaps forgot; in one alert those of a copy of the database. */
+function queueAlerts(paused: ReadonlyMap<string, QueuePause>): Alert[] {
+  const all = [...paused.values()]
+  const others = all.filter(({ reason }) => reason !== RESTORED)
+  const link = { href: '/operator/queues', label: 'Queues, and how to resume it' }
+  return [
+    ...(others.length < all.length ? [{ ...RESTORED_COPY, link }] : []),
+    ...others.map(({ queue, reason }) => ({ ...pausedQueue(queue, reason), link })),
+  ]
+}
 
 /** Each sender that live workers deliver through, with how it stands. */
 function senderFacts(processes: readonly ProcessRow[], senders: readonly ShownSender[], now: Date) {

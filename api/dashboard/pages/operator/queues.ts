@@ -13,9 +13,12 @@ import type { Tx } from '../../../../db/postgres/pool.ts'
 import { seenNow } from '../../../../db/postgres/seen.sql.ts'
 import { countDeadLetters, deadReasons, MOST_COUNTED } from '../../../../db/queue/jobs.sql.ts'
 import type { JobName } from '../../../../db/queue/jobs.ts'
+import { RESTORED } from '../../../../db/queue/pauses.sql.ts'
+import { resumeRestored } from '../../../../db/upkeep/home/restored.ts'
 import { beginWork } from '../../../../db/upkeep/work/work.ts'
 import { type Cell, countdown, duration, number, plural, status, text, time, utc } from '../../drawn/cell.ts'
-import type { Alert } from '../../drawn/section.ts'
+import type { Alert, Form } from '../../drawn/section.ts'
+import { RESTORED_COPY } from '../../drawn/timeline.ts'
 import { inPerson } from '../../served/act.ts'
 import { countedFields, countedOf, countedWords } from '../../served/counted.ts'
 import { type PersonPage, redirect, show } from '../../served/page.ts'
@@ -40,6 +43,26 @@ const counted = (jobs: number): Cell => ({
   ...number(jobs),
   ...(jobs < MOST_COUNTED ? {} : { text: `≥ ${number(MOST_COUNTED).text}` }),
 })
+
+/** Its name; of a paused one since when, and by whom or why. */
+function nameCell({ queue, paused, paused_at, paused_by, pause_reason }: ShownQueue, now: Date): Cell {
+  if (!paused) return text(queue)
+  const cause = pause_reason ?? (paused_by === null ? null : `by ${paused_by}`)
+  const since = paused_at === null ? null : time(paused_at, now).age
+  const detail = [cause, since].filter((each) => each !== null).join(', ')
+  return status(`${queue}, paused`, { tone: 'warn', ...(detail === '' ? {} : { detail }) })
+}
+
+const isRestored = ({ pause_reason }: ShownQueue): boolean => pause_reason === RESTORED
+
+const RESUME_ALL: Form = {
+  action: `${PATH}/restored`,
+  method: 'post',
+  fields: [],
+  submit: 'Resume all',
+  confirm:
+    'Resume everything that stands since the database was restored? What waits goes out, and some of it may have gone out before.',
+}
 
 /** How many reasons a page lists. */
 const REASONS = 50
@@ -70,9 +93,11 @@ const queues: PersonPage = {
   access: 'operator',
   async handle({ now }, { database }) {
     const rows = await listQueues(database)
-    const alerts = await senderAlerts(database, now)
+    const isCopy = rows.some(isRestored)
+    const alerts = [...(isCopy ? [RESTORED_COPY] : []), ...(await senderAlerts(database, now))]
     return show({
       title: 'Queues',
+      ...(isCopy ? { actions: { kind: 'actions' as const, forms: [RESUME_ALL] } } : {}),
       lead: 'Ready jobs wait for a worker, deferred ones for their time; dead letters wait for you.',
       sections: [
         ...(alerts.length === 0
@@ -95,7 +120,7 @@ const queues: PersonPage = {
           ],
           rows: rows.map((queue) => ({
             cells: [
-              queue.paused ? status(`${queue.queue}, paused`, { tone: 'warn' }) : text(queue.queue),
+              nameCell(queue, now),
               counted(queue.ready),
               number(queue.active),
               counted(queue.deferred),
@@ -215,6 +240,20 @@ const resume: PersonPage = {
   },
 }
 
+const resumeCopy: PersonPage = {
+  method: 'POST',
+  path: `${PATH}/restored`,
+  access: 'operator',
+  async handle(request, deps) {
+    const { queue } = deps
+    const { queues: resumed, broadcasts } = await inPerson(request, deps, (by) =>
+      resumeRestored({ ...by, queue }),
+    )
+    const words = `${plural(resumed.length, 'queue')} and ${plural(broadcasts, 'broadcast')} go on.`
+    return redirect(PATH, words)
+  },
+}
+
 const redrive: PersonPage = {
   method: 'POST',
   path: `${PATH}/:queue/redrive`,
@@ -231,4 +270,4 @@ const redrive: PersonPage = {
   },
 }
 
-export const queuePages = [queues, reasons, pause, resume, redrive]
+export const queuePages = [queues, reasons, pause, resume, resumeCopy, redrive]

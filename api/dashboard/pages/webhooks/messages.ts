@@ -90,7 +90,7 @@ function waitsOf({ waiting, created_at }: ShownWebhook, { team, now }: TeamReque
   const suspended: Alert = { tone: 'bad', title: 'Nothing goes out: the team is suspended' }
   return [
     ...(team.suspended ? [suspended] : []),
-    ...(waiting.queue_paused ? [pausedQueue('What it waits in')] : []),
+    ...(waiting.queue_paused ? [pausedQueue('What it waits in', waiting.queue_pause_reason)] : []),
     ...waiting.paused_senders.map(({ until, reason }): Alert => {
       const title = `Its server asks to wait until ${time(until, now).text}`
       const link = { href: teamPath(team, 'webhooks', id), label: 'The webhook' }

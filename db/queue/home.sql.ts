@@ -1,0 +1,86 @@
+/**
+ * The row that says which database is the one that mail is sent from, and the marks of processes, which distinguish a
+ * failover from a copy (DECISIONS: A restored copy). Must not decide which of them it is.
+ */
+import { sql } from 'slonik'
+import { boolean, type InferType, object, string } from 'yup'
+import type { Tx } from '../postgres/pool.ts'
+
+const homeRow = object({ is_home: boolean().defined() })
+
+/** Whether this database is the one that mail is sent from: not so in a copy, nor for a moment after a failover. */
+export async function isAtHome(tx: Tx): Promise<boolean> {
+  return (await tx.one(sql.prepared('is_at_home', homeRow)`select is_at_home() as is_home`)).is_home
+}
+
+const lookRow = object({
+  /** Whether the mark is there that the process has written last, or a later one of its own. */
+  found: boolean().defined(),
+  at: string().defined(),
+  is_home: boolean().defined(),
+  /** Whether nothing but the timeline can be another one; null before any process has begun. */
+  is_same_place: boolean().defined().nullable(),
+  settlement: string().defined().nullable(),
+  how: string()
+    .oneOf(['begun', 'continued', 'restored'] as const)
+    .defined()
+    .nullable(),
+})
+/** What a process finds when it leaves a mark. */
+export type Look = InferType<typeof lookRow>
+
+type Mark = { process: string; last: number | null; next: number }
+
+/**
+ * Leaves a process's next mark, unless its last one is missing: that must be found missing again if the answer is lost.
+ * @param last null for a process that has none yet.
+ */
+export async function leaveMark(tx: Tx, { process, last, next }: Mark): Promise<Look> {
+  const written =
+    last === null
+      ? sql.fragment`
+        insert into process_marks (process, mark, at) values (${process}, ${next}, now())
+        on conflict (process) do update set mark = excluded.mark, at = excluded.at returning mark`
+      : sql.fragment`
+        update process_marks set mark = ${next}, at = now() where process = ${process} and mark >= ${last}
+        returning mark`
+  return tx.one(sql.prepared(last === null ? 'first_mark' : 'next_mark', lookRow)`
+    with written as (${written})
+    select exists (select from written) as found, now() as at, is_at_home() as is_home,
+      h.place = database_place() as is_same_place, h.id as settlement, h.how
+    from (select) one left join database_home h on true`)
+}
+
+/** Forgets a process that ends. */
+export async function deleteMark(tx: Tx, process: string): Promise<void> {
+  await tx.query(sql.type(object())`delete from process_marks where process = ${process}`)
+}
+
+/** Forgets the marks of processes that were killed days ago. */
+export async function deleteOldMarks(tx: Tx, days: number): Promise<void> {
+  await tx.query(sql.type(object())`
+    delete from process_marks where at < now() - make_interval(days => ${days})`)
+}
+
+/** Makes this database the home of what it holds, where no process has begun yet. */
+export async function beginHome(tx: Tx, id: string): Promise<void> {
+  await tx.query(sql.type(object())`
+    insert into database_home (id, place, timeline, how, settled_at)
+    select ${id}, database_place(), database_timeline(), 'begun', now() where database_timeline() is not null
+    on conflict do nothing`)
+}
+
+const settlementRow = object({ settlement: string().defined(), is_home: boolean().defined() })
+
+/** The settlement, locked until the transaction ends; null before any process has begun. */
+export async function lockHome(tx: Tx): Promise<InferType<typeof settlementRow> | null> {
+  return tx.maybeOne(sql.type(settlementRow)`
+    select id as settlement, is_at_home() as is_home from database_home for update`)
+}
+
+/** Settles that what is here is sent from here from now on, and how that was found. */
+export async function settleHome(tx: Tx, id: string, how: 'continued' | 'restored'): Promise<void> {
+  await tx.query(sql.type(object())`
+    update database_home
+    set id = ${id}, place = database_place(), timeline = database_timeline(), how = ${how}, settled_at = now()`)
+}
