@@ -60,7 +60,7 @@ async function droppable(tx: Tx, which: string | ParkedFilter) {
   return { dropped: found.length, dry_run: true, ids: found.map(({ id }) => id) }
 }
 
-export const verbs: Verbs = ({ verb, look, change, admin }) => {
+export const verbs: Verbs = ({ verb, look, admin }) => {
   verb('list', 'reports, newest first, without their bytes')
     .option('--parked', 'only those that could not be read, or whose message was not found')
     .option('--state <state>', `only these: ${REPORT_STATES.join(', ')}`, oneOf(REPORT_STATES))
@@ -75,24 +75,25 @@ export const verbs: Verbs = ({ verb, look, change, admin }) => {
   verb('show ID', 'a report with its bytes as text').action(look(showReport))
 
   forMany(verb('replay', 'ingest reports again, after whatever was in their way is gone')).action(
-    change(async (by, ids: string[] | undefined, options: ManyOptions): Promise<object> => {
+    answer(async (ids: string[] | undefined, options: ManyOptions): Promise<object> => {
       const which = whichOf(ids, options)
-      return typeof which === 'string' ? replayReport(by, by.queue, which) : replayParked(by, by.queue, which)
-    }, 'queue'),
+      const queue = await admin.queue()
+      return admin.transaction<object>((by) =>
+        typeof which === 'string' ? replayReport(by, queue, which) : replayParked(by, queue, which),
+      )
+    }),
   )
 
   forMany(verb('drop', 'remove parked reports, once nothing more is to be learnt from them'))
     .option('--dry-run', 'change nothing, only list which')
     .action(
-      change(
-        async (
-          by,
-          ids: string[] | undefined,
-          { dryRun = false, ...options }: DropOptions,
-        ): Promise<object> => {
+      answer(
+        async (ids: string[] | undefined, { dryRun = false, ...options }: DropOptions): Promise<object> => {
           const which = whichOf(ids, options)
-          if (dryRun) return droppable(by.tx, which)
-          return typeof which === 'string' ? dropReport(by, which) : dropParked(by, which)
+          if (dryRun) return droppable(await admin.database(), which)
+          return admin.transaction<object>((by) =>
+            typeof which === 'string' ? dropReport(by, which) : dropParked(by, which),
+          )
         },
       ),
     )

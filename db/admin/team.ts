@@ -8,7 +8,7 @@ import { allTeams } from '../accounts/teams/teams.sql.ts'
 import { showTeam } from '../accounts/teams/view.ts'
 import { Refusal } from '../errors.ts'
 import { amount, instant, limit, rate } from './input.ts'
-import type { Verbs } from './noun.ts'
+import { answer, type Verbs } from './noun.ts'
 
 type PlanOptions = Partial<Record<QuotaName, number | 'plan'>> & {
   plan?: string
@@ -57,7 +57,7 @@ function changeOf(options: PlanOptions) {
   }
 }
 
-const planVerb: Verbs = ({ verb, change }) => {
+const planVerb: Verbs = ({ verb, admin }) => {
   const plan = verb(
     'plan TEAM',
     'change the plan of a team, or its own limits, rate and billing period',
@@ -84,7 +84,12 @@ const planVerb: Verbs = ({ verb, change }) => {
       '\nA figure that is left out stays as it is, unless the plan becomes another: then the new plan’s counts.\n' +
         'What a moved period holds is counted afresh.',
     )
-    .action(change((by, id: string, options: PlanOptions) => subscribeTeam(by, id, changeOf(options))))
+    .action(
+      answer(async (id: string, options: PlanOptions) => {
+        const wanted = changeOf(options)
+        return admin.transaction((by) => subscribeTeam(by, id, wanted))
+      }),
+    )
 }
 
 export const verbs: Verbs = (noun) => {
