@@ -207,19 +207,6 @@ t.test(
   },
 )
 
-t.test(
-  'figures move with their rows: who stores, deletes or raises messages appends what moved',
-  async (t) => {
-    const statement = String.raw`(email_states|whatsapp_messages|\$\{([\w]+\.)?rows\})`
-    const moves = new RegExp(
-      `(insert into|delete from) ${statement}|update ${statement}[^\`]*?set[^\`]*?[\\s,]status = `,
-    )
-    const moving = all.filter(({ file, text }) => file.startsWith('db/') && moves.test(text))
-    t.ok(moving.length >= 8)
-    for (const { file, text } of moving) t.match(text, /appendMoves\(/, file)
-  },
-)
-
 t.test('what happened passes through one seam: nobody else stores events or turns contacts', async (t) => {
   const stores = /insert into (email_events|whatsapp_events|\$\{[\w.]*(events|table)\})/
   const turns = /update contacts\b[^`]*?set[^`]*?\b(status|suppression) = /
