@@ -232,6 +232,7 @@ export const emailRoutes: readonly V1Route[] = [
     path: '/v1/emails/batch',
     about: ABOUT.sendEmails,
     access: keyOnly('emails:send'),
+    heavy: true,
     body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toBatchItem),
     async handle({ id, body, principal }, deps) {
       const drafts = body.flatMap((each) => (each instanceof Refusal ? [] : [each]))
