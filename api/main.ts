@@ -67,7 +67,6 @@ async function openDashboard(settings: ApiSettings, log: Log): Promise<Dashboard
     webhookNetworks: webhookNetworks(settings),
     publicUrl: settings.PUBLIC_URL ?? null,
     from: settings.DASHBOARD_FROM ?? null,
-    specimens: settings.DASHBOARD === 'specimens',
     openid: openid && (await import('./dashboard/served/openid.ts')).createOpenId(openid),
     switches: switchesOf(settings),
   }

@@ -21,7 +21,7 @@ export type Names = {
 }
 
 /** Thrown when no name server has answered in time. */
-export class Unanswered extends Error {
+class Unanswered extends Error {
   override name = 'Unanswered'
 }
 

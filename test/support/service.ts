@@ -194,7 +194,6 @@ export async function startService(
       webhookNetworks: networksOf(['127.0.0.0/8']),
       publicUrl: null,
       from: null,
-      specimens: false,
       openid: null,
       switches: [{ name: 'METRICS_TOKEN', isSet: true }],
       ...dashboard,
