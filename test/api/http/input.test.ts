@@ -98,6 +98,7 @@ t.test('what would change a send and is not supported is refused by name; null i
     cc: 'is not supported',
     bcc: 'is not supported',
     scheduled_at: 'is not supported',
+    expires_in: 'is not supported',
     send_at: NO_TIME,
   }
   for (const [field, problem] of Object.entries(words)) {
@@ -133,6 +134,7 @@ t.test('a broadcast takes neither copies nor a time by another name, on any of i
       cc: 'is not supported',
       bcc: 'is not supported',
       scheduled_at: 'is no field of a broadcast: the time that it begins at is send_at',
+      expires_in: 'is not supported',
     })) {
       const { status, body } = await call(method, path, { key, body: { ...whole, [field]: ['x'] } })
       t.equal(status, 400, `${method} ${path}`)
