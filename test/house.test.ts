@@ -166,6 +166,15 @@ t.test(
   },
 )
 
+t.test('pg-boss’s tables are named in db/queue alone, whatever a statement is put together of', async (t) => {
+  const naming = all.filter(({ text }) => /pgboss/i.test(code(text)))
+  t.ok(naming.length > 3)
+  t.strictSame(
+    naming.map(({ file }) => file).filter((file) => !file.startsWith('db/queue/')),
+    [],
+  )
+})
+
 t.test('ids are made by db/process/ids.ts, and by nobody else', async (t) => {
   // The other makes bounds to compare ids with.
   const files = ['db/process/ids.ts', 'db/text/ids.ts']

@@ -10,9 +10,10 @@ import { poolConfig } from '../postgres/connect.ts'
 import { onCommit, type Tx } from '../postgres/pool.ts'
 import { SettingsFault } from '../process/config.ts'
 import { type Claims, openClaims } from './claims.ts'
+import { takeDeadLetters } from './dead-letters.sql.ts'
 import { faultReporter } from './fault-reporter.ts'
 import { claimByGroup } from './group-claims.sql.ts'
-import { deleteEndedJobs, deleteIdleJobs, takeDeadLetters } from './jobs.sql.ts'
+import { deleteEndedJobs, deleteIdleJobs } from './jobs.sql.ts'
 import {
   BY_GROUP,
   deadLetterOf,
