@@ -39,6 +39,7 @@ t.test('a process loads nothing at its start that many never use', async (t) => 
     'openid-client',
     'piscina',
     'nodemailer',
+    'pg-boss',
   ]
   t.strictSame(
     late.filter((name) => web.has(name)),

@@ -1,12 +1,13 @@
 /**
- * Dead letters: the jobs that a queue gave up on, each in the queue `<name>-dead` until a person redrives or requeues it.
- * Their `source_id` is the id of the job that they were, and so of its row. What they are taken for: pgboss.sql.ts.
+ * Dead letters: the jobs that a queue gave up on, in the queue `<name>-dead` until a person redrives or requeues them.
+ * Their `source_id` is the id of the job that each was, and so of its row.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { wasSeen } from '../postgres/seen.sql.ts'
 import { deadLetterOf, type JobName, type Payload } from './jobs.ts'
+import { deadReason } from './pgboss.sql.ts'
 
 /**
  * The dead letters of a queue, as a relation: `source_id` is their row's id, `reason` what their last attempt said, if
@@ -24,10 +25,6 @@ export const withoutJob = (job: JobName, id: FragmentSqlToken) => sql.fragment`
   not exists (select from pgboss.job j where j.name = ${job} and j.id = ${id} and j.state <= 'active')
   and not exists (
     select from pgboss.job d where d.name = ${deadLetterOf(job)} and d.source_id = ${id} and d.state <= 'active')`
-
-/** Why dead letters are where they are: our own words, else pg-boss's for a job that was lost with its workers. */
-const deadReason = sql.fragment`
-  coalesce(source_output ->> 'reason', source_output #>> '{value,message}', 'no reason is known')`
 
 const reasonRow = object({
   reason: string().defined(),

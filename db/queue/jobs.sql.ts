@@ -153,26 +153,6 @@ export async function deleteIdleJobs(tx: Tx, job: JobName, ids: readonly string[
     where name = ${deadLetterOf(job)} and source_id = any(${sql.array(ids, 'uuid')}) and state < 'active'`)
 }
 
-/**
- * Stores fresh jobs where no pg-boss is at hand, as a part of the statement that stores what they are about: as its own
- * insert does, by the queue's options. Each stands where the queue's line begins.
- * @param rows a relation with `id`, `data` and `group_id` of each.
- */
-export const insertFreshJobs = (job: JobName, rows: FragmentSqlToken) => sql.fragment`
-  insert into pgboss.job (
-    id, name, data, priority, start_after, created_on, keep_until, expire_seconds, deletion_seconds, retry_limit,
-    retry_delay, retry_backoff, retry_delay_max, policy, dead_letter, heartbeat_seconds, group_id)
-  select f.id, q.name, f.data, coalesce((
-      select priority from pgboss.job
-      where name = ${job} and state < 'active' and not blocked and start_after <= now()
-      order by priority desc, created_on limit 1), 0),
-    now(), now(), now() + q.retention_seconds * interval '1 second', q.expire_seconds, q.deletion_seconds,
-    q.retry_limit, q.retry_delay, coalesce(q.retry_backoff, false), q.retry_delay_max, q.policy, q.dead_letter,
-    q.heartbeat_seconds, f.group_id
-  from pgboss.queue q cross join ${rows} as f
-  where q.name = ${job}
-  on conflict do nothing`
-
 /** One attempt of a job that is put back, and whether it was a try. */
 export type Postponement = {
   id: string

@@ -3,7 +3,7 @@
  * Must not know how a copy is recognised.
  */
 import type { At, Tx } from '../../postgres/pool.ts'
-import type { Producer } from '../../queue/boss.ts'
+import type { Producer } from '../../queue/producer.ts'
 import { broadcastsPausedFor, lockUnderWay } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { bringEmailsForward } from './waiting.sql.ts'

@@ -33,12 +33,17 @@ export type NewMessage = {
   created_at: string
 }
 
-/** Stores new requests with their messages, queued, and charges for them (limits.ts, chargesOf), in one statement. */
+const countRow = object({ jobs: number().defined() })
+
+/**
+ * Stores new requests with their messages, queued, charges for them (limits.ts, chargesOf) and stores their jobs, in
+ * one statement. @returns how many jobs it stored.
+ */
 export async function insertRequests(
   tx: Tx,
   { requests, messages }: { requests: readonly NewRequest[]; messages: readonly NewMessage[] },
-  charge: FragmentSqlToken,
-): Promise<void> {
+  { charge, jobs }: { charge: FragmentSqlToken; jobs: FragmentSqlToken },
+): Promise<number> {
   const asked = requests.map((request) => [
     request.team_id,
     request.id,
@@ -57,7 +62,7 @@ export async function insertRequests(
     message.country,
     message.created_at,
   ])
-  await tx.query(sql.prepared('insert_whatsapp_requests', object())`
+  const stored = await tx.one(sql.prepared('insert_whatsapp_requests', countRow)`
     with charged as (${charge}), asked as (
       insert into whatsapp_requests (
         team_id, id, template_id, parameters, idempotency_key, http_request_id, created_at)
@@ -69,8 +74,9 @@ export async function insertRequests(
       from ${sql.unnest(tuples, ['uuid', 'uuid', 'uuid', 'int2', 'text', 'text', 'timestamptz'])}
         as message (team_id, id, request_id, position, recipient, country, created_at)
       returning ${movedColumns(WHATSAPP, sql.fragment`m`, { was: null, became: sql.fragment`m.status` })}
-    )
-    ${appendMoves(WHATSAPP, sql.fragment`stored`)}`)
+    ), job as (${jobs}), moved as (${appendMoves(WHATSAPP, sql.fragment`stored`)})
+    select count(*)::int as jobs from job`)
+  return stored.jobs
 }
 
 const storedKeyRow = object({
