@@ -9,15 +9,15 @@ import { createVersions } from '../db/content/templates/versions.ts'
 import { joinFleet } from '../db/figures/fleet/fleet.ts'
 import { createScale } from '../db/figures/fleet/scale.ts'
 import { unsubscribeLinks } from '../db/messages/emails/unsubscribe-token.ts'
-import { type Database, openDatabase } from '../db/postgres/pool.ts'
+import { openDatabase } from '../db/postgres/pool.ts'
 import { createReplies, type Replies } from '../db/postgres/replies.ts'
 import { openSecrets } from '../db/process/canary.ts'
 import { createKeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { DRAIN, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
-import { openProducer } from '../db/queue/boss.ts'
 import { createQueueStatus } from '../db/queue/jobs.sql.ts'
+import { createProducer } from '../db/queue/producer.ts'
 import { createWaker } from '../db/queue/wake.ts'
 import { startDatabase, startReplica } from '../db/start.ts'
 import { parseMailbox } from '../db/text/address.ts'
@@ -87,9 +87,6 @@ async function drain(server: Awaited<ReturnType<typeof serve>>, replies: Replies
   clearTimeout(deadline)
 }
 
-const openQueue = (settings: ApiSettings, database: Database, log: Log) =>
-  openProducer(settings.DATABASE_URL, (err) => log.warn({ err }, 'queue error'), createWaker(database))
-
 /** Opens what the API needs, and listens. */
 async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
@@ -100,7 +97,7 @@ async function start(settings: ApiSettings, log: Log) {
   })
   const secrets = await openSecrets(database, settings)
   const endWatch = await watchHome({ database, log })
-  const queue = await openQueue(settings, database, log)
+  const queue = createProducer(createWaker(database))
   const parser = createParser(PARSER_THREAD)
   const metrics = createMetrics()
   const fleet = joinFleet({ database, metrics, log }, { kind: 'web', limit: size })
@@ -146,7 +143,7 @@ async function start(settings: ApiSettings, log: Log) {
     await drain(server, replies)
     await Promise.all([fleet.leave(), endWatch()])
     const databases = [database.end(), dashboard?.database.end(), replica.end()]
-    const closing = [parser.close(), replies.close(), queue.stop(), ...databases]
+    const closing = [parser.close(), replies.close(), ...databases]
     await Promise.allSettled(closing)
   }
   return { port: server.port, stop }

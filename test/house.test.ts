@@ -39,6 +39,7 @@ t.test('a process loads nothing at its start that many never use', async (t) => 
     'openid-client',
     'piscina',
     'nodemailer',
+    'pg-boss',
   ]
   t.strictSame(
     late.filter((name) => web.has(name)),
@@ -134,6 +135,7 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   'db/admin/main.ts': 'main',
   'db/dev/postgres.ts': 'startPostgres holdName',
   'db/dev/used.ts': 'demoFile keepPort',
+  'db/queue/pgboss.sql.ts': 'STATES COLUMNS',
   'db/upkeep/home/home.ts': 'verdictOf',
   'db/migrate.ts': 'migrate',
   'db/process/log.ts': 'logOptions',
@@ -190,6 +192,15 @@ t.test(
     )
   },
 )
+
+t.test('pg-boss’s tables are named in db/queue alone, whatever a statement is put together of', async (t) => {
+  const naming = all.filter(({ text }) => /pgboss/i.test(code(text)))
+  t.ok(naming.length > 3)
+  t.strictSame(
+    naming.map(({ file }) => file).filter((file) => !file.startsWith('db/queue/')),
+    [],
+  )
+})
 
 t.test('ids are made by db/process/ids.ts, and by nobody else', async (t) => {
   // The other makes bounds to compare ids with.

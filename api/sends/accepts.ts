@@ -18,7 +18,7 @@ import {
 import type { Database } from '../../db/postgres/pool.ts'
 import { isDatabaseUnavailable, isLockTimeout } from '../../db/postgres/pool.ts'
 import { type Batcher, createBatcher } from '../../db/process/batcher.ts'
-import type { Producer } from '../../db/queue/boss.ts'
+import type { Producer } from '../../db/queue/producer.ts'
 
 /** One call at a time for each, as the handlers see it. */
 export type Accepts = {

@@ -14,7 +14,7 @@ import {
   sendBroadcast,
 } from '../messages/broadcasts/start.ts'
 import { broadcastView, broadcastViews } from '../messages/broadcasts/view.ts'
-import type { Producer } from '../queue/boss.ts'
+import type { Producer } from '../queue/producer.ts'
 import { fileJson, instant, mailboxes } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 

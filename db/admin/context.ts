@@ -12,7 +12,7 @@ import type { Database, Tx } from '../postgres/pool.ts'
 import { commaList, readToolSettings, type ToolSettings } from '../process/config.ts'
 import { LOOPBACK, type Network, networksOf } from '../process/public-address.ts'
 import type { Secrets } from '../process/secrets.ts'
-import type { Producer } from '../queue/boss.ts'
+import type { Producer } from '../queue/producer.ts'
 import type { Wanted } from '../upkeep/work/work.ts'
 
 const DATA = join(import.meta.dirname, '..', '..', '.data')
@@ -112,12 +112,10 @@ export function createAdmin(): Admin {
   const database = once(async () => openUsable(await url()))
   const hints: Promise<void>[] = []
   const queue = once(async () => {
-    // First, since it says clearly why a database cannot be used.
     const opened = await database.get()
-    const { openProducer } = await import('../queue/boss.ts')
+    const { createProducer } = await import('../queue/producer.ts')
     const { wakeAtOnce } = await import('../queue/wake.ts')
-    const noError = (): void => {}
-    return openProducer(await url(), noError, (job) => void hints.push(wakeAtOnce(opened, job)))
+    return createProducer((job) => void hints.push(wakeAtOnce(opened, job)))
   })
   const secrets = once(async () => {
     // Before the database: what is missing here is said without one.
@@ -147,7 +145,6 @@ export function createAdmin(): Admin {
     url: () => known,
     async close() {
       await Promise.all(hints)
-      await (await queue.made())?.stop()
       await (await database.made())?.end()
     },
   }

@@ -2,7 +2,7 @@
 import { listQueues, pauseQueue, QUEUES, resumeQueue } from '../delivery/queues.ts'
 import { Refusal } from '../errors.ts'
 import { seenNow } from '../postgres/seen.sql.ts'
-import { deadReasons } from '../queue/jobs.sql.ts'
+import { deadReasons } from '../queue/dead-letters.sql.ts'
 import type { JobName } from '../queue/jobs.ts'
 import { resumeRestored } from '../upkeep/home/restored.ts'
 import type { Admin } from './context.ts'

@@ -6,7 +6,8 @@ import { sql } from 'slonik'
 import { boolean, type InferType, object, string } from 'yup'
 import { type Channel, type Deliverable, type DeliveryRef, refTuples } from '../channels/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { deadLetterOf, SHARED_JOBS } from '../queue/jobs.ts'
+import { openDeadLetters } from '../queue/dead-letters.sql.ts'
+import { SHARED_JOBS } from '../queue/jobs.ts'
 import { firstIdAt } from '../text/ids.ts'
 
 const refRow = object({ team_id: string().defined(), id: string().defined() })
@@ -23,9 +24,10 @@ const givenUpRow = refRow.shape({ since: string().defined(), reason: string().de
 /** Rows whose delivery job is a dead letter that their timeline does not name yet, oldest first. */
 export async function givenUpMessages(tx: Tx, channel: Deliverable, limit: number) {
   return tx.any(sql.type(givenUpRow)`
-    select m.team_id, m.id, coalesce(m.tries_from, m.created_at) as since, d.source_output ->> 'reason' as reason
-    from pgboss.job d join ${channel.rows} m on m.team_id = (d.data ->> 'team_id')::uuid and m.id = d.source_id
-    where d.name = ${deadLetterOf(channel.job)} and d.state < 'active' and not ${gaveUp(channel)}
+    select m.team_id, m.id, coalesce(m.tries_from, m.created_at) as since, d.reason
+    from ${openDeadLetters(channel.job)} d
+      join ${channel.rows} m on m.team_id = (d.data ->> 'team_id')::uuid and m.id = d.source_id
+    where not ${gaveUp(channel)}
     order by d.created_on limit ${limit}`)
 }
 

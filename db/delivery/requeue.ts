@@ -14,9 +14,9 @@ import { storeEvents } from '../channels/happenings/store-events.ts'
 import { goneOfEmails, goneRefusal } from '../content/files/reuse.ts'
 import { Refusal } from '../errors.ts'
 import type { At, Tx } from '../postgres/pool.ts'
-import type { Producer } from '../queue/boss.ts'
 import { NO_ANSWER, type Payload } from '../queue/jobs.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
+import type { Producer } from '../queue/producer.ts'
 import {
   deliveryState,
   givenUpMessages,

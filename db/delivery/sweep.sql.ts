@@ -7,7 +7,7 @@ import { array, object, string } from 'yup'
 import { isSuspended, wasResumedSince } from '../accounts/teams/teams.sql.ts'
 import type { Deliverable } from '../channels/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { withoutJob } from '../queue/jobs.sql.ts'
+import { withoutJob } from '../queue/dead-letters.sql.ts'
 import { gaveUp } from './requeue.sql.ts'
 
 const refRow = object({ team_id: string().defined(), id: string().defined() })

@@ -5,7 +5,7 @@
  */
 import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
 import type { At, Database } from '../postgres/pool.ts'
-import type { Producer } from '../queue/boss.ts'
+import type { Producer } from '../queue/producer.ts'
 import { requeueMessages } from './requeue.ts'
 import { lostMessages, noteWalk, takeWalk } from './sweep.sql.ts'
 

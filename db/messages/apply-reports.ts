@@ -6,7 +6,7 @@
 import { type Fate, ignored } from '../delivery/reports/fate.ts'
 import { applyReportedPauses } from '../delivery/senders/reported-pauses.ts'
 import type { Tx } from '../postgres/pool.ts'
-import type { Producer } from '../queue/boss.ts'
+import type { Producer } from '../queue/producer.ts'
 import { applyReportedEmails } from './emails/apply-events.ts'
 import { followWhatsappReports, WHATSAPP_APPLIERS } from './whatsapp/apply-reports.ts'
 

@@ -9,6 +9,7 @@ import type { ClaimedRow, Rooms } from './group-claims.sql.ts'
 import { deleteDoneJobs, exhaustRetries, postponeJobs } from './jobs.sql.ts'
 import { type End, JOBS, type JobName, type Payload } from './jobs.ts'
 import { type Lines, placesOfReturning, priorityOf } from './line.ts'
+import { touchedIds } from './pgboss.sql.ts'
 
 /** A claimed job. `retryCount` is the number of its attempt. */
 export type FetchedJob<J extends JobName> = { id: string; data: Payload<J>; retryCount: number }
@@ -73,10 +74,6 @@ const HEARTBEAT = 3_000
 const SILENT = 10_000
 /** What a confirmation is worth, of the heartbeat's seconds: the rest is for a send that begins just now. */
 const FRESH = 0.8
-
-/** The ids that pg-boss has touched: it returns them, its types do not say so yet. */
-const touchedIds = (response: unknown): Set<string> =>
-  new Set((response as { settled?: string[] }).settled ?? [])
 
 /** Opens the claims of a queue. */
 export function openClaims<J extends JobName>(

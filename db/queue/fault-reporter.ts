@@ -3,12 +3,10 @@
  * Promises: each once in a while; a lost database once for all of pg-boss's loops, whatever the words.
  */
 import { isDatabaseUnavailable } from '../postgres/pool.ts'
+import { IN_LOOP } from './pgboss.sql.ts'
 
 /** How long the same fault is not logged again, in milliseconds: every poll of a lost database meets it. */
 const QUIET = 10_000
-
-/** What pg-boss adds to a fault's words: each of its loops would be reported by itself. */
-const WHERE = ' (Queue: '
 
 /**
  * pg-boss reports faults as plain objects, and over and over. A lost database is one fault, whichever loop meets it
@@ -18,7 +16,7 @@ export function faultReporter(onError: (error: Error) => void): (fault: unknown)
   const lastReported = new Map<string, number>()
   return (fault) => {
     const { message, code = '', queue } = fault as { message?: string; code?: string; queue?: string }
-    const words = (message || code || String(fault)).split(WHERE, 1).join()
+    const words = (message || code || String(fault)).split(IN_LOOP, 1).join()
     const error = Object.assign(new Error(words), code === '' ? {} : { code })
     const lost = isDatabaseUnavailable(error)
     const key = lost ? 'the database is away' : words

@@ -4,7 +4,7 @@
  * Promises: reads an entry of an index for each group that has jobs waiting, and what it claims, however much waits.
  * Groups go in the order of their jobs that are due first. As text, for pg-boss's own connections.
  */
-import type { Run } from './upkeep.sql.ts'
+import type { Run } from './pgboss.sql.ts'
 
 /** How many jobs of a group may be claimed: those named, and each of the others. */
 export type Rooms = { of: ReadonlyMap<string, number>; others: number }

@@ -4,19 +4,9 @@
  * pg-boss's own business (boss.ts).
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
+import { boolean, type InferType, mixed, number, object, string } from 'yup'
 import type { Database, Tx } from '../postgres/pool.ts'
-import { wasSeen } from '../postgres/seen.sql.ts'
-import { deadLetterOf, JOBS, type JobName, type Payload, RETENTION } from './jobs.ts'
-
-/**
- * Whether a row has neither a job that is waiting or running, nor a dead letter: a condition for a query over rows.
- * @param id the row's id, as a column.
- */
-export const withoutJob = (job: JobName, id: FragmentSqlToken) => sql.fragment`
-  not exists (select from pgboss.job j where j.name = ${job} and j.id = ${id} and j.state <= 'active')
-  and not exists (
-    select from pgboss.job d where d.name = ${deadLetterOf(job)} and d.source_id = ${id} and d.state <= 'active')`
+import { deadLetterOf, JOBS, type JobName, RETENTION } from './jobs.ts'
 
 const openRow = object({ active: boolean().defined(), at: string().defined(), dead: boolean().defined() })
 
@@ -163,26 +153,6 @@ export async function deleteIdleJobs(tx: Tx, job: JobName, ids: readonly string[
     where name = ${deadLetterOf(job)} and source_id = any(${sql.array(ids, 'uuid')}) and state < 'active'`)
 }
 
-/**
- * Stores fresh jobs where no pg-boss is at hand, as a part of the statement that stores what they are about: as its own
- * insert does, by the queue's options. Each stands where the queue's line begins.
- * @param rows a relation with `id`, `data` and `group_id` of each.
- */
-export const insertFreshJobs = (job: JobName, rows: FragmentSqlToken) => sql.fragment`
-  insert into pgboss.job (
-    id, name, data, priority, start_after, created_on, keep_until, expire_seconds, deletion_seconds, retry_limit,
-    retry_delay, retry_backoff, retry_delay_max, policy, dead_letter, heartbeat_seconds, group_id)
-  select f.id, q.name, f.data, coalesce((
-      select priority from pgboss.job
-      where name = ${job} and state < 'active' and not blocked and start_after <= now()
-      order by priority desc, created_on limit 1), 0),
-    now(), now(), now() + q.retention_seconds * interval '1 second', q.expire_seconds, q.deletion_seconds,
-    q.retry_limit, q.retry_delay, coalesce(q.retry_backoff, false), q.retry_delay_max, q.policy, q.dead_letter,
-    q.heartbeat_seconds, f.group_id
-  from pgboss.queue q cross join ${rows} as f
-  where q.name = ${job}
-  on conflict do nothing`
-
 /** One attempt of a job that is put back, and whether it was a try. */
 export type Postponement = {
   id: string
@@ -251,34 +221,14 @@ export async function exhaustRetries(
     where j.name = ${job} and j.id = g.id and j.retry_count = g.attempt and j.state = 'active'`)
 }
 
-/** Why dead letters are where they are: our own words, else pg-boss's for a job that was lost with its workers. */
-const deadReason = sql.fragment`
-  coalesce(source_output ->> 'reason', source_output #>> '{value,message}', 'no reason is known')`
-
-const reasonRow = object({
-  reason: string().defined(),
-  count: number().defined(),
-  /** How many teams' jobs they are; 0 for a queue whose jobs are nobody's. */
-  teams: number().defined(),
-  first_at: string().defined(),
-  last_at: string().defined(),
-  /** What the newest few are about: their message's ids, or else their jobs'. */
-  samples: array().of(string().defined()).defined(),
-})
-
-/** How many of a reason's dead letters are named. */
-const SAMPLES = 5
-
-export type DeadReason = InferType<typeof reasonRow>
-
-/** The reasons for which a queue's jobs were given up, and how many dead letters have each: the most frequent first. */
-export async function deadReasons(tx: Tx, job: JobName, limit: number): Promise<readonly DeadReason[]> {
-  return tx.any(sql.type(reasonRow)`
-    select ${deadReason} as reason, count(*) as count, count(distinct data ->> 'team_id') as teams,
-      min(created_on) as first_at, max(created_on) as last_at,
-      (array_agg(coalesce(data ->> 'id', id::text) order by created_on desc))[1:${SAMPLES}] as samples
-    from pgboss.job where name = ${deadLetterOf(job)} and state < 'active'
-    group by 1 order by count desc, reason limit ${limit}`)
+/**
+ * Makes jobs due that wait for nothing but a state of their row; those that were refused for now, or whose answer was
+ * lost, keep their time. @param ids a query for their rows' ids.
+ */
+export async function bringForward(tx: Tx, job: JobName, ids: FragmentSqlToken): Promise<void> {
+  await tx.query(sql.unsafe`
+    update pgboss.job set start_after = now()
+    where name = ${job} and state = 'created' and start_after > now() and id in (${ids})`)
 }
 
 const waitingRow = object({ jobs: number().defined(), teams: number().defined() })
@@ -292,34 +242,4 @@ export async function waitingOfTeams(
   return tx.one(sql.type(waitingRow)`
     select count(*) as jobs, count(distinct data ->> 'team_id') as teams
     from (select data from pgboss.job where name = ${job} and state < 'active' limit ${most}) waiting`)
-}
-
-const countRow = object({ count: number().defined() })
-
-/** How many dead letters a queue has. */
-export async function countDeadLetters(tx: Tx, job: JobName): Promise<number> {
-  const { count } = await tx.one(sql.type(countRow)`
-    select count(*) as count from pgboss.job where name = ${deadLetterOf(job)} and state < 'active'`)
-  return count
-}
-
-const dataRow = object({ data: mixed<object>().defined() })
-
-/**
- * Takes dead letters out of their queue, the oldest first: all that were seen then, or those of them with one reason.
- * @returns their payloads.
- */
-export async function takeDeadLetters<J extends JobName>(
-  tx: Tx,
-  job: J,
-  { seen, reason, limit }: { seen: string; reason: string | null; limit: number },
-): Promise<Payload<J>[]> {
-  const rows = await tx.any(sql.type(dataRow)`
-    delete from pgboss.job where name = ${deadLetterOf(job)} and id in (
-      select id from pgboss.job j
-      where name = ${deadLetterOf(job)} and state < 'active' and ${wasSeen(sql.fragment`j`, seen)}
-        and (${reason}::text is null or ${deadReason} = ${reason})
-      order by created_on limit ${limit} for update skip locked)
-    returning data`)
-  return rows.map(({ data }) => data as Payload<J>)
 }

@@ -4,6 +4,12 @@ import { number, object } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import type { SharedJob } from './jobs.ts'
 
+/** Where the queue's line begins, as a priority: that of the job which goes next. */
+export const frontOf = (job: SharedJob) => sql.fragment`
+  coalesce((
+    select priority from pgboss.job where name = ${job} and state < 'active' and not blocked and start_after <= now()
+    order by priority desc, created_on limit 1), 0)`
+
 const lineRow = object({ head: number().defined().nullable(), top: number().defined() })
 
 /** How many jobs of the front are looked through for one that is due, and of those that are due for longest. */

@@ -3,8 +3,7 @@
  * tables, made where its tables are made, and longer pauses between its counts of whole tables.
  */
 
-/** Runs text, as pg-boss's own connections do. */
-export type Run = (text: string, values?: unknown[]) => Promise<{ rows: Record<string, unknown>[] }>
+import type { Run } from './pgboss.sql.ts'
 
 /** By the end of its name, which is short: pg-boss's tables have names of 57 characters, of 63 that a name may have. */
 const INDEXES = {

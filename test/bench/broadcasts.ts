@@ -6,7 +6,7 @@ import { createVersions } from '../../db/content/templates/versions.ts'
 import { walk } from '../../db/messages/broadcasts/walk.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
-import { openProducer } from '../../db/queue/boss.ts'
+import { createProducer } from '../../db/queue/producer.ts'
 import { makeAudience } from '../support/audience.ts'
 import { SECRET_KEY } from '../support/environment.ts'
 import type { TestTeam } from '../support/service.ts'
@@ -47,7 +47,7 @@ export async function measureWalk(rig: Rig): Promise<Figure[]> {
   const api = await place.api(REACHABLE)
   const id = await start(api, team, await makeAudience(place.database, team.id, { contacts }))
   await api.stop()
-  const queue = await openProducer(place.url, () => {})
+  const queue = createProducer()
   const deps = {
     queue,
     versions: createVersions(),
@@ -63,7 +63,6 @@ export async function measureWalk(rig: Rig): Promise<Figure[]> {
     if (kind === 'full') await deliverAll(place, id)
     isMore = kind === 'moved' || kind === 'full'
   }
-  await queue.stop()
   await place.close()
   return [
     atLeast(1, {

@@ -13,7 +13,7 @@ import { acceptEmails } from '../../db/messages/emails/accept.ts'
 import { migrate } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/postgres/pool.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
-import { openProducer } from '../../db/queue/boss.ts'
+import { createProducer } from '../../db/queue/producer.ts'
 import { startSmtpSandbox } from '../sandbox/smtp.ts'
 import { SECRET_KEY } from '../support/environment.ts'
 import { makeTeam, type Service } from '../support/service.ts'
@@ -25,7 +25,7 @@ const url = process.env.DATABASE_URL
 if (!url) throw new Error('set DATABASE_URL to an empty database')
 await migrate(url)
 const database = await openDatabase(url)
-const queue = await openProducer(url, () => {})
+const queue = createProducer()
 const deps = { secrets: createSecrets(SECRET_KEY), clock: () => new Date(), log: pino({ level: 'silent' }) }
 const limits = { email_limit: 100_000_000, rate: 1_000_000 }
 const team = await makeTeam({ database, deps } as unknown as Pick<Service, 'database' | 'deps'>, limits)
@@ -99,5 +99,4 @@ const one = await measure(1)
 const two = await measure(2)
 process.stdout.write(`one worker ${one} mails/s, two ${two} mails/s: ${(two / one).toFixed(2)} ×\n`)
 await sink.close()
-await queue.stop()
 await database.end()

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { pino } from 'pino'
 import { sql } from 'slonik'
 import { openDatabase } from '../../db/postgres/pool.ts'
-import { openProducer } from '../../db/queue/boss.ts'
+import { openConsumer } from '../../db/queue/boss.ts'
 import { startDatabase } from '../../db/start.ts'
 import { emptyDatabase, testDatabase, testServer } from '../support/database.ts'
 import { startService } from '../support/service.ts'
@@ -76,7 +76,7 @@ t.test('a database that takes no writes stops a process, and is not ready', asyn
 t.test('only a queue that is not migrated is called so', async (t) => {
   const { url } = await testDatabase(t)
   const fault = (as: string) =>
-    openProducer(as, () => {}).then(
+    openConsumer(as, { connections: 1, onError: () => {} }).then(
       () => null,
       (error: Error) => error.message,
     )

@@ -34,8 +34,8 @@ import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
 import { createMetrics } from '../../db/process/metrics.ts'
 import { networksOf } from '../../db/process/public-address.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
-import { openProducer } from '../../db/queue/boss.ts'
 import { queueStatus } from '../../db/queue/jobs.sql.ts'
+import { createProducer } from '../../db/queue/producer.ts'
 import { createWaker, type Waker } from '../../db/queue/wake.ts'
 import { type Canary, canary } from './canary.ts'
 import { testDatabase } from './database.ts'
@@ -143,7 +143,7 @@ export async function startService(
 ): Promise<Service> {
   const databaseUrl = url ?? (await testDatabase(t)).url
   const database = await openDatabase(databaseUrl, { size: 10, lockTimeout })
-  const queue = await openProducer(databaseUrl, () => {}, wake ?? createWaker(database))
+  const queue = createProducer(wake ?? createWaker(database))
   const replies = createReplies(databaseUrl)
   const parser = createParser(PARSER_THREAD, 60_000)
   const metrics = createMetrics()
@@ -208,7 +208,6 @@ export async function startService(
     await parser.close()
     await fleet.leave()
     await replies.close()
-    await queue.stop()
     await database.end()
   })
   return { base, url: databaseUrl, database, deps, call: caller(base) }

@@ -7,7 +7,7 @@ import type { EmailItem, EmailSender } from '../../db/messages/emails/call.ts'
 import type { EmailRow } from '../../db/messages/emails/emails.sql.ts'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
-import { openProducer, type Producer } from '../../db/queue/boss.ts'
+import { createProducer, type Producer } from '../../db/queue/producer.ts'
 import { stopClock } from './clock.ts'
 import { testDatabase } from './database.ts'
 import { verifiedDomain } from './domain.ts'
@@ -47,9 +47,8 @@ export const anItem = (changes: Partial<EmailItem> = {}): EmailItem => ({ ...ITE
 export async function openStore(t: Test): Promise<Store> {
   const { url } = await testDatabase(t)
   const database = await openDatabase(url, { size: 4 })
-  const queue = await openProducer(url, () => {})
+  const queue = createProducer()
   t.teardown(async () => {
-    await queue.stop()
     await database.end()
   })
   return {

@@ -12,7 +12,7 @@ import { requeueLost } from '../../db/delivery/sweep.ts'
 import { lostWalks } from '../../db/messages/broadcasts/waiting.sql.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
-import type { Producer } from '../../db/queue/boss.ts'
+import type { Producer } from '../../db/queue/producer.ts'
 import { lostWorks } from '../../db/upkeep/work/works.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 

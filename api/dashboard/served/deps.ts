@@ -8,7 +8,7 @@ import type { Log } from '../../../db/process/log.ts'
 import type { Metrics } from '../../../db/process/metrics.ts'
 import type { Network } from '../../../db/process/public-address.ts'
 import type { Secrets } from '../../../db/process/secrets.ts'
-import type { Producer } from '../../../db/queue/boss.ts'
+import type { Producer } from '../../../db/queue/producer.ts'
 import type { Bodies } from '../../http/bodies.ts'
 import type { OpenId } from './openid.ts'
 

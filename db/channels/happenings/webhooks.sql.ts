@@ -2,7 +2,8 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { insertFreshJobs } from '../../queue/jobs.sql.ts'
+import { insertingJobs } from '../../queue/insert.sql.ts'
+import { frontOf } from '../../queue/line.sql.ts'
 import { isCustomers } from '../email.sql.ts'
 import { WEBHOOK_SENDERS } from '../webhook.sql.ts'
 import { ALL_TYPES } from './webhook-types.ts'
@@ -99,11 +100,12 @@ export const noteDisabled = (rows: FragmentSqlToken) => sql.fragment`
   insert into webhook_events (team_id, message_id, event_key, kind, occurred_at, detail)
   select team_id, id, uuid_send(gen_random_uuid()), 'gave_up', now(), ${DISABLED} from ${rows}`
 
-/** The payloads and groups of their jobs, as jobs.ts has them for `deliver-webhook`. */
+/** Their jobs, with payloads and groups as jobs.ts has them for `deliver-webhook`: each where the line begins. */
 const jobsOfStored = sql.fragment`(
-  select id, jsonb_build_object('team_id', team_id, 'message_id', id, 'endpoint_id', endpoint_id) as data,
+  select 'deliver-webhook' as name, id, ${frontOf('deliver-webhook')} as priority,
+    jsonb_build_object('team_id', team_id, 'message_id', id, 'endpoint_id', endpoint_id) as data,
     ${WEBHOOK_SENDERS}::text || endpoint_id as group_id
-  from stored where status = 'queued')`
+  from stored where status = 'queued') f`
 
 /** Stores messages, created now by the database's time, and the jobs of those that are to be sent: in one statement. */
 export async function insertWebhooks(tx: Tx, messages: readonly NewWebhook[]): Promise<void> {
@@ -122,7 +124,7 @@ export async function insertWebhooks(tx: Tx, messages: readonly NewWebhook[]): P
     ), kept as (select team_id, id from stored where status = 'failed'
     ), noted as (${noteDisabled(sql.fragment`kept`)}
     )
-    ${insertFreshJobs('deliver-webhook', jobsOfStored)}`)
+    ${insertingJobs(jobsOfStored)}`)
 }
 
 /** Whether an endpoint with these types gets this one. */

@@ -6,7 +6,7 @@
 import { type AuditEntry, type By, record } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import type { Producer } from '../../queue/boss.ts'
+import type { Producer } from '../../queue/producer.ts'
 import {
   deleteParkedReport,
   deleteParkedReports,

@@ -4,7 +4,7 @@ import { type InferType, mixed, number, object, string } from 'yup'
 import { CHANNEL_FACTS } from '../../channels/list.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { wasSeen } from '../../postgres/seen.sql.ts'
-import { withoutJob } from '../../queue/jobs.sql.ts'
+import { withoutJob } from '../../queue/dead-letters.sql.ts'
 import { firstIdAt } from '../../text/ids.ts'
 
 /** Who reports. */

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
-import type { Producer } from '../../queue/boss.ts'
+import type { Producer } from '../../queue/producer.ts'
 import { insertReports, type Provider } from './reports.sql.ts'
 
 /** How long a report is tried again while its message is not found, in milliseconds. */

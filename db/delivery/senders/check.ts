@@ -7,8 +7,8 @@ import { Refusal } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { awaitOutcome } from '../../postgres/replies.ts'
 import { idNow } from '../../process/ids.ts'
-import type { Producer } from '../../queue/boss.ts'
 import { jobEnd } from '../../queue/jobs.sql.ts'
+import type { Producer } from '../../queue/producer.ts'
 
 /** How long to wait for a worker, in milliseconds. */
 const PATIENCE = 45_000

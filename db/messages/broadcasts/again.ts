@@ -6,7 +6,7 @@
 import type { Caller } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
 import { figuresOf } from '../../figures/daily/broadcasts.sql.ts'
-import type { Producer } from '../../queue/boss.ts'
+import type { Producer } from '../../queue/producer.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { type Acting, assertDomain, lockOrRefusal, noteBroadcast } from './draft.ts'

@@ -3,10 +3,10 @@
  * Must not know how a copy is recognised.
  */
 import type { At, Tx } from '../../postgres/pool.ts'
-import type { Producer } from '../../queue/boss.ts'
+import type { Producer } from '../../queue/producer.ts'
 import { broadcastsPausedFor, lockUnderWay } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
-import { bringForward } from './waiting.sql.ts'
+import { bringEmailsForward } from './waiting.sql.ts'
 
 /** Pauses every team's that are scheduled or being sent. */
 export async function pauseUnderWay(tx: Tx, reason: string, now: Date): Promise<void> {
@@ -25,7 +25,7 @@ export async function resumeRestoredBroadcasts(
     const to = row.audience_until === null ? 'scheduled' : 'sending'
     await changeState(tx, row, { from: ['paused'], to }, now)
     await queue.reenqueue(tx, 'expand-broadcast', [{ team_id: row.team_id, broadcast_id: row.id }])
-    await bringForward(tx, row)
+    await bringEmailsForward(tx, row)
   }
   return rows.length
 }

@@ -10,7 +10,7 @@ import { lockAccount } from '../../accounts/teams/limits.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
-import type { Producer } from '../../queue/boss.ts'
+import type { Producer } from '../../queue/producer.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
 import type { BroadcastRow, StateChange } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
@@ -24,7 +24,7 @@ import {
 } from './hindrances.ts'
 import { assertSameAudience, assertSameDraft, assertSameTemplate, type Seen } from './seen.ts'
 import type { BroadcastState } from './state.ts'
-import { bringForward } from './waiting.sql.ts'
+import { bringEmailsForward } from './waiting.sql.ts'
 
 type Deps = Caller & { queue: Pick<Producer, 'enqueue' | 'reenqueue'>; publicUrl: string | null }
 
@@ -159,7 +159,7 @@ export async function resumeBroadcast(
     now,
   )
   await queue.reenqueue(tx, 'expand-broadcast', [{ team_id: row.team_id, broadcast_id: row.id }])
-  await bringForward(tx, row)
+  await bringEmailsForward(tx, row)
   await wakeOnCommit(tx, 'deliver-broadcast')
   await noteBroadcast(deps, 'resume', resumed)
   return resumed
@@ -175,7 +175,7 @@ export async function cancelBroadcast(by: Caller, acting: Acting, id: string): P
   const what = { act: 'cancelled', from: CANCELLABLE, to: 'cancelled' } as const
   const cancelled = await change(tx, row, what, await serviceTime(tx))
   // What waits is withdrawn when it is claimed.
-  await bringForward(tx, row)
+  await bringEmailsForward(tx, row)
   await wakeOnCommit(tx, 'deliver-broadcast')
   await noteBroadcast(by, 'cancel', cancelled)
   return cancelled

@@ -3,8 +3,8 @@ import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import { BROADCAST } from '../../channels/email.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { withoutJob } from '../../queue/jobs.sql.ts'
-import { deadLetterOf } from '../../queue/jobs.ts'
+import { openDeadLetters, withoutJob } from '../../queue/dead-letters.sql.ts'
+import { bringForward } from '../../queue/jobs.sql.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 
 type Key = Pick<BroadcastRow, 'team_id' | 'id'>
@@ -12,9 +12,7 @@ type Key = Pick<BroadcastRow, 'team_id' | 'id'>
 /** Its unfinished emails, without those that were given up: they wait for a person. */
 const waiting = ({ team_id, id }: Key) => sql.fragment`
   select from email_states e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.unfinished
-    and not exists (
-      select from pgboss.job d
-      where d.name = ${deadLetterOf(BROADCAST.job)} and d.source_id = e.id and d.state < 'active')`
+    and not exists (select from ${openDeadLetters(BROADCAST.job)} d where d.source_id = e.id)`
 
 const countRow = object({ count: number().defined() })
 
@@ -29,15 +27,11 @@ export async function waitingEmails(tx: Tx, key: Key, most: number): Promise<num
 export const isUnderWay = (tx: Tx, key: Key): Promise<boolean> =>
   tx.exists(sql.type(object())`${waiting(key)}`)
 
-/**
- * Brings its emails forward that wait for nothing but its state; those that were refused for now, or whose answer was
- * lost, keep their time.
- */
-export async function bringForward(tx: Tx, { team_id, id }: Key): Promise<void> {
-  await tx.query(sql.unsafe`
-    update pgboss.job set start_after = now()
-    where name = ${BROADCAST.job} and state = 'created' and start_after > now() and id in (
-      select e.id from email_states e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.unfinished)`)
+/** Brings its emails forward that wait for nothing but its state. */
+export async function bringEmailsForward(tx: Tx, { team_id, id }: Key): Promise<void> {
+  const own = sql.fragment`
+    select e.id from email_states e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.unfinished`
+  await bringForward(tx, BROADCAST.job, own)
 }
 
 const keyRow = object({ team_id: string().defined(), broadcast_id: string().defined() })

@@ -12,7 +12,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import type { Producer } from '../../queue/boss.ts'
+import type { Producer } from '../../queue/producer.ts'
 import { acceptEmails } from '../emails/accept.ts'
 import { broadcastToken } from '../emails/broadcast-token.ts'
 import type { EmailItem } from '../emails/call.ts'
@@ -28,7 +28,7 @@ import { isUnderWay, waitingEmails } from './waiting.sql.ts'
 
 export type WalkDeps = {
   tx: Tx
-  queue: Pick<Producer, 'enqueue' | 'reached'>
+  queue: Pick<Producer, 'enqueue' | 'storing' | 'reached'>
   versions: Versions
   secrets: Secrets
   /** How many of its emails may wait. */

@@ -1,7 +1,7 @@
 /**
  * Accepts emails: checks them, charges each team's allowance, stores rows and enqueues delivery, all or nothing.
  * Promises: one path for a single send, a batch, and single sends of many teams that are committed together, in the
- * same seven round trips (begin, references, locks, replays, rows with their charges, jobs, commit; now and then one
+ * same six round trips (begin, references, locks, replays, rows with their charges and jobs, commit; now and then one
  * more for a template version that is new here, or a look at the line; where there are attachments one, which of them
  * are stored), whatever the number of items; neither quota nor rate is exceeded, and a key never gets a second row.
  * Never talks to a provider. DECISIONS: Order of refusals, Quota.
@@ -23,8 +23,8 @@ import type { Versions } from '../../content/templates/versions.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
-import type { Producer } from '../../queue/boss.ts'
 import { placesAfter } from '../../queue/line.ts'
+import type { Placed, Producer } from '../../queue/producer.ts'
 import { formatMailbox, parseMailbox } from '../../text/address.ts'
 import { isLarge } from '../../text/files.ts'
 import type { EmailCall, EmailFile, EmailItem, EmailSender, ItemFile } from './call.ts'
@@ -35,6 +35,7 @@ import {
   insertEmails,
   insertEmailsWithFiles,
   type NewEmail,
+  type With,
 } from './emails.sql.ts'
 import {
   domainNotAllowed,
@@ -55,7 +56,7 @@ export type EmailOutcome =
 /** What accepting works with. */
 export type AcceptDeps = {
   tx: Tx
-  queue: Pick<Producer, 'enqueue' | 'reached'>
+  queue: Pick<Producer, 'storing' | 'reached'>
   versions: Versions
   /** What makes unsubscribe links; without it they can only come with the variables. */
   links?: UnsubscribeLinks | null
@@ -268,21 +269,24 @@ const LINES: readonly Line[] = [
   { job: 'deliver-broadcast', place: 'broadcast', takes: ({ broadcast_id }) => broadcast_id !== null },
 ]
 
-/** Stores rows with the charges for them and with the contents that they bring, and notes who needs these. */
+/** Stores rows with the charges for them, their jobs and the contents that they bring, and notes who needs these. */
 async function insert(
   tx: Tx,
   rows: readonly NewEmail[],
-  { charge, brought }: { charge: ReturnType<typeof chargesOf>; brought: TeamBatch['brought'] },
+  { charge, jobs, brought }: With & { brought: TeamBatch['brought'] },
 ): Promise<void> {
   const needs = rows.flatMap(({ team_id, id: email_id, attachments }) =>
     (attachments ?? []).map(({ sha256 }) => ({ team_id, email_id, sha256 })),
   )
-  if (needs.length === 0) return insertEmails(tx, rows, charge)
-  if ((await insertEmailsWithFiles(tx, rows, { charge, carried: { brought, needs } })) !== brought.length)
-    throw new Error('the bytes of an attachment are not there')
+  const stored =
+    needs.length === 0
+      ? { jobs: await insertEmails(tx, rows, { charge, jobs }), published: 0 }
+      : await insertEmailsWithFiles(tx, rows, { charge, jobs, carried: { brought, needs } })
+  if (stored.jobs !== rows.length) throw new Error(`stored ${rows.length} emails but ${stored.jobs} jobs`)
+  if (stored.published !== brought.length) throw new Error('the bytes of an attachment are not there')
 }
 
-/** Stores what was taken: rows with the charges for them, then their jobs, each team's behind its others in line. */
+/** Stores what was taken: rows with the charges for them and their jobs, each team's behind its others in line. */
 async function commit(
   { tx, queue }: AcceptDeps,
   rows: readonly NewEmail[],
@@ -292,11 +296,7 @@ async function commit(
     (line) => line.rows.length > 0,
   )
   const charged = new Map<string, Account>()
-  const jobs: {
-    job: Line['job']
-    refs: { team_id: string; email_id: string; large?: boolean }[]
-    places: number[]
-  }[] = []
+  const lots: Placed<Line['job']>[] = []
   for (const { job, place: line, rows: own } of lines) {
     const reached = await queue.reached(tx, job)
     const places = own.map(({ team_id }) => {
@@ -307,18 +307,14 @@ async function commit(
       charged.set(team_id, account)
       return place
     })
-    const refs = own.map(({ team_id, id: email_id, attachments }) => ({
+    const payloads = own.map(({ team_id, id: email_id, attachments }) => ({
       ...{ team_id, email_id },
       ...(isLarge(attachments) ? { large: true } : {}),
     }))
-    jobs.push({ job, refs, places })
+    lots.push({ job, payloads, places })
   }
   const brought = [...batches.values()].flatMap((batch) => batch.brought)
-  await insert(tx, rows, { charge: chargesOf(charged), brought })
-  for (const { job, refs, places } of jobs) {
-    const stored = await queue.enqueue(tx, job, refs, places)
-    if (stored !== refs.length) throw new Error(`stored ${refs.length} emails but ${stored} jobs`)
-  }
+  await insert(tx, rows, { charge: chargesOf(charged), jobs: queue.storing(tx, lots), brought })
 }
 
 /**

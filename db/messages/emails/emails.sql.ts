@@ -134,29 +134,34 @@ const insertStates = sql.fragment`
     status, size_kb
   from item`
 
-/** Stores new emails that carry no files, in one statement. */
+/** What is stored with new emails: parts of the statement that charge for them (limits.ts) and store their jobs. */
+export type With = { charge: FragmentSqlToken; jobs: FragmentSqlToken }
+
+const countRow = object({ jobs: number().defined() })
+
+/** Stores new emails that carry no files, in one statement. @returns how many jobs it stored. */
 export async function insertEmails(
   tx: Tx,
   rows: readonly NewEmail[],
-  charge: FragmentSqlToken,
-): Promise<void> {
-  await tx.query(sql.prepared('insert_emails', object())`
-    with ${accepting(rows, charge)}
-    ${insertStates}`)
+  { charge, jobs }: With,
+): Promise<number> {
+  const stored = await tx.one(sql.prepared('insert_emails', countRow)`
+    with ${accepting(rows, charge)}, stored as (${insertStates}), job as (${jobs})
+    select count(*)::int as jobs from job`)
+  return stored.jobs
 }
 
-const countRow = object({ count: number().defined() })
+const countsRow = countRow.shape({ published: number().defined() })
 
-/** The same for emails of which some carry files, still in one statement. @returns how many files it published. */
+/** The same for emails of which some carry files, still in one statement. @returns how many files it published, too. */
 export async function insertEmailsWithFiles(
   tx: Tx,
   rows: readonly NewEmail[],
-  { charge, carried }: { charge: FragmentSqlToken; carried: Carried },
-): Promise<number> {
-  const { count } = await tx.one(sql.prepared('insert_emails_with_files', countRow)`
-    with ${accepting(rows, charge)}, stored as (${insertStates}), ${attaching(carried)}
-    select count(*)::int as count from published`)
-  return count
+  { charge, jobs, carried }: With & { carried: Carried },
+): Promise<InferType<typeof countsRow>> {
+  return tx.one(sql.prepared('insert_emails_with_files', countsRow)`
+    with ${accepting(rows, charge)}, stored as (${insertStates}), ${attaching(carried)}, job as (${jobs})
+    select (select count(*) from job)::int as jobs, (select count(*) from published)::int as published`)
 }
 
 const referenceRow = object({

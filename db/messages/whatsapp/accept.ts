@@ -10,8 +10,8 @@ import { type Account, chargesOf, left, lockAccounts } from '../../accounts/team
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
-import type { Producer } from '../../queue/boss.ts'
 import { placesAfter } from '../../queue/line.ts'
+import type { Producer } from '../../queue/producer.ts'
 import type { Phone } from '../../text/phone.ts'
 import {
   insertRequests,
@@ -53,7 +53,7 @@ export type WhatsappCall = {
 }
 
 /** What accepting works with. */
-type AcceptDeps = { tx: Tx; queue: Pick<Producer, 'enqueue' | 'reached'> }
+type AcceptDeps = { tx: Tx; queue: Pick<Producer, 'storing' | 'reached'> }
 
 /** Why the template can't be sent with these parameters (DECISIONS: Order of refusals); null when it can. */
 function refusalOf(item: WhatsappItem, templates: Templates): Refusal | null {
@@ -196,7 +196,7 @@ function take(call: WhatsappCall, batch: TeamBatch): Taken | Refusal {
   return { made, outcomes }
 }
 
-/** Stores what was taken: rows with the charges for them, then their jobs, each team's behind its others in line. */
+/** Stores what was taken: rows with the charges for them and their jobs, each team's behind its others in line. */
 async function commit(
   { tx, queue }: AcceptDeps,
   made: readonly Stored[],
@@ -214,9 +214,12 @@ async function commit(
     places.push(place)
     charged.set(team_id, account)
   }
-  await insertRequests(tx, { requests: made.map(({ request }) => request), messages }, chargesOf(charged))
-  const refs = messages.map(({ team_id, id }) => ({ team_id, message_id: id }))
-  const jobs = await queue.enqueue(tx, 'deliver-whatsapp', refs, places)
+  const payloads = messages.map(({ team_id, id }) => ({ team_id, message_id: id }))
+  const jobs = await insertRequests(
+    tx,
+    { requests: made.map(({ request }) => request), messages },
+    { charge: chargesOf(charged), jobs: queue.storing(tx, [{ job: 'deliver-whatsapp', payloads, places }]) },
+  )
   if (jobs !== messages.length) throw new Error(`stored ${messages.length} messages but ${jobs} jobs`)
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Fate } from '../../delivery/reports/fate.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import type { Producer } from '../../queue/boss.ts'
+import type { Producer } from '../../queue/producer.ts'
 import { applyReportedWhatsapp } from './apply-events.ts'
 import { applyReportedTemplates, applyTemplateChanges } from './apply-template-events.ts'
 import { requestSyncs } from './sync-templates.ts'

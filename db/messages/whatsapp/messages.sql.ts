@@ -31,12 +31,17 @@ export type NewMessage = {
   created_at: string
 }
 
-/** Stores new requests with their messages, queued, and charges for them (limits.ts, chargesOf), in one statement. */
+const countRow = object({ jobs: number().defined() })
+
+/**
+ * Stores new requests with their messages, queued, charges for them (limits.ts, chargesOf) and stores their jobs, in
+ * one statement. @returns how many jobs it stored.
+ */
 export async function insertRequests(
   tx: Tx,
   { requests, messages }: { requests: readonly NewRequest[]; messages: readonly NewMessage[] },
-  charge: FragmentSqlToken,
-): Promise<void> {
+  { charge, jobs }: { charge: FragmentSqlToken; jobs: FragmentSqlToken },
+): Promise<number> {
   const asked = requests.map((request) => [
     request.team_id,
     request.id,
@@ -55,16 +60,20 @@ export async function insertRequests(
     message.country,
     message.created_at,
   ])
-  await tx.query(sql.prepared('insert_whatsapp_requests', object())`
+  const stored = await tx.one(sql.prepared('insert_whatsapp_requests', countRow)`
     with charged as (${charge}), asked as (
       insert into whatsapp_requests (
         team_id, id, template_id, parameters, idempotency_key, http_request_id, created_at)
       select * from ${sql.unnest(asked, ['uuid', 'uuid', 'uuid', 'json', 'text', 'text', 'timestamptz'])} as request
-    )
-    insert into whatsapp_messages (team_id, id, request_id, position, recipient, country, created_at, status)
-    select team_id, id, request_id, position, recipient, country, created_at, 'queued'
-    from ${sql.unnest(tuples, ['uuid', 'uuid', 'uuid', 'int2', 'text', 'text', 'timestamptz'])}
-      as message (team_id, id, request_id, position, recipient, country, created_at)`)
+    ), stored as (
+      insert into whatsapp_messages (
+        team_id, id, request_id, position, recipient, country, created_at, status)
+      select team_id, id, request_id, position, recipient, country, created_at, 'queued'
+      from ${sql.unnest(tuples, ['uuid', 'uuid', 'uuid', 'int2', 'text', 'text', 'timestamptz'])}
+        as message (team_id, id, request_id, position, recipient, country, created_at)
+    ), job as (${jobs})
+    select count(*)::int as jobs from job`)
+  return stored.jobs
 }
 
 const storedKeyRow = object({

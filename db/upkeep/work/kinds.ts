@@ -13,8 +13,8 @@ import { type PickedByPerson, type PickedCursor, requeuePicked } from '../../del
 import { deleteLot, type LotCursor, type Matching, requeueLot } from '../../messages/emails/matching.ts'
 import { type Replay, type ReplayCursor, replaySlice } from '../../messages/webhooks/replay.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import type { Producer } from '../../queue/boss.ts'
 import type { JobName } from '../../queue/jobs.ts'
+import type { Producer } from '../../queue/producer.ts'
 import { type Erasure, type ErasureCursor, eraseSlice, NOTHING_ERASED } from '../retention/erase.ts'
 import type { OpenWork, Step } from './works.sql.ts'
 

@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { withoutJob } from '../../queue/jobs.sql.ts'
+import { withoutJob } from '../../queue/dead-letters.sql.ts'
 
 const workRow = object({
   id: string().defined(),

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
 import { sql } from 'slonik'
-import { openProducer } from '../../../db/queue/boss.ts'
+import { createProducer } from '../../../db/queue/producer.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
 import { ageEmailRows, deleteEmailRows } from '../../support/email-rows.ts'
@@ -78,7 +78,7 @@ export const queueFaults: readonly Fault[] = [
         await ageEmailRows(world, sql.fragment`status = 'queued'`, '1 hour')
         return sent
       })
-      const queue = await openProducer(world.url, () => {})
+      const queue = createProducer()
       const ended = performance.now()
       const deps = {
         database: world.database,
@@ -86,7 +86,6 @@ export const queueFaults: readonly Fault[] = [
         log: pino({ level: 'silent' }),
       }
       await requeueStale(deps)
-      await queue.stop()
       return { ...(await settle(world, load, { ended })), note: 'from the sweep on', limit: 30 }
     },
   },

@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { seenNow } from '../../../db/postgres/seen.sql.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
-import { takeDeadLetters } from '../../../db/queue/jobs.sql.ts'
+import { takeDeadLetters } from '../../../db/queue/dead-letters.sql.ts'
 import type { End } from '../../../db/queue/jobs.ts'
 import { adminCli } from '../../support/admin.ts'
 import { openStore, type Store } from '../../support/stored-emails.ts'

@@ -5,7 +5,7 @@ import { connect } from '../../../db/postgres/connect.ts'
 import { listen } from '../../../db/postgres/listen.ts'
 import { databaseRefusal, openDatabase } from '../../../db/postgres/pool.ts'
 import { readToolSettings } from '../../../db/process/config.ts'
-import { openProducer } from '../../../db/queue/boss.ts'
+import { openConsumer } from '../../../db/queue/boss.ts'
 import { testDatabase, testServer } from '../../support/database.ts'
 import { startDatabaseTls } from '../../support/database-tls.ts'
 import t from '../../support/tap.ts'
@@ -22,7 +22,7 @@ const tls = (query: string, host = 'localhost'): string => at(host, port, query)
 async function refusals(to: string): Promise<(string | null)[]> {
   const tries = [
     async () => await (await openDatabase(to, { size: 1 })).end(),
-    async () => await (await openProducer(to, () => {})).stop(),
+    async () => await (await openConsumer(to, { connections: 1, onError: () => {} })).stop(0),
     async () => await (await connect(to)).end(),
   ]
   return Promise.all(

@@ -5,9 +5,10 @@ import { subscribeTeam } from '../../../db/accounts/teams/subscribe.ts'
 import { createVersions } from '../../../db/content/templates/versions.ts'
 import { acceptEmails } from '../../../db/messages/emails/accept.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
-import { openConsumer, openProducer, type Producer } from '../../../db/queue/boss.ts'
+import { openConsumer } from '../../../db/queue/boss.ts'
 import { lookAtLine } from '../../../db/queue/line.sql.ts'
 import { placesAfter, priorityOf } from '../../../db/queue/line.ts'
+import { createProducer, type Producer } from '../../../db/queue/producer.ts'
 import { anItem, openStore, type Store } from '../../support/stored-emails.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
@@ -27,13 +28,12 @@ async function begin(test: Test) {
 }
 
 /** Accepts mails of a team, through a producer that has just looked at the line unless one is given. */
-async function send({ url, database }: Store, team_id: string, count: number, known?: Producer) {
-  const queue = known ?? (await openProducer(url, () => {}))
+async function send({ database }: Store, team_id: string, count: number, known?: Producer) {
+  const queue = known ?? createProducer()
   const items = Array.from({ length: count }, () => anItem())
   await database.transaction((tx) =>
     acceptEmails({ tx, queue, versions: createVersions() }, { team_id, domain: null }, items),
   )
-  if (!known) await queue.stop()
 }
 
 const jobRow = object({ id: string().defined(), team_id: string().defined() })
@@ -160,9 +160,8 @@ t.test(
     await deliver(store, 50)
     const again = (await line(store)).map(({ id }) => ({ team_id: other, email_id: id }))
     await send(store, flood, 5)
-    const queue = await openProducer(store.url, () => {})
+    const queue = createProducer()
     await store.database.transaction((tx) => queue.reenqueue(tx, 'deliver-email', again))
-    await queue.stop()
     const first = (await line(store)).slice(0, 10)
     t.equal(first.filter(({ team_id }) => team_id === flood).length, 5)
   },

@@ -1,0 +1,83 @@
+/**
+ * Dead letters: the jobs that a queue gave up on, in the queue `<name>-dead` until a person redrives or requeues them.
+ * Their `source_id` is the id of the job that each was, and so of its row.
+ */
+import { type FragmentSqlToken, sql } from 'slonik'
+import { array, type InferType, mixed, number, object, string } from 'yup'
+import type { Tx } from '../postgres/pool.ts'
+import { wasSeen } from '../postgres/seen.sql.ts'
+import { deadLetterOf, type JobName, type Payload } from './jobs.ts'
+import { deadReason } from './pgboss.sql.ts'
+
+/**
+ * The dead letters of a queue, as a relation: `source_id` is their row's id, `reason` what their last attempt said, if
+ * anything.
+ */
+export const openDeadLetters = (job: JobName) => sql.fragment`(
+  select source_id, data, created_on, source_output ->> 'reason' as reason
+  from pgboss.job where name = ${deadLetterOf(job)} and state < 'active')`
+
+/**
+ * Whether a row has neither a job that is waiting or running, nor a dead letter: a condition for a query over rows.
+ * @param id the row's id, as a column.
+ */
+export const withoutJob = (job: JobName, id: FragmentSqlToken) => sql.fragment`
+  not exists (select from pgboss.job j where j.name = ${job} and j.id = ${id} and j.state <= 'active')
+  and not exists (
+    select from pgboss.job d where d.name = ${deadLetterOf(job)} and d.source_id = ${id} and d.state <= 'active')`
+
+const reasonRow = object({
+  reason: string().defined(),
+  count: number().defined(),
+  /** How many teams' jobs they are; 0 for a queue whose jobs are nobody's. */
+  teams: number().defined(),
+  first_at: string().defined(),
+  last_at: string().defined(),
+  /** What the newest few are about: their message's ids, or else their jobs'. */
+  samples: array().of(string().defined()).defined(),
+})
+
+/** How many of a reason's dead letters are named. */
+const SAMPLES = 5
+
+export type DeadReason = InferType<typeof reasonRow>
+
+/** The reasons for which a queue's jobs were given up, and how many dead letters have each: the most frequent first. */
+export async function deadReasons(tx: Tx, job: JobName, limit: number): Promise<readonly DeadReason[]> {
+  return tx.any(sql.type(reasonRow)`
+    select ${deadReason} as reason, count(*) as count, count(distinct data ->> 'team_id') as teams,
+      min(created_on) as first_at, max(created_on) as last_at,
+      (array_agg(coalesce(data ->> 'id', id::text) order by created_on desc))[1:${SAMPLES}] as samples
+    from pgboss.job where name = ${deadLetterOf(job)} and state < 'active'
+    group by 1 order by count desc, reason limit ${limit}`)
+}
+
+const countRow = object({ count: number().defined() })
+
+/** How many dead letters a queue has. */
+export async function countDeadLetters(tx: Tx, job: JobName): Promise<number> {
+  const { count } = await tx.one(sql.type(countRow)`
+    select count(*) as count from pgboss.job where name = ${deadLetterOf(job)} and state < 'active'`)
+  return count
+}
+
+const dataRow = object({ data: mixed<object>().defined() })
+
+/**
+ * Takes dead letters out of their queue, the oldest first: all that were seen then, or those of them with one reason.
+ * @returns their payloads.
+ */
+export async function takeDeadLetters<J extends JobName>(
+  tx: Tx,
+  job: J,
+  { seen, reason, limit }: { seen: string; reason: string | null; limit: number },
+): Promise<Payload<J>[]> {
+  const rows = await tx.any(sql.type(dataRow)`
+    delete from pgboss.job where name = ${deadLetterOf(job)} and id in (
+      select id from pgboss.job j
+      where name = ${deadLetterOf(job)} and state < 'active' and ${wasSeen(sql.fragment`j`, seen)}
+        and (${reason}::text is null or ${deadReason} = ${reason})
+      order by created_on limit ${limit} for update skip locked)
+    returning data`)
+  return rows.map(({ data }) => data as Payload<J>)
+}

@@ -1,0 +1,192 @@
+/** What db/queue/pgboss.sql.ts takes for granted of pg-boss, held against the version that is installed. */
+import { randomUUID } from 'node:crypto'
+import { PgBoss } from 'pg-boss'
+import { sql } from 'slonik'
+import { boolean, mixed, number, object, string } from 'yup'
+import { openDatabase } from '../../../db/postgres/pool.ts'
+import { insertJobs } from '../../../db/queue/insert.sql.ts'
+import { openJob } from '../../../db/queue/jobs.sql.ts'
+import { deadLetterOf, JOBS, type JobName } from '../../../db/queue/jobs.ts'
+import { COLUMNS, deadReason, IN_LOOP, SCHEMA, STATES, touchedIds } from '../../../db/queue/pgboss.sql.ts'
+import { testDatabase } from '../../support/database.ts'
+import t, { type Test } from '../../support/tap.ts'
+import { until } from '../../support/worker.ts'
+
+/** A migrated database with pg-boss on it, which does nothing by itself. */
+async function begin(t: Test) {
+  const { url } = await testDatabase(t)
+  const database = await openDatabase(url, { size: 2 })
+  const options = { schema: SCHEMA, migrate: false, supervise: false, schedule: false, max: 2 }
+  const boss = new PgBoss({ connectionString: url, ...options })
+  const faults: Error[] = []
+  boss.on('error', (fault) => void faults.push(fault))
+  await boss.start()
+  t.teardown(async () => {
+    await boss.stop({ graceful: false })
+    await database.end()
+  })
+  return { database, boss, faults }
+}
+
+const JOB = 'check-email'
+
+/** Stores a job of ours. @returns its id. */
+async function aJob({ database }: Awaited<ReturnType<typeof begin>>, priority = 0): Promise<string> {
+  const id = randomUUID()
+  await insertJobs(database, [{ name: JOB, id, data: { check_id: id }, priority, group_id: null }])
+  return id
+}
+
+const jobRow = object({
+  state: string().defined(),
+  retry_count: number().defined(),
+  retry_limit: number().defined(),
+})
+const rowOf = ({ database }: Awaited<ReturnType<typeof begin>>, id: string) =>
+  database.one(sql.type(jobRow)`
+    select state::text, retry_count, retry_limit from pgboss.job where name = ${JOB} and id = ${id}`)
+
+const columnRow = object({ table: string().defined(), name: string().defined(), type: string().defined() })
+
+t.test('its tables have the columns that our statements name, with their types', async (t) => {
+  const { database } = await begin(t)
+  const there = await database.any(sql.type(columnRow)`
+    select attrelid::regclass::text as table, attname as name, format_type(atttypid, atttypmod) as type
+    from pg_attribute where attrelid = any(${sql.array(
+      Object.keys(COLUMNS).map((table) => `${SCHEMA}.${table}`),
+      'text',
+    )}::regclass[]) and attnum > 0`)
+  const types = new Map(there.map(({ table, name, type }) => [`${table}.${name}`, type]))
+  for (const [table, columns] of Object.entries(COLUMNS)) {
+    for (const [name, type] of Object.entries(columns))
+      t.equal(types.get(`${SCHEMA}.${table}.${name}`), type, `${table}.${name}`)
+  }
+})
+
+const stateRow = object({ state: string().defined() })
+
+t.test('its states come in the order by which ours are compared', async (t) => {
+  const { database } = await begin(t)
+  const states = await database.anyFirst(sql.type(stateRow)`
+    select unnest(enum_range(null::pgboss.job_state))::text as state`)
+  t.strictSame(states, STATES)
+})
+
+const whole = object({ id: string().defined(), row: mixed<Record<string, unknown>>().defined() })
+
+t.test('what we insert is what its own insert makes of it, column by column, in every queue', async (t) => {
+  const { database, boss } = await begin(t)
+  for (const name of Object.keys(JOBS) as JobName[]) {
+    const [ours, theirs] = [randomUUID(), randomUUID()]
+    const rows = await database.transaction(async (tx) => {
+      const data = { team_id: randomUUID() }
+      const db = {
+        executeSql: async (text: string, values: unknown[] = []) => {
+          const { rows } = await tx.query({ ...sql.unsafe`select`, sql: text, values: values as never })
+          return { rows: [...rows] }
+        },
+      }
+      await boss.insert(name, [{ id: theirs, data, priority: -7, group: { id: 'one' } }], { db })
+      await insertJobs(tx, [{ name, id: ours, data, priority: -7, group_id: 'one' }])
+      return tx.any(sql.type(whole)`
+        select id, to_jsonb(j) - 'id' as row from pgboss.job j where id in (${ours}, ${theirs})`)
+    })
+    const of = (id: string) => rows.find((row) => row.id === id)?.row
+    t.ok(of(theirs), name)
+    t.strictSame(of(ours), of(theirs), name)
+  }
+})
+
+t.test('a job for a queue that is missing is a fault', async (t) => {
+  const { database } = await begin(t)
+  const job = { name: 'no-such-queue' as JobName, id: randomUUID(), data: {}, priority: 0, group_id: null }
+  await t.rejects(insertJobs(database, [job]))
+})
+
+t.test(
+  'a job’s retry count is the number of its attempt, and one out of retries is a dead letter',
+  async (t) => {
+    const place = await begin(t)
+    const { boss, database } = place
+    const id = await aJob(place)
+    const limit = JOBS[JOB].options.retryLimit
+    for (let attempt = 0; attempt <= limit; attempt++) {
+      await database.query(sql.unsafe`update pgboss.job set start_after = now() where id = ${id}`)
+      const [job] = await boss.fetch(JOB)
+      t.match(job, { id })
+      t.strictSame(await rowOf(place, id), { state: 'active', retry_count: attempt, retry_limit: limit })
+      await boss.fail(JOB, [{ id, retryCount: attempt }] as never, { reason: 'no' })
+      t.match(await rowOf(place, id), { state: attempt < limit ? 'retry' : 'failed', retry_count: attempt })
+    }
+    const dead = await database.one(
+      sql.type(
+        object({ name: string().defined(), source_id: string().defined(), reason: string().defined() }),
+      )`select name, source_id, ${deadReason} as reason from pgboss.job where source_id = ${id}`,
+    )
+    t.strictSame(dead, { name: deadLetterOf(JOB), source_id: id, reason: 'no' })
+    t.match(await openJob(database, JOB, id), { dead: true, active: false })
+  },
+)
+
+t.test('a job that is lost with its workers says so in its dead letter', async (t) => {
+  const place = await begin(t)
+  const { boss, database } = place
+  const id = await aJob(place)
+  await boss.fetch(JOB)
+  await database.query(sql.unsafe`
+    update pgboss.job set retry_limit = 0, heartbeat_on = now() - interval '1 hour' where id = ${id}`)
+  await boss.supervise(JOB)
+  const reason = await database.oneFirst(sql.type(object({ reason: string().defined() }))`
+    select ${deadReason} as reason from pgboss.job where source_id = ${id}`)
+  t.match(reason, /heartbeat/)
+})
+
+t.test('it fetches the highest priority first, then the oldest', async (t) => {
+  const place = await begin(t)
+  const [first, second] = [await aJob(place), await aJob(place)]
+  const [late, early] = [await aJob(place, -1), await aJob(place, 1)]
+  const order: string[] = []
+  for (const _ of [1, 2, 3, 4]) order.push(...(await place.boss.fetch(JOB)).map(({ id }) => id))
+  t.strictSame(order, [early, first, second, late])
+})
+
+t.test('a touch names the jobs that are still ours', async (t) => {
+  const place = await begin(t)
+  const [held, lost] = [await aJob(place), await aJob(place)]
+  const jobs = await place.boss.fetch(JOB, { batchSize: 2 })
+  await place.database.query(sql.unsafe`update pgboss.job set retry_count = 1 where id = ${lost}`)
+  const attempts = jobs.map(({ id }) => ({ id, retryCount: 0 }))
+  const answer = await place.boss.touch(JOB, attempts as never)
+  t.strictSame([...touchedIds(answer)], [held])
+})
+
+t.test('a fault of its loops names the loop behind the words that we cut off', async (t) => {
+  const { boss, database, faults } = await begin(t)
+  await boss.work('count-figures', { pollingIntervalSeconds: 0.5 }, async () => {})
+  await database.query(sql.unsafe`alter table pgboss.job_common rename to hidden`)
+  await until('it says so', () => faults.length > 0)
+  await boss.offWork('count-figures')
+  await database.query(sql.unsafe`alter table pgboss.hidden rename to job_common`)
+  t.match(faults[0]?.message, /^relation .* does not exist \(Queue: count-figures/)
+  t.equal(faults[0]?.message.indexOf(IN_LOOP), faults[0]?.message.indexOf(' (Queue: count-figures'))
+})
+
+const tableRow = object({
+  name: string().defined(),
+  table_name: string().defined(),
+  valid: boolean().defined(),
+})
+
+t.test('the names of its tables leave room for those of our indexes', async (t) => {
+  const { database } = await begin(t)
+  const tables = await database.any(sql.type(tableRow)`
+    select q.name, q.table_name, coalesce(bool_and(i.indisvalid) and count(*) = 2, false) as valid
+    from pgboss.queue q left join pg_index i
+      on i.indexrelid in (to_regclass('pgboss.' || q.table_name || '_busy'), to_regclass('pgboss.' || q.table_name || '_due'))
+    group by 1, 2`)
+  t.ok(tables.length > Object.keys(JOBS).length)
+  for (const { name, table_name, valid } of tables) {
+    t.ok(`${table_name}_group`.length <= 63, `${name}: ${table_name}`)
+    t.ok(valid, name)
+  }
+})
