@@ -60,8 +60,13 @@ const runOn =
   async (text, values) =>
     (await boss.getDb().executeSql(text, values)) as Awaited<ReturnType<Run>>
 
+/** `registerInstance`: its list of processes is not kept, since ours (figures/fleet) is. */
 const createBoss = async (url: string, options: BossOptions): Promise<PgBoss> =>
-  new PgBoss({ schema: SCHEMA, ...(await poolConfig(url)), ...options } as BossOptions)
+  new PgBoss({
+    ...{ schema: SCHEMA, registerInstance: false },
+    ...(await poolConfig(url)),
+    ...options,
+  } as BossOptions)
 
 /** Whether its tables are those of the installed version. */
 async function isCurrent(url: string): Promise<boolean> {

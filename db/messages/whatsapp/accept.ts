@@ -1,7 +1,7 @@
 /**
  * Accepts WhatsApp sends: checks them, charges each team's allowance, stores one row per recipient and enqueues
  * delivery, all or nothing. Promises: one path for a single send, a batch, and single sends of many teams that are
- * committed together, in the same round trips (begin, templates, locks, replays, rows with their charges, jobs,
+ * committed together, in the same round trips (begin, templates, locks, replays, rows with their charges and jobs,
  * commit), whatever the number of recipients; the allowance is never exceeded, a key never gets a second request; an
  * item is taken whole or not at all. Never talks to a provider. DECISIONS: Order of refusals.
  */
