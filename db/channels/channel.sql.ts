@@ -77,6 +77,9 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Facts &
 export const anyUuid = (uuids: readonly string[]) => sql.fragment`any(${sql.array([...uuids], 'uuid')})`
 export const anyText = (texts: readonly string[]) => sql.fragment`any(${sql.array([...texts], 'text')})`
 
+/** How references travel, as rows of a statement. */
+export const REF = { team_id: 'uuid', id: 'uuid' }
+
 /** References as rows of a statement. */
 export const refTuples = (refs: readonly DeliveryRef[]) =>
   sql.unnest(

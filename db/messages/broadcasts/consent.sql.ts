@@ -5,7 +5,8 @@
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { type EmailRef, refTuples } from '../emails/emails.sql.ts'
+import { rowsOf } from '../../postgres/rows.ts'
+import { EMAIL_REF, type EmailRef } from '../emails/emails.sql.ts'
 import { BROADCAST_STATES } from './state.ts'
 
 const standingRow = object({
@@ -30,10 +31,11 @@ export async function standingsOf(tx: Tx, refs: readonly EmailRef[]): Promise<re
       case when b.state = 'cancelled' then 'cancelled' when c.id is null then 'deleted'
         when c.status = 'unsubscribed' then 'unsubscribed' when c.suppression is not null then 'suppressed'
         when not c.topic_ids && b.topic_ids then 'left_topic' end as reason
-    from ${refTuples(refs)} as ref (ref_team, ref_id)
-    cross join lateral (select * from accepted_emails where team_id = ref_team and id = ref_id offset 0) e
-    cross join lateral (select * from broadcasts where team_id = ref_team and id = e.broadcast_id offset 0) b
-    left join lateral (select * from contacts where team_id = ref_team and id = e.contact_id offset 0) c on true`)
+    from ${rowsOf('ref', EMAIL_REF, refs)}
+    cross join lateral (
+      select * from accepted_emails where team_id = ref.team_id and id = ref.email_id offset 0) e
+    cross join lateral (select * from broadcasts where team_id = ref.team_id and id = e.broadcast_id offset 0) b
+    left join lateral (select * from contacts where team_id = ref.team_id and id = e.contact_id offset 0) c on true`)
 }
 
 const idRow = object({ id: string().defined() })
@@ -45,8 +47,8 @@ const idRow = object({ id: string().defined() })
 export async function emailsNotPaused(tx: Tx, refs: readonly EmailRef[]): Promise<ReadonlySet<string>> {
   const rows = await tx.any(sql.type(idRow)`
     with these as materialized (
-      select e.id, e.team_id, e.broadcast_id from ${refTuples(refs)} as ref (ref_team, ref_id)
-      cross join lateral (select * from email_states where team_id = ref_team and id = ref_id offset 0) e
+      select e.id, e.team_id, e.broadcast_id from ${rowsOf('ref', EMAIL_REF, refs)}
+      cross join lateral (select * from email_states where team_id = ref.team_id and id = ref.email_id offset 0) e
     ), held as materialized (
       select b.id, b.state from broadcasts b
       where (b.team_id, b.id) in (select team_id, broadcast_id from these)
