@@ -6,6 +6,7 @@ import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { rowsOf } from '../../postgres/rows.ts'
+import { deleteEmails } from '../emails/delete.sql.ts'
 import { EMAIL_REF, type EmailRef } from '../emails/emails.sql.ts'
 import { BROADCAST_STATES } from './state.ts'
 
@@ -94,35 +95,13 @@ export async function takePlaces(
       greatest(0, extract(epoch from until + (granted + 1) * apart - now))::float8 as wait_seconds from given`)
 }
 
-const withdrawnRow = object({
-  id: string().defined(),
-  broadcast_id: string().defined(),
-  contact_id: string().defined(),
-  email: string().defined(),
-  created_at: string().defined(),
-})
-
-/** Deletes those of a team's emails of broadcasts that nobody has taken, with their events. @returns these. */
-export async function deleteWaitingEmails(tx: Tx, teamId: string, ids: readonly string[]) {
-  const these = sql.array(ids, 'uuid')
-  const deleted = await tx.any(sql.type(withdrawnRow)`
-    with held as materialized (
+/** Deletes those of a team's emails of broadcasts that nobody has taken. @returns these. */
+export const deleteWaitingEmails = (tx: Tx, teamId: string, ids: readonly string[]) =>
+  deleteEmails(
+    tx,
+    teamId,
+    sql.fragment`
       select id from email_states
-      where team_id = ${teamId} and id = any(${these}) and unfinished and broadcast_id is not null
-      order by id for update
-    ), deleted as (
-      delete from email_states e where e.team_id = ${teamId} and e.id in (select id from held)
-      returning e.id
-    ), gone as (
-      delete from accepted_emails e where e.team_id = ${teamId} and e.id in (select id from deleted)
-      returning e.id, e.broadcast_id, e.contact_id, e.to_emails[1] as email, e.created_at
-    )
-    select id, broadcast_id, contact_id, email, created_at from gone`)
-  await tx.query(sql.unsafe`
-    delete from email_events where team_id = ${teamId}
-      and email_id = any(${sql.array(
-        deleted.map(({ id }) => id),
-        'uuid',
-      )})`)
-  return deleted
-}
+      where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')}) and unfinished and broadcast_id is not null
+      order by id for update`,
+  )
