@@ -5,6 +5,7 @@
  * binds a charge that waited for it; no COUNT(*) on any request path.
  */
 
+import type { ChannelFacts } from '../../channels/list.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type Bucket, refill, untilToken } from '../../process/bucket.ts'
@@ -12,7 +13,6 @@ import { planFigures } from '../plans/defaults.ts'
 import { calendarMonth, type Period, rolledPeriod } from '../plans/period.ts'
 import type { PlanRow } from '../plans/plans.sql.ts'
 import { byQuota, byUse, isPeriodic, type QuotaName, USED } from '../plans/quotas.ts'
-import { byLine, byPlace, type LineName, placeColumn } from './places.ts'
 import {
   type AccountRow,
   type AllowanceFigures,
@@ -21,6 +21,8 @@ import {
   saveAllowance,
   savingAllowances,
 } from './teams.sql.ts'
+
+type LineName = ChannelFacts['lines'][number]
 
 /** null means no limit. `rate` is in sends per second. */
 export type Limits = Record<QuotaName, number | null> & {
@@ -106,7 +108,7 @@ export function accountOf(row: AccountRow): Account {
       storage: row.storage_used,
     },
     bucket: refill(bucket, { rate: limits.rate, capacity: burstOf(limits.rate) }, now),
-    places: byLine((line) => row[placeColumn(line)]),
+    places: { email: row.email_place, broadcast: row.broadcast_place, whatsapp: row.whatsapp_place },
     now: now < rolled.start ? rolled.start : now,
   }
 }
@@ -141,7 +143,9 @@ const figuresOf = (account: Account): AllowanceFigures => ({
   storage_used: account.used.storage,
   bucket_tokens: account.bucket.tokens,
   refilled_at: account.bucket.refilled_at.toISOString(),
-  ...byPlace((line) => account.places[line]),
+  email_place: account.places.email,
+  broadcast_place: account.places.broadcast,
+  whatsapp_place: account.places.whatsapp,
 })
 
 /** Stores a locked account. */
@@ -181,6 +185,6 @@ export const firstAllowance = (
     storage_used: 0,
     bucket_tokens: burstOf(planFigures(plan.kind, plan).rate),
     refilled_at: now.toISOString(),
-    ...byPlace(() => 0),
+    ...{ email_place: 0, broadcast_place: 0, whatsapp_place: 0 },
   }
 }

@@ -9,7 +9,6 @@ import type { Tx } from '../../postgres/pool.ts'
 import { rowsOf } from '../../postgres/rows.ts'
 import type { Period } from '../plans/period.ts'
 import { byLimit, byUse, QUOTAS, type QuotaName } from '../plans/quotas.ts'
-import { byPlace } from './places.ts'
 
 export const teamRow = object({
   id: string().defined(),
@@ -38,7 +37,9 @@ export const accountRow = object({
   storage_used: number().defined(),
   bucket_tokens: number().defined(),
   refilled_at: string().defined(),
-  ...byPlace(() => number().defined()),
+  email_place: number().defined(),
+  broadcast_place: number().defined(),
+  whatsapp_place: number().defined(),
   /** The database's time: no process's clock counts for rate, quota or period. */
   now: string().defined(),
 })
@@ -59,7 +60,9 @@ const FIGURES = {
   storage_used: 'int8',
   bucket_tokens: 'float8',
   refilled_at: 'timestamptz',
-  ...byPlace(() => 'int8' as const),
+  email_place: 'int8',
+  broadcast_place: 'int8',
+  whatsapp_place: 'int8',
 } as const
 
 export type AllowanceFigures = Record<keyof typeof FIGURES, number | string>
