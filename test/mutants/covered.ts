@@ -1,7 +1,7 @@
 /**
  * The sources whose mutants `npm run test:mutants` makes, each with the tests that judge it: what decides by itself,
- * under tests that need no database. Not here yet: addresses, slots, providers' replies and reports, and all whose tests need
- * a database (limits, pace, circuit breaker, consent, conditions, what reports do).
+ * under tests that need no database. Not here yet: addresses, slots, providers' replies and reports, and
+ * all whose tests need a database (limits, pace, circuit breaker, consent, conditions, what reports do).
  */
 export const COVERED: Record<string, readonly string[]> = {
   'db/accounts/people/roles.ts': ['test/db/accounts/people/roles.test.ts'],
