@@ -20,14 +20,15 @@ export { current as default }
 
 /**
  * Runs a test file in this process, after those before it. @param file its path from the repository's root.
- * @returns when it has ended, whether it passed or not.
+ * @returns when it has ended: whether it passed.
  */
-export async function runFile(file: string): Promise<void> {
-  await tap.test(file, { timeout: TIMEOUT * 1_000 }, async (t) => {
+export async function runFile(file: string): Promise<boolean> {
+  const result = await tap.test(file, { timeout: TIMEOUT * 1_000 }, async (t) => {
     current = t
     t.teardown(() => canary.forget())
     await import(pathToFileURL(join(ROOT, file)).href)
     // For the processes that begin before this one ends.
     flushCompileCache()
   })
+  return result?.ok === true
 }

@@ -92,6 +92,18 @@ t.test('no spelling of an address that is not public gets past', async (t) => {
     t.ok(urlFault(`https://${host}/`, []), host)
 })
 
+t.test('a URL has at most 2,048 characters, and says what is wrong with it', async (t) => {
+  const long = (length: number) => 'https://example.com/'.padEnd(length, 'a')
+  t.equal(urlFault(long(2_048), []), null)
+  t.equal(urlFault(long(2_049), []), 'must be at most 2048 characters long')
+  for (const user of ['me', ':word', 'me:word'])
+    t.equal(urlFault(`https://${user}@example.com`, []), 'must not hold a user name or a password')
+  t.equal(urlFault('https://localhost.example.com/', []), null, 'a name that only begins as ours does')
+  await t.rejects(vettedAddresses(new URL('https://example.com'), { resolve: async () => [], allowed: [] }), {
+    message: 'refused: not a public address',
+  })
+})
+
 t.test('a URL must be https without a user, but in networks that the operator allows', async (t) => {
   const loopback = networksOf(['127.0.0.0/8', '::1/128'])
   t.equal(urlFault('https://hooks.example.com/x', []), null)

@@ -1,7 +1,7 @@
 // Custom headers: names, values, and what is reserved. DECISIONS: Header values, Reserved headers.
 
 import fc from 'fast-check'
-import { headersFault } from '../../../db/text/headers.ts'
+import { headersFault, reservedFault } from '../../../db/text/headers.ts'
 import t from '../../support/tap.ts'
 
 const numbered = (count: number) =>
@@ -54,6 +54,21 @@ t.test('rule 4: any name beginning with X-SES or X-PROVIDER is refused, X-Sessio
   for (const name of ['X-SE', 'X-Prov', 'Y-X-SES', 'Subject-Line', 'Reply-To'])
     t.equal(headersFault({ [name]: 'a' }), null)
 })
+
+t.test(
+  'what an operator reserves is refused by its beginning, whatever the case on either side',
+  async (t) => {
+    const words = 'must not be set: names beginning with X-RELAY- are reserved'
+    for (const prefix of ['x-relay-', 'X-Relay-'])
+      for (const name of ['X-RELAY-Tag', 'x-relay-'])
+        t.equal(
+          reservedFault({ 'X-Fine': 'a', [name]: 'a' }, ['x-other', prefix]),
+          `headers.${name} ${words}`,
+        )
+    t.equal(reservedFault({ 'X-Rela': 'a', 'My-X-Relay-': 'a' }, ['X-Relay-']), null)
+    t.equal(reservedFault({ 'X-Relay-Tag': 'a' }, []), null)
+  },
+)
 
 t.test('rule 5: the headers of RFC 8058 one-click unsubscribe are allowed', async (t) => {
   const headers = {

@@ -38,6 +38,7 @@ t.test('the first pause is at most 30 s; each next one is twice as long, half an
     'at least what the provider asks for',
   )
   t.equal(pauseBefore(3, 3_600, 0), 3_600)
+  t.equal(pauseBefore(1, undefined, 1), 8, 'those that were put off together are spread over twice the time')
 })
 
 t.test('refused for now is given up after 24 h of tries, not before', async (t) => {
@@ -49,6 +50,7 @@ t.test('refused for now is given up after 24 h of tries, not before', async (t) 
 t.test('time in which its sender was in trouble is no try, however long it lasts', async (t) => {
   for (const kind of ['sender', 'policy'] as const) {
     t.strictSame(verdictOf([outcome(kind)], old, { ...at, rest: 9 }), { end: 'snoozed', seconds: 9 })
+    t.strictSame(verdictOf([outcome(kind)], old, { ...at, rest: 0 }), { end: 'snoozed', seconds: 1 })
   }
 })
 
@@ -60,6 +62,25 @@ t.test('a lost answer is asked for again after 10 min at the earliest, three tim
     end: 'given_up',
     reason: 'no answer after 3 tries, it may have arrived: words',
   })
+})
+
+t.test(
+  'an attempt waits as long as the slowest of its recipients asks for, a lost answer as well',
+  async (t) => {
+    const deferred = [5, 90, 30].map((wait_seconds) => outcome('deferred', { wait_seconds }))
+    t.strictSame(verdictOf(deferred, fresh, at), { end: 'again', seconds: 90 })
+    t.strictSame(verdictOf([outcome('deferred')], fresh, at), { end: 'again', seconds: 2 })
+    const lost = outcome('unknown', { wait_seconds: 900 })
+    t.strictSame(verdictOf([lost], fresh, at), { end: 'again', seconds: 900 })
+    t.strictSame(verdictOf([outcome('unknown')], fresh, { ...at, unknown_wait: 0 }), {
+      end: 'again',
+      seconds: 0,
+    })
+  },
+)
+
+t.test('at exactly 24 h a message is tried once more', async (t) => {
+  t.match(verdictOf([outcome('deferred')], { ...fresh, since: ago(24).toISOString() }, at), { end: 'again' })
 })
 
 const policy = (blames: 'recipient' | 'identity'): Outcome => ({ kind: 'policy', detail: '5.7.1', blames })
@@ -89,6 +110,17 @@ t.test('a refusal by policy is the recipient’s while others are being taken', 
   )
   const since = { held_at: ago(2), accepted_at: ago(1) }
   t.strictSame(judged([['a', policy('recipient')]], since), ['refused'])
+  const together = { held_at: ago(1), accepted_at: ago(1) }
+  t.strictSame(judged([['a', policy('recipient')]], together), ['policy'], 'taken at the same moment')
+  const [refused, waits] = judgePolicy(
+    new Map([
+      ['a', policy('recipient')],
+      ['b', policy('identity')],
+    ]),
+    since,
+  ).values()
+  t.strictSame(refused, { kind: 'refused', detail: '5.7.1', effect: 'none' }, 'a contact is not to blame')
+  t.strictSame(waits, { kind: 'deferred', detail: '5.7.1', wait_seconds: 600 })
   t.strictSame(judged([['a', policy('identity')]], since), ['deferred'], 'an identity’s mail waits')
 })
 

@@ -1,6 +1,6 @@
 /** When an allowance begins again: calendar months, and billing periods that roll on. */
 import fc from 'fast-check'
-import { rolledPeriod } from '../../../../db/accounts/plans/period.ts'
+import { calendarMonth, rolledPeriod } from '../../../../db/accounts/plans/period.ts'
 import t from '../../../support/tap.ts'
 
 const day = (text: string): Date => new Date(text.includes('T') ? text : `${text}T00:00:00Z`)
@@ -30,8 +30,16 @@ t.test('any other period rolls on by its own length', async (t) => {
   t.strictSame(odd, ['2026-02-10T01:00:00.000Z', '2026-03-13T02:00:00.000Z'], 'a month and an hour')
 })
 
+t.test('a calendar month is from its first day to the next one’s, in UTC', async (t) => {
+  const month = (now: string) => calendarMonth(new Date(now))
+  const february = { start: day('2028-02-01'), end: day('2028-03-01') }
+  for (const now of ['2028-02-01T00:00:00Z', '2028-02-29T23:59:59.999Z']) t.strictSame(month(now), february)
+  t.strictSame(month('2026-12-31T23:59:59Z'), { start: day('2026-12-01'), end: day('2027-01-01') })
+})
+
 t.test('before its start the first period counts', async (t) => {
   t.strictSame(rolled('2026-01-31', '2026-02-28', '2025-06-01'), ['2026-01-31', '2026-02-28'])
+  t.strictSame(rolled('2026-01-01', '2026-01-08', '2025-06-01'), ['2026-01-01', '2026-01-08'])
 })
 
 t.test('a period that has begun holds now, and the next one begins where it ends', async (t) => {

@@ -112,3 +112,42 @@ t.test('parameters must fill the slots and nothing else', async (t) => {
   t.match(parametersProblem(['body:1'], { 'body:1': 'Ana', toString: 'x' }), /unknown key "toString"/)
   t.match(parametersProblem(['body:1'], JSON.parse('{"__proto__":"x"}')), /body:1 missing/)
 })
+
+t.test('a value is 1 to 1024 characters on one line, without more than four spaces in a row', async (t) => {
+  const problem = (value: string) => parametersProblem(['body:1'], { 'body:1': value })
+  for (const value of ['a', '😀'.repeat(1_024), 'a    b']) t.equal(problem(value), null)
+  t.equal(problem(''), 'parameters["body:1"] must not be empty')
+  t.equal(problem('a'.repeat(1_025)), 'parameters["body:1"] must have at most 1024 characters')
+  for (const value of ['a\nb', 'a\tb', 'a\u2028b'])
+    t.equal(problem(value), 'parameters["body:1"] must not contain line breaks or tabs')
+  t.equal(problem('a     b'), 'parameters["body:1"] must not contain more than four spaces in a row')
+})
+
+t.test('what does not fit is named: the slots that are missing, or those that there are', async (t) => {
+  const slots = ['header:1', 'body:1']
+  t.equal(parametersProblem(slots, {}), "parameters must fill the template's slots: header:1, body:1 missing")
+  t.equal(
+    parametersProblem(slots, { 'header:1': 'a', 'body:1': 'b', ['x'.repeat(65)]: 'c' }),
+    `parameters has the unknown key "${'x'.repeat(64)}": it takes header:1, body:1`,
+  )
+})
+
+t.test('a refusal says where: in the header, or in a button', async (t) => {
+  t.equal(
+    shape({ type: 'HEADER', text: '{{who}}' }, body('x')).unsupported,
+    'the header has a named parameter',
+  )
+  t.equal(
+    shape(body('x'), buttons(url('https://a.b/{{who}}'))).unsupported,
+    'the button has a named parameter',
+  )
+  t.equal(shape(body('{{a1b}}')).unsupported, 'the body has a named parameter')
+  t.equal(shape(body('{{}}')).unsupported, 'the body has a named parameter')
+  t.strictSame(shape(body('{{ 1 }}')).slots, ['body:1'])
+})
+
+t.test('a list that is none counts as empty', async (t) => {
+  t.strictSame(shapeOf({ components: 'BODY' }).slots, [])
+  t.strictSame(shape({ type: 'HEADER' }, { type: 'BODY' }).slots, [], 'nor has a text that is none a slot')
+  t.strictSame(shape(body('x'), { type: 'BUTTONS', buttons: { type: 'URL' } }).slots, [])
+})

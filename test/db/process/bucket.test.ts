@@ -1,0 +1,57 @@
+/** The token bucket behind every rate. */
+import { assert, double, integer, property } from 'fast-check'
+import { refill, untilToken } from '../../../db/process/bucket.ts'
+import t from '../../support/tap.ts'
+
+const at = (ms: number): Date => new Date(1_700_000_000_000 + ms)
+const tokens = double({ min: 0, max: 50, noNaN: true })
+const rate = double({ min: 0.01, max: 1_000, noNaN: true })
+const ms = integer({ min: 0, max: 100_000 })
+
+t.test('a bucket refills all the time, and never above its capacity', (t) => {
+  const flow = { rate: 10, capacity: 50 }
+  t.strictSame(refill({ tokens: 0, refilled_at: at(0) }, flow, at(250)), {
+    tokens: 2.5,
+    refilled_at: at(250),
+  })
+  t.equal(refill({ tokens: 3, refilled_at: at(0) }, flow, at(60_000)).tokens, 50)
+  t.equal(refill({ tokens: 0, refilled_at: at(0) }, { rate: 1, capacity: 0.5 }, at(9_000)).tokens, 0.5)
+  t.end()
+})
+
+t.test('a clock that steps back grants nothing and takes nothing', (t) => {
+  const flow = { rate: 10, capacity: 50 }
+  t.equal(refill({ tokens: 4, refilled_at: at(0) }, flow, at(-60_000)).tokens, 4)
+  t.end()
+})
+
+t.test('to look in between changes nothing: two refills are one', (t) => {
+  assert(
+    property(tokens, rate, ms, ms, (tokens, rate, first, second) => {
+      const flow = { rate, capacity: 50 }
+      const bucket = { tokens, refilled_at: at(0) }
+      const once = refill(bucket, flow, at(first + second)).tokens
+      const twice = refill(refill(bucket, flow, at(first)), flow, at(first + second)).tokens
+      return Math.abs(once - twice) < 1e-6
+    }),
+  )
+  t.end()
+})
+
+t.test('the time until a token is exactly when there is one', (t) => {
+  t.equal(untilToken(0.5, 2), 0.25)
+  t.equal(untilToken(1, 2), 0)
+  t.equal(untilToken(7, 2), 0)
+  assert(
+    property(tokens, rate, (tokens, rate) => {
+      const seconds = untilToken(tokens, rate)
+      const then = refill(
+        { tokens, refilled_at: at(0) },
+        { rate, capacity: 50 },
+        at(Math.ceil(seconds * 1_000)),
+      )
+      return then.tokens >= 1 - 1e-6
+    }),
+  )
+  t.end()
+})

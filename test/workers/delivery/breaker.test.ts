@@ -1,0 +1,158 @@
+/** What a process sees of a sender between two looks at its row: when it stops, and for how long. */
+import { AHEAD, createBreaker, createBreakers, SLOW } from '../../../workers/delivery/breaker.ts'
+import type { Judged } from '../../../workers/delivery/verdict.ts'
+import t, { type Test } from '../../support/tap.ts'
+
+const at = (minute: number): Date => new Date(Date.UTC(2026, 2, 1, 12, minute))
+const NOW = at(0)
+const outcome = (kind: Judged['kind'], changes: Partial<Judged> = {}): Judged => ({
+  ...{ kind, detail: 'words' },
+  ...changes,
+})
+const taken = [outcome('accepted')]
+const standing = { probing: false, wait_seconds: 0, accepted_at: null as Date | null } as never as Parameters<
+  ReturnType<typeof createBreaker>['see']
+>[0]
+
+/** A breaker whose clock stands still until the test moves it, in seconds. */
+function begin(t: Test, longest?: number) {
+  let seconds = 100
+  const now = performance.now
+  performance.now = () => seconds * 1_000
+  t.teardown(() => {
+    performance.now = now
+  })
+  const later = (by: number): void => {
+    seconds += by
+  }
+  return { breaker: createBreaker(longest), later }
+}
+
+t.test('a send says of its sender what it met: taken, too fast, unreachable, refused', async (t) => {
+  const { breaker } = begin(t)
+  const note = (...outcomes: Judged[]) => breaker.note(outcomes, NOW, 0.1)
+  t.strictSame(note(outcome('accepted')), { kind: 'accepted', began_at: NOW })
+  t.strictSame(note(outcome('refused'), outcome('accepted', { trouble: 'slow', detail: 'too fast' })), {
+    ...{ kind: 'slow', words: 'too fast', began_at: NOW },
+  })
+  t.strictSame(note(outcome('sender', { trouble: 'connection', wait_seconds: 7 })), {
+    ...{ kind: 'connection', words: 'words', wait_seconds: 7, began_at: NOW },
+  })
+  t.strictSame(note(outcome('sender'))?.kind, 'setup', 'trouble without a name is of its set-up')
+  for (const kind of ['refused', 'deferred', 'unknown'] as const) t.equal(note(outcome(kind)), null)
+})
+
+t.test(
+  'three policies in a row are the set-up’s fault; other refusals between neither count nor clear',
+  async (t) => {
+    const { breaker } = begin(t)
+    const note = (kind: Judged['kind']) => breaker.note([outcome('refused'), outcome(kind)], NOW, 0.1)
+    t.strictSame(
+      [note('policy'), note('deferred'), note('policy'), note('deferred')],
+      [null, null, null, null],
+    )
+    t.strictSame(note('policy'), { kind: 'setup', words: 'words', began_at: NOW })
+    t.equal(note('policy')?.kind, 'setup', 'and so is the next')
+    t.equal(note('deferred'), null)
+    note('accepted')
+    t.strictSame([note('policy'), note('policy')], [null, null])
+  },
+)
+
+t.test('trouble halts what was released until then, and nothing that is released later', async (t) => {
+  const { breaker, later } = begin(t)
+  t.notOk(breaker.isHalted(0))
+  for (const kind of ['accepted', 'refused'] as const) breaker.note([outcome(kind)], NOW, 0.1)
+  t.notOk(breaker.isHalted(performance.now()))
+  breaker.note([outcome('sender')], NOW, 0.1)
+  t.ok(breaker.isHalted(performance.now()))
+  later(0.001)
+  t.notOk(breaker.isHalted(performance.now()))
+})
+
+t.test('a sender is proven by a send that was taken in good time, while none is late', async (t) => {
+  const { breaker, later } = begin(t)
+  t.notOk(breaker.isProven())
+  breaker.note(taken, NOW, SLOW)
+  t.ok(breaker.isProven())
+  breaker.note(taken, NOW, SLOW + 0.1)
+  t.notOk(breaker.isProven(), 'it was slow')
+  breaker.note(taken, NOW, 0.1)
+  breaker.note([outcome('refused')], NOW, 0.1)
+  t.notOk(breaker.isProven(), 'it was refused')
+  breaker.note(taken, NOW, 0.1)
+  const end = breaker.began()
+  later(SLOW)
+  t.ok(breaker.isProven())
+  later(0.1)
+  t.notOk(breaker.isProven(), 'one is late')
+  t.equal(breaker.ahead(), AHEAD.slow)
+  end()
+  t.ok(breaker.isProven())
+})
+
+t.test(
+  'as many are in hand as it takes in a second: two to sixteen, eight while nothing is known',
+  async (t) => {
+    const { breaker } = begin(t)
+    const after = (seconds: number) => {
+      breaker.note(taken, NOW, seconds)
+      return breaker.ahead()
+    }
+    t.equal(breaker.ahead(), 8)
+    t.strictSame([0, 0.01, 0.1, 0.15, 0.5, 1, 2, 2.1].map(after), [16, 16, 10, 6, 2, 2, 2, 1])
+  },
+)
+
+t.test('the latest send that was taken is known, from its row or from here', async (t) => {
+  const { breaker } = begin(t)
+  const see = (changes: object) => breaker.see(Object.assign({}, standing, changes))
+  t.equal(breaker.acceptedAt(), null)
+  t.notOk(breaker.isProbing())
+  breaker.note(taken, at(5), 0.1)
+  breaker.note(taken, at(3), 0.1)
+  t.strictSame(breaker.acceptedAt(), at(5), 'they may end in another order')
+  see({ accepted_at: at(4), probing: true })
+  t.ok(breaker.isProbing())
+  t.strictSame(breaker.acceptedAt(), at(5))
+  see({ accepted_at: at(6) })
+  t.strictSame(breaker.acceptedAt(), at(6))
+  t.notOk(breaker.isProbing())
+  see({ accepted_at: null })
+  t.strictSame(breaker.acceptedAt(), at(5))
+})
+
+t.test('a message rests a second longer than its sender’s pause, half a minute at most', async (t) => {
+  const { breaker } = begin(t)
+  const rest = (kind: 'setup' | 'connection' | 'slow', wait_seconds?: number) =>
+    breaker.restAfter({ kind, words: '', wait_seconds, began_at: NOW })
+  t.equal(breaker.restAfter(null), 1)
+  t.equal(breaker.restAfter({ kind: 'accepted', began_at: NOW }), 1)
+  t.strictSame([rest('slow', 9), rest('setup'), rest('connection'), rest('setup', 9)], [1, 3, 2, 10])
+  t.equal(rest('setup', 3_600), 31)
+  breaker.changed('paused')
+  breaker.changed('slowed')
+  t.strictSame([rest('setup'), rest('connection')], [5, 3], 'the second trouble in a row')
+  breaker.changed('recovered')
+  t.equal(rest('setup'), 3)
+})
+
+t.test('a sender may have longer pauses than others', async (t) => {
+  const { breaker } = begin(t, 20)
+  for (let trouble = 0; trouble < 5; trouble++) breaker.changed('paused')
+  t.equal(breaker.restAfter({ kind: 'connection', words: '', began_at: NOW }), 21)
+})
+
+t.test(
+  'each sender has a breaker of its own; of ten thousand, the one not asked for longest is forgotten',
+  async (t) => {
+    const breakers = createBreakers()
+    const [first, second] = [breakers.of({ key: '0' }), breakers.of({ key: '1' })]
+    t.not(first, second)
+    for (let key = 2; key < 10_000; key++) breakers.of({ key: String(key) })
+    t.equal(breakers.of({ key: '0' }), first)
+    breakers.of({ key: 'one more' })
+    t.equal(breakers.of({ key: '0' }), first)
+    t.not(breakers.of({ key: '1' }), second)
+  },
+)
