@@ -12,7 +12,6 @@ import { docsRoutes } from './docs/routes.ts'
 import { HOOKS } from './hooks/list.ts'
 import { answer, send } from './http/dispatch.ts'
 import { refusalAnswer, refusalOf } from './http/errors.ts'
-import { nearestPath } from './http/nearest-path.ts'
 import { createPaths } from './http/paths.ts'
 import { countRefusals } from './http/refusals.ts'
 import type { Route } from './http/route.ts'
@@ -76,13 +75,6 @@ const renderErrors =
     }
   }
 
-const V1_PATHS = [...new Set(V1_ROUTES.map(({ path }) => path))]
-
-function nothingAt(path: string): Refusal {
-  const near = nearestPath(path, V1_PATHS)
-  return new Refusal('not_found', `there is nothing at this path${near ? `; did you mean ${near}?` : ''}`)
-}
-
 /** Has the path's route answer; refuses an unknown path, and a known one with another method. */
 function serveRoutes(routes: readonly Route<Deps>[], deps: Deps, deadline: number | undefined): Middleware {
   const fitting = createPaths(routes)
@@ -97,7 +89,8 @@ function serveRoutes(routes: readonly Route<Deps>[], deps: Deps, deadline: numbe
       return answer(ctx, found, deps, deadline)
     }
     const allowed = [...new Set(known.flatMap(({ methods }) => methods))]
-    if (allowed.length === 0) throw nothingAt(ctx.path)
+    if (allowed.length === 0)
+      throw new Refusal('not_found', 'there is nothing at this path: /docs lists what there is')
     ctx.set('Allow', allowed.join(', '))
     throw new Refusal('method_not_allowed', `this path takes ${allowed.join(', ')} only`)
   }

@@ -56,8 +56,8 @@ const apiSettings = object({
       (value) => commaList(value).every((ending) => /^\.?\w{1,20}$/.test(ending)),
     )
     .default(BLOCKED),
-  /** `off` leaves the dashboard out of this process; `specimens` adds the page of its pieces, for development. */
-  DASHBOARD: string().oneOf(['on', 'off', 'specimens'], '${path} must be on, off or specimens').default('on'),
+  /** `off` leaves the dashboard out of this process. */
+  DASHBOARD: string().oneOf(['on', 'off'], '${path} must be on or off').default('on'),
   /** The address that people reach the dashboard at. */
   PUBLIC_URL: publicUrl,
   /** Who sign-in links by mail come from: an address of a domain that a team has verified. */

@@ -16,7 +16,6 @@ import { createKeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { DRAIN, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
-import { VERSION } from '../db/process/version.ts'
 import { createQueueStatus } from '../db/queue/jobs.sql.ts'
 import { createProducer } from '../db/queue/producer.ts'
 import { createWaker } from '../db/queue/wake.ts'
@@ -68,7 +67,6 @@ async function openDashboard(settings: ApiSettings, log: Log): Promise<Dashboard
     webhookNetworks: webhookNetworks(settings),
     publicUrl: settings.PUBLIC_URL ?? null,
     from: settings.DASHBOARD_FROM ?? null,
-    specimens: settings.DASHBOARD === 'specimens',
     openid: openid && (await import('./dashboard/served/openid.ts')).createOpenId(openid),
     switches: switchesOf(settings),
   }
@@ -154,7 +152,6 @@ async function start(settings: ApiSettings, log: Log) {
 async function main(): Promise<void> {
   const settings = readApiSettings()
   const log = await createLog({ name: 'api', ...settings })
-  log.info({ version: VERSION, node: process.version }, 'starting')
   const { port, stop } = await start(settings, log)
   log.info({ port }, 'listening')
   stopOnSignal(log, stop, { port })

@@ -59,3 +59,20 @@ export function settle<T>(make: () => T): T | Refusal {
     throw error
   }
 }
+
+/** The same as data, which threads can hand over: a class does not survive it. */
+export type Settled<T> = { item: T } | { refused: { code: Code; message: string } }
+
+/** What was made, or the refusal that it ended with, as data. */
+export function settledAs<T>(make: () => T): Settled<T> {
+  const item = settle(make)
+  if (!(item instanceof Refusal)) return { item }
+  const { code, message } = item
+  return { refused: { code, message } }
+}
+
+/** @throws Refusal what it is refused for */
+export function itemOf<T>(settled: Settled<T>): T {
+  if ('item' in settled) return settled.item
+  throw new Refusal(settled.refused.code, settled.refused.message)
+}

@@ -9,6 +9,7 @@ import { type Database, openDatabase, type Tx } from './postgres/pool.ts'
 import { createReplica, ElsewhereError, NO_REPLICA, type Replica } from './postgres/replica.ts'
 import { SettingsFault } from './process/config.ts'
 import type { Log } from './process/log.ts'
+import { VERSION } from './process/version.ts'
 import { schemaFault, serverSettings } from './schema.sql.ts'
 
 const RISKS = {
@@ -60,6 +61,7 @@ export async function startDatabase(
   try {
     const fault = await databaseFault(database)
     if (fault !== null) throw new SettingsFault([`DATABASE_URL: ${fault}`])
+    log.info({ version: VERSION, node: process.version }, 'starting')
     const settings = await serverSettings(database)
     for (const [name, risk] of Object.entries(RISKS) as [keyof typeof RISKS, string][])
       if (settings[name] === 'off') log.warn({ setting: name }, `the database runs with ${name} off: ${risk}`)

@@ -4,7 +4,7 @@
  * own, since the database has only the key's digest.
  */
 import { readFile, writeFile } from 'node:fs/promises'
-import { principalByKeyHash, SCOPES } from '../db/accounts/credentials/credentials.sql.ts'
+import { principalsByKeys, SCOPES } from '../db/accounts/credentials/credentials.sql.ts'
 import { issueKey } from '../db/accounts/credentials/issue.ts'
 import { credentialHash } from '../db/accounts/credentials/token.ts'
 import { addDomain } from '../db/accounts/domains/add.ts'
@@ -83,6 +83,12 @@ async function makeDemo(database: Database, secretKey: string): Promise<Demo> {
   })
 }
 
+/** Whom a key speaks for, if it is still there. */
+async function principalOf(database: Database, key: string) {
+  const [principal] = await principalsByKeys(database, [credentialHash(key).toString('hex')], new Date())
+  return principal
+}
+
 /** The demo team of this database: the one that `file` names, if it is still there, or a new one. */
 export async function demoTeam(url: string, secretKey: string, file: string): Promise<Demo> {
   const database = await openDatabase(url, { size: 1 })
@@ -90,8 +96,7 @@ export async function demoTeam(url: string, secretKey: string, file: string): Pr
     const kept = await readFile(file, 'utf8')
       .then((text) => JSON.parse(text) as Demo)
       .catch(() => null)
-    if (kept?.whatsapp && (await principalByKeyHash(database, credentialHash(kept.key), new Date())))
-      return kept
+    if (kept?.whatsapp && (await principalOf(database, kept.key))) return kept
     const made = await makeDemo(database, secretKey)
     await writeFile(file, `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600 })
     return made
@@ -105,7 +110,7 @@ export async function demoLink(url: string, { key }: Demo, home: string): Promis
   const database = await openDatabase(url, { size: 1 })
   try {
     const now = new Date()
-    const principal = await principalByKeyHash(database, credentialHash(key), now)
+    const principal = await principalOf(database, key)
     const wish = { email: 'you@example.com', team: principal?.team_id ?? null, operator: true } as const
     const { secret } = await database.transaction((tx) =>
       linkFor({ tx, now, actor: 'npm start' }, { ...wish, role: wish.team === null ? null : 'owner' }),

@@ -205,7 +205,6 @@ async function environment({ api, smtp, inbox, whatsapp }: Ports, url: string): 
     SECRET_KEY: await keptSecret('secret-key'),
     SMTP_REPORT_TOKEN: await keptSecret('smtp-report-token'),
     LOG_FORMAT: 'pretty',
-    DASHBOARD: 'specimens',
     // For this machine alone, unless HOST says otherwise.
     HOST: '127.0.0.1',
     SMTP_URL: `smtp://127.0.0.1:${smtp}`,

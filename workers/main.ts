@@ -10,7 +10,6 @@ import { openSecrets } from '../db/process/canary.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
 import { DRAIN, failToStart, stopOnSignal, type Up } from '../db/process/shutdown.ts'
-import { VERSION } from '../db/process/version.ts'
 import { openConsumer } from '../db/queue/boss.ts'
 import { createQueuePauses } from '../db/queue/pauses.ts'
 import { onWake } from '../db/queue/wake.ts'
@@ -98,7 +97,6 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
 async function main(): Promise<void> {
   const settings = readWorkerSettings()
   const log = await createLog({ name: 'worker', ...settings })
-  log.info({ version: VERSION, node: process.version }, 'starting')
   const { stop, up } = await start(settings, log)
   log.info({ queues: queuesOf(settings) }, 'working')
   stopOnSignal(log, stop, up)

@@ -26,7 +26,6 @@ import { senderPages } from './pages/operator/senders.ts'
 import { teamPages } from './pages/operator/teams.ts'
 import { overviewPages } from './pages/overview.ts'
 import { peoplePages } from './pages/people.ts'
-import { specimenPages } from './pages/specimens.ts'
 import { suppressionPages } from './pages/suppressions.ts'
 import { templatePages } from './pages/template.ts'
 import { templateDraftPages } from './pages/template-draft.ts'
@@ -87,5 +86,4 @@ export const PAGES: readonly Page[] = [
   ...teamPages,
   ...planPages,
   ...auditPages,
-  ...specimenPages,
 ]

@@ -190,7 +190,7 @@ const RAW = {
 const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description })
 
 /** The path as OpenAPI writes it. */
-export const templated = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
+const templated = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
 
 /** The whole document. @param home where the service is; null: where the document is. */
 export function openApi(routes: readonly Described[], home: string | null = null) {

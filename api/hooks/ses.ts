@@ -16,7 +16,7 @@ import { parseEnvelope, type SnsEnvelope, TOPIC_ARN } from './sns-envelope.ts'
 import { takeReport } from './take.ts'
 
 /** An SNS message is at most 256 KiB; in JSON's escapes it may be several times that. */
-const LARGEST_POST = 1024 * 1024
+const LARGEST_POST = 512 * 1024
 /** SNS sends its JSON as text/plain. */
 const TYPES = /^(text\/plain|application\/json) *(;|$)/i
 

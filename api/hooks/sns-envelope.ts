@@ -5,7 +5,6 @@
 import { type InferType, object, type StringSchema, string } from 'yup'
 import { isSurelyValid } from '../../db/text/valid.ts'
 import { readQuery } from '../http/forms.ts'
-import { holdsAtMost } from '../http/json-values.ts'
 
 const TYPES = ['Notification', 'SubscriptionConfirmation', 'UnsubscribeConfirmation'] as const
 
@@ -13,8 +12,6 @@ const field = () => string().required()
 
 /** How long a URL or a token is at most: SNS's own are some hundred characters. */
 const LONGEST_LINK = 3_000
-/** An envelope has eleven fields; more values than this are none, and are not parsed. */
-const MOST_VALUES = 100
 
 const envelopeSchema = (types: readonly (typeof TYPES)[number][], link: StringSchema<string | undefined>) =>
   object({
@@ -38,7 +35,6 @@ export type SnsEnvelope = InferType<typeof notification>
 
 /** The envelope in a body; null when the body is none. */
 export function parseEnvelope(body: Buffer): SnsEnvelope | null {
-  if (!holdsAtMost(MOST_VALUES, body)) return null
   try {
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
     if (isSurelyValid(notification, value)) return value as SnsEnvelope

@@ -1,51 +1,46 @@
 /**
  * Bodies on their way in: how many bytes of them a process holds, and where and in whose turn they are parsed.
- * Promises: bodies cannot fill the memory (past a bound: 503 `unavailable`). No team's parsing keeps the others
- * waiting: bodies that take long are parsed in a thread, one of each team at a time, with a rest after those of
- * megabytes; of others a team gets a few parsed, then the others have their turn. Nor do bodies that are refused: of
- * those a few at a time are read to their end, so that their clients live to see why. Must not know any resource.
+ * Promises:
+ * - bodies cannot fill the memory: one waits for room before it is read, and gets 503 `unavailable` when none comes;
+ * - no team's parsing keeps the others waiting: what takes long is parsed in a thread, one body of each team at a time,
+ *   and a rest follows it;
+ * - of bodies that are refused a few at a time are read to their end, so that their clients live to see why.
+ * Must not know any resource.
  */
 import type { IncomingMessage } from 'node:http'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../../db/errors.ts'
-import { createKeyedSemaphore, type KeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
+import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
 import { fieldsOf, isUrlencoded, type Pair, readForm } from './forms.ts'
-import {
-  type BodyShape,
-  discard,
-  parseBody,
-  type Reading,
-  readBytes,
-  readJsonBytes,
-  readPieces,
-} from './input.ts'
-import { holdsAtMost } from './json-values.ts'
+import { type BodyShape, discard, parseBody, readBytes, readJsonBytes, readPieces } from './input.ts'
 import type { Kind, Parser } from './parser.ts'
 
-/** What a process holds of one owner's bodies, and of all together, in bytes. */
-const BOUNDS = { ofOne: 48 * 1024 * 1024, inAll: 256 * 1024 * 1024 }
+const MIB = 1024 * 1024
+const PATIENCE = 10_000
 /**
- * What is parsed where it is read, in bytes: small bodies, and longer ones that hold few values, as most batches do; at
- * worst some 15 ms. In the thread a batch of 100 emails costs a quarter more processor time, and it takes 60 MB itself.
+ * What a process holds of one owner's bodies and of all together, in bytes, and how long one waits for room, in
+ * milliseconds. On its way to the database a body takes several times its size.
  */
+const BOUNDS = { ofOne: 12 * MIB, inAll: 48 * MIB, patience: PATIENCE }
+/** Bodies of more bytes leave room for others: a part of each bound is all that they may fill. */
 const SMALL = 64 * 1024
-const LIGHT = { bytes: 512 * 1024, values: 8 * 1024 }
-/** From here on, in bytes, a body is followed by a rest of REST times its parsing: what it costs later, and more. */
+const LARGE_PART = 7 / 8
+/** From here on a body is parsed in the thread, in bytes; and one that takes long for its length. */
+const LONG = 512 * 1024
+const LONG_IF_HEAVY = 8 * 1024
+/** One that large, or that was parsed here for that many milliseconds, is followed by a rest of REST times as long. */
 const HUGE = 1024 * 1024
+const SLOW = 10
 const REST = 3
-/** How many large bodies of an owner come in at once, and how many small ones are parsed before the others' turn. */
-const LARGE_AT_ONCE = 4
-const SMALL_AT_ONCE = 4
 /** How many refused bodies are discarded at once: a socket hands over up to 2 MiB before the next one's turn. */
 const DISCARDED_AT_ONCE = 2
-/** How long a body waits for its turn, in milliseconds; and one that is refused, to be thrown away. */
-const PATIENCE = 10_000
+/** How long a body that is refused waits to be thrown away, in milliseconds. */
+const REFUSED_PATIENCE = 2_000
 /** However slow the machine made a parsing, the rest after it ends well before the owner's next body gives up. */
 const LONGEST_REST = PATIENCE / 2
-const REFUSED_PATIENCE = 2_000
 
 /** A route, as far as it says what it takes. */
-export type Taking = { method: string; path: string; body?: BodyShape<unknown> }
+export type Taking = { method: string; path: string; body?: BodyShape<unknown>; heavy?: true }
 
 /** The body of one request. What is read of it counts until the request's work has ended. */
 export type Body = {
@@ -60,6 +55,8 @@ export type Body = {
   form(limit: number): Promise<URLSearchParams>
   /** By the shape that the route declares; undefined when it declares none. @throws Refusal */
   parsed(route: Taking): Promise<unknown>
+  /** Its room is for others. Said by who goes on waiting for something else, and has dropped what was read. */
+  letGo(): void
 }
 
 export type Bodies = {
@@ -67,86 +64,122 @@ export type Bodies = {
   during<T>(owner: string, request: IncomingMessage, work: (body: Body) => Promise<T>): Promise<T>
 }
 
-/** Chunked ones may become large. */
-const isLarge = ({ headers }: IncomingMessage): boolean =>
-  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > SMALL
+const tooMany = () =>
+  new Refusal('unavailable', 'too many large requests wait for each other; please retry', 1)
 
-/** Work in a turn of its owner's. @throws Refusal unavailable when none came free in time. */
-async function inTurn<T>(semaphore: KeyedSemaphore, owner: string, work: () => Promise<T>): Promise<T> {
-  const done = await semaphore.run(owner, async () => ({ result: await work() }), PATIENCE)
-  if (done) return done.result
-  throw new Refusal('unavailable', 'too many large requests wait for each other; please retry', 1)
-}
-
-/** Counts the bytes that are held, by owner. */
-function createBudget({ ofOne, inAll }: typeof BOUNDS) {
+/** Counts the bytes that are held, by owner. What finds no room waits; a small body takes what a large one cannot. */
+function createBudget({ ofOne, inAll, patience }: typeof BOUNDS) {
   const held = new Map<string, number>()
+  const waiting = new Set<() => void>()
   let all = 0
-  /** @throws Refusal unavailable when there is no room for that many more bytes. */
-  const expect = (owner: string, bytes: number): void => {
-    if ((held.get(owner) ?? 0) + bytes <= ofOne && all + bytes <= inAll) return
-    throw new Refusal('unavailable', 'too many bodies are coming in at once; please retry', 1)
+  const take = (owner: string, bytes: number): boolean => {
+    const part = bytes > SMALL ? LARGE_PART : 1
+    const own = (held.get(owner) ?? 0) + bytes
+    if (bytes > 0 && (own > ofOne * part || all + bytes > inAll * part)) return false
+    held.set(owner, own)
+    all += bytes
+    return true
   }
+  const give = (owner: string, bytes: number): void => {
+    const own = (held.get(owner) ?? 0) - bytes
+    if (own > 0) held.set(owner, own)
+    else held.delete(owner)
+    all -= bytes
+    for (const tryAgain of waiting) tryAgain()
+  }
+  const takeInTime = (owner: string, bytes: number): Promise<boolean> =>
+    new Promise((resolve) => {
+      const end = (isTaken: boolean): void => {
+        clearTimeout(late)
+        waiting.delete(tryAgain)
+        resolve(isTaken)
+      }
+      const tryAgain = (): void => {
+        if (take(owner, bytes)) end(true)
+      }
+      const late = setTimeout(end, patience, false)
+      waiting.add(tryAgain)
+    })
   return {
-    expect,
-    /** @throws as `expect` */
-    take(owner: string, bytes: number): void {
-      expect(owner, bytes)
-      held.set(owner, (held.get(owner) ?? 0) + bytes)
-      all += bytes
-    },
-    give(owner: string, bytes: number): void {
-      const own = (held.get(owner) ?? 0) - bytes
-      if (own > 0) held.set(owner, own)
-      else held.delete(owner)
-      all -= bytes
+    /** What one request holds, until it lets go. */
+    open(owner: string) {
+      let [reserved, read] = [0, 0]
+      return {
+        /** Waits for room. @throws Refusal unavailable when none came free in time. */
+        async expect(bytes: number): Promise<void> {
+          if (!take(owner, bytes) && !(await takeInTime(owner, bytes))) throw tooMany()
+          reserved += bytes
+        },
+        /** A body that did not say how long it is takes its room as it comes. @throws Refusal unavailable */
+        hold(bytes: number): void {
+          read += bytes
+          if (read <= reserved) return
+          if (!take(owner, read - reserved)) throw tooMany()
+          reserved = read
+        },
+        letGo(): void {
+          give(owner, reserved)
+          reserved = 0
+          read = 0
+        },
+      }
     },
   }
 }
 
-/** How a body is parsed: here when it is light, which takes a look at longer ones. */
-type Parsing = { kind: Kind; isLight(bytes: Buffer): boolean; here(bytes: Buffer): unknown }
+/** How a body is parsed, and whether that takes long for its length. */
+type Parsing = { kind: Kind; heavy?: boolean | undefined; here(bytes: Buffer): unknown }
 
-const jsonOf = ({ method, path, body }: Taking): Parsing => ({
+const jsonOf = ({ method, path, body, heavy }: Taking): Parsing => ({
   kind: { method, path },
-  isLight: (bytes) => bytes.length <= LIGHT.bytes && holdsAtMost(LIGHT.values, bytes),
+  heavy,
   here: (bytes) => body && parseBody(body, bytes),
 })
 
 /** A part of a multipart form takes thirty times what a pair does. */
 const formOf = (type: string): Parsing => ({
   kind: { form: type },
-  isLight: (bytes) => bytes.length <= LIGHT.bytes && isUrlencoded(type),
+  heavy: !isUrlencoded(type),
   here: (bytes) => readForm(type, new Uint8Array(bytes)),
 })
 
-/** Parses a body in its owner's turn: what takes little here, everything else in the parser's thread. */
+/** Parses bodies: of each owner one at a time here, and one in the parser's thread. */
 function createParsing(parser: Parser) {
-  const here = createKeyedSemaphore(SMALL_AT_ONCE)
-  const inProcess = createKeyedSemaphore(1)
-  const there = createKeyedSemaphore(1)
+  const turns = createKeyedSemaphore(1)
 
-  /** The turn ends with the rest; the body's own request goes on before. */
-  const parseThere = (owner: string, kind: Kind, bytes: Buffer): Promise<unknown> => {
+  /** The turn ends with the rest; the body's own request goes on before. @throws Refusal unavailable */
+  const inTurn = (
+    key: string,
+    parse: () => Promise<unknown>,
+    isLong: (took: number) => boolean,
+  ): Promise<unknown> => {
     const parsed = Promise.withResolvers<unknown>()
-    const turn = async (): Promise<void> => {
+    // What was read is not held while its owner rests.
+    let todo: (() => Promise<unknown>) | null = parse
+    const turn = async (): Promise<true> => {
       const began = performance.now()
-      await parser.parse(kind, bytes).then(parsed.resolve, parsed.reject)
-      const rest = Math.min((performance.now() - began) * REST, LONGEST_REST)
-      if (bytes.length > HUGE) await sleep(rest)
+      await todo?.().then(parsed.resolve, parsed.reject)
+      todo = null
+      const took = performance.now() - began
+      // Others work before this owner's next body.
+      await (isLong(took) ? sleep(Math.min(took * REST, LONGEST_REST)) : setImmediate())
+      return true
     }
-    inTurn(there, owner, turn).catch(parsed.reject)
+    turns.run(key, turn, PATIENCE).then((done) => done ?? parsed.reject(tooMany()), parsed.reject)
     return parsed.promise
   }
-  return (owner: string, { kind, isLight, here: parseHere }: Parsing, bytes: Buffer): Promise<unknown> => {
-    if (bytes.length > SMALL && !isLight(bytes)) return parseThere(owner, kind, bytes)
-    const parse = async (): Promise<unknown> => {
-      // Let others work before this owner's next body.
-      await setImmediate()
-      return parseHere(bytes)
-    }
-    // Of longer ones one at a time, whose ever they are: else those of many teams would all be parsed in one go.
-    return inTurn(here, owner, () => (bytes.length > SMALL ? inTurn(inProcess, 'all', parse) : parse()))
+  return (owner: string, { kind, heavy, here }: Parsing, bytes: Buffer): Promise<unknown> => {
+    if (bytes.length > (heavy ? LONG_IF_HEAVY : LONG))
+      return inTurn(
+        `there ${owner}`,
+        () => parser.parse(kind, bytes),
+        () => bytes.length > HUGE,
+      )
+    return inTurn(
+      `here ${owner}`,
+      async () => here(bytes),
+      (took) => took > SLOW,
+    )
   }
 }
 
@@ -154,22 +187,10 @@ function createParsing(parser: Parser) {
 export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
   const budget = createBudget(bounds)
   const parse = createParsing(parser)
-  const reading = createKeyedSemaphore(LARGE_AT_ONCE)
   const discarding = createKeyedSemaphore(DISCARDED_AT_ONCE)
   return {
     async during(owner, request, work) {
-      let held = 0
-      const letGo = (): void => {
-        budget.give(owner, held)
-        held = 0
-      }
-      const account: Reading = {
-        expect: (bytes) => budget.expect(owner, bytes),
-        hold(bytes) {
-          budget.take(owner, bytes)
-          held += bytes
-        },
-      }
+      const account = budget.open(owner)
       const read = async (route: Taking): Promise<unknown> => {
         const bytes = await readJsonBytes(request, account)
         const body = await parse(owner, jsonOf(route), bytes)
@@ -180,16 +201,13 @@ export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
         const pairs = await parse(owner, formOf(request.headers['content-type'] ?? ''), bytes)
         return fieldsOf(pairs as Pair[])
       }
-      /** In the owner's turn if it is large. */
-      const inReading = <T>(read: () => Promise<T>): Promise<T> =>
-        isLarge(request) ? inTurn(reading, owner, read) : read()
       /** Reads; what is refused with a rest on its way counts no longer, and is thrown away. */
       const orDiscarded = async <T>(reading: () => Promise<T>): Promise<T> => {
         try {
           return await reading()
         } catch (error) {
           if (!request.complete) {
-            letGo()
+            account.letGo()
             await discarding.run('all', () => discard(request), REFUSED_PATIENCE)
           }
           throw error
@@ -197,16 +215,14 @@ export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
       }
       try {
         return await work({
+          letGo: account.letGo,
           pieces: (bounds, take) => orDiscarded(() => readPieces(request, { ...account, ...bounds }, take)),
-          form: (limit) => orDiscarded(() => inReading(() => readFields(limit))),
+          form: (limit) => orDiscarded(() => readFields(limit)),
           bytes: (limit) => orDiscarded(() => readBytes(request, { ...account, limit })),
-          parsed: async (route) => {
-            if (!route.body) return undefined
-            return orDiscarded(() => inReading(() => read(route)))
-          },
+          parsed: async (route) => (route.body ? orDiscarded(() => read(route)) : undefined),
         })
       } finally {
-        letGo()
+        account.letGo()
       }
     },
   }

@@ -155,6 +155,7 @@ async function requestOf<D>(
     form: body.form,
     pieces: body.pieces,
     body: await body.parsed(route),
+    letGo: body.letGo,
     now,
   }
 }

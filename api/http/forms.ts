@@ -8,7 +8,7 @@ import { Refusal } from '../../db/errors.ts'
 import { textOfFile } from '../../db/text/decode.ts'
 
 /** How many fields a form or an address has at most: a broadcast's form names 1,000 topics twice at worst. */
-export const MOST_FIELDS = 2_000
+const MOST_FIELDS = 2_000
 
 /** A name and its value. */
 export type Pair = [name: string, value: string]

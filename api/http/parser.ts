@@ -36,8 +36,8 @@ export type Reply =
   | { items: ({ bytes: number } | { refused: Refused })[]; packed: Packed }
   | { refused: Refused }
 
-/** Of the thread's heap, in MiB: 10 MiB of the smallest values take about a fifth of it. */
-const HEAP = 512
+/** Of the thread's heap, in MiB: 10 MiB of the smallest values take less than half of it. */
+const HEAP = 192
 
 /** In milliseconds: how long one body may take (10 MiB of the smallest values take about one second). */
 const TIME_LIMIT = 15_000
@@ -112,9 +112,13 @@ export function createParser(entry: URL, timeLimit = TIME_LIMIT): Parser {
   }
   return {
     async parse(kind, bytes) {
-      const question = { ...kind, bytes: new Uint8Array(bytes) }
-      // One at a time, so that what ends the thread is the body that it has, and the limit is that body's own.
-      const reply = await semaphore.run('thread', () => ask(question), PATIENCE)
+      // One at a time, so that what ends the thread is the body that it has, and the limit is that body's own. Its copy
+      // is made once the thread is free.
+      const reply = await semaphore.run(
+        'thread',
+        () => ask({ ...kind, bytes: new Uint8Array(bytes) }),
+        PATIENCE,
+      )
       if (reply === null) throw busy()
       return unpacked(reply)
     },

@@ -44,6 +44,8 @@ export type Request<B = undefined, Q = undefined> = {
   /** The same in pieces, for what is not to be held whole. */
   pieces: Body['pieces']
   body: B
+  /** Said by who needs no more of the body and goes on waiting: its room is for others. */
+  letGo: Body['letGo']
   query: Q
   headers: IncomingHttpHeaders
   now: Date
@@ -57,6 +59,8 @@ type Declared<B, Q> = {
   query?: QueryShape<Q>
   /** Its body is taken as raw bytes, whatever their type. */
   raw?: true
+  /** Its body takes long to parse for its length. */
+  heavy?: true
   /** It may go through many rows: of each team one at a time. */
   searches?: boolean
 }

@@ -150,8 +150,8 @@ function preferencePage(contact: ContactRow, topics: readonly TopicRow[], saved:
   )
 }
 
-/** Of a form, in bytes: room for the ids of 1,000 topics. */
-const LARGEST_FORM = 64 * 1024
+/** Of a form, in bytes: room for the ids of 350 topics. */
+const LARGEST_FORM = 16 * 1024
 
 /** What a form says; a one-click request may come in any other encoding, and says nothing that is needed. */
 async function formOf({ headers, bytes, form }: Request): Promise<URLSearchParams> {

@@ -21,17 +21,23 @@ import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
 const BULK_LIMIT = 1_000
 const RETRY_AFTER = 5
 
+type Call = { teamId: string; bytes: Buffer; letGo(): void; now: Date }
+
 /** Has a worker carry out the call. @throws Refusal unavailable when none did in time. */
-async function carriedOut(deps: V1Deps, teamId: string, body: Buffer, now: Date): Promise<UpsertResult> {
+async function carriedOut(deps: V1Deps, call: Call): Promise<UpsertResult> {
+  const { teamId } = call
   const { database, queue, replies, upsertWait: timeout } = deps
   const id = idNow()
   const result = await replies.ask(id, {
     async send() {
       await database.transaction(async (tx) => {
-        await insertUpsert(tx, teamId, { id, body }, now)
+        await insertUpsert(tx, teamId, { id, body: call.bytes }, call.now)
         const jobs = await queue.enqueue(tx, 'upsert-contacts', [{ team_id: teamId, upsert_id: id }])
         if (jobs !== 1) throw new Error('stored an upsert without its job')
       })
+      // The worker may take its time.
+      call.bytes = Buffer.alloc(0)
+      call.letGo()
     },
     read: () => upsertResult(database, teamId, id),
     timeout,
@@ -64,10 +70,13 @@ export const bulkRoutes: readonly V1Route[] = [
     path: '/v1/contacts/bulk',
     about: ABOUT.upsertContacts,
     access: keyOnly('contacts:write'),
+    heavy: true,
     body: bulkBody,
-    async handle({ body, principal, now }, deps) {
+    async handle({ body, principal, letGo, now }, deps) {
       if (body.length === 0) return batchAnswer([], deps.metrics)
-      const result = await carriedOut(deps, principal.team_id, body.bytes, now)
+      const call = { teamId: principal.team_id, bytes: body.bytes, letGo, now }
+      body.bytes = Buffer.alloc(0)
+      const result = await carriedOut(deps, call)
       if ('refusal' in result) throw refusalOf(result.refusal)
       return batchAnswer(result.items.map(outcomeOf), deps.metrics)
     },

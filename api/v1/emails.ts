@@ -5,7 +5,7 @@
  */
 import { array, type InferType, object } from 'yup'
 import { RateLimited } from '../../db/accounts/teams/limits.ts'
-import { Refusal, settle } from '../../db/errors.ts'
+import { Refusal, settle, settledAs } from '../../db/errors.ts'
 import { acceptEmails, type EmailOutcome } from '../../db/messages/emails/accept.ts'
 import type { EmailItem, EmailSender } from '../../db/messages/emails/call.ts'
 import { type EmailRow, emailById } from '../../db/messages/emails/emails.sql.ts'
@@ -24,17 +24,18 @@ import {
   uuid,
 } from '../../db/text/fields.ts'
 import { headersFault, reservedFault } from '../../db/text/headers.ts'
-import { LARGEST_PART, MOST_VARIABLES } from '../../db/text/strings.ts'
+import { LARGEST_PART, MOST_VARIABLES, utf8Bytes } from '../../db/text/strings.ts'
 import { keyOnly, keyOrSession, type Principal } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
 import { batchOf, jsonAs } from '../http/input.ts'
 import { rateHeaders } from '../http/rate.ts'
 import { countSends } from '../sends/count.ts'
 import { ABOUT } from './about.ts'
-import { attachedOf, attachments, type Draft, itemsOf, textBytes, withContents } from './attached.ts'
+import { type Draft, itemsOf, withContents } from './attached.ts'
+import { attachedOf, attachments } from './attachment-shape.ts'
 import { acceptEach, type BatchItem, batchAnswer } from './batch.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
-import { keyed, underKey } from './idempotency-key.ts'
+import { keyed, ownItem, underKey } from './idempotency-key.ts'
 import { presentEmail } from './present.ts'
 
 const BATCH_LIMIT = 100
@@ -99,17 +100,12 @@ function itemOf(send: SendBody, path = ''): EmailItem {
   }
 }
 
-/** What a send brings, whatever else it will be refused for: its attachments are judged first. */
+/** A send before its attachments are seen to. */
 function draftOf(send: SendBody, path = ''): Draft {
-  const made = settle(() => itemOf(send, path))
-  const draft = {
-    path,
-    idempotency_key: send.idempotency_key ?? null,
-    attached: attachedOf(send.attachments),
-    text_bytes: textBytes(send.html, send.text),
-  }
-  if (made instanceof Refusal) return { ...draft, refused: { code: made.code, message: made.message } }
-  return { ...draft, item: made }
+  const draft = { idempotency_key: send.idempotency_key ?? null, ...settledAs(() => itemOf(send, path)) }
+  if (!send.attachments?.length) return draft
+  const text_bytes = utf8Bytes(send.html ?? '') + utf8Bytes(send.text ?? '')
+  return { ...draft, brought: { path, attached: attachedOf(send.attachments), text_bytes } }
 }
 
 /** An item of a batch. @throws Refusal bad_request */
@@ -145,8 +141,21 @@ async function draftedItems(
   principal: Principal,
   drafts: readonly Draft[],
 ): Promise<(EmailItem | Refusal)[]> {
-  const items = await itemsOf(attaching(deps, principal), drafts)
+  const items = drafts.some(({ brought }) => brought)
+    ? await itemsOf(attaching(deps, principal), drafts)
+    : drafts.map((draft) => settle(() => ownItem(draft)))
   return items.map((item) => (item instanceof Refusal ? item : (reservedRefusal(deps, item) ?? item)))
+}
+
+/** Does the work of accepting items while the contents that they bring, if any, are stored. */
+function withFiles<T>(
+  deps: V1Deps,
+  principal: Principal,
+  sends: { drafts: readonly Draft[]; items: readonly EmailItem[] },
+  accept: (items: readonly EmailItem[]) => Promise<T>,
+): Promise<T> {
+  const bare = sends.items.every(({ attachments }) => attachments === undefined)
+  return bare ? accept(sends.items) : withContents(attaching(deps, principal), sends, accept)
 }
 
 function orThrow<T>(value: T | Refusal): T {
@@ -214,7 +223,7 @@ export const emailRoutes: readonly V1Route[] = [
       const items = (await draftedItems(deps, principal, drafts)).map(orThrow)
       const accept = (ready: readonly EmailItem[]) =>
         deps.accepts.email({ sender: senderOf(principal, id), items: ready })
-      const stored = await withContents(attaching(deps, principal), { drafts, items }, accept)
+      const stored = await withFiles(deps, principal, { drafts, items }, accept)
       const [outcome] = committed(deps, stored)
       if (!outcome) throw new Error('one item must have one outcome')
       const row = await storedRow(deps, principal, outcome)
@@ -231,6 +240,7 @@ export const emailRoutes: readonly V1Route[] = [
     path: '/v1/emails/batch',
     about: ABOUT.sendEmails,
     access: keyOnly('emails:send'),
+    heavy: true,
     body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toBatchItem),
     async handle({ id, body, principal }, deps) {
       const drafts = body.flatMap((each) => (each instanceof Refusal ? [] : [each]))
@@ -238,7 +248,7 @@ export const emailRoutes: readonly V1Route[] = [
       const checked = body.map((each) => (each instanceof Refusal ? each : nextOf(drafted)))
       let headers = {}
       const accept = async (valid: readonly EmailItem[]) => {
-        const outcomes = await withContents(attaching(deps, principal), { drafts, items: valid }, (ready) =>
+        const outcomes = await withFiles(deps, principal, { drafts, items: valid }, (ready) =>
           acceptBatch(deps, senderOf(principal, id), ready),
         )
         headers = rateOf(outcomes)

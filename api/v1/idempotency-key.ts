@@ -5,16 +5,13 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { type AnyObject, type ObjectSchema, object } from 'yup'
-import { type Code, Refusal, settle } from '../../db/errors.ts'
+import { itemOf, Refusal, type Settled, settledAs } from '../../db/errors.ts'
 import { idempotencyKey, parse } from '../../db/text/fields.ts'
 
 const headerSchema = object({ 'Idempotency-Key': idempotencyKey() })
 
 /** A send whose shape is right: its key, and the item or what is wrong with it, as data that threads can hand over. */
-export type Keyed<T> = { idempotency_key: string | null } & (
-  | { item: T }
-  | { refused: { code: Code; message: string } }
-)
+export type Keyed<T> = { idempotency_key: string | null } & Settled<T>
 
 /** Reads a single send. @param make throws the refusal of what the schema cannot say. */
 export const keyed =
@@ -24,11 +21,7 @@ export const keyed =
   ) =>
   (value: unknown): Keyed<T> => {
     const send = parse(schema, value)
-    const idempotency_key = send.idempotency_key ?? null
-    const item = settle(() => make(send))
-    if (!(item instanceof Refusal)) return { idempotency_key, item }
-    const { code, message } = item
-    return { idempotency_key, refused: { code, message } }
+    return { idempotency_key: send.idempotency_key ?? null, ...settledAs(() => make(send)) }
   }
 
 /** The item, under the header's key when its own is absent. @throws Refusal bad_request when they differ; its own */
@@ -40,6 +33,11 @@ export function underKey<T extends { idempotency_key: string | null }>(
   if (key !== undefined && send.idempotency_key !== null && send.idempotency_key !== key) {
     throw new Refusal('bad_request', 'idempotency_key and the Idempotency-Key header must be the same')
   }
-  if ('refused' in send) throw new Refusal(send.refused.code, send.refused.message)
-  return { ...send.item, idempotency_key: send.idempotency_key ?? key ?? null }
+  return { ...itemOf(send), idempotency_key: send.idempotency_key ?? key ?? null }
 }
+
+/** The item under its own key. @throws Refusal its own */
+export const ownItem = <T extends object>(send: Keyed<T>): T & { idempotency_key: string | null } => ({
+  ...itemOf(send),
+  idempotency_key: send.idempotency_key,
+})

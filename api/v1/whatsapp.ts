@@ -143,6 +143,7 @@ export const whatsappRoutes: readonly V1Route[] = [
     path: '/v1/whatsapp/messages/batch',
     about: ABOUT_WHATSAPP.batch,
     access: keyOnly('whatsapp:send'),
+    heavy: true,
     body: batchOf({ field: 'messages', most: BATCH_LIMIT, schema: sendSchema }, toBatchItem),
     async handle({ id, body, principal: { team_id } }, deps) {
       const accept = (items: readonly WhatsappItem[]) =>

@@ -130,7 +130,7 @@ export function createAdmin(): Admin {
     now: async () => timeIn(await database.get()),
     dnsServer: settings.DNS_SERVER,
     publicUrl: settings.PUBLIC_URL,
-    site: () => settings.PUBLIC_URL ?? `http://localhost:${settings.PORT ?? portOf(settings)}`,
+    site: () => settings.PUBLIC_URL ?? `http://localhost:${settings.PORT || portOf(settings)}`,
     webhookNetworks: () =>
       networksOf(commaList(settings.WEBHOOK_ALLOW ?? (wasUsed(DATA, settings.DATABASE_URL) ? LOOPBACK : ''))),
     database: database.get,

@@ -19,8 +19,6 @@ import { count, instant, oneOf, positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 import { requeueVerb } from './requeue.ts'
 
-const LIST_LENGTH = 10_000
-const FOUND_LENGTH = 100
 /** No email is older. */
 const EVER = new Date(0)
 
@@ -77,81 +75,75 @@ const depsOf = async (admin: Admin) => ({
 })
 
 /** Writes an attachment to a file. */
-function fileVerb(email: Command, admin: Admin): void {
-  email
-    .command('file')
-    .description('write an attachment of an email to a file, as it was given')
-    .argument('<team>', 'id of the team', uuid)
-    .argument('<id>', 'id of the email', uuid)
-    .argument('<n>', 'which one, from 0', count)
-    .requiredOption('--out <file>', 'where to write it')
-    .action(
-      answer(async (team: string, id: string, n: number, { out }: { out: string }) => {
-        const { attachments = [] } = await showEmail(await depsOf(admin), team, id)
-        const file = attachments[n]
-        if (!file) throw new Refusal('not_found', `the email has no attachment ${n}`)
-        const { filename, content_type, size, sha256 } = file
-        const pieces = piecesOf(await admin.database(), { team_id: team, sha256 })
-        // Before the file is made: it may be gone.
-        const first = await pieces.next()
-        await writeFile(out, first.value ?? '')
-        for await (const piece of pieces) await appendFile(out, piece)
-        return { filename, content_type, size, sha256 }
-      }),
-    )
+async function writeAttachment(
+  admin: Admin,
+  { team, id, n, out }: { team: string; id: string; n: number; out: string },
+) {
+  const { attachments = [] } = await showEmail(await depsOf(admin), team, id)
+  const file = attachments[n]
+  if (!file) throw new Refusal('not_found', `the email has no attachment ${n}`)
+  const { filename, content_type, size, sha256 } = file
+  const pieces = piecesOf(await admin.database(), { team_id: team, sha256 })
+  // Before the file is made: it may be gone.
+  const first = await pieces.next()
+  await writeFile(out, first.value ?? '')
+  for await (const piece of pieces) await appendFile(out, piece)
+  return { filename, content_type, size, sha256 }
 }
 
-export const verbs: Verbs = (email, admin) => {
-  /** In parts, each far below the time that a statement may take. */
-  const find = async (filter: EmailFilter, limit: number): Promise<ListedEmail[]> => {
-    const wanted = { ...filter, whose: 'all' as const, since: EVER, now: await admin.now() }
-    return (await searchEmails(await depsOf(admin), wanted, { limit }, Number.POSITIVE_INFINITY)).emails
-  }
+/** In parts, each far below the time that a statement may take. */
+async function find(admin: Admin, filter: EmailFilter, limit: number): Promise<ListedEmail[]> {
+  const wanted = { ...filter, whose: 'all' as const, since: EVER, now: await admin.now() }
+  return (await searchEmails(await depsOf(admin), wanted, { limit }, Number.POSITIVE_INFINITY)).emails
+}
 
-  email
-    .command('list')
-    .description('the emails of a team, newest first, without their bodies')
-    .argument('<team>', 'id of the team', uuid)
-    .option('--status <status>', `only these: ${EMAIL_LADDER.join(', ')}`, oneOf(EMAIL_LADDER))
-    .option('--limit <n>', 'how many at most', positive, LIST_LENGTH)
+export const verbs: Verbs = (noun) => {
+  const { verb, change, admin } = noun
+  const listed = (command: Command, length: number): Command =>
+    command
+      .option('--status <status>', `only these: ${EMAIL_LADDER.join(', ')}`, oneOf(EMAIL_LADDER))
+      .option('--limit <n>', 'how many at most', positive, length)
+
+  listed(verb('list TEAM', 'the emails of a team, newest first, without their bodies'), 10_000).action(
+    answer((team_id: string, { status, limit }: { status?: EmailStatus; limit: number }) =>
+      find(admin, { team_id, status }, limit),
+    ),
+  )
+
+  const anywhere = verb(
+    'find',
+    'emails of any team by what is known of them, newest first, without their bodies',
+  )
+  listed(filterFlags(anywhere).option('--team <team>', 'only this team’s', uuid), 100).action(
+    answer(({ team, limit, ...options }: FindOptions) =>
+      find(admin, { ...filterOf(options), team_id: team }, limit),
+    ),
+  )
+
+  verb('show TEAM ID', 'an email with its events, and what it waits for while it is queued').action(
+    answer(async (team: string, id: string) => showEmail(await depsOf(admin), team, id)),
+  )
+
+  verb('file TEAM ID N', 'write an attachment of an email to a file, as it was given', {
+    N: ['which one, from 0', count],
+  })
+    .requiredOption('--out <file>', 'where to write it')
     .action(
-      answer(
-        async (team: string, { status, limit }: { status?: EmailStatus; limit: number }) =>
-          await find({ team_id: team, status }, limit),
+      answer((team: string, id: string, n: number, { out }: { out: string }) =>
+        writeAttachment(admin, { team, id, n, out }),
       ),
     )
 
-  filterFlags(email.command('find'))
-    .description('emails of any team by what is known of them, newest first, without their bodies')
-    .option('--team <team>', 'only this team’s', uuid)
-    .option('--status <status>', `only these: ${EMAIL_LADDER.join(', ')}`, oneOf(EMAIL_LADDER))
-    .option('--limit <n>', 'how many at most', positive, FOUND_LENGTH)
-    .action(
-      answer(async ({ team, limit, ...options }: FindOptions) => {
-        return find({ ...filterOf(options), team_id: team }, limit)
-      }),
-    )
-
-  email
-    .command('show')
-    .description('an email with its events, and what it waits for while it is queued')
-    .argument('<team>', 'id of the team', uuid)
-    .argument('<id>', 'id of the email', uuid)
-    .action(answer(async (team: string, id: string) => showEmail(await depsOf(admin), team, id)))
-
-  fileVerb(email, admin)
   const filter = { flags: filterFlags, ids: requeuedIds }
-  requeueVerb(email, admin, { channel: EMAIL, statuses: EMAIL_LADDER, what: 'emails', filter })
+  requeueVerb(noun, { channel: EMAIL, statuses: EMAIL_LADDER, what: 'emails', filter })
 
-  email
-    .command('delete')
-    .description('delete an email with its events; one of this period frees its place in the allowance')
-    .argument('<team>', 'id of the team', uuid)
-    .argument('<id>', 'id of the email', uuid)
-    .action(
-      answer(async (team: string, id: string) => {
-        const { created_at } = await admin.transaction((by) => removeEmail(by, team, id))
-        return { id, created_at, deleted: true }
-      }),
-    )
+  verb(
+    'delete TEAM ID',
+    'delete an email with its events; one of this period frees its place in the allowance',
+  ).action(
+    change(async (by, team: string, id: string) => {
+      const { created_at } = await removeEmail(by, team, id)
+      return { id, created_at, deleted: true }
+    }),
+  )
 }

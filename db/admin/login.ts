@@ -2,13 +2,12 @@
 import { linkFor } from '../accounts/people/members.ts'
 import { ROLES, type Role } from '../accounts/people/roles.ts'
 import { oneOf, uuid } from './input.ts'
-import { answer, type Verbs } from './noun.ts'
+import type { Verbs } from './noun.ts'
 
 type Options = { team?: string; role?: Role; operator: boolean }
 
-export const verbs: Verbs = (login, admin) => {
-  login
-    .argument('<email>', 'who signs in')
+export const verbs: Verbs = ({ noun, withArguments, change, admin }) => {
+  withArguments(noun, ['EMAIL'], { EMAIL: ['who signs in'] })
     .option('--team <team>', 'make them a member of this team; the link opens it alone', uuid)
     .option('--role <role>', `their role in it: ${ROLES.join(', ')}`, oneOf(ROLES))
     .option('--operator', 'make them an operator of the whole service; the link opens all of it', false)
@@ -18,9 +17,9 @@ export const verbs: Verbs = (login, admin) => {
         'PORT, or the port of `npm start`.',
     )
     .action(
-      answer(async (email: string, { team, role, operator }: Options) => {
+      change(async (by, email: string, { team, role, operator }: Options) => {
         const wish = { email, team: team ?? null, role: role ?? null, operator }
-        const { secret, expires_at } = await admin.transaction((at) => linkFor(at, wish))
+        const { secret, expires_at } = await linkFor(by, wish)
         return { url: new URL(`/dashboard/login/${secret}`, admin.site()).href, expires_at }
       }),
     )

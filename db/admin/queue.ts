@@ -12,12 +12,7 @@ import { answer, type Verbs } from './noun.ts'
 /** How many reasons are listed. */
 const REASONS = 100
 
-async function redrive(admin: Admin, job: JobName, { reason }: { reason?: string }) {
-  const given = { queue: job, reason: reason ?? null, seen: await seenNow(await admin.database()) }
-  const work = { kind: 'queue.redrive', team_id: null, given } as const
-  const { redriven } = await admin.work<{ redriven: number }>(work)
-  return { queue: job, redriven }
-}
+const QUEUE = { QUEUE: [QUEUES.join(', '), oneOf(QUEUES)] } as const
 
 /** Resumes one queue, or all that stands since the database was restored. */
 async function resume(admin: Admin, job: JobName | undefined, { restored }: { restored?: true }) {
@@ -31,42 +26,45 @@ async function resume(admin: Admin, job: JobName | undefined, { restored }: { re
   return { queue: job, paused: false }
 }
 
-export const verbs: Verbs = (queue, admin) => {
-  queue
-    .command('status')
-    .description(
-      'per queue: jobs ready, active, deferred and failed, dead letters, how long the oldest waits, its workers, and whether it is paused, since when, by whom or why',
-    )
-    .action(answer(async () => listQueues(await admin.database())))
+export const verbs: Verbs = ({ verb, look, change, admin }) => {
+  verb(
+    'status',
+    'per queue: jobs ready, active, deferred and failed, dead letters, how long the oldest waits, its workers, and whether it is paused, since when, by whom or why',
+  ).action(look(listQueues))
 
-  queue
-    .command('redrive')
-    .description('move the dead letters of a queue back, so that they are tried again')
-    .argument('<queue>', QUEUES.join(', '), oneOf(QUEUES))
+  verb('redrive QUEUE', 'move the dead letters of a queue back, so that they are tried again', QUEUE)
     .option('--reason <text>', 'only those that were given up for this, as `queue reasons` prints it')
-    .action(answer((job: JobName, options: { reason?: string }) => redrive(admin, job, options)))
-
-  queue
-    .command('reasons')
-    .description('why the dead letters of a queue were given up, and how many for each reason')
-    .argument('<queue>', QUEUES.join(', '), oneOf(QUEUES))
-    .action(answer(async (job: JobName) => deadReasons(await admin.database(), job, REASONS)))
-
-  queue
-    .command('pause')
-    .description('let what a queue holds wait: workers finish what they have and take nothing more of it')
-    .argument('<queue>', QUEUES.join(', '), oneOf(QUEUES))
     .action(
-      answer(async (job: JobName) => {
-        await admin.transaction((by) => pauseQueue(by, job))
-        return { queue: job, paused: true }
+      look(async (database, queue: JobName, { reason = null }: { reason?: string | null }) => {
+        const given = { queue, reason, seen: await seenNow(database) }
+        const work = { kind: 'queue.redrive', team_id: null, given } as const
+        const { redriven } = await admin.work<{ redriven: number }>(work)
+        return { queue, redriven }
       }),
     )
 
-  queue
-    .command('resume')
-    .description('let a paused queue go on, or all that stands since the database was restored')
-    .argument('[queue]', QUEUES.join(', '), oneOf(QUEUES))
+  verb(
+    'reasons QUEUE',
+    'why the dead letters of a queue were given up, and how many for each reason',
+    QUEUE,
+  ).action(look((database, queue: JobName) => deadReasons(database, queue, REASONS)))
+
+  verb(
+    'pause QUEUE',
+    'let what a queue holds wait: workers finish what they have and take nothing more of it',
+    QUEUE,
+  ).action(
+    change(async (by, queue: JobName) => {
+      await pauseQueue(by, queue)
+      return { queue, paused: true }
+    }),
+  )
+
+  verb(
+    'resume [QUEUE]',
+    'let a paused queue go on, or all that stands since the database was restored',
+    QUEUE,
+  )
     .option('--restored', 'all queues and broadcasts that were paused since the database is a copy')
     .action(answer((job: JobName | undefined, options: { restored?: true }) => resume(admin, job, options)))
 }

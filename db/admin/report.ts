@@ -10,11 +10,9 @@ import {
   reportsByState,
 } from '../delivery/reports/reports.sql.ts'
 import { Refusal } from '../errors.ts'
-import type { Admin } from './context.ts'
+import type { Tx } from '../postgres/pool.ts'
 import { instant, oneOf, positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
-
-const LIST_LENGTH = 1_000
 
 type ListOptions = { parked?: boolean; state?: ReportState; limit: number }
 
@@ -41,7 +39,10 @@ const forMany = (verb: Command): Command =>
     .option('--before <time>', 'only those received before this time', instant)
 
 /** One report by its id, or the filter of those that are meant. @throws Refusal bad_request when nothing is named. */
-function whichOf(ids: readonly string[], { parked = false, ...filter }: ManyOptions): string | ParkedFilter {
+function whichOf(
+  ids: readonly string[] = [],
+  { parked = false, ...filter }: ManyOptions,
+): string | ParkedFilter {
   if (parked === ids.length > 0)
     throw new Refusal('bad_request', 'name reports by their ids, or use --parked')
   if (!parked && Object.keys(filter).length > 0) {
@@ -53,19 +54,17 @@ function whichOf(ids: readonly string[], { parked = false, ...filter }: ManyOpti
 }
 
 /** Which of them would be dropped: those that are parked. */
-async function droppable(admin: Admin, which: string | ParkedFilter) {
+async function droppable(tx: Tx, which: string | ParkedFilter) {
   const filter = typeof which === 'string' ? { ids: [which] } : which
-  const found = await parkedReports(await admin.database(), { ...filter, limit: null })
+  const found = await parkedReports(tx, { ...filter, limit: null })
   return { dropped: found.length, dry_run: true, ids: found.map(({ id }) => id) }
 }
 
-export const verbs: Verbs = (report, admin) => {
-  report
-    .command('list')
-    .description('reports, newest first, without their bytes')
+export const verbs: Verbs = ({ verb, look, admin }) => {
+  verb('list', 'reports, newest first, without their bytes')
     .option('--parked', 'only those that could not be read, or whose message was not found')
     .option('--state <state>', `only these: ${REPORT_STATES.join(', ')}`, oneOf(REPORT_STATES))
-    .option('--limit <n>', 'how many at most', positive, LIST_LENGTH)
+    .option('--limit <n>', 'how many at most', positive, 1_000)
     .action(
       answer(async (options: ListOptions) => {
         const state = stateOf(options)
@@ -73,34 +72,29 @@ export const verbs: Verbs = (report, admin) => {
       }),
     )
 
-  report
-    .command('show')
-    .description('a report with its bytes as text')
-    .argument('<id>', 'id of the report', uuid)
-    .action(answer(async (id: string) => showReport(await admin.database(), id)))
+  verb('show ID', 'a report with its bytes as text').action(look(showReport))
 
-  forMany(report.command('replay'))
-    .description('ingest reports again, after whatever was in their way is gone')
-    .action(
-      answer(async (ids: string[] = [], options: ManyOptions) => {
-        const which = whichOf(ids, options)
-        const queue = await admin.queue()
-        return admin.transaction(async (by) =>
-          typeof which === 'string' ? replayReport(by, queue, which) : replayParked(by, queue, which),
-        )
-      }),
-    )
+  forMany(verb('replay', 'ingest reports again, after whatever was in their way is gone')).action(
+    answer(async (ids: string[] | undefined, options: ManyOptions): Promise<object> => {
+      const which = whichOf(ids, options)
+      const queue = await admin.queue()
+      return admin.transaction<object>((by) =>
+        typeof which === 'string' ? replayReport(by, queue, which) : replayParked(by, queue, which),
+      )
+    }),
+  )
 
-  forMany(report.command('drop'))
-    .description('remove parked reports, once nothing more is to be learnt from them')
+  forMany(verb('drop', 'remove parked reports, once nothing more is to be learnt from them'))
     .option('--dry-run', 'change nothing, only list which')
     .action(
-      answer(async (ids: string[] = [], { dryRun = false, ...options }: DropOptions) => {
-        const which = whichOf(ids, options)
-        if (dryRun) return droppable(admin, which)
-        return admin.transaction(async (by) =>
-          typeof which === 'string' ? dropReport(by, which) : dropParked(by, which),
-        )
-      }),
+      answer(
+        async (ids: string[] | undefined, { dryRun = false, ...options }: DropOptions): Promise<object> => {
+          const which = whichOf(ids, options)
+          if (dryRun) return droppable(await admin.database(), which)
+          return admin.transaction<object>((by) =>
+            typeof which === 'string' ? dropReport(by, which) : dropParked(by, which),
+          )
+        },
+      ),
     )
 }

@@ -12,7 +12,7 @@ import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Admin } from './context.ts'
 import { instant, oneOf, uuid } from './input.ts'
-import { answer } from './noun.ts'
+import { answer, type Noun } from './noun.ts'
 
 type Options = { status?: string; since?: Date; force?: boolean; dryRun?: boolean }
 
@@ -27,14 +27,9 @@ type Filter = {
 type Sort = { channel: Deliverable; statuses: readonly string[]; what: string; filter?: Filter }
 
 /** Adds the verb. `statuses`: the channel's. */
-export function requeueVerb(noun: Command, admin: Admin, { channel, statuses, what, filter }: Sort): void {
-  const command = noun
-    .command('requeue')
-    .description(
-      `try ${what} again now that were not handed over: one, or all that match; also after giving up`,
-    )
-    .argument('<team>', 'id of the team', uuid)
-    .argument('[id]', 'only this one', uuid)
+export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, filter }: Sort): void {
+  const about = `try ${what} again now that were not handed over: one, or all that match; also after giving up`
+  const command = verb('requeue TEAM [ID]', about, { ID: ['only this one', uuid] })
     .option('--status <status>', `only these: ${statuses.join(', ')}`, oneOf(statuses))
     .option('--since <time>', 'accepted then or later, such as 2026-01-31', instant)
     .option('--force', 'also those that were refused for good, as long as no provider has ever taken them')

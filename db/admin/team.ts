@@ -1,5 +1,4 @@
 /** Verbs of `team`: teams, their plans and allowances. */
-
 import { type LimitColumn, limitWords, QUOTAS, type QuotaName } from '../accounts/plans/quotas.ts'
 import { createTeam } from '../accounts/teams/create.ts'
 import { renameTeam } from '../accounts/teams/rename.ts'
@@ -8,7 +7,7 @@ import { resumeTeam, suspendTeam } from '../accounts/teams/suspend.ts'
 import { allTeams } from '../accounts/teams/teams.sql.ts'
 import { showTeam } from '../accounts/teams/view.ts'
 import { Refusal } from '../errors.ts'
-import { amount, instant, limit, rate, uuid } from './input.ts'
+import { amount, instant, limit, rate } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 type PlanOptions = Partial<Record<QuotaName, number | 'plan'>> & {
@@ -36,8 +35,11 @@ function periodOf({
   throw new Refusal('bad_request', '--period-start and --period-end must be given together')
 }
 
-/** The figures that were given: what is absent stays as it is. */
+/** The figures that were given: what is absent stays as it is. @throws Refusal bad_request when none was. */
 function changeOf(options: PlanOptions) {
+  if (Object.keys(options).length === 0) {
+    throw new Refusal('bad_request', 'say what to change: --plan, or a figure of the team’s own')
+  }
   const { plan, rate: sends, storage } = options
   const period = periodOf(options)
   const limits = Object.fromEntries(
@@ -55,24 +57,11 @@ function changeOf(options: PlanOptions) {
   }
 }
 
-const plans: Verbs = (team, admin) => {
-  team
-    .command('create')
-    .description('make a team')
-    .requiredOption('--name <name>', 'what people call it')
-    .option('--plan <key>', 'a plan of the catalog', 'free')
-    .action(
-      answer(
-        async (options: { name: string; plan: string }) =>
-          await admin.transaction((by) => createTeam(by, options)),
-      ),
-    )
-
-  const plan = team
-    .command('plan')
-    .description('change the plan of a team, or its own limits, rate and billing period')
-    .argument('<team>', 'id of the team', uuid)
-    .option('--plan <key>', 'a plan of the catalog; the one that it has when left out')
+const planVerb: Verbs = ({ verb, admin }) => {
+  const plan = verb(
+    'plan TEAM',
+    'change the plan of a team, or its own limits, rate and billing period',
+  ).option('--plan <key>', 'a plan of the catalog; the one that it has when left out')
   for (const quota of QUOTAS) {
     const about = `${limitWords(quota)}, in place of the plan’s; “plan” takes it off`
     plan.option(`--${quota.name} <n>`, about, orPlan(limit))
@@ -97,53 +86,38 @@ const plans: Verbs = (team, admin) => {
     )
     .action(
       answer(async (id: string, options: PlanOptions) => {
-        if (Object.keys(options).length === 0)
-          throw new Refusal('bad_request', 'say what to change: --plan, or a figure of the team’s own')
-        const change = changeOf(options)
-        return admin.transaction((by) => subscribeTeam(by, id, change))
+        const wanted = changeOf(options)
+        return admin.transaction((by) => subscribeTeam(by, id, wanted))
       }),
     )
 }
 
-const states: Verbs = (team, admin) => {
-  team
-    .command('rename')
-    .description('give a team another name; its id stays')
-    .argument('<team>', 'id of the team', uuid)
+export const verbs: Verbs = (noun) => {
+  const { verb, look, change } = noun
+  verb('create', 'make a team')
+    .requiredOption('--name <name>', 'what people call it')
+    .option('--plan <key>', 'a plan of the catalog', 'free')
+    .action(change(createTeam))
+
+  planVerb(noun)
+
+  verb('rename TEAM', 'give a team another name; its id stays')
     .requiredOption('--name <name>', 'what people call it from now on')
-    .action(
-      answer(async (id: string, { name }: { name: string }) =>
-        admin.transaction((by) => renameTeam(by, id, name)),
-      ),
-    )
+    .action(change((by, id: string, { name }: { name: string }) => renameTeam(by, id, name)))
 
-  team
-    .command('suspend')
-    .description('refuse every credential of a team, and let its queued messages wait; nothing is deleted')
-    .argument('<team>', 'id of the team', uuid)
-    .action(answer((id: string) => admin.transaction((by) => suspendTeam(by, id))))
+  verb(
+    'suspend TEAM',
+    'refuse every credential of a team, and let its queued messages wait; nothing is deleted',
+  ).action(change(suspendTeam))
 
-  team
-    .command('resume')
-    .description('end a suspension: credentials count again, and what waits goes out')
-    .argument('<team>', 'id of the team', uuid)
-    .action(answer((id: string) => admin.transaction((by) => resumeTeam(by, id))))
+  verb('resume TEAM', 'end a suspension: credentials count again, and what waits goes out').action(
+    change(resumeTeam),
+  )
 
-  team
-    .command('list')
-    .description('every team with its plan, oldest first')
-    .action(answer(async () => allTeams(await admin.database())))
+  verb('list', 'every team with its plan, oldest first').action(look(allTeams))
 
-  team
-    .command('show')
-    .description(
-      'limits, which of them are the team’s own, what is used and left, send bucket, period (null: unlimited)',
-    )
-    .argument('<team>', 'id of the team', uuid)
-    .action(answer(async (id: string) => showTeam(await admin.database(), id)))
-}
-
-export const verbs: Verbs = (team, admin) => {
-  plans(team, admin)
-  states(team, admin)
+  verb(
+    'show TEAM',
+    'limits, which of them are the team’s own, what is used and left, send bucket, period (null: unlimited)',
+  ).action(look(showTeam))
 }

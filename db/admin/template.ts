@@ -1,11 +1,9 @@
 /** Verbs of `template`: a team's email templates. */
-
-import { teamOrRefusal } from '../accounts/teams/view.ts'
 import { removeTemplate, showTemplate } from '../content/templates/remove.ts'
 import { saveTemplate, updateTemplate } from '../content/templates/save.ts'
 import { templatesOfTeam } from '../content/templates/templates.sql.ts'
 import { Refusal } from '../errors.ts'
-import { fileText, uuid } from './input.ts'
+import { fileText } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 type PartOptions = { html: string; text?: string; listUnsubscribe?: boolean }
@@ -27,11 +25,8 @@ async function readParts(options: PartOptions) {
   }
 }
 
-const saving: Verbs = (template, admin) => {
-  template
-    .command('create')
-    .description('save an email template; answers with its slots')
-    .argument('<team>', 'id of the team', uuid)
+export const verbs: Verbs = ({ verb, list, look, change, admin }) => {
+  verb('create TEAM', 'save an email template; answers with its slots')
     .requiredOption('--name <name>', 'what people call it')
     .requiredOption('--html <file>', 'its html (- reads standard input)')
     .option('--text <file>', 'its plain-text part (- reads standard input)')
@@ -44,11 +39,10 @@ const saving: Verbs = (template, admin) => {
       }),
     )
 
-  template
-    .command('update')
-    .description('save a new version of a template, if anything differs; emails accepted before keep theirs')
-    .argument('<team>', 'id of the team', uuid)
-    .argument('<id>', 'id of the template', uuid)
+  verb(
+    'update TEAM ID',
+    'save a new version of a template, if anything differs; emails accepted before keep theirs',
+  )
     .requiredOption('--html <file>', 'its html (- reads standard input)')
     .option(
       '--text <file>',
@@ -63,42 +57,15 @@ const saving: Verbs = (template, admin) => {
         return admin.transaction((by) => updateTemplate(by, team, id, parts))
       }),
     )
-}
 
-const keeping: Verbs = (template, admin) => {
-  template
-    .command('list')
-    .description('the email templates of a team')
-    .argument('<team>', 'id of the team', uuid)
-    .action(
-      answer(async (team: string) => {
-        const database = await admin.database()
-        await teamOrRefusal(database, team)
-        return templatesOfTeam(database, team)
-      }),
-    )
+  list('the email templates of a team', templatesOfTeam)
 
-  template
-    .command('show')
-    .description('a template with its parts, its slots and its versions')
-    .argument('<team>', 'id of the team', uuid)
-    .argument('<id>', 'id of the template', uuid)
-    .action(answer(async (team: string, id: string) => showTemplate(await admin.database(), team, id)))
+  verb('show TEAM ID', 'a template with its parts, its slots and its versions').action(look(showTemplate))
 
-  template
-    .command('delete')
-    .description('delete a template; emails made from it stay, and still go out')
-    .argument('<team>', 'id of the team', uuid)
-    .argument('<id>', 'id of the template', uuid)
-    .action(
-      answer(async (team: string, id: string) => {
-        const { name } = await admin.transaction((by) => removeTemplate(by, team, id))
-        return { id, name, deleted: true }
-      }),
-    )
-}
-
-export const verbs: Verbs = (template, admin) => {
-  saving(template, admin)
-  keeping(template, admin)
+  verb('delete TEAM ID', 'delete a template; emails made from it stay, and still go out').action(
+    change(async (by, team: string, id: string) => {
+      const { name } = await removeTemplate(by, team, id)
+      return { id, name, deleted: true }
+    }),
+  )
 }

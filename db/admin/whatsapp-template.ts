@@ -1,5 +1,4 @@
 /** Verbs of `whatsapp-template`: a team's WhatsApp templates, as the provider's own objects. */
-import { teamOrRefusal } from '../accounts/teams/view.ts'
 import {
   createWhatsappTemplate,
   setWhatsappTemplateStatus,
@@ -8,18 +7,15 @@ import {
 import { TEMPLATE_STATES } from '../messages/whatsapp/status.ts'
 import { awaitSync, requestSync } from '../messages/whatsapp/sync-templates.ts'
 import { templatesOfTeam } from '../messages/whatsapp/templates.sql.ts'
-import { fileJson, uuid } from './input.ts'
+import { fileJson } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 const FORM = `
 FILE holds the provider's template object: name, language, status, category, components. Its slots are header:1,
 body:1…n and url:1…n; a shape that cannot be sent (media headers, flows, named parameters, …) is kept, and marked.`
 
-const keeping: Verbs = (template, admin) => {
-  template
-    .command('create')
-    .description('keep a template that the provider knows; answers with its slots')
-    .argument('<team>', 'id of the team', uuid)
+export const verbs: Verbs = ({ verb, list, change, admin }) => {
+  verb('create TEAM', 'keep a template that the provider knows; answers with its slots')
     .requiredOption('--file <file>', 'the template as JSON (- reads standard input)')
     .addHelpText('after', FORM)
     .action(
@@ -29,37 +25,15 @@ const keeping: Verbs = (template, admin) => {
       }),
     )
 
-  template
-    .command('status')
-    .description('set the state of a template; only an approved one is sent')
-    .argument('<team>', 'id of the team', uuid)
-    .argument('<id>', 'id of the template', uuid)
-    .argument('<status>', TEMPLATE_STATES.join(', '))
-    .action(
-      answer(
-        async (team: string, id: string, status: string) =>
-          await admin.transaction((by) => setWhatsappTemplateStatus(by, team, id, status)),
-      ),
-    )
-}
+  verb('status TEAM ID STATUS', 'set the state of a template; only an approved one is sent', {
+    STATUS: [TEMPLATE_STATES.join(', ')],
+  }).action(change(setWhatsappTemplateStatus))
 
-const looking: Verbs = (template, admin) => {
-  template
-    .command('list')
-    .description('the WhatsApp templates of a team')
-    .argument('<team>', 'id of the team', uuid)
-    .action(
-      answer(async (team: string) => {
-        const database = await admin.database()
-        await teamOrRefusal(database, team)
-        return (await templatesOfTeam(database, team)).map(templateView)
-      }),
-    )
+  list('the WhatsApp templates of a team', async (database, team) =>
+    (await templatesOfTeam(database, team)).map(templateView),
+  )
 
-  template
-    .command('sync')
-    .description('bring the templates of a team up to what the provider lists; a worker does it')
-    .argument('<team>', 'id of the team', uuid)
+  verb('sync TEAM', 'bring the templates of a team up to what the provider lists; a worker does it')
     .addHelpText(
       'after',
       '\nTakes a running worker with WHATSAPP_ACCESS_TOKEN and WHATSAPP_BUSINESS_ACCOUNT_ID set.',
@@ -71,9 +45,4 @@ const looking: Verbs = (template, admin) => {
         return awaitSync(await admin.database(), team, sync_id)
       }),
     )
-}
-
-export const verbs: Verbs = (template, admin) => {
-  keeping(template, admin)
-  looking(template, admin)
 }

@@ -5,7 +5,6 @@
 import { sql } from 'slonik'
 import { boolean, type InferType, object, string } from 'yup'
 import { type Channel, type Deliverable, type DeliveryRef, refTuples } from '../channels/channel.sql.ts'
-import { appendMoves, movedColumns } from '../figures/daily/moved.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { openDeadLetters } from '../queue/dead-letters.sql.ts'
 import { SHARED_JOBS } from '../queue/jobs.ts'
@@ -92,9 +91,6 @@ const requeuedRow = refRow.shape({
 /** A requeued row, its queue, and what its job must say of its sender. */
 export type Requeued = InferType<typeof requeuedRow>
 
-/** Only what channels send is counted. */
-const hasFigures = (channel: Deliverable): channel is Channel => 'customers' in channel
-
 /**
  * Marks rows as requeued, those that still can be; locked by id, as everywhere. @returns these, with their queues.
  */
@@ -106,24 +102,16 @@ export async function markRequeued(
 ): Promise<readonly Requeued[]> {
   const time = sql.timestamp(now)
   const triesFrom = by === 'person' ? time : sql.fragment`m.tries_from`
-  const was = sql.fragment`h.was`
-  const became = sql.fragment`m.status`
-  const columns = hasFigures(channel)
-    ? movedColumns(channel, sql.fragment`m`, { was, became })
-    : sql.fragment`m.team_id`
-  const moves = hasFigures(channel) ? appendMoves(channel, sql.fragment`requeued`) : sql.fragment`select`
   return tx.any(sql.type(requeuedRow)`
     with held as materialized (
-      select team_id, id, status as was from ${channel.rows}
+      select team_id, id from ${channel.rows}
       where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and ${canBeRequeued(channel, force)}
       order by team_id, id for no key update
-    ), requeued as (
-      update ${channel.rows} m set
-        requeued_at = ${time}, tries_from = ${triesFrom}, status = case when m.unfinished then m.status else 'queued' end
-      from held h where m.team_id = h.team_id and m.id = h.id
-      returning m.id, ${channel.job_of} as job, ${channel.sender_of} as sender, ${columns}
-    ), moved as (${moves})
-    select team_id, id, job, sender from requeued`)
+    )
+    update ${channel.rows} m set
+      requeued_at = ${time}, tries_from = ${triesFrom}, status = case when m.unfinished then m.status else 'queued' end
+    from held h where m.team_id = h.team_id and m.id = h.id
+    returning m.team_id, m.id, ${channel.job_of} as job, ${channel.sender_of} as sender`)
 }
 
 /** Gives messages the status of what was given up, where there is one. */
@@ -146,6 +134,9 @@ export type Note = DeliveryRef & {
   detail: string
 }
 
+/** Only what channels send is known to a provider. */
+const hasProvider = (channel: Deliverable): channel is Channel => 'customers' in channel
+
 const stateRow = object({
   status: string().defined(),
   unfinished: boolean().defined(),
@@ -157,7 +148,7 @@ const stateRow = object({
 export async function deliveryState(tx: Tx, channel: Deliverable, { team_id, id }: DeliveryRef) {
   return tx.maybeOne(sql.type(stateRow)`
     select status, unfinished, ${gaveUp(channel)} as given_up,
-      ${hasFigures(channel) ? sql.fragment`provider_message_id` : sql.fragment`null::text`} as handed_over_as
+      ${hasProvider(channel) ? sql.fragment`provider_message_id` : sql.fragment`null::text`} as handed_over_as
     from ${channel.rows} m
     where team_id = ${team_id} and id = ${id}`)
 }

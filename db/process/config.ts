@@ -220,7 +220,7 @@ const toolSettings = object({
   /** The address that recipients reach this service at: unsubscribe links begin with it. */
   PUBLIC_URL: publicUrl,
   /** Where a web process on this machine listens. */
-  PORT: wholeNumber(1, 65_535),
+  PORT: wholeNumber(0, 65_535),
 })
 
 export type ToolSettings = InferType<typeof toolSettings>

@@ -7,7 +7,7 @@
  * Must not judge what it finds.
  */
 
-import { lookup, Resolver } from 'node:dns/promises'
+import { lookup, NODATA, Resolver } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { Refusal } from '../errors.ts'
@@ -21,7 +21,7 @@ export type Names = {
 }
 
 /** Thrown when no name server has answered in time. */
-export class Unanswered extends Error {
+class Unanswered extends Error {
   override name = 'Unanswered'
 }
 
@@ -64,8 +64,12 @@ async function addressesBy(resolver: Resolver, name: string, patience: number): 
   const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
   if (found.length > 0) return found
   const faults = answers.flatMap((answer) => (answer.status === 'rejected' ? [answer.reason] : []))
-  throw faults.find((fault) => fault instanceof Unanswered) ?? faults[0]
+  throw faults.find((fault) => fault instanceof Unanswered) ?? faults[0] ?? noAddress(name)
 }
+
+/** Of a name that is another one's, and that has none or goes round in a circle: c-ares answers with an empty list. */
+const noAddress = (name: string): Error =>
+  Object.assign(new Error(`${name} has no address`), { code: NODATA })
 
 /** @throws Unanswered once patience is over, or the resolver's is. */
 const within = <T>(question: Promise<T>, patience: number): Promise<T> =>

@@ -36,7 +36,7 @@ function isWithin(address: string, networks: readonly Network[]): boolean {
 const OF_PLATFORMS = networksOf(['168.63.129.16/32', '161.26.0.0/16', '166.8.0.0/14'])
 
 /** Whether anybody on the internet can reach this address. */
-export function isPublicAddress(address: string): boolean {
+function isPublicAddress(address: string): boolean {
   const one = parsed(address)
   if (one.range() !== 'unicast' || isWithin(address, OF_PLATFORMS)) return false
   return one.kind() === 'ipv4' || one.match(GLOBAL as never)

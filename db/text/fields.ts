@@ -155,9 +155,10 @@ const unsupportedList = () => unsupported(undefined, (value) => Array.isArray(va
 /** Copies of a message to others. */
 export const noCopies = () => ({ cc: unsupportedList(), bcc: unsupportedList() })
 
-/** A time to send at: peers call it by either name. */
+/** A time to send at, which peers call by either name, or one to give up at. */
 export const noTime = () => ({
   scheduled_at: unsupported(),
+  expires_in: unsupported(),
   send_at: unsupported('is no field of a send: a time to send at is scheduled_at, which is not supported'),
 })
 

@@ -149,7 +149,7 @@ t.test('missing fields and wrong types answer 400 bad_request naming the field',
 
 t.test('what would change a send and is not supported is refused by name; null is absent', async (t) => {
   const { key, template } = await sender()
-  for (const field of ['cc', 'bcc', 'scheduled_at', 'send_at']) {
+  for (const field of ['cc', 'bcc', 'scheduled_at', 'send_at', 'expires_in']) {
     const reply = await send(key, aMessage(template.id, { [field]: 'x' }))
     isRefused(
       t,

@@ -8,6 +8,7 @@ import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { object, string } from 'yup'
 import { saveTemplate } from '../../db/content/templates/save.ts'
+import { foldFigures } from '../../db/figures/daily/fold.ts'
 import { migrate } from '../../db/migrate.ts'
 import { type Database, openDatabase } from '../../db/postgres/pool.ts'
 import { signedIn } from '../support/dashboard.ts'
@@ -158,9 +159,7 @@ async function fillEmails(
     update accepted_emails e set template_id = ${template}, template_version_id = t.version_id, html = null
     from templates t where t.team_id = e.team_id and t.id = ${template} and e.team_id = ${id}
       and right(e.subject, 1) = '5'`)
-  await database.query(sql.unsafe`
-    insert into daily_figures (team_id, channel, day, status, count)
-    select team_id, 'email', created_at::date, status, count(*) from email_states group by 1, 2, 3, 4`)
+  await foldFigures(database)
 }
 
 async function fillContacts(database: Database, id: string): Promise<void> {

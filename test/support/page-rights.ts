@@ -16,15 +16,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'GET /openid/callback',
   ],
   // Anybody who is signed in: their own sessions, and a search that finds what their teams hold.
-  person: [
-    'POST /sign-out',
-    'GET ',
-    'GET /account',
-    'POST /account/end-others',
-    'GET /find',
-    'GET /specimens',
-    'POST /specimens',
-  ],
+  person: ['POST /sign-out', 'GET ', 'GET /account', 'POST /account/end-others', 'GET /find'],
   // "viewer: read".
   viewer: [
     'GET /teams/:team',

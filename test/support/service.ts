@@ -108,7 +108,8 @@ export const caller =
 
 /** Puts an application on a port of its own, until the test ends. @returns its base URL. */
 export async function listen(t: Test, app: ReturnType<typeof createApp>): Promise<string> {
-  const server = createServer(app.callback())
+  // As api/http/server.ts has it: after Node's 5 s a test that has kept the process busy finds its connection closed.
+  const server = createServer({ keepAliveTimeout: 65_000 }, app.callback())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.teardown(async () => {
     server.closeAllConnections()
@@ -194,7 +195,6 @@ export async function startService(
       webhookNetworks: networksOf(['127.0.0.0/8']),
       publicUrl: null,
       from: null,
-      specimens: false,
       openid: null,
       switches: [{ name: 'METRICS_TOKEN', isSet: true }],
       ...dashboard,

@@ -30,7 +30,7 @@ export type Breaker = {
   restAfter(signal: Signal | null): number
 }
 
-export type Breakers = { of(sender: Pick<Sender, 'key' | 'longest_pause'>): Breaker }
+export type Breakers = { of(sender: Pick<Sender, 'key'>): Breaker }
 
 /** This many refusals by policy in a row, with nothing taken between, mean that our own set-up is at fault. */
 const STRIKES = 3
@@ -49,8 +49,8 @@ const REMEMBERED = 10_000
 export function createBreakers(): Breakers {
   const known = new Map<string, Breaker>()
   return {
-    of({ key, longest_pause }) {
-      const breaker = known.get(key) ?? createBreaker(longest_pause)
+    of({ key }) {
+      const breaker = known.get(key) ?? createBreaker()
       known.delete(key)
       known.set(key, breaker)
       const [oldest] = known.keys()
@@ -72,8 +72,7 @@ function troubleOf(outcomes: readonly Judged[], began_at: Date, strikes: number)
   return null
 }
 
-/** @param longest how long its pauses may become, in seconds. */
-export function createBreaker(longest?: number): Breaker {
+function createBreaker(): Breaker {
   let standing: Standing | null = null
   let acceptedAt: Date | null = null
   let haltedAt = Number.NEGATIVE_INFINITY
@@ -126,7 +125,7 @@ export function createBreaker(longest?: number): Breaker {
     restAfter(signal) {
       if (signal === null || signal.kind === 'accepted' || signal.kind === 'slow') return 1
       // A little longer than the pause, so that another message is the next probe.
-      const pause = signal.wait_seconds ?? pauseAfter(signal.kind, troubles + 1, longest)
+      const pause = signal.wait_seconds ?? pauseAfter(signal.kind, troubles + 1)
       return Math.min(LONGEST_REST, pause + 1)
     },
   }

@@ -9,7 +9,7 @@ import type { Consumer } from '../../db/queue/boss.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import type { BatchDeps } from '../batches/batches.ts'
-import type { Circumstances, Evidence, Judged, Retries, Tried } from './verdict.ts'
+import type { Circumstances, Evidence, Judged, Tried } from './verdict.ts'
 
 /** What the engine works with. */
 export type DeliveryDeps = BatchDeps & { queue: Consumer }
@@ -65,15 +65,11 @@ export type DeliveryChannel<J extends DeliveryJob, A> = {
   ahead?: number
   /** How far ahead sends are reserved, in seconds: what is reserved goes at that pace. 5 when absent. */
   horizon?: number
-  /** For how long a message of a sender that has enough in hand is put back, in seconds. 1 when absent. */
-  full_wait?: number
   /** Reads what claimed jobs are to send, in a few statements. Leaves out jobs whose row needs nothing more. */
   read(jobs: readonly FetchedJob<J>[]): Promise<ReadonlyMap<FetchedJob<J>, Outgoing<A>>>
   /** The answer, after deciding whose fault each refusal by policy is. */
   judge(answer: A, evidence: Evidence): A
   outcomesOf(answer: A): readonly Judged[]
-  /** When what is refused for now is tried again; growing pauses for 24 h when absent. */
-  retries?: Retries
   /** How the delivery ends, where the channel has rules of its own; `verdictOf` its outcomes when absent. */
   verdict?(answer: A, tried: Tried, circumstances: Circumstances): End
   /**

@@ -41,13 +41,13 @@ export type Gate<J extends DeliveryJob, A> = {
 
 /** How far ahead sends are reserved, in seconds, where the channel does not say. */
 const HORIZON = 5
-/** How long a message is put back whose sender has enough in hand, in seconds, where the channel does not say. */
+/** How long a message is put back whose sender has enough in hand, in seconds. */
 const FULL_WAIT = 1
 /** A message of a paused sender that was claimed all the same looks again after this, in seconds. */
 const LONGEST_HOLD = 60
 
 export function createGate<J extends DeliveryJob, A>(
-  { channel: { job }, senders, horizon = HORIZON, full_wait = FULL_WAIT }: DeliveryChannel<J, A>,
+  { channel: { job }, senders, horizon = HORIZON }: DeliveryChannel<J, A>,
   { database, figures }: Pick<DeliveryDeps, 'database' | 'figures'>,
   { breakers, clock }: { breakers: Breakers; clock: ServiceClock },
 ): Gate<J, A> {
@@ -86,7 +86,7 @@ export function createGate<J extends DeliveryJob, A>(
         throw error
       })
       const passed: Passed<J, A> = { released: [], held: [], wait: 0 }
-      if (over.length > 0) passed.held.push({ messages: over, seconds: full_wait })
+      if (over.length > 0) passed.held.push({ messages: over, seconds: FULL_WAIT })
       for (const [index, own] of groups.entries()) {
         const [first] = own
         const { delays = [], wait_seconds = 1, standing } = reservations[index] ?? {}

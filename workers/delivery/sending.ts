@@ -122,9 +122,7 @@ async function send<J extends DeliveryJob, A>(
     rest: breaker.restAfter(signal),
     spread: Math.random(),
   }
-  const end =
-    delivery.verdict?.(answer, tried, circumstances) ??
-    verdictOf(outcomes, tried, circumstances, delivery.retries)
+  const end = delivery.verdict?.(answer, tried, circumstances) ?? verdictOf(outcomes, tried, circumstances)
   deps.figures?.ended(delivery.channel.job, end.end)
   deps.figures?.tried({
     job: delivery.channel.job,

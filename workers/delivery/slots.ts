@@ -1,10 +1,10 @@
 /**
- * The slots of a process: how many messages are with their providers at once. Queues share them by weight, senders by
- * how they answer.
+ * The slots of a process: how many messages are with their providers at once. Queues share them
+ * evenly, senders by how they answer.
  * Promises: a queue never holds more than its share at once, nor a sender more than it may. What takes a sender with a
  * bound of its own for too long gives its slot to others and counts apart, as many of these as there are slots. Large
  * messages, which hold theirs for long, have at most half of the slots, and count for nothing in their queue's turn.
- * A slot that comes free goes to the queue that has least for its weight, in it to the message that has waited longest
+ * A slot that comes free goes to the queue that holds fewest, in it to the message that has waited longest
  * and may go. What gets no slot within its patience, or after the queue was closed, never begins. A queue may give way
  * to others (giving-way.ts).
  */
@@ -34,17 +34,15 @@ export type SlotShare = First & {
 export type Slots = {
   /**
    * Opens a queue's part.
-   * @param weight its part beside the others' while they want slots too; 1 when absent.
    * @param most the part of all slots that it may hold at once, from 0 to 1; all when absent.
    * @param after the queues that it gives way to, whatever slots those share; none when absent.
    */
-  share(part?: { weight?: number; most?: number; after?: readonly First[] }): SlotShare
+  share(part?: { most?: number; after?: readonly First[] }): SlotShare
 }
 
 type Waiting = { applicant: Applicant; answer: (given: boolean) => void; late: boolean }
 /** `large`: how many of its busy slots large messages hold. */
 type Queue = {
-  weight: number
   size: number
   busy: number
   large: number
@@ -107,8 +105,8 @@ function count(queue: Queue, { is_large }: Applicant, change: 1 | -1): void {
   if (is_large) queue.large += change
 }
 
-/** What a queue holds for its weight. */
-const loadOf = ({ busy, large, weight }: Queue): number => (busy - large) / weight
+/** What a queue holds, as far as it counts for its turn. */
+const loadOf = ({ busy, large }: Queue): number => busy - large
 
 /** Takes note of one that begins: whether it had to wait says whether its queue is short of slots. */
 function noteBegun(queue: Queue, { applicant, late }: Waiting): void {
@@ -206,10 +204,10 @@ export function createSlots(limit: number, patience = SLOW * 1_000): Slots {
     }
   }
   return {
-    share: ({ weight = 1, most = 1, after = [] } = {}) => {
+    share: ({ most = 1, after = [] } = {}) => {
       const size = Math.max(1, Math.floor(limit * most))
       const counts = { busy: 0, large: 0, begun: 0, short_at: Number.NEGATIVE_INFINITY }
-      const queue: Queue = { weight, size, waiting: new Set(), closed: false, ...counts }
+      const queue: Queue = { size, waiting: new Set(), closed: false, ...counts }
       turns.open(queue)
       return shareOf(queue, createGivingWay(after), (applicant, wait) => enter(queue, applicant, wait))
     },

@@ -40,47 +40,19 @@ const MOST_UNKNOWNS = 3
 /** A message that waits for its sender looks again after this long at least, in seconds. */
 const SNOOZE = 1
 
-/** When a message that was refused for now is tried again. */
-export type Retries = {
-  /** Seconds until the next try; null when there is none. @param wait_seconds at least what the provider asks for. */
-  nextAfter(tried: Tried, circumstances: Circumstances, wait_seconds: number | undefined): number | null
-}
-
 /** Growing pauses: 2 to 4 s, doubled with each try, half an hour at most; at least what the provider asks for. */
-export function pauseBefore(deferrals: number, wait_seconds: number | undefined, spread: number): number {
+function pauseBefore(deferrals: number, wait_seconds: number | undefined, spread: number): number {
   const first = wait_seconds ?? FIRST_PAUSE * (1 + spread)
   const grown = first * 2 ** Math.min(deferrals, 16)
   return Math.max(wait_seconds ?? 0, Math.min(grown, LONGEST_PAUSE))
 }
 
-/** Growing pauses for 24 h: how messages are tried again whose channel does not say otherwise. */
-const BACKOFF: Retries = {
-  nextAfter({ since, deferrals }, { now, spread }, wait_seconds) {
-    const overdue = since !== null && now.getTime() - Date.parse(since) > DELIVERY_DEADLINE
-    return overdue ? null : pauseBefore(deferrals, wait_seconds, spread)
-  },
-}
-
-/**
- * Fixed pauses, each shorter or longer by up to a part of itself, and then no more.
- * @param pauses in seconds. @param jitter from 0 to 1.
- */
-export const scheduled = (pauses: readonly number[], jitter: number): Retries => ({
-  nextAfter({ deferrals }, { spread }, wait_seconds) {
-    const pause = pauses[deferrals]
-    if (pause === undefined) return null
-    return Math.max(wait_seconds ?? 0, pause * (1 + jitter * (2 * spread - 1)))
-  },
-})
-
 /** The end of a delivery. */
 export function verdictOf(
   outcomes: readonly Judged[],
   tried: Tried,
-  circumstances: Circumstances,
-  retries: Retries = BACKOFF,
+  { now, unknown_wait, rest, spread }: Circumstances,
 ): End {
-  const { unknown_wait, rest } = circumstances
   const of = (kind: Judged['kind']) => outcomes.filter((outcome) => outcome.kind === kind)
   const [unknown] = of('unknown')
   if (unknown !== undefined) {
@@ -94,8 +66,10 @@ export function verdictOf(
   if (deferred !== undefined) {
     const waits = of('deferred').flatMap(({ wait_seconds }) => wait_seconds ?? [])
     const wait_seconds = waits.length === 0 ? undefined : Math.max(...waits)
-    const seconds = retries.nextAfter(tried, circumstances, wait_seconds)
-    return seconds === null ? { end: 'given_up', reason: deferred.detail } : { end: 'again', seconds }
+    const { since, deferrals } = tried
+    const isOverdue = since !== null && now.getTime() - Date.parse(since) > DELIVERY_DEADLINE
+    if (isOverdue) return { end: 'given_up', reason: deferred.detail }
+    return { end: 'again', seconds: pauseBefore(deferrals, wait_seconds, spread) }
   }
   const held = of('sender').length > 0 || of('policy').length > 0
   return held ? { end: 'snoozed', seconds: Math.max(SNOOZE, rest) } : { end: 'completed' }

@@ -37,8 +37,6 @@ export type DashboardDeps = {
   publicUrl: string | null
   /** Who sign-in links by mail come from; null: there are none. */
   from: string | null
-  /** Whether there is the page of the pieces that pages are made of. */
-  specimens: boolean
   openid: OpenId | null
   /** Which optional settings this process has; never their values. */
   switches: readonly { name: string; isSet: boolean }[]

@@ -236,11 +236,11 @@ async function serve(
     const session = readCookie(ctx, request.home, 'session')
     visit.person = session ? await personOfSession(deps.database, session, request.now) : null
     visit.hasEnded = session !== undefined && visit.person === null
+    request.query = readQuery(ctx.querystring)
     visit.team = visit.person && (await teamAround(visit.person, request, deps))
     if (found === 'other method')
       throw new Refusal('method_not_allowed', 'this page does not accept that method')
     if (found === null) throw nothingHere()
-    request.query = readQuery(ctx.querystring)
     if ([...request.query].flat().some((text) => text.includes('\0')))
       throw new Refusal('bad_request', 'the address must not contain NUL characters')
     await deps.bodies.during(ownerOf(visit), ctx.req, async (body) => {

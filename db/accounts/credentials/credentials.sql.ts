@@ -51,14 +51,6 @@ export async function principalsBySessions(tx: Tx, hashes: readonly string[], no
     where s.hash in ${wanted(hashes)} and s.revoked_at is null and s.expires_at > ${sql.timestamp(now)}`)
 }
 
-/** Whom one API key speaks for, or null. */
-export const principalByKeyHash = async (tx: Tx, hash: Buffer, now: Date): Promise<PrincipalRow | null> =>
-  (await principalsByKeys(tx, [hash.toString('hex')], now))[0] ?? null
-
-/** Whom one session token speaks for, or null. */
-export const principalBySessionHash = async (tx: Tx, hash: Buffer, now: Date): Promise<PrincipalRow | null> =>
-  (await principalsBySessions(tx, [hash.toString('hex')], now))[0] ?? null
-
 /** Notes the hour of a key's use; one request of many at once does, and none waits for it. */
 export async function noteKeyUse(tx: Tx, id: string, hour: Date): Promise<void> {
   await tx.query(sql.prepared('note_key_use', object())`

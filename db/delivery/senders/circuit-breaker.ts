@@ -2,7 +2,7 @@
  * The circuit breakers of senders, one each for the whole fleet, in their rows: closed while all is well, open while a
  * sender is paused, half-open while one send at a time probes it. What sends have met moves them.
  * Promises: a send that began before the trouble, or its end, was known changes nothing. Pauses grow with each failed
- * probe, to half a minute at most unless the sender or its provider names a time; a longer one that stands stays. The
+ * probe, to half a minute at most unless the provider names a time; a longer one that stands stays. The
  * first send that began after the trouble and was taken ends it, at once for every worker. The sender's timeline
  * records both, once. Runs last in the caller's transaction, because other sends wait for these rows. All times are
  * the database's.
@@ -50,10 +50,9 @@ export type Signal =
 export type Trouble = keyof typeof PAUSES
 
 /** How long a sender is paused after a number of troubles in a row, in seconds. Pure. */
-export function pauseAfter(kind: Trouble, troubles: number, longest = 0): number {
+export function pauseAfter(kind: Trouble, troubles: number): number {
   const steps = PAUSES[kind]
-  const last = steps[Math.min(Math.max(troubles, 1), steps.length) - 1] ?? 1
-  return Math.max(last, Math.min(longest, last * 2 ** Math.max(0, troubles - steps.length)))
+  return steps[Math.min(Math.max(troubles, 1), steps.length) - 1] ?? 1
 }
 
 /** What has changed for a sender, for those who watch: `news` is its timeline's. */
@@ -82,7 +81,7 @@ export async function applySignals(
     signalled.map(({ sender, signals }) => ({
       sender,
       decide: (pace, now) => {
-        const result = afterSignals(pace, now, { signals, longest: sender.longest_pause })
+        const result = afterSignals(pace, now, signals)
         return { pace: result.pace, result: { ...result, sender: sender.key } }
       },
     })),
@@ -93,17 +92,13 @@ export async function applySignals(
 }
 
 /** A sender after the newest signal of each kind. Pure. */
-function afterSignals(
-  pace: Pace,
-  now: Date,
-  { signals, longest }: { signals: readonly Signal[]; longest: number | undefined },
-): Changed {
+function afterSignals(pace: Pace, now: Date, signals: readonly Signal[]): Changed {
   let state: Changed = { pace, changes: [], news: [] }
   const slow = newestOf(signals, 'slow')
   if (slow) state = slowDown(state, now, slow)
   for (const kind of ['setup', 'connection'] as const) {
     const refusal = newestOf(signals, kind)
-    if (refusal) state = trip(state, now, { ...refusal, kind, longest })
+    if (refusal) state = trip(state, now, { ...refusal, kind })
   }
   const accepted = newestOf(signals, 'accepted')
   return accepted ? recover(state, now, accepted.began_at) : state
@@ -130,13 +125,13 @@ function slowDown(state: Changed, now: Date, { words, wait_seconds, began_at }: 
 function trip(
   state: Changed,
   now: Date,
-  { kind, words, wait_seconds, began_at, longest }: Refusal & { kind: Trouble; longest: number | undefined },
+  { kind, words, wait_seconds, began_at }: Refusal & { kind: Trouble },
 ): Changed {
   const { pace } = state
   const known = Math.max(pace.troubled_at?.getTime() ?? 0, pace.accepted_at?.getTime() ?? 0)
   if (began_at.getTime() <= known) return state
   const troubles = pace.troubles + 1
-  const wait = wait_seconds ?? pauseAfter(kind, troubles, longest)
+  const wait = wait_seconds ?? pauseAfter(kind, troubles)
   const troubled: Pace = { ...pace, troubles, troubled_at: now }
   const change = (seconds: number) => [...state.changes, { kind: 'paused' as const, words, seconds }]
   const { wait_seconds: left } = standingAt(pace, now)

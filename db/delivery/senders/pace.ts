@@ -161,8 +161,6 @@ export type Sender = {
    * many as there are slots.
    */
   at_once?: number
-  /** How long its pauses may become while it stays in trouble, in seconds; half a minute at most when absent. */
-  longest_pause?: number
 }
 
 /** When the first sends of a lot may go, in seconds from now; for the rest, when to ask again and why. */

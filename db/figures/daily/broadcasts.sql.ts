@@ -50,3 +50,9 @@ export const addToBroadcasts = (moves: FragmentSqlToken) => sql.fragment`
   group by team_id, broadcast_id, status having sum(count) <> 0
   order by team_id, broadcast_id, status
   on conflict (team_id, broadcast_id, figure) do update set count = f.count + excluded.count`
+
+/** A part of the statement that forgets messages: broadcasts keep them. @param gone what was deleted. */
+export const keepFigures = (gone: FragmentSqlToken) => sql.fragment`
+  insert into moved_figures (team_id, channel, day, broadcast_id, status, count)
+  select team_id, 'broadcast', current_date, broadcast_id, status, count(*) from ${gone}
+  where broadcast_id is not null group by team_id, broadcast_id, status`

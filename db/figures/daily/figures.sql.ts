@@ -7,7 +7,6 @@ import { type InferType, number, object, string } from 'yup'
 import type { Channel } from '../../channels/channel.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { addToBroadcasts } from './broadcasts.sql.ts'
-import { OF_BROADCASTS } from './moved.sql.ts'
 
 /** Waits for a fold in progress; the next statement sees what it did. */
 export async function takeTurn(tx: Tx): Promise<void> {
@@ -26,7 +25,7 @@ export async function foldMoves(tx: Tx, limit: number): Promise<number> {
     ), of_broadcasts as (
       select * from taken where broadcast_id is not null
     ), of_days as (
-      select * from taken where channel <> ${OF_BROADCASTS}
+      select * from taken where channel <> 'broadcast'
     ), added_to_broadcasts as (
       ${addToBroadcasts(sql.fragment`of_broadcasts`)}
     ), added as (

@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
 import { type Figure, figuresOf } from '../../figures/daily/broadcasts.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import type { BroadcastRow } from './broadcasts.sql.ts'
+import type { Brake, BroadcastRow } from './broadcasts.sql.ts'
 
 export type BrakeKey = Pick<BroadcastRow, 'team_id' | 'id'>
 
@@ -14,17 +14,6 @@ const tally = object({
   complained: number().defined(),
 })
 export type Tally = InferType<typeof tally>
-
-const brakeRow = object({
-  /** Emails that had left since it was judged first. */
-  left: number().defined(),
-  /** How many of them bounced, or were complained about. */
-  count: number().defined(),
-  /** Above this percentage it is braked. */
-  limit: number().defined(),
-})
-/** What a broadcast was braked for. */
-export type Brake = InferType<typeof brakeRow>
 
 const brakedRow = object({ braked: mixed<Tally>().defined().nullable() })
 
@@ -55,7 +44,7 @@ const stoppedRow = object({
   id: string().defined(),
   name: string().defined(),
   state_reason: string().defined(),
-  brake: brakeRow.nullable().defined(),
+  brake: mixed<Brake>().defined().nullable(),
 })
 
 /** Broadcasts that paused themselves, the newest first: of a team, or of all (null). */

@@ -8,7 +8,6 @@ import { array, boolean, type InferType, mixed, number, object, string } from 'y
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
 import { isHeard } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import type { Brake } from './brakes.sql.ts'
 import { BROADCAST_STATES, type BroadcastState } from './state.ts'
 
 const conditionRow = object({
@@ -18,6 +17,17 @@ const conditionRow = object({
 })
 /** What a contact's property must be. */
 export type Condition = InferType<typeof conditionRow>
+
+const brakeRow = object({
+  /** Emails that had left since it was judged first. */
+  left: number().defined(),
+  /** How many of them bounced, or were complained about. */
+  count: number().defined(),
+  /** Above this percentage it is braked. */
+  limit: number().defined(),
+})
+/** What a broadcast was braked for. */
+export type Brake = InferType<typeof brakeRow>
 
 const broadcastRow = object({
   team_id: string().defined(),

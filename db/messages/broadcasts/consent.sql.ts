@@ -4,8 +4,6 @@
  */
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
-import { EMAIL } from '../../channels/email.sql.ts'
-import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type EmailRef, refTuples } from '../emails/emails.sql.ts'
 import { BROADCAST_STATES } from './state.ts'
@@ -112,11 +110,11 @@ export async function deleteWaitingEmails(tx: Tx, teamId: string, ids: readonly 
       order by id for update
     ), deleted as (
       delete from email_states e where e.team_id = ${teamId} and e.id in (select id from held)
-      returning e.id, ${movedColumns(EMAIL, sql.fragment`e`, { was: sql.fragment`e.status`, became: null })}
+      returning e.id
     ), gone as (
       delete from accepted_emails e where e.team_id = ${teamId} and e.id in (select id from deleted)
       returning e.id, e.broadcast_id, e.contact_id, e.to_emails[1] as email, e.created_at
-    ), moved as (${appendMoves(EMAIL, sql.fragment`deleted`)})
+    )
     select id, broadcast_id, contact_id, email, created_at from gone`)
   await tx.query(sql.unsafe`
     delete from email_events where team_id = ${teamId}

@@ -132,6 +132,7 @@ function slotsFault(value: string): string | null {
 export const ownTime = () => ({
   send_at: time(),
   scheduled_at: unsupported('is no field of a broadcast: the time that it begins at is send_at'),
+  expires_in: unsupported(),
 })
 
 /** What PATCH takes: any of a broadcast's fields. */

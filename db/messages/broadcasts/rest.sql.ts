@@ -1,7 +1,6 @@
 /** The queries behind a second walk of a broadcast: who fits and has no email of it, and the way back to its start. */
 import { sql } from 'slonik'
 import { number, object } from 'yup'
-import { appendSkips } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { fits, isNotReached } from './audience.sql.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
@@ -29,8 +28,8 @@ export async function forgetSkips(tx: Tx, row: BroadcastRow): Promise<number> {
     with gone as (
       delete from broadcast_skips where team_id = ${row.team_id} and broadcast_id = ${row.id} and contact_id in (
         select id from contacts where team_id = ${row.team_id} and ${fits(row)} and ${isNotReached(row)})
-      returning team_id, broadcast_id, -1 as n
-    ), moved as (${appendSkips(sql.fragment`gone`)})
+      returning 1
+    )
     select count(*)::integer as count from gone`)
   return count
 }

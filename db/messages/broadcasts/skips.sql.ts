@@ -1,10 +1,6 @@
-/**
- * Rows of broadcast_skips: contacts that a broadcast picked and that get nothing from it.
- * Promises: whatever notes or forgets them appends that to what moved of the figures, in the same statement.
- */
+/** Rows of broadcast_skips: contacts that a broadcast picked and that get nothing from it. */
 import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
-import { appendSkips } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 
 const SKIP_REASONS = [
@@ -31,7 +27,6 @@ export type Skip = InferType<typeof skipRow>
 export async function insertSkips(tx: Tx, skips: readonly Skip[], at: Date): Promise<void> {
   if (skips.length === 0) return
   await tx.query(sql.prepared('insert_skips', object())`
-    with noted as (
     insert into broadcast_skips (team_id, broadcast_id, contact_id, email, reason, detail, at)
     select s.*, ${sql.timestamp(at)} from ${sql.unnest(
       skips.map((skip) => [
@@ -44,9 +39,7 @@ export async function insertSkips(tx: Tx, skips: readonly Skip[], at: Date): Pro
       ]),
       ['uuid', 'uuid', 'uuid', 'text', 'text', 'text'],
     )} as s (team_id, broadcast_id, contact_id, email, reason, detail)
-    on conflict do nothing
-    returning team_id, broadcast_id, 1 as n)
-    ${appendSkips(sql.fragment`noted`)}`)
+    on conflict do nothing`)
 }
 
 const listedRow = object({

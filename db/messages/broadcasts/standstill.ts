@@ -1,5 +1,5 @@
 /** Why a broadcast is paused when no person did it, in words for the team's people. Pure. */
-import type { Brake } from './brakes.sql.ts'
+import type { Brake } from './broadcasts.sql.ts'
 
 /** What happened, and what to do about it, by the broadcast's `state_reason`. */
 const REASONS: Readonly<Record<string, readonly [why: string, next: string]>> = {

@@ -1,9 +1,7 @@
 /** The queries behind apply-events.ts: emails found, locked and lifted for what happened to them. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, object, string } from 'yup'
-import { EMAIL } from '../../channels/email.sql.ts'
 import { EMAIL_LADDER } from '../../channels/email.ts'
-import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type EmailRef, refTuples } from './emails.sql.ts'
 import type { EmailStatus } from './status.ts'
@@ -104,7 +102,7 @@ export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Pro
     end`
   await tx.query(sql.prepared('change_emails', object())`
     with change as (
-      select e.team_id, e.id, e.status as was,
+      select e.team_id, e.id,
         case when array_position(${ladder}, c.status) > array_position(${ladder}, e.status)
           then c.status else e.status end as status,
         coalesce(e.provider_message_id, c.provider_message_id) as provider_message_id,
@@ -113,15 +111,12 @@ export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Pro
       from email_states e join ${sql.unnest(changes.map(tupleOf), CHANGE)}
         as c (team_id, id, status, provider_message_id, size_kb, kind, pending, seen_id, seen_pending)
         on e.team_id = c.team_id and e.id = c.id
-    ), changed as (
-      update email_states e set
-        status = c.status, provider_message_id = c.provider_message_id, size_kb = c.size_kb,
-        pending_recipients = c.pending_recipients
-      from change c
-      where e.team_id = c.team_id and e.id = c.id
-        and (e.status, e.provider_message_id, e.size_kb, e.pending_recipients)
-          is distinct from (c.status, c.provider_message_id, c.size_kb, c.pending_recipients)
-      returning ${movedColumns(EMAIL, sql.fragment`e`, { was: sql.fragment`c.was`, became: sql.fragment`e.status` })}
     )
-    ${appendMoves(EMAIL, sql.fragment`changed`)}`)
+    update email_states e set
+      status = c.status, provider_message_id = c.provider_message_id, size_kb = c.size_kb,
+      pending_recipients = c.pending_recipients
+    from change c
+    where e.team_id = c.team_id and e.id = c.id
+      and (e.status, e.provider_message_id, e.size_kb, e.pending_recipients)
+        is distinct from (c.status, c.provider_message_id, c.size_kb, c.pending_recipients)`)
 }

@@ -7,10 +7,8 @@
 import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
-import { EMAIL } from '../../channels/email.sql.ts'
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import { attaching, type Carried } from '../../content/files/files.sql.ts'
-import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { EmailFile } from './call.ts'
 
@@ -114,10 +112,8 @@ const newValues = commas(
   ),
 )
 
-const STATES = sql.fragment`email_states`
-
-/** What stores new emails with their states, and charges for them (limits.ts, chargesOf). */
-function storing(rows: readonly NewEmail[], charge: FragmentSqlToken): FragmentSqlToken {
+/** What comes before the states of new emails: the charge for them (limits.ts, chargesOf), and what was accepted. */
+function accepting(rows: readonly NewEmail[], charge: FragmentSqlToken): FragmentSqlToken {
   const tuples = rows.map((row) =>
     itemColumns.map(([column, type]) =>
       type === 'json' ? json(row[column]) : ((row[column] ?? null) as Scalar),
@@ -129,17 +125,14 @@ function storing(rows: readonly NewEmail[], charge: FragmentSqlToken): FragmentS
       select * from ${sql.unnest(tuples, types)} as item (${namesOf(itemColumns)})
     ), accepted as (
       insert into accepted_emails (${newNames}) select ${newValues} from item
-    ), stored as (
-      insert into email_states (
-        team_id, id, created_at, broadcast_id, reached_id, internal, status, size_kb)
-      select team_id, id, created_at, broadcast_id, case when broadcast_id is not null then contact_id end,
-        internal, status, size_kb
-      from item
-      returning ${movedColumns(EMAIL, STATES, { was: null, became: sql.fragment`email_states.status` })}
     )`
 }
 
-const moving = appendMoves(EMAIL, sql.fragment`stored`)
+const insertStates = sql.fragment`
+  insert into email_states (team_id, id, created_at, broadcast_id, reached_id, internal, status, size_kb)
+  select team_id, id, created_at, broadcast_id, case when broadcast_id is not null then contact_id end, internal,
+    status, size_kb
+  from item`
 
 /** What is stored with new emails: parts of the statement that charge for them (limits.ts) and store their jobs. */
 export type With = { charge: FragmentSqlToken; jobs: FragmentSqlToken }
@@ -153,7 +146,7 @@ export async function insertEmails(
   { charge, jobs }: With,
 ): Promise<number> {
   const stored = await tx.one(sql.prepared('insert_emails', countRow)`
-    with ${storing(rows, charge)}, job as (${jobs}), moved as (${moving})
+    with ${accepting(rows, charge)}, stored as (${insertStates}), job as (${jobs})
     select count(*)::int as jobs from job`)
   return stored.jobs
 }
@@ -167,7 +160,7 @@ export async function insertEmailsWithFiles(
   { charge, jobs, carried }: With & { carried: Carried },
 ): Promise<InferType<typeof countsRow>> {
   return tx.one(sql.prepared('insert_emails_with_files', countsRow)`
-    with ${storing(rows, charge)}, ${attaching(carried)}, job as (${jobs}), moved as (${moving})
+    with ${accepting(rows, charge)}, stored as (${insertStates}), ${attaching(carried)}, job as (${jobs})
     select (select count(*) from job)::int as jobs, (select count(*) from published)::int as published`)
 }
 

@@ -1,8 +1,6 @@
 /** The queries behind changing all emails that match a filter: ids in lots, how many there are, their deletion. */
 import { sql } from 'slonik'
 import { boolean, number, object, string } from 'yup'
-import { EMAIL } from '../../channels/email.sql.ts'
-import { appendMoves, appendSkips, movedColumns } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { wasSeen } from '../../postgres/seen.sql.ts'
 import { firstIdAt } from '../../text/ids.ts'
@@ -114,18 +112,16 @@ export async function deleteEmailRows(tx: Tx, teamId: string, ids: readonly stri
       select id from email_states where team_id = ${teamId} and id = any(${these}) order by id for update
     ), deleted as (
       delete from email_states e where e.team_id = ${teamId} and e.id in (select id from held)
-      returning e.id, ${movedColumns(EMAIL, sql.fragment`e`, { was: sql.fragment`e.status`, became: null })}
+      returning e.id, e.created_at
     ), gone as (
       delete from accepted_emails e where e.team_id = ${teamId} and e.id in (select id from deleted)
       returning e.team_id, e.broadcast_id, e.contact_id, e.to_emails[1] as email, e.person
-    ), moved as (${appendMoves(EMAIL, sql.fragment`deleted`)}
     ), skipped as (
       insert into broadcast_skips (team_id, broadcast_id, contact_id, email, reason, detail, at, person)
       select team_id, broadcast_id, contact_id, email, 'deleted', 'its email was deleted', service_time(), person from gone
       where broadcast_id is not null and contact_id is not null
       on conflict do nothing
-      returning team_id, broadcast_id, 1 as n
-    ), moved_skips as (${appendSkips(sql.fragment`skipped`)})
+    )
     select created_at from deleted`)
   await tx.query(sql.unsafe`
     delete from email_events where team_id = ${teamId} and email_id = any(${these})`)

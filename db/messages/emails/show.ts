@@ -28,7 +28,7 @@ export type ShownEmail = EmailView & {
   /** The X-Request-Id of the call that sent it, if any. */
   http_request_id: string | null
   /** Whether it is mail of ours: what a sign-in link or a notice holds is its recipient's alone. */
-  internal: boolean
+  internal?: true
   events: ShownEvent[]
   /** Absent when nothing is left to deliver. `recipients`: who still waits; the others have it, or were refused. */
   waiting?: Waiting & { recipients: string[] }
@@ -62,7 +62,7 @@ export async function showEmail(deps: ShowDeps, teamId: string, id: string): Pro
     ...view,
     unsubscribe_url: urlOf(deps.publicUrl, view.unsubscribe_token),
     http_request_id: row.http_request_id,
-    internal: row.internal,
+    ...(row.internal ? { internal: true as const } : {}),
     events: events.map(({ occurred_at: time, kind, recipient, detail }) => ({
       time,
       kind,

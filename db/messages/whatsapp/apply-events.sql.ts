@@ -1,9 +1,7 @@
 /** What happened to WhatsApp messages, written to their rows: found, locked, marked as taken, lifted. */
 import { sql } from 'slonik'
 import { boolean, object, string } from 'yup'
-import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
-import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { type MessageRef, refTuples } from './messages.sql.ts'
 import type { WhatsappStatus } from './status.ts'
@@ -85,16 +83,13 @@ export async function raiseStatuses(
   const ladder = sql.array(WHATSAPP_LADDER, 'text')
   await tx.query(sql.prepared('raise_whatsapp_statuses', object())`
     with rise as (
-      select r.*, m.status as was
+      select r.*
       from ${sql.unnest(
         rises.map((rise) => [rise.team_id, rise.message_id, rise.status]),
         ['uuid', 'uuid', 'text'],
       )}
         as r (team_id, id, status) join whatsapp_messages m on m.team_id = r.team_id and m.id = r.id
       where array_position(${ladder}, r.status) > array_position(${ladder}, m.status)
-    ), risen as (
-      update whatsapp_messages m set status = r.status from rise r where m.team_id = r.team_id and m.id = r.id
-      returning ${movedColumns(WHATSAPP, sql.fragment`m`, { was: sql.fragment`r.was`, became: sql.fragment`m.status` })}
     )
-    ${appendMoves(WHATSAPP, sql.fragment`risen`)}`)
+    update whatsapp_messages m set status = r.status from rise r where m.team_id = r.team_id and m.id = r.id`)
 }

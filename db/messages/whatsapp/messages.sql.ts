@@ -2,9 +2,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
-import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
-import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { WhatsappStatus } from './status.ts'
 
@@ -68,13 +66,11 @@ export async function insertRequests(
         team_id, id, template_id, parameters, idempotency_key, http_request_id, created_at)
       select * from ${sql.unnest(asked, ['uuid', 'uuid', 'uuid', 'json', 'text', 'text', 'timestamptz'])} as request
     ), stored as (
-      insert into whatsapp_messages as m (
-        team_id, id, request_id, position, recipient, country, created_at, status)
+      insert into whatsapp_messages (team_id, id, request_id, position, recipient, country, created_at, status)
       select team_id, id, request_id, position, recipient, country, created_at, 'queued'
       from ${sql.unnest(tuples, ['uuid', 'uuid', 'uuid', 'int2', 'text', 'text', 'timestamptz'])}
         as message (team_id, id, request_id, position, recipient, country, created_at)
-      returning ${movedColumns(WHATSAPP, sql.fragment`m`, { was: null, became: sql.fragment`m.status` })}
-    ), job as (${jobs}), moved as (${appendMoves(WHATSAPP, sql.fragment`stored`)})
+    ), job as (${jobs})
     select count(*)::int as jobs from job`)
   return stored.jobs
 }

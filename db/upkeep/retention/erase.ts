@@ -35,7 +35,7 @@ import {
 } from './erase.sql.ts'
 
 /** What stands in a sent email's recipients where the person stood: the others keep their places. */
-export const NOBODY = 'erased@erased.invalid'
+const NOBODY = 'erased@erased.invalid'
 
 /** How many emails one transaction changes, and how many reports one statement looks at. */
 const LOT = 500

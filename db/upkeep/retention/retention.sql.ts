@@ -7,7 +7,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, number, object, string } from 'yup'
 import type { Channel } from '../../channels/channel.sql.ts'
-import { appendMoves, movedColumns } from '../../figures/daily/moved.sql.ts'
+import { keepFigures } from '../../figures/daily/broadcasts.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 
 /** Which rows of a team: those whose id is above `after` and below `before`, up to a limit. */
@@ -71,7 +71,7 @@ export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, lot
 
 /** Deletes a lot of messages with their events. The figures of days lose them; those of broadcasts keep them. */
 export async function deleteMessages(tx: Tx, teamId: string, channel: Channel, lot: Lot): Promise<Found> {
-  const { rows, accepted, events, message } = channel
+  const { rows, accepted, events, message, broadcast } = channel
   const apart = accepted
     ? sql.fragment`apart as (
       delete from ${accepted} where team_id = ${teamId} and id in (select id from gone)),`
@@ -86,9 +86,8 @@ export async function deleteMessages(tx: Tx, teamId: string, channel: Channel, l
       order by id limit ${lot.limit} for update skip locked
     ), gone as (
       delete from ${rows} m where team_id = ${teamId} and id in (select id from old)
-      returning m.id, ${movedColumns({ ...channel, broadcast: sql.fragment`null::uuid` }, sql.fragment`m`, { was: sql.fragment`m.status`, became: null })}
-    ), ${apart} moved as (
-      ${appendMoves(channel, sql.fragment`gone`)}
+      returning m.team_id, m.id, ${broadcast} as broadcast_id, m.status
+    ), ${apart} kept as (${keepFigures(sql.fragment`gone`)}
     ), timeline as (
       delete from ${events} where team_id = ${teamId} and ${message} in (select id from old)
     )

@@ -186,7 +186,7 @@ t.test('a field that takes several values refuses more than it could take', asyn
 t.test('forms that come in at once are bounded by person: past it 503, and nobody else waits', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
-  const bodies = createBodies(parser, { ofOne: 300_000, inAll: 10_000_000 })
+  const bodies = createBodies(parser, { ofOne: 300_000, inAll: 10_000_000, patience: 200 })
   const small = { ...service, base: await listen(t, createApp({ ...service.deps, bodies })) }
   const [busy, other] = await Promise.all(
     ['busy', 'other'].map((name) =>
@@ -199,7 +199,7 @@ t.test('forms that come in at once are bounded by person: past it 503, and nobod
   )
   t.equal(refused.statusCode, 503)
   t.match(refused.headers['retry-after'], /^\d+$/)
-  shows(t, { html: Buffer.concat(await refused.toArray()).toString() }, /Too many bodies are coming in/)
+  shows(t, { html: Buffer.concat(await refused.toArray()).toString() }, /Too many large requests wait/)
   const save = (visitor?: Visitor) => visitor?.post(`/teams/${team.id}/topics`, { name: crypto.randomUUID() })
   t.equal((await save(other))?.status, 303, 'another person has room of their own')
   for (const sent of stalled) sent.destroy()

@@ -41,7 +41,7 @@ async function journeys(browser: Browser): Promise<void> {
       await choose(t, page, 'Newsletter', 'Topic News (yes or no)')
       await choose(t, page, 'Source', 'Do not import')
       await follow(t, page, 'Continue')
-      await says(page, 'email must be an email address')
+      await says(page, 'Must be an email address')
       await follow(t, page, 'Import 2 records')
       const worker = await startWorker(t, service)
       await until('it is over', async () => {

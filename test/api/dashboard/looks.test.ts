@@ -19,7 +19,6 @@ if (browser) await looks(browser)
 async function looks(browser: Browser): Promise<void> {
   const service = await startService(t, {
     dashboard: {
-      specimens: true,
       lookupTxt: async () => ['v=spf1 include:example.net ~all'],
     },
   })
@@ -119,13 +118,23 @@ async function looks(browser: Browser): Promise<void> {
     await context.close()
   })
 
-  t.test('the pieces are accessible in the dark, too, at twice the size, and by the keyboard', async (t) => {
-    const { page } = await signInWith(browser, service, { t, team: lived.team.id }, { colorScheme: 'dark' })
-    await page.goto(`${home}/specimens`)
-    await isAccessible(t, page, 'specimens in the dark')
-    // A window of 1,280 px at 200 %.
-    await page.setViewportSize({ width: 640, height: 400 })
-    await fits(t, page, 'specimens at 200 %')
+  t.test('pages are accessible in the dark, too, at twice the size, and by the keyboard', async (t) => {
+    const { page } = await signInWith(browser, service, { t, team: team.id }, { colorScheme: 'dark' })
+    const places = [
+      '',
+      '/emails',
+      `/emails/${lived.bounced}`,
+      `/templates/${lived.template}`,
+      '/suppressions',
+    ]
+    for (const place of places) {
+      await page.setViewportSize(WIDE)
+      await page.goto(`${home}/teams/${team.id}${place}`)
+      await isAccessible(t, page, `${place} in the dark`)
+      // A window of 1,280 px at 200 %.
+      await page.setViewportSize({ width: 640, height: 400 })
+      await fits(t, page, `${place} at 200 %`)
+    }
     await page.setViewportSize(WIDE)
     await page.reload()
     const order: string[] = []
@@ -141,14 +150,15 @@ async function looks(browser: Browser): Promise<void> {
       '0s',
       'nothing moves for those who want it so',
     )
-    await page.getByLabel('Address', { exact: true }).fill('no@x')
-    await page.evaluate("document.querySelector('main form').noValidate = true")
-    await page.getByLabel('Address', { exact: true }).fill('no')
-    await page.getByRole('button', { name: 'Send', exact: true }).click()
-    await page.getByText('Address must be an email address.').last().waitFor()
+    await page.locator('main summary').last().click()
+    await page.evaluate("for (const form of document.querySelectorAll('main form')) form.noValidate = true")
+    await page.getByLabel('Email address', { exact: true }).fill('no')
+    await page.getByLabel('Reason', { exact: true }).fill('Asked by phone')
+    await page.getByRole('button', { name: 'Add a suppression', exact: true }).click()
+    await page.getByText('Email must be an email address').last().waitFor()
     t.match(
       await page.evaluate<string>('document.activeElement.outerHTML'),
-      /name="address"[^>]* value="no"[^>]* aria-invalid="true"/,
+      /name="email"[^>]* value="no"[^>]* aria-invalid="true"/,
       'the focus is in the field with the fault',
     )
   })

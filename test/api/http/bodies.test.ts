@@ -3,11 +3,9 @@ import { once } from 'node:events'
 import { Agent, type ClientRequest, createServer, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import fc from 'fast-check'
-import { createApp } from '../../../api/app.ts'
-import { createBodies } from '../../../api/http/bodies.ts'
+import { createApp, ROUTES } from '../../../api/app.ts'
+import { createBodies, type Taking } from '../../../api/http/bodies.ts'
 import type { BodyShape } from '../../../api/http/input.ts'
-import { holdsAtMost } from '../../../api/http/json-values.ts'
 import { createParser } from '../../../api/http/parser.ts'
 import { PARSER_THREAD } from '../../../api/v1/routes.ts'
 import { anEmail, type Call, caller, listen, makeTeam, startService } from '../../support/service.ts'
@@ -39,7 +37,7 @@ t.test(
   async (t) => {
     const parser = createParser(PARSER_THREAD)
     t.teardown(parser.close)
-    const bodies = createBodies(parser, { ofOne: 300_000, inAll: 10_000_000 })
+    const bodies = createBodies(parser, { ofOne: 300_000, inAll: 10_000_000, patience: 200 })
     const base = await listen(t, createApp({ ...service.deps, bodies }))
     const url = `${base}/hooks/whatsapp`
     const stalled = [beginUpload(t, url, 200_000), beginUpload(t, url, 200_000)]
@@ -117,36 +115,81 @@ t.test('POST /hooks/ses reads nothing while no topic is configured', async (t) =
 /** As large as makes the thread parse it. */
 const LARGE = 'x'.repeat(600_000)
 
-t.test('a body that takes little is parsed where it is read, any other one in the thread', async (t) => {
-  const bodies = createBodies({ parse: async () => 'in the thread', close: async () => {} })
-  const read = { read: () => 'here', batch: null } as unknown as BodyShape<unknown>
-  const server = createServer(async (request, response) => {
-    const route = { method: 'POST', path: '/', body: read }
-    response.end(await bodies.during('a team', request, ({ parsed }) => parsed(route)))
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const where = async (body: unknown) => {
-    const headers = { 'Content-Type': 'application/json', Connection: 'close' }
-    return (await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })).text()
-  }
-  const values = (count: number) => Array.from({ length: count }, () => 0)
-  t.equal(await where(values(20_000)), 'here', 'small: whatever it holds')
-  t.equal(await where(['x'.repeat(500_000)]), 'here', 'few values')
-  t.equal(await where([...values(20_000), 'x'.repeat(100_000)]), 'in the thread', 'many values')
-  t.equal(await where(['x'.repeat(600_000)]), 'in the thread', 'long')
+t.test(
+  'what is long, or heavy by its route, is parsed in the thread, anything else where it is read',
+  async (t) => {
+    const bodies = createBodies({ parse: async () => 'in the thread', close: async () => {} })
+    const shape = { read: () => 'here', batch: null } as unknown as BodyShape<unknown>
+    const server = createServer(async (request, response) => {
+      const route = {
+        method: 'POST',
+        path: '/',
+        body: shape,
+        ...(request.url === '/heavy' ? { heavy: true } : {}),
+      }
+      response.end(await bodies.during('a team', request, ({ parsed }) => parsed(route as Taking)))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => server.close())
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const where = async (path: string, bytes: number) => {
+      const headers = { 'Content-Type': 'application/json', Connection: 'close' }
+      const body = JSON.stringify('x'.repeat(bytes))
+      return (await fetch(url + path, { method: 'POST', headers, body })).text()
+    }
+    t.equal(await where('/', 500_000), 'here')
+    t.equal(await where('/', 600_000), 'in the thread')
+    t.equal(await where('/heavy', 5_000), 'here')
+    t.equal(await where('/heavy', 20_000), 'in the thread')
+  },
+)
+
+t.test('calls of many items are heavy: they are what takes long for its length', (t) => {
+  const many = ROUTES.filter(({ body }) => body?.batch)
+  t.ok(many.length >= 3)
+  t.strictSame(
+    many.filter(({ heavy }) => !heavy).map(({ path }) => path),
+    [],
+  )
+  t.end()
 })
 
-t.test('values are counted as JSON has them, whatever the strings hold', (t) => {
-  const property = fc.property(fc.json(), (text) => {
-    const leads = text.replace(/"(?:[^"\\]|\\.)*"/g, '').match(/[,:[{]/g)?.length ?? 0
-    const bytes = Buffer.from(text)
-    return holdsAtMost(leads + 1, bytes) && !holdsAtMost(leads, bytes)
+t.test('a body waits for room, a small one finds it beside large ones', async (t) => {
+  const parser = createParser(PARSER_THREAD)
+  t.teardown(parser.close)
+  const bodies = createBodies(parser, { ofOne: 400_000, inAll: 400_000, patience: 60_000 })
+  const base = await listen(t, createApp({ ...service.deps, bodies }))
+  const stalled = beginUpload(t, `${base}/hooks/whatsapp`, 300_000)
+  await until('it is held', async () => {
+    const { status } = await caller(base)('POST', '/hooks/whatsapp', {
+      raw: new Uint8Array(10),
+      headers: SIGNED,
+    })
+    return status === 401
   })
-  fc.assert(property)
-  t.ok(holdsAtMost(1, Buffer.from('"[{,:\\",:"')), 'a quote that is escaped ends no string')
-  t.end()
+  const send = (html: string) =>
+    caller(base)('POST', '/v1/emails', { key: team.key, body: anEmail({ html }) })
+  let answered = false
+  const large = send('x'.repeat(100_000)).finally(() => {
+    answered = true
+  })
+  for (let each = 0; each < 5; each += 1) t.equal((await send('<p>Hi</p>')).status, 201)
+  t.notOk(answered, 'there is no room for it')
+  stalled.destroy()
+  t.equal((await large).status, 201)
+})
+
+t.test('a bulk call that waits for its worker leaves its room to the next one', async (t) => {
+  const parser = createParser(PARSER_THREAD)
+  t.teardown(parser.close)
+  const bodies = createBodies(parser, { ofOne: 120_000, inAll: 120_000, patience: 2_500 })
+  const base = await listen(t, createApp({ ...service.deps, bodies, upsertWait: 6_000 }))
+  const contacts = Array.from({ length: 1_000 }, (_, at) => ({ email: `${'x'.repeat(60)}${at}@example.com` }))
+  const upsert = () => caller(base)('POST', '/v1/contacts/bulk', { key: team.key, body: { contacts } })
+  for (const { status, body } of await Promise.all([upsert(), upsert(), upsert()])) {
+    t.equal(status, 503)
+    t.match(body.error.message, /^the upsert is stored/)
+  }
 })
 
 t.test('a large batch is judged as a small one is', async (t) => {

@@ -2,8 +2,6 @@
  * What the API takes and how it says no: names, keys, what it does not support, where a body broke (decisions:
  * Input).
  */
-import fc from 'fast-check'
-import { jsonFault } from '../../../api/http/json-fault.ts'
 import { addDomain } from '../../../db/accounts/domains/add.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
@@ -100,6 +98,7 @@ t.test('what would change a send and is not supported is refused by name; null i
     cc: 'is not supported',
     bcc: 'is not supported',
     scheduled_at: 'is not supported',
+    expires_in: 'is not supported',
     send_at: NO_TIME,
   }
   for (const [field, problem] of Object.entries(words)) {
@@ -135,6 +134,7 @@ t.test('a broadcast takes neither copies nor a time by another name, on any of i
       cc: 'is not supported',
       bcc: 'is not supported',
       scheduled_at: 'is no field of a broadcast: the time that it begins at is send_at',
+      expires_in: 'is not supported',
     })) {
       const { status, body } = await call(method, path, { key, body: { ...whole, [field]: ['x'] } })
       t.equal(status, 400, `${method} ${path}`)
@@ -156,56 +156,25 @@ t.test('an empty text is absent', async (t) => {
   t.equal(body.body_text, '')
 })
 
-t.test('broken JSON says where it broke', async (t) => {
-  const raw = '{\n  "from": "a@example.com",\n  "to": [nobody]\n}'
-  const { body } = await call('POST', '/v1/emails', {
-    key,
-    raw,
-    headers: { 'Content-Type': 'application/json' },
-  })
-  t.equal(body.error.message, 'the body must be valid JSON: it breaks at line 3, column 10')
+t.test('broken JSON says in V8’s words what is wrong and where, and repeats nothing of it', async (t) => {
+  const rest = 'at position 3 (line 1 column 4)'
+  for (const [raw, words] of [
+    ['{\n  "from": "secret"\n  "to": []\n}', "Expected ',' or '}' after property value (line 3 column 3)"],
+    ['{"from": "secret', 'Unterminated string (line 1 column 17)'],
+    ['{"from": "secret\\p"}', 'Bad escaped character (line 1 column 18)'],
+    ['{"from": "sec\nret"}', 'Bad control character in string literal (line 1 column 14)'],
+    ['{"from": "a"} secret', 'Unexpected non-whitespace character after JSON (line 1 column 15)'],
+    ['{"to": [secret]}', 'Unexpected token'],
+    [`secret ${rest}`, 'Unexpected token'],
+    [`["", secret ${rest}]`, 'Unexpected token'],
+    [`\n${rest}`, 'Unexpected token'],
+    ['{"from": ', 'Unexpected end of JSON input'],
+  ] as const) {
+    const headers = { 'Content-Type': 'application/json' }
+    const { status, body } = await call('POST', '/v1/emails', { key, raw, headers })
+    t.strictSame([status, body.error.message], [400, `the body must be valid JSON: ${words}`], raw)
+  }
 })
-
-t.test(
-  'the place where JSON breaks: what is before it can go on, with what is there it cannot',
-  async (t) => {
-    const parses = (text: string): boolean => {
-      try {
-        JSON.parse(text)
-        return true
-      } catch {
-        return false
-      }
-    }
-    for (const [text, at] of [
-      ['', 0],
-      ['{', 1],
-      ['{"a" 1}', 5],
-      ['{"a":1,}', 7],
-      ['[1,]', 3],
-      ['[1 2]', 3],
-      ['nope', 0],
-      ['{"a":"b', 5],
-      ['01', 1],
-      ['[] []', 3],
-      ['["\\x"]', 1],
-    ] as const) {
-      t.equal(jsonFault(text), at, text)
-    }
-    fc.assert(
-      fc.property(fc.json(), fc.nat(), (json, where) => {
-        // Whole JSON breaks at its very end only; cut short it breaks no sooner than in its last token.
-        if (jsonFault(json) !== json.length) return false
-        const cut = json.slice(0, where % (json.length + 1))
-        return parses(cut) || jsonFault(cut) <= cut.length
-      }),
-      { numRuns: 300 },
-    )
-    t.equal(jsonFault(`["${'x'.repeat(3_000_000)}" 1]`), 3_000_004)
-    t.equal(jsonFault('['.repeat(500_000)), 500_000)
-    t.equal(jsonFault(`["${'\\n'.repeat(100_000)}\\p"]`), 1)
-  },
-)
 
 t.test(
   'a long string that breaks is refused like a short one, in a small body and in a large one',
@@ -223,7 +192,7 @@ t.test(
       t.equal(status, 400)
       t.match(answer.error, {
         code: 'bad_request',
-        message: /^the body must be valid JSON: it breaks at line/,
+        message: /^the body must be valid JSON: [\w ]+ \(line 1 column \d+\)$/,
       })
     }
   },
@@ -244,21 +213,10 @@ t.test('a domain that is pending is not refused as one that is unknown', async (
   t.match(await refusal(anEmail({ from: 'a@unknown.test' })), /^422 from_domain_not_verified: .*add it first/)
 })
 
-t.test('a 404 hints at the nearest path, and repeats nothing of what was asked for', async (t) => {
-  for (const [path, near] of Object.entries({
-    '/v1/email': '/v1/emails',
-    '/emails': '/v1/emails',
-    '/v1/emails/': '/v1/emails',
-    '/v1/Contacts': '/v1/contacts',
-    '/v1/contact/someone@example.org': '/v1/contacts/:email',
-    '/v1/emails/batches': '/v1/emails/batch',
-  })) {
-    const { status, body } = await call('POST', path, { key, body: {} })
-    t.strictSame(
-      [status, body.error.message],
-      [404, `there is nothing at this path; did you mean ${near}?`],
-      path,
-    )
-  }
-  t.equal((await call('GET', '/wp-login.php')).body.error.message, 'there is nothing at this path')
+t.test('a 404 names the list of paths, and repeats nothing of what was asked for', async (t) => {
+  const { status, body } = await call('POST', '/v1/email', { key, body: {} })
+  t.strictSame(
+    [status, body.error.message],
+    [404, 'there is nothing at this path: /docs lists what there is'],
+  )
 })

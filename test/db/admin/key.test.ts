@@ -1,14 +1,16 @@
 /** The CLI's verbs about API keys and session tokens. */
 import {
   noteKeyUse,
-  principalByKeyHash,
-  principalBySessionHash,
+  principalsByKeys,
+  principalsBySessions,
 } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { credentialHash, credentialKind } from '../../../db/accounts/credentials/token.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import t, { type Test } from '../../support/tap.ts'
+
+const hashOf = (credential: string): string => credentialHash(credential).toString('hex')
 
 async function start(t: Test) {
   const { url } = await testDatabase(t)
@@ -18,8 +20,10 @@ async function start(t: Test) {
   const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
   const create = ['key', 'create', id as string, '--name', 'server', '--scopes']
   const principal = async (key: string, now = new Date()) =>
-    await principalByKeyHash(database, credentialHash(key), now)
-  return { database, cli, id: id as string, create, principal }
+    (await principalsByKeys(database, [hashOf(key)], now))[0] ?? null
+  const session = async (token: string, now = new Date()) =>
+    (await principalsBySessions(database, [hashOf(token)], now))[0] ?? null
+  return { database, cli, id: id as string, create, principal, session }
 }
 
 t.test('key create shows the key once and stores its digest alone', async (t) => {
@@ -77,14 +81,14 @@ t.test('key revoke ends a key at once, and for good', async (t) => {
 })
 
 t.test('session create makes a token of 30 days, of a member when it names one', async (t) => {
-  const { database, cli, id } = await start(t)
+  const { cli, id, session } = await start(t)
   const before = Date.now()
   const { token, expires_at, ...rest } = await cli.json(['session', 'create', id])
   t.strictSame(Object.keys(rest), ['id'])
   t.equal(credentialKind(token), 'session')
   t.ok(Math.abs(Date.parse(expires_at) - before - 30 * 86_400_000) < 60_000)
-  t.match(await principalBySessionHash(database, credentialHash(token), new Date()), { team_id: id })
-  t.equal(await principalBySessionHash(database, credentialHash(token), new Date(expires_at)), null)
+  t.match(await session(token), { team_id: id })
+  t.equal(await session(token, new Date(expires_at)), null)
 
   const ada = await cli.json(['session', 'create', id, '--user', 'Ada@Example.com'])
   const again = await cli.json(['session', 'create', id, '--user', 'ada@example.com'])
@@ -105,7 +109,7 @@ t.test('key list shows the hour of each key’s last use, which many uses note o
 t.test(
   'session list shows whose sessions there are, and session revoke ends one, a person’s, or all',
   async (t) => {
-    const { database, cli, id } = await start(t)
+    const { cli, id, session } = await start(t)
     const create = async (...user: string[]) => await cli.json(['session', 'create', id, ...user])
     const bare = await create()
     const ada = await create('--user', 'Ada@example.com')
@@ -124,7 +128,7 @@ t.test(
     t.strictSame((await ended('--all')).sort(), [bob.id, last.id].sort())
     t.strictSame(await ended('--all'), [], 'none is left')
     t.match(await cli.json(['session', 'list', id]), Array(4).fill({ revoked_at: /Z$/ }))
-    t.equal(await principalBySessionHash(database, credentialHash(bob.token), new Date()), null)
+    t.equal(await session(bob.token), null)
   },
 )
 

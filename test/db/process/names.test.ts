@@ -56,3 +56,9 @@ t.test('what one family says holds, though the other one hangs', async (t) => {
   t.strictSame(await names.addresses('good.test'), [PUBLIC])
   t.strictSame(await names.addresses('good.test'), [PUBLIC], 'and is no name that hung')
 })
+
+t.test('a name that stands for another one that has no address is refused with a reason', async (t) => {
+  const { dns, names } = await begin(t)
+  dns.addresses.set('alias.test', ['cname:nowhere.test'])
+  await t.rejects(names.addresses('alias.test'), { code: 'ENODATA', message: 'alias.test has no address' })
+})

@@ -15,7 +15,7 @@ import { startDelivery } from '../../../workers/delivery/engine.ts'
 import type { GivingWay } from '../../../workers/delivery/giving-way.ts'
 import { createSlots } from '../../../workers/delivery/slots.ts'
 import { createSmtpProvider } from '../../../workers/providers/smtp/adapter.ts'
-import { jobStates, setJobsDue } from '../../support/rows.ts'
+import { jobStates } from '../../support/rows.ts'
 import { pauseSender } from '../../support/senders.ts'
 import { anEmail, makeTeam, type Service, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
@@ -74,7 +74,6 @@ async function startMany(
   const channel: typeof single = {
     ...single,
     senders: { prefix: 'endpoint:' },
-    full_wait: 0.2,
     async read(jobs) {
       const lot = [...(await single.read(jobs))]
       return new Map(
@@ -122,7 +121,9 @@ t.test('while one sender is paused, the others’ messages flow, and its own los
   await database.transaction((tx) =>
     resumeSender({ tx, now: new Date(), actor: 'cli' }, 'endpoint:paused.test'),
   )
-  for (const id of waiting) await setJobsDue(service, id)
+  // Some may be under way already.
+  await database.query(sql.unsafe`
+    update pgboss.job set start_after = now() where id = any(${sql.array(waiting, 'uuid')}) and state < 'active'`)
   await until('its own go out too', () => allSent(service, [...waiting, ...grouped]))
 })
 

@@ -159,6 +159,24 @@ t.test(
   },
 )
 
+t.test('rows that are changed by hand count, too: the database itself keeps the figures', async (t) => {
+  const { team, act, agrees } = await begin()
+  for (const what of ['email', 'email', 'sign-in', 'whatsapp'] as const)
+    await act({ do: what, pick: 1, kind: 'sent', seen: 'sent' })
+  await database.query(sql.unsafe`update email_states set status = 'opened' where team_id = ${team}`)
+  await database.query(
+    sql.unsafe`update whatsapp_messages set status = 'read' where team_id = ${team} and position = 0`,
+  )
+  await agrees(t, 'after updates')
+  t.match(await figuresSince(database, team, EMAIL, EVER), [{ status: 'opened', count: 2 }])
+  t.match(await figuresSince(database, team, WHATSAPP, EVER), [{ status: 'queued' }, { status: 'read' }])
+  await database.query(sql.unsafe`delete from email_states where team_id = ${team}`)
+  await database.query(
+    sql.unsafe`delete from whatsapp_messages where team_id = ${team} and status = 'queued'`,
+  )
+  await agrees(t, 'after deletions')
+})
+
 t.test('what is forgotten leaves the figures, too', async (t) => {
   const { team, act, agrees } = await begin()
   await act({ do: 'email', pick: 1, kind: 'sent', seen: 'sent' })

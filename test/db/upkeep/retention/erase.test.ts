@@ -7,7 +7,6 @@ import { storeReports } from '../../../../db/delivery/reports/store.ts'
 import { walk } from '../../../../db/messages/broadcasts/walk.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { emailById } from '../../../../db/messages/emails/emails.sql.ts'
-import { NOBODY } from '../../../../db/upkeep/retention/erase.ts'
 import { adminCli } from '../../../support/admin.ts'
 import { beginBroadcasting } from '../../../support/broadcasting.ts'
 import { erasePerson } from '../../../support/erase.ts'
@@ -17,6 +16,9 @@ import t, { type Test } from '../../../support/tap.ts'
 import { startWorker, until } from '../../../support/worker.ts'
 
 const ANA = 'Ana.Diaz@example.com'
+
+/** Who stands in place of an erased address. */
+const NOBODY = 'erased@erased.invalid'
 
 async function start(t: Test) {
   const service = await startService(t)

@@ -1,0 +1,142 @@
+/**
+ * `attachments` of a send: their shape, and what a body says of each.
+ * Promises: every refusal names its field with its path; bytes are decoded and digested where the body is parsed, in a
+ * thread if it is large. Must not know what is stored.
+ */
+import { createHash } from 'node:crypto'
+import { mixed } from 'yup'
+import { type Described, isObject } from '../../db/text/fields.ts'
+import {
+  base64Bytes,
+  base64Fault,
+  contentTypeFault,
+  filenameFault,
+  normalizedName,
+} from '../../db/text/files.ts'
+import { isUuid } from '../../db/text/strings.ts'
+
+const MOST = 20
+const CONTENT_ID = /^[A-Za-z0-9._+@-]{1,128}$/
+/** What peers take and we do not. */
+const NOT_FETCHED = ['path', 'url', 'href']
+type Given = Record<string, unknown>
+
+/** Bytes as JSON.stringify writes a Buffer of Node's. */
+const isBufferForm = (value: unknown): value is { type: 'Buffer'; data: unknown[] } =>
+  isObject(value) && value.type === 'Buffer' && Array.isArray(value.data)
+
+const isByte = (value: unknown): boolean =>
+  Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 255
+
+function contentFault(content: unknown): string | null {
+  if (typeof content === 'string') return base64Fault(content)
+  if (!isBufferForm(content)) return 'must be a string of base64'
+  if (content.data.length === 0) return 'must have at least 1 byte'
+  return content.data.every(isByte) ? null : 'must have bytes from 0 to 255 in data'
+}
+
+const textFaultOf = (value: unknown, fault: (text: string) => string | null): string | null =>
+  value == null ? null : typeof value === 'string' ? fault(value) : 'must be a string'
+
+/** What is wrong with an attachment: the field, '' for the whole, and what it must be. */
+function faultOf(given: unknown): { field: string; words: string } | null {
+  if (!isObject(given)) return { field: '', words: 'must be an object with filename and content' }
+  const fetched = NOT_FETCHED.find((name) => given[name] != null)
+  if (fetched) return { field: fetched, words: 'is not supported: give content, files are not fetched' }
+  const { content = null, attachment_id: id = null, filename, content_type, content_id } = given
+  if (content !== null && id !== null)
+    return { field: 'attachment_id', words: 'must not stand beside content' }
+  if (content === null && id === null) return { field: 'content', words: 'or attachment_id is required' }
+  if (content !== null && filename == null) return { field: 'filename', words: 'is required' }
+  const cid = (text: string) =>
+    CONTENT_ID.test(text) ? null : 'must have 1 to 128 characters of A-Z, a-z, 0-9 and ._+@-'
+  const uuid = (text: string) => (isUuid(text) ? null : 'must be a UUID')
+  const found = [
+    ['filename', textFaultOf(filename, filenameFault)],
+    ['content', content === null ? null : contentFault(content)],
+    ['attachment_id', textFaultOf(id, uuid)],
+    ['content_type', textFaultOf(content_type, contentTypeFault)],
+    ['content_id', textFaultOf(content_id, cid)],
+  ] as const
+  for (const [field, words] of found) if (words !== null) return { field, words }
+  return null
+}
+
+/** The first fault of a list, with its path; null when there is none. */
+function listFault(value: unknown, path: string): string | null {
+  if (!Array.isArray(value)) return `${path} must be an array of attachments`
+  if (value.length > MOST) return `${path} must have at most ${MOST} attachments`
+  const ids = new Set<unknown>()
+  for (const [index, given] of value.entries()) {
+    const fault = faultOf(given)
+    if (fault) return `${path}[${index}]${fault.field && `.${fault.field}`} ${fault.words}`
+    const id = (given as Given).content_id ?? null
+    if (id !== null && ids.has(id)) return `${path}[${index}].content_id must be unique in the email`
+    ids.add(id)
+  }
+  return null
+}
+
+const BUFFER = {
+  type: 'object',
+  properties: { type: { const: 'Buffer' }, data: { type: 'array', items: { type: 'integer' } } },
+  required: ['type', 'data'],
+}
+
+const ATTACHMENT = {
+  type: 'object',
+  properties: {
+    filename: { type: 'string', minLength: 1, maxLength: 255, description: 'Required beside `content`.' },
+    content: {
+      description: 'Base64; or a Buffer as Node.js writes it in JSON.',
+      anyOf: [{ type: 'string', contentEncoding: 'base64' }, BUFFER],
+    },
+    attachment_id: {
+      type: 'string',
+      format: 'uuid',
+      description: 'Instead of `content`: an upload of `POST /v1/attachments`.',
+    },
+    content_type: {
+      type: 'string',
+      maxLength: 255,
+      description: 'Such as `text/calendar; method=REQUEST`; by the ending of the name when absent.',
+    },
+    content_id: {
+      type: 'string',
+      pattern: CONTENT_ID.source,
+      description: 'For `<img src="cid:…">` in the html: the part is shown inline.',
+    },
+  },
+}
+
+/** The field of a send's schema. */
+export const attachments = () =>
+  mixed<Given[]>()
+    .meta({ jsonSchema: { type: 'array', maxItems: MOST, items: ATTACHMENT } } satisfies Described)
+    .test('attachments', '', (value, { path, createError }) => {
+      const fault = value === undefined ? null : listFault(value, path)
+      return fault === null || createError({ message: () => fault })
+    })
+
+/** An attachment as it was given, its content decoded. */
+export type Attached = { filename: string | null; content_type: string | null; content_id: string | null } & (
+  | { bytes: Uint8Array; sha256: string }
+  | { attachment_id: string }
+)
+
+/** Reads a list that has no fault. */
+export function attachedOf(list: readonly Given[]): Attached[] {
+  return list.map((given) => {
+    const { filename, content_type, content_id, content, attachment_id } = given
+    const named = {
+      filename: filename == null ? null : normalizedName(String(filename)),
+      content_type: content_type == null ? null : String(content_type),
+      content_id: content_id == null ? null : String(content_id),
+    }
+    if (attachment_id != null) return { ...named, attachment_id: String(attachment_id).toLowerCase() }
+    const bytes = isBufferForm(content)
+      ? Uint8Array.from(content.data as number[])
+      : base64Bytes(String(content))
+    return { ...named, bytes, sha256: createHash('sha256').update(bytes).digest('hex') }
+  })
+}

@@ -1,0 +1,32 @@
+/**
+ * A customer's program on a client that is generated from the description: it sends an email, reads a refusal and a
+ * page. test/api/docs.test.ts makes `api.d.ts`, type-checks this file beside it, and runs it; tsconfig.json leaves
+ * this folder out.
+ */
+import createClient from 'openapi-fetch'
+import type { paths } from './api.d.ts'
+
+const { HELIOGRAPH_URL = '', HELIOGRAPH_KEY = '' } = process.env
+const client = createClient<paths>({
+  baseUrl: HELIOGRAPH_URL,
+  headers: { Authorization: `Bearer ${HELIOGRAPH_KEY}` },
+})
+
+const email = { from: 'hello@example.com', to: ['ana@example.org'], subject: 'Hello', html: '<p>Hello</p>' }
+const { data, response } = await client.POST('/v1/emails', { body: email })
+const { error } = await client.POST('/v1/emails', { body: { ...email, from: 'nobody' } })
+const page = await client.GET('/v1/contacts', { params: { query: { limit: 1, status: 'subscribed' } } })
+
+// What the description rules out, a customer's compiler refuses.
+type Query = NonNullable<paths['/v1/contacts']['get']['parameters']['query']>
+// @ts-expect-error: no status of a contact
+const status: Query['status'] = 'asleep'
+// @ts-expect-error: a send without its sender
+const incomplete: paths['/v1/emails']['post']['requestBody']['content']['application/json'] = { to: email.to }
+
+export type Ruled = [typeof status, typeof incomplete]
+
+const code: string | undefined = error?.error.code
+const contacts: number | undefined = page.data?.data.length
+const seen = { sent: response.status, status: data?.status, to_emails: data?.to_emails, code, contacts }
+process.stdout.write(JSON.stringify(seen))
