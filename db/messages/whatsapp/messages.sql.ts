@@ -66,7 +66,8 @@ export async function insertRequests(
         team_id, id, template_id, parameters, idempotency_key, http_request_id, created_at)
       select * from ${sql.unnest(asked, ['uuid', 'uuid', 'uuid', 'json', 'text', 'text', 'timestamptz'])} as request
     ), stored as (
-      insert into whatsapp_messages (team_id, id, request_id, position, recipient, country, created_at, status)
+      insert into whatsapp_messages (
+        team_id, id, request_id, position, recipient, country, created_at, status)
       select team_id, id, request_id, position, recipient, country, created_at, 'queued'
       from ${sql.unnest(tuples, ['uuid', 'uuid', 'uuid', 'int2', 'text', 'text', 'timestamptz'])}
         as message (team_id, id, request_id, position, recipient, country, created_at)
