@@ -53,8 +53,6 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Facts &
     quota: ChannelFacts['quota']
     /** Whether a row is the team's own, and no internal mail of ours. */
     customers: FragmentSqlToken
-    /** The table of what was accepted, where it stands apart from `rows`: a row is deleted with its other half. */
-    accepted: FragmentSqlToken | null
     /**
      * Requests that several messages share, where there are such: their table, the column of a message that names its
      * request, and the JSON that says what is sent.
@@ -76,6 +74,9 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Facts &
 /** Conditions on ids as they may be spelt. */
 export const anyUuid = (uuids: readonly string[]) => sql.fragment`any(${sql.array([...uuids], 'uuid')})`
 export const anyText = (texts: readonly string[]) => sql.fragment`any(${sql.array([...texts], 'text')})`
+
+/** How references travel, as rows of a statement. */
+export const REF = { team_id: 'uuid', id: 'uuid' }
 
 /** References as rows of a statement. */
 export const refTuples = (refs: readonly DeliveryRef[]) =>

@@ -15,7 +15,6 @@ export const EMAIL: Channel<'deliver-email'> = {
   },
   job_of: sql.fragment`case when broadcast_id is null then 'deliver-email' else 'deliver-broadcast' end`,
   rows: sql.fragment`email_states`,
-  accepted: sql.fragment`accepted_emails`,
   requests: null,
   events: sql.fragment`email_events`,
   message: sql.fragment`email_id`,

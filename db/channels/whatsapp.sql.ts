@@ -12,7 +12,6 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
   },
   job_of: sql.fragment`'deliver-whatsapp'`,
   rows: sql.fragment`whatsapp_messages`,
-  accepted: null,
   requests: {
     rows: sql.fragment`whatsapp_requests`,
     named_by: sql.fragment`request_id`,

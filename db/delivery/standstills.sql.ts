@@ -6,7 +6,9 @@ import { sql } from 'slonik'
 import { object, string } from 'yup'
 import type { DeliveryJob, DeliveryRef } from '../channels/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
+import { rowsOf } from '../postgres/rows.ts'
 
+const TRIED = { id: 'uuid', team_id: 'uuid', sender: 'text', since: 'timestamptz' }
 const sinceRow = object({ id: string().defined(), tried_since: string().defined() })
 
 /**
@@ -21,12 +23,12 @@ export async function triedSince<M extends DeliveryRef & { tried_since: string |
 ): Promise<Map<string, string>> {
   const tried = messages.flatMap((message) => {
     const { team_id, id, tried_since } = message
-    return tried_since === null ? [] : [[id, team_id, senderOf(message), tried_since]]
+    return tried_since === null ? [] : [{ id, team_id, sender: senderOf(message), since: tried_since }]
   })
   if (tried.length === 0) return new Map()
   const rows = await tx.any(sql.prepared('tried_since', sinceRow)`
     select t.id, t.since + coalesce(stood.still, interval '0') as tried_since
-    from ${sql.unnest(tried, ['uuid', 'uuid', 'text', 'timestamptz'])} as t (id, team_id, sender, since)
+    from ${rowsOf('t', TRIED, tried)}
       cross join (select service_time() as now offset 0) clock
       cross join lateral (
         select sum(upper(piece) - lower(piece)) as still

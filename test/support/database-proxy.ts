@@ -8,9 +8,19 @@ import type { Test } from 'tap'
 const HEADER = 5
 const QUERY = 'Q'.charCodeAt(0)
 const EXECUTE = 'E'.charCodeAt(0)
+const PARSE = 'P'.charCodeAt(0)
 
-/** Reads one connection's frontend messages and reports each statement. */
-function messageReader(onStatement: () => void): (chunk: Buffer) => void {
+type Reader = { onStatement: () => void; onText: (text: string) => void }
+
+/** What a message says of a statement's text, if it does: a Parse has its name before it. */
+function textOf(type: number | undefined, body: Buffer): string | null {
+  if (type !== PARSE && type !== QUERY) return null
+  const begin = type === PARSE ? body.indexOf(0) + 1 : 0
+  return body.toString('utf8', begin, body.indexOf(0, begin))
+}
+
+/** Reads one connection's frontend messages and reports each statement, and each text. */
+function messageReader({ onStatement, onText }: Reader): (chunk: Buffer) => void {
   let started = false
   let rest = Buffer.alloc(0)
   return (chunk) => {
@@ -22,6 +32,8 @@ function messageReader(onStatement: () => void): (chunk: Buffer) => void {
       const length = rest.readInt32BE(header - 4) + (started ? 1 : 0)
       if (rest.length < length) return
       if (started && (rest[0] === QUERY || rest[0] === EXECUTE)) onStatement()
+      const text = started ? textOf(rest[0], rest.subarray(HEADER, length)) : null
+      if (text !== null) onText(text)
       started = true
       rest = rest.subarray(length)
     }
@@ -32,6 +44,8 @@ export type DatabaseProxy = {
   url: string
   /** How many statements passed while `work` ran. */
   during(work: () => Promise<unknown>): Promise<number>
+  /** The texts of the statements that were parsed while `work` ran: a connection parses a prepared one once. */
+  textsDuring(work: () => Promise<unknown>): Promise<string[]>
   /** How many connections there are, and how many there ever were. */
   connections(): { open: number; opened: number }
   /** Breaks every connection and takes no new one, until `restore`. */
@@ -45,6 +59,7 @@ export type DatabaseProxy = {
 export async function startDatabaseProxy(t: Test, url: string): Promise<DatabaseProxy> {
   const target = new URL(url)
   let count = 0
+  const texts: string[] = []
   const open = new Set<Socket>()
   let away = false
   let opened = 0
@@ -56,8 +71,11 @@ export async function startDatabaseProxy(t: Test, url: string): Promise<Database
     const server = connect(Number(target.port || 5432), target.hostname)
     client.on(
       'data',
-      messageReader(() => {
-        count += 1
+      messageReader({
+        onStatement: () => {
+          count += 1
+        },
+        onText: (text) => void texts.push(text),
       }),
     )
     client.pipe(server).pipe(client)
@@ -87,6 +105,11 @@ export async function startDatabaseProxy(t: Test, url: string): Promise<Database
       away = false
     },
     connections: () => ({ open: open.size, opened }),
+    async textsDuring(work) {
+      const before = texts.length
+      await work()
+      return texts.slice(before)
+    },
     async during(work) {
       const before = count
       await work()

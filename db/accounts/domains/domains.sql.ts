@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 
 const domainRow = object({
   id: string().defined(),
@@ -129,10 +130,9 @@ export async function dkimKeysByName(
   tx: Tx,
   domains: readonly { team_id: string; name: string }[],
 ): Promise<readonly DkimKeyRow[]> {
-  const refs = domains.map(({ team_id, name }) => [team_id, name])
   return tx.any(sql.prepared('dkim_keys_by_name', dkimKeyRow)`
     select team_id, name, dkim_selector, dkim_private_key from domains
-    where (team_id, name) in (select * from ${sql.unnest(refs, ['uuid', 'text'])} as ref (team_id, name))
+    where (team_id, name) in (select * from ${rowsOf('ref', { team_id: 'uuid', name: 'text' }, domains)})
       and status = 'verified'`)
 }
 
@@ -162,15 +162,9 @@ export async function lockSealedKeys(tx: Tx): Promise<readonly SealedKeysRow[]> 
 
 /** Stores keys that were sealed afresh. */
 export async function updateSealedKeys(tx: Tx, rows: readonly SealedKeysRow[]): Promise<void> {
-  const tuples = rows.map((row) => [
-    row.team_id,
-    row.id,
-    row.dkim_private_key.toString('hex'),
-    row.next_dkim_private_key?.toString('hex') ?? null,
-  ])
+  const types = { team_id: 'uuid', id: 'uuid', dkim_private_key: 'bytea', next_dkim_private_key: 'bytea' }
   await tx.query(sql.unsafe`
-    update domains d set
-      dkim_private_key = decode(k.current, 'hex'), next_dkim_private_key = decode(k.next, 'hex')
-    from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text'])} as k (team_id, id, current, next)
+    update domains d set dkim_private_key = k.dkim_private_key, next_dkim_private_key = k.next_dkim_private_key
+    from ${rowsOf('k', types, rows)}
     where d.team_id = k.team_id and d.id = k.id`)
 }

@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 
 /** How many are kept of each team. */
 const KEPT = 20
@@ -18,35 +19,19 @@ const refusedRow = object({
 })
 export type RefusedCall = InferType<typeof refusedRow>
 
+const CALL = {
+  ...{ team_id: 'uuid', id: 'uuid', method: 'text', route: 'text', code: 'text', message: 'text' },
+  ...{ key_prefix: 'text', request_id: 'text', created_at: 'timestamptz' },
+}
+
 /** Stores calls, and forgets what is older than the last of each of their teams. Teams that are gone are left out. */
 export async function insertRefusedCalls(
   tx: Tx,
   calls: readonly (RefusedCall & { team_id: string })[],
 ): Promise<void> {
-  const tuples = calls.map((call) => [
-    call.team_id,
-    call.id,
-    call.method,
-    call.route,
-    call.code,
-    call.message,
-    call.key_prefix,
-    call.request_id,
-    call.created_at,
-  ])
   await tx.query(sql.unsafe`
     insert into refused_calls (team_id, id, method, route, code, message, key_prefix, request_id, created_at)
-    select c.* from ${sql.unnest(tuples, [
-      'uuid',
-      'uuid',
-      'text',
-      'text',
-      'text',
-      'text',
-      'text',
-      'text',
-      'timestamptz',
-    ])} as c (team_id, id, method, route, code, message, key_prefix, request_id, created_at)
+    select c.* from ${rowsOf('c', CALL, calls)}
     join teams t on t.id = c.team_id`)
   const teams = sql.array([...new Set(calls.map(({ team_id }) => team_id))], 'uuid')
   await tx.query(sql.unsafe`

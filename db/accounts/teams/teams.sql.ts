@@ -6,6 +6,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 import type { Period } from '../plans/period.ts'
 import { byLimit, byUse, QUOTAS, type QuotaName } from '../plans/quotas.ts'
 import { byPlace } from './places.ts'
@@ -65,7 +66,6 @@ export type AllowanceFigures = Record<keyof typeof FIGURES, number | string>
 
 const figureColumns = Object.keys(FIGURES) as (keyof typeof FIGURES)[]
 const figureNames = columns(figureColumns)
-const figureTypes = ['uuid', ...Object.values(FIGURES)]
 
 /** Where a paid plan without a limit of its own begins: its first tier of emails, the catalog's first of contacts. */
 const FIRST: Partial<Record<QuotaName, FragmentSqlToken>> = {
@@ -132,13 +132,10 @@ export async function accountRowOf(tx: Tx, teamId: string): Promise<AccountRow |
 
 /** The statement that writes locked allowance rows whole, to stand alone or beside what it pays for. */
 export function savingAllowances(figuresByTeam: ReadonlyMap<string, AllowanceFigures>): FragmentSqlToken {
-  const tuples = [...figuresByTeam].map(([teamId, figures]) => [
-    teamId,
-    ...figureColumns.map((column) => figures[column]),
-  ])
+  const items = [...figuresByTeam].map(([team_id, figures]) => ({ team_id, ...figures }))
   return sql.fragment`
     update allowances a set (${figureNames}) = (select ${columns(figureColumns, 'f')})
-    from ${sql.unnest(tuples, figureTypes)} as f (team_id, ${figureNames})
+    from ${rowsOf('f', { team_id: 'uuid', ...FIGURES }, items)}
     where a.team_id = f.team_id`
 }
 

@@ -3,6 +3,7 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, object, string } from 'yup'
 import { isHeard } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 import { likePattern } from '../../text/strings.ts'
 
 export const CONTACT_STATUSES = ['subscribed', 'unsubscribed', 'bounced', 'complained'] as const
@@ -141,11 +142,11 @@ export async function writeContacts(
   items: ReadonlyMap<string, Readonly<Record<string, string>> | null>,
   now: Date,
 ): Promise<Map<string, string>> {
-  const tuples = [...items].map(([identity, map]) => [identity, map && JSON.stringify(map)])
+  const given = [...items].map(([identity, properties]) => ({ identity, properties }))
   const { ids } = await tx.one(sql.prepared('write_contacts', idsRow)`
     with item as materialized (
       select ${teamId}::uuid as team_id, identity, properties
-      from ${sql.unnest(tuples, ['text', 'jsonb'])} as given (identity, properties)
+      from ${rowsOf('given', { identity: 'text', properties: 'jsonb' }, given)}
     ), held as materialized (
       select c.team_id, c.id, c.identity, item.properties
       from item join contacts c on c.team_id = item.team_id and c.identity = item.identity
@@ -158,6 +159,11 @@ export async function writeContacts(
   return new Map(Object.entries(ids))
 }
 
+const CONTACT = {
+  ...{ id: 'uuid', email: 'text', identity: 'text', properties: 'jsonb' },
+  ...{ status: 'text', suppression: 'text', left_topic_ids: 'text' },
+}
+
 /** As `insertContact`, for many in one statement. */
 export async function insertContacts(
   tx: Tx,
@@ -165,23 +171,14 @@ export async function insertContacts(
   contacts: readonly Omit<NewContact, 'topic_ids'>[],
   { now, charge }: Storing,
 ): Promise<void> {
-  const tuples = contacts.map(({ id, email, identity, properties, status, suppression, left_topic_ids }) => [
-    id,
-    email,
-    identity,
-    JSON.stringify(properties),
-    status,
-    suppression,
-    `{${left_topic_ids.join()}}`,
-  ])
+  const items = contacts.map((one) => ({ ...one, left_topic_ids: `{${one.left_topic_ids.join()}}` }))
   await tx.query(sql.prepared('insert_contacts', object())`
     with charged as (${charge})
     insert into contacts (
       team_id, id, email, identity, status, suppression, properties, topic_ids, left_topic_ids, created_at, updated_at)
     select ${teamId}, id, email, identity, status, suppression, properties, '{}', left_topic_ids::uuid[],
       ${sql.timestamp(now)}, ${sql.timestamp(now)}
-    from ${sql.unnest(tuples, ['uuid', 'text', 'text', 'jsonb', 'text', 'text', 'text'])}
-      as item (id, email, identity, properties, status, suppression, left_topic_ids)`)
+    from ${rowsOf('item', CONTACT, items)}`)
 }
 
 /**

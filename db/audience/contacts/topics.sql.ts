@@ -2,6 +2,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 import { touchedAt } from './contacts.sql.ts'
 
 const topicRow = object({
@@ -67,11 +68,10 @@ export async function addTopics(
   wanted: readonly Subscribing[],
   now: Date,
 ): Promise<void> {
-  const tuples = wanted.map(({ contact_id, topic_id }) => [contact_id, topic_id])
   await tx.query(sql.type(object())`
     with item as (
       select contact_id, array_agg(distinct topic_id) as topics
-      from ${sql.unnest(tuples, ['uuid', 'uuid'])} as given (contact_id, topic_id) group by contact_id
+      from ${rowsOf('given', { contact_id: 'uuid', topic_id: 'uuid' }, wanted)} group by contact_id
     ), held as (
       select c.id, item.topics from item join contacts c on c.team_id = ${teamId} and c.id = item.contact_id
       where not c.topic_ids @> item.topics order by c.id for no key update of c

@@ -1,8 +1,9 @@
 /** The queries behind suppress.ts and lift.ts: contacts found, locked, suppressed and brought back. */
-import { type PrimitiveValueExpression, sql } from 'slonik'
+import { sql } from 'slonik'
 import { boolean, type InferType, mixed, object, string } from 'yup'
 import { isHeard } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 import { touchedAt } from '../contacts/contacts.sql.ts'
 import type { SuppressionCause } from '../contacts/effect.ts'
 
@@ -21,22 +22,13 @@ const lockedRow = object({
 
 /** The contacts of these identities, locked by id as everywhere, so that transactions over them cannot deadlock. */
 export async function lockContacts(tx: Tx, refs: readonly IdentityRef[]) {
-  const tuples = refs.map(({ team_id, identity }) => [team_id, identity])
   return tx.any(sql.prepared('lock_contacts', lockedRow)`
     select team_id, identity, id as contact_id, suppression, suppressed_softly from contacts
-    where (team_id, identity) in (select * from ${sql.unnest(tuples, ['uuid', 'text'])} as ref (team_id, identity))
+    where (team_id, identity) in (select * from ${rowsOf('ref', { team_id: 'uuid', identity: 'text' }, refs)})
     order by team_id, id for no key update`)
 }
 
-const tuplesOf = (refs: readonly Suppressed[]) =>
-  sql.unnest(
-    refs.map(({ team_id, contact_id, cause }): PrimitiveValueExpression[] => [
-      team_id,
-      contact_id,
-      cause && JSON.stringify(cause),
-    ]),
-    ['uuid', 'uuid', 'jsonb'],
-  )
+const SUPPRESSED = { team_id: 'uuid', contact_id: 'uuid', cause: 'jsonb' }
 
 /** What a contact goes back to one day: as it stands, unless it is suppressed already. */
 const statusBefore = sql.fragment`
@@ -65,8 +57,8 @@ export async function bounceContacts(
       suppression_cause = case
         when c.suppression is null or c.suppressed_softly then r.cause else c.suppression_cause end,
       status_before = ${statusBefore}, updated_at = ${touchedAt(now)}
-    from ${tuplesOf(refs)} as r (team_id, id, cause)
-    where c.team_id = r.team_id and c.id = r.id and c.status <> 'complained'
+    from ${rowsOf('r', SUPPRESSED, refs)}
+    where c.team_id = r.team_id and c.id = r.contact_id and c.status <> 'complained'
       and (c.status <> 'bounced' or c.suppression is null or c.suppressed_softly)
     returning ${changedColumns}`)
 }
@@ -83,8 +75,8 @@ export async function complainContacts(
       suppression_cause = case
         when c.suppression is distinct from 'complained' then r.cause else c.suppression_cause end,
       status_before = ${statusBefore}, updated_at = ${touchedAt(now)}
-    from ${tuplesOf(refs)} as r (team_id, id, cause)
-    where c.team_id = r.team_id and c.id = r.id
+    from ${rowsOf('r', SUPPRESSED, refs)}
+    where c.team_id = r.team_id and c.id = r.contact_id
       and (c.status <> 'complained' or c.suppression is distinct from 'complained')
     returning ${changedColumns}`)
 }
@@ -108,19 +100,19 @@ export async function settleSoftBounces(
 ): Promise<readonly (Changed & { over: boolean })[]> {
   return tx.any(sql.prepared('settle_soft_bounces', settledRow)`
     with delivered as (
-      select r.team_id, r.id, r.cause, greatest(
+      select r.team_id, r.contact_id as id, r.cause, greatest(
         (select max(d.occurred_at) from email_events d
-          where d.team_id = r.team_id and d.contact_id = r.id and d.effect = 'delivered'),
+          where d.team_id = r.team_id and d.contact_id = r.contact_id and d.effect = 'delivered'),
         (select max(v.occurred_at) from (
             select team_id, id, contact_id from accepted_emails
             where recipient_identities(to_emails) && array[lower(c.email), c.identity] offset 0) e
           cross join lateral (
             select status from email_states where team_id = e.team_id and id = e.id offset 0) s
           join email_events v on v.team_id = e.team_id and v.email_id = e.id and v.kind = 'sent'
-            and (e.contact_id = r.id or lower(v.recipient) = c.identity)
+            and (e.contact_id = r.contact_id or lower(v.recipient) = c.identity)
           where e.team_id = r.team_id and s.status = 'sent' and v.occurred_at < ${sql.timestamp(undisputed)})) as at
-      from ${tuplesOf(refs)} as r (team_id, id, cause)
-        join contacts c on c.team_id = r.team_id and c.id = r.id
+      from ${rowsOf('r', SUPPRESSED, refs)}
+        join contacts c on c.team_id = r.team_id and c.id = r.contact_id
     ), judged as materialized (
       select d.team_id, d.id, d.cause, (
         select count(*) from email_events s

@@ -1,7 +1,8 @@
 /** The one statement that stores events of messages, for every channel. */
-import { type PrimitiveValueExpression, sql } from 'slonik'
+import { sql } from 'slonik'
 import { boolean, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 import { digest16 } from '../../text/digest.ts'
 import type { Deliverable, DeliveryRef } from '../channel.sql.ts'
 import { isHeard } from './consumers.sql.ts'
@@ -29,8 +30,17 @@ const storedRow = object({
   heard: boolean().defined(),
 })
 
-const COLUMNS = ['uuid', 'uuid', 'text', 'text', 'timestamptz', 'text']
-const BY_RECIPIENT = ['text', 'uuid', 'text']
+const EVENT = {
+  ...{
+    team_id: 'uuid',
+    id: 'uuid',
+    event_key: 'text',
+    kind: 'text',
+    occurred_at: 'timestamptz',
+    detail: 'text',
+  },
+}
+const BY_RECIPIENT = { recipient: 'text', contact_id: 'uuid', effect: 'text' }
 
 /** Stores events. @returns those that were not stored before, each by its digest, and whether anybody listens. */
 export async function insertEvents(
@@ -38,23 +48,13 @@ export async function insertEvents(
   { name, events: table, message, by_recipient }: Deliverable,
   events: readonly MessageEvent[],
 ) {
-  const tuples = events.map((event): PrimitiveValueExpression[] => [
-    event.team_id,
-    event.id,
-    digest16(event.event_key),
-    event.kind,
-    event.occurred_at.toISOString(),
-    event.detail,
-    ...(by_recipient
-      ? [event.recipient ?? null, event.contact_id ?? null, event.effect ?? null]
-      : [event.code ?? null]),
-  ])
+  const types = { ...EVENT, ...(by_recipient ? BY_RECIPIENT : { code: 'text' }) }
+  const items = events.map((event) => ({ ...event, event_key: digest16(event.event_key) }))
   const further = by_recipient ? sql.fragment`, recipient, contact_id, effect` : sql.fragment`, code`
   return tx.any(sql.prepared(`insert_events_${name}`, storedRow)`
     insert into ${table} as stored (team_id, ${message}, event_key, kind, occurred_at, detail${further})
     select team_id, id, decode(event_key, 'hex'), kind, occurred_at, detail${further}
-    from ${sql.unnest(tuples, [...COLUMNS, ...(by_recipient ? BY_RECIPIENT : ['text'])])}
-      as e (team_id, id, event_key, kind, occurred_at, detail${further})
+    from ${rowsOf('e', types, items)}
     on conflict do nothing
     returning team_id, ${message} as id, encode(event_key, 'hex') as digest,
       ${isHeard(sql.fragment`stored.team_id`)} as heard`)

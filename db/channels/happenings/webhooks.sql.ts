@@ -2,8 +2,10 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 import { insertingJobs } from '../../queue/insert.sql.ts'
 import { frontOf } from '../../queue/line.sql.ts'
+import { REF } from '../channel.sql.ts'
 import { isCustomers } from '../email.sql.ts'
 import { WEBHOOK_SENDERS } from '../webhook.sql.ts'
 import { ALL_TYPES } from './webhook-types.ts'
@@ -19,13 +21,6 @@ export const hasEndpoint = (team: FragmentSqlToken): FragmentSqlToken => sql.fra
   exists (select from webhook_endpoints w where w.team_id = ${team} and ${isServed})`
 
 export type Ref = { team_id: string; id: string }
-
-/** References as rows of a statement. */
-export const tuplesOf = (refs: readonly Ref[]) =>
-  sql.unnest(
-    refs.map(({ team_id, id }) => [team_id, id]),
-    ['uuid', 'uuid'],
-  )
 
 const endpointRow = object({
   team_id: string().defined(),
@@ -60,7 +55,7 @@ export async function emailFacts(tx: Tx, refs: readonly Ref[]) {
     select e.id, e.from_address, e.to_emails, e.subject, e.tags, e.template_id, e.idempotency_key, e.broadcast_id, (
         select count(*) from email_events v
         where v.team_id = e.team_id and v.email_id = e.id and v.kind in ('deferred', 'delayed')) as delays
-    from ${tuplesOf(refs)} as ref (team_id, id)
+    from ${rowsOf('ref', REF, refs)}
       cross join lateral (select * from accepted_emails where team_id = ref.team_id and id = ref.id offset 0) e
     where ${isCustomers}`)
 }
@@ -76,7 +71,7 @@ const contactRow = object({
 export async function contactFacts(tx: Tx, refs: readonly Ref[]) {
   return tx.any(sql.prepared('notified_contacts', contactRow)`
     select id, email, status, suppression from contacts
-    where (team_id, id) in (select * from ${tuplesOf(refs)} as ref (team_id, id))`)
+    where (team_id, id) in (select * from ${rowsOf('ref', REF, refs)})`)
 }
 
 /** A message to one endpoint. */
@@ -107,19 +102,20 @@ const jobsOfStored = sql.fragment`(
     ${WEBHOOK_SENDERS}::text || endpoint_id as group_id
   from stored where status = 'queued') f`
 
+const WEBHOOK = {
+  ...{ team_id: 'uuid', id: 'uuid', endpoint_id: 'uuid', event_id: 'uuid', type: 'text' },
+  ...{ subject_id: 'uuid', body: 'text', status: 'text' },
+}
+
 /** Stores messages, created now by the database's time, and the jobs of those that are to be sent: in one statement. */
 export async function insertWebhooks(tx: Tx, messages: readonly NewWebhook[]): Promise<void> {
-  const tuples = messages.map((one) => [
-    ...[one.team_id, one.id, one.endpoint_id, one.event_id, one.type],
-    ...[one.subject_id, one.body, one.enabled ? 'queued' : 'failed'],
-  ])
+  const items = messages.map((one) => ({ ...one, status: one.enabled ? 'queued' : 'failed' }))
   await tx.query(sql.prepared('insert_webhooks', object())`
     with stored as (
       insert into webhook_messages (
         team_id, id, endpoint_id, event_id, type, subject_id, body, status, created_at)
       select team_id, id, endpoint_id, event_id, type, subject_id, body, status, now()
-      from ${sql.unnest(tuples, ['uuid', 'uuid', 'uuid', 'uuid', 'text', 'uuid', 'text', 'text'])}
-        as m (team_id, id, endpoint_id, event_id, type, subject_id, body, status)
+      from ${rowsOf('m', WEBHOOK, items)}
       returning team_id, id, endpoint_id, status
     ), kept as (select team_id, id from stored where status = 'failed'
     ), noted as (${noteDisabled(sql.fragment`kept`)}

@@ -2,7 +2,9 @@
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { type Ref, tuplesOf } from './webhooks.sql.ts'
+import { rowsOf } from '../../postgres/rows.ts'
+import { REF } from '../channel.sql.ts'
+import type { Ref } from './webhooks.sql.ts'
 
 const whatsappRow = object({
   id: string().defined(),
@@ -15,7 +17,7 @@ const whatsappRow = object({
 export async function whatsappFacts(tx: Tx, refs: readonly Ref[]) {
   return tx.any(sql.prepared('notified_whatsapp', whatsappRow)`
     select m.id, m.recipient, r.template_id, r.idempotency_key
-    from ${tuplesOf(refs)} as ref (team_id, id)
+    from ${rowsOf('ref', REF, refs)}
       cross join lateral (
         select * from whatsapp_messages where team_id = ref.team_id and id = ref.id offset 0) m
       cross join lateral (

@@ -6,16 +6,13 @@
 import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 import { CHUNK } from '../../text/files.ts'
 
 /** A team's content. */
 export type FileRef = { team_id: string; sha256: string }
 
-const refTuples = (refs: readonly FileRef[]) =>
-  sql.unnest(
-    refs.map(({ team_id, sha256 }) => [team_id, sha256]),
-    ['uuid', 'text'],
-  )
+const FILE = { team_id: 'uuid', sha256: 'text' }
 
 const refRow = object({ team_id: string().defined(), sha256: string().defined() })
 
@@ -24,7 +21,7 @@ export async function touchFiles(tx: Tx, refs: readonly FileRef[]): Promise<void
   // Locked in one order: two sends may share the same contents.
   await tx.query(sql.prepared('touch_files', object())`
     with due as (
-      select f.team_id, f.id from files f join ${refTuples(refs)} as w (team_id, sha256)
+      select f.team_id, f.id from files f join ${rowsOf('w', FILE, refs)}
         on f.team_id = w.team_id and f.sha256 = decode(w.sha256, 'hex')
       where f.state = 'ready' and f.last_used_at < service_time() - interval '1 hour'
       order by f.team_id, f.id for no key update of f
@@ -36,7 +33,7 @@ export async function touchFiles(tx: Tx, refs: readonly FileRef[]): Promise<void
 /** Those of the contents that are ready. */
 export async function readyFiles(tx: Tx, refs: readonly FileRef[]): Promise<readonly FileRef[]> {
   return tx.any(sql.prepared('ready_files', refRow)`
-    select w.team_id, w.sha256 from ${refTuples(refs)} as w (team_id, sha256)
+    select w.team_id, w.sha256 from ${rowsOf('w', FILE, refs)}
       join files f on f.team_id = w.team_id and f.sha256 = decode(w.sha256, 'hex') and f.state = 'ready'`)
 }
 
@@ -61,10 +58,7 @@ export async function insertLoading(tx: Tx, teamId: string, files: readonly Load
   await tx.query(sql.type(object())`
     insert into files (team_id, id, sha256, size, created_at, last_used_at)
     select ${teamId}, w.id, decode(w.sha256, 'hex'), w.size, service_time(), service_time()
-    from ${sql.unnest(
-      files.map(({ id, sha256, size }) => [id, sha256, size]),
-      ['uuid', 'text', 'int8'],
-    )} as w (id, sha256, size)`)
+    from ${rowsOf('w', { id: 'uuid', sha256: 'text', size: 'int8' }, files)}`)
 }
 
 /** Begins a file whose content is still to come. */
@@ -109,10 +103,7 @@ type Loaded = { team_id: string; id: string }
 /** What publishes files, with a row for each: a use of them. The teams' accounts are locked. */
 const publishing = (files: readonly Loaded[]) => sql.fragment`
   update files f set state = 'ready', last_used_at = service_time()
-  from ${sql.unnest(
-    files.map(({ team_id, id }) => [team_id, id]),
-    ['uuid', 'uuid'],
-  )} as w (team_id, id)
+  from ${rowsOf('w', { team_id: 'uuid', id: 'uuid' }, files)}
   where f.team_id = w.team_id and f.id = w.id and f.state = 'loading'
   returning 1`
 
@@ -131,10 +122,7 @@ export const attaching = ({ brought, needs }: Carried) => sql.fragment`
   published as (${publishing(brought)}), noted as (
     insert into email_files (team_id, email_id, sha256)
     select w.team_id, w.email_id, decode(w.sha256, 'hex')
-    from ${sql.unnest(
-      needs.map(({ team_id, email_id, sha256 }) => [team_id, email_id, sha256]),
-      ['uuid', 'uuid', 'text'],
-    )} as w (team_id, email_id, sha256)
+    from ${rowsOf('w', { ...FILE, email_id: 'uuid' }, needs)}
     on conflict do nothing
   )`
 
@@ -223,8 +211,6 @@ export async function filesOfEmails(tx: Tx, emails: readonly { team_id: string; 
   return tx.any(sql.type(carriedRow)`
     select e.team_id, e.id, a ->> 'filename' as filename, a ->> 'sha256' as sha256
     from accepted_emails e cross join lateral json_array_elements(e.attachments) a
-    where e.attachments is not null and (e.team_id, e.id) in (select * from ${sql.unnest(
-      emails.map(({ team_id, id }) => [team_id, id]),
-      ['uuid', 'uuid'],
-    )} as w (team_id, id))`)
+    where e.attachments is not null and (e.team_id, e.id) in (
+      select * from ${rowsOf('w', { team_id: 'uuid', id: 'uuid' }, emails)})`)
 }

@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { array, boolean, type InferType, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 
 const versionRow = object({
   team_id: string().defined(),
@@ -72,10 +73,7 @@ export async function versionsByIds(
   return tx.any(sql.prepared('versions_by_ids', versionRow)`
     select team_id, id, template_id, html, body_text, slots, list_unsubscribe from template_versions
     where (team_id, id) in (
-      select * from ${sql.unnest(
-        refs.map((ref) => [ref.team_id, ref.id]),
-        ['uuid', 'uuid'],
-      )} as ref (team_id, id))`)
+      select * from ${rowsOf('ref', { team_id: 'uuid', id: 'uuid' }, refs)})`)
 }
 
 const currentRow = versionRow.shape({ name: string().defined() })

@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
 import { CHANNEL_FACTS } from '../../channels/list.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 import { wasSeen } from '../../postgres/seen.sql.ts'
 import { withoutJob } from '../../queue/dead-letters.sql.ts'
 import { firstIdAt } from '../../text/ids.ts'
@@ -25,7 +26,10 @@ type NewReport = {
 
 const idRow = object({ id: string().defined() })
 
-const REPORT = ['uuid', 'text', 'text', 'int4', 'int4', 'timestamptz', 'timestamptz']
+const REPORT = {
+  ...{ id: 'uuid', provider: 'text', event_key: 'text', begin: 'int4', bytes: 'int4' },
+  ...{ received_at: 'timestamptz', retry_until: 'timestamptz' },
+}
 
 /**
  * Stores reports in one statement, in the order of their keys: two lots with the same reports cannot deadlock. Their
@@ -34,17 +38,16 @@ const REPORT = ['uuid', 'text', 'text', 'int4', 'int4', 'timestamptz', 'timestam
  */
 export async function insertReports(tx: Tx, reports: readonly NewReport[]): Promise<Set<string>> {
   let begin = 1
-  const tuples = reports.map(({ id, provider, event_key, body, received_at, retry_until }) => {
-    const from = begin
+  const items = reports.map(({ body, ...report }) => {
+    const item = { ...report, begin, bytes: body.length }
     begin += body.length
-    const times = [received_at.toISOString(), retry_until.toISOString()]
-    return [id, provider, event_key, from, body.length, ...times]
+    return item
   })
   const bodies = Buffer.concat(reports.map(({ body }) => body))
   const rows = await tx.any(sql.prepared('insert_reports', idRow)`
     insert into reports (id, provider, event_key, body, received_at, retry_until)
     select id, provider, event_key, substring(${sql.binary(bodies)}::bytea from begin for bytes), received_at, retry_until
-    from ${sql.unnest(tuples, REPORT)} as r (id, provider, event_key, begin, bytes, received_at, retry_until)
+    from ${rowsOf('r', REPORT, items)}
     order by provider, event_key, id
     on conflict (provider, event_key) do nothing
     returning id`)
@@ -114,16 +117,11 @@ type SettledReport = {
 
 /** Ends pending reports, in one statement. */
 export async function settleReports(tx: Tx, settled: readonly SettledReport[]): Promise<void> {
-  const tuples = settled.map(({ id, state, reason, team_ids = [] }) => [
-    id,
-    state,
-    reason,
-    JSON.stringify(team_ids),
-  ])
+  const items = settled.map((report) => ({ team_ids: [], ...report }))
   await tx.query(sql.prepared('settle_reports', object())`
     update reports r set state = s.state, reason = s.reason,
       team_ids = array(select json_array_elements_text(s.team_ids)::uuid order by 1)
-    from ${sql.unnest(tuples, ['uuid', 'text', 'text', 'json'])} as s (id, state, reason, team_ids)
+    from ${rowsOf('s', { id: 'uuid', state: 'text', reason: 'text', team_ids: 'json' }, items)}
     where r.id = s.id and r.state = 'pending'`)
 }
 

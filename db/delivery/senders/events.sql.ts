@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 import { idNow } from '../../process/ids.ts'
 import { isOurs } from './senders.sql.ts'
 
@@ -25,13 +26,11 @@ export type SenderEvent = {
 
 /** Stores events, in the order of their ids. */
 export async function insertSenderEvents(tx: Tx, events: readonly SenderEvent[]): Promise<void> {
-  const tuples = events.map(({ sender, kind, occurred_at, detail }) => [
-    ...[sender, idNow(), kind],
-    ...[occurred_at.toISOString(), detail],
-  ])
+  const types = { sender: 'text', id: 'uuid', kind: 'text', occurred_at: 'timestamptz', detail: 'text' }
+  const items = events.map((event) => ({ ...event, id: idNow() }))
   await tx.query(sql.prepared('insert_sender_events', object())`
     insert into sender_events (sender, id, kind, occurred_at, detail)
-    select * from ${sql.unnest(tuples, ['text', 'uuid', 'text', 'timestamptz', 'text'])}`)
+    select * from ${rowsOf('e', types, items)}`)
 }
 
 /** The newest events of each sender of ours, up to `limit` of each, newest first. */

@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { boolean, type InferType, mixed, number, object, string } from 'yup'
 import { WEBHOOK_SENDERS } from '../../channels/webhook.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 
 const senderRow = object({
   key: string().defined(),
@@ -47,11 +48,10 @@ export async function lockSenders(
   if (rows.length < senders.length) {
     const known = new Set(rows.map(({ key }) => key))
     const missing = senders.filter(({ key }) => !known.has(key))
-    const tuples = missing.map(({ key, ceiling }) => [key, ceiling, Math.max(1, ceiling)])
     await tx.query(sql.type(object())`
       insert into senders (key, rate, tokens, refilled_at)
-      select key, rate, tokens, service_time()
-      from ${sql.unnest(tuples, ['text', 'float8', 'float8'])} as s (key, rate, tokens) order by key
+      select key, ceiling, greatest(1, ceiling), service_time()
+      from ${rowsOf('s', { key: 'text', ceiling: 'float8' }, missing)} order by key
       on conflict do nothing`)
     rows = await held()
   }
@@ -64,9 +64,6 @@ export async function endPause(tx: Tx, key: string): Promise<TimedSender | null>
     update senders set paused_until = null, pause_reason = null, troubles = 0, troubled_at = null
     where key = ${key} returning ${senderColumns}, service_time() as now`)
 }
-
-// As text: a timestamp's fragment and a null would make two statements under one name.
-const at = (time: Date | null): string | null => time?.toISOString() ?? null
 
 /** A sender's row, as its pace is kept in memory. */
 export type KeptSender = {
@@ -83,23 +80,19 @@ export type KeptSender = {
   accepted_at: Date | null
 }
 
+const KEPT = {
+  ...{ key: 'text', rate: 'float8', slowed_at: 'timestamptz', tokens: 'float8', refilled_at: 'timestamptz' },
+  ...{ paused_until: 'timestamptz', pause_reason: 'text', troubles: 'int4' },
+  ...{ troubled_at: 'timestamptz', accepted_at: 'timestamptz' },
+}
+
 /** Writes the rows of locked senders whole, in one statement. */
 export async function saveSenders(tx: Tx, senders: readonly KeptSender[]): Promise<void> {
-  const tuples = senders.map((sender) => [
-    ...[sender.key, sender.rate, at(sender.slowed_at), sender.tokens, at(sender.refilled_at)],
-    ...[at(sender.paused_until), sender.pause_reason, sender.troubles],
-    ...[at(sender.troubled_at), at(sender.accepted_at)],
-  ])
-  const types = [
-    ...['text', 'float8', 'timestamptz', 'float8', 'timestamptz'],
-    ...['timestamptz', 'text', 'int4', 'timestamptz', 'timestamptz'],
-  ]
   await tx.query(sql.prepared('save_senders', object())`
     update senders s set rate = k.rate, slowed_at = k.slowed_at, tokens = k.tokens, refilled_at = k.refilled_at,
       paused_until = k.paused_until, pause_reason = k.pause_reason, troubles = k.troubles,
       troubled_at = k.troubled_at, accepted_at = k.accepted_at
-    from ${sql.unnest(tuples, types)} as k (
-      key, rate, slowed_at, tokens, refilled_at, paused_until, pause_reason, troubles, troubled_at, accepted_at)
+    from ${rowsOf('k', KEPT, senders)}
     where s.key = k.key`)
 }
 
@@ -173,16 +166,11 @@ export async function recipientPauses(tx: Tx, recipients: readonly string[]) {
 
 /** Sets pauses, in one order for everyone; a longer one that stands already stays. */
 export async function pauseRecipients(tx: Tx, pauses: readonly RecipientPause[]): Promise<void> {
-  const tuples = pauses.map((pause) => [
-    pause.sender,
-    pause.recipient,
-    pause.paused_until.toISOString(),
-    pause.reason,
-  ])
+  const types = { sender: 'text', recipient: 'text', paused_until: 'timestamptz', reason: 'text' }
   await tx.query(sql.type(object())`
     insert into recipient_pauses (sender, recipient, paused_until, reason)
     select distinct on (recipient, sender) sender, recipient, paused_until, reason
-    from ${sql.unnest(tuples, ['text', 'text', 'timestamptz', 'text'])} as p (sender, recipient, paused_until, reason)
+    from ${rowsOf('p', types, pauses)}
     order by recipient, sender, paused_until desc
     on conflict (recipient, sender) do update set paused_until = excluded.paused_until, reason = excluded.reason
     where recipient_pauses.paused_until < excluded.paused_until`)
@@ -206,12 +194,11 @@ export async function extendPauses(
   pauses: readonly { key: string; until: Date; reason: string }[],
   now: Date,
 ) {
-  const tuples = pauses.map(({ key, until, reason }) => [key, until.toISOString(), reason])
   return tx.any(sql.prepared('extend_sender_pauses', extendedRow)`
     with meant as (
       select s.key, p.until, p.reason,
         s.pause_reason is distinct from p.reason or coalesce(s.paused_until <= ${sql.timestamp(now)}, true) as is_other
-      from ${sql.unnest(tuples, ['text', 'timestamptz', 'text'])} as p (key, until, reason)
+      from ${rowsOf('p', { key: 'text', until: 'timestamptz', reason: 'text' }, pauses)}
         join senders s on s.key = p.key
       order by s.key for no key update of s
     ), changed as (

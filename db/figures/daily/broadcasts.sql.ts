@@ -7,6 +7,7 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { number, object, string } from 'yup'
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 
 /** What a broadcast's figures are: emails made, contacts skipped, and emails by status. */
 export const FIGURES = ['made', 'skipped', ...EMAIL_LADDER] as const
@@ -51,8 +52,16 @@ export const addToBroadcasts = (moves: FragmentSqlToken) => sql.fragment`
   order by team_id, broadcast_id, status
   on conflict (team_id, broadcast_id, figure) do update set count = f.count + excluded.count`
 
-/** A part of the statement that forgets messages: broadcasts keep them. @param gone what was deleted. */
-export const keepFigures = (gone: FragmentSqlToken) => sql.fragment`
-  insert into moved_figures (team_id, channel, day, broadcast_id, status, count)
-  select team_id, 'broadcast', current_date, broadcast_id, status, count(*) from ${gone}
-  where broadcast_id is not null group by team_id, broadcast_id, status`
+/** Keeps emails that were forgotten for their age in the figures of their broadcasts. @param gone with their status. */
+export async function keepFigures(
+  tx: Tx,
+  teamId: string,
+  gone: readonly { broadcast_id: string | null; status: string }[],
+): Promise<void> {
+  const kept = gone.filter(({ broadcast_id }) => broadcast_id !== null)
+  if (kept.length === 0) return
+  await tx.query(sql.type(object())`
+    insert into moved_figures (team_id, channel, day, broadcast_id, status, count)
+    select ${teamId}, 'broadcast', current_date, broadcast_id, status, count(*)
+    from ${rowsOf('kept', { broadcast_id: 'uuid', status: 'text' }, kept)} group by broadcast_id, status`)
+}

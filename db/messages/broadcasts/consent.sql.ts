@@ -5,7 +5,9 @@
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { type EmailRef, refTuples } from '../emails/emails.sql.ts'
+import { rowsOf } from '../../postgres/rows.ts'
+import { deleteEmails } from '../emails/delete.sql.ts'
+import { EMAIL_REF, type EmailRef } from '../emails/emails.sql.ts'
 import { BROADCAST_STATES } from './state.ts'
 
 const standingRow = object({
@@ -30,10 +32,11 @@ export async function standingsOf(tx: Tx, refs: readonly EmailRef[]): Promise<re
       case when b.state = 'cancelled' then 'cancelled' when c.id is null then 'deleted'
         when c.status = 'unsubscribed' then 'unsubscribed' when c.suppression is not null then 'suppressed'
         when not c.topic_ids && b.topic_ids then 'left_topic' end as reason
-    from ${refTuples(refs)} as ref (ref_team, ref_id)
-    cross join lateral (select * from accepted_emails where team_id = ref_team and id = ref_id offset 0) e
-    cross join lateral (select * from broadcasts where team_id = ref_team and id = e.broadcast_id offset 0) b
-    left join lateral (select * from contacts where team_id = ref_team and id = e.contact_id offset 0) c on true`)
+    from ${rowsOf('ref', EMAIL_REF, refs)}
+    cross join lateral (
+      select * from accepted_emails where team_id = ref.team_id and id = ref.email_id offset 0) e
+    cross join lateral (select * from broadcasts where team_id = ref.team_id and id = e.broadcast_id offset 0) b
+    left join lateral (select * from contacts where team_id = ref.team_id and id = e.contact_id offset 0) c on true`)
 }
 
 const idRow = object({ id: string().defined() })
@@ -45,8 +48,8 @@ const idRow = object({ id: string().defined() })
 export async function emailsNotPaused(tx: Tx, refs: readonly EmailRef[]): Promise<ReadonlySet<string>> {
   const rows = await tx.any(sql.type(idRow)`
     with these as materialized (
-      select e.id, e.team_id, e.broadcast_id from ${refTuples(refs)} as ref (ref_team, ref_id)
-      cross join lateral (select * from email_states where team_id = ref_team and id = ref_id offset 0) e
+      select e.id, e.team_id, e.broadcast_id from ${rowsOf('ref', EMAIL_REF, refs)}
+      cross join lateral (select * from email_states where team_id = ref.team_id and id = ref.email_id offset 0) e
     ), held as materialized (
       select b.id, b.state from broadcasts b
       where (b.team_id, b.id) in (select team_id, broadcast_id from these)
@@ -92,35 +95,13 @@ export async function takePlaces(
       greatest(0, extract(epoch from until + (granted + 1) * apart - now))::float8 as wait_seconds from given`)
 }
 
-const withdrawnRow = object({
-  id: string().defined(),
-  broadcast_id: string().defined(),
-  contact_id: string().defined(),
-  email: string().defined(),
-  created_at: string().defined(),
-})
-
-/** Deletes those of a team's emails of broadcasts that nobody has taken, with their events. @returns these. */
-export async function deleteWaitingEmails(tx: Tx, teamId: string, ids: readonly string[]) {
-  const these = sql.array(ids, 'uuid')
-  const deleted = await tx.any(sql.type(withdrawnRow)`
-    with held as materialized (
+/** Deletes those of a team's emails of broadcasts that nobody has taken. @returns these. */
+export const deleteWaitingEmails = (tx: Tx, teamId: string, ids: readonly string[]) =>
+  deleteEmails(
+    tx,
+    teamId,
+    sql.fragment`
       select id from email_states
-      where team_id = ${teamId} and id = any(${these}) and unfinished and broadcast_id is not null
-      order by id for update
-    ), deleted as (
-      delete from email_states e where e.team_id = ${teamId} and e.id in (select id from held)
-      returning e.id
-    ), gone as (
-      delete from accepted_emails e where e.team_id = ${teamId} and e.id in (select id from deleted)
-      returning e.id, e.broadcast_id, e.contact_id, e.to_emails[1] as email, e.created_at
-    )
-    select id, broadcast_id, contact_id, email, created_at from gone`)
-  await tx.query(sql.unsafe`
-    delete from email_events where team_id = ${teamId}
-      and email_id = any(${sql.array(
-        deleted.map(({ id }) => id),
-        'uuid',
-      )})`)
-  return deleted
-}
+      where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')}) and unfinished and broadcast_id is not null
+      order by id for update`,
+  )

@@ -52,14 +52,11 @@ async function withdraw(database: Database, standings: readonly BroadcastStandin
       const account = await lockAccount(tx, teamId)
       const gone = await deleteWaitingEmails(tx, teamId, [...reasons.keys()])
       await freePlaces(tx, teamId, account, gone)
-      const skips = gone.map(({ id, broadcast_id, contact_id, email }) => ({
-        team_id: teamId,
-        broadcast_id,
-        contact_id,
-        email,
-        reason: reasons.get(id) ?? 'cancelled',
-        detail: '',
-      }))
+      const skips = gone.flatMap(({ id, broadcast_id, contact_id, email }) => {
+        if (broadcast_id === null || contact_id === null) return []
+        const reason = reasons.get(id) ?? 'cancelled'
+        return [{ team_id: teamId, broadcast_id, contact_id, email, reason, detail: '' }]
+      })
       await insertSkips(tx, skips, await serviceTime(tx))
     })
   }

@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 
 const SKIP_REASONS = [
   'variables',
@@ -23,22 +24,18 @@ const skipRow = object({
 /** A contact that gets nothing from a broadcast, and why. */
 export type Skip = InferType<typeof skipRow>
 
+const SKIP = {
+  ...{ team_id: 'uuid', broadcast_id: 'uuid', contact_id: 'uuid' },
+  ...{ email: 'text', reason: 'text', detail: 'text' },
+}
+
 /** Notes skips; a contact that is noted already keeps its first. */
 export async function insertSkips(tx: Tx, skips: readonly Skip[], at: Date): Promise<void> {
   if (skips.length === 0) return
   await tx.query(sql.prepared('insert_skips', object())`
     insert into broadcast_skips (team_id, broadcast_id, contact_id, email, reason, detail, at)
-    select s.*, ${sql.timestamp(at)} from ${sql.unnest(
-      skips.map((skip) => [
-        skip.team_id,
-        skip.broadcast_id,
-        skip.contact_id,
-        skip.email,
-        skip.reason,
-        skip.detail,
-      ]),
-      ['uuid', 'uuid', 'uuid', 'text', 'text', 'text'],
-    )} as s (team_id, broadcast_id, contact_id, email, reason, detail)
+    select s.*, ${sql.timestamp(at)}
+    from ${rowsOf('s', SKIP, skips)}
     on conflict do nothing`)
 }
 

@@ -3,7 +3,8 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, object, string } from 'yup'
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { type EmailRef, refTuples } from './emails.sql.ts'
+import { rowsOf } from '../../postgres/rows.ts'
+import { EMAIL_REF, type EmailRef } from './emails.sql.ts'
 import type { EmailStatus } from './status.ts'
 
 const recipientsRow = object({
@@ -23,7 +24,7 @@ export async function lockEmails(tx: Tx, refs: readonly EmailRef[]) {
   const rows = await tx.any(sql.prepared('lock_emails', lockedRow)`
     select s.team_id, s.id as email_id, e.to_emails, s.rewrites <> e.rewrites as is_late
     from email_states s join accepted_emails e on e.team_id = s.team_id and e.id = s.id
-    where (s.team_id, s.id) in (select * from ${refTuples(refs)} as ref (team_id, id))
+    where (s.team_id, s.id) in (select * from ${rowsOf('ref', EMAIL_REF, refs)})
     order by s.team_id, s.id for no key update of s`)
   const late = rows.filter((row) => row.is_late)
   if (late.length === 0) return rows
@@ -33,7 +34,7 @@ export async function lockEmails(tx: Tx, refs: readonly EmailRef[]) {
 const recipientsOf = (tx: Tx, refs: readonly EmailRef[]) =>
   tx.any(sql.type(recipientsRow)`
     select team_id, id as email_id, to_emails from accepted_emails
-    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))`)
+    where (team_id, id) in (select * from ${rowsOf('ref', EMAIL_REF, refs)})`)
 
 const providerIdRow = object({
   provider_message_id: string().defined(),
@@ -69,22 +70,17 @@ export type Pending =
 /** What an attempt began from. */
 export type Seen = { provider_message_id: string | null; pending_recipients: readonly string[] | null }
 
-const json = (list: readonly string[] | null): string | null => (list === null ? null : JSON.stringify(list))
-
-function tupleOf({ team_id, email_id, status, provider_message_id, size_kb, pending }: EmailChange) {
-  const { left, seen } = typeof pending === 'string' ? { left: null, seen: null } : pending
-  const kind = typeof pending === 'string' ? pending : 'an attempt'
-  const of_row = [team_id, email_id, status, provider_message_id, size_kb]
-  return [
-    ...of_row,
-    kind,
-    json(left),
-    seen?.provider_message_id ?? null,
-    json(seen?.pending_recipients ?? null),
-  ]
+const CHANGE = {
+  ...{ team_id: 'uuid', email_id: 'uuid', status: 'text', provider_message_id: 'text', size_kb: 'float8' },
+  ...{ kind: 'text', pending: 'json', seen_id: 'text', seen_pending: 'json' },
 }
 
-const CHANGE = ['uuid', 'uuid', 'text', 'text', 'float8', 'text', 'json', 'text', 'json']
+function changeOf({ pending, ...change }: EmailChange) {
+  if (typeof pending === 'string') return { ...change, kind: pending }
+  const { left, seen } = pending
+  const [seen_id, seen_pending] = [seen.provider_message_id, seen.pending_recipients]
+  return { ...change, kind: 'an attempt', pending: left, seen_id, seen_pending }
+}
 
 const list = (column: FragmentSqlToken) =>
   sql.fragment`case when ${column} is null then null else array(select json_array_elements_text(${column})) end`
@@ -108,9 +104,8 @@ export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Pro
         coalesce(e.provider_message_id, c.provider_message_id) as provider_message_id,
         coalesce(e.size_kb, c.size_kb) as size_kb,
         ${pending} as pending_recipients
-      from email_states e join ${sql.unnest(changes.map(tupleOf), CHANGE)}
-        as c (team_id, id, status, provider_message_id, size_kb, kind, pending, seen_id, seen_pending)
-        on e.team_id = c.team_id and e.id = c.id
+      from email_states e join ${rowsOf('c', CHANGE, changes.map(changeOf))}
+        on e.team_id = c.team_id and e.id = c.email_id
     )
     update email_states e set
       status = c.status, provider_message_id = c.provider_message_id, size_kb = c.size_kb,

@@ -10,6 +10,7 @@ import { isSuspended } from '../../accounts/teams/teams.sql.ts'
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import { attaching, type Carried } from '../../content/files/files.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 import type { EmailFile } from './call.ts'
 
 const stringMap = mixed<Record<string, string>>()
@@ -56,10 +57,6 @@ const lightColumns = sql.fragment`
 
 const emailColumns = sql.fragment`${lightColumns}, html, body_text, variables`
 
-type Scalar = string | number | boolean | null
-
-const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
-
 /** What is accepted of a new email, by column, each with its type on the way. */
 const NEW_COLUMNS = {
   team_id: 'uuid',
@@ -91,21 +88,13 @@ const NEW_STATE = { status: 'text', size_kb: 'float8' } as const satisfies Parti
   Record<keyof EmailRow, string>
 >
 
-const newColumns = Object.entries(NEW_COLUMNS) as [keyof typeof NEW_COLUMNS, string][]
-const itemColumns = Object.entries({ ...NEW_COLUMNS, ...NEW_STATE }) as [
-  keyof typeof NEW_COLUMNS | keyof typeof NEW_STATE,
-  string,
-][]
-
+const newColumns = Object.keys(NEW_COLUMNS)
 const commas = (parts: readonly SqlToken[]) => sql.join(parts, sql.fragment`, `)
 
-const namesOf = (columns: readonly (readonly [string, string])[]) =>
-  commas(columns.map(([column]) => sql.identifier([column])))
-
-const newNames = namesOf(newColumns)
+const newNames = commas(newColumns.map((column) => sql.identifier([column])))
 
 const newValues = commas(
-  newColumns.map(([column]) =>
+  newColumns.map((column) =>
     column === 'to_emails'
       ? sql.fragment`array(select json_array_elements_text(to_emails))`
       : sql.identifier([column]),
@@ -114,15 +103,9 @@ const newValues = commas(
 
 /** What comes before the states of new emails: the charge for them (limits.ts, chargesOf), and what was accepted. */
 function accepting(rows: readonly NewEmail[], charge: FragmentSqlToken): FragmentSqlToken {
-  const tuples = rows.map((row) =>
-    itemColumns.map(([column, type]) =>
-      type === 'json' ? json(row[column]) : ((row[column] ?? null) as Scalar),
-    ),
-  )
-  const types = itemColumns.map(([, type]) => type)
   return sql.fragment`
     charged as (${charge}), item as materialized (
-      select * from ${sql.unnest(tuples, types)} as item (${namesOf(itemColumns)})
+      select * from ${rowsOf('item', { ...NEW_COLUMNS, ...NEW_STATE }, rows)}
     ), accepted as (
       insert into accepted_emails (${newNames}) select ${newValues} from item
     )`
@@ -176,11 +159,8 @@ const referenceRow = object({
 /** A name that a team's email refers to something by. */
 export type Reference = { team_id: string; key: string }
 
-const referenceTuples = (references: readonly Reference[], type: 'text' | 'uuid') =>
-  sql.unnest(
-    references.map(({ team_id, key }) => [team_id, key]),
-    ['uuid', type],
-  )
+const BY_NAME = { team_id: 'uuid', key: 'text' }
+const BY_ID = { team_id: 'uuid', key: 'uuid' }
 
 /** What emails refer to: domains by name, verified or not, templates by id, contacts by identity. One statement. */
 export async function emailReferences(
@@ -193,16 +173,16 @@ export async function emailReferences(
 ) {
   return tx.any(sql.prepared('email_references', referenceRow)`
     select d.team_id, case d.status when 'verified' then 'domain' else 'pending' end as kind, d.name as key, d.id, null::uuid as version_id, null::text[] as slots
-    from ${referenceTuples(wanted.domains, 'text')} as w (team_id, key)
+    from ${rowsOf('w', BY_NAME, wanted.domains)}
       join domains d on d.team_id = w.team_id and d.name = w.key
     union all
     select t.team_id, 'template', t.id::text, t.id, v.id, v.slots
-    from ${referenceTuples(wanted.templates, 'uuid')} as w (team_id, key)
+    from ${rowsOf('w', BY_ID, wanted.templates)}
       join templates t on t.team_id = w.team_id and t.id = w.key
       join template_versions v on v.team_id = t.team_id and v.id = t.version_id
     union all
     select c.team_id, 'contact', c.identity, c.id, null, null
-    from ${referenceTuples(wanted.contacts, 'text')} as w (team_id, key)
+    from ${rowsOf('w', BY_NAME, wanted.contacts)}
       join contacts c on c.team_id = w.team_id and c.identity = w.key`)
 }
 
@@ -217,7 +197,7 @@ const storedKeyRow = object({
 export async function emailsByKeys(tx: Tx, keys: readonly Reference[]) {
   return tx.any(sql.prepared('emails_by_keys', storedKeyRow)`
     select e.team_id, e.idempotency_key, e.id, e.from_address
-    from ${referenceTuples(keys, 'text')} as w (team_id, key)
+    from ${rowsOf('w', BY_NAME, keys)}
       join accepted_emails e on e.team_id = w.team_id and e.idempotency_key = w.key`)
 }
 
@@ -240,11 +220,8 @@ export async function addresseesOfEmail(tx: Tx, teamId: string, id: string) {
 
 export type EmailRef = { team_id: string; email_id: string }
 
-export const refTuples = (refs: readonly EmailRef[]) =>
-  sql.unnest(
-    refs.map(({ team_id, email_id }) => [team_id, email_id]),
-    ['uuid', 'uuid'],
-  )
+/** How references to emails travel, as rows of a statement. */
+export const EMAIL_REF = { team_id: 'uuid', email_id: 'uuid' }
 
 const outgoingRow = emailRow.shape({
   /** From when its tries count: it was accepted, or requeued by a person. */
@@ -274,7 +251,7 @@ export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promis
     select ${lightColumns}, is_large, case when not is_large then html end as html,
       case when not is_large then body_text end as body_text, case when not is_large then variables end as variables,
       coalesce(tries_from, created_at) as since, past.*
-    from ${refTuples(refs)} as ref (ref_team, ref_id)
+    from (select team_id as ref_team, email_id as ref_id from ${rowsOf('ref', EMAIL_REF, refs)}) ref
     cross join lateral (
       select *, coalesce(octet_length(html), 0) + coalesce(octet_length(body_text), 0)
         + coalesce(pg_column_size(variables), 0) > ${LARGE}::int as is_large

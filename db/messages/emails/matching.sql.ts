@@ -1,4 +1,4 @@
-/** The queries behind changing all emails that match a filter: ids in lots, how many there are, their deletion. */
+/** The queries behind changing all emails that match a filter: ids in lots, how many there are. */
 import { sql } from 'slonik'
 import { boolean, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -96,34 +96,4 @@ export async function countMatching(tx: Tx, teamId: string, criteria: EmailCrite
   return tx.one(sql.type(countRow)`
     select count(*) as count, max(id::text) as newest, min(id::text) as oldest
     from (${idsOfPage(teamId, criteria, { limit: most })}) found`)
-}
-
-const deletedRow = object({ created_at: string().defined() })
-
-/**
- * Deletes emails with their events: their states first, by id as everywhere. A transaction that records events has them
- * locked, and what it stores is seen by the statement after. A contact who had one of a broadcast stands in its list of
- * skipped contacts from then on, so that no second walk sends to that person again. @returns when each was created.
- */
-export async function deleteEmailRows(tx: Tx, teamId: string, ids: readonly string[]) {
-  const these = sql.array(ids, 'uuid')
-  const deleted = await tx.any(sql.type(deletedRow)`
-    with held as materialized (
-      select id from email_states where team_id = ${teamId} and id = any(${these}) order by id for update
-    ), deleted as (
-      delete from email_states e where e.team_id = ${teamId} and e.id in (select id from held)
-      returning e.id, e.created_at
-    ), gone as (
-      delete from accepted_emails e where e.team_id = ${teamId} and e.id in (select id from deleted)
-      returning e.team_id, e.broadcast_id, e.contact_id, e.to_emails[1] as email, e.person
-    ), skipped as (
-      insert into broadcast_skips (team_id, broadcast_id, contact_id, email, reason, detail, at, person)
-      select team_id, broadcast_id, contact_id, email, 'deleted', 'its email was deleted', service_time(), person from gone
-      where broadcast_id is not null and contact_id is not null
-      on conflict do nothing
-    )
-    select created_at from deleted`)
-  await tx.query(sql.unsafe`
-    delete from email_events where team_id = ${teamId} and email_id = any(${these})`)
-  return deleted
 }

@@ -9,7 +9,7 @@ import { type Account, lockAccount, saveAccount } from '../../accounts/teams/lim
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { deleteEmailRows } from './matching.sql.ts'
+import { deleteEmailsById } from './delete.sql.ts'
 
 /** Frees the places of deleted emails, those that count in this period. */
 export async function freePlaces(
@@ -35,7 +35,7 @@ export async function removeEmails(
   ids: readonly string[],
 ): Promise<number> {
   const account = await lockAccount(tx, teamId)
-  const deleted = await deleteEmailRows(tx, teamId, ids)
+  const deleted = await deleteEmailsById(tx, teamId, ids)
   await freePlaces(tx, teamId, account, deleted)
   return deleted.length
 }
@@ -45,7 +45,7 @@ export async function removeEmail(by: Caller, teamId: string, id: string): Promi
   const { tx } = by
   await teamOrRefusal(tx, teamId)
   const account = await lockAccount(tx, teamId)
-  const [deleted] = await deleteEmailRows(tx, teamId, [id])
+  const [deleted] = await deleteEmailsById(tx, teamId, [id])
   if (!deleted) throw new Refusal('not_found', `there is no email ${id} in this team`)
   await freePlaces(tx, teamId, account, [deleted])
   await record(by, { team_id: teamId, action: 'email.delete', subject: id })

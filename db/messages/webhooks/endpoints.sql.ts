@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import { WEBHOOK_SENDERS } from '../../channels/webhook.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 
 const endpointRow = object({
   id: string().defined(),
@@ -185,15 +186,9 @@ export async function lockSealedSecrets(tx: Tx): Promise<readonly SealedSecrets[
 
 /** Stores secrets that were sealed with another key. */
 export async function updateSealedSecrets(tx: Tx, rows: readonly SealedSecrets[]): Promise<void> {
-  const tuples = rows.map((row) => [
-    row.team_id,
-    row.id,
-    row.secret.toString('hex'),
-    row.previous_secret?.toString('hex') ?? null,
-  ])
+  const types = { team_id: 'uuid', id: 'uuid', secret: 'bytea', previous_secret: 'bytea' }
   await tx.query(sql.type(object())`
-    update webhook_endpoints w set
-      secret = decode(k.current, 'hex'), previous_secret = decode(k.previous, 'hex')
-    from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text'])} as k (team_id, id, current, previous)
+    update webhook_endpoints w set secret = k.secret, previous_secret = k.previous_secret
+    from ${rowsOf('k', types, rows)}
     where w.team_id = k.team_id and w.id = k.id`)
 }

@@ -2,9 +2,10 @@
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
-import { type DeliveryRef, refTuples } from '../../channels/channel.sql.ts'
+import { type DeliveryRef, REF } from '../../channels/channel.sql.ts'
 import { noteDisabled } from '../../channels/happenings/webhooks.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 
 const outgoingRow = object({
   team_id: string().defined(),
@@ -30,7 +31,7 @@ export async function webhooksToDeliver(tx: Tx, refs: readonly DeliveryRef[]) {
     select m.team_id, m.id, m.endpoint_id, m.event_id, m.type, m.body, coalesce(m.tries_from, m.created_at) as since,
       w.url, w.secret, case when w.previous_until > now() then w.previous_secret end as previous_secret,
       past.*
-    from ${refTuples(refs)} as ref (team_id, id)
+    from ${rowsOf('ref', REF, refs)}
       cross join lateral (
         select * from webhook_messages where team_id = ref.team_id and id = ref.id and unfinished offset 0) m
       cross join lateral (
@@ -62,7 +63,7 @@ export async function failSilenced(tx: Tx, refs: readonly DeliveryRef[]): Promis
   await tx.query(sql.prepared('fail_silenced_webhooks', object())`
     with failed as (
       update webhook_messages m set status = 'failed'
-      where (m.team_id, m.id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and m.unfinished
+      where (m.team_id, m.id) in (select * from ${rowsOf('ref', REF, refs)}) and m.unfinished
         and not exists (
           select from webhook_endpoints w
           where w.team_id = m.team_id and w.id = m.endpoint_id and w.state = 'enabled')
@@ -101,24 +102,21 @@ export type Round = {
   ended: readonly (DeliveryRef & { status: 'delivered' | 'failed' })[]
 }
 
-const textOf = (at: Date | null) => at?.toISOString() ?? null
+const NEWS = { ...REF, success_at: 'timestamptz', failure_at: 'timestamptz' }
+const ATTEMPT = {
+  ...{ team_id: 'uuid', endpoint_id: 'uuid', id: 'uuid', message_id: 'uuid', at: 'timestamptz' },
+  ...{ status: 'int4', ms: 'int4', response: 'text', counts: 'bool' },
+}
 
 /**
  * Stores a round of tries, in one statement; a try that is stored already falls away. Endpoints are locked first, in
  * the order of their ids, as everybody locks them. @returns how they stand.
  */
 export async function storeRound(tx: Tx, { news, attempts, ended }: Round) {
-  const noted = news.map((one) => [one.team_id, one.id, textOf(one.success_at), textOf(one.failure_at)])
-  const tried = attempts.map((one) => [
-    ...[one.team_id, one.endpoint_id, one.id, one.message_id, one.at.toISOString()],
-    ...[one.status, one.ms, one.response, one.counts],
-  ])
-  const over = ended.map(({ team_id, id, status }) => [team_id, id, status])
   return tx.any(sql.prepared('store_webhook_round', stateRow)`
     with held as materialized (
       select w.team_id, w.id, n.success_at, n.failure_at
-      from ${sql.unnest(noted, ['uuid', 'uuid', 'timestamptz', 'timestamptz'])}
-        as n (team_id, id, success_at, failure_at)
+      from ${rowsOf('n', NEWS, news)}
         join webhook_endpoints w on w.team_id = n.team_id and w.id = n.id
       order by w.team_id, w.id for no key update of w
     ), noted as (
@@ -130,12 +128,11 @@ export async function storeRound(tx: Tx, { news, attempts, ended }: Round) {
       returning w.team_id, w.id, w.failing_since, w.state = 'enabled' as enabled
     ), tried as (
       insert into webhook_attempts (team_id, endpoint_id, id, message_id, at, status, ms, response, counts)
-      select * from ${sql.unnest(tried, ['uuid', 'uuid', 'uuid', 'uuid', 'timestamptz', 'int4', 'int4', 'text', 'bool'])}
-        as a (team_id, endpoint_id, id, message_id, at, status, ms, response, counts)
+      select * from ${rowsOf('a', ATTEMPT, attempts)}
       on conflict do nothing
     ), ended as (
       update webhook_messages m set status = e.status
-      from ${sql.unnest(over, ['uuid', 'uuid', 'text'])} as e (team_id, id, status)
+      from ${rowsOf('e', { ...REF, status: 'text' }, ended)}
       where m.team_id = e.team_id and m.id = e.id and m.unfinished
     )
     select * from noted`)
@@ -146,5 +143,5 @@ export async function restartWebhooks(tx: Tx, refs: readonly DeliveryRef[], now:
   const time = sql.timestamp(now)
   await tx.query(sql.type(object())`
     update webhook_messages set status = 'queued', requeued_at = ${time}, tries_from = ${time}
-    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))`)
+    where (team_id, id) in (select * from ${rowsOf('ref', REF, refs)})`)
 }

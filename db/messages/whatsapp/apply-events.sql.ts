@@ -3,7 +3,8 @@ import { sql } from 'slonik'
 import { boolean, object, string } from 'yup'
 import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { type MessageRef, refTuples } from './messages.sql.ts'
+import { rowsOf } from '../../postgres/rows.ts'
+import { MESSAGE_REF, type MessageRef } from './messages.sql.ts'
 import type { WhatsappStatus } from './status.ts'
 
 const refRow = object({ team_id: string().defined(), message_id: string().defined() })
@@ -12,7 +13,7 @@ const refRow = object({ team_id: string().defined(), message_id: string().define
 export async function lockMessages(tx: Tx, refs: readonly MessageRef[]): Promise<readonly MessageRef[]> {
   return tx.any(sql.prepared('lock_whatsapp_messages', refRow)`
     select team_id, id as message_id from whatsapp_messages
-    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))
+    where (team_id, id) in (select * from ${rowsOf('ref', MESSAGE_REF, refs)})
     order by team_id, id for no key update`)
 }
 
@@ -26,7 +27,7 @@ const takenRow = refRow.shape({
 export async function lockTaken(tx: Tx, refs: readonly MessageRef[]) {
   return tx.any(sql.prepared('lock_taken_whatsapp_messages', takenRow)`
     select team_id, id as message_id, status, unfinished, provider_message_id from whatsapp_messages
-    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))
+    where (team_id, id) in (select * from ${rowsOf('ref', MESSAGE_REF, refs)})
     order by team_id, id for no key update`)
 }
 
@@ -34,7 +35,7 @@ export async function lockTaken(tx: Tx, refs: readonly MessageRef[]) {
 export async function releaseMessages(tx: Tx, refs: readonly MessageRef[], now: Date): Promise<void> {
   await tx.query(sql.prepared('release_whatsapp_messages', object())`
     update whatsapp_messages set accepted_at = null, provider_message_id = null, requeued_at = ${sql.timestamp(now)}
-    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and status = 'queued'`)
+    where (team_id, id) in (select * from ${rowsOf('ref', MESSAGE_REF, refs)}) and status = 'queued'`)
 }
 
 const foundRow = refRow.shape({ provider_message_id: string().defined() })
@@ -60,19 +61,13 @@ export type Acceptance = MessageRef & { accepted_at: Date; provider_message_id: 
 
 /** Stores that the provider has taken messages, in one statement; what was stored first stays. */
 export async function recordAcceptances(tx: Tx, taken: readonly Acceptance[]): Promise<void> {
-  const tuples = taken.map((one) => [
-    one.team_id,
-    one.message_id,
-    one.accepted_at.toISOString(),
-    one.provider_message_id,
-  ])
+  const types = { ...MESSAGE_REF, accepted_at: 'timestamptz', provider_message_id: 'text' }
   await tx.query(sql.prepared('record_whatsapp_acceptances', object())`
     update whatsapp_messages m set
       accepted_at = coalesce(m.accepted_at, a.accepted_at),
       provider_message_id = coalesce(m.provider_message_id, a.provider_message_id)
-    from ${sql.unnest(tuples, ['uuid', 'uuid', 'timestamptz', 'text'])}
-      as a (team_id, id, accepted_at, provider_message_id)
-    where m.team_id = a.team_id and m.id = a.id`)
+    from ${rowsOf('a', types, taken)}
+    where m.team_id = a.team_id and m.id = a.message_id`)
 }
 
 /** Lifts locked rows to a status each, never down the ladder, in one statement. */
@@ -84,12 +79,9 @@ export async function raiseStatuses(
   await tx.query(sql.prepared('raise_whatsapp_statuses', object())`
     with rise as (
       select r.*
-      from ${sql.unnest(
-        rises.map((rise) => [rise.team_id, rise.message_id, rise.status]),
-        ['uuid', 'uuid', 'text'],
-      )}
-        as r (team_id, id, status) join whatsapp_messages m on m.team_id = r.team_id and m.id = r.id
+      from ${rowsOf('r', { ...MESSAGE_REF, status: 'text' }, rises)}
+        join whatsapp_messages m on m.team_id = r.team_id and m.id = r.message_id
       where array_position(${ladder}, r.status) > array_position(${ladder}, m.status)
     )
-    update whatsapp_messages m set status = r.status from rise r where m.team_id = r.team_id and m.id = r.id`)
+    update whatsapp_messages m set status = r.status from rise r where m.team_id = r.team_id and m.id = r.message_id`)
 }

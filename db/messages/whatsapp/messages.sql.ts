@@ -4,6 +4,7 @@ import { array, type InferType, mixed, number, object, string } from 'yup'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
 import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 import type { WhatsappStatus } from './status.ts'
 
 const stringMap = mixed<Record<string, string>>()
@@ -31,6 +32,15 @@ export type NewMessage = {
   created_at: string
 }
 
+const REQUEST = {
+  ...{ team_id: 'uuid', id: 'uuid', template_id: 'uuid', parameters: 'json' },
+  ...{ idempotency_key: 'text', http_request_id: 'text', created_at: 'timestamptz' },
+}
+const MESSAGE = {
+  ...{ team_id: 'uuid', id: 'uuid', request_id: 'uuid', position: 'int2' },
+  ...{ recipient: 'text', country: 'text', created_at: 'timestamptz' },
+}
+
 const countRow = object({ jobs: number().defined() })
 
 /**
@@ -42,35 +52,16 @@ export async function insertRequests(
   { requests, messages }: { requests: readonly NewRequest[]; messages: readonly NewMessage[] },
   { charge, jobs }: { charge: FragmentSqlToken; jobs: FragmentSqlToken },
 ): Promise<number> {
-  const asked = requests.map((request) => [
-    request.team_id,
-    request.id,
-    request.template_id,
-    JSON.stringify(request.parameters),
-    request.idempotency_key,
-    request.http_request_id,
-    request.created_at,
-  ])
-  const tuples = messages.map((message) => [
-    message.team_id,
-    message.id,
-    message.request_id,
-    message.position,
-    message.recipient,
-    message.country,
-    message.created_at,
-  ])
   const stored = await tx.one(sql.prepared('insert_whatsapp_requests', countRow)`
     with charged as (${charge}), asked as (
       insert into whatsapp_requests (
         team_id, id, template_id, parameters, idempotency_key, http_request_id, created_at)
-      select * from ${sql.unnest(asked, ['uuid', 'uuid', 'uuid', 'json', 'text', 'text', 'timestamptz'])} as request
+      select * from ${rowsOf('request', REQUEST, requests)}
     ), stored as (
       insert into whatsapp_messages (
         team_id, id, request_id, position, recipient, country, created_at, status)
       select team_id, id, request_id, position, recipient, country, created_at, 'queued'
-      from ${sql.unnest(tuples, ['uuid', 'uuid', 'uuid', 'int2', 'text', 'text', 'timestamptz'])}
-        as message (team_id, id, request_id, position, recipient, country, created_at)
+      from ${rowsOf('message', MESSAGE, messages)}
     ), job as (${jobs})
     select count(*)::int as jobs from job`)
   return stored.jobs
@@ -85,10 +76,9 @@ const storedKeyRow = object({
 
 /** The requests that teams have stored under these keys, each with the id of its first message. */
 export async function requestsByKeys(tx: Tx, keys: readonly { team_id: string; key: string }[]) {
-  const wanted = keys.map(({ team_id, key }) => [team_id, key])
   return tx.any(sql.prepared('whatsapp_requests_by_keys', storedKeyRow)`
     select r.team_id, r.idempotency_key, r.id as request_id, m.id as first_id
-    from ${sql.unnest(wanted, ['uuid', 'text'])} as w (team_id, key)
+    from ${rowsOf('w', { team_id: 'uuid', key: 'text' }, keys)}
       join whatsapp_requests r on r.team_id = w.team_id and r.idempotency_key = w.key
       join whatsapp_messages m on m.team_id = r.team_id and m.request_id = r.id and m.position = 0`)
 }
@@ -160,12 +150,8 @@ export async function messagesOfTeam(
 
 export type MessageRef = { team_id: string; message_id: string }
 
-/** References as rows of a statement. */
-export const refTuples = (refs: readonly MessageRef[]) =>
-  sql.unnest(
-    refs.map(({ team_id, message_id }) => [team_id, message_id]),
-    ['uuid', 'uuid'],
-  )
+/** How references to messages travel, as rows of a statement. */
+export const MESSAGE_REF = { team_id: 'uuid', message_id: 'uuid' }
 
 const outgoingRow = object({
   team_id: string().defined(),
@@ -199,9 +185,9 @@ export async function messagesToDeliver(
   return tx.any(sql.prepared('whatsapp_to_deliver', outgoingRow)`
     select m.team_id, m.id as message_id, m.recipient, coalesce(m.tries_from, m.created_at) as since,
       r.http_request_id, r.parameters, r.template_id, t.name, t.language, t.slots, t.url_buttons, past.*
-    from ${refTuples(refs)} as ref (team_id, id)
+    from ${rowsOf('ref', MESSAGE_REF, refs)}
       cross join lateral (
-        select * from whatsapp_messages where team_id = ref.team_id and id = ref.id and unfinished offset 0) m
+        select * from whatsapp_messages where team_id = ref.team_id and id = ref.message_id and unfinished offset 0) m
       cross join lateral (
         select * from whatsapp_requests where team_id = m.team_id and id = m.request_id offset 0) r
       cross join lateral (

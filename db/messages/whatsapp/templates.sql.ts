@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 import type { MessageRef } from './messages.sql.ts'
 import { TEMPLATE_STATES, type TemplateState } from './status.ts'
 import type { TemplateShape } from './template.ts'
@@ -93,10 +94,10 @@ export async function templatesByIds(
   tx: Tx,
   refs: readonly { team_id: string; id: string }[],
 ): Promise<readonly SendableTemplate[]> {
-  const wanted = new Map(refs.map(({ team_id, id }) => [`${team_id}/${id}`, [team_id, id]]))
+  const wanted = new Map(refs.map(({ team_id, id }) => [`${team_id}/${id}`, { team_id, id }]))
   return tx.any(sql.prepared('whatsapp_templates_by_ids', sendableRow)`
     select t.team_id, t.id, t.status, t.slots, t.unsupported
-    from ${sql.unnest([...wanted.values()], ['uuid', 'uuid'])} as w (team_id, id)
+    from ${rowsOf('w', { team_id: 'uuid', id: 'uuid' }, [...wanted.values()])}
       join whatsapp_templates t on t.team_id = w.team_id and t.id = w.id`)
 }
 
@@ -110,18 +111,13 @@ export type TemplateFinding = {
 
 /** Stores findings, in one statement. */
 export async function recordFindings(tx: Tx, findings: readonly TemplateFinding[], now: Date): Promise<void> {
-  const tuples = findings.map(({ team_id, template_id, status, fault }) => [
-    team_id,
-    template_id,
-    status,
-    fault,
-  ])
+  const types = { team_id: 'uuid', template_id: 'uuid', status: 'text', fault: 'text' }
   await tx.query(sql.prepared('record_whatsapp_template_findings', object())`
     update whatsapp_templates t set
       status = coalesce(f.status, t.status), fault = f.fault, updated_at = ${sql.timestamp(now)},
       status_at = case when f.status is null then t.status_at else ${sql.timestamp(now)} end
-    from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text'])} as f (team_id, id, status, fault)
-    where t.team_id = f.team_id and t.id = f.id`)
+    from ${rowsOf('f', types, findings)}
+    where t.team_id = f.team_id and t.id = f.template_id`)
 }
 
 /** What the report of a message found wrong with its template, at the provider's time. */
@@ -136,22 +132,17 @@ export async function recordReportedFindings(
   findings: readonly ReportedFinding[],
   now: Date,
 ): Promise<void> {
-  const tuples = findings.map(({ team_id, message_id, status, fault, occurred_at }) => [
-    team_id,
-    message_id,
-    status,
-    fault,
-    occurred_at.toISOString(),
-  ])
+  const types = {
+    ...{ team_id: 'uuid', message_id: 'uuid', status: 'text', fault: 'text', occurred_at: 'timestamptz' },
+  }
   const states = sql.array(TEMPLATE_STATES, 'text')
   await tx.query(sql.prepared('record_reported_template_findings', object())`
     with found as (
-      select distinct on (r.team_id, r.template_id) r.team_id, r.template_id, f.status, f.fault, f.at
-      from ${sql.unnest(tuples, ['uuid', 'uuid', 'text', 'text', 'timestamptz'])}
-          as f (team_id, message_id, status, fault, at)
+      select distinct on (r.team_id, r.template_id) r.team_id, r.template_id, f.status, f.fault, f.occurred_at as at
+      from ${rowsOf('f', types, findings)}
         join whatsapp_messages m on m.team_id = f.team_id and m.id = f.message_id
         join whatsapp_requests r on r.team_id = m.team_id and r.id = m.request_id
-      order by r.team_id, r.template_id, f.status is null, f.at desc, array_position(${states}, f.status) desc
+      order by r.team_id, r.template_id, f.status is null, f.occurred_at desc, array_position(${states}, f.status) desc
     ), meant as (
       select t.team_id, t.id, f.status, f.fault, f.at from found f
         join whatsapp_templates t on t.team_id = f.team_id and t.id = f.template_id
@@ -181,10 +172,10 @@ const holderRow = object({
 
 /** Which teams have templates of these names and languages. */
 export async function teamsWithTemplates(tx: Tx, changes: readonly TemplateChange[]) {
-  const tuples = changes.map(({ name, language }) => [name, language.replaceAll('-', '_')])
+  const items = changes.map(({ name, language }) => ({ name, language: language.replaceAll('-', '_') }))
   return tx.any(sql.prepared('teams_with_whatsapp_templates', holderRow)`
     select distinct t.team_id, t.name, t.language
-    from ${sql.unnest(tuples, ['text', 'text'])} as c (name, language)
+    from ${rowsOf('c', { name: 'text', language: 'text' }, items)}
       join whatsapp_templates t on t.name = c.name and replace(t.language, '-', '_') = c.language`)
 }
 
@@ -196,18 +187,14 @@ const namedRow = object({ name: string().defined(), language: string().defined()
  * @returns the name and language of every template that is meant, changed or not.
  */
 export async function applyTemplateNews(tx: Tx, news: readonly TemplateNews[], now: Date) {
-  const tuples = news.map(({ name, language, status, occurred_at }) => [
-    name,
-    language.replaceAll('-', '_'),
-    status,
-    occurred_at.toISOString(),
-  ])
+  const items = news.map(({ language, ...one }) => ({ ...one, language: language.replaceAll('-', '_') }))
+  const types = { name: 'text', language: 'text', status: 'text', occurred_at: 'timestamptz' }
   const states = sql.array(TEMPLATE_STATES, 'text')
   return tx.any(sql.prepared('apply_whatsapp_template_news', namedRow)`
     with news as (
-      select * from ${sql.unnest(tuples, ['text', 'text', 'text', 'timestamptz'])} as n (name, language, status, at)
+      select * from ${rowsOf('n', types, items)}
     ), meant as (
-      select t.team_id, t.id, t.name, t.language, n.status, n.at from news n
+      select t.team_id, t.id, t.name, t.language, n.status, n.occurred_at as at from news n
         join whatsapp_templates t on t.name = n.name and replace(t.language, '-', '_') = n.language
       order by t.team_id, t.id for no key update of t
     ), changed as (
@@ -222,6 +209,11 @@ export async function applyTemplateNews(tx: Tx, news: readonly TemplateNews[], n
     select name, language from meant`)
 }
 
+const CONTENT = {
+  ...{ name: 'text', language: 'text', category: 'text', status: 'text' },
+  ...{ definition: 'json', slots: 'json', url_buttons: 'json', unsupported: 'text' },
+}
+
 /**
  * Brings a team's templates up to what the provider listed, by name and language; a state that was reported after the
  * list had been asked for stays. @returns those it knows.
@@ -232,16 +224,6 @@ export async function refreshTemplates(
   contents: readonly TemplateContent[],
   askedAt: Date,
 ): Promise<readonly WhatsappTemplateRow[]> {
-  const tuples = contents.map((content) => [
-    content.name,
-    content.language,
-    content.category,
-    content.status,
-    JSON.stringify(content.definition),
-    JSON.stringify(content.slots),
-    JSON.stringify(content.url_buttons),
-    content.unsupported,
-  ])
   return tx.any(sql.prepared('refresh_whatsapp_templates', templateRow)`
     update whatsapp_templates t set
       status = case when t.status_at > ${sql.timestamp(askedAt)} then t.status else c.status end,
@@ -251,8 +233,7 @@ export async function refreshTemplates(
       unsupported = c.unsupported, updated_at = greatest(t.updated_at, ${sql.timestamp(askedAt)}),
       synced_at = greatest(t.synced_at, ${sql.timestamp(askedAt)}),
       fault = case when t.updated_at > ${sql.timestamp(askedAt)} then t.fault end
-    from ${sql.unnest(tuples, ['text', 'text', 'text', 'text', 'json', 'json', 'json', 'text'])}
-      as c (name, language, category, status, definition, slots, url_buttons, unsupported)
+    from ${rowsOf('c', CONTENT, contents)}
     where t.team_id = ${teamId} and t.name = c.name and t.language = c.language
     returning t.team_id, t.id, t.name, t.language, t.category, t.status, t.definition, t.slots, t.url_buttons,
       t.unsupported, t.fault, t.created_at, t.updated_at, t.synced_at`)

@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { array, boolean, type InferType, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
 
 const foundRow = object({
   id: string().defined(),
@@ -57,10 +58,9 @@ export async function rewriteEmails(
   emails: readonly ErasedEmail[],
   words: string,
 ): Promise<void> {
-  const tuples = emails.map(({ id, to, empty }) => [id, JSON.stringify(to), empty])
   await tx.query(sql.type(object())`
     with n as materialized (
-      select * from ${sql.unnest(tuples, ['uuid', 'json', 'bool'])} as n (id, recipients, emptied)
+      select id, "to" as recipients, empty as emptied from ${rowsOf('n', { id: 'uuid', to: 'json', empty: 'bool' }, emails)}
     ), state as (
       update email_states s set
         pending_recipients = nullif(array(
@@ -84,12 +84,9 @@ export async function rewriteEmails(
   await tx.query(sql.type(object())`
     update email_events v set
       recipient = null, detail = '', contact_id = null, effect = null
-    from ${sql.unnest(
-      emails.map(({ id, nobodys }) => [id, nobodys]),
-      ['uuid', 'bool'],
-    )} as n (id, emptied)
+    from ${rowsOf('n', { id: 'uuid', nobodys: 'bool' }, emails)}
     where v.team_id = ${teamId} and v.email_id = n.id and (
-      n.emptied or lower(coalesce(v.recipient, '') || ' ' || v.detail) ~ ${words})`)
+      n.nobodys or lower(coalesce(v.recipient, '') || ' ' || v.detail) ~ ${words})`)
 }
 
 /** Takes the person's address out of the key, the tags and the reply address of these emails. @param words find it. */

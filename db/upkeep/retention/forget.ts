@@ -1,8 +1,9 @@
 /**
  * Forgets what has been kept for as long as the operator's settings say: a message's events, its body, its row; and
  * what happened to senders; and the figures of days.
- * Promises: small lots with pauses between them, each a statement of its own, so that nobody waits. It never deletes
- * what still has to be delivered, nor its events, nor a row of the team's current period, whose count is the quota.
+ * Promises: small lots with pauses between them, each a statement or a short transaction of its own, so that nobody
+ * waits. It never deletes what still has to be delivered, nor its events, nor a row of the team's current period, whose
+ * count is the quota.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CHANNELS } from '../../channels/channels.sql.ts'
@@ -14,6 +15,7 @@ import { firstIdAt } from '../../text/ids.ts'
 import {
   deleteEvents,
   deleteMessages,
+  deleteOldEmails,
   deleteRequests,
   deleteSenderEvents,
   deleteWebhooks,
@@ -155,7 +157,9 @@ async function deleteOld(database: Database, until: Date): Promise<number> {
   let total = 0
   for (const channel of CHANNELS) {
     total += await inTeams(database, messagesOf(channel), span, (team, lot) =>
-      deleteMessages(database, team, channel, lot),
+      isShared(channel)
+        ? deleteMessages(database, team, channel, lot)
+        : database.transaction((tx) => deleteOldEmails(tx, team, channel, lot)),
     )
   }
   for (const channel of CHANNELS.filter(isShared)) {

@@ -8,6 +8,7 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, number, object, string } from 'yup'
 import type { Channel } from '../../channels/channel.sql.ts'
 import { keepFigures } from '../../figures/daily/broadcasts.sql.ts'
+import { deleteEmails } from '../../messages/emails/delete.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 
 /** Which rows of a team: those whose id is above `after` and below `before`, up to a limit. */
@@ -69,29 +70,33 @@ export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, lot
     select count(*) as found, max(id::text) as last from gone`)
 }
 
-/** Deletes a lot of messages with their events. The figures of days lose them; those of broadcasts keep them. */
-export async function deleteMessages(tx: Tx, teamId: string, channel: Channel, lot: Lot): Promise<Found> {
-  const { rows, accepted, events, message, broadcast } = channel
-  const apart = accepted
-    ? sql.fragment`apart as (
-      delete from ${accepted} where team_id = ${teamId} and id in (select id from gone)),`
-    : sql.fragment``
+/** The ids of a lot of messages that are old enough, locked; the rows of the current period are none of them. */
+const oldOnes = ({ rows }: Channel, teamId: string, lot: Lot) => sql.fragment`
+  select id from ${rows}
+  where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and not unfinished
+    and created_at < (
+      select case when period_end > now() then period_start else period_end end
+      from allowances where team_id = ${teamId})
+  order by id limit ${lot.limit} for update skip locked`
+
+/** Deletes a lot of messages with their events. The figures of days lose them. */
+export async function deleteMessages(tx: Tx, teamId: string, channel: Shared, lot: Lot): Promise<Found> {
+  const { rows, events, message } = channel
   return tx.one(sql.type(lotRow)`
-    with old as materialized (
-      select id from ${rows}
-      where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and not unfinished
-        and created_at < (
-          select case when period_end > now() then period_start else period_end end
-          from allowances where team_id = ${teamId})
-      order by id limit ${lot.limit} for update skip locked
-    ), gone as (
-      delete from ${rows} m where team_id = ${teamId} and id in (select id from old)
-      returning m.team_id, m.id, ${broadcast} as broadcast_id, m.status
-    ), ${apart} kept as (${keepFigures(sql.fragment`gone`)}
+    with old as materialized (${oldOnes(channel, teamId, lot)}), gone as (
+      delete from ${rows} where team_id = ${teamId} and id in (select id from old)
     ), timeline as (
       delete from ${events} where team_id = ${teamId} and ${message} in (select id from old)
     )
     select count(*) as found, max(id::text) as last from old`)
+}
+
+/** The same of emails, in a transaction. The figures of broadcasts keep them. */
+export async function deleteOldEmails(tx: Tx, teamId: string, channel: Channel, lot: Lot): Promise<Found> {
+  const gone = await deleteEmails(tx, teamId, oldOnes(channel, teamId, lot))
+  await keepFigures(tx, teamId, gone)
+  const last = gone.reduce<string | null>((most, { id }) => (most === null || id > most ? id : most), null)
+  return { found: gone.length, last }
 }
 
 /** Deletes a lot of webhooks that have ended so, with their tries and notes. */

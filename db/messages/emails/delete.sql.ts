@@ -1,0 +1,70 @@
+/**
+ * The deletion of emails: their states first, by id as everywhere, then what was accepted, then their events.
+ * Promises: a transaction that records events has them locked, and what it stores goes too, since events are looked for
+ * by a statement of their own. Figures are the database's; places in the allowance are the caller's (remove.ts).
+ */
+import { type FragmentSqlToken, sql } from 'slonik'
+import { type InferType, object, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import { rowsOf } from '../../postgres/rows.ts'
+
+const deletedRow = object({
+  id: string().defined(),
+  created_at: string().defined(),
+  status: string().defined(),
+  broadcast_id: string().defined().nullable(),
+  contact_id: string().defined().nullable(),
+  email: string().defined(),
+  person: string().defined().nullable(),
+})
+/** What was deleted, as far as somebody wants to know. `email`: its first recipient. */
+export type DeletedEmail = InferType<typeof deletedRow>
+
+/** Deletes those of a team's emails whose states a query has locked. @param held the query, for their ids. */
+export async function deleteEmails(
+  tx: Tx,
+  teamId: string,
+  held: FragmentSqlToken,
+): Promise<readonly DeletedEmail[]> {
+  const deleted = await tx.any(sql.type(deletedRow)`
+    with held as materialized (${held}), states as (
+      delete from email_states s where s.team_id = ${teamId} and s.id in (select id from held)
+      returning s.id, s.status
+    )
+    delete from accepted_emails e using states s where e.team_id = ${teamId} and e.id = s.id
+    returning e.id, e.created_at, s.status, e.broadcast_id, e.contact_id, e.to_emails[1] as email, e.person`)
+  const ids = deleted.map(({ id }) => id)
+  await tx.query(sql.unsafe`
+    delete from email_events where team_id = ${teamId} and email_id = any(${sql.array(ids, 'uuid')})`)
+  return deleted
+}
+
+const SKIP = { broadcast_id: 'uuid', contact_id: 'uuid', email: 'text', person: 'text' }
+
+/**
+ * Deletes emails by their ids. A contact who had one of a broadcast stands in its list of skipped contacts from then
+ * on, so that no second walk sends to that person again. @returns what was deleted.
+ */
+export async function deleteEmailsById(
+  tx: Tx,
+  teamId: string,
+  ids: readonly string[],
+): Promise<readonly DeletedEmail[]> {
+  const these = sql.array([...ids], 'uuid')
+  const deleted = await deleteEmails(
+    tx,
+    teamId,
+    sql.fragment`
+      select id from email_states where team_id = ${teamId} and id = any(${these}) order by id for update`,
+  )
+  const reached = deleted.filter(
+    ({ broadcast_id, contact_id }) => broadcast_id !== null && contact_id !== null,
+  )
+  if (reached.length === 0) return deleted
+  await tx.query(sql.type(object())`
+    insert into broadcast_skips (team_id, broadcast_id, contact_id, email, reason, detail, at, person)
+    select ${teamId}, broadcast_id, contact_id, email, 'deleted', 'its email was deleted', service_time(), person
+    from ${rowsOf('reached', SKIP, reached)}
+    on conflict do nothing`)
+  return deleted
+}

@@ -1,0 +1,39 @@
+/** Many values as rows of one statement: what arrives is what was given, under the names that were given. */
+import { sql } from 'slonik'
+import { number, object } from 'yup'
+import { openDatabase } from '../../../db/postgres/pool.ts'
+import { rowsOf } from '../../../db/postgres/rows.ts'
+import { testDatabase } from '../../support/database.ts'
+import t from '../../support/tap.ts'
+
+const TYPES = {
+  ...{ id: 'uuid', word: 'text', map: 'json', at: 'timestamptz', bytes: 'bytea' },
+  ...{ share: 'float8', yes: 'bool', to: 'jsonb' },
+}
+const ITEM = {
+  ...{ id: '0190a1b2-0000-7000-8000-000000000001', word: 'it\'s "x", {y}\\', map: { b: [1], a: null } },
+  ...{ at: new Date('2026-01-31T12:00:00Z'), bytes: Buffer.from([0, 255, 92, 34]), share: 0.5, yes: true },
+  ...{ to: ['a@example.com'] },
+}
+const NONE: (typeof ITEM)[] = []
+
+t.test(
+  'dates, bytes, JSON and nulls arrive as they are, and a statement has one text for all items',
+  async (t) => {
+    const { url } = await testDatabase(t)
+    const database = await openDatabase(url, { size: 1 })
+    t.teardown(() => database.end())
+    const nothing = Object.fromEntries(Object.keys(TYPES).map((column) => [column, null]))
+    const rows = await database.any(
+      sql.unsafe`select *, map::text as spelt from ${rowsOf('r', TYPES, [ITEM, { ...nothing, id: ITEM.id }])}`,
+    )
+    t.match(rows[0], { ...ITEM, at: ITEM.at.toISOString(), spelt: '{"b":[1],"a":null}' })
+    t.match(rows[1], { ...nothing, id: ITEM.id })
+    t.match(
+      await database.one(sql.type(object({ count: number().defined() }))`
+    select count(*) as count from ${rowsOf('r', TYPES, NONE)}`),
+      { count: 0 },
+    )
+    t.equal(rowsOf('r', TYPES, [ITEM, ITEM]).sql, rowsOf('r', TYPES, NONE).sql)
+  },
+)

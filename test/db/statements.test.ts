@@ -1,0 +1,95 @@
+/**
+ * The main statements as they run, each in a file of its own (test/db/statements): what the code glues from parts of
+ * several rooms can be read whole there, and a change of it is seen. UPDATE_STATEMENTS=1 writes them.
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { v7 as uuidv7 } from 'uuid'
+import { EMAIL } from '../../db/channels/email.sql.ts'
+import { createVersions } from '../../db/content/templates/versions.ts'
+import { insertReports, settleReports } from '../../db/delivery/reports/reports.sql.ts'
+import { requeueMessages } from '../../db/delivery/requeue.ts'
+import { acceptEmails } from '../../db/messages/emails/accept.ts'
+import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
+import { emailsToDeliver } from '../../db/messages/emails/emails.sql.ts'
+import { removeEmails } from '../../db/messages/emails/remove.ts'
+import { openDatabase } from '../../db/postgres/pool.ts'
+import { startDatabaseProxy } from '../support/database-proxy.ts'
+import { linesOf } from '../support/sql-lines.ts'
+import { anItem, openStore } from '../support/stored-emails.ts'
+import t from '../support/tap.ts'
+
+const PLACE = join(import.meta.dirname, 'statements')
+
+/** Which of the statements of a work are kept, by the names of their files. */
+const KEPT = {
+  accept: {
+    'insert-emails': /insert into accepted_emails/,
+    'email-references': /^select d\.team_id, case d\.status/,
+    'lock-account': /from allowances where team_id = \$1 for update/,
+  },
+  read: { 'emails-to-deliver': /from emails where team_id = ref_team/ },
+  record: {
+    'lock-emails': /from email_states s join accepted_emails/,
+    'insert-email-events': /insert into email_events/,
+    'change-emails': /update email_states/,
+  },
+  report: { 'insert-reports': /insert into reports/, 'settle-reports': /update reports/ },
+  requeue: { 'requeue-emails': /update email_states/ },
+  remove: {
+    'delete-emails': /delete from accepted_emails/,
+    'delete-email-events': /delete from email_events/,
+  },
+}
+
+/** Does each work once. @returns the texts that the server was sent, by work. */
+async function textsOfWorks() {
+  const store = await openStore(t)
+  const team_id = await store.team()
+  const proxy = await startDatabaseProxy(t, store.url)
+  const database = await openDatabase(proxy.url, { size: 1 })
+  t.teardown(() => database.end())
+  const { queue } = store
+  const now = new Date()
+  const accept = () =>
+    database.transaction((tx) =>
+      acceptEmails({ tx, queue, versions: createVersions() }, { team_id, domain: null }, [anItem()]),
+    )
+  const accepted = await proxy.textsDuring(accept)
+  const { id } = await store.email(team_id)
+  const ref = { team_id, email_id: id }
+  const event = { kind: 'deferred', recipient: null, event_key: 'one', occurred_at: now, detail: '' } as const
+  const report = { id: uuidv7(), provider: 'smtp', event_key: 'one', body: Buffer.from('a') } as const
+  return {
+    accept: accepted,
+    read: await proxy.textsDuring(() => emailsToDeliver(database, [ref])),
+    record: await proxy.textsDuring(() =>
+      database.transaction((tx) => applyEmailEvents(tx, [{ ...ref, ...event }], now)),
+    ),
+    report: await proxy.textsDuring(async () => {
+      await insertReports(database, [{ ...report, received_at: now, retry_until: now }])
+      await settleReports(database, [{ id: report.id, state: 'done', reason: null }])
+    }),
+    requeue: await proxy.textsDuring(() =>
+      database.transaction((tx) =>
+        requeueMessages({ tx, queue, now }, EMAIL, [{ team_id, id }], { by: 'person' }),
+      ),
+    ),
+    remove: await proxy.textsDuring(() => database.transaction((tx) => removeEmails({ tx }, team_id, [id]))),
+  }
+}
+
+t.test('the main statements run as their files say', async (t) => {
+  const texts = await textsOfWorks()
+  const files: string[] = []
+  for (const [work, kept] of Object.entries(KEPT) as [keyof typeof KEPT, Record<string, RegExp>][])
+    for (const [name, pattern] of Object.entries(kept)) {
+      const found = texts[work].map(linesOf).filter((text) => pattern.test(text.replaceAll(/\s+/g, ' ')))
+      t.equal(new Set(found).size, 1, `${name} is one of the statements`)
+      const file = join(PLACE, `${name}.sql`)
+      files.push(`${name}.sql`)
+      if (process.env.UPDATE_STATEMENTS) writeFileSync(file, found[0] ?? '')
+      t.equal(found[0], readFileSync(file, 'utf8'), `${name}, or write it with UPDATE_STATEMENTS=1`)
+    }
+  t.strictSame(readdirSync(PLACE).sort(), files.sort())
+})

@@ -1,0 +1,34 @@
+select team_id, id, domain_id, template_id, template_version_id, from_address, to_emails, subject, size_kb,
+  tags, status, idempotency_key, created_at, requeued_at, provider_message_id, broadcast_id, contact_id,
+  headers, reply_to, http_request_id, pending_recipients, attachments, internal, is_large, case
+  when not is_large then html end as html, case when not is_large then body_text end as body_text, case
+  when not is_large then variables end as variables, coalesce(tries_from, created_at) as since, past.*
+from (
+  select team_id as ref_team, email_id as ref_id
+  from unnest($1::uuid[], $2::uuid[]) as ref (team_id, email_id)
+) ref
+cross join lateral (
+  select *, coalesce(octet_length(html), 0) + coalesce(octet_length(body_text),
+    0) + coalesce(pg_column_size(variables), 0) > $3::int as is_large
+  from emails
+  where team_id = ref_team
+    and id = ref_id offset 0
+) emails
+cross join lateral (
+  select count(distinct v.occurred_at) filter (where v.kind = 'deferred') as deferrals,
+    count(distinct v.occurred_at) filter (where v.kind = 'unknown') as unknowns,
+    min(v.occurred_at) filter (where v.kind <> 'held') as tried_since,
+    max(v.occurred_at) filter (where v.kind = 'held') as held_at
+  from email_events v
+  where v.team_id = emails.team_id
+    and v.email_id = emails.id
+    and v.kind in ('deferred', 'unknown', 'held')
+    and v.occurred_at >= coalesce(emails.tries_from, emails.created_at)
+) past
+where unfinished
+  and not exists (
+  select
+  from teams s
+  where s.id = emails.team_id
+    and s.suspended_at is not null
+)
