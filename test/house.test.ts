@@ -131,11 +131,12 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   'api/docs/webhooks.ts': 'webhookReference',
   'api/docs/webhooks-guide.ts': 'PYTHON',
   'db/figures/fleet/exposition.ts': 'GAUGES',
+  // What statements take for granted, held against the installed version.
+  'db/queue/pgboss.sql.ts': 'STATES COLUMNS',
   // How processes, databases and logs begin.
   'db/admin/main.ts': 'main',
   'db/dev/postgres.ts': 'startPostgres holdName',
   'db/dev/used.ts': 'demoFile keepPort',
-  'db/queue/pgboss.sql.ts': 'STATES COLUMNS',
   'db/upkeep/home/home.ts': 'verdictOf',
   'db/migrate.ts': 'migrate',
   'db/process/log.ts': 'logOptions',

@@ -76,9 +76,7 @@ t.test(
     const [locked, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     t.teardown(async () => done.resolve())
     const holding = service.database.transaction(async (tx) => {
-      await tx.query(
-        sql.unsafe`lock table files, file_chunks, email_files, uploads in access exclusive mode`,
-      )
+      await tx.query(sql.unsafe`lock table files, file_chunks, email_files, uploads in access exclusive mode`)
       locked.resolve()
       await done.promise
     })
