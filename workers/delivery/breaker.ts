@@ -72,7 +72,7 @@ function troubleOf(outcomes: readonly Judged[], began_at: Date, strikes: number)
   return null
 }
 
-function createBreaker(): Breaker {
+export function createBreaker(): Breaker {
   let standing: Standing | null = null
   let acceptedAt: Date | null = null
   let haltedAt = Number.NEGATIVE_INFINITY
