@@ -133,6 +133,7 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   'db/figures/fleet/exposition.ts': 'GAUGES',
   // What statements take for granted, held against the installed version.
   'db/queue/pgboss.sql.ts': 'STATES COLUMNS',
+  'workers/delivery/breaker.ts': 'createBreaker',
   // How processes, databases and logs begin.
   'db/admin/main.ts': 'main',
   'db/dev/postgres.ts': 'startPostgres holdName',

@@ -15,7 +15,7 @@ const standing = { probing: false, wait_seconds: 0, accepted_at: null as Date | 
 >[0]
 
 /** A breaker whose clock stands still until the test moves it, in seconds. */
-function begin(t: Test, longest?: number) {
+function begin(t: Test) {
   let seconds = 100
   const now = performance.now
   performance.now = () => seconds * 1_000
@@ -25,7 +25,7 @@ function begin(t: Test, longest?: number) {
   const later = (by: number): void => {
     seconds += by
   }
-  return { breaker: createBreaker(longest), later }
+  return { breaker: createBreaker(), later }
 }
 
 t.test('a send says of its sender what it met: taken, too fast, unreachable, refused', async (t) => {
@@ -135,12 +135,6 @@ t.test('a message rests a second longer than its sender’s pause, half a minute
   t.strictSame([rest('setup'), rest('connection')], [5, 3], 'the second trouble in a row')
   breaker.changed('recovered')
   t.equal(rest('setup'), 3)
-})
-
-t.test('a sender may have longer pauses than others', async (t) => {
-  const { breaker } = begin(t, 20)
-  for (let trouble = 0; trouble < 5; trouble++) breaker.changed('paused')
-  t.equal(breaker.restAfter({ kind: 'connection', words: '', began_at: NOW }), 21)
 })
 
 t.test(
