@@ -14,7 +14,8 @@ import { noteLook } from '../served/act.ts'
 import { wordChips } from '../served/chips.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { addressWith, idGiven, PAGE_SIZE, wordGiven } from '../served/list.ts'
-import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { get, lagging } from '../served/made.ts'
+import { show, type TeamRequest, teamPath } from '../served/page.ts'
 import { csvFile } from './csv.ts'
 
 const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
@@ -55,12 +56,10 @@ function reachedSection(request: TeamRequest, rows: readonly Reached[]): Section
   }
 }
 
-const reached: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/broadcasts/:id/people',
-  access: 'viewer',
-  lags: true,
-  async handle(request, { database }) {
+const reached = get(
+  lagging('viewer'),
+  '/teams/:team/broadcasts/:id/people',
+  async (request, { database }) => {
     const { team, params, query } = request
     const { name } = await broadcastOrRefusal(database, team.id, params.id ?? '')
     const word = wordGiven(query, 'status', EMAIL_LADDER)
@@ -79,40 +78,34 @@ const reached: TeamPage = {
       ],
     })
   },
-}
+)
 
-const skipped: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/broadcasts/:id/skips',
-  access: 'viewer',
-  lags: true,
-  async handle(request, { database }) {
-    const { team, params, now } = request
-    const { name } = await broadcastOrRefusal(database, team.id, params.id ?? '')
-    const { shown, next } = pageBy(request, await skippedBy(database, placeOf(request), pageAsked(request)))
-    return show({
-      title: `${name}: skipped`,
-      lead: 'Who was picked and got nothing, and why.',
-      back: { href: here(request), label: name },
-      actions: { kind: 'actions', links: [{ href: here(request, 'skips.csv'), label: 'CSV' }] },
-      sections: [
-        {
-          kind: 'table',
-          columns: ['Address', 'Why', 'When'].map((label) => ({ label })),
-          rows: shown.map(({ email, reason, detail, at }: Skipped) => ({
-            cells: [
-              text(email, { href: teamPath(team, 'contacts', email) }),
-              text(SKIP_WORDS[reason] ?? reason, { detail }),
-              time(at, now),
-            ],
-          })),
-          next: next ? [next] : [],
-          empty: 'Nobody was skipped.',
-        },
-      ],
-    })
-  },
-}
+const skipped = get(lagging('viewer'), '/teams/:team/broadcasts/:id/skips', async (request, { database }) => {
+  const { team, params, now } = request
+  const { name } = await broadcastOrRefusal(database, team.id, params.id ?? '')
+  const { shown, next } = pageBy(request, await skippedBy(database, placeOf(request), pageAsked(request)))
+  return show({
+    title: `${name}: skipped`,
+    lead: 'Who was picked and got nothing, and why.',
+    back: { href: here(request), label: name },
+    actions: { kind: 'actions', links: [{ href: here(request, 'skips.csv'), label: 'CSV' }] },
+    sections: [
+      {
+        kind: 'table',
+        columns: ['Address', 'Why', 'When'].map((label) => ({ label })),
+        rows: shown.map(({ email, reason, detail, at }: Skipped) => ({
+          cells: [
+            text(email, { href: teamPath(team, 'contacts', email) }),
+            text(SKIP_WORDS[reason] ?? reason, { detail }),
+            time(at, now),
+          ],
+        })),
+        next: next ? [next] : [],
+        empty: 'Nobody was skipped.',
+      },
+    ],
+  })
+})
 
 const SKIP_WORDS: Readonly<Record<string, string>> = {
   variables: 'a variable had no value',
@@ -152,34 +145,22 @@ async function* skippedLines(request: TeamRequest, { database }: PageDeps) {
     yield [email, reason, detail, at, contact_id]
 }
 
-const reachedCsv: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/broadcasts/:id/people.csv',
-  access: 'viewer',
-  lags: true,
-  async handle(request, deps) {
-    const { team, params } = request
-    const { id } = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')
-    const header = ['email', 'status', 'detail', 'made', 'email_id', 'contact_id']
-    const file = await csvFile('broadcast-people', header, reachedLines(request, deps))
-    await noteLook(request, deps, { action: 'broadcast.export', subject: id })
-    return file
-  },
-}
+const reachedCsv = get(lagging('viewer'), '/teams/:team/broadcasts/:id/people.csv', async (request, deps) => {
+  const { team, params } = request
+  const { id } = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')
+  const header = ['email', 'status', 'detail', 'made', 'email_id', 'contact_id']
+  const file = await csvFile('broadcast-people', header, reachedLines(request, deps))
+  await noteLook(request, deps, { action: 'broadcast.export', subject: id })
+  return file
+})
 
-const skippedCsv: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/broadcasts/:id/skips.csv',
-  access: 'viewer',
-  lags: true,
-  async handle(request, deps) {
-    const { team, params } = request
-    const { id } = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')
-    const header = ['email', 'reason', 'detail', 'at', 'contact_id']
-    const file = await csvFile('broadcast-skips', header, skippedLines(request, deps))
-    await noteLook(request, deps, { action: 'broadcast.export', subject: id })
-    return file
-  },
-}
+const skippedCsv = get(lagging('viewer'), '/teams/:team/broadcasts/:id/skips.csv', async (request, deps) => {
+  const { team, params } = request
+  const { id } = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')
+  const header = ['email', 'reason', 'detail', 'at', 'contact_id']
+  const file = await csvFile('broadcast-skips', header, skippedLines(request, deps))
+  await noteLook(request, deps, { action: 'broadcast.export', subject: id })
+  return file
+})
 
 export const broadcastPeoplePages = [reached, skipped, reachedCsv, skippedCsv]

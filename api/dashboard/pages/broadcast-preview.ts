@@ -13,7 +13,8 @@ import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { given } from '../served/list.ts'
-import { raw, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { get } from '../served/made.ts'
+import { raw, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** Where a preview's unsubscribe link leads: nowhere. */
 const LINK = '#unsubscribe'
@@ -86,15 +87,10 @@ export async function previewSections(
   }
 }
 
-const frame: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/broadcasts/:id/preview',
-  access: 'viewer',
-  async handle(request, deps) {
-    const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id ?? '')
-    const { html } = await letterFor(row, request, deps)
-    return raw(frameHeaders(false), framed(html))
-  },
-}
+const frame = get('viewer', '/teams/:team/broadcasts/:id/preview', async (request, deps) => {
+  const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id ?? '')
+  const { html } = await letterFor(row, request, deps)
+  return raw(frameHeaders(false), framed(html))
+})
 
 export const broadcastPreviewPages = [frame]

@@ -1,4 +1,5 @@
 /** A team's contacts: the list with its filter, as CSV, and a new one. */
+
 import { CONTACT_STATUSES } from '../../../db/audience/contacts/contacts.sql.ts'
 import { createContact } from '../../../db/audience/contacts/edit.ts'
 import type { ContactSearch } from '../../../db/audience/contacts/search.sql.ts'
@@ -8,10 +9,11 @@ import { EXPORT_COLUMNS } from '../../../db/audience/import/csv.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import { contactOf } from '../drawn/properties.ts'
 import type { Field, Section } from '../drawn/section.ts'
-import { inPerson, noteLook } from '../served/act.ts'
+import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { anyOf, filled, fromList, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../served/list.ts'
-import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { act, get, lagging } from '../served/made.ts'
+import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { csvFile } from './csv.ts'
 
 type Topics = Awaited<ReturnType<typeof topicsOfTeam>>
@@ -91,63 +93,49 @@ function searchOf(query: URLSearchParams): ContactSearch {
   }
 }
 
-const list: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/contacts',
-  access: 'viewer',
-  lags: true,
-  async handle(request, { database }) {
-    const { team, query, now } = request
-    const topics = await topicsOfTeam(database, team.id)
-    const search = searchOf(query)
-    const page = { before: idGiven(query, 'before'), limit: PAGE_SIZE + 1 }
-    const { contacts, reached } = await searchContacts(database, team.id, search, page)
-    const { rows, next } = pageOf(request, contacts, ({ id }) => id, reached)
-    const further = reached === null ? undefined : next.at(-1)
-    const isEmpty = team.role !== 'viewer' && !Object.values(search).some(Boolean)
-    const names = new Map(topics.map(({ id, name }) => [id, name]))
-    return show({
-      title: 'Contacts',
-      sections: [
-        filterForm(request, topics),
-        {
-          kind: 'table',
-          columns: ['Status', 'Address', 'Topics', 'Added'].map((label) => ({ label })),
-          rows: rows.map((contact) => ({
-            cells: [
-              status(contact.status),
-              text(contact.email, { href: fromList(request, teamPath(team, 'contacts', contact.email)) }),
-              text(contact.topic_ids.map((id) => names.get(id) ?? id).join(', ')),
-              time(contact.created_at, now),
-            ],
-          })),
-          next,
-          ...(further ? { start: further } : isEmpty ? { start: importLink(team) } : {}),
-          empty: further
-            ? 'Nothing matches so far: there are many contacts, and older ones were not looked at yet.'
-            : Object.values(search).some(Boolean)
-              ? 'No contact matches.'
-              : 'No contacts yet.',
-        },
-        ...(team.role === 'viewer' ? [] : [createForm(request, topics)]),
-      ],
-    })
-  },
-}
+const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, { database }) => {
+  const { team, query, now } = request
+  const topics = await topicsOfTeam(database, team.id)
+  const search = searchOf(query)
+  const page = { before: idGiven(query, 'before'), limit: PAGE_SIZE + 1 }
+  const { contacts, reached } = await searchContacts(database, team.id, search, page)
+  const { rows, next } = pageOf(request, contacts, ({ id }) => id, reached)
+  const further = reached === null ? undefined : next.at(-1)
+  const isEmpty = team.role !== 'viewer' && !Object.values(search).some(Boolean)
+  const names = new Map(topics.map(({ id, name }) => [id, name]))
+  return show({
+    title: 'Contacts',
+    sections: [
+      filterForm(request, topics),
+      {
+        kind: 'table',
+        columns: ['Status', 'Address', 'Topics', 'Added'].map((label) => ({ label })),
+        rows: rows.map((contact) => ({
+          cells: [
+            status(contact.status),
+            text(contact.email, { href: fromList(request, teamPath(team, 'contacts', contact.email)) }),
+            text(contact.topic_ids.map((id) => names.get(id) ?? id).join(', ')),
+            time(contact.created_at, now),
+          ],
+        })),
+        next,
+        ...(further ? { start: further } : isEmpty ? { start: importLink(team) } : {}),
+        empty: further
+          ? 'Nothing matches so far: there are many contacts, and older ones were not looked at yet.'
+          : Object.values(search).some(Boolean)
+            ? 'No contact matches.'
+            : 'No contacts yet.',
+      },
+      ...(team.role === 'viewer' ? [] : [createForm(request, topics)]),
+    ],
+  })
+})
 
-const create: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/contacts',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, form } = request
-    const wanted = contactOf(form)
-    const { email } = await inPerson(request, deps, (by) =>
-      createContact({ ...deps, ...by }, team.id, wanted),
-    )
-    return redirect(teamPath(team, 'contacts', email), `${email} is a contact now.`)
-  },
-}
+const create = act('editor', '/teams/:team/contacts', async (by, { team, form }) => {
+  const wanted = contactOf(form)
+  const { email } = await createContact(by, team.id, wanted)
+  return redirect(teamPath(team, 'contacts', email), `${email} is a contact now.`)
+})
 
 /** How many contacts are read at a time. */
 const LOT = 500
@@ -168,16 +156,10 @@ async function* csvRows({ team, query }: TeamRequest, { database }: PageDeps) {
   }
 }
 
-const csv: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/contacts.csv',
-  access: 'viewer',
-  lags: true,
-  async handle(request, deps) {
-    const file = await csvFile('contacts', EXPORT_COLUMNS, csvRows(request, deps))
-    await noteLook(request, deps, { action: 'contact.export', subject: request.query.toString() })
-    return file
-  },
-}
+const csv = get(lagging('viewer'), '/teams/:team/contacts.csv', async (request, deps) => {
+  const file = await csvFile('contacts', EXPORT_COLUMNS, csvRows(request, deps))
+  await noteLook(request, deps, { action: 'contact.export', subject: request.query.toString() })
+  return file
+})
 
 export const contactsPages = [list, csv, create]

@@ -18,6 +18,7 @@ import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { backTo } from '../served/list.ts'
+import { get } from '../served/made.ts'
 import { raw, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { emailActs } from './email-acts.ts'
 import { content } from './email-content.ts'
@@ -216,84 +217,69 @@ async function linked(
   return alerts.length === 0 ? [] : [{ kind: 'alerts', title: 'Related emails', calm: '', alerts }]
 }
 
-const page: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/emails/:id',
-  access: 'viewer',
-  async handle(request, deps) {
-    const { team } = request
-    const email = await emailOf(request, deps)
-    const contacts = await contactsOf(email, request, deps)
-    const template = await templateOf(email, request, deps)
-    const link = { href: here(request, 'content'), label: 'Open what it holds' }
-    const body: Section[] = team.member
-      ? content(email, request)
-      : [
-          {
-            kind: 'actions',
-            title: 'Content',
-            note: 'You are no member of this team: this view is noted in the audit trail.',
-            links: [link],
-          },
-        ]
-    return show({
-      title: email.subject || '(no subject)',
-      state: status(email.status),
-      lead: sentenceOf(email),
-      back: backTo(request, teamPath(team, 'emails'), 'Emails'),
-      actions: await actions(email, request, deps),
-      sections: [
-        ...whyItWaits(email, request),
-        ...(await linked(email, request, deps)),
-        ...suppressed(contacts, request),
-        ...(await takenNote(email, request, deps)),
-        ...resending(email, request),
-        ...(email.to_emails.length > 1 ? [recipients(email, contacts, request)] : []),
-        whatHappened(momentsOf(email, request)),
-        ...(email.internal ? [] : filesTable(email, request)),
-        ...body,
-      ],
-      aside: facts(email, { contacts, template }, request),
-    })
-  },
-}
-
-const opened: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/emails/:id/content',
-  access: 'viewer',
-  async handle(request, deps) {
-    const email = await emailOf(request, deps)
-    await noteOpened(request, deps, email.id)
-    const back = { href: here(request), label: 'Back to the email' }
-    return show({ title: email.subject, back, sections: content(email, request) })
-  },
-}
-
-/** The html alone, for a frame. */
-const preview = (pictures: boolean): TeamPage => ({
-  method: 'GET',
-  path: `/teams/:team/emails/:id/preview${pictures ? '-with-pictures' : ''}`,
-  access: 'viewer',
-  async handle(request, deps) {
-    const email = await emailOf(request, deps)
-    if (email.internal) throw new Refusal('not_found', 'this email is not shown')
-    await noteOpened(request, deps, email.id)
-    return raw(frameHeaders(pictures), framed(await withPictures(email, request, deps)))
-  },
+const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
+  const { team } = request
+  const email = await emailOf(request, deps)
+  const contacts = await contactsOf(email, request, deps)
+  const template = await templateOf(email, request, deps)
+  const link = { href: here(request, 'content'), label: 'Open what it holds' }
+  const body: Section[] = team.member
+    ? content(email, request)
+    : [
+        {
+          kind: 'actions',
+          title: 'Content',
+          note: 'You are no member of this team: this view is noted in the audit trail.',
+          links: [link],
+        },
+      ]
+  return show({
+    title: email.subject || '(no subject)',
+    state: status(email.status),
+    lead: sentenceOf(email),
+    back: backTo(request, teamPath(team, 'emails'), 'Emails'),
+    actions: await actions(email, request, deps),
+    sections: [
+      ...whyItWaits(email, request),
+      ...(await linked(email, request, deps)),
+      ...suppressed(contacts, request),
+      ...(await takenNote(email, request, deps)),
+      ...resending(email, request),
+      ...(email.to_emails.length > 1 ? [recipients(email, contacts, request)] : []),
+      whatHappened(momentsOf(email, request)),
+      ...(email.internal ? [] : filesTable(email, request)),
+      ...body,
+    ],
+    aside: facts(email, { contacts, template }, request),
+  })
 })
 
-const download: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/emails/:id/files/:place',
-  access: 'viewer',
-  async handle(request, deps) {
-    const email = await emailOf(request, deps)
-    if (email.internal) throw new Refusal('not_found', 'this email is not shown')
-    const file = fileAt(email, request.params.place ?? '')
-    await noteLook(request, deps, { action: 'email.file', subject: `${email.id} ${file.filename}` })
-    return fileAnswer(request, deps, file)
-  },
-}
+const opened = get('viewer', '/teams/:team/emails/:id/content', async (request, deps) => {
+  const email = await emailOf(request, deps)
+  await noteOpened(request, deps, email.id)
+  const back = { href: here(request), label: 'Back to the email' }
+  return show({ title: email.subject, back, sections: content(email, request) })
+})
+
+/** The html alone, for a frame. */
+const preview = (pictures: boolean): TeamPage =>
+  get(
+    'viewer',
+    `/teams/:team/emails/:id/preview${pictures ? '-with-pictures' : ''}`,
+    async (request, deps) => {
+      const email = await emailOf(request, deps)
+      if (email.internal) throw new Refusal('not_found', 'this email is not shown')
+      await noteOpened(request, deps, email.id)
+      return raw(frameHeaders(pictures), framed(await withPictures(email, request, deps)))
+    },
+  )
+
+const download = get('viewer', '/teams/:team/emails/:id/files/:place', async (request, deps) => {
+  const email = await emailOf(request, deps)
+  if (email.internal) throw new Refusal('not_found', 'this email is not shown')
+  const file = fileAt(email, request.params.place ?? '')
+  await noteLook(request, deps, { action: 'email.file', subject: `${email.id} ${file.filename}` })
+  return fileAnswer(request, deps, file)
+})
 
 export const emailPages = [page, opened, preview(false), preview(true), download, ...emailActs]

@@ -14,7 +14,8 @@ import { noteLook } from '../served/act.ts'
 import { setChips, statusChips } from '../served/chips.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { anyOf, filled, fromList, idGiven, onlyKnown, PAGE_SIZE, pageOf } from '../served/list.ts'
-import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { get, lagging } from '../served/made.ts'
+import { show, type TeamRequest, teamPath } from '../served/page.ts'
 import { csvFile } from './csv.ts'
 import { recipientsCell } from './email-place.ts'
 import { beginningOf, chosen, filterOf, NAMES } from './emails-filter.ts'
@@ -134,30 +135,24 @@ async function listSection(request: TeamRequest, deps: PageDeps, templates: Temp
   }
 }
 
-const list: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/emails',
-  lags: true,
-  access: 'viewer',
-  async handle(request, deps) {
-    const templates = await templatesOfTeam(deps.database, request.team.id)
-    const since = dayBefore(request.now, 29)
-    const figures = await figuresSince(deps.database, request.team.id, EMAIL, since)
-    const names = new Map(templates.map(({ id, name }) => [id, name]))
-    const set = chosen(request.query)
-    return show({
-      title: 'Emails',
-      sections: [
-        filterForm(request, templates),
-        ...setChips(request, set, LABELS, (name, value) =>
-          name === 'template' ? (names.get(value) ?? value) : value,
-        ),
-        statusChips(request, EMAIL_LADDER, figures, set),
-        await listSection(request, deps, templates),
-      ],
-    })
-  },
-}
+const list = get(lagging('viewer'), '/teams/:team/emails', async (request, deps) => {
+  const templates = await templatesOfTeam(deps.database, request.team.id)
+  const since = dayBefore(request.now, 29)
+  const figures = await figuresSince(deps.database, request.team.id, EMAIL, since)
+  const names = new Map(templates.map(({ id, name }) => [id, name]))
+  const set = chosen(request.query)
+  return show({
+    title: 'Emails',
+    sections: [
+      filterForm(request, templates),
+      ...setChips(request, set, LABELS, (name, value) =>
+        name === 'template' ? (names.get(value) ?? value) : value,
+      ),
+      statusChips(request, EMAIL_LADDER, figures, set),
+      await listSection(request, deps, templates),
+    ],
+  })
+})
 
 /** How many emails a file reads at a time. */
 const LOT = 500
@@ -183,17 +178,11 @@ async function* csvRows(request: TeamRequest, deps: PageDeps) {
   }
 }
 
-const csv: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/emails.csv',
-  lags: true,
-  access: 'viewer',
-  handle: async (request, deps) => {
-    onlyKnown(request.query, NAMES)
-    const file = await csvFile('emails', HEADER, csvRows(request, deps))
-    await noteLook(request, deps, { action: 'email.export', subject: chosen(request.query).toString() })
-    return file
-  },
-}
+const csv = get(lagging('viewer'), '/teams/:team/emails.csv', async (request, deps) => {
+  onlyKnown(request.query, NAMES)
+  const file = await csvFile('emails', HEADER, csvRows(request, deps))
+  await noteLook(request, deps, { action: 'email.export', subject: chosen(request.query).toString() })
+  return file
+})
 
 export const emailsPages = [list, csv]

@@ -1,11 +1,13 @@
 /** How to call the API as this team, ready to paste with its own domain and template; and what was refused lately. */
+
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { type RefusedCall, refusedCalls } from '../../../db/accounts/refusals/refusals.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { templatesOfTeam as whatsappTemplates } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
-import { show, type TeamPage, type TeamRequest } from '../served/page.ts'
+import { get } from '../served/made.ts'
+import { show, type TeamRequest } from '../served/page.ts'
 
 /** A call for a shell. */
 function curl({ home }: TeamRequest, path: string, body: unknown): string {
@@ -72,20 +74,15 @@ function refused(calls: readonly RefusedCall[], now: Date): Section {
   }
 }
 
-const page: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/integration',
-  access: 'viewer',
-  async handle(request, { database }) {
-    return show({
-      title: 'Integration',
-      lead: `The API is at ${request.home.origin}/v1. Calls carry a key of this team.`,
-      sections: [
-        ...(await examples(request, database)),
-        refused(await refusedCalls(database, request.team.id), request.now),
-      ],
-    })
-  },
-}
+const page = get('viewer', '/teams/:team/integration', async (request, { database }) => {
+  return show({
+    title: 'Integration',
+    lead: `The API is at ${request.home.origin}/v1. Calls carry a key of this team.`,
+    sections: [
+      ...(await examples(request, database)),
+      refused(await refusedCalls(database, request.team.id), request.now),
+    ],
+  })
+})
 
 export const integrationPages = [page]

@@ -1,13 +1,14 @@
 /** API keys: what each may do and when it was used last; made, shown once, revoked. */
+
 import { type KeyRow, keysOfTeam, SCOPES } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { issueKey } from '../../../db/accounts/credentials/issue.ts'
 import { endKey } from '../../../db/accounts/credentials/revoke.ts'
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
-import { inPerson } from '../served/act.ts'
 import { dayOf } from '../served/list.ts'
-import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { act, get } from '../served/made.ts'
+import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 function stateOf({ revoked_at, expires_at }: KeyRow, now: Date): string {
   if (revoked_at !== null) return 'revoked'
@@ -74,69 +75,52 @@ function createForm({ team }: TeamRequest, domains: readonly string[]): Section 
   }
 }
 
-const list: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/keys',
-  access: 'viewer',
-  async handle(request, { database }) {
-    const { team } = request
-    const keys = [...(await keysOfTeam(database, team.id))].reverse()
-    const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
-    const labels = [
-      'State',
-      'Name',
-      'Scopes',
-      'Last used',
-      'Expires',
-      ...(team.role === 'owner' ? ['Action'] : []),
-    ]
-    return show({
-      title: 'API keys',
-      lead: 'A key is shown once, when it is made. The time of its last use is kept to the hour.',
-      sections: [
-        {
-          kind: 'table',
-          id: 'keys',
-          live: true,
-          columns: labels.map((label) => ({ label, wrap: label === 'Scopes' })),
-          rows: keys.map((key) => ({ cells: cellsOf(key, request) })),
-          empty: 'No keys yet: make one below for each program that sends.',
-        },
-        ...(team.role === 'owner' ? [createForm(request, domains)] : []),
-      ],
-    })
-  },
-}
+const list = get('viewer', '/teams/:team/keys', async (request, { database }) => {
+  const { team } = request
+  const keys = [...(await keysOfTeam(database, team.id))].reverse()
+  const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
+  const labels = [
+    'State',
+    'Name',
+    'Scopes',
+    'Last used',
+    'Expires',
+    ...(team.role === 'owner' ? ['Action'] : []),
+  ]
+  return show({
+    title: 'API keys',
+    lead: 'A key is shown once, when it is made. The time of its last use is kept to the hour.',
+    sections: [
+      {
+        kind: 'table',
+        id: 'keys',
+        live: true,
+        columns: labels.map((label) => ({ label, wrap: label === 'Scopes' })),
+        rows: keys.map((key) => ({ cells: cellsOf(key, request) })),
+        empty: 'No keys yet: make one below for each program that sends.',
+      },
+      ...(team.role === 'owner' ? [createForm(request, domains)] : []),
+    ],
+  })
+})
 
-const create: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/keys',
-  access: 'owner',
-  async handle(request, deps) {
-    const { team, form } = request
-    const name = (form.get('name') ?? '').trim()
-    const wanted = {
-      name,
-      scopes: form.getAll('scopes'),
-      domain: form.get('domain') || null,
-      // The last day counts whole.
-      expires_at: dayOf(form, 'expires', 1) ?? null,
-    }
-    const { key } = await inPerson(request, deps, (by) => issueKey(by, team.id, wanted))
-    const words = `The key ${name}. Copy it now: it is not shown again.`
-    return redirect(teamPath(team, 'keys'), { tone: 'good', text: words, secret: key })
-  },
-}
+const create = act('owner', '/teams/:team/keys', async (by, { team, form }) => {
+  const name = (form.get('name') ?? '').trim()
+  const wanted = {
+    name,
+    scopes: form.getAll('scopes'),
+    domain: form.get('domain') || null,
+    // The last day counts whole.
+    expires_at: dayOf(form, 'expires', 1) ?? null,
+  }
+  const { key } = await issueKey(by, team.id, wanted)
+  const words = `The key ${name}. Copy it now: it is not shown again.`
+  return redirect(teamPath(team, 'keys'), { tone: 'good', text: words, secret: key })
+})
 
-const revoke: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/keys/:id/revoke',
-  access: 'owner',
-  async handle(request, deps) {
-    const { team, params } = request
-    const row = await inPerson(request, deps, (by) => endKey(by, team.id, params.id ?? ''))
-    return redirect(teamPath(team, 'keys'), `The key ${row.name} is revoked.`)
-  },
-}
+const revoke = act('owner', '/teams/:team/keys/:id/revoke', async (by, { team, params }) => {
+  const row = await endKey(by, team.id, params.id ?? '')
+  return redirect(teamPath(team, 'keys'), `The key ${row.name} is revoked.`)
+})
 
 export const keysPages = [list, create, revoke]

@@ -3,6 +3,7 @@
  * part of a contact's, a phone number or words of a subject, in the team of the page that it was asked on.
  * Promises: nobody finds what their teams do not hold; an operator's search in a team of others is noted.
  */
+
 import { noteLook } from '../../../db/accounts/audit/look.ts'
 import { type TeamRow, teamById } from '../../../db/accounts/teams/teams.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
@@ -18,14 +19,8 @@ import { status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { given, idGiven } from '../served/list.ts'
-import {
-  type OwnPage,
-  type OwnRequest,
-  type PersonRequest,
-  redirect,
-  show,
-  teamPath,
-} from '../served/page.ts'
+import { get } from '../served/made.ts'
+import { type OwnRequest, type PersonRequest, redirect, show, teamPath } from '../served/page.ts'
 import { numberIn, soughtIn } from '../served/search.ts'
 import { recipientsCell } from './email-place.ts'
 
@@ -171,32 +166,27 @@ async function foundIn(
 const WAYS =
   'An address, a part of a contact’s address, a phone number, words of a subject, or any ID: ours, yours, a request’s, a provider’s or a Message-ID.'
 
-const locate: OwnPage = {
-  method: 'GET',
-  path: '/find',
-  access: 'person',
-  async handle(request, deps) {
-    const { query, person } = request
-    const typed = given(query, 'q') ?? given(query, 'id')
-    if (typed === undefined) return show({ title: 'Search', lead: WAYS, sections: [] })
-    const teams = person.operator ? null : person.memberships.map(({ team_id }) => team_id)
-    const named = await messagesWithId(deps.database, typed, { teams, limit: MOST })
-    const [first, ...others] = named
-    if (first && others.length === 0) return redirect(pathTo(first))
-    const team = query.has('id') ? null : await teamOf(request, deps)
-    const found = [
-      ...(named.length > 0 ? [choice(named)] : []),
-      ...(team ? await foundIn(team, typed, request, deps) : []),
-    ]
-    const where = team ? ` in ${team.name}` : ''
-    const nothing = `No message that you may see has the id ${typed}.`
-    return show({
-      title: `Search: ${typed}`,
-      lead:
-        found.length > 0 ? `What there is${where}.` : team ? `Nothing${where} matches. ${nothing}` : nothing,
-      sections: found.length > 0 ? found : [{ kind: 'text', paragraphs: [WAYS] }],
-    })
-  },
-}
+const locate = get('person', '/find', async (request, deps) => {
+  const { query, person } = request
+  const typed = given(query, 'q') ?? given(query, 'id')
+  if (typed === undefined) return show({ title: 'Search', lead: WAYS, sections: [] })
+  const teams = person.operator ? null : person.memberships.map(({ team_id }) => team_id)
+  const named = await messagesWithId(deps.database, typed, { teams, limit: MOST })
+  const [first, ...others] = named
+  if (first && others.length === 0) return redirect(pathTo(first))
+  const team = query.has('id') ? null : await teamOf(request, deps)
+  const found = [
+    ...(named.length > 0 ? [choice(named)] : []),
+    ...(team ? await foundIn(team, typed, request, deps) : []),
+  ]
+  const where = team ? ` in ${team.name}` : ''
+  const nothing = `No message that you may see has the id ${typed}.`
+  return show({
+    title: `Search: ${typed}`,
+    lead:
+      found.length > 0 ? `What there is${where}.` : team ? `Nothing${where} matches. ${nothing}` : nothing,
+    sections: found.length > 0 ? found : [{ kind: 'text', paragraphs: [WAYS] }],
+  })
+})
 
 export const locatePages = [locate]

@@ -16,7 +16,8 @@ import { Refusal } from '../../../db/errors.ts'
 import { BASE } from '../drawn/base.ts'
 import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Form } from '../drawn/section.ts'
-import { type Notice, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { get, post } from '../served/made.ts'
+import { type Notice, redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 const SAYS: Record<Role, string> = {
   viewer: 'viewer: reads',
@@ -31,42 +32,37 @@ function cellsOf({ email, role, last_seen_at, user_id }: MemberRow, { team, now 
   return [text(email, own ? { href: here(team, user_id) } : {}), status(role), time(last_seen_at, now)]
 }
 
-const list: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/people',
-  access: 'viewer',
-  async handle(request, { database }) {
-    const { team } = request
-    const members = await membersOfTeam(database, team.id)
-    const form: Form = {
-      action: here(team),
-      method: 'post',
-      submit: 'Invite',
-      fields: [
-        { name: 'email', label: 'Email address', type: 'email', required: true },
-        {
-          name: 'role',
-          label: 'Role',
-          type: 'select',
-          options: ROLES.map((role) => ({ value: role, label: SAYS[role] })),
-        },
-      ],
-    }
-    return show({
-      title: 'People',
-      lead: 'Who may look into this team, and change it.',
-      sections: [
-        {
-          kind: 'table',
-          columns: ['Address', 'Role', 'Last active'].map((label) => ({ label })),
-          rows: members.map((member) => ({ cells: cellsOf(member, request) })),
-          empty: 'Nobody yet: only operators see this team.',
-        },
-        ...(team.role === 'owner' ? [{ kind: 'form' as const, title: 'Invite somebody', ...form }] : []),
-      ],
-    })
-  },
-}
+const list = get('viewer', '/teams/:team/people', async (request, { database }) => {
+  const { team } = request
+  const members = await membersOfTeam(database, team.id)
+  const form: Form = {
+    action: here(team),
+    method: 'post',
+    submit: 'Invite',
+    fields: [
+      { name: 'email', label: 'Email address', type: 'email', required: true },
+      {
+        name: 'role',
+        label: 'Role',
+        type: 'select',
+        options: ROLES.map((role) => ({ value: role, label: SAYS[role] })),
+      },
+    ],
+  }
+  return show({
+    title: 'People',
+    lead: 'Who may look into this team, and change it.',
+    sections: [
+      {
+        kind: 'table',
+        columns: ['Address', 'Role', 'Last active'].map((label) => ({ label })),
+        rows: members.map((member) => ({ cells: cellsOf(member, request) })),
+        empty: 'Nobody yet: only operators see this team.',
+      },
+      ...(team.role === 'owner' ? [{ kind: 'form' as const, title: 'Invite somebody', ...form }] : []),
+    ],
+  })
+})
 
 /** @throws Refusal bad_request. */
 function roleOf(form: URLSearchParams): Role {
@@ -86,19 +82,12 @@ function linkNotice(
   return { tone: 'good', text: `${words} ${others}`, secret: new URL(`${BASE}/login/${secret}`, site).href }
 }
 
-const add: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/people',
-  access: 'owner',
-  async handle(request, { database }) {
-    const { team, form, person, now } = request
-    const wish = { email: form.get('email') ?? '', role: roleOf(form) }
-    const invited = await database.transaction((tx) =>
-      invite({ tx, now, actor: person.email }, team.id, wish),
-    )
-    return redirect(here(team), linkNotice(request, invited, 'invitation: it is good once, for 7 days'))
-  },
-}
+const add = post('owner', '/teams/:team/people', async (request, { database }) => {
+  const { team, form, person, now } = request
+  const wish = { email: form.get('email') ?? '', role: roleOf(form) }
+  const invited = await database.transaction((tx) => invite({ tx, now, actor: person.email }, team.id, wish))
+  return redirect(here(team), linkNotice(request, invited, 'invitation: it is good once, for 7 days'))
+})
 
 /** @throws Refusal not_found. */
 async function memberOf({ team, params }: TeamRequest, database: Parameters<typeof membersOfTeam>[0]) {
@@ -107,103 +96,78 @@ async function memberOf({ team, params }: TeamRequest, database: Parameters<type
   throw new Refusal('not_found', 'there is no such member')
 }
 
-const page: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/people/:id',
-  access: 'owner',
-  async handle(request, { database }) {
-    const { team } = request
-    const { email, role, user_id: id } = await memberOf(request, database)
-    const press = (verb: string, submit: string, more: Partial<Form> = {}): Form => ({
-      action: here(team, id, verb),
-      method: 'post',
-      fields: [],
-      submit,
-      tone: 'quiet',
-      ...more,
-    })
-    return show({
-      title: email,
-      back: { href: here(team), label: 'People' },
-      sections: [
-        {
-          kind: 'form',
-          action: here(team, id, 'role'),
-          method: 'post',
-          submit: 'Change the role',
-          confirm: `Change the role of ${email}? It counts at once.`,
-          fields: [
-            {
-              name: 'role',
-              label: 'Role',
-              type: 'select',
-              options: ROLES.map((word) => ({ value: word, label: SAYS[word], selected: word === role })),
-            },
-          ],
-        },
-        {
-          kind: 'actions',
-          forms: [
-            press('link', 'Create a sign-in link'),
-            press('end-sessions', 'Sign out of this team'),
-            press('remove', 'Remove', { tone: 'danger', confirm: `Remove ${email} from the team?` }),
-          ],
-        },
-      ],
-    })
-  },
-}
+const page = get('owner', '/teams/:team/people/:id', async (request, { database }) => {
+  const { team } = request
+  const { email, role, user_id: id } = await memberOf(request, database)
+  const press = (verb: string, submit: string, more: Partial<Form> = {}): Form => ({
+    action: here(team, id, verb),
+    method: 'post',
+    fields: [],
+    submit,
+    tone: 'quiet',
+    ...more,
+  })
+  return show({
+    title: email,
+    back: { href: here(team), label: 'People' },
+    sections: [
+      {
+        kind: 'form',
+        action: here(team, id, 'role'),
+        method: 'post',
+        submit: 'Change the role',
+        confirm: `Change the role of ${email}? It counts at once.`,
+        fields: [
+          {
+            name: 'role',
+            label: 'Role',
+            type: 'select',
+            options: ROLES.map((word) => ({ value: word, label: SAYS[word], selected: word === role })),
+          },
+        ],
+      },
+      {
+        kind: 'actions',
+        forms: [
+          press('link', 'Create a sign-in link'),
+          press('end-sessions', 'Sign out of this team'),
+          press('remove', 'Remove', { tone: 'danger', confirm: `Remove ${email} from the team?` }),
+        ],
+      },
+    ],
+  })
+})
 
-const change: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/people/:id/role',
-  access: 'owner',
-  async handle(request, { database }) {
-    const { team, form, person, now } = request
-    const role = roleOf(form)
-    const { email } = await memberOf(request, database)
-    await database.transaction((tx) => addMember({ tx, now, actor: person.email }, team.id, { email, role }))
-    return redirect(here(team), `${email} is ${role} now. Rights gained count from the next sign-in on.`)
-  },
-}
+const change = post('owner', '/teams/:team/people/:id/role', async (request, { database }) => {
+  const { team, form, person, now } = request
+  const role = roleOf(form)
+  const { email } = await memberOf(request, database)
+  await database.transaction((tx) => addMember({ tx, now, actor: person.email }, team.id, { email, role }))
+  return redirect(here(team), `${email} is ${role} now. Rights gained count from the next sign-in on.`)
+})
 
-const link: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/people/:id/link',
-  access: 'owner',
-  async handle(request, { database }) {
-    const { team, person, now } = request
-    const member = await memberOf(request, database)
-    const secret = await database.transaction((tx) =>
-      memberLink({ tx, now, actor: person.email }, team.id, member),
-    )
-    const notice = linkNotice(request, { ...member, secret }, 'link: it is good once, for 15 minutes')
-    return redirect(here(team, member.user_id), notice)
-  },
-}
+const link = post('owner', '/teams/:team/people/:id/link', async (request, { database }) => {
+  const { team, person, now } = request
+  const member = await memberOf(request, database)
+  const secret = await database.transaction((tx) =>
+    memberLink({ tx, now, actor: person.email }, team.id, member),
+  )
+  const notice = linkNotice(request, { ...member, secret }, 'link: it is good once, for 15 minutes')
+  return redirect(here(team, member.user_id), notice)
+})
 
-const endSessions: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/people/:id/end-sessions',
-  access: 'owner',
-  async handle(request, { database }) {
-    const { team, person, now } = request
-    const member = await memberOf(request, database)
-    await database.transaction((tx) => signMemberOut({ tx, now, actor: person.email }, team.id, member))
-    return redirect(here(team, member.user_id), `${member.email} is signed out of this team.`)
-  },
-}
+const endSessions = post('owner', '/teams/:team/people/:id/end-sessions', async (request, { database }) => {
+  const { team, person, now } = request
+  const member = await memberOf(request, database)
+  await database.transaction((tx) => signMemberOut({ tx, now, actor: person.email }, team.id, member))
+  return redirect(here(team, member.user_id), `${member.email} is signed out of this team.`)
+})
 
-const remove: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/people/:id/remove',
-  access: 'owner',
-  async handle(request, { database }) {
-    const { team, person, now } = request
-    const { email } = await memberOf(request, database)
-    await database.transaction((tx) => removeMember({ tx, now, actor: person.email }, team.id, email))
-    return redirect(here(team), `${email} is no member any more.`)
-  },
-}
+const remove = post('owner', '/teams/:team/people/:id/remove', async (request, { database }) => {
+  const { team, person, now } = request
+  const { email } = await memberOf(request, database)
+  await database.transaction((tx) => removeMember({ tx, now, actor: person.email }, team.id, email))
+  return redirect(here(team), `${email} is no member any more.`)
+})
 
 export const peoplePages = [list, add, page, change, link, endSessions, remove]

@@ -1,4 +1,5 @@
 /** The draft of a template: its editor, what publishing it would change, and publishing or discarding it. */
+
 import { discardDraft, publishDraft, saveDraft } from '../../../db/content/templates/draft.ts'
 import { type DraftRow, draftOf } from '../../../db/content/templates/drafts.sql.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
@@ -8,7 +9,8 @@ import { difference } from '../drawn/difference.ts'
 import type { Field, Form, Section } from '../drawn/section.ts'
 import { inPerson } from '../served/act.ts'
 import { idGiven } from '../served/list.ts'
-import { LARGE_FORM, redirect, show, type TeamPage, type TeamRequest } from '../served/page.ts'
+import { act, get, large, post } from '../served/made.ts'
+import { redirect, show, type TeamRequest } from '../served/page.ts'
 import { EDITOR, partFields, partOf, slotWords, templateOf, templatePath } from './template-parts.ts'
 
 const hidden = (name: string, value: string): Field => ({ name, label: '', type: 'hidden', value, own: true })
@@ -91,73 +93,52 @@ export const draftSections = (
   ...(request.team.role === 'viewer' ? [] : [editor(template, draft, request)]),
 ]
 
-const changes: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/templates/:id/changes',
-  access: 'viewer',
-  async handle(request, deps) {
-    const template = await templateOf(request, deps)
-    const draft = await draftOf(deps.database, request.team.id, template.id)
-    if (!draft) throw new Refusal('not_found', 'this template has no draft')
-    const edits = request.team.role !== 'viewer'
-    const forms = edits ? [publishForm(template, draft, request)] : []
-    return show({
-      title: 'What publishing changes',
-      back: { href: templatePath(request), label: 'The template' },
-      actions: { kind: 'actions', forms },
-      sections: [
-        { kind: 'difference', title: 'HTML', lines: difference(template.html, draft.html) },
-        { kind: 'difference', title: 'Plain text', lines: difference(template.text, draft.text) },
-      ],
-    })
-  },
-}
+const changes = get('viewer', '/teams/:team/templates/:id/changes', async (request, deps) => {
+  const template = await templateOf(request, deps)
+  const draft = await draftOf(deps.database, request.team.id, template.id)
+  if (!draft) throw new Refusal('not_found', 'this template has no draft')
+  const edits = request.team.role !== 'viewer'
+  const forms = edits ? [publishForm(template, draft, request)] : []
+  return show({
+    title: 'What publishing changes',
+    back: { href: templatePath(request), label: 'The template' },
+    actions: { kind: 'actions', forms },
+    sections: [
+      { kind: 'difference', title: 'HTML', lines: difference(template.html, draft.html) },
+      { kind: 'difference', title: 'Plain text', lines: difference(template.text, draft.text) },
+    ],
+  })
+})
 
-const save: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/templates/:id/draft',
-  access: 'editor',
-  takes: LARGE_FORM,
-  async handle(request, deps) {
-    const { team, form } = request
-    const template = await templateOf(request, deps)
-    const shown = (await draftOf(deps.database, team.id, template.id)) ?? template
-    const written = {
-      html: partOf(form, 'html', shown.html),
-      text: partOf(form, 'text', shown.text),
-      seen: idGiven(form, 'seen') ?? '',
-    }
-    const draft = await inPerson(request, deps, (by) => saveDraft(by, team.id, template.id, written))
-    return redirect(
-      templatePath(request),
-      draft ? 'The draft is saved.' : 'Nothing differs from the published version: there is no draft.',
-    )
-  },
-}
+const save = post(large('editor'), '/teams/:team/templates/:id/draft', async (request, deps) => {
+  const { team, form } = request
+  const template = await templateOf(request, deps)
+  const shown = (await draftOf(deps.database, team.id, template.id)) ?? template
+  const written = {
+    html: partOf(form, 'html', shown.html),
+    text: partOf(form, 'text', shown.text),
+    seen: idGiven(form, 'seen') ?? '',
+  }
+  const draft = await inPerson(request, deps, (by) => saveDraft(by, team.id, template.id, written))
+  return redirect(
+    templatePath(request),
+    draft ? 'The draft is saved.' : 'Nothing differs from the published version: there is no draft.',
+  )
+})
 
-const publish: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/templates/:id/publish',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, params, form } = request
-    const seen = { draft: idGiven(form, 'draft') ?? '', version: idGiven(form, 'version') ?? '' }
-    const { slots } = await inPerson(request, deps, (by) => publishDraft(by, team.id, params.id ?? '', seen))
-    const variables = slotWords(slots) || 'none'
-    return redirect(templatePath(request), `The draft is published. Variables: ${variables}.`)
-  },
-}
+const publish = act('editor', '/teams/:team/templates/:id/publish', async (by, request) => {
+  const { team, params, form } = request
+  const seen = { draft: idGiven(form, 'draft') ?? '', version: idGiven(form, 'version') ?? '' }
+  const { slots } = await publishDraft(by, team.id, params.id ?? '', seen)
+  const variables = slotWords(slots) || 'none'
+  return redirect(templatePath(request), `The draft is published. Variables: ${variables}.`)
+})
 
-const discard: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/templates/:id/discard',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, params, form } = request
-    const seen = idGiven(form, 'draft') ?? ''
-    await inPerson(request, deps, (by) => discardDraft(by, team.id, params.id ?? '', seen))
-    return redirect(templatePath(request), 'The draft is discarded.')
-  },
-}
+const discard = act('editor', '/teams/:team/templates/:id/discard', async (by, request) => {
+  const { team, params, form } = request
+  const seen = idGiven(form, 'draft') ?? ''
+  await discardDraft(by, team.id, params.id ?? '', seen)
+  return redirect(templatePath(request), 'The draft is discarded.')
+})
 
 export const templateDraftPages = [changes, save, publish, discard]

@@ -3,6 +3,7 @@
  * stands in the editor. Promises: what is previewed from the editor is neither stored nor lost: the editor's own
  * form is sent into the frame beside it, and the page stays as it is.
  */
+
 import { type DraftRow, draftOf } from '../../../db/content/templates/drafts.sql.ts'
 import { slotsOfParts } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
@@ -14,7 +15,8 @@ import type { Field, Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { addressWith } from '../served/list.ts'
-import { LARGE_FORM, raw, type TeamPage, type TeamRequest } from '../served/page.ts'
+import { get, large, post } from '../served/made.ts'
+import { raw, type TeamRequest } from '../served/page.ts'
 import { EDITOR, partOf, templateOf, templatePath } from './template-parts.ts'
 
 /** Fields for sample values at most. */
@@ -121,16 +123,11 @@ export function preview(previewed: Previewed, draft: DraftRow | null, request: T
   return [...form, ...parts(previewed, values, frame)]
 }
 
-const frame: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/templates/:id/preview',
-  access: 'viewer',
-  async handle(request, deps) {
-    const { previewed } = await previewedOf(request, deps, request.query)
-    const { html } = filledOf(previewed, valuesOf(previewed, request.query))
-    return raw(frameHeaders(false), framed(html))
-  },
-}
+const frame = get('viewer', '/teams/:team/templates/:id/preview', async (request, deps) => {
+  const { previewed } = await previewedOf(request, deps, request.query)
+  const { html } = filledOf(previewed, valuesOf(previewed, request.query))
+  return raw(frameHeaders(false), framed(html))
+})
 
 /** The editor's html with its plain text below, or why there is no preview, as the frame shows it. */
 function writtenIn({ form }: TeamRequest, { name, list_unsubscribe }: ShownTemplate): string {
@@ -145,14 +142,8 @@ function writtenIn({ form }: TeamRequest, { name, list_unsubscribe }: ShownTempl
   }
 }
 
-const written: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/templates/:id/preview',
-  access: 'editor',
-  takes: LARGE_FORM,
-  async handle(request, deps) {
-    return raw(frameHeaders(false), framed(writtenIn(request, await templateOf(request, deps))))
-  },
-}
+const written = post(large('editor'), '/teams/:team/templates/:id/preview', async (request, deps) => {
+  return raw(frameHeaders(false), framed(writtenIn(request, await templateOf(request, deps))))
+})
 
 export const templatePreviewPages = [frame, written]

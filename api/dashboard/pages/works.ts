@@ -1,9 +1,11 @@
 /** Long work: what a team's people, or operators, have begun lately, and how far each has come. */
+
 import { Refusal } from '../../../db/errors.ts'
 import { latestWorks, type WorkRow, workById } from '../../../db/upkeep/work/works.sql.ts'
 import { number, status, text, time } from '../drawn/cell.ts'
 import type { Section, View } from '../drawn/section.ts'
-import { type PersonPage, show, type TeamPage, teamPath } from '../served/page.ts'
+import { get } from '../served/made.ts'
+import { show, teamPath } from '../served/page.ts'
 import { wordsOf, workPath } from './work.ts'
 
 /** How many are listed. */
@@ -90,35 +92,20 @@ const found = (work: WorkRow | null): WorkRow => {
   throw new Refusal('not_found', 'there is no such work; finished work is forgotten after a month')
 }
 
-const ofTeam: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/works',
-  access: 'editor',
-  handle: async ({ team, now }, { database }) =>
-    show(listView(await latestWorks(database, team.id, LATEST), now)),
-}
+const ofTeam = get('editor', '/teams/:team/works', async ({ team, now }, { database }) =>
+  show(listView(await latestWorks(database, team.id, LATEST), now)),
+)
 
-const oneOfTeam: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/works/:id',
-  access: 'editor',
-  handle: async ({ team, params, now }, { database }) =>
-    show(workView(found(await workById(database, team.id, params.id ?? '')), now, teamPath(team, 'works'))),
-}
+const oneOfTeam = get('editor', '/teams/:team/works/:id', async ({ team, params, now }, { database }) =>
+  show(workView(found(await workById(database, team.id, params.id ?? '')), now, teamPath(team, 'works'))),
+)
 
-const all: PersonPage = {
-  method: 'GET',
-  path: '/operator/works',
-  access: 'operator',
-  handle: async ({ now }, { database }) => show(listView(await latestWorks(database, null, LATEST), now)),
-}
+const all = get('operator', '/operator/works', async ({ now }, { database }) =>
+  show(listView(await latestWorks(database, null, LATEST), now)),
+)
 
-const one: PersonPage = {
-  method: 'GET',
-  path: '/operator/works/:id',
-  access: 'operator',
-  handle: async ({ params, now }, { database }) =>
-    show(workView(found(await workById(database, null, params.id ?? '')), now, '/operator/works')),
-}
+const one = get('operator', '/operator/works/:id', async ({ params, now }, { database }) =>
+  show(workView(found(await workById(database, null, params.id ?? '')), now, '/operator/works')),
+)
 
 export const workPages = [ofTeam, oneOfTeam, all, one]

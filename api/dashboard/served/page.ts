@@ -118,6 +118,16 @@ export type PersonPage = Serves<PersonRequest> & { access: 'person' | 'operator'
 export type TeamPage = Serves<TeamRequest> & { access: Role }
 export type Page = OpenPage | OwnPage | PersonPage | TeamPage
 
+/** What a page with this access is, and what it is asked with. */
+export type PageOf<A extends Page['access']> = A extends Role
+  ? TeamPage
+  : A extends 'operator'
+    ? PersonPage
+    : A extends 'person'
+      ? OwnPage
+      : OpenPage
+export type RequestOf<A extends Page['access']> = Parameters<PageOf<A>['handle']>[0]
+
 /** The path of a team's page, after /dashboard. */
 export const teamPath = (team: { id: string }, ...rest: string[]): string =>
   ['/teams', team.id, ...rest.map(encodeURIComponent)].join('/')

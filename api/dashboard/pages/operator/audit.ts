@@ -2,13 +2,15 @@
  * Who did what, and when: people on the dashboard and operators at the command line. Operators see everything, owners
  * what concerns their team.
  */
+
 import { auditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
 import { namesOfTeams } from '../../../../db/accounts/teams/directory.sql.ts'
 import { text, time } from '../../drawn/cell.ts'
 import type { Field, View } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { dayOf, filled, given, idGiven, PAGE_SIZE, pageOf } from '../../served/list.ts'
-import { type PageRequest, type PersonPage, show, type TeamPage, teamPath } from '../../served/page.ts'
+import { get, lagging } from '../../served/made.ts'
+import { type PageRequest, show, teamPath } from '../../served/page.ts'
 
 const FILTER: readonly Field[] = [
   { name: 'actor', label: 'Person', type: 'search', placeholder: 'ana@example.com' },
@@ -73,19 +75,12 @@ async function auditView(request: PageRequest, { database }: PageDeps, only: str
   }
 }
 
-const audit: PersonPage = {
-  method: 'GET',
-  path: '/operator/audit',
-  lags: true,
-  access: 'operator',
-  handle: async (request, deps) => show(await auditView(request, deps, null)),
-}
+const audit = get(lagging('operator'), '/operator/audit', async (request, deps) =>
+  show(await auditView(request, deps, null)),
+)
 
-const ofTeam: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/audit',
-  access: 'owner',
-  handle: async (request, deps) => show(await auditView(request, deps, request.team.id)),
-}
+const ofTeam = get('owner', '/teams/:team/audit', async (request, deps) =>
+  show(await auditView(request, deps, request.team.id)),
+)
 
 export const auditPages = [audit, ofTeam]

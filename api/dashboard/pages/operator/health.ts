@@ -14,8 +14,8 @@ import { isUuid } from '../../../../db/text/strings.ts'
 import { type Cell, status, text, time } from '../../drawn/cell.ts'
 import type { Alert, Section } from '../../drawn/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../drawn/timeline.ts'
-import { inPerson } from '../../served/act.ts'
-import { type PersonPage, redirect, show } from '../../served/page.ts'
+import { act, get } from '../../served/made.ts'
+import { redirect, show } from '../../served/page.ts'
 import { folded, stoppedAlerts } from '../stopped.ts'
 
 const PATH = '/operator/health'
@@ -143,91 +143,80 @@ async function checkSection(tx: Tx, id: string | null): Promise<Section> {
   return { kind: 'facts', title: 'Email, asked by a worker', id: 'check', live: id !== null && !found, facts }
 }
 
-const check: PersonPage = {
-  method: 'POST',
-  path: `${PATH}/check`,
-  access: 'operator',
-  async handle(request, deps) {
-    const { queue } = deps
-    const id = await inPerson(request, deps, (by) => requestCheck({ ...by, queue }))
-    return redirect(`${PATH}?check=${id}`)
-  },
-}
+const check = act('operator', `${PATH}/check`, async (by) => {
+  const id = await requestCheck(by)
+  return redirect(`${PATH}?check=${id}`)
+})
 
-const health: PersonPage = {
-  method: 'GET',
-  path: PATH,
-  access: 'operator',
-  async handle({ now, query }, { database, switches }) {
-    const { alerts, facts } = await databaseFacts(database, now)
-    const processes = await liveProcesses(database, FORGOTTEN)
-    const heard = await lastHeard(database)
-    const senders = await listSenders(database)
-    const paused = await pausedQueues(database)
-    const stopped = stoppedAlerts(await stoppedBroadcasts(database, null, STOPPED), true)
-    const used = senderFacts(processes, senders, now)
-    const sections: Section[] = [
-      {
-        kind: 'alerts',
-        alerts: [
-          ...alerts,
-          ...processAlerts(processes),
-          ...queueAlerts(paused),
-          ...senderAlerts(senders),
-          ...folded(stopped, `${stopped.length} broadcasts have paused themselves`),
-        ],
-        calm: 'All checks passed.',
-      },
-      {
-        kind: 'table',
-        title: 'Processes',
-        id: 'processes',
-        live: true,
-        columns: [
-          { label: 'Process' },
-          { label: 'Queues' },
-          { label: 'Busy', number: true },
-          { label: 'Memory', number: true },
-          { label: 'Lag', number: true },
-          { label: 'Last sign of life' },
-        ],
-        rows: processes.map((process) => ({ cells: processCells(process, now) })),
-        empty: 'No process has given a sign of life within an hour.',
-      },
-      ...(used.length === 0
-        ? []
-        : [{ kind: 'facts' as const, title: 'Senders, as the workers find them', facts: used }]),
-      await checkSection(database, query.get('check')),
-    ]
-    const aside: Section[] = [
-      { kind: 'facts', title: 'Database', facts },
-      {
-        kind: 'facts',
-        title: 'Hooks last heard from',
-        facts: heard.map(({ provider, heard_at }) => ({ label: provider, cell: time(heard_at, now) })),
-      },
-      {
-        kind: 'facts',
-        title: 'Settings of this web process',
-        facts: switches.map(({ name, isSet }) => ({
-          label: name,
-          cell: status(isSet ? 'set' : 'not set', { tone: isSet ? 'good' : 'plain' }),
-        })),
-      },
-    ]
-    return show({
-      title: 'Health',
-      actions: {
-        kind: 'actions',
-        forms: [
-          { action: PATH, method: 'get', fields: [], submit: 'Look again', tone: 'quiet' },
-          { action: `${PATH}/check`, method: 'post', fields: [], submit: 'Check email now', tone: 'quiet' },
-        ],
-      },
-      sections,
-      aside,
-    })
-  },
-}
+const health = get('operator', PATH, async ({ now, query }, { database, switches }) => {
+  const { alerts, facts } = await databaseFacts(database, now)
+  const processes = await liveProcesses(database, FORGOTTEN)
+  const heard = await lastHeard(database)
+  const senders = await listSenders(database)
+  const paused = await pausedQueues(database)
+  const stopped = stoppedAlerts(await stoppedBroadcasts(database, null, STOPPED), true)
+  const used = senderFacts(processes, senders, now)
+  const sections: Section[] = [
+    {
+      kind: 'alerts',
+      alerts: [
+        ...alerts,
+        ...processAlerts(processes),
+        ...queueAlerts(paused),
+        ...senderAlerts(senders),
+        ...folded(stopped, `${stopped.length} broadcasts have paused themselves`),
+      ],
+      calm: 'All checks passed.',
+    },
+    {
+      kind: 'table',
+      title: 'Processes',
+      id: 'processes',
+      live: true,
+      columns: [
+        { label: 'Process' },
+        { label: 'Queues' },
+        { label: 'Busy', number: true },
+        { label: 'Memory', number: true },
+        { label: 'Lag', number: true },
+        { label: 'Last sign of life' },
+      ],
+      rows: processes.map((process) => ({ cells: processCells(process, now) })),
+      empty: 'No process has given a sign of life within an hour.',
+    },
+    ...(used.length === 0
+      ? []
+      : [{ kind: 'facts' as const, title: 'Senders, as the workers find them', facts: used }]),
+    await checkSection(database, query.get('check')),
+  ]
+  const aside: Section[] = [
+    { kind: 'facts', title: 'Database', facts },
+    {
+      kind: 'facts',
+      title: 'Hooks last heard from',
+      facts: heard.map(({ provider, heard_at }) => ({ label: provider, cell: time(heard_at, now) })),
+    },
+    {
+      kind: 'facts',
+      title: 'Settings of this web process',
+      facts: switches.map(({ name, isSet }) => ({
+        label: name,
+        cell: status(isSet ? 'set' : 'not set', { tone: isSet ? 'good' : 'plain' }),
+      })),
+    },
+  ]
+  return show({
+    title: 'Health',
+    actions: {
+      kind: 'actions',
+      forms: [
+        { action: PATH, method: 'get', fields: [], submit: 'Look again', tone: 'quiet' },
+        { action: `${PATH}/check`, method: 'post', fields: [], submit: 'Check email now', tone: 'quiet' },
+      ],
+    },
+    sections,
+    aside,
+  })
+})
 
 export const healthPages = [health, check]

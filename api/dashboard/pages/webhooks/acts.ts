@@ -1,4 +1,5 @@
 /** What is done to a webhook: changed, tested, enabled, disabled, given a new secret, sent again to, removed. */
+
 import { KEPT_DAYS } from '../../../../db/channels/happenings/webhooks.sql.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../../../db/channels/webhook.sql.ts'
 import {
@@ -18,6 +19,7 @@ import { inPerson } from '../../served/act.ts'
 import { countedOf, countedWords } from '../../served/counted.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { dayOf, wordGiven } from '../../served/list.ts'
+import { act, post } from '../../served/made.ts'
 import { type PageAnswer, redirect, type TeamPage, type TeamRequest, teamPath } from '../../served/page.ts'
 import { asking } from '../../served/question.ts'
 import { pauseWords } from '../requeue.ts'
@@ -30,16 +32,12 @@ const MOST_REPLAYED = 100_000
 type Act = (request: TeamRequest, deps: Parameters<TeamPage['handle']>[1], id: string) => Promise<string>
 
 /** A page that does one thing to an endpoint, says so, and goes back to it. */
-const acting = (verb: string, act: Act): TeamPage => ({
-  method: 'POST',
-  path: `${PATH}/:id/${verb}`,
-  access: 'owner',
-  async handle(request, deps) {
+const acting = (verb: string, act: Act): TeamPage =>
+  post('owner', `${PATH}/:id/${verb}`, async (request, deps) => {
     const id = request.params.id ?? ''
     const words = await act(request, deps, id)
     return redirect(teamPath(request.team, 'webhooks', id), words)
-  },
-})
+  })
 
 const set = acting('set', async (request, deps, id) => {
   const before = await endpointOrRefusal(deps.database, request.team.id, id)
@@ -93,60 +91,41 @@ async function askToReplay(
   return asking(request, { ...asked, ...countedWords({ most, seen: replay.seen }) }, path)
 }
 
-const replay: TeamPage = {
-  method: 'POST',
-  path: `${PATH}/:id/replay`,
-  access: 'owner',
-  async handle(request, deps) {
-    const { form, team, params, person } = request
-    const id = params.id ?? ''
-    const filter = {
-      from: dayOf(form, 'from'),
-      to: dayOf(form, 'to', 1),
-      type: form.get('type') || undefined,
-      what: wordGiven(form, 'what', REPLAYED) ?? 'failed',
-    }
-    const replay = await replayOf(deps.database, team.id, id, filter)
-    if (!form.has('confirmed')) return askToReplay(request, deps, replay)
-    const counted = countedOf(form)
-    const given = { ...replay, ...counted }
-    const shared = { given, total: counted.most, team_id: team.id, actor: person.email }
-    const work = await beginWork(deps, { kind: 'webhook.replay', ...shared })
-    const paused = await pauseWords(deps, WEBHOOK, person, WEBHOOK_SENDERS + id)
-    return workAnswer(work, teamPath(team, 'webhooks', id), {
-      tone: work.result.replayed === 0 ? 'bad' : 'good',
-      text:
-        work.result.replayed === 0
-          ? 'Nothing was sent again: what was counted has changed meanwhile.'
-          : wordsOf(work).outcome(work.result) + paused,
-    })
-  },
-}
+const replay = post('owner', `${PATH}/:id/replay`, async (request, deps) => {
+  const { form, team, params, person } = request
+  const id = params.id ?? ''
+  const filter = {
+    from: dayOf(form, 'from'),
+    to: dayOf(form, 'to', 1),
+    type: form.get('type') || undefined,
+    what: wordGiven(form, 'what', REPLAYED) ?? 'failed',
+  }
+  const replay = await replayOf(deps.database, team.id, id, filter)
+  if (!form.has('confirmed')) return askToReplay(request, deps, replay)
+  const counted = countedOf(form)
+  const given = { ...replay, ...counted }
+  const shared = { given, total: counted.most, team_id: team.id, actor: person.email }
+  const work = await beginWork(deps, { kind: 'webhook.replay', ...shared })
+  const paused = await pauseWords(deps, WEBHOOK, person, WEBHOOK_SENDERS + id)
+  return workAnswer(work, teamPath(team, 'webhooks', id), {
+    tone: work.result.replayed === 0 ? 'bad' : 'good',
+    text:
+      work.result.replayed === 0
+        ? 'Nothing was sent again: what was counted has changed meanwhile.'
+        : wordsOf(work).outcome(work.result) + paused,
+  })
+})
 
-const rotate: TeamPage = {
-  method: 'POST',
-  path: `${PATH}/:id/rotate`,
-  access: 'owner',
-  async handle(request, deps) {
-    const id = request.params.id ?? ''
-    const { secret } = await inPerson(request, deps, (by) =>
-      rotateSecret({ ...by, secrets: deps.secrets }, request.team.id, id),
-    )
-    const words = 'The new secret. Copy it now: it is not shown again. The old one signs too for 24 hours.'
-    return redirect(teamPath(request.team, 'webhooks', id), { tone: 'good', text: words, secret })
-  },
-}
+const rotate = act('owner', `${PATH}/:id/rotate`, async (by, request) => {
+  const id = request.params.id ?? ''
+  const { secret } = await rotateSecret(by, request.team.id, id)
+  const words = 'The new secret. Copy it now: it is not shown again. The old one signs too for 24 hours.'
+  return redirect(teamPath(request.team, 'webhooks', id), { tone: 'good', text: words, secret })
+})
 
-const remove: TeamPage = {
-  method: 'POST',
-  path: `${PATH}/:id/remove`,
-  access: 'owner',
-  async handle(request, deps) {
-    const { name } = await inPerson(request, deps, (by) =>
-      removeEndpoint(by, request.team.id, request.params.id ?? ''),
-    )
-    return redirect(teamPath(request.team, 'webhooks'), `${name} is removed.`)
-  },
-}
+const remove = act('owner', `${PATH}/:id/remove`, async (by, request) => {
+  const { name } = await removeEndpoint(by, request.team.id, request.params.id ?? '')
+  return redirect(teamPath(request.team, 'webhooks'), `${name} is removed.`)
+})
 
 export const webhookActs = [set, test, enable, disable, replay, rotate, remove]

@@ -1,4 +1,5 @@
 /** One webhook: how it stands, its latest tries, and what an owner can do with it. */
+
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { KEPT_DAYS } from '../../../../db/channels/happenings/webhooks.sql.ts'
 import type { EndpointRow } from '../../../../db/messages/webhooks/endpoints.sql.ts'
@@ -6,7 +7,8 @@ import { type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhoo
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { countdown, number, text, time } from '../../drawn/cell.ts'
 import type { Form, Section } from '../../drawn/section.ts'
-import { show, type TeamPage, type TeamRequest, teamPath } from '../../served/page.ts'
+import { get } from '../../served/made.ts'
+import { show, type TeamRequest, teamPath } from '../../served/page.ts'
 import { answerCell, EVERY_TYPE, fieldsFor, PATH, stateCell, typeWords, WHICH } from './parts.ts'
 
 /** How many tries are listed; the others are behind their messages. */
@@ -129,42 +131,37 @@ const factsOf = (endpoint: ShownEndpoint, now: Date): Section => ({
   ],
 })
 
-const page: TeamPage = {
-  method: 'GET',
-  path: `${PATH}/:id`,
-  access: 'viewer',
-  async handle(request, { database }) {
-    const { team, params, now } = request
-    const endpoint = await showEndpoint(database, team.id, params.id ?? '')
-    const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
-    const isOwner = team.role === 'owner'
-    return show({
-      title: endpoint.name,
-      state: stateCell(endpoint),
-      lead: endpoint.url,
-      back: { href: teamPath(team, 'webhooks'), label: 'Webhooks' },
-      actions: actionsFor(request, endpoint),
-      sections: [
-        ...troubles(endpoint, now),
-        triesOf(request, endpoint),
-        ...(isOwner
-          ? [
-              ...(endpoint.state === 'enabled' ? [replayForm(request, endpoint)] : []),
-              {
-                kind: 'form' as const,
-                title: 'Change the webhook',
-                folded: true,
-                action: teamPath(team, 'webhooks', endpoint.id, 'set'),
-                method: 'post' as const,
-                submit: 'Save',
-                fields: fieldsFor(domains, endpoint),
-              },
-            ]
-          : []),
-      ],
-      aside: [factsOf(endpoint, now)],
-    })
-  },
-}
+const page = get('viewer', `${PATH}/:id`, async (request, { database }) => {
+  const { team, params, now } = request
+  const endpoint = await showEndpoint(database, team.id, params.id ?? '')
+  const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
+  const isOwner = team.role === 'owner'
+  return show({
+    title: endpoint.name,
+    state: stateCell(endpoint),
+    lead: endpoint.url,
+    back: { href: teamPath(team, 'webhooks'), label: 'Webhooks' },
+    actions: actionsFor(request, endpoint),
+    sections: [
+      ...troubles(endpoint, now),
+      triesOf(request, endpoint),
+      ...(isOwner
+        ? [
+            ...(endpoint.state === 'enabled' ? [replayForm(request, endpoint)] : []),
+            {
+              kind: 'form' as const,
+              title: 'Change the webhook',
+              folded: true,
+              action: teamPath(team, 'webhooks', endpoint.id, 'set'),
+              method: 'post' as const,
+              submit: 'Save',
+              fields: fieldsFor(domains, endpoint),
+            },
+          ]
+        : []),
+    ],
+    aside: [factsOf(endpoint, now)],
+  })
+})
 
 export const webhookPages = [page]
