@@ -13,7 +13,7 @@ import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { given } from '../served/list.ts'
-import { get } from '../served/made.ts'
+import { get, some } from '../served/made.ts'
 import { raw, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** Where a preview's unsubscribe link leads: nowhere. */
@@ -72,12 +72,12 @@ export async function previewSections(
   }
   try {
     const { subject, text } = await letterFor(row, request, deps)
-    return [
+    return some([
       choice,
       { kind: 'code', title: 'Subject', code: subject },
       { kind: 'frame', title: 'HTML', src: `${frameOf(request)}?${new URLSearchParams({ contact })}` },
-      ...(text === '' ? [] : [{ kind: 'code' as const, title: 'Plain text', code: text }]),
-    ]
+      text !== '' && { kind: 'code', title: 'Plain text', code: text },
+    ])
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     return [

@@ -1,4 +1,5 @@
 /** The sections of one broadcast's page: how it stands, its figures, what it lacks, and the buttons that change it. */
+
 import { FIGURES, type Figure } from '../../../db/figures/daily/broadcasts.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
@@ -10,6 +11,7 @@ import { type Cell, headed, number, plural, text, time } from '../drawn/cell.ts'
 import type { Field, Form, Section } from '../drawn/section.ts'
 import { momentWords, zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
+import { hidden, some } from '../served/made.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 import { conditionWords } from './broadcast-form.ts'
 import { progressWords } from './broadcasts.ts'
@@ -66,7 +68,7 @@ export function facts(view: BroadcastView, names: Names, { team, now }: TeamRequ
     kind: 'facts',
     id: 'facts',
     live: true,
-    facts: [
+    facts: some([
       fact('Subject', text(view.subject)),
       fact('From', text(view.from)),
       fact(
@@ -76,22 +78,16 @@ export function facts(view: BroadcastView, names: Names, { team, now }: TeamRequ
           : text(names.template, { href: teamPath(team, 'templates', view.template_id) }),
       ),
       fact('Topics', text(namesOf(view.topic_ids, names.topics))),
-      ...(view.exclude_topic_ids.length === 0
-        ? []
-        : [fact('But none of', text(namesOf(view.exclude_topic_ids, names.topics)))]),
-      ...(view.where.length === 0
-        ? []
-        : [fact('Conditions', text(view.where.map(conditionWords).join('; ')))]),
-      ...(view.rate_per_minute === null
-        ? []
-        : [fact('Pace', text(`at most ${plural(view.rate_per_minute, 'email')} a minute`))]),
-      ...(view.send_at === null || view.state === 'cancelled'
-        ? []
-        : [fact('To begin', time(view.send_at, now))]),
-      ...(view.started_at === null ? [] : [fact('Began', time(view.started_at, now))]),
-      ...(view.ended_at === null ? [] : [fact('Ended', time(view.ended_at, now))]),
+      view.exclude_topic_ids.length !== 0 &&
+        fact('But none of', text(namesOf(view.exclude_topic_ids, names.topics))),
+      view.where.length !== 0 && fact('Conditions', text(view.where.map(conditionWords).join('; '))),
+      view.rate_per_minute !== null &&
+        fact('Pace', text(`at most ${plural(view.rate_per_minute, 'email')} a minute`)),
+      !(view.send_at === null || view.state === 'cancelled') && fact('To begin', time(view.send_at, now)),
+      view.started_at !== null && fact('Began', time(view.started_at, now)),
+      view.ended_at !== null && fact('Ended', time(view.ended_at, now)),
       fact('ID', text(view.id, { code: true, copy: true })),
-    ],
+    ]),
   }
 }
 
@@ -117,20 +113,11 @@ export function figures(view: BroadcastView, request: TeamRequest): Section {
   }
 }
 
-/** A field that nobody sees; a form that is shown again has the page's own. */
-export const hidden = (name: string, value: string): Field => ({
-  name,
-  label: '',
-  type: 'hidden',
-  value,
-  own: true,
-})
-
 /** What a press is bound to, with the form. */
 export const seenFields = ({ updated_at, template_version_id, audience }: Seen): Field[] => [
-  hidden('seen', updated_at),
-  hidden('version', template_version_id ?? ''),
-  hidden('audience', audience?.toString() ?? ''),
+  hidden('seen', updated_at, true),
+  hidden('version', template_version_id ?? '', true),
+  hidden('audience', audience?.toString() ?? '', true),
 ]
 
 /** What somebody has seen who presses. */
@@ -195,7 +182,7 @@ export async function draftParts(
       kind: 'alerts',
       title: 'Before it can start',
       calm: 'Nothing is missing.',
-      alerts: ready.missing.map((words) => ({ tone: 'bad' as const, title: headed(words) })),
+      alerts: ready.missing.map((words) => ({ tone: 'bad', title: headed(words) })),
     },
   ]
   return {
@@ -234,17 +221,13 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
   }[state]
   const ended = (state === 'sent' || state === 'cancelled') && audience !== null
   const of_it = new URLSearchParams({ broadcast: view.id })
-  const links = [
-    ...(audience === null
-      ? []
-      : [
-          {
-            href: `${teamPath(request.team, 'emails', 'all')}?${of_it}`,
-            label: 'Try again what did not go out',
-          },
-        ]),
-    ...(ended ? [{ href: here(request, 'again'), label: 'Send to those it has not gone to yet' }] : []),
-  ]
+  const links = some([
+    audience !== null && {
+      href: `${teamPath(request.team, 'emails', 'all')}?${of_it}`,
+      label: 'Try again what did not go out',
+    },
+    ended && { href: here(request, 'again'), label: 'Send to those it has not gone to yet' },
+  ])
   return { kind: 'actions', forms, links }
 }
 

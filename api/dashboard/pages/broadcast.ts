@@ -27,7 +27,7 @@ import { partsTyped } from '../drawn/typed.ts'
 import { zoneOf } from '../drawn/zone.ts'
 import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { act, get, post } from '../served/made.ts'
+import { act, get, hidden, post, some } from '../served/made.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { draftFields, draftOf } from './broadcast-form.ts'
 import { previewSections } from './broadcast-preview.ts'
@@ -38,7 +38,6 @@ import {
   figures,
   form,
   here,
-  hidden,
   MOST_TESTS,
   seenFields,
   seenIn,
@@ -69,7 +68,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
             submit: 'Change the draft',
             fields: [
               ...draftFields(await choicesOf(team, deps), row, zoneOf(request.cookies('zone'))),
-              hidden('seen', row.updated_at),
+              hidden('seen', row.updated_at, true),
             ],
           },
         ]
@@ -83,13 +82,13 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
     lead: sentenceOf(view, request.now),
     back: { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' },
     actions: buttons,
-    sections: [
+    sections: some([
       ...standstill(row),
       ...sections,
       ...edit,
       ...(await previewSections(row, request, deps)),
-      ...(edits ? [testForm(request)] : []),
-    ],
+      edits && testForm(request),
+    ]),
     aside: [facts(view, { topics, template }, request)],
   })
 })

@@ -13,7 +13,7 @@ import type { PageLink } from '../drawn/section.ts'
 import { zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { addressWith, offsetGiven, PAGE_SIZE } from '../served/list.ts'
-import { act, get } from '../served/made.ts'
+import { act, get, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { type Choices, draftFields, draftOf } from './broadcast-form.ts'
 
@@ -62,11 +62,11 @@ function pagesAround(request: TeamRequest, offset: number, more: boolean): PageL
     href: addressWith(request, { from: from <= 0 ? undefined : String(from) }),
     label,
   })
-  return [
-    ...(offset === 0 ? [] : [link('First', 0)]),
-    ...(offset === 0 ? [] : [{ ...link('Newer', offset - PAGE_SIZE), rel: 'prev' as const }]),
-    ...(more ? [{ ...link('Older', offset + PAGE_SIZE), rel: 'next' as const }] : []),
-  ]
+  return some([
+    offset !== 0 && link('First', 0),
+    offset !== 0 && { ...link('Newer', offset - PAGE_SIZE), rel: 'prev' },
+    more && { ...link('Older', offset + PAGE_SIZE), rel: 'next' },
+  ])
 }
 
 const list = get('viewer', '/teams/:team/broadcasts', async (request, { database }) => {
@@ -115,24 +115,16 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
 const fresh = get('editor', '/teams/:team/broadcasts/new', async ({ team, cookies }, deps) => {
   const choices = await choicesOf(team, deps)
   const back = { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' }
-  const needs = [
-    ...(choices.topics.length > 0
-      ? []
-      : [
-          {
-            title: 'There is no topic yet',
-            link: { href: teamPath(team, 'topics'), label: 'Add a topic' },
-          },
-        ]),
-    ...(choices.templates.length > 0
-      ? []
-      : [
-          {
-            title: 'There is no template yet',
-            link: { href: teamPath(team, 'templates'), label: 'Create a template' },
-          },
-        ]),
-  ]
+  const needs = some([
+    choices.topics.length <= 0 && {
+      title: 'There is no topic yet',
+      link: { href: teamPath(team, 'topics'), label: 'Add a topic' },
+    },
+    choices.templates.length <= 0 && {
+      title: 'There is no template yet',
+      link: { href: teamPath(team, 'templates'), label: 'Create a template' },
+    },
+  ])
   const lead = 'This makes a draft. Nothing is sent before you have seen whom it goes to, and started it.'
   return show({
     title: 'New broadcast',
@@ -140,7 +132,7 @@ const fresh = get('editor', '/teams/:team/broadcasts/new', async ({ team, cookie
     back,
     sections:
       needs.length > 0
-        ? [{ kind: 'alerts', calm: '', alerts: needs.map((need) => ({ tone: 'warn' as const, ...need })) }]
+        ? [{ kind: 'alerts', calm: '', alerts: needs.map((need) => ({ tone: 'warn', ...need })) }]
         : [
             {
               kind: 'form',

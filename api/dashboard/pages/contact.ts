@@ -13,7 +13,7 @@ import type { Form, Section } from '../drawn/section.ts'
 import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { backTo } from '../served/list.ts'
-import { act, get, post } from '../served/made.ts'
+import { act, get, post, some } from '../served/made.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { topicChoices } from './contacts.ts'
 import { workAnswer } from './work.ts'
@@ -101,21 +101,16 @@ function changes(
     tone: 'quiet',
     ...more,
   })
-  const forms = [
-    ...(contact.status === 'subscribed' ? [press('unsubscribe', 'Unsubscribe')] : []),
-    ...(contact.status === 'unsubscribed' && contact.suppression === null
-      ? [press('resubscribe', 'Resubscribe')]
-      : []),
+  const forms = some([
+    contact.status === 'subscribed' && press('unsubscribe', 'Unsubscribe'),
+    contact.status === 'unsubscribed' && contact.suppression === null && press('resubscribe', 'Resubscribe'),
     press('delete', 'Delete', { tone: 'danger', confirm: `Delete ${contact.email}? Sent emails stay.` }),
-    ...(request.team.role === 'owner'
-      ? [
-          press('erase', 'Erase this person', {
-            tone: 'danger',
-            confirm: `Erase ${contact.email} from contacts, emails, timelines, reports and webhooks? This cannot be undone.`,
-          }),
-        ]
-      : []),
-  ]
+    request.team.role === 'owner' &&
+      press('erase', 'Erase this person', {
+        tone: 'danger',
+        confirm: `Erase ${contact.email} from contacts, emails, timelines, reports and webhooks? This cannot be undone.`,
+      }),
+  ])
   return [
     {
       kind: 'form',
@@ -180,30 +175,27 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
     state: status(contact.status),
     back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
     ...(buttons?.kind === 'actions' ? { actions: buttons } : {}),
-    sections: [...suppression(contact, request), await sent(contact, request, deps), ...(form ? [form] : [])],
-    aside: [
+    sections: some([...suppression(contact, request), await sent(contact, request, deps), form && form]),
+    aside: some([
       {
         kind: 'facts',
-        facts: [
+        facts: some([
           { label: 'Topics', cell: text(names.join(', ')) },
           { label: 'Added', cell: time(contact.created_at, now) },
           { label: 'Changed', cell: time(contact.updated_at, now) },
-          ...(contact.suppression_lifted_at
-            ? [{ label: 'Suppression lifted', cell: time(contact.suppression_lifted_at, now) }]
-            : []),
+          contact.suppression_lifted_at && {
+            label: 'Suppression lifted',
+            cell: time(contact.suppression_lifted_at, now),
+          },
           { label: 'ID', cell: text(contact.id, { code: true, copy: true }) },
-        ],
+        ]),
       },
-      ...(properties.length === 0
-        ? []
-        : [
-            {
-              kind: 'facts' as const,
-              title: 'Properties',
-              facts: properties.map(([label, value]) => ({ label, cell: text(value) })),
-            },
-          ]),
-    ],
+      properties.length !== 0 && {
+        kind: 'facts',
+        title: 'Properties',
+        facts: properties.map(([label, value]) => ({ label, cell: text(value) })),
+      },
+    ]),
   })
 })
 

@@ -12,7 +12,7 @@ import type { Field, Section } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { anyOf, filled, fromList, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../served/list.ts'
-import { act, get, lagging } from '../served/made.ts'
+import { act, get, lagging, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { csvFile } from './csv.ts'
 
@@ -45,10 +45,7 @@ function filterForm({ team, query }: TeamRequest, topics: Topics): Section {
     fields: filled(fields, query),
     submit: 'Find',
     reset: search.size > 0 ? { href: here, label: 'Clear' } : null,
-    more: [
-      { href: `${here}.csv?${search}`, label: 'CSV' },
-      ...(team.role === 'viewer' ? [] : [importLink(team)]),
-    ],
+    more: some([{ href: `${here}.csv?${search}`, label: 'CSV' }, team.role !== 'viewer' && importLink(team)]),
   }
 }
 
@@ -105,7 +102,7 @@ const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, { d
   const names = new Map(topics.map(({ id, name }) => [id, name]))
   return show({
     title: 'Contacts',
-    sections: [
+    sections: some([
       filterForm(request, topics),
       {
         kind: 'table',
@@ -126,8 +123,8 @@ const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, { d
             ? 'No contact matches.'
             : 'No contacts yet.',
       },
-      ...(team.role === 'viewer' ? [] : [createForm(request, topics)]),
-    ],
+      team.role !== 'viewer' && createForm(request, topics),
+    ]),
   })
 })
 

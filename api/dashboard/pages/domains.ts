@@ -8,7 +8,7 @@ import { Refusal } from '../../../db/errors.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { act, get, post } from '../served/made.ts'
+import { act, get, post, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** How many records of one name are shown. */
@@ -22,7 +22,7 @@ const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { datab
   return show({
     title: 'Domains',
     lead: 'Emails are sent from verified domains alone.',
-    sections: [
+    sections: some([
       {
         kind: 'table',
         columns: ['Status', 'Name', 'Verified', 'Added'].map((label) => ({ label })),
@@ -36,27 +36,23 @@ const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { datab
         })),
         empty: 'No domains yet: add the one that you send from.',
       },
-      ...(team.role === 'owner'
-        ? [
-            {
-              kind: 'form' as const,
-              action: teamPath(team, 'domains'),
-              method: 'post' as const,
-              submit: 'Add a domain',
-              fields: [
-                {
-                  name: 'name',
-                  label: 'Name of a domain',
-                  type: 'text' as const,
-                  required: true,
-                  placeholder: 'mail.example.com',
-                  hint: 'What stands after the @ of your From address. A subdomain is a domain of its own.',
-                },
-              ],
-            },
-          ]
-        : []),
-    ],
+      team.role === 'owner' && {
+        kind: 'form',
+        action: teamPath(team, 'domains'),
+        method: 'post',
+        submit: 'Add a domain',
+        fields: [
+          {
+            name: 'name',
+            label: 'Name of a domain',
+            type: 'text',
+            required: true,
+            placeholder: 'mail.example.com',
+            hint: 'What stands after the @ of your From address. A subdomain is a domain of its own.',
+          },
+        ],
+      },
+    ]),
   })
 })
 

@@ -18,7 +18,7 @@ import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { backTo } from '../served/list.ts'
-import { get } from '../served/made.ts'
+import { get, some } from '../served/made.ts'
 import { raw, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { emailActs } from './email-acts.ts'
 import { content } from './email-content.ts'
@@ -38,7 +38,7 @@ function facts(
     {
       kind: 'facts',
       id: 'facts',
-      facts: [
+      facts: some([
         { label: 'From', cell: text(email.from_address) },
         {
           label: 'To',
@@ -47,13 +47,13 @@ function facts(
             contact ? { href: teamPath(team, 'contacts', contact.email) } : {},
           ),
         },
-        ...(email.reply_to === '' ? [] : [{ label: 'Reply to', cell: text(email.reply_to) }]),
+        email.reply_to !== '' && { label: 'Reply to', cell: text(email.reply_to) },
         { label: 'Accepted', cell: time(email.created_at, now) },
-        ...(email.requeued_at ? [{ label: 'Requeued', cell: time(email.requeued_at, now) }] : []),
-        ...(template ? [{ label: 'Template', cell: template }] : []),
-        ...(email.tags.length > 0 ? [{ label: 'Tags', cell: text(email.tags.join(', ')) }] : []),
+        email.requeued_at && { label: 'Requeued', cell: time(email.requeued_at, now) },
+        template && { label: 'Template', cell: template },
+        email.tags.length > 0 && { label: 'Tags', cell: text(email.tags.join(', ')) },
         { label: 'Size', cell: text(`${email.size_kb} kB`) },
-      ],
+      ]),
     },
     idsOf(email),
   ]
@@ -87,12 +87,14 @@ async function templateOf(
 function suppressed(contacts: Contacts, { team }: TeamRequest): Section[] {
   const alerts = [...contacts.values()]
     .filter(({ suppression }) => suppression !== null)
-    .map(({ email, suppression }) => ({
-      tone: 'warn' as const,
-      title: `${email} is suppressed: it ${suppression === 'bounced' ? 'bounced' : 'complained'}`,
-      text: 'An email sent to it goes out all the same: the suppression is for your program to read.',
-      link: { href: teamPath(team, 'contacts', email), label: 'The contact, and how to lift it' },
-    }))
+    .map(
+      ({ email, suppression }): Alert => ({
+        tone: 'warn',
+        title: `${email} is suppressed: it ${suppression === 'bounced' ? 'bounced' : 'complained'}`,
+        text: 'An email sent to it goes out all the same: the suppression is for your program to read.',
+        link: { href: teamPath(team, 'contacts', email), label: 'The contact, and how to lift it' },
+      }),
+    )
   return alerts.length === 0 ? [] : [{ kind: 'alerts', title: 'Suppressed', calm: '', alerts }]
 }
 
@@ -147,20 +149,17 @@ async function actions(email: ShownEmail, request: TeamRequest, { database }: Pa
   const way = await requeueWay(database, EMAIL, { team_id: team.id, id: email.id })
   return {
     kind: 'actions',
-    forms: [
+    forms: some([
       ...requeueForms(way, here(request, 'requeue')),
-      ...(email.internal ? [] : [action(request, 'copy', { submit: 'Send a copy to me', tone: 'quiet' })]),
-      ...(team.role === 'owner'
-        ? [
-            action(request, 'delete', {
-              submit: 'Delete',
-              confirm: `Delete “${email.subject}” to ${email.to_emails.join(', ')}?`,
-              warning: 'The email is deleted with its timeline. This cannot be undone.',
-              tone: 'danger',
-            }),
-          ]
-        : []),
-    ],
+      !email.internal && action(request, 'copy', { submit: 'Send a copy to me', tone: 'quiet' }),
+      team.role === 'owner' &&
+        action(request, 'delete', {
+          submit: 'Delete',
+          confirm: `Delete “${email.subject}” to ${email.to_emails.join(', ')}?`,
+          warning: 'The email is deleted with its timeline. This cannot be undone.',
+          tone: 'danger',
+        }),
+    ]),
   }
 }
 
@@ -239,17 +238,17 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
     lead: sentenceOf(email),
     back: backTo(request, teamPath(team, 'emails'), 'Emails'),
     actions: await actions(email, request, deps),
-    sections: [
+    sections: some([
       ...whyItWaits(email, request),
       ...(await linked(email, request, deps)),
       ...suppressed(contacts, request),
       ...(await takenNote(email, request, deps)),
       ...resending(email, request),
-      ...(email.to_emails.length > 1 ? [recipients(email, contacts, request)] : []),
+      email.to_emails.length > 1 && recipients(email, contacts, request),
       whatHappened(momentsOf(email, request)),
-      ...(email.internal ? [] : filesTable(email, request)),
+      !email.internal && filesTable(email, request),
       ...body,
-    ],
+    ]),
     aside: facts(email, { contacts, template }, request),
   })
 })

@@ -13,7 +13,7 @@ import { plural, utc } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
 import { type Counted, countedFields, countedOf } from '../served/counted.ts'
 import { addressWith, idGiven, onlyKnown } from '../served/list.ts'
-import { get, post } from '../served/made.ts'
+import { get, hidden, post, some } from '../served/made.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { beginningOf, chosen, filterOf, NAMES } from './emails-filter.ts'
 import { FORCE, pauseWords } from './requeue.ts'
@@ -35,12 +35,7 @@ const bulkForm = (
   action: teamPath(team, 'emails', 'all', verb),
   method: 'post',
   fields: [
-    ...[...chosen(query), ...Object.entries(between)].map(([name, value]) => ({
-      name,
-      label: '',
-      type: 'hidden' as const,
-      value,
-    })),
+    ...[...chosen(query), ...Object.entries(between)].map(([name, value]) => hidden(name, value)),
     ...countedFields({ most, seen }),
   ],
   ...form,
@@ -94,23 +89,22 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
     many: count > MOST ? `the newest ${HOW_MANY} emails` : plural(count, 'email'),
     between,
   }
-  const limits = [
+  const limits = some([
     ...(bulk
       ? ['What is accepted, or comes to match, from now on is left alone.']
       : ['Nothing matches, so there is nothing to do.']),
-    ...(lookedTo === null
-      ? []
-      : [`There are many emails: those from before ${utc(lookedTo.toISOString())} were not looked at.`]),
-  ]
+    lookedTo !== null &&
+      `There are many emails: those from before ${utc(lookedTo.toISOString())} were not looked at.`,
+  ])
   return show({
     title: `Bulk actions: ${countWords(counted)}`,
     lead: filter === '' ? 'No filter is set: these are all emails of the team.' : filter,
     back: { href: here, label: 'Back to the list' },
-    sections: [
+    sections: some([
       { kind: 'text', paragraphs: limits },
-      ...(bulk ? [requeueing(request, bulk)] : []),
-      ...(bulk && team.role === 'owner' ? [deletion(request, bulk)] : []),
-    ],
+      bulk && requeueing(request, bulk),
+      bulk && team.role === 'owner' && deletion(request, bulk),
+    ]),
   })
 })
 

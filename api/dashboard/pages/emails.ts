@@ -14,7 +14,7 @@ import { noteLook } from '../served/act.ts'
 import { setChips, statusChips } from '../served/chips.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { anyOf, filled, fromList, idGiven, onlyKnown, PAGE_SIZE, pageOf } from '../served/list.ts'
-import { get, lagging } from '../served/made.ts'
+import { get, lagging, some } from '../served/made.ts'
 import { show, type TeamRequest, teamPath } from '../served/page.ts'
 import { csvFile } from './csv.ts'
 import { recipientsCell } from './email-place.ts'
@@ -66,10 +66,10 @@ function filterForm({ team, query }: TeamRequest, templates: Templates): Section
     further: filled(further, query),
     submit: 'Find',
     reset: search.size > 0 ? { href: here, label: 'Clear' } : null,
-    more: [
+    more: some([
       { href: `${here}.csv?${search}`, label: 'CSV' },
-      ...(team.role === 'viewer' ? [] : [{ href: `${here}/all?${search}`, label: 'Bulk actions' }]),
-    ],
+      team.role !== 'viewer' && { href: `${here}/all?${search}`, label: 'Bulk actions' },
+    ]),
   }
 }
 

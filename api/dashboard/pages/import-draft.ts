@@ -19,7 +19,7 @@ import { byteWords, plural, text, time } from '../drawn/cell.ts'
 import type { Section, View } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { get, post } from '../served/made.ts'
+import { get, post, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { columnFields, mappingSent, samples, settingFields } from './import-columns.ts'
 import { madeTiles, refusedRows } from './import-outcome.ts'
@@ -111,7 +111,7 @@ function fateOf({ suppress, columns, merge }: Mapping): string {
 function trialSections(draft: Draft, { tried, refused, ...made }: Trial): Section[] {
   const first = `of the first ${tried.toLocaleString('en-US')} of ${about(draft)}`
   const of = draft.whole ? `of ${about(draft)}` : first
-  return [
+  return some([
     {
       kind: 'tiles',
       tiles: [
@@ -124,18 +124,14 @@ function trialSections(draft: Draft, { tried, refused, ...made }: Trial): Sectio
         },
       ],
     },
-    ...(refused.length === 0
-      ? []
-      : [
-          {
-            kind: 'table' as const,
-            title: refused.length > SHOWN ? `The first ${SHOWN} that would be refused` : 'Would be refused',
-            note: 'The others are imported all the same; what is refused can be had as a file afterwards.',
-            ...refusedRows(refused.slice(0, SHOWN), draft.mapping),
-            empty: '',
-          },
-        ]),
-  ]
+    refused.length !== 0 && {
+      kind: 'table',
+      title: refused.length > SHOWN ? `The first ${SHOWN} that would be refused` : 'Would be refused',
+      note: 'The others are imported all the same; what is refused can be had as a file afterwards.',
+      ...refusedRows(refused.slice(0, SHOWN), draft.mapping),
+      empty: '',
+    },
+  ])
 }
 
 /** What the columns become, in words. */
@@ -184,21 +180,17 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
       : 'Nothing is imported yet: this is what would happen. An import cannot be undone.',
     back: { href: here(request), label: 'Columns' },
     actions: discarding(request, draft),
-    sections: [
+    sections: some([
       ...trialSections(draft, trial),
-      ...(none
-        ? []
-        : [
-            {
-              kind: 'form' as const,
-              action: here(request, 'start'),
-              method: 'post' as const,
-              fields: [],
-              submit: `Import ${about(draft)}`,
-              reset: { href: here(request), label: 'Change the columns' },
-            },
-          ]),
-    ],
+      !none && {
+        kind: 'form',
+        action: here(request, 'start'),
+        method: 'post',
+        fields: [],
+        submit: `Import ${about(draft)}`,
+        reset: { href: here(request), label: 'Change the columns' },
+      },
+    ]),
     aside: [choiceFacts(draft, topics)],
   })
 })

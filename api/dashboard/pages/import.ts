@@ -11,7 +11,7 @@ import { Refusal } from '../../../db/errors.ts'
 import { number, plural, status, text, time } from '../drawn/cell.ts'
 import type { Link, Section } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
-import { act, get, large } from '../served/made.ts'
+import { act, get, large, some } from '../served/made.ts'
 import { type PageTeam, redirect, show, type TeamPage, teamPath } from '../served/page.ts'
 import { csvFile } from './csv.ts'
 import { draftView } from './import-draft.ts'
@@ -147,20 +147,16 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
       id: 'outcome',
       live: !finished,
       calm: 'A worker imports it, a thousand records at a time. This page keeps up by itself.',
-      alerts: [
-        ...(fault === null ? [] : [{ tone: 'bad' as const, title: `Nothing was imported: ${fault}` }]),
-        ...(finished && fault === null ? [{ tone: 'good' as const, title: `${stored}.` }] : []),
-        ...(refused.length === 0
-          ? []
-          : [
-              {
-                tone: 'bad' as const,
-                title: `${plural(refused.length, 'record')} refused`,
-                text: 'The file has each with its row and the reason: fix them and import it again.',
-                link: { href: `${here}/refused.csv`, label: 'Refused records as CSV' },
-              },
-            ]),
-      ],
+      alerts: some([
+        fault !== null && { tone: 'bad', title: `Nothing was imported: ${fault}` },
+        finished && fault === null && { tone: 'good', title: `${stored}.` },
+        refused.length !== 0 && {
+          tone: 'bad',
+          title: `${plural(refused.length, 'record')} refused`,
+          text: 'The file has each with its row and the reason: fix them and import it again.',
+          link: { href: `${here}/refused.csv`, label: 'Refused records as CSV' },
+        },
+      ]),
     },
     {
       kind: 'table',

@@ -7,7 +7,7 @@ import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { dayOf } from '../served/list.ts'
-import { act, get } from '../served/made.ts'
+import { act, get, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 function stateOf({ revoked_at, expires_at }: KeyRow, now: Date): string {
@@ -31,11 +31,11 @@ function cellsOf(key: KeyRow, { team, now }: TeamRequest): Cell[] {
     time(key.expires_at, now),
   ]
   if (team.role !== 'owner') return cells
-  const button = {
+  const button: Cell['button'] = {
     action: teamPath(team, 'keys', key.id, 'revoke'),
     label: 'Revoke',
     confirm: `Revoke the key ${key.name}? Whatever uses it is refused at once.`,
-    tone: 'danger' as const,
+    tone: 'danger',
   }
   return [...cells, state === 'active' ? { text: '', button } : text('')]
 }
@@ -79,18 +79,11 @@ const list = get('viewer', '/teams/:team/keys', async (request, { database }) =>
   const { team } = request
   const keys = [...(await keysOfTeam(database, team.id))].reverse()
   const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
-  const labels = [
-    'State',
-    'Name',
-    'Scopes',
-    'Last used',
-    'Expires',
-    ...(team.role === 'owner' ? ['Action'] : []),
-  ]
+  const labels = some(['State', 'Name', 'Scopes', 'Last used', 'Expires', team.role === 'owner' && 'Action'])
   return show({
     title: 'API keys',
     lead: 'A key is shown once, when it is made. The time of its last use is kept to the hour.',
-    sections: [
+    sections: some([
       {
         kind: 'table',
         id: 'keys',
@@ -99,8 +92,8 @@ const list = get('viewer', '/teams/:team/keys', async (request, { database }) =>
         rows: keys.map((key) => ({ cells: cellsOf(key, request) })),
         empty: 'No keys yet: make one below for each program that sends.',
       },
-      ...(team.role === 'owner' ? [createForm(request, domains)] : []),
-    ],
+      team.role === 'owner' && createForm(request, domains),
+    ]),
   })
 })
 

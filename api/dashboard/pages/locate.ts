@@ -19,7 +19,7 @@ import { status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { given, idGiven } from '../served/list.ts'
-import { get } from '../served/made.ts'
+import { get, some } from '../served/made.ts'
 import { type OwnRequest, type PersonRequest, redirect, show, teamPath } from '../served/page.ts'
 import { numberIn, soughtIn } from '../served/search.ts'
 import { recipientsCell } from './email-place.ts'
@@ -155,11 +155,11 @@ async function foundIn(
   deps: PageDeps,
 ): Promise<Section[]> {
   const isPart = [...typed].length >= SHORTEST && !/\s/.test(typed)
-  const all = [
-    ...(isPart || numberIn(typed) !== null ? [await contactsFor(team, typed, request, deps)] : []),
+  const all = some([
+    (isPart || numberIn(typed) !== null) && (await contactsFor(team, typed, request, deps)),
     await emailsFor(team, typed, request, deps),
     ...(await messagesFor(team, typed, request, deps)),
-  ]
+  ])
   return all.filter((section) => section.kind === 'table' && section.rows.length > 0)
 }
 
@@ -175,10 +175,7 @@ const locate = get('person', '/find', async (request, deps) => {
   const [first, ...others] = named
   if (first && others.length === 0) return redirect(pathTo(first))
   const team = query.has('id') ? null : await teamOf(request, deps)
-  const found = [
-    ...(named.length > 0 ? [choice(named)] : []),
-    ...(team ? await foundIn(team, typed, request, deps) : []),
-  ]
+  const found = some([named.length > 0 && choice(named), team && (await foundIn(team, typed, request, deps))])
   const where = team ? ` in ${team.name}` : ''
   const nothing = `No message that you may see has the id ${typed}.`
   return show({

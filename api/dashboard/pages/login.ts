@@ -16,7 +16,7 @@ import { BASE } from '../drawn/base.ts'
 import type { Form, Section, View } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { localPath, seal, unseal } from '../served/guard.ts'
-import { get, post } from '../served/made.ts'
+import { get, hidden, post } from '../served/made.ts'
 import type { Flow } from '../served/openid.ts'
 import { type Cookie, type PageRequest, redirect, show } from '../served/page.ts'
 import { linkPath, mailLink } from './mail-link.ts'
@@ -45,7 +45,7 @@ const mailForm = (returnTo: string): Form => ({
   submit: 'Send me a link',
   fields: [
     { name: 'email', label: 'Your email address', type: 'email', required: true, autofocus: true },
-    { name: 'return_to', label: '', type: 'hidden', value: returnTo },
+    hidden('return_to', returnTo),
   ],
 })
 

@@ -20,7 +20,7 @@ import { FEW, MOST } from '../drawn/shares.ts'
 import { pausedDelivery, pausedQueue, RESTORED_COPY } from '../drawn/timeline.ts'
 import { weekTiles } from '../drawn/week.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { get } from '../served/made.ts'
+import { get, some } from '../served/made.ts'
 import { show, type TeamRequest, teamPath } from '../served/page.ts'
 import { firstSteps } from './first-steps.ts'
 import { folded, stoppedAlerts } from './stopped.ts'
@@ -171,8 +171,8 @@ async function alertsOf(
     title: 'Nothing goes out: the team is suspended',
     text: 'What is queued goes out once an operator resumes the team.',
   }
-  return [
-    ...(team.suspended ? [suspended] : []),
+  return some([
+    team.suspended && suspended,
     ...(await broadcastAlerts(request, deps)),
     ...queueAlerts(await pausedQueues(database), request),
     ...folded(
@@ -192,7 +192,7 @@ async function alertsOf(
       ),
       `${domains.length} domains are not verified yet`,
     ),
-  ]
+  ])
 }
 
 const overview = get('viewer', '/teams/:team', async (request, deps) => {
@@ -237,8 +237,8 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
   return show({
     title: 'Overview',
     lead: `Plan ${plan}. Resets ${dayWords(period.end)}, in ${resets}.`,
-    sections: [
-      ...(isNew ? steps : []),
+    sections: some([
+      isNew && steps,
       {
         kind: 'alerts',
         id: 'needs',
@@ -247,14 +247,14 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
         alerts: await alertsOf(request, deps, emails),
         calm: 'Nothing. Everything is going out.',
       },
-      ...(isNew ? [] : [...steps, week]),
+      !isNew && [...steps, week],
       ...[...figures]
         .filter(([channel, own]) => (channel === EMAIL && !isNew) || own.length > 0)
         .flatMap(([channel, own]) =>
           figureSections(`${many(channel)} of the last 30 days`, daysOf(own, since, DAYS)),
         ),
       usage,
-    ],
+    ]),
   })
 })
 

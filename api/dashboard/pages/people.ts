@@ -16,7 +16,7 @@ import { Refusal } from '../../../db/errors.ts'
 import { BASE } from '../drawn/base.ts'
 import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Form } from '../drawn/section.ts'
-import { get, post } from '../served/made.ts'
+import { get, post, some } from '../served/made.ts'
 import { type Notice, redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 const SAYS: Record<Role, string> = {
@@ -52,15 +52,15 @@ const list = get('viewer', '/teams/:team/people', async (request, { database }) 
   return show({
     title: 'People',
     lead: 'Who may look into this team, and change it.',
-    sections: [
+    sections: some([
       {
         kind: 'table',
         columns: ['Address', 'Role', 'Last active'].map((label) => ({ label })),
         rows: members.map((member) => ({ cells: cellsOf(member, request) })),
         empty: 'Nobody yet: only operators see this team.',
       },
-      ...(team.role === 'owner' ? [{ kind: 'form' as const, title: 'Invite somebody', ...form }] : []),
-    ],
+      team.role === 'owner' && { kind: 'form', title: 'Invite somebody', ...form },
+    ]),
   })
 })
 

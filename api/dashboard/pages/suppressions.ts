@@ -11,7 +11,7 @@ import type { Section } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { addressWith, fromList, idGiven, onlyKnown, PAGE_SIZE, pageOf, wordGiven } from '../served/list.ts'
-import { act, get, lagging } from '../served/made.ts'
+import { act, get, lagging, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { csvFile } from './csv.ts'
 
@@ -58,14 +58,12 @@ const list = get(lagging('viewer'), '/teams/:team/suppressions', async (request,
     lead: 'Contacts that bounced for good or complained, and those that you have added. Broadcasts leave them out; an email that your program sends to one still goes out.',
     actions: {
       kind: 'actions',
-      links: [
-        ...(team.role === 'viewer'
-          ? []
-          : [{ href: teamPath(team, 'suppressions', 'import'), label: 'Import' }]),
+      links: some([
+        team.role !== 'viewer' && { href: teamPath(team, 'suppressions', 'import'), label: 'Import' },
         { href: `${teamPath(team, 'suppressions.csv')}${csv}`, label: 'CSV' },
-      ],
+      ]),
     },
-    sections: [
+    sections: some([
       {
         kind: 'chips',
         chips: [chip(undefined, 'All'), chip('bounced', 'bounced'), chip('complained', 'complained')],
@@ -88,8 +86,8 @@ const list = get(lagging('viewer'), '/teams/:team/suppressions', async (request,
         next,
         empty: 'Nobody is suppressed.',
       },
-      ...(team.role === 'viewer' ? [] : [addForm(request)]),
-    ],
+      team.role !== 'viewer' && addForm(request),
+    ]),
   })
 })
 

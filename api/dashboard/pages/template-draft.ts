@@ -6,14 +6,12 @@ import type { ShownTemplate } from '../../../db/content/templates/templates.sql.
 import { Refusal } from '../../../db/errors.ts'
 import { ageOf } from '../drawn/cell.ts'
 import { difference } from '../drawn/difference.ts'
-import type { Field, Form, Section } from '../drawn/section.ts'
+import type { Form, Section } from '../drawn/section.ts'
 import { inPerson } from '../served/act.ts'
 import { idGiven } from '../served/list.ts'
-import { act, get, large, post } from '../served/made.ts'
+import { act, get, hidden, large, post, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest } from '../served/page.ts'
 import { EDITOR, partFields, partOf, slotWords, templateOf, templatePath } from './template-parts.ts'
-
-const hidden = (name: string, value: string): Field => ({ name, label: '', type: 'hidden', value, own: true })
 
 /** The variables of the draft that sends do not give yet. */
 const newVariables = (draft: DraftRow, { slots }: ShownTemplate): string[] =>
@@ -25,7 +23,7 @@ function publishForm(template: ShownTemplate, draft: DraftRow, request: TeamRequ
     action: templatePath(request, 'publish'),
     method: 'post',
     submit: 'Publish',
-    fields: [hidden('draft', draft.id), hidden('version', template.version_id)],
+    fields: [hidden('draft', draft.id, true), hidden('version', template.version_id, true)],
     confirm: `Publish the draft of ${template.name}? Sends use it from then on.`,
     ...(fresh.length > 0
       ? { warning: `It has new variables: sends without ${slotWords(fresh)} are refused from then on.` }
@@ -38,7 +36,7 @@ const discardForm = ({ name }: ShownTemplate, draft: DraftRow, request: TeamRequ
   method: 'post',
   submit: 'Discard the draft',
   tone: 'danger',
-  fields: [hidden('draft', draft.id)],
+  fields: [hidden('draft', draft.id, true)],
   confirm: `Discard the draft of ${name}? What ${draft.saved_by} saved is gone then.`,
 })
 
@@ -53,7 +51,7 @@ const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRe
   method: 'post',
   submit: 'Save the draft',
   name: EDITOR,
-  fields: [...partFields(draft ?? template), hidden('seen', draft?.id ?? template.version_id)],
+  fields: [...partFields(draft ?? template), hidden('seen', draft?.id ?? template.version_id, true)],
 })
 
 /** Who saved the draft and what can be done with it. */
@@ -69,8 +67,8 @@ function standing(template: ShownTemplate, draft: DraftRow, request: TeamRequest
       },
     ],
   }
-  return [
-    ...(draft.version_id === template.version_id ? [] : [stale]),
+  return some([
+    draft.version_id !== template.version_id && stale,
     {
       kind: 'actions',
       title: 'Draft',
@@ -80,7 +78,7 @@ function standing(template: ShownTemplate, draft: DraftRow, request: TeamRequest
         ? {}
         : { forms: [publishForm(template, draft, request), discardForm(template, draft, request)] }),
     },
-  ]
+  ])
 }
 
 /** What a template's page has about its draft. */
@@ -88,10 +86,11 @@ export const draftSections = (
   template: ShownTemplate,
   draft: DraftRow | null,
   request: TeamRequest,
-): Section[] => [
-  ...(draft ? standing(template, draft, request) : []),
-  ...(request.team.role === 'viewer' ? [] : [editor(template, draft, request)]),
-]
+): Section[] =>
+  some([
+    draft && standing(template, draft, request),
+    request.team.role !== 'viewer' && editor(template, draft, request),
+  ])
 
 const changes = get('viewer', '/teams/:team/templates/:id/changes', async (request, deps) => {
   const template = await templateOf(request, deps)

@@ -3,7 +3,7 @@
 import { updateTemplate } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import type { Section } from '../drawn/section.ts'
-import { act } from '../served/made.ts'
+import { act, hidden } from '../served/made.ts'
 import { redirect, type TeamRequest } from '../served/page.ts'
 import { templatePath } from './template-parts.ts'
 
@@ -26,7 +26,7 @@ export const headersSection = (
           {
             action: templatePath(request, 'list-unsubscribe'),
             method: 'post',
-            fields: [{ name: 'wanted', label: '', type: 'hidden', value: has ? 'no' : 'yes', own: true }],
+            fields: [hidden('wanted', has ? 'no' : 'yes', true)],
             submit: has ? 'Turn the headers off' : 'Turn the headers on',
             tone: 'quiet',
             confirm: `Turn the List-Unsubscribe headers of ${name} ${has ? 'off' : 'on'}? It becomes a new version, and sends use it at once.`,

@@ -15,7 +15,7 @@ import type { Field, Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { addressWith } from '../served/list.ts'
-import { get, large, post } from '../served/made.ts'
+import { get, hidden, large, post, some } from '../served/made.ts'
 import { raw, type TeamRequest } from '../served/page.ts'
 import { EDITOR, partOf, templateOf, templatePath } from './template-parts.ts'
 
@@ -68,7 +68,7 @@ export function filledOf(previewed: Previewed, values: Record<string, string>) {
 function parts(previewed: Previewed, values: Record<string, string>, frame: Section): Section[] {
   try {
     const { text: plain } = filledOf(previewed, values)
-    return [frame, ...(plain === '' ? [] : [{ kind: 'code' as const, title: 'Plain text', code: plain }])]
+    return some([frame, plain !== '' && { kind: 'code', title: 'Plain text', code: plain }])
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     return [{ kind: 'alerts', calm: '', alerts: [{ tone: 'bad', title: `No preview: ${error.message}` }] }]
@@ -76,8 +76,7 @@ function parts(previewed: Previewed, values: Record<string, string>, frame: Sect
 }
 
 /** Which of the two is previewed, as a field keeps it. */
-export const choice = ({ isDraft }: Previewed): Field[] =>
-  isDraft ? [] : [{ name: 'of', label: '', type: 'hidden', value: 'published' }]
+export const choice = ({ isDraft }: Previewed): Field[] => (isDraft ? [] : [hidden('of', 'published')])
 
 /** The frame that the editor's text is shown in. */
 const FRAME = 'preview'
@@ -85,7 +84,7 @@ const FRAME = 'preview'
 /** The previews of a template, and the values that they are filled with. */
 export function preview(previewed: Previewed, draft: DraftRow | null, request: TeamRequest): Section[] {
   const values = valuesOf(previewed, request.query)
-  const fields = [...valueFields(values), ...(draft ? choice(previewed) : [])]
+  const fields = some([...valueFields(values), draft && choice(previewed)])
   const search = new URLSearchParams()
   for (const { name, value = '' } of fields) search.set(name, value)
   const edits = request.team.role !== 'viewer'

@@ -15,7 +15,7 @@ import type { Section } from '../drawn/section.ts'
 import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { idGiven } from '../served/list.ts'
-import { get, post } from '../served/made.ts'
+import { get, post, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { sendOwn } from './own-mail.ts'
 import { draftSections } from './template-draft.ts'
@@ -85,25 +85,25 @@ function history(versions: readonly ListedVersion[], template: ShownTemplate, re
   return {
     kind: 'table',
     title: 'Versions',
-    columns: ['Version', 'Published', 'Difference', ...(edits ? ['Restore'] : [])].map((label) => ({
+    columns: some(['Version', 'Published', 'Difference', edits && 'Restore']).map((label) => ({
       label,
       wrap: label === 'Version',
     })),
     rows: versions.map(({ id, number, created_at, created_by }, index) => {
       const older = versions[index + 1]
-      const standing = [
-        ...(id === template.version_id ? ['in use'] : []),
-        ...(created_by === null ? [] : [`by ${created_by}`]),
-      ]
+      const standing = some([
+        id === template.version_id && 'in use',
+        created_by !== null && `by ${created_by}`,
+      ])
       return {
-        cells: [
+        cells: some([
           text(`v${number}`, { detail: standing.join(', ') }),
           time(created_at, request.now),
           older
             ? text('What changed', { href: templatePath(request, 'versions', older.id, id) })
             : text('The first one'),
-          ...(edits ? [id === template.version_id ? text('') : restoring(request, id)] : []),
-        ],
+          edits && (id === template.version_id ? text('') : restoring(request, id)),
+        ]),
       }
     }),
     empty: '',
@@ -135,10 +135,7 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
       headersSection(template, request),
       history(versions, template, request),
     ],
-    aside: [
-      ...preview(previewed, draft, request),
-      ...(edits ? [await testForm(previewed, request, deps)] : []),
-    ],
+    aside: some([...preview(previewed, draft, request), edits && (await testForm(previewed, request, deps))]),
   })
 })
 

@@ -6,7 +6,7 @@ import { templatesOfTeam, versionsByIds } from '../../../db/content/templates/te
 import { Refusal } from '../../../db/errors.ts'
 import { text, time } from '../drawn/cell.ts'
 import { difference } from '../drawn/difference.ts'
-import { act, get, large } from '../served/made.ts'
+import { act, get, large, some } from '../served/made.ts'
 import { redirect, show, teamPath } from '../served/page.ts'
 import { partFields, partOf, slotWords } from './template-parts.ts'
 
@@ -16,7 +16,7 @@ const list = get('viewer', '/teams/:team/templates', async ({ team, now }, { dat
   return show({
     title: 'Templates',
     lead: 'Publishing a change makes a new version: emails accepted before keep theirs.',
-    sections: [
+    sections: some([
       {
         kind: 'table',
         columns: ['Name', 'Variables', 'ID', 'Changed'].map((label) => ({ label })),
@@ -33,22 +33,18 @@ const list = get('viewer', '/teams/:team/templates', async ({ team, now }, { dat
         })),
         empty: 'No templates yet: make one below, then send it by its id.',
       },
-      ...(team.role === 'viewer'
-        ? []
-        : [
-            {
-              kind: 'form' as const,
-              folded: true,
-              action: teamPath(team, 'templates'),
-              method: 'post' as const,
-              submit: 'Create template',
-              fields: [
-                { name: 'name', label: 'Name', type: 'text' as const, required: true },
-                ...partFields({ html: '', text: '' }),
-              ],
-            },
-          ]),
-    ],
+      team.role !== 'viewer' && {
+        kind: 'form',
+        folded: true,
+        action: teamPath(team, 'templates'),
+        method: 'post',
+        submit: 'Create template',
+        fields: [
+          { name: 'name', label: 'Name', type: 'text', required: true },
+          ...partFields({ html: '', text: '' }),
+        ],
+      },
+    ]),
   })
 })
 

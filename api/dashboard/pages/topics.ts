@@ -6,7 +6,7 @@ import { createTopic, removeTopic, renameTopic } from '../../../db/audience/cont
 import { number, plural, text, time } from '../drawn/cell.ts'
 import { keptOr } from '../drawn/lines.ts'
 import { inPerson } from '../served/act.ts'
-import { act, get, post } from '../served/made.ts'
+import { act, get, post, some } from '../served/made.ts'
 import { redirect, show, teamPath } from '../served/page.ts'
 
 const list = get('viewer', '/teams/:team/topics', async ({ team, now }, { database }) => {
@@ -20,7 +20,7 @@ const list = get('viewer', '/teams/:team/topics', async ({ team, now }, { databa
   return show({
     title: 'Topics',
     lead: 'What your contacts can be subscribed to, and unsubscribe from one by one.',
-    sections: [
+    sections: some([
       {
         kind: 'table',
         columns: [
@@ -41,18 +41,14 @@ const list = get('viewer', '/teams/:team/topics', async ({ team, now }, { databa
         })),
         empty: 'No topics yet: add one below, then subscribe contacts to it.',
       },
-      ...(edits
-        ? [
-            {
-              kind: 'form' as const,
-              action: teamPath(team, 'topics'),
-              method: 'post' as const,
-              submit: 'Add a topic',
-              fields: [{ name: 'name', label: 'Name of a new topic', type: 'text' as const, required: true }],
-            },
-          ]
-        : []),
-    ],
+      edits && {
+        kind: 'form',
+        action: teamPath(team, 'topics'),
+        method: 'post',
+        submit: 'Add a topic',
+        fields: [{ name: 'name', label: 'Name of a new topic', type: 'text', required: true }],
+      },
+    ]),
   })
 })
 

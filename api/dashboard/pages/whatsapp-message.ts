@@ -10,7 +10,7 @@ import { messageMoments, messageSentence } from '../drawn/whatsapp-timeline.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { backTo } from '../served/list.ts'
-import { get, post } from '../served/made.ts'
+import { get, post, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { idsOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueAsAsked, requeueForms } from './requeue.ts'
@@ -55,13 +55,13 @@ async function facts(
     {
       kind: 'facts',
       id: 'facts',
-      facts: [
+      facts: some([
         { label: 'To', cell: text(row.to, { copy: true }) },
-        ...(row.country === null ? [] : [{ label: 'Country', cell: text(row.country) }]),
+        row.country !== null && { label: 'Country', cell: text(row.country) },
         { label: 'Template', cell: text(words, link) },
         { label: 'Accepted', cell: time(row.created_at, now) },
-        ...(row.requeued_at ? [{ label: 'Requeued', cell: time(row.requeued_at, now) }] : []),
-      ],
+        row.requeued_at && { label: 'Requeued', cell: time(row.requeued_at, now) },
+      ]),
     },
     idsOf(row),
   ]

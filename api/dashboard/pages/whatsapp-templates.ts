@@ -7,7 +7,7 @@ import { requestSync } from '../../../db/messages/whatsapp/sync-templates.ts'
 import { templatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
-import { act, get } from '../served/made.ts'
+import { act, get, some } from '../served/made.ts'
 import { redirect, show, teamPath } from '../served/page.ts'
 
 const PATH = '/teams/:team/whatsapp-templates'
@@ -25,7 +25,7 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
           ? []
           : [{ action: `${here}/sync`, method: 'post', fields: [], submit: 'Sync now', tone: 'quiet' }],
     },
-    sections: [
+    sections: some([
       {
         kind: 'table',
         columns: ['Template', 'State', 'Variables', 'Last sync'].map((label) => ({ label })),
@@ -45,29 +45,25 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
             ? 'No templates yet.'
             : 'No templates yet: sync those that the provider has approved, or add one below.',
       },
-      ...(team.role === 'viewer'
-        ? []
-        : [
-            {
-              kind: 'form' as const,
-              title: 'Add a template',
-              folded: templates.length > 0,
-              action: here,
-              method: 'post' as const,
-              fields: [
-                {
-                  name: 'definition',
-                  label: 'The provider’s template object, as JSON',
-                  type: 'textarea' as const,
-                  rows: 14,
-                  code: true,
-                  required: true,
-                },
-              ],
-              submit: 'Add the template',
-            },
-          ]),
-    ],
+      team.role !== 'viewer' && {
+        kind: 'form',
+        title: 'Add a template',
+        folded: templates.length > 0,
+        action: here,
+        method: 'post',
+        fields: [
+          {
+            name: 'definition',
+            label: 'The provider’s template object, as JSON',
+            type: 'textarea',
+            rows: 14,
+            code: true,
+            required: true,
+          },
+        ],
+        submit: 'Add the template',
+      },
+    ]),
   })
 })
 
@@ -108,23 +104,19 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
         },
       ],
     },
-    sections: [
-      ...(found.fault === null
-        ? []
-        : [
-            {
-              kind: 'alerts' as const,
-              calm: '',
-              alerts: [{ tone: 'warn' as const, title: 'The provider’s last complaint', text: found.fault }],
-            },
-          ]),
+    sections: some([
+      found.fault !== null && {
+        kind: 'alerts',
+        calm: '',
+        alerts: [{ tone: 'warn', title: 'The provider’s last complaint', text: found.fault }],
+      },
       ...readable(found.definition),
       {
         kind: 'code',
         title: 'The provider’s object',
         code: JSON.stringify(found.definition, null, 2),
       },
-    ],
+    ]),
     aside: [
       {
         kind: 'facts',

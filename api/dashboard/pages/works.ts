@@ -4,7 +4,7 @@ import { Refusal } from '../../../db/errors.ts'
 import { latestWorks, type WorkRow, workById } from '../../../db/upkeep/work/works.sql.ts'
 import { number, status, text, time } from '../drawn/cell.ts'
 import type { Section, View } from '../drawn/section.ts'
-import { get } from '../served/made.ts'
+import { get, some } from '../served/made.ts'
 import { show, teamPath } from '../served/page.ts'
 import { wordsOf, workPath } from './work.ts'
 
@@ -49,7 +49,7 @@ function workView(work: WorkRow, now: Date, back: string): View {
   const { title, verb, outcome } = wordsOf(work)
   const { done, total, finished_at, fault } = work
   const live = finished_at === null
-  const tone = fault !== null ? ('bad' as const) : live ? ('busy' as const) : ('good' as const)
+  const tone = fault !== null ? 'bad' : live ? 'busy' : 'good'
   const sections: Section[] = [
     {
       kind: 'tiles',
@@ -76,12 +76,12 @@ function workView(work: WorkRow, now: Date, back: string): View {
     },
     {
       kind: 'facts',
-      facts: [
+      facts: some([
         { label: 'Begun by', cell: text(work.begun_by) },
         { label: 'Begun', cell: time(work.begun_at, now) },
-        ...(finished_at === null ? [] : [{ label: 'Ended', cell: time(finished_at, now) }]),
+        finished_at !== null && { label: 'Ended', cell: time(finished_at, now) },
         { label: 'ID', cell: text(work.id, { code: true, copy: true }) },
-      ],
+      ]),
     },
   ]
   return { title, back: { href: back, label: 'Long work' }, sections }

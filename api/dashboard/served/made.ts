@@ -80,6 +80,15 @@ export function tableOf<R>(
   }
 }
 
+/** A field that nobody sees. @param own whether a form that is shown again keeps the page's own value. */
+export const hidden = (name: string, value: string, own = false): Field => ({
+  name,
+  label: '',
+  type: 'hidden',
+  value,
+  ...(own ? { own } : {}),
+})
+
 /** A button that changes something. */
 export const press = (action: string, submit: string, more: Partial<Form> = {}): Form => ({
   action,

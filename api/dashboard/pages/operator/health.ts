@@ -14,7 +14,7 @@ import { isUuid } from '../../../../db/text/strings.ts'
 import { type Cell, status, text, time } from '../../drawn/cell.ts'
 import type { Alert, Section } from '../../drawn/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../drawn/timeline.ts'
-import { act, get } from '../../served/made.ts'
+import { act, get, some } from '../../served/made.ts'
 import { redirect, show } from '../../served/page.ts'
 import { folded, stoppedAlerts } from '../stopped.ts'
 
@@ -32,10 +32,8 @@ async function databaseFacts(tx: Tx, now: Date) {
   const fault = await databaseFault(tx)
   const apart = Math.round(Math.abs(Date.parse(at) - now.getTime()) / 1_000)
   const off = DANGEROUS.filter((name) => settings[name] === 'off')
-  const alerts: Alert[] = [
-    ...(fault === null
-      ? []
-      : [{ tone: 'bad' as const, title: 'The database cannot be worked with', text: fault }]),
+  const alerts: Alert[] = some([
+    fault !== null && { tone: 'bad', title: 'The database cannot be worked with', text: fault },
     ...off.map(
       (name): Alert => ({
         tone: 'bad',
@@ -43,10 +41,11 @@ async function databaseFacts(tx: Tx, now: Date) {
         text: 'A crash of the database can lose what was accepted.',
       }),
     ),
-    ...(apart > CLOCK_APART
-      ? [{ tone: 'warn' as const, title: `This process’s clock is ${apart} seconds from the database’s` }]
-      : []),
-  ]
+    apart > CLOCK_APART && {
+      tone: 'warn',
+      title: `This process’s clock is ${apart} seconds from the database’s`,
+    },
+  ])
   const facts = [
     { label: 'PostgreSQL', cell: text(version) },
     { label: 'Its clock', cell: { ...time(at, now), age: `${apart} s from this process’s` } },
@@ -71,7 +70,7 @@ function processCells(
     text(`${Math.round(gauges.busy * 100)} %`, { number: true }),
     text(megabytes(gauges.resident_memory_bytes), { number: true }),
     text(`${Math.round(gauges.event_loop_lag_seconds * 1_000)} ms`, { number: true }),
-    { ...time(seen_at, now), ...(silent ? { tone: 'bad' as const } : {}) },
+    { ...time(seen_at, now), ...(silent ? { tone: 'bad' } : {}) },
   ]
 }
 
@@ -106,10 +105,10 @@ function queueAlerts(paused: ReadonlyMap<string, QueuePause>): Alert[] {
   const all = [...paused.values()]
   const others = all.filter(({ reason }) => reason !== RESTORED)
   const link = { href: '/operator/queues', label: 'Queues, and how to resume it' }
-  return [
-    ...(others.length < all.length ? [{ ...RESTORED_COPY, link }] : []),
+  return some([
+    others.length < all.length && { ...RESTORED_COPY, link },
     ...others.map(({ queue, reason }) => ({ ...pausedQueue(queue, reason), link })),
-  ]
+  ])
 }
 
 /** Each sender that live workers deliver through, with how it stands. */
@@ -156,7 +155,7 @@ const health = get('operator', PATH, async ({ now, query }, { database, switches
   const paused = await pausedQueues(database)
   const stopped = stoppedAlerts(await stoppedBroadcasts(database, null, STOPPED), true)
   const used = senderFacts(processes, senders, now)
-  const sections: Section[] = [
+  const sections: Section[] = some([
     {
       kind: 'alerts',
       alerts: [
@@ -184,11 +183,9 @@ const health = get('operator', PATH, async ({ now, query }, { database, switches
       rows: processes.map((process) => ({ cells: processCells(process, now) })),
       empty: 'No process has given a sign of life within an hour.',
     },
-    ...(used.length === 0
-      ? []
-      : [{ kind: 'facts' as const, title: 'Senders, as the workers find them', facts: used }]),
+    used.length !== 0 && { kind: 'facts', title: 'Senders, as the workers find them', facts: used },
     await checkSection(database, query.get('check')),
-  ]
+  ])
   const aside: Section[] = [
     { kind: 'facts', title: 'Database', facts },
     {

@@ -21,7 +21,7 @@ import { type Cell, countdown, duration, number, plural, status, text, time, utc
 import type { Alert, Form } from '../../drawn/section.ts'
 import { RESTORED_COPY } from '../../drawn/timeline.ts'
 import { countedFields, countedOf, countedWords } from '../../served/counted.ts'
-import { act, get, post } from '../../served/made.ts'
+import { act, get, post, some } from '../../served/made.ts'
 import { redirect, show } from '../../served/page.ts'
 import { workAnswer } from '../work.ts'
 
@@ -91,15 +91,13 @@ async function senderAlerts(database: Tx, now: Date): Promise<Alert[]> {
 const queues = get('operator', PATH, async ({ now }, { database }) => {
   const rows = await listQueues(database)
   const isCopy = rows.some(isRestored)
-  const alerts = [...(isCopy ? [RESTORED_COPY] : []), ...(await senderAlerts(database, now))]
+  const alerts = some([isCopy && RESTORED_COPY, ...(await senderAlerts(database, now))])
   return show({
     title: 'Queues',
-    ...(isCopy ? { actions: { kind: 'actions' as const, forms: [RESUME_ALL] } } : {}),
+    ...(isCopy ? { actions: { kind: 'actions', forms: [RESUME_ALL] } } : {}),
     lead: 'Ready jobs wait for a worker, deferred ones for their time; dead letters wait for you.',
-    sections: [
-      ...(alerts.length === 0
-        ? []
-        : [{ kind: 'alerts' as const, title: 'Why queues stand', calm: '', alerts }]),
+    sections: some([
+      alerts.length !== 0 && { kind: 'alerts', title: 'Why queues stand', calm: '', alerts },
       {
         kind: 'table',
         id: 'queues',
@@ -134,7 +132,7 @@ const queues = get('operator', PATH, async ({ now }, { database }) => {
         })),
         empty: '',
       },
-    ],
+    ]),
   })
 })
 
@@ -155,7 +153,7 @@ const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { data
     title: `Dead letters of ${queue}`,
     back: { href: PATH, label: 'Queues' },
     lead: 'What was given up, by its reason. Fix the cause, then try again.',
-    sections: [
+    sections: some([
       {
         kind: 'table',
         columns: [
@@ -188,24 +186,20 @@ const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { data
         })),
         empty: 'Nothing of this queue was given up.',
       },
-      ...(rows.length < 2
-        ? []
-        : [
-            {
-              kind: 'actions' as const,
-              forms: [
-                {
-                  action,
-                  method: 'post' as const,
-                  fields: countedFields({ most: all, seen }),
-                  submit: 'Try all again',
-                  confirm: `Try ${plural(all, 'dead letter')} of ${queue} again?`,
-                  tone: 'quiet' as const,
-                },
-              ],
-            },
-          ]),
-    ],
+      rows.length >= 2 && {
+        kind: 'actions',
+        forms: [
+          {
+            action,
+            method: 'post',
+            fields: countedFields({ most: all, seen }),
+            submit: 'Try all again',
+            confirm: `Try ${plural(all, 'dead letter')} of ${queue} again?`,
+            tone: 'quiet',
+          },
+        ],
+      },
+    ]),
   })
 })
 

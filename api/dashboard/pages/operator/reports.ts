@@ -13,7 +13,7 @@ import type { Field, Form } from '../../drawn/section.ts'
 import { inPerson } from '../../served/act.ts'
 import { type Counted, countedFields, countedOf } from '../../served/counted.ts'
 import { anyOf, filled, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../../served/list.ts'
-import { act, get } from '../../served/made.ts'
+import { act, get, hidden, some } from '../../served/made.ts'
 import { type PersonRequest, redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/reports'
@@ -36,15 +36,12 @@ const onAll = (verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>,
   action: `${PATH}/${verb}`,
   method: 'post',
   fields: [
-    ...['provider', 'reason'].map((name) => ({
-      ...{ name, label: '', type: 'hidden' as const },
-      value: given(query, name) ?? '',
-    })),
+    ...['provider', 'reason'].map((name) => hidden(name, given(query, name) ?? '')),
     ...countedFields(counted),
   ],
   submit: `${verb === 'replay' ? 'Try again' : 'Drop'}: all ${plural(counted.most, 'report')}`,
   confirm: `${verb === 'replay' ? 'Try' : 'Drop'} ${plural(counted.most, 'report')}?`,
-  ...(verb === 'drop' ? { tone: 'danger' as const } : {}),
+  ...(verb === 'drop' ? { tone: 'danger' } : {}),
 })
 
 const reports = get('operator', PATH, async (request, { database }) => {
@@ -70,7 +67,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
           ? []
           : [onAll('replay', request, { most: total, seen }), onAll('drop', request, { most: total, seen })],
     },
-    sections: [
+    sections: some([
       {
         kind: 'filter',
         action: PATH,
@@ -89,31 +86,27 @@ const reports = get('operator', PATH, async (request, { database }) => {
         rows: reasons.map(({ reason, reports: count }) => ({ cells: [text(reason), number(count)] })),
         empty: isFiltered ? 'No report matches.' : 'No report is parked: every report found its message.',
       },
-      ...(total === 0
-        ? []
-        : [
-            {
-              kind: 'table' as const,
-              title: 'Reports',
-              columns: [
-                { label: 'Received' },
-                { label: 'From' },
-                { label: 'Reason' },
-                { label: 'Bytes', number: true },
-              ],
-              rows: rows.map(({ id, received_at, provider, reason, bytes }) => ({
-                cells: [
-                  { ...time(received_at, now), href: `${PATH}/${id}` },
-                  text(provider),
-                  text(reason),
-                  number(bytes),
-                ],
-              })),
-              empty: '',
-              next,
-            },
-          ]),
-    ],
+      total !== 0 && {
+        kind: 'table',
+        title: 'Reports',
+        columns: [
+          { label: 'Received' },
+          { label: 'From' },
+          { label: 'Reason' },
+          { label: 'Bytes', number: true },
+        ],
+        rows: rows.map(({ id, received_at, provider, reason, bytes }) => ({
+          cells: [
+            { ...time(received_at, now), href: `${PATH}/${id}` },
+            text(provider),
+            text(reason),
+            number(bytes),
+          ],
+        })),
+        empty: '',
+        next,
+      },
+    ]),
   })
 })
 
@@ -124,9 +117,9 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   const one = (verb: 'replay' | 'drop'): Form => ({
     action: `${PATH}/${verb}`,
     method: 'post',
-    fields: [{ name: 'id', label: 'id', type: 'hidden', value: id }],
+    fields: [hidden('id', id)],
     submit: verb === 'replay' ? 'Try again' : 'Drop',
-    ...(verb === 'drop' ? { tone: 'danger' as const, confirm: 'Drop this report?' } : {}),
+    ...(verb === 'drop' ? { tone: 'danger', confirm: 'Drop this report?' } : {}),
   })
   return show({
     title: `Report from ${provider}`,

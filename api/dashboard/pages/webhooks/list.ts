@@ -3,7 +3,7 @@
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { addEndpoint, listEndpoints } from '../../../../db/messages/webhooks/endpoints.ts'
 import { number, text, time } from '../../drawn/cell.ts'
-import { act, get } from '../../served/made.ts'
+import { act, get, some } from '../../served/made.ts'
 import { redirect, show, teamPath } from '../../served/page.ts'
 import { fieldsFor, given, PATH, stateCell, typeWords } from './parts.ts'
 
@@ -14,7 +14,7 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
   return show({
     title: 'Webhooks',
     lead: 'Your own servers get what becomes of messages and contacts, as it happens.',
-    sections: [
+    sections: some([
       {
         kind: 'table',
         id: 'webhooks',
@@ -34,20 +34,16 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
             ? 'No webhooks yet: add one below. The documentation shows how a server checks what it gets.'
             : 'No webhooks yet. An owner of the team can add one.',
       },
-      ...(team.role === 'owner'
-        ? [
-            {
-              kind: 'form' as const,
-              title: 'New webhook',
-              folded: endpoints.length > 0,
-              action: teamPath(team, 'webhooks'),
-              method: 'post' as const,
-              submit: 'Add a webhook',
-              fields: fieldsFor(domains, null),
-            },
-          ]
-        : []),
-    ],
+      team.role === 'owner' && {
+        kind: 'form',
+        title: 'New webhook',
+        folded: endpoints.length > 0,
+        action: teamPath(team, 'webhooks'),
+        method: 'post',
+        submit: 'Add a webhook',
+        fields: fieldsFor(domains, null),
+      },
+    ]),
   })
 })
 

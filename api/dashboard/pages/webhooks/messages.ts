@@ -13,7 +13,7 @@ import { pausedQueue, stateAlert } from '../../drawn/timeline.ts'
 import { inPerson, noteLook } from '../../served/act.ts'
 import { wordChips } from '../../served/chips.ts'
 import { filled, idGiven, onlyKnown, PAGE_SIZE, pageOf, wordGiven } from '../../served/list.ts'
-import { get, post } from '../../served/made.ts'
+import { get, post, some } from '../../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../../served/page.ts'
 import { pauseWords, requeuedWords } from '../requeue.ts'
 import { answerCell, EVERY_TYPE, PATH } from './parts.ts'
@@ -85,16 +85,16 @@ function waitsOf({ waiting, created_at }: ShownWebhook, { team, now }: TeamReque
   if (!waiting) return []
   const seconds = (now.getTime() - Date.parse(created_at)) / 1_000
   const suspended: Alert = { tone: 'bad', title: 'Nothing goes out: the team is suspended' }
-  return [
-    ...(team.suspended ? [suspended] : []),
-    ...(waiting.queue_paused ? [pausedQueue('What it waits in', waiting.queue_pause_reason)] : []),
+  return some([
+    team.suspended && suspended,
+    waiting.queue_paused && pausedQueue('What it waits in', waiting.queue_pause_reason),
     ...waiting.paused_senders.map(({ until, reason }): Alert => {
       const title = `Its server asks to wait until ${time(until, now).text}`
       const link = { href: teamPath(team, 'webhooks', id), label: 'The webhook' }
       return { tone: 'warn', title, text: reason ?? '', link }
     }),
     stateAlert(waiting, seconds, now),
-  ]
+  ])
 }
 
 /** Everything that happened to it, the latest first. */
@@ -167,13 +167,11 @@ const one = get('viewer', `${PATH}/:id/events/:event_id`, async (request, { data
         kind: 'facts',
         id: 'facts',
         live: true,
-        facts: [
+        facts: some([
           { label: 'Made', cell: time(found.created_at, now) },
-          ...(found.requeued_at === null
-            ? []
-            : [{ label: 'Begun again', cell: time(found.requeued_at, now) }]),
+          found.requeued_at !== null && { label: 'Begun again', cell: time(found.requeued_at, now) },
           { label: 'webhook-id', cell: text(event_id, { code: true, copy: true }) },
-        ],
+        ]),
       },
     ],
   })

@@ -7,7 +7,7 @@ import { type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhoo
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { countdown, number, text, time } from '../../drawn/cell.ts'
 import type { Form, Section } from '../../drawn/section.ts'
-import { get } from '../../served/made.ts'
+import { get, some } from '../../served/made.ts'
 import { show, type TeamRequest, teamPath } from '../../served/page.ts'
 import { answerCell, EVERY_TYPE, fieldsFor, PATH, stateCell, typeWords, WHICH } from './parts.ts'
 
@@ -142,24 +142,23 @@ const page = get('viewer', `${PATH}/:id`, async (request, { database }) => {
     lead: endpoint.url,
     back: { href: teamPath(team, 'webhooks'), label: 'Webhooks' },
     actions: actionsFor(request, endpoint),
-    sections: [
+    sections: some([
       ...troubles(endpoint, now),
       triesOf(request, endpoint),
-      ...(isOwner
-        ? [
-            ...(endpoint.state === 'enabled' ? [replayForm(request, endpoint)] : []),
-            {
-              kind: 'form' as const,
-              title: 'Change the webhook',
-              folded: true,
-              action: teamPath(team, 'webhooks', endpoint.id, 'set'),
-              method: 'post' as const,
-              submit: 'Save',
-              fields: fieldsFor(domains, endpoint),
-            },
-          ]
-        : []),
-    ],
+      isOwner &&
+        some([
+          endpoint.state === 'enabled' && replayForm(request, endpoint),
+          {
+            kind: 'form',
+            title: 'Change the webhook',
+            folded: true,
+            action: teamPath(team, 'webhooks', endpoint.id, 'set'),
+            method: 'post',
+            submit: 'Save',
+            fields: fieldsFor(domains, endpoint),
+          },
+        ]),
+    ]),
     aside: [factsOf(endpoint, now)],
   })
 })
