@@ -6,7 +6,7 @@
 import { deleteOtherSessions, sessionsOfPerson } from '../../../db/accounts/people/sessions.sql.ts'
 import { idleSince } from '../../../db/accounts/people/sign-in.ts'
 import { plural, status, text, time } from '../drawn/cell.ts'
-import { get, post } from '../served/made.ts'
+import { get, post, press, tableOf } from '../served/made.ts'
 import { type PageTeam, redirect, show, teamPath } from '../served/page.ts'
 
 /** A page of the person's own, in the frame of the team that it was opened from. */
@@ -18,34 +18,22 @@ const start = get('person', '', async ({ around }) => {
 
 const account = get('person', '/account', async ({ person, now, around }, { database }) => {
   const sessions = await sessionsOfPerson(database, person, { now, idle: idleSince(now) })
-  const rows = sessions.map(({ id, user_agent, created_at, seen_at }) => ({
-    cells: [
-      text(user_agent || null),
-      time(created_at, now),
-      id === person.session_id ? status('active', { text: 'this one' }) : time(seen_at, now),
-    ],
-  }))
   return show({
     title: 'Your sessions',
     lead: `You are ${person.email}. A session ends after 12 hours without use, and after 7 days at most.`,
     sections: [
-      {
-        kind: 'table',
-        columns: [{ label: 'Browser' }, { label: 'Signed in' }, { label: 'Last used' }],
-        rows,
-        empty: '',
-      },
+      tableOf(
+        sessions,
+        ({ id, user_agent, created_at, seen_at }) => ({
+          Browser: text(user_agent || null),
+          'Signed in': time(created_at, now),
+          'Last used': id === person.session_id ? status('active', { text: 'this one' }) : time(seen_at, now),
+        }),
+        { empty: '' },
+      ),
       {
         kind: 'actions',
-        forms: [
-          {
-            action: inTeam('/account/end-others', around),
-            method: 'post',
-            fields: [],
-            submit: 'End all other sessions',
-            tone: 'danger',
-          },
-        ],
+        forms: [press(inTeam('/account/end-others', around), 'End all other sessions', { tone: 'danger' })],
       },
     ],
   })

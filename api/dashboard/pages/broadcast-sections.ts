@@ -8,10 +8,10 @@ import { standstillWords } from '../../../db/messages/broadcasts/standstill.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { type Cell, headed, number, plural, text, time } from '../drawn/cell.ts'
-import type { Field, Form, Section } from '../drawn/section.ts'
+import type { Field, Section } from '../drawn/section.ts'
 import { momentWords, zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { hidden, some } from '../served/made.ts'
+import { formOf, hidden, press, some } from '../served/made.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 import { conditionWords } from './broadcast-form.ts'
 import { progressWords } from './broadcasts.ts'
@@ -127,14 +127,6 @@ export const seenIn = ({ form }: Pick<TeamRequest, 'form'>): Seen => ({
   audience: /^\d+$/.test(form.get('audience') ?? '') ? Number(form.get('audience')) : null,
 })
 
-/** A button of its page. */
-export const form = (request: TeamRequest, verb: string, more: Partial<Form> & { submit: string }): Form => ({
-  action: here(request, verb),
-  method: 'post',
-  fields: [],
-  ...more,
-})
-
 /** What a draft would do, what keeps it from starting, and its buttons. */
 export async function draftParts(
   row: BroadcastRow,
@@ -158,13 +150,11 @@ export async function draftParts(
   const begins =
     row.send_at === null ? '' : ` for ${momentWords(row.send_at, zoneOf(request.cookies('zone')))}`
   const topics = namesOf(row.topic_ids, names)
-  const start = form(request, 'send', {
-    submit: begins ? 'Schedule' : 'Send now',
+  const start = press(here(request, 'send'), begins ? 'Schedule' : 'Send now', {
     fields: seenFields({ ...row, template_version_id: ready.version_id, audience: ready.audience }),
     confirm: `${begins ? 'Schedule' : 'Send'} “${row.name}” to ${audience} of ${topics}${begins}?`,
   })
-  const remove = form(request, 'delete', {
-    submit: 'Delete the draft',
+  const remove = press(here(request, 'delete'), 'Delete the draft', {
     tone: 'danger',
     confirm: `Delete the draft “${row.name}”?`,
   })
@@ -197,17 +187,14 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
   const { name, state, figures: counted, audience } = view
   const left = Math.max(0, (audience ?? 0) - counted.made - counted.skipped) + counted.queued
   const rest = audience === null ? 'its audience' : `the ${plural(left, 'contact')} that are left`
-  const pause = form(request, 'pause', {
-    submit: 'Pause',
+  const pause = press(here(request, 'pause'), 'Pause', {
     tone: 'quiet',
     confirm: `Pause “${name}”, with ${rest} still to go?`,
   })
-  const resume = form(request, 'resume', {
-    submit: 'Go on',
+  const resume = press(here(request, 'resume'), 'Go on', {
     confirm: `Go on with “${name}” to ${rest}? So far: ${outcomeWords(counted)}.`,
   })
-  const cancel = form(request, 'cancel', {
-    submit: 'Cancel it',
+  const cancel = press(here(request, 'cancel'), 'Cancel it', {
     tone: 'danger',
     confirm: `Cancel “${name}” for good? It will not go to ${rest}.`,
   })
@@ -232,28 +219,29 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
 }
 
 /** The form that sends a test. */
-export const testForm = (request: TeamRequest): Section => ({
-  kind: 'form',
-  title: 'Send a test',
-  folded: true,
-  note: `Sends it as one contact would get it to at most ${MOST_TESTS} addresses. It counts in no figure of the broadcast.`,
-  action: here(request, 'test'),
-  method: 'post',
-  submit: 'Send a test',
-  fields: [
+export const testForm = (request: TeamRequest): Section =>
+  formOf(
+    here(request, 'test'),
+    'Send a test',
+    [
+      {
+        name: 'to',
+        label: 'To, separated by commas',
+        type: 'text',
+        required: true,
+        value: request.person.email,
+      },
+      {
+        name: 'contact',
+        label: 'As this contact (may be empty)',
+        type: 'text',
+        value: request.query.get('contact') ?? '',
+        hint: 'The address of a contact, whose properties fill the variables.',
+      },
+    ],
     {
-      name: 'to',
-      label: 'To, separated by commas',
-      type: 'text',
-      required: true,
-      value: request.person.email,
+      title: 'Send a test',
+      folded: true,
+      note: `Sends it as one contact would get it to at most ${MOST_TESTS} addresses. It counts in no figure of the broadcast.`,
     },
-    {
-      name: 'contact',
-      label: 'As this contact (may be empty)',
-      type: 'text',
-      value: request.query.get('contact') ?? '',
-      hint: 'The address of a contact, whose properties fill the variables.',
-    },
-  ],
-})
+  )

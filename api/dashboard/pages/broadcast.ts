@@ -25,9 +25,8 @@ import { plural } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { partsTyped } from '../drawn/typed.ts'
 import { zoneOf } from '../drawn/zone.ts'
-import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { act, get, hidden, post, some } from '../served/made.ts'
+import { act, formOf, get, hidden, press, some } from '../served/made.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { draftFields, draftOf } from './broadcast-form.ts'
 import { previewSections } from './broadcast-preview.ts'
@@ -36,7 +35,6 @@ import {
   draftParts,
   facts,
   figures,
-  form,
   here,
   MOST_TESTS,
   seenFields,
@@ -60,17 +58,15 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
   const edit: Section[] =
     isDraft && edits
       ? [
-          {
-            kind: 'form',
-            folded: true,
-            action: here(request, 'edit'),
-            method: 'post',
-            submit: 'Change the draft',
-            fields: [
+          formOf(
+            here(request, 'edit'),
+            'Change the draft',
+            [
               ...draftFields(await choicesOf(team, deps), row, zoneOf(request.cookies('zone'))),
               hidden('seen', row.updated_at, true),
             ],
-          },
+            { folded: true },
+          ),
         ]
       : []
   const { sections, buttons } = isDraft
@@ -93,13 +89,13 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
   })
 })
 
-const edit = post('editor', '/teams/:team/broadcasts/:id/edit', async (request, deps) => {
+const edit = act('editor', '/teams/:team/broadcasts/:id/edit', async (by, request) => {
   const { team, params, form: sent } = request
-  const row = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')
+  const row = await broadcastOrRefusal(by.tx, team.id, params.id ?? '')
   const fields = draftOf(sent, row)
   if (Object.keys(fields).length === 0) return redirect(here(request), 'Nothing was changed.')
   const seen = sent.get('seen') ?? ''
-  await inPerson(request, deps, (by) => changeSeenBroadcast(by, actingOf(request), row.id, { fields, seen }))
+  await changeSeenBroadcast(by, actingOf(request), row.id, { fields, seen })
   return redirect(here(request), 'The draft is saved.')
 })
 
@@ -151,8 +147,7 @@ const again = get('editor', '/teams/:team/broadcasts/:id/again', async (request,
       {
         kind: 'actions',
         forms: [
-          form(request, 'again', {
-            submit: 'Send',
+          press(here(request, 'again'), 'Send', {
             confirm: `Send “${row.name}” to ${rest} more?`,
             fields: seenFields({ ...row, audience }),
           }),

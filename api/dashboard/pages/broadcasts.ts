@@ -13,7 +13,7 @@ import type { PageLink } from '../drawn/section.ts'
 import { zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { addressWith, offsetGiven, PAGE_SIZE } from '../served/list.ts'
-import { act, get, some } from '../served/made.ts'
+import { act, formOf, get, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { type Choices, draftFields, draftOf } from './broadcast-form.ts'
 
@@ -85,29 +85,24 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
     lead: 'One template to everybody in a topic.',
     actions: { kind: 'actions', links: edits && !isEmpty ? [fresh] : [] },
     sections: [
-      {
-        kind: 'table',
-        id: 'list',
-        live: offset === 0,
-        columns: [
-          ...['State', 'Name', 'Sent'].map((label) => ({ label })),
-          ...['Bounced', 'Complained'].map((label) => ({ label, number: true })),
-          { label: 'Begins' },
-        ],
-        rows: views.map((view) => ({
-          cells: [
-            stateCell(view.state),
-            text(view.name, { href: teamPath(team, 'broadcasts', view.id), detail: view.subject }),
-            text(progressWords(view)),
-            number(view.figures.bounced),
-            number(view.figures.complained),
-            time(begins(view), now, 'not started'),
-          ],
-        })),
-        next: pagesAround(request, offset, rows.length > PAGE_SIZE),
-        empty: isEmpty ? 'No broadcasts yet.' : 'No older broadcasts.',
-        ...(edits && isEmpty ? { start: fresh } : {}),
-      },
+      tableOf(
+        views,
+        (view) => ({
+          State: stateCell(view.state),
+          Name: text(view.name, { href: teamPath(team, 'broadcasts', view.id), detail: view.subject }),
+          Sent: text(progressWords(view)),
+          Bounced: number(view.figures.bounced),
+          Complained: number(view.figures.complained),
+          Begins: time(begins(view), now, 'not started'),
+        }),
+        {
+          id: 'list',
+          live: offset === 0,
+          next: pagesAround(request, offset, rows.length > PAGE_SIZE),
+          empty: isEmpty ? 'No broadcasts yet.' : 'No older broadcasts.',
+          ...(edits && isEmpty ? { start: fresh } : {}),
+        },
+      ),
     ],
   })
 })
@@ -134,13 +129,11 @@ const fresh = get('editor', '/teams/:team/broadcasts/new', async ({ team, cookie
       needs.length > 0
         ? [{ kind: 'alerts', calm: '', alerts: needs.map((need) => ({ tone: 'warn', ...need })) }]
         : [
-            {
-              kind: 'form',
-              action: teamPath(team, 'broadcasts', 'new'),
-              method: 'post',
-              submit: 'Save the draft',
-              fields: draftFields(choices, null, zoneOf(cookies('zone'))),
-            },
+            formOf(
+              teamPath(team, 'broadcasts', 'new'),
+              'Save the draft',
+              draftFields(choices, null, zoneOf(cookies('zone'))),
+            ),
           ],
   })
 })

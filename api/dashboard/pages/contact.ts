@@ -9,11 +9,10 @@ import { erasureOf } from '../../../db/upkeep/work/kinds.ts'
 import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { ageOf, status, text, time } from '../drawn/cell.ts'
 import { changedProperties, propertyFields, topicsOf } from '../drawn/properties.ts'
-import type { Form, Section } from '../drawn/section.ts'
-import { inPerson } from '../served/act.ts'
+import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { backTo } from '../served/list.ts'
-import { act, get, post, some } from '../served/made.ts'
+import { act, formOf, get, post, press, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { topicChoices } from './contacts.ts'
 import { workAnswer } from './work.ts'
@@ -45,24 +44,25 @@ function causeFacts({ suppression_cause: cause }: ContactDetail, now: Date): Sec
   ]
 }
 
-const liftForm = (contact: ContactDetail, request: TeamRequest): Section => ({
-  kind: 'form',
-  folded: true,
-  action: here(request, 'lift'),
-  method: 'post',
-  submit: 'Lift the suppression',
-  confirm: `End the suppression of ${contact.email}?`,
-  warning: 'The contact becomes what it was before.',
-  fields: [
+const liftForm = (contact: ContactDetail, request: TeamRequest): Section =>
+  formOf(
+    here(request, 'lift'),
+    'Lift the suppression',
+    [
+      {
+        name: 'reason',
+        label: 'Reason',
+        type: 'text',
+        required: true,
+        hint: 'Kept in the audit trail. The contact becomes what it was before.',
+      },
+    ],
     {
-      name: 'reason',
-      label: 'Reason',
-      type: 'text',
-      required: true,
-      hint: 'Kept in the audit trail. The contact becomes what it was before.',
+      folded: true,
+      confirm: `End the suppression of ${contact.email}?`,
+      warning: 'The contact becomes what it was before.',
     },
-  ],
-})
+  )
 
 /** Why it is suppressed, what that does and does not do, and the way out. */
 function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
@@ -93,33 +93,28 @@ function changes(
   topics: Awaited<ReturnType<typeof topicsOfTeam>>,
 ): Section[] {
   if (request.team.role === 'viewer') return []
-  const press = (verb: string, submit: string, more: Partial<Form> = {}): Form => ({
-    action: here(request, verb),
-    method: 'post',
-    fields: [],
-    submit,
-    tone: 'quiet',
-    ...more,
-  })
   const forms = some([
-    contact.status === 'subscribed' && press('unsubscribe', 'Unsubscribe'),
-    contact.status === 'unsubscribed' && contact.suppression === null && press('resubscribe', 'Resubscribe'),
-    press('delete', 'Delete', { tone: 'danger', confirm: `Delete ${contact.email}? Sent emails stay.` }),
+    contact.status === 'subscribed' && press(here(request, 'unsubscribe'), 'Unsubscribe', { tone: 'quiet' }),
+    contact.status === 'unsubscribed' &&
+      contact.suppression === null &&
+      press(here(request, 'resubscribe'), 'Resubscribe', { tone: 'quiet' }),
+    press(here(request, 'delete'), 'Delete', {
+      tone: 'danger',
+      confirm: `Delete ${contact.email}? Sent emails stay.`,
+    }),
     request.team.role === 'owner' &&
-      press('erase', 'Erase this person', {
+      press(here(request, 'erase'), 'Erase this person', {
         tone: 'danger',
         confirm: `Erase ${contact.email} from contacts, emails, timelines, reports and webhooks? This cannot be undone.`,
       }),
   ])
   return [
-    {
-      kind: 'form',
-      folded: true,
-      action: here(request),
-      method: 'post',
-      submit: 'Change properties and topics',
-      fields: [...propertyFields(contact.properties), ...topicChoices(topics, contact.topic_ids)],
-    },
+    formOf(
+      here(request),
+      'Change properties and topics',
+      [...propertyFields(contact.properties), ...topicChoices(topics, contact.topic_ids)],
+      { folded: true },
+    ),
     { kind: 'actions', forms },
   ]
 }
@@ -146,20 +141,24 @@ async function sent(
       })),
     ),
   ].sort((one, other) => (one.created_at < other.created_at ? 1 : -1))
-  return {
-    kind: 'table',
-    title: 'Everything sent',
-    columns: ['Status', 'Channel', 'Message', 'Accepted'].map((label) => ({ label })),
-    rows: all.map(({ channel, what, status: word, created_at }) => ({
-      cells: [status(word), text(channel), what, time(created_at, now)],
-    })),
-    next:
-      emails.length < LATEST
-        ? []
-        : [{ href: `${teamPath(team, 'emails')}?${toAll}`, label: 'All emails sent' }],
-    empty:
-      'Nothing was sent to this contact. A number in E.164 form among its properties is looked for, too.',
-  }
+  return tableOf(
+    all,
+    ({ channel, what, status: word, created_at }) => ({
+      Status: status(word),
+      Channel: text(channel),
+      Message: what,
+      Accepted: time(created_at, now),
+    }),
+    {
+      title: 'Everything sent',
+      next:
+        emails.length < LATEST
+          ? []
+          : [{ href: `${teamPath(team, 'emails')}?${toAll}`, label: 'All emails sent' }],
+      empty:
+        'Nothing was sent to this contact. A number in E.164 form among its properties is looked for, too.',
+    },
+  )
 }
 
 const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps) => {
@@ -175,7 +174,7 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
     state: status(contact.status),
     back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
     ...(buttons?.kind === 'actions' ? { actions: buttons } : {}),
-    sections: some([...suppression(contact, request), await sent(contact, request, deps), form && form]),
+    sections: some([suppression(contact, request), await sent(contact, request, deps), form]),
     aside: some([
       {
         kind: 'facts',
@@ -211,16 +210,14 @@ const isSame = (
   ) &&
   new Set(topics).symmetricDifference(new Set(topic_ids)).size === 0
 
-const change = post('editor', '/teams/:team/contacts/:email', async (request, deps) => {
+const change = act('editor', '/teams/:team/contacts/:email', async (by, request) => {
   const { team, params, form } = request
   const identity = contactIdentity(params.email ?? '')
-  const before = await showContact(deps.database, team.id, identity)
+  const before = await showContact(by.tx, team.id, identity)
   const properties = changedProperties(form, before.properties)
   const topics = topicsOf(form)
   if (isSame(before, properties, topics)) return redirect(here(request), 'Nothing was changed.')
-  await inPerson(request, deps, (by) =>
-    changeContact(by, team.id, identity, { properties, topic_ids: topics }),
-  )
+  await changeContact(by, team.id, identity, { properties, topic_ids: topics })
   return redirect(here(request), 'The contact is changed.')
 })
 

@@ -10,11 +10,11 @@ import { status, text, time } from '../drawn/cell.ts'
 import { contactOf } from '../drawn/properties.ts'
 import type { Field, Section } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
+import { csvFile, rowsBy } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { anyOf, filled, fromList, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../served/list.ts'
-import { act, get, lagging, some } from '../served/made.ts'
+import { act, formOf, get, lagging, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
-import { csvFile } from './csv.ts'
 
 type Topics = Awaited<ReturnType<typeof topicsOfTeam>>
 
@@ -62,24 +62,23 @@ export const topicChoices = (topics: Topics, chosen: readonly string[]): Field[]
         },
       ]
 
-const createForm = ({ team }: TeamRequest, topics: Topics): Section => ({
-  kind: 'form',
-  folded: true,
-  action: teamPath(team, 'contacts'),
-  method: 'post',
-  submit: 'Add a contact',
-  fields: [
-    { name: 'email', label: 'Email address', type: 'email', required: true },
-    {
-      name: 'properties',
-      label: 'Properties',
-      type: 'textarea',
-      code: true,
-      hint: 'One a line, such as name: Ana',
-    },
-    ...topicChoices(topics, []),
-  ],
-})
+const createForm = ({ team }: TeamRequest, topics: Topics): Section =>
+  formOf(
+    teamPath(team, 'contacts'),
+    'Add a contact',
+    [
+      { name: 'email', label: 'Email address', type: 'email', required: true },
+      {
+        name: 'properties',
+        label: 'Properties',
+        type: 'textarea',
+        code: true,
+        hint: 'One a line, such as name: Ana',
+      },
+      ...topicChoices(topics, []),
+    ],
+    { folded: true },
+  )
 
 /** The filter that the address holds. @throws Refusal bad_request. */
 function searchOf(query: URLSearchParams): ContactSearch {
@@ -104,25 +103,26 @@ const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, { d
     title: 'Contacts',
     sections: some([
       filterForm(request, topics),
-      {
-        kind: 'table',
-        columns: ['Status', 'Address', 'Topics', 'Added'].map((label) => ({ label })),
-        rows: rows.map((contact) => ({
-          cells: [
-            status(contact.status),
-            text(contact.email, { href: fromList(request, teamPath(team, 'contacts', contact.email)) }),
-            text(contact.topic_ids.map((id) => names.get(id) ?? id).join(', ')),
-            time(contact.created_at, now),
-          ],
-        })),
-        next,
-        ...(further ? { start: further } : isEmpty ? { start: importLink(team) } : {}),
-        empty: further
-          ? 'Nothing matches so far: there are many contacts, and older ones were not looked at yet.'
-          : Object.values(search).some(Boolean)
-            ? 'No contact matches.'
-            : 'No contacts yet.',
-      },
+      tableOf(
+        rows,
+        (contact) => ({
+          Status: status(contact.status),
+          Address: text(contact.email, {
+            href: fromList(request, teamPath(team, 'contacts', contact.email)),
+          }),
+          Topics: text(contact.topic_ids.map((id) => names.get(id) ?? id).join(', ')),
+          Added: time(contact.created_at, now),
+        }),
+        {
+          next,
+          ...(further ? { start: further } : isEmpty ? { start: importLink(team) } : {}),
+          empty: further
+            ? 'Nothing matches so far: there are many contacts, and older ones were not looked at yet.'
+            : Object.values(search).some(Boolean)
+              ? 'No contact matches.'
+              : 'No contacts yet.',
+        },
+      ),
       team.role !== 'viewer' && createForm(request, topics),
     ]),
   })
@@ -134,22 +134,17 @@ const create = act('editor', '/teams/:team/contacts', async (by, { team, form })
   return redirect(teamPath(team, 'contacts', email), `${email} is a contact now.`)
 })
 
-/** How many contacts are read at a time. */
-const LOT = 500
-
 async function* csvRows({ team, query }: TeamRequest, { database }: PageDeps) {
   const names = new Map((await topicsOfTeam(database, team.id)).map(({ id, name }) => [id, name]))
-  for (let before: string | undefined; ; ) {
-    const page = { before, limit: LOT }
-    const { contacts } = await searchContacts(database, team.id, searchOf(query), page, {
-      patience: Infinity,
-    })
-    for (const { id, email, status: word, topic_ids, properties, created_at, updated_at } of contacts) {
-      const topics = topic_ids.map((topic) => names.get(topic) ?? topic).join(', ')
-      yield [email, word, topics, created_at, updated_at, id, JSON.stringify(properties)]
-    }
-    before = contacts.at(-1)?.id
-    if (contacts.length < LOT) return
+  const search = searchOf(query)
+  const read = async (before: string | undefined, limit: number) => ({
+    rows: (await searchContacts(database, team.id, search, { before, limit }, { patience: Infinity }))
+      .contacts,
+  })
+  for await (const contact of rowsBy(read, ({ id }) => id)) {
+    const { id, email, status: word, topic_ids, properties, created_at, updated_at } = contact
+    const topics = topic_ids.map((topic) => names.get(topic) ?? topic).join(', ')
+    yield [email, word, topics, created_at, updated_at, id, JSON.stringify(properties)]
   }
 }
 

@@ -5,10 +5,11 @@ import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { rekeyDomain } from '../../../db/accounts/domains/rekey.ts'
 import { checkDomain, type RecordCheck, verifyDomain } from '../../../db/accounts/domains/verify.ts'
 import { Refusal } from '../../../db/errors.ts'
+import { serviceTime } from '../../../db/postgres/time.sql.ts'
 import { status, text, time } from '../drawn/cell.ts'
-import type { Form, Section } from '../drawn/section.ts'
+import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { act, get, post, some } from '../served/made.ts'
+import { act, formOf, get, post, press, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** How many records of one name are shown. */
@@ -23,25 +24,20 @@ const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { datab
     title: 'Domains',
     lead: 'Emails are sent from verified domains alone.',
     sections: some([
-      {
-        kind: 'table',
-        columns: ['Status', 'Name', 'Verified', 'Added'].map((label) => ({ label })),
-        rows: domains.map(({ name, status: word, verified_at, created_at }) => ({
-          cells: [
-            status(word),
-            text(name, { href: teamPath(team, 'domains', name) }),
-            time(verified_at, now, 'not yet'),
-            time(created_at, now),
-          ],
-        })),
-        empty: 'No domains yet: add the one that you send from.',
-      },
-      team.role === 'owner' && {
-        kind: 'form',
-        action: teamPath(team, 'domains'),
-        method: 'post',
-        submit: 'Add a domain',
-        fields: [
+      tableOf(
+        domains,
+        ({ name, status: word, verified_at, created_at }) => ({
+          Status: status(word),
+          Name: text(name, { href: teamPath(team, 'domains', name) }),
+          Verified: time(verified_at, now, 'not yet'),
+          Added: time(created_at, now),
+        }),
+        {
+          empty: 'No domains yet: add the one that you send from.',
+        },
+      ),
+      team.role === 'owner' &&
+        formOf(teamPath(team, 'domains'), 'Add a domain', [
           {
             name: 'name',
             label: 'Name of a domain',
@@ -50,8 +46,7 @@ const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { datab
             placeholder: 'mail.example.com',
             hint: 'What stands after the @ of your From address. A subdomain is a domain of its own.',
           },
-        ],
-      },
+        ]),
     ]),
   })
 })
@@ -66,27 +61,22 @@ function purposeOf({ name }: { name: string }): string {
 type Line = Pick<RecordCheck, 'type' | 'name' | 'value'> & Partial<RecordCheck>
 
 /** All records in one table: what each is for, what to publish, what is published. */
-const recordTable = (records: readonly Line[]): Section => ({
-  kind: 'table',
-  title: 'DNS records',
-  columns: ['State', 'Purpose', 'Type', 'Host', 'Value to publish', 'Published'].map((label, index) => ({
-    label,
-    wrap: index > 0 && label !== 'Type',
-  })),
-  rows: records.map(({ type, name, value, state, required = true, published = [] }) => ({
-    cells: [
-      state === undefined
-        ? text('not known')
-        : status(state, required || state === 'found' ? {} : { tone: 'warn' }),
-      text(purposeOf({ name }), { detail: required ? 'needed' : 'recommended' }),
-      text(type, { code: true }),
-      text(name, { code: true, copy: true }),
-      state === 'found' ? text(null) : text(value, { code: true, copy: true }),
-      text(published.slice(0, MOST_PUBLISHED).join(' · '), { code: published.length > 0 }),
-    ],
-  })),
-  empty: '',
-})
+const recordTable = (records: readonly Line[]): Section =>
+  tableOf(
+    records,
+    ({ type, name, value, state, required = true, published = [] }) => ({
+      State:
+        state === undefined
+          ? text('not known')
+          : status(state, required || state === 'found' ? {} : { tone: 'warn' }),
+      Purpose: text(purposeOf({ name }), { detail: required ? 'needed' : 'recommended' }),
+      Type: text(type, { code: true }),
+      Host: text(name, { code: true, copy: true }),
+      'Value to publish': state === 'found' ? text(null) : text(value, { code: true, copy: true }),
+      Published: text(published.slice(0, MOST_PUBLISHED).join(' · '), { code: published.length > 0 }),
+    }),
+    { title: 'DNS records', wrap: ['Purpose', 'Host', 'Value to publish', 'Published'], empty: '' },
+  )
 
 /** How the domain stands, in one sentence. */
 function standingOf(verified: boolean, records: readonly Line[]): string {
@@ -118,13 +108,7 @@ async function recordsOf(
 const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) => {
   const { team, params, now } = request
   const domain = await domainOrRefusal(deps.database, team.id, params.name ?? '')
-  const press = (verb: string, submit: string, more: Partial<Form> = {}): Form => ({
-    action: teamPath(team, 'domains', domain.name, verb),
-    method: 'post',
-    fields: [],
-    submit,
-    ...more,
-  })
+  const at = (verb: string): string => teamPath(team, 'domains', domain.name, verb)
   const records = await recordsOf(request, deps, domain.name)
   return show({
     title: domain.name,
@@ -136,13 +120,13 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
       forms:
         team.role === 'owner'
           ? [
-              press('verify', 'Verify now'),
-              press('rekey', 'Rotate the DKIM key', {
+              press(at('verify'), 'Verify now'),
+              press(at('rekey'), 'Rotate the DKIM key', {
                 confirm: `Rotate the DKIM key of ${domain.name}?`,
                 warning: 'Its new record has to be published then. Until that is verified the old key signs.',
                 tone: 'quiet',
               }),
-              press('delete', 'Remove', {
+              press(at('delete'), 'Remove', {
                 tone: 'danger',
                 confirm: `Remove ${domain.name}?`,
                 warning: 'Nothing is sent from it any more.',
@@ -170,22 +154,18 @@ const add = act('owner', '/teams/:team/domains', async (by, { team, form }) => {
   return redirect(teamPath(team, 'domains', row.name), `${row.name} is added: publish its records now.`)
 })
 
-const verify = post(
-  'owner',
-  '/teams/:team/domains/:name/verify',
-  async (request, { database, lookupTxt }) => {
-    const { team, params, now, person } = request
-    const name = params.name ?? ''
-    const deps = { database, lookupTxt, now, actor: person.email }
-    const { status: word, records } = await verifyDomain(deps, team.id, name)
-    const lacks = records.filter(({ required, state }) => required && state !== 'found')
-    const back = teamPath(team, 'domains', name)
-    if (lacks.length === 0) return redirect(back, `${name} is verified: you can send from it.`)
-    const [first] = lacks
-    const words = `DNS lacks what is needed: ${first?.name} is ${first?.state}. New records can take an hour to show.`
-    return redirect(back, { tone: word === 'verified' ? 'good' : 'bad', text: words })
-  },
-)
+/** DNS is asked before the transaction, which is the use case's own. */
+const verify = post('owner', '/teams/:team/domains/:name/verify', async ({ team, params, person }, deps) => {
+  const name = params.name ?? ''
+  const by = { now: await serviceTime(deps.database), actor: person.email }
+  const { status: word, records } = await verifyDomain({ ...deps, ...by }, team.id, name)
+  const lacks = records.filter(({ required, state }) => required && state !== 'found')
+  const back = teamPath(team, 'domains', name)
+  if (lacks.length === 0) return redirect(back, `${name} is verified: you can send from it.`)
+  const [first] = lacks
+  const words = `DNS lacks what is needed: ${first?.name} is ${first?.state}. New records can take an hour to show.`
+  return redirect(back, { tone: word === 'verified' ? 'good' : 'bad', text: words })
+})
 
 const rekey = act('owner', '/teams/:team/domains/:name/rekey', async (by, { team, params }) => {
   const name = params.name ?? ''

@@ -11,14 +11,14 @@ import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import type { LinkKind } from '../../../db/messages/emails/status.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { ageOf, type Cell, status, text, time } from '../drawn/cell.ts'
-import type { Alert, Form, Section } from '../drawn/section.ts'
+import type { Alert, Section } from '../drawn/section.ts'
 import { sentenceOf } from '../drawn/sentence.ts'
 import { momentsOf, outcomesOf } from '../drawn/timeline.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { backTo } from '../served/list.ts'
-import { get, some } from '../served/made.ts'
+import { formOf, get, press, some, tableOf } from '../served/made.ts'
 import { raw, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { emailActs } from './email-acts.ts'
 import { content } from './email-content.ts'
@@ -104,29 +104,22 @@ function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest)
     const contact = contacts.get(recipientIdentity(address))
     return contact ? text('Show', { href: teamPath(team, 'contacts', contact.email) }) : text(null)
   }
-  return {
-    kind: 'table',
-    title: 'Recipients',
-    columns: ['Address', 'What became of it', 'In the server’s words', 'Contact'].map((label) => ({ label })),
-    rows: outcomesOf(email, request).map(({ address, outcome, words }) => ({
-      cells: [
-        text(address, { href: `${teamPath(team, 'emails')}?${new URLSearchParams({ recipient: address })}` }),
-        status(outcome),
-        text(words),
-        contactCell(address),
-      ],
-    })),
-    empty: '',
-  }
+  return tableOf(
+    outcomesOf(email, request),
+    ({ address, outcome, words }) => ({
+      Address: text(address, {
+        href: `${teamPath(team, 'emails')}?${new URLSearchParams({ recipient: address })}`,
+      }),
+      'What became of it': status(outcome),
+      'In the server’s words': text(words),
+      Contact: contactCell(address),
+    }),
+    {
+      title: 'Recipients',
+      empty: '',
+    },
+  )
 }
-
-const action = (request: TeamRequest, verb: string, form: Partial<Form>): Form => ({
-  action: here(request, verb),
-  method: 'post',
-  fields: [],
-  submit: verb,
-  ...form,
-})
 
 /** Why what came back cannot be tried again as it is. */
 async function takenNote(
@@ -151,10 +144,9 @@ async function actions(email: ShownEmail, request: TeamRequest, { database }: Pa
     kind: 'actions',
     forms: some([
       ...requeueForms(way, here(request, 'requeue')),
-      !email.internal && action(request, 'copy', { submit: 'Send a copy to me', tone: 'quiet' }),
+      !email.internal && press(here(request, 'copy'), 'Send a copy to me', { tone: 'quiet' }),
       team.role === 'owner' &&
-        action(request, 'delete', {
-          submit: 'Delete',
+        press(here(request, 'delete'), 'Delete', {
           confirm: `Delete “${email.subject}” to ${email.to_emails.join(', ')}?`,
           warning: 'The email is deleted with its timeline. This cannot be undone.',
           tone: 'danger',
@@ -170,14 +162,10 @@ function resending(email: ShownEmail, request: TeamRequest): Section[] {
   const [only = ''] = email.to_emails.length === 1 ? email.to_emails : []
   const former = parseMailbox(only)
   return [
-    {
-      kind: 'form',
-      folded: true,
-      open: email.status === 'bounced',
-      action: here(request, 'resend'),
-      method: 'post',
-      submit: 'Resend to a corrected address',
-      fields: [
+    formOf(
+      here(request, 'resend'),
+      'Resend to a corrected address',
+      [
         {
           name: 'to',
           label: 'Corrected address',
@@ -187,7 +175,8 @@ function resending(email: ShownEmail, request: TeamRequest): Section[] {
           hint: `A new email with the same content${former?.name ? `, still to “${former.name}”` : ''}. It counts as any email.`,
         },
       ],
-    },
+      { folded: true, open: email.status === 'bounced' },
+    ),
   ]
 }
 

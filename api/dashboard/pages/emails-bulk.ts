@@ -13,7 +13,7 @@ import { plural, utc } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
 import { type Counted, countedFields, countedOf } from '../served/counted.ts'
 import { addressWith, idGiven, onlyKnown } from '../served/list.ts'
-import { get, hidden, post, some } from '../served/made.ts'
+import { get, hidden, post, press, some } from '../served/made.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { beginningOf, chosen, filterOf, NAMES } from './emails-filter.ts'
 import { FORCE, pauseWords } from './requeue.ts'
@@ -31,15 +31,14 @@ const bulkForm = (
   { between, most, seen }: Bulk,
   verb: 'requeue' | 'delete',
   form: Pick<Form, 'submit' | 'confirm'> & Partial<Form>,
-): Form => ({
-  action: teamPath(team, 'emails', 'all', verb),
-  method: 'post',
-  fields: [
-    ...[...chosen(query), ...Object.entries(between)].map(([name, value]) => hidden(name, value)),
-    ...countedFields({ most, seen }),
-  ],
-  ...form,
-})
+): Form =>
+  press(teamPath(team, 'emails', 'all', verb), form.submit, {
+    ...form,
+    fields: [
+      ...[...chosen(query), ...Object.entries(between)].map(([name, value]) => hidden(name, value)),
+      ...countedFields({ most, seen }),
+    ],
+  })
 
 const requeueing = (request: TeamRequest, bulk: Bulk): Section => {
   const form = bulkForm(request, bulk, 'requeue', {

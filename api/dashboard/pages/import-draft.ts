@@ -19,10 +19,10 @@ import { byteWords, plural, text, time } from '../drawn/cell.ts'
 import type { Section, View } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { get, post, some } from '../served/made.ts'
+import { formOf, get, post, press, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { columnFields, mappingSent, samples, settingFields } from './import-columns.ts'
-import { madeTiles, refusedRows } from './import-outcome.ts'
+import { madeTiles, refusedTable } from './import-outcome.ts'
 
 /** How many records that would be refused are shown. */
 const SHOWN = 10
@@ -55,14 +55,10 @@ const facts = (draft: Draft, now: Date): Section => ({
 const discarding = (request: TeamRequest, { file_name }: Draft): NonNullable<View['actions']> => ({
   kind: 'actions',
   forms: [
-    {
-      action: here(request, 'discard'),
-      method: 'post',
-      fields: [],
-      submit: 'Discard',
+    press(here(request, 'discard'), 'Discard', {
       tone: 'danger',
       confirm: `Discard the upload ${file_name}? Nothing of it was imported.`,
-    },
+    }),
   ],
 })
 
@@ -80,15 +76,10 @@ export async function draftView(request: TeamRequest, deps: PageDeps): Promise<V
     actions: discarding(request, draft),
     sections: [
       samples(draft),
-      {
-        kind: 'form',
+      formOf(here(request), 'Continue', [...columnFields(draft, topics), ...settingFields(draft, topics)], {
         title: 'What each column becomes',
-        action: here(request),
-        method: 'post',
         pairs: draft.mapping.suppress === null,
-        fields: [...columnFields(draft, topics), ...settingFields(draft, topics)],
-        submit: 'Continue',
-      },
+      }),
     ],
     aside: [facts(draft, now)],
   }
@@ -124,13 +115,12 @@ function trialSections(draft: Draft, { tried, refused, ...made }: Trial): Sectio
         },
       ],
     },
-    refused.length !== 0 && {
-      kind: 'table',
-      title: refused.length > SHOWN ? `The first ${SHOWN} that would be refused` : 'Would be refused',
-      note: 'The others are imported all the same; what is refused can be had as a file afterwards.',
-      ...refusedRows(refused.slice(0, SHOWN), draft.mapping),
-      empty: '',
-    },
+    refused.length !== 0 &&
+      refusedTable(refused.slice(0, SHOWN), draft.mapping, {
+        title: refused.length > SHOWN ? `The first ${SHOWN} that would be refused` : 'Would be refused',
+        note: 'The others are imported all the same; what is refused can be had as a file afterwards.',
+        empty: '',
+      }),
   ])
 }
 
@@ -182,14 +172,10 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
     actions: discarding(request, draft),
     sections: some([
       ...trialSections(draft, trial),
-      !none && {
-        kind: 'form',
-        action: here(request, 'start'),
-        method: 'post',
-        fields: [],
-        submit: `Import ${about(draft)}`,
-        reset: { href: here(request), label: 'Change the columns' },
-      },
+      !none &&
+        formOf(here(request, 'start'), `Import ${about(draft)}`, [], {
+          reset: { href: here(request), label: 'Change the columns' },
+        }),
     ]),
     aside: [choiceFacts(draft, topics)],
   })

@@ -11,11 +11,11 @@ import { Refusal } from '../../../db/errors.ts'
 import { number, plural, status, text, time } from '../drawn/cell.ts'
 import type { Link, Section } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
-import { act, get, large, some } from '../served/made.ts'
+import { csvFile } from '../served/csv.ts'
+import { act, formOf, get, large, some, tableOf } from '../served/made.ts'
 import { type PageTeam, redirect, show, type TeamPage, teamPath } from '../served/page.ts'
-import { csvFile } from './csv.ts'
 import { draftView } from './import-draft.ts'
-import { madeTiles, refusedRows } from './import-outcome.ts'
+import { madeTiles, refusedTable } from './import-outcome.ts'
 
 /** How many refused records the page itself shows. */
 const SHOWN = 50
@@ -54,13 +54,10 @@ const form = (purpose: Purpose, path: string): TeamPage =>
       title,
       back,
       sections: [
-        {
-          kind: 'form',
-          note,
-          action: teamPath(team, ...rest),
-          method: 'post',
-          multipart: true,
-          fields: [
+        formOf(
+          teamPath(team, ...rest),
+          'Upload',
+          [
             {
               name: 'file',
               label: 'CSV file, up to 8 MB',
@@ -69,31 +66,23 @@ const form = (purpose: Purpose, path: string): TeamPage =>
               hint: 'Separated by commas, semicolons or tabs, in UTF-8, UTF-16 or Windows-1252.',
             },
           ],
-          submit: 'Upload',
-        },
-        {
-          kind: 'table',
-          title: 'Imports of the last week',
-          columns: [
-            { label: 'File' },
-            { label: 'Stands' },
-            { label: 'Records', number: true },
-            { label: 'Done', number: true },
-            { label: 'By' },
-            { label: 'When' },
-          ],
-          rows: imports.map((one) => ({
-            cells: [
-              text(one.file_name, { href: teamPath(team, 'contacts', 'imports', one.id) }),
-              status(standing(one)),
-              one.draft ? text(null) : number(one.records),
-              one.draft ? text(null) : number(one.done),
-              text(one.created_by),
-              time(one.created_at, now),
-            ],
-          })),
-          empty: 'Nothing was imported lately.',
-        },
+          { note, multipart: true },
+        ),
+        tableOf(
+          imports,
+          (one) => ({
+            File: text(one.file_name, { href: teamPath(team, 'contacts', 'imports', one.id) }),
+            Stands: status(standing(one)),
+            Records: one.draft ? text(null, { number: true }) : number(one.records),
+            Done: one.draft ? text(null, { number: true }) : number(one.done),
+            By: text(one.created_by),
+            When: time(one.created_at, now),
+          }),
+          {
+            title: 'Imports of the last week',
+            empty: 'Nothing was imported lately.',
+          },
+        ),
       ],
     })
   })
@@ -111,8 +100,7 @@ const upload = (purpose: Purpose, path: string): TeamPage =>
 
 const progress = get('editor', '/teams/:team/contacts/imports/:id', async (request, deps) => {
   const { team, params } = request
-  const { database } = deps
-  const shown = await showImport(database, team.id, params.id ?? '')
+  const shown = await showImport(deps.database, team.id, params.id ?? '')
   if (shown.draft) return show(await draftView(request, deps))
   const { id, file_name, records, done, refused, reading, fault, mapping, created, updated } = shown
   const here = teamPath(team, 'contacts', 'imports', id)
@@ -130,7 +118,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
           label: fault !== null ? 'Failed' : finished ? 'Done' : reading ? 'Being read' : 'Being imported',
           value: reading
             ? `${plural(records, 'record')} so far`
-            : `${done.toLocaleString('en-US')} of ${records.toLocaleString('en-US')}`,
+            : `${number(done).text} of ${number(records).text}`,
           filled: records === 0 ? 0 : Math.round((done / records) * 100),
           tone: fault !== null ? 'bad' : finished ? 'good' : 'busy',
         },
@@ -158,20 +146,15 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
         },
       ]),
     },
-    {
-      kind: 'table',
+    refusedTable(refused.slice(0, SHOWN), mapping, {
       id: 'refused',
       live: !finished,
       title: refused.length > SHOWN ? `The first ${SHOWN} refused` : 'Refused',
-      ...refusedRows(refused.slice(0, SHOWN), mapping),
       empty: finished ? 'Nothing was refused.' : 'Nothing was refused so far.',
-    },
+    }),
   ]
-  return show({
-    title: file_name,
-    back: { href: teamPath(team, ...uploads.path), label: uploads.title },
-    sections,
-  })
+  const back = { href: teamPath(team, ...uploads.path), label: uploads.title }
+  return show({ title: file_name, back, sections })
 })
 
 const refused = get('editor', '/teams/:team/contacts/imports/:id/refused.csv', async (request, deps) => {

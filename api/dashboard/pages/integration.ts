@@ -6,7 +6,7 @@ import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { templatesOfTeam as whatsappTemplates } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
-import { get } from '../served/made.ts'
+import { get, tableOf } from '../served/made.ts'
 import { show, type TeamRequest } from '../served/page.ts'
 
 /** A call for a shell. */
@@ -54,24 +54,23 @@ async function examples(
 
 /** What the API refused lately. */
 function refused(calls: readonly RefusedCall[], now: Date): Section {
-  return {
-    kind: 'table',
-    id: 'refused',
-    live: true,
-    title: 'Calls that were refused',
-    note: 'The last twenty. What was sent is not kept.',
-    columns: ['When', 'Call', 'Said', 'Key', 'Request id'].map((label) => ({ label })),
-    rows: calls.map(({ created_at, method, route, code, message, key_prefix, request_id }) => ({
-      cells: [
-        time(created_at, now),
-        text(`${method} ${route}`, { code: true }),
-        text(code, { code: true, detail: message }),
-        text(key_prefix === null ? 'a session token' : `${key_prefix}…`, { code: key_prefix !== null }),
-        text(request_id, { code: true }),
-      ],
-    })),
-    empty: 'No call of this team was refused.',
-  }
+  return tableOf(
+    calls,
+    ({ created_at, method, route, code, message, key_prefix, request_id }) => ({
+      When: time(created_at, now),
+      Call: text(`${method} ${route}`, { code: true }),
+      Said: text(code, { code: true, detail: message }),
+      Key: text(key_prefix === null ? 'a session token' : `${key_prefix}…`, { code: key_prefix !== null }),
+      'Request id': text(request_id, { code: true }),
+    }),
+    {
+      id: 'refused',
+      live: true,
+      title: 'Calls that were refused',
+      note: 'The last twenty. What was sent is not kept.',
+      empty: 'No call of this team was refused.',
+    },
+  )
 }
 
 const page = get('viewer', '/teams/:team/integration', async (request, { database }) => {

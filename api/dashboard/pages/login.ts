@@ -16,7 +16,7 @@ import { BASE } from '../drawn/base.ts'
 import type { Form, Section, View } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { localPath, seal, unseal } from '../served/guard.ts'
-import { get, hidden, post } from '../served/made.ts'
+import { get, hidden, post, press } from '../served/made.ts'
 import type { Flow } from '../served/openid.ts'
 import { type Cookie, type PageRequest, redirect, show } from '../served/page.ts'
 import { linkPath, mailLink } from './mail-link.ts'
@@ -39,15 +39,13 @@ const CLI: Section = {
   ],
 }
 
-const mailForm = (returnTo: string): Form => ({
-  action: '/login',
-  method: 'post',
-  submit: 'Send me a link',
-  fields: [
-    { name: 'email', label: 'Your email address', type: 'email', required: true, autofocus: true },
-    hidden('return_to', returnTo),
-  ],
-})
+const mailForm = (returnTo: string): Form =>
+  press('/login', 'Send me a link', {
+    fields: [
+      { name: 'email', label: 'Your email address', type: 'email', required: true, autofocus: true },
+      hidden('return_to', returnTo),
+    ],
+  })
 
 function loginView({ query }: PageRequest, { from, openid }: PageDeps): View {
   const returnTo = localPath(query.get('return_to'))
@@ -82,12 +80,7 @@ const askForLink = post('open', '/login', async (request, deps) => {
 const link = get('open', '/login/:secret', async ({ params, query, now }, { database }) => {
   const secret = params.secret ?? ''
   const { email } = await ownerOfLink({ tx: database, now }, secret)
-  const form: Form = {
-    action: linkPath(secret, localPath(query.get('return_to'))),
-    method: 'post',
-    fields: [],
-    submit: 'Sign in',
-  }
+  const form: Form = press(linkPath(secret, localPath(query.get('return_to'))), 'Sign in')
   return show({
     title: 'Sign in to Heliograph',
     narrow: true,

@@ -8,7 +8,7 @@ import { pausesOf, requeueOne, type requeueWay } from '../../../db/delivery/requ
 import type { Form } from '../drawn/section.ts'
 import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { hidden } from '../served/made.ts'
+import { hidden, press } from '../served/made.ts'
 import type { TeamRequest } from '../served/page.ts'
 
 /** The value of the field `force` that means those too that were refused. */
@@ -16,7 +16,7 @@ export const FORCE = 'refused'
 
 /** The button, if there is a way. @param path where its form goes. */
 export function requeueForms(way: Awaited<ReturnType<typeof requeueWay>>, path: string): Form[] {
-  const form: Form = { action: path, method: 'post', fields: [], submit: 'Try again now' }
+  const form: Form = press(path, 'Try again now')
   if (way === null) return []
   if (way === 'plain') return [form]
   return [

@@ -7,9 +7,8 @@ import { Refusal } from '../../../db/errors.ts'
 import { ageOf } from '../drawn/cell.ts'
 import { difference } from '../drawn/difference.ts'
 import type { Form, Section } from '../drawn/section.ts'
-import { inPerson } from '../served/act.ts'
 import { idGiven } from '../served/list.ts'
-import { act, get, hidden, large, post, some } from '../served/made.ts'
+import { act, formOf, get, hidden, large, press, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest } from '../served/page.ts'
 import { EDITOR, partFields, partOf, slotWords, templateOf, templatePath } from './template-parts.ts'
 
@@ -19,40 +18,36 @@ const newVariables = (draft: DraftRow, { slots }: ShownTemplate): string[] =>
 
 function publishForm(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Form {
   const fresh = newVariables(draft, template)
-  return {
-    action: templatePath(request, 'publish'),
-    method: 'post',
-    submit: 'Publish',
+  return press(templatePath(request, 'publish'), 'Publish', {
     fields: [hidden('draft', draft.id, true), hidden('version', template.version_id, true)],
     confirm: `Publish the draft of ${template.name}? Sends use it from then on.`,
     ...(fresh.length > 0
       ? { warning: `It has new variables: sends without ${slotWords(fresh)} are refused from then on.` }
       : {}),
-  }
+  })
 }
 
-const discardForm = ({ name }: ShownTemplate, draft: DraftRow, request: TeamRequest): Form => ({
-  action: templatePath(request, 'discard'),
-  method: 'post',
-  submit: 'Discard the draft',
-  tone: 'danger',
-  fields: [hidden('draft', draft.id, true)],
-  confirm: `Discard the draft of ${name}? What ${draft.saved_by} saved is gone then.`,
-})
+const discardForm = ({ name }: ShownTemplate, draft: DraftRow, request: TeamRequest): Form =>
+  press(templatePath(request, 'discard'), 'Discard the draft', {
+    fields: [hidden('draft', draft.id, true)],
+    tone: 'danger',
+    confirm: `Discard the draft of ${name}? What ${draft.saved_by} saved is gone then.`,
+  })
 
 /** The editor: what it saves is a draft. */
-const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRequest): Section => ({
-  kind: 'form',
-  title: 'Editor',
-  note: draft
-    ? 'This is the draft. Sends use the published version until you publish it.'
-    : 'What you save is a draft: sends use the published version until you publish it.',
-  action: templatePath(request, 'draft'),
-  method: 'post',
-  submit: 'Save the draft',
-  name: EDITOR,
-  fields: [...partFields(draft ?? template), hidden('seen', draft?.id ?? template.version_id, true)],
-})
+const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRequest): Section =>
+  formOf(
+    templatePath(request, 'draft'),
+    'Save the draft',
+    [...partFields(draft ?? template), hidden('seen', draft?.id ?? template.version_id, true)],
+    {
+      title: 'Editor',
+      note: draft
+        ? 'This is the draft. Sends use the published version until you publish it.'
+        : 'What you save is a draft: sends use the published version until you publish it.',
+      name: EDITOR,
+    },
+  )
 
 /** Who saved the draft and what can be done with it. */
 function standing(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Section[] {
@@ -93,7 +88,7 @@ export const draftSections = (
   ])
 
 const changes = get('viewer', '/teams/:team/templates/:id/changes', async (request, deps) => {
-  const template = await templateOf(request, deps)
+  const template = await templateOf(request, deps.database)
   const draft = await draftOf(deps.database, request.team.id, template.id)
   if (!draft) throw new Refusal('not_found', 'this template has no draft')
   const edits = request.team.role !== 'viewer'
@@ -109,16 +104,16 @@ const changes = get('viewer', '/teams/:team/templates/:id/changes', async (reque
   })
 })
 
-const save = post(large('editor'), '/teams/:team/templates/:id/draft', async (request, deps) => {
+const save = act(large('editor'), '/teams/:team/templates/:id/draft', async (by, request) => {
   const { team, form } = request
-  const template = await templateOf(request, deps)
-  const shown = (await draftOf(deps.database, team.id, template.id)) ?? template
+  const template = await templateOf(request, by.tx)
+  const shown = (await draftOf(by.tx, team.id, template.id)) ?? template
   const written = {
     html: partOf(form, 'html', shown.html),
     text: partOf(form, 'text', shown.text),
     seen: idGiven(form, 'seen') ?? '',
   }
-  const draft = await inPerson(request, deps, (by) => saveDraft(by, team.id, template.id, written))
+  const draft = await saveDraft(by, team.id, template.id, written)
   return redirect(
     templatePath(request),
     draft ? 'The draft is saved.' : 'Nothing differs from the published version: there is no draft.',

@@ -3,7 +3,7 @@
 import { updateTemplate } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import type { Section } from '../drawn/section.ts'
-import { act, hidden } from '../served/made.ts'
+import { act, hidden, press } from '../served/made.ts'
 import { redirect, type TeamRequest } from '../served/page.ts'
 import { templatePath } from './template-parts.ts'
 
@@ -23,20 +23,21 @@ export const headersSection = (
     request.team.role === 'viewer'
       ? []
       : [
-          {
-            action: templatePath(request, 'list-unsubscribe'),
-            method: 'post',
-            fields: [hidden('wanted', has ? 'no' : 'yes', true)],
-            submit: has ? 'Turn the headers off' : 'Turn the headers on',
-            tone: 'quiet',
-            confirm: `Turn the List-Unsubscribe headers of ${name} ${has ? 'off' : 'on'}? It becomes a new version, and sends use it at once.`,
-            ...(has
-              ? {}
-              : {
-                  warning:
-                    'unsubscribe_url becomes a variable: emails to a single stored contact get it from PUBLIC_URL, all others are refused without it.',
-                }),
-          },
+          press(
+            templatePath(request, 'list-unsubscribe'),
+            has ? 'Turn the headers off' : 'Turn the headers on',
+            {
+              fields: [hidden('wanted', has ? 'no' : 'yes', true)],
+              tone: 'quiet',
+              confirm: `Turn the List-Unsubscribe headers of ${name} ${has ? 'off' : 'on'}? It becomes a new version, and sends use it at once.`,
+              ...(has
+                ? {}
+                : {
+                    warning:
+                      'unsubscribe_url becomes a variable: emails to a single stored contact get it from PUBLIC_URL, all others are refused without it.',
+                  }),
+            },
+          ),
         ],
 })
 

@@ -15,7 +15,7 @@ import type { Field, Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { addressWith } from '../served/list.ts'
-import { get, hidden, large, post, some } from '../served/made.ts'
+import { formOf, get, hidden, large, post, some } from '../served/made.ts'
 import { raw, type TeamRequest } from '../served/page.ts'
 import { EDITOR, partOf, templateOf, templatePath } from './template-parts.ts'
 
@@ -33,7 +33,7 @@ export async function previewedOf(
   { database }: PageDeps,
   given: URLSearchParams,
 ): Promise<{ template: ShownTemplate; draft: DraftRow | null; previewed: Previewed }> {
-  const template = await templateOf(request, { database })
+  const template = await templateOf(request, database)
   const draft = await draftOf(database, request.team.id, template.id)
   const isDraft = draft !== null && given.get('of') !== 'published'
   const { html, text, slots } = isDraft ? draft : template
@@ -88,16 +88,12 @@ export function preview(previewed: Previewed, draft: DraftRow | null, request: T
   const search = new URLSearchParams()
   for (const { name, value = '' } of fields) search.set(name, value)
   const edits = request.team.role !== 'viewer'
-  const fromEditor: Section = {
-    kind: 'form',
-    title: 'Preview',
-    action: templatePath(request, 'preview'),
-    method: 'post',
-    joins: { form: EDITOR, frame: FRAME },
-    fields: valueFields(values),
-    submit: 'Preview what the editor holds',
-    tone: 'quiet',
-  }
+  const fromEditor: Section = formOf(
+    templatePath(request, 'preview'),
+    'Preview what the editor holds',
+    valueFields(values),
+    { title: 'Preview', joins: { form: EDITOR, frame: FRAME }, tone: 'quiet' },
+  )
   const samples: Section = {
     kind: 'filter',
     title: 'Preview',
@@ -142,7 +138,7 @@ function writtenIn({ form }: TeamRequest, { name, list_unsubscribe }: ShownTempl
 }
 
 const written = post(large('editor'), '/teams/:team/templates/:id/preview', async (request, deps) => {
-  return raw(frameHeaders(false), framed(writtenIn(request, await templateOf(request, deps))))
+  return raw(frameHeaders(false), framed(writtenIn(request, await templateOf(request, deps.database))))
 })
 
 export const templatePreviewPages = [frame, written]

@@ -12,10 +12,9 @@ import { Refusal } from '../../../db/errors.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { type Cell, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
-import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { idGiven } from '../served/list.ts'
-import { get, post, some } from '../served/made.ts'
+import { act, formOf, get, post, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { sendOwn } from './own-mail.ts'
 import { draftSections } from './template-draft.ts'
@@ -47,14 +46,10 @@ async function testForm(
     label: `Value of ${field.label}`,
   }))
   const what = previewed.isDraft ? 'The draft' : 'The published version'
-  return {
-    kind: 'form',
-    title: 'Test send',
-    note: `${what} goes to ${request.person.email} with these values, and counts as any email.`,
-    action: templatePath(request, 'test'),
-    method: 'post',
-    submit: 'Send it to me',
-    fields: [
+  return formOf(
+    templatePath(request, 'test'),
+    'Send it to me',
+    [
       {
         name: 'from',
         label: 'From',
@@ -66,7 +61,11 @@ async function testForm(
       ...values,
       ...choice(previewed),
     ],
-  }
+    {
+      title: 'Test send',
+      note: `${what} goes to ${request.person.email} with these values, and counts as any email.`,
+    },
+  )
 }
 
 const restoring = (request: TeamRequest, version: string): Cell => ({
@@ -82,32 +81,19 @@ const restoring = (request: TeamRequest, version: string): Cell => ({
 
 function history(versions: readonly ListedVersion[], template: ShownTemplate, request: TeamRequest): Section {
   const edits = request.team.role !== 'viewer'
-  return {
-    kind: 'table',
-    title: 'Versions',
-    columns: some(['Version', 'Published', 'Difference', edits && 'Restore']).map((label) => ({
-      label,
-      wrap: label === 'Version',
-    })),
-    rows: versions.map(({ id, number, created_at, created_by }, index) => {
-      const older = versions[index + 1]
-      const standing = some([
-        id === template.version_id && 'in use',
-        created_by !== null && `by ${created_by}`,
-      ])
-      return {
-        cells: some([
-          text(`v${number}`, { detail: standing.join(', ') }),
-          time(created_at, request.now),
-          older
-            ? text('What changed', { href: templatePath(request, 'versions', older.id, id) })
-            : text('The first one'),
-          edits && (id === template.version_id ? text('') : restoring(request, id)),
-        ]),
-      }
-    }),
-    empty: '',
+  const shown = ({ id, number, created_at, created_by }: ListedVersion, index: number) => {
+    const older = versions[index + 1]
+    const standing = some([id === template.version_id && 'in use', created_by !== null && `by ${created_by}`])
+    return {
+      Version: text(`v${number}`, { detail: standing.join(', ') }),
+      Published: time(created_at, request.now),
+      Difference: older
+        ? text('What changed', { href: templatePath(request, 'versions', older.id, id) })
+        : text('The first one'),
+      ...(edits ? { Restore: id === template.version_id ? text('') : restoring(request, id) } : {}),
+    }
   }
+  return tableOf(versions, shown, { title: 'Versions', wrap: ['Version'], empty: '' })
 }
 
 const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) => {
@@ -139,15 +125,15 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
   })
 })
 
-const restore = post('editor', '/teams/:team/templates/:id/restore', async (request, deps) => {
+const restore = act('editor', '/teams/:team/templates/:id/restore', async (by, request) => {
   const { team, params, form } = request
   const id = params.id ?? ''
   const version = idGiven(form, 'version')
   const refs = version === undefined ? [] : [{ team_id: team.id, id: version }]
-  const [row] = await versionsByIds(deps.database, refs)
+  const [row] = await versionsByIds(by.tx, refs)
   if (!row || row.template_id !== id) throw new Refusal('not_found', 'there is no such version')
   const parts = { html: row.html, text: row.body_text, list_unsubscribe: row.list_unsubscribe }
-  await inPerson(request, deps, (by) => updateTemplate(by, team.id, id, parts))
+  await updateTemplate(by, team.id, id, parts)
   return redirect(templatePath(request), 'The version is restored: sends use it from now on.')
 })
 

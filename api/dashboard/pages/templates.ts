@@ -6,7 +6,7 @@ import { templatesOfTeam, versionsByIds } from '../../../db/content/templates/te
 import { Refusal } from '../../../db/errors.ts'
 import { text, time } from '../drawn/cell.ts'
 import { difference } from '../drawn/difference.ts'
-import { act, get, large, some } from '../served/made.ts'
+import { act, formOf, get, large, some, tableOf } from '../served/made.ts'
 import { redirect, show, teamPath } from '../served/page.ts'
 import { partFields, partOf, slotWords } from './template-parts.ts'
 
@@ -17,33 +17,31 @@ const list = get('viewer', '/teams/:team/templates', async ({ team, now }, { dat
     title: 'Templates',
     lead: 'Publishing a change makes a new version: emails accepted before keep theirs.',
     sections: some([
-      {
-        kind: 'table',
-        columns: ['Name', 'Variables', 'ID', 'Changed'].map((label) => ({ label })),
-        rows: templates.map(({ id, name, slots, updated_at }) => ({
-          cells: [
-            text(name, {
-              href: teamPath(team, 'templates', id),
-              detail: drafted.includes(id) ? 'draft' : '',
-            }),
-            text(slotWords(slots)),
-            text(id, { code: true, copy: true }),
-            time(updated_at, now),
+      tableOf(
+        templates,
+        ({ id, name, slots, updated_at }) => ({
+          Name: text(name, {
+            href: teamPath(team, 'templates', id),
+            detail: drafted.includes(id) ? 'draft' : '',
+          }),
+          Variables: text(slotWords(slots)),
+          ID: text(id, { code: true, copy: true }),
+          Changed: time(updated_at, now),
+        }),
+        {
+          empty: 'No templates yet: make one below, then send it by its id.',
+        },
+      ),
+      team.role !== 'viewer' &&
+        formOf(
+          teamPath(team, 'templates'),
+          'Create template',
+          [
+            { name: 'name', label: 'Name', type: 'text', required: true },
+            ...partFields({ html: '', text: '' }),
           ],
-        })),
-        empty: 'No templates yet: make one below, then send it by its id.',
-      },
-      team.role !== 'viewer' && {
-        kind: 'form',
-        folded: true,
-        action: teamPath(team, 'templates'),
-        method: 'post',
-        submit: 'Create template',
-        fields: [
-          { name: 'name', label: 'Name', type: 'text', required: true },
-          ...partFields({ html: '', text: '' }),
-        ],
-      },
+          { folded: true },
+        ),
     ]),
   })
 })

@@ -5,8 +5,7 @@ import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { createTopic, removeTopic, renameTopic } from '../../../db/audience/contacts/topics.ts'
 import { number, plural, text, time } from '../drawn/cell.ts'
 import { keptOr } from '../drawn/lines.ts'
-import { inPerson } from '../served/act.ts'
-import { act, get, post, some } from '../served/made.ts'
+import { act, formOf, get, press, some, tableOf } from '../served/made.ts'
 import { redirect, show, teamPath } from '../served/page.ts'
 
 const list = get('viewer', '/teams/:team/topics', async ({ team, now }, { database }) => {
@@ -21,33 +20,24 @@ const list = get('viewer', '/teams/:team/topics', async ({ team, now }, { databa
     title: 'Topics',
     lead: 'What your contacts can be subscribed to, and unsubscribe from one by one.',
     sections: some([
-      {
-        kind: 'table',
-        columns: [
-          { label: 'Name' },
-          { label: 'Subscribers', number: true },
-          { label: 'ID' },
-          { label: 'Created' },
-        ],
-        rows: topics.map(({ id, name, created_at }) => ({
-          cells: [
-            text(name, edits ? { href: teamPath(team, 'topics', id) } : {}),
-            number(subscribers.get(id) ?? 0, {
-              href: `${teamPath(team, 'contacts')}?topic=${id}`,
-            }),
-            text(id, { code: true, copy: true }),
-            time(created_at, now),
-          ],
-        })),
-        empty: 'No topics yet: add one below, then subscribe contacts to it.',
-      },
-      edits && {
-        kind: 'form',
-        action: teamPath(team, 'topics'),
-        method: 'post',
-        submit: 'Add a topic',
-        fields: [{ name: 'name', label: 'Name of a new topic', type: 'text', required: true }],
-      },
+      tableOf(
+        topics,
+        ({ id, name, created_at }) => ({
+          Name: text(name, edits ? { href: teamPath(team, 'topics', id) } : {}),
+          Subscribers: number(subscribers.get(id) ?? 0, {
+            href: `${teamPath(team, 'contacts')}?topic=${id}`,
+          }),
+          ID: text(id, { code: true, copy: true }),
+          Created: time(created_at, now),
+        }),
+        {
+          empty: 'No topics yet: add one below, then subscribe contacts to it.',
+        },
+      ),
+      edits &&
+        formOf(teamPath(team, 'topics'), 'Add a topic', [
+          { name: 'name', label: 'Name of a new topic', type: 'text', required: true },
+        ]),
     ]),
   })
 })
@@ -68,36 +58,27 @@ const page = get('editor', '/teams/:team/topics/:id', async ({ team, params }, {
     lead: `${people} subscribed.`,
     back: { href: teamPath(team, 'topics'), label: 'Topics' },
     sections: [
-      {
-        kind: 'form',
-        action: teamPath(team, 'topics', topic.id, 'rename'),
-        method: 'post',
-        submit: 'Rename',
-        fields: [{ name: 'name', label: 'Name', type: 'text', value: topic.name, required: true }],
-      },
+      formOf(teamPath(team, 'topics', topic.id, 'rename'), 'Rename', [
+        { name: 'name', label: 'Name', type: 'text', value: topic.name, required: true },
+      ]),
       {
         kind: 'actions',
         forms: [
-          {
-            action: teamPath(team, 'topics', topic.id, 'delete'),
-            method: 'post',
-            fields: [],
-            submit: 'Delete',
+          press(teamPath(team, 'topics', topic.id, 'delete'), 'Delete', {
             tone: 'danger',
             confirm: `Delete this topic, and take it off ${people}?`,
-          },
+          }),
         ],
       },
     ],
   })
 })
 
-const rename = post('editor', '/teams/:team/topics/:id/rename', async (request, deps) => {
-  const { team, params, form } = request
+const rename = act('editor', '/teams/:team/topics/:id/rename', async (by, { team, params, form }) => {
   const id = params.id ?? ''
-  const before = (await topicsOfTeam(deps.database, team.id)).find((topic) => topic.id === id)
+  const before = (await topicsOfTeam(by.tx, team.id)).find((topic) => topic.id === id)
   const wanted = { id, name: keptOr(form.get('name') ?? '', before?.name) }
-  await inPerson(request, deps, (by) => renameTopic(by, team.id, wanted))
+  await renameTopic(by, team.id, wanted)
   return redirect(teamPath(team, 'topics'), `The topic is called ${wanted.name} now.`)
 })
 

@@ -7,7 +7,7 @@ import { requestSync } from '../../../db/messages/whatsapp/sync-templates.ts'
 import { templatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
-import { act, get, some } from '../served/made.ts'
+import { act, formOf, get, press, some, tableOf } from '../served/made.ts'
 import { redirect, show, teamPath } from '../served/page.ts'
 
 const PATH = '/teams/:team/whatsapp-templates'
@@ -20,49 +20,43 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
     lead: 'Templates are made and approved at the provider; a sync brings their states here.',
     actions: {
       kind: 'actions',
-      forms:
-        team.role === 'viewer'
-          ? []
-          : [{ action: `${here}/sync`, method: 'post', fields: [], submit: 'Sync now', tone: 'quiet' }],
+      forms: team.role === 'viewer' ? [] : [press(`${here}/sync`, 'Sync now', { tone: 'quiet' })],
     },
     sections: some([
-      {
-        kind: 'table',
-        columns: ['Template', 'State', 'Variables', 'Last sync'].map((label) => ({ label })),
-        rows: templates.map((template) => ({
-          cells: [
-            text(template.name, {
-              href: teamPath(team, 'whatsapp-templates', template.id),
-              detail: template.language,
-            }),
-            status(template.status, template.unsupported ? { detail: template.unsupported } : {}),
-            text(template.slots.join(', ')),
-            time(template.synced_at, now),
+      tableOf(
+        templates,
+        (template) => ({
+          Template: text(template.name, {
+            href: teamPath(team, 'whatsapp-templates', template.id),
+            detail: template.language,
+          }),
+          State: status(template.status, template.unsupported ? { detail: template.unsupported } : {}),
+          Variables: text(template.slots.join(', ')),
+          'Last sync': time(template.synced_at, now),
+        }),
+        {
+          empty:
+            team.role === 'viewer'
+              ? 'No templates yet.'
+              : 'No templates yet: sync those that the provider has approved, or add one below.',
+        },
+      ),
+      team.role !== 'viewer' &&
+        formOf(
+          here,
+          'Add the template',
+          [
+            {
+              name: 'definition',
+              label: 'The provider’s template object, as JSON',
+              type: 'textarea',
+              rows: 14,
+              code: true,
+              required: true,
+            },
           ],
-        })),
-        empty:
-          team.role === 'viewer'
-            ? 'No templates yet.'
-            : 'No templates yet: sync those that the provider has approved, or add one below.',
-      },
-      team.role !== 'viewer' && {
-        kind: 'form',
-        title: 'Add a template',
-        folded: templates.length > 0,
-        action: here,
-        method: 'post',
-        fields: [
-          {
-            name: 'definition',
-            label: 'The provider’s template object, as JSON',
-            type: 'textarea',
-            rows: 14,
-            code: true,
-            required: true,
-          },
-        ],
-        submit: 'Add the template',
-      },
+          { title: 'Add a template', folded: templates.length > 0 },
+        ),
     ]),
   })
 })

@@ -22,7 +22,7 @@ import {
   pageOf,
   wordGiven,
 } from '../served/list.ts'
-import { get, lagging } from '../served/made.ts'
+import { get, lagging, tableOf } from '../served/made.ts'
 import { show, type TeamRequest, teamPath } from '../served/page.ts'
 import { numberIn } from '../served/search.ts'
 
@@ -113,32 +113,31 @@ const list = get(lagging('viewer'), '/teams/:team/whatsapp', async (request, { d
         name === 'template' ? (names.get(value) ?? value) : value,
       ),
       statusChips(request, WHATSAPP_LADDER, figures, set),
-      {
-        kind: 'table',
-        id: 'list',
-        live: !query.has('before'),
-        fresh: true,
-        columns: ['Status', 'To', 'Template', 'Country', 'Accepted'].map((label) => ({ label })),
-        rows: rows.map((message) => ({
-          key: message.id,
-          cells: [
-            status(message.status),
-            text(message.recipient, {
-              href: fromList(request, teamPath(team, 'whatsapp', message.id)),
-            }),
-            text(names.get(message.template_id) ?? 'deleted', {
-              ...(names.has(message.template_id)
-                ? { href: teamPath(team, 'whatsapp-templates', message.template_id) }
-                : {}),
-            }),
-            text(message.country),
-            time(message.created_at, now),
-          ],
-        })),
-        next,
-        empty: isEmpty ? 'No messages yet. Send the first one with the API.' : 'No message matches.',
-        ...(isEmpty ? { start: { href: teamPath(team, 'integration'), label: 'How to send' } } : {}),
-      },
+      tableOf(
+        rows,
+        (message) => ({
+          Status: status(message.status),
+          To: text(message.recipient, {
+            href: fromList(request, teamPath(team, 'whatsapp', message.id)),
+          }),
+          Template: text(names.get(message.template_id) ?? 'deleted', {
+            ...(names.has(message.template_id)
+              ? { href: teamPath(team, 'whatsapp-templates', message.template_id) }
+              : {}),
+          }),
+          Country: text(message.country),
+          Accepted: time(message.created_at, now),
+        }),
+        {
+          keyOf: (message) => message.id,
+          id: 'list',
+          live: !query.has('before'),
+          fresh: true,
+          next,
+          empty: isEmpty ? 'No messages yet. Send the first one with the API.' : 'No message matches.',
+          ...(isEmpty ? { start: { href: teamPath(team, 'integration'), label: 'How to send' } } : {}),
+        },
+      ),
     ],
   })
 })

@@ -4,7 +4,7 @@ import { Refusal } from '../../../db/errors.ts'
 import { latestWorks, type WorkRow, workById } from '../../../db/upkeep/work/works.sql.ts'
 import { number, status, text, time } from '../drawn/cell.ts'
 import type { Section, View } from '../drawn/section.ts'
-import { get, some } from '../served/made.ts'
+import { get, some, tableOf } from '../served/made.ts'
 import { show, teamPath } from '../served/page.ts'
 import { wordsOf, workPath } from './work.ts'
 
@@ -19,28 +19,21 @@ function listView(works: readonly WorkRow[], now: Date): View {
     title: 'Long work',
     lead: 'What takes longer than a page should: workers do it, and go on where they were if one of them dies.',
     sections: [
-      {
-        kind: 'table',
-        id: 'works',
-        live: works.some(({ finished_at }) => finished_at === null),
-        columns: [
-          { label: 'What' },
-          { label: 'Stands' },
-          { label: 'Done', number: true },
-          { label: 'By' },
-          { label: 'Begun' },
-        ],
-        rows: works.map((work) => ({
-          cells: [
-            text(wordsOf(work).title, { href: workPath(work) }),
-            status(standing(work)),
-            number(work.done),
-            text(work.begun_by),
-            time(work.begun_at, now),
-          ],
-        })),
-        empty: 'Nothing lately.',
-      },
+      tableOf(
+        works,
+        (work) => ({
+          What: text(wordsOf(work).title, { href: workPath(work) }),
+          Stands: status(standing(work)),
+          Done: number(work.done),
+          By: text(work.begun_by),
+          Begun: time(work.begun_at, now),
+        }),
+        {
+          id: 'works',
+          live: works.some(({ finished_at }) => finished_at === null),
+          empty: 'Nothing lately.',
+        },
+      ),
     ],
   }
 }

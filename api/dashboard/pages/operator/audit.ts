@@ -9,7 +9,7 @@ import { text, time } from '../../drawn/cell.ts'
 import type { Field, View } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { dayOf, filled, given, idGiven, PAGE_SIZE, pageOf } from '../../served/list.ts'
-import { get, lagging, some } from '../../served/made.ts'
+import { get, lagging, tableOf } from '../../served/made.ts'
 import { type PageRequest, show, teamPath } from '../../served/page.ts'
 
 const FILTER: readonly Field[] = [
@@ -48,26 +48,27 @@ async function auditView(request: PageRequest, { database }: PageDeps, only: str
         submit: 'Filter',
         reset: query.size > 0 ? { href: path, label: 'All entries' } : null,
       },
-      {
-        kind: 'table',
-        columns: some(['When', 'Who', 'What', 'To what', only === null && 'Team']).map((label) => ({
-          label,
-        })),
-        rows: rows.map(({ created_at, actor, action, subject, detail, team_id }) => ({
-          cells: some([
-            time(created_at, now),
-            text(actor),
-            text(action, { code: true }),
-            text(subject, detail === '' ? {} : { detail }),
-            only === null &&
-              (team_id === null
-                ? text(null)
-                : text(names.get(team_id) ?? team_id, { href: teamPath({ id: team_id }) })),
-          ]),
-        })),
-        empty: query.size > 0 ? 'No entry matches.' : 'Nothing has been changed by a person yet.',
-        next,
-      },
+      tableOf(
+        rows,
+        ({ created_at, actor, action, subject, detail, team_id }) => ({
+          When: time(created_at, now),
+          Who: text(actor),
+          What: text(action, { code: true }),
+          'To what': text(subject, detail === '' ? {} : { detail }),
+          ...(only === null
+            ? {
+                Team: text(
+                  names.get(team_id ?? '') ?? team_id,
+                  team_id ? { href: teamPath({ id: team_id }) } : {},
+                ),
+              }
+            : {}),
+        }),
+        {
+          empty: query.size > 0 ? 'No entry matches.' : 'Nothing has been changed by a person yet.',
+          next,
+        },
+      ),
     ],
   }
 }

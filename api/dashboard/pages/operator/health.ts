@@ -14,7 +14,7 @@ import { isUuid } from '../../../../db/text/strings.ts'
 import { type Cell, status, text, time } from '../../drawn/cell.ts'
 import type { Alert, Section } from '../../drawn/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../drawn/timeline.ts'
-import { act, get, some } from '../../served/made.ts'
+import { act, get, press, some, tableOf } from '../../served/made.ts'
 import { redirect, show } from '../../served/page.ts'
 import { folded, stoppedAlerts } from '../stopped.ts'
 
@@ -59,20 +59,19 @@ async function databaseFacts(tx: Tx, now: Date) {
 
 const megabytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`
 
-function processCells(
-  { kind, host, pid, queues, gauges, seen_at, silent_seconds }: ProcessRow,
-  now: Date,
-): Cell[] {
-  const silent = silent_seconds > SILENCE
-  return [
-    text(kind, { detail: `${host}, ${pid}` }),
-    text(queues.join(', ') || null),
-    text(`${Math.round(gauges.busy * 100)} %`, { number: true }),
-    text(megabytes(gauges.resident_memory_bytes), { number: true }),
-    text(`${Math.round(gauges.event_loop_lag_seconds * 1_000)} ms`, { number: true }),
-    { ...time(seen_at, now), ...(silent ? { tone: 'bad' } : {}) },
-  ]
-}
+const processShown =
+  (now: Date) =>
+  ({ kind, host, pid, queues, gauges, seen_at, silent_seconds }: ProcessRow): Record<string, Cell> => ({
+    Process: text(kind, { detail: `${host}, ${pid}` }),
+    Queues: text(queues.join(', ') || null),
+    Busy: text(`${Math.round(gauges.busy * 100)} %`, { number: true }),
+    Memory: text(megabytes(gauges.resident_memory_bytes), { number: true }),
+    Lag: text(`${Math.round(gauges.event_loop_lag_seconds * 1_000)} ms`, { number: true }),
+    'Last sign of life': {
+      ...time(seen_at, now),
+      ...(silent_seconds > SILENCE ? { tone: 'bad' } : {}),
+    },
+  })
 
 function processAlerts(processes: readonly ProcessRow[]): Alert[] {
   const workers = processes.filter(
@@ -167,22 +166,12 @@ const health = get('operator', PATH, async ({ now, query }, { database, switches
       ],
       calm: 'All checks passed.',
     },
-    {
-      kind: 'table',
+    tableOf(processes, processShown(now), {
       title: 'Processes',
       id: 'processes',
       live: true,
-      columns: [
-        { label: 'Process' },
-        { label: 'Queues' },
-        { label: 'Busy', number: true },
-        { label: 'Memory', number: true },
-        { label: 'Lag', number: true },
-        { label: 'Last sign of life' },
-      ],
-      rows: processes.map((process) => ({ cells: processCells(process, now) })),
       empty: 'No process has given a sign of life within an hour.',
-    },
+    }),
     used.length !== 0 && { kind: 'facts', title: 'Senders, as the workers find them', facts: used },
     await checkSection(database, query.get('check')),
   ])
@@ -208,7 +197,7 @@ const health = get('operator', PATH, async ({ now, query }, { database, switches
       kind: 'actions',
       forms: [
         { action: PATH, method: 'get', fields: [], submit: 'Look again', tone: 'quiet' },
-        { action: `${PATH}/check`, method: 'post', fields: [], submit: 'Check email now', tone: 'quiet' },
+        press(`${PATH}/check`, 'Check email now', { tone: 'quiet' }),
       ],
     },
     sections,

@@ -5,8 +5,7 @@ import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
 import { QUOTAS } from '../../../../db/accounts/plans/quotas.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import { number, plural, text } from '../../drawn/cell.ts'
-import { inPerson } from '../../served/act.ts'
-import { get, post } from '../../served/made.ts'
+import { act, formOf, get, tableOf } from '../../served/made.ts'
 import { redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/plans'
@@ -21,34 +20,21 @@ const plans = get('operator', PATH, async (_request, { database }) => {
     title: 'Plans',
     lead: 'What GET /v1/plans shows, and what teams are held to. A change shows within a minute.',
     sections: [
-      {
-        kind: 'table',
-        columns: [
-          { label: 'Plan' },
-          { label: 'Kind' },
-          ...QUOTAS.map(({ title }) => ({ label: title, number: true })),
-          { label: 'Domains', number: true },
-          { label: 'Per second', number: true },
-        ],
-        rows: rows.map((plan) => ({
-          cells: [
-            text(plan.name.en, { detail: plan.key }),
-            text(plan.product === 'marketing' ? 'marketing' : plan.kind),
-            ...QUOTAS.map(({ limit }) => figure(plan[limit])),
-            figure(plan.domains_limit),
-            figure(plan.send_rate_per_second),
-          ],
-        })),
-        empty: 'The catalog is empty: paste one below, or run “plan load FILE”.',
-      },
-      {
-        kind: 'form',
-        title: 'Change the catalog',
-        note: 'The whole catalog is replaced, or nothing. A plan that teams are on cannot be left out.',
-        action: PATH,
-        method: 'post',
-        folded: true,
-        fields: [
+      tableOf(
+        rows,
+        (plan) => ({
+          Plan: text(plan.name.en, { detail: plan.key }),
+          Kind: text(plan.product === 'marketing' ? 'marketing' : plan.kind),
+          ...Object.fromEntries(QUOTAS.map(({ title, limit }) => [title, figure(plan[limit])])),
+          Domains: figure(plan.domains_limit),
+          'Per second': figure(plan.send_rate_per_second),
+        }),
+        { empty: 'The catalog is empty: paste one below, or run “plan load FILE”.' },
+      ),
+      formOf(
+        PATH,
+        'Replace the catalog',
+        [
           {
             name: 'catalog',
             label: 'Catalog as JSON',
@@ -58,10 +44,15 @@ const plans = get('operator', PATH, async (_request, { database }) => {
             code: true,
           },
         ],
-        submit: 'Replace the catalog',
-        confirm: 'Replace the whole catalog?',
-        warning: 'Teams keep their plans; the limits of each are those of the new catalog, within a minute.',
-      },
+        {
+          title: 'Change the catalog',
+          note: 'The whole catalog is replaced, or nothing. A plan that teams are on cannot be left out.',
+          folded: true,
+          confirm: 'Replace the whole catalog?',
+          warning:
+            'Teams keep their plans; the limits of each are those of the new catalog, within a minute.',
+        },
+      ),
     ],
   })
 })
@@ -75,12 +66,10 @@ function readCatalog(source: string): unknown {
   }
 }
 
-const replace = post('operator', PATH, async (request, deps) => {
-  const content = readCatalog(request.form.get('catalog') ?? '')
-  const count = await inPerson(request, deps, async (by) => {
-    await loadCatalog(by, content)
-    return (await allPlans(by.tx)).length
-  })
+const replace = act('operator', PATH, async (by, { form }) => {
+  const content = readCatalog(form.get('catalog') ?? '')
+  await loadCatalog(by, content)
+  const count = (await allPlans(by.tx)).length
   return redirect(PATH, `The catalog has ${plural(count, 'plan')} now.`)
 })
 

@@ -21,7 +21,7 @@ import { type Cell, countdown, duration, number, plural, status, text, time, utc
 import type { Alert, Form } from '../../drawn/section.ts'
 import { RESTORED_COPY } from '../../drawn/timeline.ts'
 import { countedFields, countedOf, countedWords } from '../../served/counted.ts'
-import { act, get, post, some } from '../../served/made.ts'
+import { act, get, post, press, some, tableOf } from '../../served/made.ts'
 import { redirect, show } from '../../served/page.ts'
 import { workAnswer } from '../work.ts'
 
@@ -56,14 +56,10 @@ function nameCell({ queue, paused, paused_at, paused_by, pause_reason }: ShownQu
 
 const isRestored = ({ pause_reason }: ShownQueue): boolean => pause_reason === RESTORED
 
-const RESUME_ALL: Form = {
-  action: `${PATH}/restored`,
-  method: 'post',
-  fields: [],
-  submit: 'Resume all',
+const RESUME_ALL: Form = press(`${PATH}/restored`, 'Resume all', {
   confirm:
     'Resume everything that stands since the database was restored? What waits goes out, and some of it may have gone out before.',
-}
+})
 
 /** How many reasons a page lists. */
 const REASONS = 50
@@ -98,40 +94,33 @@ const queues = get('operator', PATH, async ({ now }, { database }) => {
     lead: 'Ready jobs wait for a worker, deferred ones for their time; dead letters wait for you.',
     sections: some([
       alerts.length !== 0 && { kind: 'alerts', title: 'Why queues stand', calm: '', alerts },
-      {
-        kind: 'table',
-        id: 'queues',
-        live: true,
-        columns: [
-          { label: 'Queue' },
-          { label: 'Ready', number: true },
-          { label: 'Active', number: true },
-          { label: 'Deferred', number: true },
-          { label: 'Dead', number: true },
-          { label: 'Oldest waits', number: true },
-          { label: 'Done', number: true },
-          { label: 'Workers', number: true },
-          { label: 'Pause' },
-        ],
-        rows: rows.map((queue) => ({
-          cells: [
-            nameCell(queue, now),
-            counted(queue.ready),
-            number(queue.active),
-            counted(queue.deferred),
+      tableOf(
+        rows,
+        (queue) => ({
+          Queue: nameCell(queue, now),
+          Ready: counted(queue.ready),
+          Active: number(queue.active),
+          Deferred: counted(queue.deferred),
+          Dead:
             queue.dead === 0
               ? number(0)
               : { ...counted(queue.dead), href: `${PATH}/${queue.queue}`, detail: 'why, and try again' },
-            text(queue.oldest_ready_seconds === null ? null : duration(queue.oldest_ready_seconds), {
+          'Oldest waits': text(
+            queue.oldest_ready_seconds === null ? null : duration(queue.oldest_ready_seconds),
+            {
               number: true,
-            }),
-            text(rate(queue.completed_per_second), { number: true }),
-            number(queue.workers.length),
-            button(queue),
-          ],
-        })),
-        empty: '',
-      },
+            },
+          ),
+          Done: text(rate(queue.completed_per_second), { number: true }),
+          Workers: number(queue.workers.length),
+          Pause: button(queue),
+        }),
+        {
+          id: 'queues',
+          live: true,
+          empty: '',
+        },
+      ),
     ]),
   })
 })
@@ -154,49 +143,38 @@ const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { data
     back: { href: PATH, label: 'Queues' },
     lead: 'What was given up, by its reason. Fix the cause, then try again.',
     sections: some([
-      {
-        kind: 'table',
-        columns: [
-          { label: 'Reason', wrap: true },
-          { label: 'Dead letters', number: true },
-          { label: 'Teams', number: true },
-          { label: 'First' },
-          { label: 'Last' },
-          { label: 'The newest', wrap: true },
-          { label: 'Try again' },
-        ],
-        rows: rows.map(({ reason, count, teams, first_at, last_at, samples }) => ({
-          cells: [
-            text(reason),
-            number(count),
-            number(teams),
-            time(first_at, now),
-            time(last_at, now),
-            text(samples.join(' '), { code: true }),
-            {
-              text: '',
-              button: {
-                action,
-                label: `Try ${plural(count, 'dead letter')} again`,
-                confirm: `Try ${plural(count, 'dead letter')} of ${queue} again?`,
-                sends: { reason, ...countedWords({ most: count, seen }) },
-              },
+      tableOf(
+        rows,
+        ({ reason, count, teams, first_at, last_at, samples }) => ({
+          Reason: text(reason),
+          'Dead letters': number(count),
+          Teams: number(teams),
+          First: time(first_at, now),
+          Last: time(last_at, now),
+          'The newest': text(samples.join(' '), { code: true }),
+          'Try again': {
+            text: '',
+            button: {
+              action,
+              label: `Try ${plural(count, 'dead letter')} again`,
+              confirm: `Try ${plural(count, 'dead letter')} of ${queue} again?`,
+              sends: { reason, ...countedWords({ most: count, seen }) },
             },
-          ],
-        })),
-        empty: 'Nothing of this queue was given up.',
-      },
+          },
+        }),
+        {
+          wrap: ['Reason', 'The newest'],
+          empty: 'Nothing of this queue was given up.',
+        },
+      ),
       rows.length >= 2 && {
         kind: 'actions',
         forms: [
-          {
-            action,
-            method: 'post',
+          press(action, 'Try all again', {
             fields: countedFields({ most: all, seen }),
-            submit: 'Try all again',
             confirm: `Try ${plural(all, 'dead letter')} of ${queue} again?`,
             tone: 'quiet',
-          },
+          }),
         ],
       },
     ]),

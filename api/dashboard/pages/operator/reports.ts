@@ -13,7 +13,7 @@ import type { Field, Form } from '../../drawn/section.ts'
 import { inPerson } from '../../served/act.ts'
 import { type Counted, countedFields, countedOf } from '../../served/counted.ts'
 import { anyOf, filled, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../../served/list.ts'
-import { act, get, hidden, some } from '../../served/made.ts'
+import { act, get, hidden, press, some, tableOf } from '../../served/made.ts'
 import { type PersonRequest, redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/reports'
@@ -32,17 +32,19 @@ const filterOf = (asked: URLSearchParams): ParkedFilter => ({
 })
 
 /** A button that does something to all parked reports that the filter fits, and that are there now. */
-const onAll = (verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>, counted: Counted): Form => ({
-  action: `${PATH}/${verb}`,
-  method: 'post',
-  fields: [
-    ...['provider', 'reason'].map((name) => hidden(name, given(query, name) ?? '')),
-    ...countedFields(counted),
-  ],
-  submit: `${verb === 'replay' ? 'Try again' : 'Drop'}: all ${plural(counted.most, 'report')}`,
-  confirm: `${verb === 'replay' ? 'Try' : 'Drop'} ${plural(counted.most, 'report')}?`,
-  ...(verb === 'drop' ? { tone: 'danger' } : {}),
-})
+const onAll = (verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>, counted: Counted): Form =>
+  press(
+    `${PATH}/${verb}`,
+    `${verb === 'replay' ? 'Try again' : 'Drop'}: all ${plural(counted.most, 'report')}`,
+    {
+      fields: [
+        ...['provider', 'reason'].map((name) => hidden(name, given(query, name) ?? '')),
+        ...countedFields(counted),
+      ],
+      confirm: `${verb === 'replay' ? 'Try' : 'Drop'} ${plural(counted.most, 'report')}?`,
+      ...(verb === 'drop' ? { tone: 'danger' } : {}),
+    },
+  )
 
 const reports = get('operator', PATH, async (request, { database }) => {
   const { query, now } = request
@@ -76,36 +78,33 @@ const reports = get('operator', PATH, async (request, { database }) => {
         submit: 'Filter',
         reset: isFiltered ? { href: PATH, label: 'All' } : null,
       },
-      {
-        kind: 'table',
-        title: 'Reasons',
-        columns: [
-          { label: 'Reason', wrap: true },
-          { label: 'Reports', number: true },
-        ],
-        rows: reasons.map(({ reason, reports: count }) => ({ cells: [text(reason), number(count)] })),
-        empty: isFiltered ? 'No report matches.' : 'No report is parked: every report found its message.',
-      },
-      total !== 0 && {
-        kind: 'table',
-        title: 'Reports',
-        columns: [
-          { label: 'Received' },
-          { label: 'From' },
-          { label: 'Reason' },
-          { label: 'Bytes', number: true },
-        ],
-        rows: rows.map(({ id, received_at, provider, reason, bytes }) => ({
-          cells: [
-            { ...time(received_at, now), href: `${PATH}/${id}` },
-            text(provider),
-            text(reason),
-            number(bytes),
-          ],
-        })),
-        empty: '',
-        next,
-      },
+      tableOf(
+        reasons,
+        ({ reason, reports: count }) => ({
+          Reason: text(reason),
+          Reports: number(count),
+        }),
+        {
+          wrap: ['Reason'],
+          title: 'Reasons',
+          empty: isFiltered ? 'No report matches.' : 'No report is parked: every report found its message.',
+        },
+      ),
+      total !== 0 &&
+        tableOf(
+          rows,
+          ({ id, received_at, provider, reason, bytes }) => ({
+            Received: { ...time(received_at, now), href: `${PATH}/${id}` },
+            From: text(provider),
+            Reason: text(reason),
+            Bytes: number(bytes),
+          }),
+          {
+            title: 'Reports',
+            empty: '',
+            next,
+          },
+        ),
     ]),
   })
 })
@@ -114,13 +113,11 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   const { params, now } = request
   const found = await inPerson(request, deps, (by) => readReport(by, params.report_id ?? ''))
   const { id, provider, received_at, state, reason, body } = found
-  const one = (verb: 'replay' | 'drop'): Form => ({
-    action: `${PATH}/${verb}`,
-    method: 'post',
-    fields: [hidden('id', id)],
-    submit: verb === 'replay' ? 'Try again' : 'Drop',
-    ...(verb === 'drop' ? { tone: 'danger', confirm: 'Drop this report?' } : {}),
-  })
+  const one = (verb: 'replay' | 'drop'): Form =>
+    press(`${PATH}/${verb}`, verb === 'replay' ? 'Try again' : 'Drop', {
+      fields: [hidden('id', id)],
+      ...(verb === 'drop' ? { tone: 'danger', confirm: 'Drop this report?' } : {}),
+    })
   return show({
     title: `Report from ${provider}`,
     state: status(state, state === 'parked' ? { tone: 'warn' } : {}),

@@ -15,7 +15,7 @@ import { ageOf, type Cell, headed, number, status, text, time } from '../../draw
 import type { Field, Form, Section } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { given, idGiven, PAGE_SIZE, pageOf } from '../../served/list.ts'
-import { act, get } from '../../served/made.ts'
+import { act, formOf, get, press, tableOf } from '../../served/made.ts'
 import { redirect, show, teamPath } from '../../served/page.ts'
 
 const PATH = '/operator/teams'
@@ -59,44 +59,31 @@ const teams = get('operator', PATH, async (request, { database }) => {
         submit: 'Filter',
         reset: query.size > 0 ? { href: PATH, label: 'All teams' } : null,
       },
-      {
-        kind: 'table',
-        columns: [
-          { label: 'Team' },
-          { label: 'Plan' },
-          ...USED.map(({ title }) => ({ label: title, number: true })),
-          { label: 'Created' },
-        ],
-        rows: rows.map((team) => {
+      tableOf(
+        rows,
+        (team) => {
           const row = accounts.get(team.id)
           const account = row && accountOf(row)
+          const detail = team.suspended_at === null ? team.id : 'suspended'
+          const used = USED.map(({ name, title }) => [
+            title,
+            usage(account?.used[name] ?? 0, account?.limits[name] ?? null),
+          ])
           return {
-            cells: [
-              text(team.name, {
-                href: pageOfTeam(team.id),
-                detail: team.suspended_at === null ? team.id : 'suspended',
-              }),
-              text(team.plan),
-              ...USED.map(({ name }) => usage(account?.used[name] ?? 0, account?.limits[name] ?? null)),
-              time(team.created_at, now),
-            ],
+            Team: text(team.name, { href: pageOfTeam(team.id), detail }),
+            Plan: text(team.plan),
+            ...Object.fromEntries(used),
+            Created: time(team.created_at, now),
           }
-        }),
-        empty: 'No team fits.',
-        next,
-      },
-      {
-        kind: 'form',
-        title: 'New team',
-        action: PATH,
-        method: 'post',
-        folded: true,
-        fields: [
-          { name: 'name', label: 'Name', type: 'text', required: true },
-          await planField(database, 'free'),
-        ],
-        submit: 'Create team',
-      },
+        },
+        { empty: 'No team fits.', next },
+      ),
+      formOf(
+        PATH,
+        'Create team',
+        [{ name: 'name', label: 'Name', type: 'text', required: true }, await planField(database, 'free')],
+        { title: 'New team', folded: true },
+      ),
     ],
   })
 })
@@ -116,19 +103,20 @@ const FIGURES = [
 ]
 
 /** The button that suspends a team, or resumes it. */
-const suspension = (id: string, suspendedAt: string | null): Form => ({
-  action: `${PATH}/${id}/${suspendedAt === null ? 'suspend' : 'resume'}`,
-  method: 'post',
-  fields: [],
-  submit: suspendedAt === null ? 'Suspend team' : 'Resume team',
-  ...(suspendedAt === null
-    ? {
-        tone: 'danger',
-        confirm: 'Suspend this team?',
-        warning: 'Its keys and sessions are refused from then on, and what it has queued waits.',
-      }
-    : {}),
-})
+const suspension = (id: string, suspendedAt: string | null): Form =>
+  press(
+    `${PATH}/${id}/${suspendedAt === null ? 'suspend' : 'resume'}`,
+    suspendedAt === null ? 'Suspend team' : 'Resume team',
+    {
+      ...(suspendedAt === null
+        ? {
+            tone: 'danger',
+            confirm: 'Suspend this team?',
+            warning: 'Its keys and sessions are refused from then on, and what it has queued waits.',
+          }
+        : {}),
+    },
+  )
 
 /** The team's own figures in place of the plan's; an empty field is the plan's. */
 async function planForm(team: TeamView, tx: Tx): Promise<Section> {
@@ -137,13 +125,10 @@ async function planForm(team: TeamView, tx: Tx): Promise<Section> {
     ...byLimit(({ name }) => [overrides[name], limits[name]] as const),
     send_rate_per_second: [overrides.rate, limits.rate],
   } as const
-  return {
-    kind: 'form',
-    title: 'Plan and limits',
-    note: 'An empty limit is the plan’s own.',
-    action: planPath(team.id),
-    method: 'post',
-    fields: [
+  return formOf(
+    planPath(team.id),
+    'Save plan and limits',
+    [
       await planField(tx, team.plan),
       ...FIGURES.map(({ name, label }): Field => {
         const [value, limit] = own[name]
@@ -151,22 +136,25 @@ async function planForm(team: TeamView, tx: Tx): Promise<Section> {
         return { name, label, type: 'text', value: value === null ? '' : String(value), ...plans }
       }),
     ],
-    submit: 'Save plan and limits',
-  }
+    { title: 'Plan and limits', note: 'An empty limit is the plan’s own.' },
+  )
 }
 
 async function membersTable(id: string, { database }: PageDeps, now: Date): Promise<Section> {
   const members = await membersOfTeam(database, id)
-  return {
-    kind: 'table',
-    title: 'Members',
-    columns: ['Person', 'Role', 'Last active'].map((label) => ({ label })),
-    rows: members.map(({ email, role, last_seen_at }) => ({
-      cells: [text(email), status(role), time(last_seen_at, now)],
-    })),
-    empty: 'Nobody yet: invite an owner on the team’s People page.',
-    start: { href: teamPath({ id }, 'people'), label: 'Invite people' },
-  }
+  return tableOf(
+    members,
+    ({ email, role, last_seen_at }) => ({
+      Person: text(email),
+      Role: status(role),
+      'Last active': time(last_seen_at, now),
+    }),
+    {
+      title: 'Members',
+      empty: 'Nobody yet: invite an owner on the team’s People page.',
+      start: { href: teamPath({ id }, 'people'), label: 'Invite people' },
+    },
+  )
 }
 
 const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {

@@ -13,7 +13,7 @@ import { pausedQueue, stateAlert } from '../../drawn/timeline.ts'
 import { inPerson, noteLook } from '../../served/act.ts'
 import { wordChips } from '../../served/chips.ts'
 import { filled, idGiven, onlyKnown, PAGE_SIZE, pageOf, wordGiven } from '../../served/list.ts'
-import { get, post, some } from '../../served/made.ts'
+import { get, post, press, some, tableOf } from '../../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../../served/page.ts'
 import { pauseWords, requeuedWords } from '../requeue.ts'
 import { answerCell, EVERY_TYPE, PATH } from './parts.ts'
@@ -59,23 +59,22 @@ const list = get('viewer', `${PATH}/:id/messages`, async (request, { database })
         ),
       },
       { kind: 'chips', chips: wordChips(request, 'status', WEBHOOK_STATUSES) },
-      {
-        kind: 'table',
-        id: 'messages',
-        live: !query.has('before'),
-        fresh: true,
-        columns: ['Status', 'Type', 'Made'].map((label) => ({ label })),
-        rows: rows.map((each) => ({
-          key: each.id,
-          cells: [
-            status(each.status),
-            text(each.type, { href: teamPath(team, 'webhooks', endpoint.id, 'events', each.event_id) }),
-            time(each.created_at, now),
-          ],
-        })),
-        empty: isFiltered ? 'No message matches.' : 'Nothing has happened yet that it gets.',
-        next,
-      },
+      tableOf(
+        rows,
+        (each) => ({
+          Status: status(each.status),
+          Type: text(each.type, { href: teamPath(team, 'webhooks', endpoint.id, 'events', each.event_id) }),
+          Made: time(each.created_at, now),
+        }),
+        {
+          keyOf: (each) => each.id,
+          id: 'messages',
+          live: !query.has('before'),
+          fresh: true,
+          empty: isFiltered ? 'No message matches.' : 'Nothing has happened yet that it gets.',
+          next,
+        },
+      ),
     ],
   })
 })
@@ -137,12 +136,10 @@ const one = get('viewer', `${PATH}/:id/events/:event_id`, async (request, { data
     alerts.length === 0
       ? []
       : [{ kind: 'alerts', id: 'waiting', live: true, title: 'Why it waits', calm: '', alerts }]
-  const again: Form = {
-    action: teamPath(team, 'webhooks', endpoint_id, 'events', event_id, 'requeue'),
-    method: 'post',
-    fields: [],
-    submit: 'Try again now',
-  }
+  const again: Form = press(
+    teamPath(team, 'webhooks', endpoint_id, 'events', event_id, 'requeue'),
+    'Try again now',
+  )
   const canRetry = team.role === 'owner' && found.status !== 'delivered'
   return show({
     title: found.type,
