@@ -197,11 +197,11 @@ async function alertsOf(
 
 const overview = get('viewer', '/teams/:team', async (request, deps) => {
   const { team, now } = request
-  const { database } = deps
-  const { plan, limits, used, period } = await showTeam(database, team.id)
+  const { plan, limits, used, period } = await showTeam(deps.database, team.id)
   const since = dayBefore(now, DAYS - 1)
   const figures = new Map<Channel, readonly FigureRow[]>()
-  for (const channel of CHANNELS) figures.set(channel, await figuresSince(database, team.id, channel, since))
+  for (const channel of CHANNELS)
+    figures.set(channel, await figuresSince(deps.database, team.id, channel, since))
   const resets = duration((Date.parse(period.end) - now.getTime()) / 1_000)
   const usage: Section = {
     kind: 'tiles',
@@ -226,8 +226,7 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
       ),
     ],
   }
-  const steps = await firstSteps(request, deps)
-  const emails = figures.get(EMAIL) ?? []
+  const [steps, emails] = [await firstSteps(request, deps), figures.get(EMAIL) ?? []]
   const isNew = [...figures.values()].every((own) => own.length === 0)
   const week: Section = {
     kind: 'tiles',

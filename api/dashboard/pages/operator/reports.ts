@@ -50,11 +50,8 @@ const reports = get('operator', PATH, async (request, { database }) => {
   const { query, now } = request
   const filter = filterOf(query)
   const seen = await seenNow(database)
-  const found = await parkedReports(database, {
-    ...filter,
-    after: idGiven(query, 'before'),
-    limit: PAGE_SIZE + 1,
-  })
+  const page = { after: idGiven(query, 'before'), limit: PAGE_SIZE + 1 }
+  const found = await parkedReports(database, { ...filter, ...page })
   const { rows, next } = pageOf(request, found, ({ id }) => id)
   const reasons = await parkedByReason(database, filter)
   const isFiltered = filter.provider !== undefined || filter.reason !== undefined
