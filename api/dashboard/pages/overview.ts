@@ -202,7 +202,6 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
   const figures = new Map<Channel, readonly FigureRow[]>()
   for (const channel of CHANNELS)
     figures.set(channel, await figuresSince(deps.database, team.id, channel, since))
-  const resets = duration((Date.parse(period.end) - now.getTime()) / 1_000)
   const usage: Section = {
     kind: 'tiles',
     title: 'This period',
@@ -235,7 +234,7 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
   }
   return show({
     title: 'Overview',
-    lead: `Plan ${plan}. Resets ${dayWords(period.end)}, in ${resets}.`,
+    lead: `Plan ${plan}. Resets ${dayWords(period.end)}, in ${duration((Date.parse(period.end) - now.getTime()) / 1_000)}.`,
     sections: some([
       isNew && steps,
       {
