@@ -289,6 +289,31 @@ t.test('use cases write the audit trail: no page, call or verb of the CLI adds l
   )
 })
 
+t.test('pages of the dashboard are written one way: by api/dashboard/served/made.ts', async (t) => {
+  const OTHER_WAYS: Readonly<Record<string, RegExp>> = {
+    'a page as a literal: get, post, act': /: (?:Team|Person|Own|Open)Page = \{|\bmethod: '(?:GET|POST)'/,
+    'a form as a literal: press, formOf': /\bmethod: 'post'/,
+    'columns apart from their cells: tableOf': /\bcolumns: |\bcells: \[/,
+    'an empty list in place of nothing: some': /\.\.\.\([^()]*\? \[\] : \[|\.\.\.\([^?]*\?[^:]*: \[\]\)/,
+    'lots read by hand: rowsBy': /for \(let \w+: string \| undefined; ; \)/,
+    'a hidden field as a literal: hidden': /type: 'hidden', value/,
+    'a transaction as the person by hand: act': /\.transaction\([^)]*\) =>[^;]*actor: person/,
+    'a word that made.ts needs no help with: as const':
+      /'(?:form|table|alerts|actions|post|warn|bad|danger)' as const/,
+  }
+  /** A file's columns are not known by name; the pieces are shown as they are. */
+  const isApart = ({ file }: Source, way: string): boolean =>
+    file.endsWith('/specimens.ts') || (file.endsWith('/import-columns.ts') && way.startsWith('columns'))
+  const found = all
+    .filter(({ file }) => file.startsWith('api/dashboard/pages/'))
+    .flatMap((source) =>
+      Object.entries(OTHER_WAYS)
+        .filter(([name, way]) => way.test(code(source.text)) && !isApart(source, name))
+        .map(([name]) => `${source.file}: ${name}`),
+    )
+  t.strictSame(found, [])
+})
+
 t.test('prepared statements have names of their own', async (t) => {
   const names = all.flatMap(({ text }) =>
     [...text.matchAll(/sql\.prepared\('([^']+)'/g)].map(([, name]) => name),

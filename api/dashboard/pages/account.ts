@@ -2,71 +2,46 @@
  * Where a person begins, and the browsers in which they are signed in. A person who came by a link to one team sees,
  * and ends, sessions that began by such links of that team alone.
  */
+
 import { deleteOtherSessions, sessionsOfPerson } from '../../../db/accounts/people/sessions.sql.ts'
 import { idleSince } from '../../../db/accounts/people/sign-in.ts'
 import { plural, status, text, time } from '../drawn/cell.ts'
-import { type OwnPage, type PageTeam, redirect, show, teamPath } from '../served/page.ts'
+import { get, post, press, tableOf } from '../served/made.ts'
+import { type PageTeam, redirect, show, teamPath } from '../served/page.ts'
 
 /** A page of the person's own, in the frame of the team that it was opened from. */
 const inTeam = (path: string, team: PageTeam | null): string => (team ? `${path}?team=${team.id}` : path)
 
-const start: OwnPage = {
-  method: 'GET',
-  path: '',
-  access: 'person',
-  async handle({ around }) {
-    return redirect(around ? teamPath(around) : '/operator/teams')
-  },
-}
+const start = get('person', '', async ({ around }) => {
+  return redirect(around ? teamPath(around) : '/operator/teams')
+})
 
-const account: OwnPage = {
-  method: 'GET',
-  path: '/account',
-  access: 'person',
-  async handle({ person, now, around }, { database }) {
-    const sessions = await sessionsOfPerson(database, person, { now, idle: idleSince(now) })
-    const rows = sessions.map(({ id, user_agent, created_at, seen_at }) => ({
-      cells: [
-        text(user_agent || null),
-        time(created_at, now),
-        id === person.session_id ? status('active', { text: 'this one' }) : time(seen_at, now),
-      ],
-    }))
-    return show({
-      title: 'Your sessions',
-      lead: `You are ${person.email}. A session ends after 12 hours without use, and after 7 days at most.`,
-      sections: [
-        {
-          kind: 'table',
-          columns: [{ label: 'Browser' }, { label: 'Signed in' }, { label: 'Last used' }],
-          rows,
-          empty: '',
-        },
-        {
-          kind: 'actions',
-          forms: [
-            {
-              action: inTeam('/account/end-others', around),
-              method: 'post',
-              fields: [],
-              submit: 'End all other sessions',
-              tone: 'danger',
-            },
-          ],
-        },
-      ],
-    })
-  },
-}
+const account = get('person', '/account', async ({ person, now, around }, { database }) => {
+  const sessions = await sessionsOfPerson(database, person, { now, idle: idleSince(now) })
+  return show({
+    title: 'Your sessions',
+    lead: `You are ${person.email}. A session ends after 12 hours without use, and after 7 days at most.`,
+    sections: [
+      tableOf(
+        sessions,
+        ({ id, user_agent, created_at, seen_at }) => ({
+          Browser: text(user_agent || null),
+          'Signed in': time(created_at, now),
+          'Last used': id === person.session_id ? status('active', { text: 'this one' }) : time(seen_at, now),
+        }),
+        { empty: '' },
+      ),
+      {
+        kind: 'actions',
+        forms: [press(inTeam('/account/end-others', around), 'End all other sessions', { tone: 'danger' })],
+      },
+    ],
+  })
+})
 
-const endOthers: OwnPage = {
-  method: 'POST',
-  path: '/account/end-others',
-  access: 'person',
-  async handle({ person, around }, { database }) {
-    const ended = await deleteOtherSessions(database, person, person.session_id)
-    return redirect(inTeam('/account', around), `${plural(ended, 'session')} ended.`)
-  },
-}
+const endOthers = post('person', '/account/end-others', async ({ person, around }, { database }) => {
+  const ended = await deleteOtherSessions(database, person, person.session_id)
+  return redirect(inTeam('/account', around), `${plural(ended, 'session')} ended.`)
+})
 
 export const accountPages = [start, account, endOthers]

@@ -3,14 +3,15 @@
  * Promises: each rule is the API's own (db/messages/broadcasts/fields.ts); a form that is sent back as it was changes
  * nothing. Must not look anything up.
  */
-import { isDeepStrictEqual } from 'node:util'
 
+import { isDeepStrictEqual } from 'node:util'
 import { Refusal, settle } from '../../../db/errors.ts'
 import type { BroadcastFields, Condition } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { type GivenFields, OPERATORS, readNew } from '../../../db/messages/broadcasts/fields.ts'
 import { keptOr, lineOf, linesOf, pairLine, pairOf, textOf, tickedOr } from '../drawn/lines.ts'
 import type { Field } from '../drawn/section.ts'
 import { momentOf, typedOf, zoneOf } from '../drawn/zone.ts'
+import { hidden } from '../served/made.ts'
 
 type Choice = { id: string; name: string }
 
@@ -181,7 +182,7 @@ export const draftFields = (choices: Choices, draft: Draft | null, zone: string)
     type: 'datetime-local',
     value: timeTyped(draft, zone),
   },
-  { name: 'send_at_zone', label: '', type: 'hidden', value: zone, own: true },
+  hidden('send_at_zone', zone, true),
 ]
 
 /** The time of a draft as its field holds it: to the minute. */

@@ -12,10 +12,11 @@ import { status, text, time } from '../drawn/cell.ts'
 import type { Link, Section } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
 import { wordChips } from '../served/chips.ts'
+import { csvFile, rowsBy } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { addressWith, idGiven, PAGE_SIZE, wordGiven } from '../served/list.ts'
-import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
-import { csvFile } from './csv.ts'
+import { get, lagging, tableOf } from '../served/made.ts'
+import { show, type TeamRequest, teamPath } from '../served/page.ts'
 
 const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
   teamPath(team, 'broadcasts', params.id ?? '', ...rest)
@@ -38,29 +39,26 @@ const pageAsked = ({ query }: TeamRequest) => ({ after: idGiven(query, 'after'),
 function reachedSection(request: TeamRequest, rows: readonly Reached[]): Section {
   const { team, now } = request
   const { shown, next } = pageBy(request, rows)
-  return {
-    kind: 'table',
-    columns: ['Status', 'Address', 'Said last', 'Made', ''].map((label) => ({ label })),
-    rows: shown.map(({ id, email, status: word, detail, created_at }) => ({
-      cells: [
-        status(word),
-        text(email, { href: teamPath(team, 'contacts', email) }),
-        text(detail),
-        time(created_at, now),
-        text('The email', { href: teamPath(team, 'emails', id) }),
-      ],
-    })),
-    next: next ? [next] : [],
-    empty: 'Nobody.',
-  }
+  return tableOf(
+    shown,
+    ({ id, email, status: word, detail, created_at }) => ({
+      Status: status(word),
+      Address: text(email, { href: teamPath(team, 'contacts', email) }),
+      'Said last': text(detail),
+      Made: time(created_at, now),
+      '': text('The email', { href: teamPath(team, 'emails', id) }),
+    }),
+    {
+      next: next ? [next] : [],
+      empty: 'Nobody.',
+    },
+  )
 }
 
-const reached: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/broadcasts/:id/people',
-  access: 'viewer',
-  lags: true,
-  async handle(request, { database }) {
+const reached = get(
+  lagging('viewer'),
+  '/teams/:team/broadcasts/:id/people',
+  async (request, { database }) => {
     const { team, params, query } = request
     const { name } = await broadcastOrRefusal(database, team.id, params.id ?? '')
     const word = wordGiven(query, 'status', EMAIL_LADDER)
@@ -79,40 +77,33 @@ const reached: TeamPage = {
       ],
     })
   },
-}
+)
 
-const skipped: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/broadcasts/:id/skips',
-  access: 'viewer',
-  lags: true,
-  async handle(request, { database }) {
-    const { team, params, now } = request
-    const { name } = await broadcastOrRefusal(database, team.id, params.id ?? '')
-    const { shown, next } = pageBy(request, await skippedBy(database, placeOf(request), pageAsked(request)))
-    return show({
-      title: `${name}: skipped`,
-      lead: 'Who was picked and got nothing, and why.',
-      back: { href: here(request), label: name },
-      actions: { kind: 'actions', links: [{ href: here(request, 'skips.csv'), label: 'CSV' }] },
-      sections: [
+const skipped = get(lagging('viewer'), '/teams/:team/broadcasts/:id/skips', async (request, { database }) => {
+  const { team, params, now } = request
+  const { name } = await broadcastOrRefusal(database, team.id, params.id ?? '')
+  const { shown, next } = pageBy(request, await skippedBy(database, placeOf(request), pageAsked(request)))
+  return show({
+    title: `${name}: skipped`,
+    lead: 'Who was picked and got nothing, and why.',
+    back: { href: here(request), label: name },
+    actions: { kind: 'actions', links: [{ href: here(request, 'skips.csv'), label: 'CSV' }] },
+    sections: [
+      tableOf(
+        shown,
+        ({ email, reason, detail, at }: Skipped) => ({
+          Address: text(email, { href: teamPath(team, 'contacts', email) }),
+          Why: text(SKIP_WORDS[reason] ?? reason, { detail }),
+          When: time(at, now),
+        }),
         {
-          kind: 'table',
-          columns: ['Address', 'Why', 'When'].map((label) => ({ label })),
-          rows: shown.map(({ email, reason, detail, at }: Skipped) => ({
-            cells: [
-              text(email, { href: teamPath(team, 'contacts', email) }),
-              text(SKIP_WORDS[reason] ?? reason, { detail }),
-              time(at, now),
-            ],
-          })),
           next: next ? [next] : [],
           empty: 'Nobody was skipped.',
         },
-      ],
-    })
-  },
-}
+      ),
+    ],
+  })
+})
 
 const SKIP_WORDS: Readonly<Record<string, string>> = {
   variables: 'a variable had no value',
@@ -123,63 +114,41 @@ const SKIP_WORDS: Readonly<Record<string, string>> = {
   cancelled: 'the broadcast was cancelled',
 }
 
-/** How many rows are read at a time. */
-const LOT = 500
-
-/** All rows of a list, by lots. */
-async function* rowsOf<R extends { contact_id: string }>(
-  read: (after: string | undefined) => Promise<readonly R[]>,
-) {
-  for (let after: string | undefined; ; ) {
-    const rows = await read(after)
-    yield* rows
-    after = rows.at(-1)?.contact_id
-    if (rows.length < LOT) return
-  }
-}
+const contactOf = ({ contact_id }: { contact_id: string }): string => contact_id
 
 async function* reachedLines(request: TeamRequest, { database }: PageDeps) {
   const word = wordGiven(request.query, 'status', EMAIL_LADDER)
-  const read = (after: string | undefined) =>
-    reachedBy(database, placeOf(request), word, { after, limit: LOT })
-  for await (const { email, status: said, detail, created_at, id, contact_id } of rowsOf(read))
+  const read = async (after: string | undefined, limit: number) => ({
+    rows: await reachedBy(database, placeOf(request), word, { after, limit }),
+  })
+  for await (const { email, status: said, detail, created_at, id, contact_id } of rowsBy(read, contactOf))
     yield [email, said, detail, created_at, id, contact_id]
 }
 
 async function* skippedLines(request: TeamRequest, { database }: PageDeps) {
-  const read = (after: string | undefined) => skippedBy(database, placeOf(request), { after, limit: LOT })
-  for await (const { email, reason, detail, at, contact_id } of rowsOf(read))
+  const read = async (after: string | undefined, limit: number) => ({
+    rows: await skippedBy(database, placeOf(request), { after, limit }),
+  })
+  for await (const { email, reason, detail, at, contact_id } of rowsBy(read, contactOf))
     yield [email, reason, detail, at, contact_id]
 }
 
-const reachedCsv: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/broadcasts/:id/people.csv',
-  access: 'viewer',
-  lags: true,
-  async handle(request, deps) {
-    const { team, params } = request
-    const { id } = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')
-    const header = ['email', 'status', 'detail', 'made', 'email_id', 'contact_id']
-    const file = await csvFile('broadcast-people', header, reachedLines(request, deps))
-    await noteLook(request, deps, { action: 'broadcast.export', subject: id })
-    return file
-  },
-}
+const reachedCsv = get(lagging('viewer'), '/teams/:team/broadcasts/:id/people.csv', async (request, deps) => {
+  const { team, params } = request
+  const { id } = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')
+  const header = ['email', 'status', 'detail', 'made', 'email_id', 'contact_id']
+  const file = await csvFile('broadcast-people', header, reachedLines(request, deps))
+  await noteLook(request, deps, { action: 'broadcast.export', subject: id })
+  return file
+})
 
-const skippedCsv: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/broadcasts/:id/skips.csv',
-  access: 'viewer',
-  lags: true,
-  async handle(request, deps) {
-    const { team, params } = request
-    const { id } = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')
-    const header = ['email', 'reason', 'detail', 'at', 'contact_id']
-    const file = await csvFile('broadcast-skips', header, skippedLines(request, deps))
-    await noteLook(request, deps, { action: 'broadcast.export', subject: id })
-    return file
-  },
-}
+const skippedCsv = get(lagging('viewer'), '/teams/:team/broadcasts/:id/skips.csv', async (request, deps) => {
+  const { team, params } = request
+  const { id } = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')
+  const header = ['email', 'reason', 'detail', 'at', 'contact_id']
+  const file = await csvFile('broadcast-skips', header, skippedLines(request, deps))
+  await noteLook(request, deps, { action: 'broadcast.export', subject: id })
+  return file
+})
 
 export const broadcastPeoplePages = [reached, skipped, reachedCsv, skippedCsv]

@@ -13,7 +13,8 @@ import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { given } from '../served/list.ts'
-import { raw, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { get, some } from '../served/made.ts'
+import { raw, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** Where a preview's unsubscribe link leads: nowhere. */
 const LINK = '#unsubscribe'
@@ -71,12 +72,12 @@ export async function previewSections(
   }
   try {
     const { subject, text } = await letterFor(row, request, deps)
-    return [
+    return some([
       choice,
       { kind: 'code', title: 'Subject', code: subject },
       { kind: 'frame', title: 'HTML', src: `${frameOf(request)}?${new URLSearchParams({ contact })}` },
-      ...(text === '' ? [] : [{ kind: 'code' as const, title: 'Plain text', code: text }]),
-    ]
+      text !== '' && { kind: 'code', title: 'Plain text', code: text },
+    ])
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     return [
@@ -86,15 +87,10 @@ export async function previewSections(
   }
 }
 
-const frame: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/broadcasts/:id/preview',
-  access: 'viewer',
-  async handle(request, deps) {
-    const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id ?? '')
-    const { html } = await letterFor(row, request, deps)
-    return raw(frameHeaders(false), framed(html))
-  },
-}
+const frame = get('viewer', '/teams/:team/broadcasts/:id/preview', async (request, deps) => {
+  const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id ?? '')
+  const { html } = await letterFor(row, request, deps)
+  return raw(frameHeaders(false), framed(html))
+})
 
 export const broadcastPreviewPages = [frame]

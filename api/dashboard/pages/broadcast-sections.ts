@@ -1,4 +1,5 @@
 /** The sections of one broadcast's page: how it stands, its figures, what it lacks, and the buttons that change it. */
+
 import { FIGURES, type Figure } from '../../../db/figures/daily/broadcasts.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
@@ -7,9 +8,10 @@ import { standstillWords } from '../../../db/messages/broadcasts/standstill.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { type Cell, headed, number, plural, text, time } from '../drawn/cell.ts'
-import type { Field, Form, Section } from '../drawn/section.ts'
+import type { Field, Section } from '../drawn/section.ts'
 import { momentWords, zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
+import { formOf, hidden, press, some } from '../served/made.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 import { conditionWords } from './broadcast-form.ts'
 import { progressWords } from './broadcasts.ts'
@@ -66,7 +68,7 @@ export function facts(view: BroadcastView, names: Names, { team, now }: TeamRequ
     kind: 'facts',
     id: 'facts',
     live: true,
-    facts: [
+    facts: some([
       fact('Subject', text(view.subject)),
       fact('From', text(view.from)),
       fact(
@@ -76,22 +78,16 @@ export function facts(view: BroadcastView, names: Names, { team, now }: TeamRequ
           : text(names.template, { href: teamPath(team, 'templates', view.template_id) }),
       ),
       fact('Topics', text(namesOf(view.topic_ids, names.topics))),
-      ...(view.exclude_topic_ids.length === 0
-        ? []
-        : [fact('But none of', text(namesOf(view.exclude_topic_ids, names.topics)))]),
-      ...(view.where.length === 0
-        ? []
-        : [fact('Conditions', text(view.where.map(conditionWords).join('; ')))]),
-      ...(view.rate_per_minute === null
-        ? []
-        : [fact('Pace', text(`at most ${plural(view.rate_per_minute, 'email')} a minute`))]),
-      ...(view.send_at === null || view.state === 'cancelled'
-        ? []
-        : [fact('To begin', time(view.send_at, now))]),
-      ...(view.started_at === null ? [] : [fact('Began', time(view.started_at, now))]),
-      ...(view.ended_at === null ? [] : [fact('Ended', time(view.ended_at, now))]),
+      view.exclude_topic_ids.length !== 0 &&
+        fact('But none of', text(namesOf(view.exclude_topic_ids, names.topics))),
+      view.where.length !== 0 && fact('Conditions', text(view.where.map(conditionWords).join('; '))),
+      view.rate_per_minute !== null &&
+        fact('Pace', text(`at most ${plural(view.rate_per_minute, 'email')} a minute`)),
+      !(view.send_at === null || view.state === 'cancelled') && fact('To begin', time(view.send_at, now)),
+      view.started_at !== null && fact('Began', time(view.started_at, now)),
+      view.ended_at !== null && fact('Ended', time(view.ended_at, now)),
       fact('ID', text(view.id, { code: true, copy: true })),
-    ],
+    ]),
   }
 }
 
@@ -117,20 +113,11 @@ export function figures(view: BroadcastView, request: TeamRequest): Section {
   }
 }
 
-/** A field that nobody sees; a form that is shown again has the page's own. */
-export const hidden = (name: string, value: string): Field => ({
-  name,
-  label: '',
-  type: 'hidden',
-  value,
-  own: true,
-})
-
 /** What a press is bound to, with the form. */
 export const seenFields = ({ updated_at, template_version_id, audience }: Seen): Field[] => [
-  hidden('seen', updated_at),
-  hidden('version', template_version_id ?? ''),
-  hidden('audience', audience?.toString() ?? ''),
+  hidden('seen', updated_at, true),
+  hidden('version', template_version_id ?? '', true),
+  hidden('audience', audience?.toString() ?? '', true),
 ]
 
 /** What somebody has seen who presses. */
@@ -138,14 +125,6 @@ export const seenIn = ({ form }: Pick<TeamRequest, 'form'>): Seen => ({
   updated_at: form.get('seen') ?? '',
   template_version_id: form.get('version') || null,
   audience: /^\d+$/.test(form.get('audience') ?? '') ? Number(form.get('audience')) : null,
-})
-
-/** A button of its page. */
-export const form = (request: TeamRequest, verb: string, more: Partial<Form> & { submit: string }): Form => ({
-  action: here(request, verb),
-  method: 'post',
-  fields: [],
-  ...more,
 })
 
 /** What a draft would do, what keeps it from starting, and its buttons. */
@@ -171,13 +150,11 @@ export async function draftParts(
   const begins =
     row.send_at === null ? '' : ` for ${momentWords(row.send_at, zoneOf(request.cookies('zone')))}`
   const topics = namesOf(row.topic_ids, names)
-  const start = form(request, 'send', {
-    submit: begins ? 'Schedule' : 'Send now',
+  const start = press(here(request, 'send'), begins ? 'Schedule' : 'Send now', {
     fields: seenFields({ ...row, template_version_id: ready.version_id, audience: ready.audience }),
     confirm: `${begins ? 'Schedule' : 'Send'} “${row.name}” to ${audience} of ${topics}${begins}?`,
   })
-  const remove = form(request, 'delete', {
-    submit: 'Delete the draft',
+  const remove = press(here(request, 'delete'), 'Delete the draft', {
     tone: 'danger',
     confirm: `Delete the draft “${row.name}”?`,
   })
@@ -195,7 +172,7 @@ export async function draftParts(
       kind: 'alerts',
       title: 'Before it can start',
       calm: 'Nothing is missing.',
-      alerts: ready.missing.map((words) => ({ tone: 'bad' as const, title: headed(words) })),
+      alerts: ready.missing.map((words) => ({ tone: 'bad', title: headed(words) })),
     },
   ]
   return {
@@ -210,17 +187,14 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
   const { name, state, figures: counted, audience } = view
   const left = Math.max(0, (audience ?? 0) - counted.made - counted.skipped) + counted.queued
   const rest = audience === null ? 'its audience' : `the ${plural(left, 'contact')} that are left`
-  const pause = form(request, 'pause', {
-    submit: 'Pause',
+  const pause = press(here(request, 'pause'), 'Pause', {
     tone: 'quiet',
     confirm: `Pause “${name}”, with ${rest} still to go?`,
   })
-  const resume = form(request, 'resume', {
-    submit: 'Go on',
+  const resume = press(here(request, 'resume'), 'Go on', {
     confirm: `Go on with “${name}” to ${rest}? So far: ${outcomeWords(counted)}.`,
   })
-  const cancel = form(request, 'cancel', {
-    submit: 'Cancel it',
+  const cancel = press(here(request, 'cancel'), 'Cancel it', {
     tone: 'danger',
     confirm: `Cancel “${name}” for good? It will not go to ${rest}.`,
   })
@@ -234,43 +208,40 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
   }[state]
   const ended = (state === 'sent' || state === 'cancelled') && audience !== null
   const of_it = new URLSearchParams({ broadcast: view.id })
-  const links = [
-    ...(audience === null
-      ? []
-      : [
-          {
-            href: `${teamPath(request.team, 'emails', 'all')}?${of_it}`,
-            label: 'Try again what did not go out',
-          },
-        ]),
-    ...(ended ? [{ href: here(request, 'again'), label: 'Send to those it has not gone to yet' }] : []),
-  ]
+  const links = some([
+    audience !== null && {
+      href: `${teamPath(request.team, 'emails', 'all')}?${of_it}`,
+      label: 'Try again what did not go out',
+    },
+    ended && { href: here(request, 'again'), label: 'Send to those it has not gone to yet' },
+  ])
   return { kind: 'actions', forms, links }
 }
 
 /** The form that sends a test. */
-export const testForm = (request: TeamRequest): Section => ({
-  kind: 'form',
-  title: 'Send a test',
-  folded: true,
-  note: `Sends it as one contact would get it to at most ${MOST_TESTS} addresses. It counts in no figure of the broadcast.`,
-  action: here(request, 'test'),
-  method: 'post',
-  submit: 'Send a test',
-  fields: [
+export const testForm = (request: TeamRequest): Section =>
+  formOf(
+    here(request, 'test'),
+    'Send a test',
+    [
+      {
+        name: 'to',
+        label: 'To, separated by commas',
+        type: 'text',
+        required: true,
+        value: request.person.email,
+      },
+      {
+        name: 'contact',
+        label: 'As this contact (may be empty)',
+        type: 'text',
+        value: request.query.get('contact') ?? '',
+        hint: 'The address of a contact, whose properties fill the variables.',
+      },
+    ],
     {
-      name: 'to',
-      label: 'To, separated by commas',
-      type: 'text',
-      required: true,
-      value: request.person.email,
+      title: 'Send a test',
+      folded: true,
+      note: `Sends it as one contact would get it to at most ${MOST_TESTS} addresses. It counts in no figure of the broadcast.`,
     },
-    {
-      name: 'contact',
-      label: 'As this contact (may be empty)',
-      type: 'text',
-      value: request.query.get('contact') ?? '',
-      hint: 'The address of a contact, whose properties fill the variables.',
-    },
-  ],
-})
+  )

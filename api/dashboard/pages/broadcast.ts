@@ -25,8 +25,8 @@ import { plural } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { partsTyped } from '../drawn/typed.ts'
 import { zoneOf } from '../drawn/zone.ts'
-import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
+import { act, formOf, get, hidden, press, some } from '../served/made.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { draftFields, draftOf } from './broadcast-form.ts'
 import { previewSections } from './broadcast-preview.ts'
@@ -35,9 +35,7 @@ import {
   draftParts,
   facts,
   figures,
-  form,
   here,
-  hidden,
   MOST_TESTS,
   seenFields,
   seenIn,
@@ -49,98 +47,75 @@ import { choicesOf, stateCell } from './broadcasts.ts'
 
 const actingOf = ({ team }: TeamRequest) => ({ team_id: team.id, domain: null })
 
-const page: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/broadcasts/:id',
-  access: 'viewer',
-  async handle(request, deps) {
-    const { team, params } = request
-    const row = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')
-    const view = await broadcastView(deps.database, row)
-    const topics = new Map((await topicsOfTeam(deps.database, team.id)).map(({ id, name }) => [id, name]))
-    const template = (await templateById(deps.database, team.id, row.template_id))?.name ?? null
-    const isDraft = row.state === 'draft'
-    const edits = team.role !== 'viewer'
-    const edit: Section[] =
-      isDraft && edits
-        ? [
-            {
-              kind: 'form',
-              folded: true,
-              action: here(request, 'edit'),
-              method: 'post',
-              submit: 'Change the draft',
-              fields: [
-                ...draftFields(await choicesOf(team, deps), row, zoneOf(request.cookies('zone'))),
-                hidden('seen', row.updated_at),
-              ],
-            },
-          ]
-        : []
-    const { sections, buttons } = isDraft
-      ? await draftParts(row, topics, request, deps)
-      : { sections: [figures(view, request)], buttons: actions(view, request) }
-    return show({
-      title: row.name,
-      state: stateCell(row.state),
-      lead: sentenceOf(view, request.now),
-      back: { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' },
-      actions: buttons,
-      sections: [
-        ...standstill(row),
-        ...sections,
-        ...edit,
-        ...(await previewSections(row, request, deps)),
-        ...(edits ? [testForm(request)] : []),
-      ],
-      aside: [facts(view, { topics, template }, request)],
-    })
-  },
-}
+const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) => {
+  const { team, params } = request
+  const row = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')
+  const view = await broadcastView(deps.database, row)
+  const topics = new Map((await topicsOfTeam(deps.database, team.id)).map(({ id, name }) => [id, name]))
+  const template = (await templateById(deps.database, team.id, row.template_id))?.name ?? null
+  const isDraft = row.state === 'draft'
+  const edits = team.role !== 'viewer'
+  const edit: Section[] =
+    isDraft && edits
+      ? [
+          formOf(
+            here(request, 'edit'),
+            'Change the draft',
+            [
+              ...draftFields(await choicesOf(team, deps), row, zoneOf(request.cookies('zone'))),
+              hidden('seen', row.updated_at, true),
+            ],
+            { folded: true },
+          ),
+        ]
+      : []
+  const { sections, buttons } = isDraft
+    ? await draftParts(row, topics, request, deps)
+    : { sections: [figures(view, request)], buttons: actions(view, request) }
+  return show({
+    title: row.name,
+    state: stateCell(row.state),
+    lead: sentenceOf(view, request.now),
+    back: { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' },
+    actions: buttons,
+    sections: some([
+      ...standstill(row),
+      ...sections,
+      ...edit,
+      ...(await previewSections(row, request, deps)),
+      edits && testForm(request),
+    ]),
+    aside: [facts(view, { topics, template }, request)],
+  })
+})
 
-const edit: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/broadcasts/:id/edit',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, params, form: sent } = request
-    const row = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')
-    const fields = draftOf(sent, row)
-    if (Object.keys(fields).length === 0) return redirect(here(request), 'Nothing was changed.')
-    const seen = sent.get('seen') ?? ''
-    await inPerson(request, deps, (by) =>
-      changeSeenBroadcast(by, actingOf(request), row.id, { fields, seen }),
-    )
-    return redirect(here(request), 'The draft is saved.')
-  },
-}
+const edit = act('editor', '/teams/:team/broadcasts/:id/edit', async (by, request) => {
+  const { team, params, form: sent } = request
+  const row = await broadcastOrRefusal(by.tx, team.id, params.id ?? '')
+  const fields = draftOf(sent, row)
+  if (Object.keys(fields).length === 0) return redirect(here(request), 'Nothing was changed.')
+  const seen = sent.get('seen') ?? ''
+  await changeSeenBroadcast(by, actingOf(request), row.id, { fields, seen })
+  return redirect(here(request), 'The draft is saved.')
+})
 
-const remove: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/broadcasts/:id/delete',
-  access: 'editor',
-  async handle(request, deps) {
-    const id = request.params.id ?? ''
-    const { name } = await inPerson(request, deps, (by) => removeBroadcast(by, actingOf(request), id))
-    return redirect(teamPath(request.team, 'broadcasts'), `The draft ${name} is deleted.`)
-  },
-}
+const remove = act('editor', '/teams/:team/broadcasts/:id/delete', async (by, request) => {
+  const id = request.params.id ?? ''
+  const { name } = await removeBroadcast(by, actingOf(request), id)
+  return redirect(teamPath(request.team, 'broadcasts'), `The draft ${name} is deleted.`)
+})
 
 /** A button that changes the state. */
 const stateButton = (
   verb: string,
   done: string,
   change: (deps: PageDeps & By, request: TeamRequest, id: string) => Promise<BroadcastRow>,
-): TeamPage => ({
-  method: 'POST',
-  path: `/teams/:team/broadcasts/:id/${verb}`,
-  access: 'editor',
-  async handle(request, deps) {
+): TeamPage =>
+  act('editor', `/teams/:team/broadcasts/:id/${verb}`, async (by, request) => {
     const id = request.params.id ?? ''
-    const row = await inPerson(request, deps, (by) => change({ ...deps, ...by }, request, id))
+    const row = await change(by, request, id)
     return redirect(here(request), `${row.name} ${row.state === 'scheduled' ? 'is scheduled' : done}.`)
-  },
-})
+  })
 
 /** The addresses that were typed. @throws Refusal bad_request. */
 function addressesOf(typed: string): string[] {
@@ -151,49 +126,36 @@ function addressesOf(typed: string): string[] {
   throw new Refusal('bad_request', `name 1 to ${MOST_TESTS} addresses`)
 }
 
-const test: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/broadcasts/:id/test',
-  access: 'editor',
-  async handle(request, deps) {
-    const id = request.params.id ?? ''
-    const to = addressesOf(request.form.get('to') ?? '')
-    const contact = request.form.get('contact')?.trim() || undefined
-    await inPerson(request, deps, (by) =>
-      sendTest({ ...deps, ...by }, actingOf(request), id, { to, contact }),
-    )
-    return redirect(here(request), 'A test is on its way.')
-  },
-}
+const test = act('editor', '/teams/:team/broadcasts/:id/test', async (by, request) => {
+  const id = request.params.id ?? ''
+  const to = addressesOf(request.form.get('to') ?? '')
+  const contact = request.form.get('contact')?.trim() || undefined
+  await sendTest(by, actingOf(request), id, { to, contact })
+  return redirect(here(request), 'A test is on its way.')
+})
 
 /** Whom one that has ended has not gone to yet: counted here alone, since that may take seconds. */
-const again: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/broadcasts/:id/again',
-  access: 'editor',
-  async handle(request, { database }) {
-    const row = await broadcastOrRefusal(database, request.team.id, request.params.id ?? '')
-    const audience = await restSize(database, row)
-    const rest = plural(audience, 'contact')
-    return show({
-      title: `Send “${row.name}” to those it has not gone to yet`,
-      lead: `${rest} fit now and have no email of it. Nobody gets it twice.`,
-      back: { href: here(request), label: row.name },
-      sections: [
-        {
-          kind: 'actions',
-          forms: [
-            form(request, 'again', {
-              submit: 'Send',
-              confirm: `Send “${row.name}” to ${rest} more?`,
-              fields: seenFields({ ...row, audience }),
-            }),
-          ],
-        },
-      ],
-    })
-  },
-}
+const again = get('editor', '/teams/:team/broadcasts/:id/again', async (request, { database }) => {
+  const row = await broadcastOrRefusal(database, request.team.id, request.params.id ?? '')
+  const audience = await restSize(database, row)
+  const rest = plural(audience, 'contact')
+  return show({
+    title: `Send “${row.name}” to those it has not gone to yet`,
+    lead: `${rest} fit now and have no email of it. Nobody gets it twice.`,
+    back: { href: here(request), label: row.name },
+    sections: [
+      {
+        kind: 'actions',
+        forms: [
+          press(here(request, 'again'), 'Send', {
+            confirm: `Send “${row.name}” to ${rest} more?`,
+            fields: seenFields({ ...row, audience }),
+          }),
+        ],
+      },
+    ],
+  })
+})
 
 export const broadcastPages = [
   again,

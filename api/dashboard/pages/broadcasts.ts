@@ -11,10 +11,10 @@ import { type BroadcastView, broadcastViews } from '../../../db/messages/broadca
 import { type Cell, number, plural, status, text, time } from '../drawn/cell.ts'
 import type { PageLink } from '../drawn/section.ts'
 import { zoneOf } from '../drawn/zone.ts'
-import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { addressWith, offsetGiven, PAGE_SIZE } from '../served/list.ts'
-import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { act, formOf, get, some, tableOf } from '../served/made.ts'
+import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { type Choices, draftFields, draftOf } from './broadcast-form.ts'
 
 const TONES: Partial<Record<BroadcastState, Cell['tone']>> = {
@@ -62,120 +62,87 @@ function pagesAround(request: TeamRequest, offset: number, more: boolean): PageL
     href: addressWith(request, { from: from <= 0 ? undefined : String(from) }),
     label,
   })
-  return [
-    ...(offset === 0 ? [] : [link('First', 0)]),
-    ...(offset === 0 ? [] : [{ ...link('Newer', offset - PAGE_SIZE), rel: 'prev' as const }]),
-    ...(more ? [{ ...link('Older', offset + PAGE_SIZE), rel: 'next' as const }] : []),
-  ]
+  return some([
+    offset !== 0 && link('First', 0),
+    offset !== 0 && { ...link('Newer', offset - PAGE_SIZE), rel: 'prev' },
+    more && { ...link('Older', offset + PAGE_SIZE), rel: 'next' },
+  ])
 }
 
-const list: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/broadcasts',
-  access: 'viewer',
-  async handle(request, { database }) {
-    const { team, query, now } = request
-    const offset = offsetGiven(query, 'from')
-    const rows: readonly BroadcastRow[] = await broadcastsOfTeam(database, team.id, {
-      limit: PAGE_SIZE + 1,
-      offset,
-    })
-    const views = await broadcastViews(database, rows.slice(0, PAGE_SIZE))
-    const fresh = { href: teamPath(team, 'broadcasts', 'new'), label: 'New broadcast' }
-    const edits = team.role !== 'viewer'
-    const isEmpty = rows.length === 0 && offset === 0
-    return show({
-      title: 'Broadcasts',
-      lead: 'One template to everybody in a topic.',
-      actions: { kind: 'actions', links: edits && !isEmpty ? [fresh] : [] },
-      sections: [
+const list = get('viewer', '/teams/:team/broadcasts', async (request, { database }) => {
+  const { team, query, now } = request
+  const offset = offsetGiven(query, 'from')
+  const rows: readonly BroadcastRow[] = await broadcastsOfTeam(database, team.id, {
+    limit: PAGE_SIZE + 1,
+    offset,
+  })
+  const views = await broadcastViews(database, rows.slice(0, PAGE_SIZE))
+  const fresh = { href: teamPath(team, 'broadcasts', 'new'), label: 'New broadcast' }
+  const edits = team.role !== 'viewer'
+  const isEmpty = rows.length === 0 && offset === 0
+  return show({
+    title: 'Broadcasts',
+    lead: 'One template to everybody in a topic.',
+    actions: { kind: 'actions', links: edits && !isEmpty ? [fresh] : [] },
+    sections: [
+      tableOf(
+        views,
+        (view) => ({
+          State: stateCell(view.state),
+          Name: text(view.name, { href: teamPath(team, 'broadcasts', view.id), detail: view.subject }),
+          Sent: text(progressWords(view)),
+          Bounced: number(view.figures.bounced),
+          Complained: number(view.figures.complained),
+          Begins: time(begins(view), now, 'not started'),
+        }),
         {
-          kind: 'table',
           id: 'list',
           live: offset === 0,
-          columns: [
-            ...['State', 'Name', 'Sent'].map((label) => ({ label })),
-            ...['Bounced', 'Complained'].map((label) => ({ label, number: true })),
-            { label: 'Begins' },
-          ],
-          rows: views.map((view) => ({
-            cells: [
-              stateCell(view.state),
-              text(view.name, { href: teamPath(team, 'broadcasts', view.id), detail: view.subject }),
-              text(progressWords(view)),
-              number(view.figures.bounced),
-              number(view.figures.complained),
-              time(begins(view), now, 'not started'),
-            ],
-          })),
           next: pagesAround(request, offset, rows.length > PAGE_SIZE),
           empty: isEmpty ? 'No broadcasts yet.' : 'No older broadcasts.',
           ...(edits && isEmpty ? { start: fresh } : {}),
         },
-      ],
-    })
-  },
-}
+      ),
+    ],
+  })
+})
 
-const fresh: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/broadcasts/new',
-  access: 'editor',
-  async handle({ team, cookies }, deps) {
-    const choices = await choicesOf(team, deps)
-    const back = { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' }
-    const needs = [
-      ...(choices.topics.length > 0
-        ? []
+const fresh = get('editor', '/teams/:team/broadcasts/new', async ({ team, cookies }, deps) => {
+  const choices = await choicesOf(team, deps)
+  const back = { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' }
+  const needs = some([
+    choices.topics.length <= 0 && {
+      title: 'There is no topic yet',
+      link: { href: teamPath(team, 'topics'), label: 'Add a topic' },
+    },
+    choices.templates.length <= 0 && {
+      title: 'There is no template yet',
+      link: { href: teamPath(team, 'templates'), label: 'Create a template' },
+    },
+  ])
+  const lead = 'This makes a draft. Nothing is sent before you have seen whom it goes to, and started it.'
+  return show({
+    title: 'New broadcast',
+    lead,
+    back,
+    sections:
+      needs.length > 0
+        ? [{ kind: 'alerts', calm: '', alerts: needs.map((need) => ({ tone: 'warn', ...need })) }]
         : [
-            {
-              title: 'There is no topic yet',
-              link: { href: teamPath(team, 'topics'), label: 'Add a topic' },
-            },
-          ]),
-      ...(choices.templates.length > 0
-        ? []
-        : [
-            {
-              title: 'There is no template yet',
-              link: { href: teamPath(team, 'templates'), label: 'Create a template' },
-            },
-          ]),
-    ]
-    const lead = 'This makes a draft. Nothing is sent before you have seen whom it goes to, and started it.'
-    return show({
-      title: 'New broadcast',
-      lead,
-      back,
-      sections:
-        needs.length > 0
-          ? [{ kind: 'alerts', calm: '', alerts: needs.map((need) => ({ tone: 'warn' as const, ...need })) }]
-          : [
-              {
-                kind: 'form',
-                action: teamPath(team, 'broadcasts', 'new'),
-                method: 'post',
-                submit: 'Save the draft',
-                fields: draftFields(choices, null, zoneOf(cookies('zone'))),
-              },
-            ],
-    })
-  },
-}
+            formOf(
+              teamPath(team, 'broadcasts', 'new'),
+              'Save the draft',
+              draftFields(choices, null, zoneOf(cookies('zone'))),
+            ),
+          ],
+  })
+})
 
-const create: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/broadcasts/new',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, form } = request
-    const fields = draftOf(form, null)
-    const acting = { team_id: team.id, domain: null }
-    const { row } = await inPerson(request, deps, (by) =>
-      createBroadcast(by, acting, { fields, idempotency_key: null }),
-    )
-    return redirect(teamPath(team, 'broadcasts', row.id), `The draft ${row.name} is saved.`)
-  },
-}
+const create = act('editor', '/teams/:team/broadcasts/new', async (by, { team, form }) => {
+  const fields = draftOf(form, null)
+  const acting = { team_id: team.id, domain: null }
+  const { row } = await createBroadcast(by, acting, { fields, idempotency_key: null })
+  return redirect(teamPath(team, 'broadcasts', row.id), `The draft ${row.name} is saved.`)
+})
 
 export const broadcastsPages = [list, fresh, create]

@@ -1,4 +1,5 @@
 /** One contact: status, what suppresses it and since when, topics and properties, what was sent to it; and changes. */
+
 import { changeContact, contactIdentity, removeContact } from '../../../db/audience/contacts/edit.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { resubscribe, unsubscribe } from '../../../db/audience/subscription/subscription.ts'
@@ -8,10 +9,10 @@ import { erasureOf } from '../../../db/upkeep/work/kinds.ts'
 import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { ageOf, status, text, time } from '../drawn/cell.ts'
 import { changedProperties, propertyFields, topicsOf } from '../drawn/properties.ts'
-import type { Form, Section } from '../drawn/section.ts'
-import { inPerson } from '../served/act.ts'
+import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { backTo } from '../served/list.ts'
+import { act, formOf, get, post, press, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { topicChoices } from './contacts.ts'
 import { workAnswer } from './work.ts'
@@ -43,24 +44,25 @@ function causeFacts({ suppression_cause: cause }: ContactDetail, now: Date): Sec
   ]
 }
 
-const liftForm = (contact: ContactDetail, request: TeamRequest): Section => ({
-  kind: 'form',
-  folded: true,
-  action: here(request, 'lift'),
-  method: 'post',
-  submit: 'Lift the suppression',
-  confirm: `End the suppression of ${contact.email}?`,
-  warning: 'The contact becomes what it was before.',
-  fields: [
+const liftForm = (contact: ContactDetail, request: TeamRequest): Section =>
+  formOf(
+    here(request, 'lift'),
+    'Lift the suppression',
+    [
+      {
+        name: 'reason',
+        label: 'Reason',
+        type: 'text',
+        required: true,
+        hint: 'Kept in the audit trail. The contact becomes what it was before.',
+      },
+    ],
     {
-      name: 'reason',
-      label: 'Reason',
-      type: 'text',
-      required: true,
-      hint: 'Kept in the audit trail. The contact becomes what it was before.',
+      folded: true,
+      confirm: `End the suppression of ${contact.email}?`,
+      warning: 'The contact becomes what it was before.',
     },
-  ],
-})
+  )
 
 /** Why it is suppressed, what that does and does not do, and the way out. */
 function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
@@ -91,38 +93,28 @@ function changes(
   topics: Awaited<ReturnType<typeof topicsOfTeam>>,
 ): Section[] {
   if (request.team.role === 'viewer') return []
-  const press = (verb: string, submit: string, more: Partial<Form> = {}): Form => ({
-    action: here(request, verb),
-    method: 'post',
-    fields: [],
-    submit,
-    tone: 'quiet',
-    ...more,
-  })
-  const forms = [
-    ...(contact.status === 'subscribed' ? [press('unsubscribe', 'Unsubscribe')] : []),
-    ...(contact.status === 'unsubscribed' && contact.suppression === null
-      ? [press('resubscribe', 'Resubscribe')]
-      : []),
-    press('delete', 'Delete', { tone: 'danger', confirm: `Delete ${contact.email}? Sent emails stay.` }),
-    ...(request.team.role === 'owner'
-      ? [
-          press('erase', 'Erase this person', {
-            tone: 'danger',
-            confirm: `Erase ${contact.email} from contacts, emails, timelines, reports and webhooks? This cannot be undone.`,
-          }),
-        ]
-      : []),
-  ]
+  const forms = some([
+    contact.status === 'subscribed' && press(here(request, 'unsubscribe'), 'Unsubscribe', { tone: 'quiet' }),
+    contact.status === 'unsubscribed' &&
+      contact.suppression === null &&
+      press(here(request, 'resubscribe'), 'Resubscribe', { tone: 'quiet' }),
+    press(here(request, 'delete'), 'Delete', {
+      tone: 'danger',
+      confirm: `Delete ${contact.email}? Sent emails stay.`,
+    }),
+    request.team.role === 'owner' &&
+      press(here(request, 'erase'), 'Erase this person', {
+        tone: 'danger',
+        confirm: `Erase ${contact.email} from contacts, emails, timelines, reports and webhooks? This cannot be undone.`,
+      }),
+  ])
   return [
-    {
-      kind: 'form',
-      folded: true,
-      action: here(request),
-      method: 'post',
-      submit: 'Change properties and topics',
-      fields: [...propertyFields(contact.properties), ...topicChoices(topics, contact.topic_ids)],
-    },
+    formOf(
+      here(request),
+      'Change properties and topics',
+      [...propertyFields(contact.properties), ...topicChoices(topics, contact.topic_ids)],
+      { folded: true },
+    ),
     { kind: 'actions', forms },
   ]
 }
@@ -149,70 +141,62 @@ async function sent(
       })),
     ),
   ].sort((one, other) => (one.created_at < other.created_at ? 1 : -1))
-  return {
-    kind: 'table',
-    title: 'Everything sent',
-    columns: ['Status', 'Channel', 'Message', 'Accepted'].map((label) => ({ label })),
-    rows: all.map(({ channel, what, status: word, created_at }) => ({
-      cells: [status(word), text(channel), what, time(created_at, now)],
-    })),
-    next:
-      emails.length < LATEST
-        ? []
-        : [{ href: `${teamPath(team, 'emails')}?${toAll}`, label: 'All emails sent' }],
-    empty:
-      'Nothing was sent to this contact. A number in E.164 form among its properties is looked for, too.',
-  }
+  return tableOf(
+    all,
+    ({ channel, what, status: word, created_at }) => ({
+      Status: status(word),
+      Channel: text(channel),
+      Message: what,
+      Accepted: time(created_at, now),
+    }),
+    {
+      title: 'Everything sent',
+      next:
+        emails.length < LATEST
+          ? []
+          : [{ href: `${teamPath(team, 'emails')}?${toAll}`, label: 'All emails sent' }],
+      empty:
+        'Nothing was sent to this contact. A number in E.164 form among its properties is looked for, too.',
+    },
+  )
 }
 
-const page: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/contacts/:email',
-  access: 'viewer',
-  async handle(request, deps) {
-    const { team, params, now } = request
-    const { database } = deps
-    const contact = await showContact(database, team.id, contactIdentity(params.email ?? ''))
-    const topics = await topicsOfTeam(database, team.id)
-    const names = topics.filter(({ id }) => contact.topic_ids.includes(id)).map(({ name }) => name)
-    const properties = Object.entries(contact.properties)
-    const [form, buttons] = changes(contact, request, topics)
-    return show({
-      title: contact.email,
-      state: status(contact.status),
-      back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
-      ...(buttons?.kind === 'actions' ? { actions: buttons } : {}),
-      sections: [
-        ...suppression(contact, request),
-        await sent(contact, request, deps),
-        ...(form ? [form] : []),
-      ],
-      aside: [
-        {
-          kind: 'facts',
-          facts: [
-            { label: 'Topics', cell: text(names.join(', ')) },
-            { label: 'Added', cell: time(contact.created_at, now) },
-            { label: 'Changed', cell: time(contact.updated_at, now) },
-            ...(contact.suppression_lifted_at
-              ? [{ label: 'Suppression lifted', cell: time(contact.suppression_lifted_at, now) }]
-              : []),
-            { label: 'ID', cell: text(contact.id, { code: true, copy: true }) },
-          ],
-        },
-        ...(properties.length === 0
-          ? []
-          : [
-              {
-                kind: 'facts' as const,
-                title: 'Properties',
-                facts: properties.map(([label, value]) => ({ label, cell: text(value) })),
-              },
-            ]),
-      ],
-    })
-  },
-}
+const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps) => {
+  const { team, params, now } = request
+  const { database } = deps
+  const contact = await showContact(database, team.id, contactIdentity(params.email ?? ''))
+  const topics = await topicsOfTeam(database, team.id)
+  const names = topics.filter(({ id }) => contact.topic_ids.includes(id)).map(({ name }) => name)
+  const properties = Object.entries(contact.properties)
+  const [form, buttons] = changes(contact, request, topics)
+  return show({
+    title: contact.email,
+    state: status(contact.status),
+    back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
+    ...(buttons?.kind === 'actions' ? { actions: buttons } : {}),
+    sections: some([suppression(contact, request), await sent(contact, request, deps), form]),
+    aside: some([
+      {
+        kind: 'facts',
+        facts: some([
+          { label: 'Topics', cell: text(names.join(', ')) },
+          { label: 'Added', cell: time(contact.created_at, now) },
+          { label: 'Changed', cell: time(contact.updated_at, now) },
+          contact.suppression_lifted_at && {
+            label: 'Suppression lifted',
+            cell: time(contact.suppression_lifted_at, now),
+          },
+          { label: 'ID', cell: text(contact.id, { code: true, copy: true }) },
+        ]),
+      },
+      properties.length !== 0 && {
+        kind: 'facts',
+        title: 'Properties',
+        facts: properties.map(([label, value]) => ({ label, cell: text(value) })),
+      },
+    ]),
+  })
+})
 
 /** Whether a form leaves a contact as it is; in what order its properties and topics lie counts for nothing. */
 const isSame = (
@@ -226,72 +210,45 @@ const isSame = (
   ) &&
   new Set(topics).symmetricDifference(new Set(topic_ids)).size === 0
 
-const change: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/contacts/:email',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, params, form } = request
-    const identity = contactIdentity(params.email ?? '')
-    const before = await showContact(deps.database, team.id, identity)
-    const properties = changedProperties(form, before.properties)
-    const topics = topicsOf(form)
-    if (isSame(before, properties, topics)) return redirect(here(request), 'Nothing was changed.')
-    await inPerson(request, deps, (by) =>
-      changeContact(by, team.id, identity, { properties, topic_ids: topics }),
-    )
-    return redirect(here(request), 'The contact is changed.')
-  },
-}
-
-/** A press that changes whether the contact hears from the team. */
-const subscription = (verb: 'unsubscribe' | 'resubscribe'): TeamPage => ({
-  method: 'POST',
-  path: `/teams/:team/contacts/:email/${verb}`,
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, params } = request
-    const work = verb === 'unsubscribe' ? unsubscribe : resubscribe
-    await inPerson(request, deps, (by) => work(by, team.id, contactIdentity(params.email ?? '')))
-    return redirect(here(request), `The contact is ${verb}d.`)
-  },
+const change = act('editor', '/teams/:team/contacts/:email', async (by, request) => {
+  const { team, params, form } = request
+  const identity = contactIdentity(params.email ?? '')
+  const before = await showContact(by.tx, team.id, identity)
+  const properties = changedProperties(form, before.properties)
+  const topics = topicsOf(form)
+  if (isSame(before, properties, topics)) return redirect(here(request), 'Nothing was changed.')
+  await changeContact(by, team.id, identity, { properties, topic_ids: topics })
+  return redirect(here(request), 'The contact is changed.')
 })
 
-const lift: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/contacts/:email/lift',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, params, form } = request
-    const reason = form.get('reason') ?? ''
-    const identity = contactIdentity(params.email ?? '')
-    await inPerson(request, deps, (by) => liftSuppression(by, team.id, { identity, reason }))
-    return redirect(here(request), 'The suppression is lifted.')
-  },
-}
-
-const remove: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/contacts/:email/delete',
-  access: 'editor',
-  async handle(request, deps) {
+/** A press that changes whether the contact hears from the team. */
+const subscription = (verb: 'unsubscribe' | 'resubscribe'): TeamPage =>
+  act('editor', `/teams/:team/contacts/:email/${verb}`, async (by, request) => {
     const { team, params } = request
-    await inPerson(request, deps, (by) => removeContact(by, team.id, contactIdentity(params.email ?? '')))
-    return redirect(teamPath(team, 'contacts'), 'The contact is deleted.')
-  },
-}
+    const work = verb === 'unsubscribe' ? unsubscribe : resubscribe
+    await work(by, team.id, contactIdentity(params.email ?? ''))
+    return redirect(here(request), `The contact is ${verb}d.`)
+  })
+
+const lift = act('editor', '/teams/:team/contacts/:email/lift', async (by, request) => {
+  const { team, params, form } = request
+  const reason = form.get('reason') ?? ''
+  const identity = contactIdentity(params.email ?? '')
+  await liftSuppression(by, team.id, { identity, reason })
+  return redirect(here(request), 'The suppression is lifted.')
+})
+
+const remove = act('editor', '/teams/:team/contacts/:email/delete', async (by, { team, params }) => {
+  await removeContact(by, team.id, contactIdentity(params.email ?? ''))
+  return redirect(teamPath(team, 'contacts'), 'The contact is deleted.')
+})
 
 /** Goes through all that names the person: it is long work. */
-const erase: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/contacts/:email/erase',
-  access: 'owner',
-  async handle({ team, params, person }, deps) {
-    const erasure = erasureOf(deps.secrets, team.id, contactIdentity(params.email ?? ''))
-    const work = await beginWork(deps, { ...erasure, actor: person.email })
-    return workAnswer(work, teamPath(team, 'contacts'))
-  },
-}
+const erase = post('owner', '/teams/:team/contacts/:email/erase', async ({ team, params, person }, deps) => {
+  const erasure = erasureOf(deps.secrets, team.id, contactIdentity(params.email ?? ''))
+  const work = await beginWork(deps, { ...erasure, actor: person.email })
+  return workAnswer(work, teamPath(team, 'contacts'))
+})
 
 export const contactPages = [
   page,

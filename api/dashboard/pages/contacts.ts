@@ -1,4 +1,5 @@
 /** A team's contacts: the list with its filter, as CSV, and a new one. */
+
 import { CONTACT_STATUSES } from '../../../db/audience/contacts/contacts.sql.ts'
 import { createContact } from '../../../db/audience/contacts/edit.ts'
 import type { ContactSearch } from '../../../db/audience/contacts/search.sql.ts'
@@ -8,11 +9,12 @@ import { EXPORT_COLUMNS } from '../../../db/audience/import/csv.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import { contactOf } from '../drawn/properties.ts'
 import type { Field, Section } from '../drawn/section.ts'
-import { inPerson, noteLook } from '../served/act.ts'
+import { noteLook } from '../served/act.ts'
+import { csvFile, rowsBy } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { anyOf, filled, fromList, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../served/list.ts'
-import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
-import { csvFile } from './csv.ts'
+import { act, formOf, get, lagging, some, tableOf } from '../served/made.ts'
+import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 type Topics = Awaited<ReturnType<typeof topicsOfTeam>>
 
@@ -43,10 +45,7 @@ function filterForm({ team, query }: TeamRequest, topics: Topics): Section {
     fields: filled(fields, query),
     submit: 'Find',
     reset: search.size > 0 ? { href: here, label: 'Clear' } : null,
-    more: [
-      { href: `${here}.csv?${search}`, label: 'CSV' },
-      ...(team.role === 'viewer' ? [] : [importLink(team)]),
-    ],
+    more: some([{ href: `${here}.csv?${search}`, label: 'CSV' }, team.role !== 'viewer' && importLink(team)]),
   }
 }
 
@@ -63,24 +62,23 @@ export const topicChoices = (topics: Topics, chosen: readonly string[]): Field[]
         },
       ]
 
-const createForm = ({ team }: TeamRequest, topics: Topics): Section => ({
-  kind: 'form',
-  folded: true,
-  action: teamPath(team, 'contacts'),
-  method: 'post',
-  submit: 'Add a contact',
-  fields: [
-    { name: 'email', label: 'Email address', type: 'email', required: true },
-    {
-      name: 'properties',
-      label: 'Properties',
-      type: 'textarea',
-      code: true,
-      hint: 'One a line, such as name: Ana',
-    },
-    ...topicChoices(topics, []),
-  ],
-})
+const createForm = ({ team }: TeamRequest, topics: Topics): Section =>
+  formOf(
+    teamPath(team, 'contacts'),
+    'Add a contact',
+    [
+      { name: 'email', label: 'Email address', type: 'email', required: true },
+      {
+        name: 'properties',
+        label: 'Properties',
+        type: 'textarea',
+        code: true,
+        hint: 'One a line, such as name: Ana',
+      },
+      ...topicChoices(topics, []),
+    ],
+    { folded: true },
+  )
 
 /** The filter that the address holds. @throws Refusal bad_request. */
 function searchOf(query: URLSearchParams): ContactSearch {
@@ -91,36 +89,31 @@ function searchOf(query: URLSearchParams): ContactSearch {
   }
 }
 
-const list: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/contacts',
-  access: 'viewer',
-  lags: true,
-  async handle(request, { database }) {
-    const { team, query, now } = request
-    const topics = await topicsOfTeam(database, team.id)
-    const search = searchOf(query)
-    const page = { before: idGiven(query, 'before'), limit: PAGE_SIZE + 1 }
-    const { contacts, reached } = await searchContacts(database, team.id, search, page)
-    const { rows, next } = pageOf(request, contacts, ({ id }) => id, reached)
-    const further = reached === null ? undefined : next.at(-1)
-    const isEmpty = team.role !== 'viewer' && !Object.values(search).some(Boolean)
-    const names = new Map(topics.map(({ id, name }) => [id, name]))
-    return show({
-      title: 'Contacts',
-      sections: [
-        filterForm(request, topics),
+const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, { database }) => {
+  const { team, query, now } = request
+  const topics = await topicsOfTeam(database, team.id)
+  const search = searchOf(query)
+  const page = { before: idGiven(query, 'before'), limit: PAGE_SIZE + 1 }
+  const { contacts, reached } = await searchContacts(database, team.id, search, page)
+  const { rows, next } = pageOf(request, contacts, ({ id }) => id, reached)
+  const further = reached === null ? undefined : next.at(-1)
+  const isEmpty = team.role !== 'viewer' && !Object.values(search).some(Boolean)
+  const names = new Map(topics.map(({ id, name }) => [id, name]))
+  return show({
+    title: 'Contacts',
+    sections: some([
+      filterForm(request, topics),
+      tableOf(
+        rows,
+        (contact) => ({
+          Status: status(contact.status),
+          Address: text(contact.email, {
+            href: fromList(request, teamPath(team, 'contacts', contact.email)),
+          }),
+          Topics: text(contact.topic_ids.map((id) => names.get(id) ?? id).join(', ')),
+          Added: time(contact.created_at, now),
+        }),
         {
-          kind: 'table',
-          columns: ['Status', 'Address', 'Topics', 'Added'].map((label) => ({ label })),
-          rows: rows.map((contact) => ({
-            cells: [
-              status(contact.status),
-              text(contact.email, { href: fromList(request, teamPath(team, 'contacts', contact.email)) }),
-              text(contact.topic_ids.map((id) => names.get(id) ?? id).join(', ')),
-              time(contact.created_at, now),
-            ],
-          })),
           next,
           ...(further ? { start: further } : isEmpty ? { start: importLink(team) } : {}),
           empty: further
@@ -129,55 +122,36 @@ const list: TeamPage = {
               ? 'No contact matches.'
               : 'No contacts yet.',
         },
-        ...(team.role === 'viewer' ? [] : [createForm(request, topics)]),
-      ],
-    })
-  },
-}
+      ),
+      team.role !== 'viewer' && createForm(request, topics),
+    ]),
+  })
+})
 
-const create: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/contacts',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, form } = request
-    const wanted = contactOf(form)
-    const { email } = await inPerson(request, deps, (by) =>
-      createContact({ ...deps, ...by }, team.id, wanted),
-    )
-    return redirect(teamPath(team, 'contacts', email), `${email} is a contact now.`)
-  },
-}
-
-/** How many contacts are read at a time. */
-const LOT = 500
+const create = act('editor', '/teams/:team/contacts', async (by, { team, form }) => {
+  const wanted = contactOf(form)
+  const { email } = await createContact(by, team.id, wanted)
+  return redirect(teamPath(team, 'contacts', email), `${email} is a contact now.`)
+})
 
 async function* csvRows({ team, query }: TeamRequest, { database }: PageDeps) {
   const names = new Map((await topicsOfTeam(database, team.id)).map(({ id, name }) => [id, name]))
-  for (let before: string | undefined; ; ) {
-    const page = { before, limit: LOT }
-    const { contacts } = await searchContacts(database, team.id, searchOf(query), page, {
-      patience: Infinity,
-    })
-    for (const { id, email, status: word, topic_ids, properties, created_at, updated_at } of contacts) {
-      const topics = topic_ids.map((topic) => names.get(topic) ?? topic).join(', ')
-      yield [email, word, topics, created_at, updated_at, id, JSON.stringify(properties)]
-    }
-    before = contacts.at(-1)?.id
-    if (contacts.length < LOT) return
+  const search = searchOf(query)
+  const read = async (before: string | undefined, limit: number) => ({
+    rows: (await searchContacts(database, team.id, search, { before, limit }, { patience: Infinity }))
+      .contacts,
+  })
+  for await (const contact of rowsBy(read, ({ id }) => id)) {
+    const { id, email, status: word, topic_ids, properties, created_at, updated_at } = contact
+    const topics = topic_ids.map((topic) => names.get(topic) ?? topic).join(', ')
+    yield [email, word, topics, created_at, updated_at, id, JSON.stringify(properties)]
   }
 }
 
-const csv: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/contacts.csv',
-  access: 'viewer',
-  lags: true,
-  async handle(request, deps) {
-    const file = await csvFile('contacts', EXPORT_COLUMNS, csvRows(request, deps))
-    await noteLook(request, deps, { action: 'contact.export', subject: request.query.toString() })
-    return file
-  },
-}
+const csv = get(lagging('viewer'), '/teams/:team/contacts.csv', async (request, deps) => {
+  const file = await csvFile('contacts', EXPORT_COLUMNS, csvRows(request, deps))
+  await noteLook(request, deps, { action: 'contact.export', subject: request.query.toString() })
+  return file
+})
 
 export const contactsPages = [list, csv, create]

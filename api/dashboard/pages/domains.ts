@@ -1,14 +1,16 @@
 /** Sending domains: the DNS records to publish, what DNS has in their place, and whether mail may be sent from them. */
+
 import { addDomain, domainOrRefusal, domainView, removeDomain } from '../../../db/accounts/domains/add.ts'
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { rekeyDomain } from '../../../db/accounts/domains/rekey.ts'
 import { checkDomain, type RecordCheck, verifyDomain } from '../../../db/accounts/domains/verify.ts'
 import { Refusal } from '../../../db/errors.ts'
+import { serviceTime } from '../../../db/postgres/time.sql.ts'
 import { status, text, time } from '../drawn/cell.ts'
-import type { Form, Section } from '../drawn/section.ts'
-import { inPerson } from '../served/act.ts'
+import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { act, formOf, get, post, press, some, tableOf } from '../served/made.ts'
+import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** How many records of one name are shown. */
 const MOST_PUBLISHED = 10
@@ -16,53 +18,38 @@ const MOST_PUBLISHED = 10
 const RETURN_PATH =
   'Each message has an envelope sender (Return-Path) of its own. It is at the domain that the operator has set for all mail (RETURN_PATH_DOMAIN); without one at this domain, whose MX then has to bring bounces back to the service.'
 
-const list: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/domains',
-  access: 'viewer',
-  async handle({ team, now }, { database }) {
-    const domains = await domainsOfTeam(database, team.id)
-    return show({
-      title: 'Domains',
-      lead: 'Emails are sent from verified domains alone.',
-      sections: [
+const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { database }) => {
+  const domains = await domainsOfTeam(database, team.id)
+  return show({
+    title: 'Domains',
+    lead: 'Emails are sent from verified domains alone.',
+    sections: some([
+      tableOf(
+        domains,
+        ({ name, status: word, verified_at, created_at }) => ({
+          Status: status(word),
+          Name: text(name, { href: teamPath(team, 'domains', name) }),
+          Verified: time(verified_at, now, 'not yet'),
+          Added: time(created_at, now),
+        }),
         {
-          kind: 'table',
-          columns: ['Status', 'Name', 'Verified', 'Added'].map((label) => ({ label })),
-          rows: domains.map(({ name, status: word, verified_at, created_at }) => ({
-            cells: [
-              status(word),
-              text(name, { href: teamPath(team, 'domains', name) }),
-              time(verified_at, now, 'not yet'),
-              time(created_at, now),
-            ],
-          })),
           empty: 'No domains yet: add the one that you send from.',
         },
-        ...(team.role === 'owner'
-          ? [
-              {
-                kind: 'form' as const,
-                action: teamPath(team, 'domains'),
-                method: 'post' as const,
-                submit: 'Add a domain',
-                fields: [
-                  {
-                    name: 'name',
-                    label: 'Name of a domain',
-                    type: 'text' as const,
-                    required: true,
-                    placeholder: 'mail.example.com',
-                    hint: 'What stands after the @ of your From address. A subdomain is a domain of its own.',
-                  },
-                ],
-              },
-            ]
-          : []),
-      ],
-    })
-  },
-}
+      ),
+      team.role === 'owner' &&
+        formOf(teamPath(team, 'domains'), 'Add a domain', [
+          {
+            name: 'name',
+            label: 'Name of a domain',
+            type: 'text',
+            required: true,
+            placeholder: 'mail.example.com',
+            hint: 'What stands after the @ of your From address. A subdomain is a domain of its own.',
+          },
+        ]),
+    ]),
+  })
+})
 
 /** What a record is for. */
 function purposeOf({ name }: { name: string }): string {
@@ -74,27 +61,22 @@ function purposeOf({ name }: { name: string }): string {
 type Line = Pick<RecordCheck, 'type' | 'name' | 'value'> & Partial<RecordCheck>
 
 /** All records in one table: what each is for, what to publish, what is published. */
-const recordTable = (records: readonly Line[]): Section => ({
-  kind: 'table',
-  title: 'DNS records',
-  columns: ['State', 'Purpose', 'Type', 'Host', 'Value to publish', 'Published'].map((label, index) => ({
-    label,
-    wrap: index > 0 && label !== 'Type',
-  })),
-  rows: records.map(({ type, name, value, state, required = true, published = [] }) => ({
-    cells: [
-      state === undefined
-        ? text('not known')
-        : status(state, required || state === 'found' ? {} : { tone: 'warn' }),
-      text(purposeOf({ name }), { detail: required ? 'needed' : 'recommended' }),
-      text(type, { code: true }),
-      text(name, { code: true, copy: true }),
-      state === 'found' ? text(null) : text(value, { code: true, copy: true }),
-      text(published.slice(0, MOST_PUBLISHED).join(' · '), { code: published.length > 0 }),
-    ],
-  })),
-  empty: '',
-})
+const recordTable = (records: readonly Line[]): Section =>
+  tableOf(
+    records,
+    ({ type, name, value, state, required = true, published = [] }) => ({
+      State:
+        state === undefined
+          ? text('not known')
+          : status(state, required || state === 'found' ? {} : { tone: 'warn' }),
+      Purpose: text(purposeOf({ name }), { detail: required ? 'needed' : 'recommended' }),
+      Type: text(type, { code: true }),
+      Host: text(name, { code: true, copy: true }),
+      'Value to publish': state === 'found' ? text(null) : text(value, { code: true, copy: true }),
+      Published: text(published.slice(0, MOST_PUBLISHED).join(' · '), { code: published.length > 0 }),
+    }),
+    { title: 'DNS records', wrap: ['Purpose', 'Host', 'Value to publish', 'Published'], empty: '' },
+  )
 
 /** How the domain stands, in one sentence. */
 function standingOf(verified: boolean, records: readonly Line[]): string {
@@ -123,116 +105,79 @@ async function recordsOf(
   }
 }
 
-const page: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/domains/:name',
-  access: 'viewer',
-  async handle(request, deps) {
-    const { team, params, now } = request
-    const domain = await domainOrRefusal(deps.database, team.id, params.name ?? '')
-    const press = (verb: string, submit: string, more: Partial<Form> = {}): Form => ({
-      action: teamPath(team, 'domains', domain.name, verb),
-      method: 'post',
-      fields: [],
-      submit,
-      ...more,
-    })
-    const records = await recordsOf(request, deps, domain.name)
-    return show({
-      title: domain.name,
-      state: status(domain.status),
-      back: { href: teamPath(team, 'domains'), label: 'Domains' },
-      lead: standingOf(domain.status === 'verified', records),
-      actions: {
-        kind: 'actions',
-        forms:
-          team.role === 'owner'
-            ? [
-                press('verify', 'Verify now'),
-                press('rekey', 'Rotate the DKIM key', {
-                  confirm: `Rotate the DKIM key of ${domain.name}?`,
-                  warning:
-                    'Its new record has to be published then. Until that is verified the old key signs.',
-                  tone: 'quiet',
-                }),
-                press('delete', 'Remove', {
-                  tone: 'danger',
-                  confirm: `Remove ${domain.name}?`,
-                  warning: 'Nothing is sent from it any more.',
-                }),
-              ]
-            : [],
+const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) => {
+  const { team, params, now } = request
+  const domain = await domainOrRefusal(deps.database, team.id, params.name ?? '')
+  const at = (verb: string): string => teamPath(team, 'domains', domain.name, verb)
+  const records = await recordsOf(request, deps, domain.name)
+  return show({
+    title: domain.name,
+    state: status(domain.status),
+    back: { href: teamPath(team, 'domains'), label: 'Domains' },
+    lead: standingOf(domain.status === 'verified', records),
+    actions: {
+      kind: 'actions',
+      forms:
+        team.role === 'owner'
+          ? [
+              press(at('verify'), 'Verify now'),
+              press(at('rekey'), 'Rotate the DKIM key', {
+                confirm: `Rotate the DKIM key of ${domain.name}?`,
+                warning: 'Its new record has to be published then. Until that is verified the old key signs.',
+                tone: 'quiet',
+              }),
+              press(at('delete'), 'Remove', {
+                tone: 'danger',
+                confirm: `Remove ${domain.name}?`,
+                warning: 'Nothing is sent from it any more.',
+              }),
+            ]
+          : [],
+    },
+    sections: [
+      recordTable(records),
+      {
+        kind: 'facts',
+        facts: [
+          { label: 'Verified', cell: time(domain.verified_at, now, 'not yet') },
+          { label: 'Last checked', cell: time(now.toISOString(), now) },
+        ],
       },
-      sections: [
-        recordTable(records),
-        {
-          kind: 'facts',
-          facts: [
-            { label: 'Verified', cell: time(domain.verified_at, now, 'not yet') },
-            { label: 'Last checked', cell: time(now.toISOString(), now) },
-          ],
-        },
-        { kind: 'text', title: 'Return path', paragraphs: [RETURN_PATH] },
-      ],
-    })
-  },
-}
+      { kind: 'text', title: 'Return path', paragraphs: [RETURN_PATH] },
+    ],
+  })
+})
 
-const add: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/domains',
-  access: 'owner',
-  async handle(request, deps) {
-    const { team, form } = request
-    const name = (form.get('name') ?? '').trim()
-    const row = await inPerson(request, deps, (by) =>
-      addDomain({ ...by, secrets: deps.secrets }, team.id, { name, verified: false }),
-    )
-    return redirect(teamPath(team, 'domains', row.name), `${row.name} is added: publish its records now.`)
-  },
-}
+const add = act('owner', '/teams/:team/domains', async (by, { team, form }) => {
+  const name = (form.get('name') ?? '').trim()
+  const row = await addDomain(by, team.id, { name, verified: false })
+  return redirect(teamPath(team, 'domains', row.name), `${row.name} is added: publish its records now.`)
+})
 
-const verify: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/domains/:name/verify',
-  access: 'owner',
-  async handle(request, { database, lookupTxt }) {
-    const { team, params, now, person } = request
-    const name = params.name ?? ''
-    const deps = { database, lookupTxt, now, actor: person.email }
-    const { status: word, records } = await verifyDomain(deps, team.id, name)
-    const lacks = records.filter(({ required, state }) => required && state !== 'found')
-    const back = teamPath(team, 'domains', name)
-    if (lacks.length === 0) return redirect(back, `${name} is verified: you can send from it.`)
-    const [first] = lacks
-    const words = `DNS lacks what is needed: ${first?.name} is ${first?.state}. New records can take an hour to show.`
-    return redirect(back, { tone: word === 'verified' ? 'good' : 'bad', text: words })
-  },
-}
+/** DNS is asked before the transaction, which is the use case's own. */
+const verify = post('owner', '/teams/:team/domains/:name/verify', async ({ team, params, person }, deps) => {
+  const name = params.name ?? ''
+  const by = { now: await serviceTime(deps.database), actor: person.email }
+  const { status: word, records } = await verifyDomain({ ...deps, ...by }, team.id, name)
+  const lacks = records.filter(({ required, state }) => required && state !== 'found')
+  const back = teamPath(team, 'domains', name)
+  if (lacks.length === 0) return redirect(back, `${name} is verified: you can send from it.`)
+  const [first] = lacks
+  const words = `DNS lacks what is needed: ${first?.name} is ${first?.state}. New records can take an hour to show.`
+  return redirect(back, { tone: word === 'verified' ? 'good' : 'bad', text: words })
+})
 
-const rekey: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/domains/:name/rekey',
-  access: 'owner',
-  async handle(request, deps) {
-    const { team, params } = request
-    const name = params.name ?? ''
-    await inPerson(request, deps, (by) => rekeyDomain({ ...by, secrets: deps.secrets }, team.id, name))
-    const words = 'A new key is made: publish its record, then verify. Until then the old one signs.'
-    return redirect(teamPath(team, 'domains', name), words)
-  },
-}
+const rekey = act('owner', '/teams/:team/domains/:name/rekey', async (by, { team, params }) => {
+  const name = params.name ?? ''
+  await rekeyDomain(by, team.id, name)
+  const words = 'A new key is made: publish its record, then verify. Until then the old one signs.'
+  return redirect(teamPath(team, 'domains', name), words)
+})
 
-const remove: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/domains/:name/delete',
-  access: 'owner',
-  async handle(request, deps) {
-    const { team, params } = request
-    const name = params.name ?? ''
-    await inPerson(request, deps, (by) => removeDomain(by, team.id, name))
-    return redirect(teamPath(team, 'domains'), `${name} is removed.`)
-  },
-}
+const remove = act('owner', '/teams/:team/domains/:name/delete', async (by, { team, params }) => {
+  const name = params.name ?? ''
+  await removeDomain(by, team.id, name)
+  return redirect(teamPath(team, 'domains'), `${name} is removed.`)
+})
 
 export const domainsPages = [list, page, add, verify, rekey, remove]

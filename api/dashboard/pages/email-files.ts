@@ -3,6 +3,7 @@
  * Promises: a file is only ever saved, never shown as a page of ours, whatever its type says; pictures in a preview are
  * of the email itself, and bounded; an operator's look is noted.
  */
+
 import { Readable } from 'node:stream'
 import disposition from 'content-disposition'
 import { piecesOf } from '../../../db/content/files/read.ts'
@@ -12,32 +13,27 @@ import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { byteWords, text } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
+import { tableOf } from '../served/made.ts'
 import { type PageAnswer, raw, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** The list; nothing without any. */
 export function filesTable({ id, attachments = [] }: ShownEmail, { team }: TeamRequest): Section[] {
   if (attachments.length === 0) return []
   return [
-    {
-      kind: 'table',
-      title: 'Attachments',
-      note: 'Press a name to save its file.',
-      columns: [
-        { label: 'Name' },
-        { label: 'Type' },
-        { label: 'Size', number: true },
-        { label: 'Inline as' },
-      ],
-      rows: attachments.map(({ filename, content_type, size, content_id }, index) => ({
-        cells: [
-          text(filename, { href: teamPath(team, 'emails', id, 'files', String(index)) }),
-          text(content_type),
-          text(byteWords(size)),
-          text(content_id && `cid:${content_id}`),
-        ],
-      })),
-      empty: '',
-    },
+    tableOf(
+      attachments,
+      ({ filename, content_type, size, content_id }, index) => ({
+        Name: text(filename, { href: teamPath(team, 'emails', id, 'files', String(index)) }),
+        Type: text(content_type),
+        Size: text(byteWords(size)),
+        'Inline as': text(content_id && `cid:${content_id}`),
+      }),
+      {
+        title: 'Attachments',
+        note: 'Press a name to save its file.',
+        empty: '',
+      },
+    ),
   ]
 }
 

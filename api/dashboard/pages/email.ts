@@ -11,13 +11,14 @@ import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import type { LinkKind } from '../../../db/messages/emails/status.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { ageOf, type Cell, status, text, time } from '../drawn/cell.ts'
-import type { Alert, Form, Section } from '../drawn/section.ts'
+import type { Alert, Section } from '../drawn/section.ts'
 import { sentenceOf } from '../drawn/sentence.ts'
 import { momentsOf, outcomesOf } from '../drawn/timeline.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { backTo } from '../served/list.ts'
+import { formOf, get, press, some, tableOf } from '../served/made.ts'
 import { raw, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { emailActs } from './email-acts.ts'
 import { content } from './email-content.ts'
@@ -37,7 +38,7 @@ function facts(
     {
       kind: 'facts',
       id: 'facts',
-      facts: [
+      facts: some([
         { label: 'From', cell: text(email.from_address) },
         {
           label: 'To',
@@ -46,13 +47,13 @@ function facts(
             contact ? { href: teamPath(team, 'contacts', contact.email) } : {},
           ),
         },
-        ...(email.reply_to === '' ? [] : [{ label: 'Reply to', cell: text(email.reply_to) }]),
+        email.reply_to !== '' && { label: 'Reply to', cell: text(email.reply_to) },
         { label: 'Accepted', cell: time(email.created_at, now) },
-        ...(email.requeued_at ? [{ label: 'Requeued', cell: time(email.requeued_at, now) }] : []),
-        ...(template ? [{ label: 'Template', cell: template }] : []),
-        ...(email.tags.length > 0 ? [{ label: 'Tags', cell: text(email.tags.join(', ')) }] : []),
+        email.requeued_at && { label: 'Requeued', cell: time(email.requeued_at, now) },
+        template && { label: 'Template', cell: template },
+        email.tags.length > 0 && { label: 'Tags', cell: text(email.tags.join(', ')) },
         { label: 'Size', cell: text(`${email.size_kb} kB`) },
-      ],
+      ]),
     },
     idsOf(email),
   ]
@@ -86,12 +87,14 @@ async function templateOf(
 function suppressed(contacts: Contacts, { team }: TeamRequest): Section[] {
   const alerts = [...contacts.values()]
     .filter(({ suppression }) => suppression !== null)
-    .map(({ email, suppression }) => ({
-      tone: 'warn' as const,
-      title: `${email} is suppressed: it ${suppression === 'bounced' ? 'bounced' : 'complained'}`,
-      text: 'An email sent to it goes out all the same: the suppression is for your program to read.',
-      link: { href: teamPath(team, 'contacts', email), label: 'The contact, and how to lift it' },
-    }))
+    .map(
+      ({ email, suppression }): Alert => ({
+        tone: 'warn',
+        title: `${email} is suppressed: it ${suppression === 'bounced' ? 'bounced' : 'complained'}`,
+        text: 'An email sent to it goes out all the same: the suppression is for your program to read.',
+        link: { href: teamPath(team, 'contacts', email), label: 'The contact, and how to lift it' },
+      }),
+    )
   return alerts.length === 0 ? [] : [{ kind: 'alerts', title: 'Suppressed', calm: '', alerts }]
 }
 
@@ -101,29 +104,22 @@ function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest)
     const contact = contacts.get(recipientIdentity(address))
     return contact ? text('Show', { href: teamPath(team, 'contacts', contact.email) }) : text(null)
   }
-  return {
-    kind: 'table',
-    title: 'Recipients',
-    columns: ['Address', 'What became of it', 'In the server’s words', 'Contact'].map((label) => ({ label })),
-    rows: outcomesOf(email, request).map(({ address, outcome, words }) => ({
-      cells: [
-        text(address, { href: `${teamPath(team, 'emails')}?${new URLSearchParams({ recipient: address })}` }),
-        status(outcome),
-        text(words),
-        contactCell(address),
-      ],
-    })),
-    empty: '',
-  }
+  return tableOf(
+    outcomesOf(email, request),
+    ({ address, outcome, words }) => ({
+      Address: text(address, {
+        href: `${teamPath(team, 'emails')}?${new URLSearchParams({ recipient: address })}`,
+      }),
+      'What became of it': status(outcome),
+      'In the server’s words': text(words),
+      Contact: contactCell(address),
+    }),
+    {
+      title: 'Recipients',
+      empty: '',
+    },
+  )
 }
-
-const action = (request: TeamRequest, verb: string, form: Partial<Form>): Form => ({
-  action: here(request, verb),
-  method: 'post',
-  fields: [],
-  submit: verb,
-  ...form,
-})
 
 /** Why what came back cannot be tried again as it is. */
 async function takenNote(
@@ -146,20 +142,16 @@ async function actions(email: ShownEmail, request: TeamRequest, { database }: Pa
   const way = await requeueWay(database, EMAIL, { team_id: team.id, id: email.id })
   return {
     kind: 'actions',
-    forms: [
+    forms: some([
       ...requeueForms(way, here(request, 'requeue')),
-      ...(email.internal ? [] : [action(request, 'copy', { submit: 'Send a copy to me', tone: 'quiet' })]),
-      ...(team.role === 'owner'
-        ? [
-            action(request, 'delete', {
-              submit: 'Delete',
-              confirm: `Delete “${email.subject}” to ${email.to_emails.join(', ')}?`,
-              warning: 'The email is deleted with its timeline. This cannot be undone.',
-              tone: 'danger',
-            }),
-          ]
-        : []),
-    ],
+      !email.internal && press(here(request, 'copy'), 'Send a copy to me', { tone: 'quiet' }),
+      team.role === 'owner' &&
+        press(here(request, 'delete'), 'Delete', {
+          confirm: `Delete “${email.subject}” to ${email.to_emails.join(', ')}?`,
+          warning: 'The email is deleted with its timeline. This cannot be undone.',
+          tone: 'danger',
+        }),
+    ]),
   }
 }
 
@@ -170,14 +162,10 @@ function resending(email: ShownEmail, request: TeamRequest): Section[] {
   const [only = ''] = email.to_emails.length === 1 ? email.to_emails : []
   const former = parseMailbox(only)
   return [
-    {
-      kind: 'form',
-      folded: true,
-      open: email.status === 'bounced',
-      action: here(request, 'resend'),
-      method: 'post',
-      submit: 'Resend to a corrected address',
-      fields: [
+    formOf(
+      here(request, 'resend'),
+      'Resend to a corrected address',
+      [
         {
           name: 'to',
           label: 'Corrected address',
@@ -187,7 +175,8 @@ function resending(email: ShownEmail, request: TeamRequest): Section[] {
           hint: `A new email with the same content${former?.name ? `, still to “${former.name}”` : ''}. It counts as any email.`,
         },
       ],
-    },
+      { folded: true, open: email.status === 'bounced' },
+    ),
   ]
 }
 
@@ -216,84 +205,69 @@ async function linked(
   return alerts.length === 0 ? [] : [{ kind: 'alerts', title: 'Related emails', calm: '', alerts }]
 }
 
-const page: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/emails/:id',
-  access: 'viewer',
-  async handle(request, deps) {
-    const { team } = request
-    const email = await emailOf(request, deps)
-    const contacts = await contactsOf(email, request, deps)
-    const template = await templateOf(email, request, deps)
-    const link = { href: here(request, 'content'), label: 'Open what it holds' }
-    const body: Section[] = team.member
-      ? content(email, request)
-      : [
-          {
-            kind: 'actions',
-            title: 'Content',
-            note: 'You are no member of this team: this view is noted in the audit trail.',
-            links: [link],
-          },
-        ]
-    return show({
-      title: email.subject || '(no subject)',
-      state: status(email.status),
-      lead: sentenceOf(email),
-      back: backTo(request, teamPath(team, 'emails'), 'Emails'),
-      actions: await actions(email, request, deps),
-      sections: [
-        ...whyItWaits(email, request),
-        ...(await linked(email, request, deps)),
-        ...suppressed(contacts, request),
-        ...(await takenNote(email, request, deps)),
-        ...resending(email, request),
-        ...(email.to_emails.length > 1 ? [recipients(email, contacts, request)] : []),
-        whatHappened(momentsOf(email, request)),
-        ...(email.internal ? [] : filesTable(email, request)),
-        ...body,
-      ],
-      aside: facts(email, { contacts, template }, request),
-    })
-  },
-}
-
-const opened: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/emails/:id/content',
-  access: 'viewer',
-  async handle(request, deps) {
-    const email = await emailOf(request, deps)
-    await noteOpened(request, deps, email.id)
-    const back = { href: here(request), label: 'Back to the email' }
-    return show({ title: email.subject, back, sections: content(email, request) })
-  },
-}
-
-/** The html alone, for a frame. */
-const preview = (pictures: boolean): TeamPage => ({
-  method: 'GET',
-  path: `/teams/:team/emails/:id/preview${pictures ? '-with-pictures' : ''}`,
-  access: 'viewer',
-  async handle(request, deps) {
-    const email = await emailOf(request, deps)
-    if (email.internal) throw new Refusal('not_found', 'this email is not shown')
-    await noteOpened(request, deps, email.id)
-    return raw(frameHeaders(pictures), framed(await withPictures(email, request, deps)))
-  },
+const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
+  const { team } = request
+  const email = await emailOf(request, deps)
+  const contacts = await contactsOf(email, request, deps)
+  const template = await templateOf(email, request, deps)
+  const link = { href: here(request, 'content'), label: 'Open what it holds' }
+  const body: Section[] = team.member
+    ? content(email, request)
+    : [
+        {
+          kind: 'actions',
+          title: 'Content',
+          note: 'You are no member of this team: this view is noted in the audit trail.',
+          links: [link],
+        },
+      ]
+  return show({
+    title: email.subject || '(no subject)',
+    state: status(email.status),
+    lead: sentenceOf(email),
+    back: backTo(request, teamPath(team, 'emails'), 'Emails'),
+    actions: await actions(email, request, deps),
+    sections: some([
+      ...whyItWaits(email, request),
+      ...(await linked(email, request, deps)),
+      ...suppressed(contacts, request),
+      ...(await takenNote(email, request, deps)),
+      ...resending(email, request),
+      email.to_emails.length > 1 && recipients(email, contacts, request),
+      whatHappened(momentsOf(email, request)),
+      !email.internal && filesTable(email, request),
+      ...body,
+    ]),
+    aside: facts(email, { contacts, template }, request),
+  })
 })
 
-const download: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/emails/:id/files/:place',
-  access: 'viewer',
-  async handle(request, deps) {
-    const email = await emailOf(request, deps)
-    if (email.internal) throw new Refusal('not_found', 'this email is not shown')
-    const file = fileAt(email, request.params.place ?? '')
-    await noteLook(request, deps, { action: 'email.file', subject: `${email.id} ${file.filename}` })
-    return fileAnswer(request, deps, file)
-  },
-}
+const opened = get('viewer', '/teams/:team/emails/:id/content', async (request, deps) => {
+  const email = await emailOf(request, deps)
+  await noteOpened(request, deps, email.id)
+  const back = { href: here(request), label: 'Back to the email' }
+  return show({ title: email.subject, back, sections: content(email, request) })
+})
+
+/** The html alone, for a frame. */
+const preview = (pictures: boolean): TeamPage =>
+  get(
+    'viewer',
+    `/teams/:team/emails/:id/preview${pictures ? '-with-pictures' : ''}`,
+    async (request, deps) => {
+      const email = await emailOf(request, deps)
+      if (email.internal) throw new Refusal('not_found', 'this email is not shown')
+      await noteOpened(request, deps, email.id)
+      return raw(frameHeaders(pictures), framed(await withPictures(email, request, deps)))
+    },
+  )
+
+const download = get('viewer', '/teams/:team/emails/:id/files/:place', async (request, deps) => {
+  const email = await emailOf(request, deps)
+  if (email.internal) throw new Refusal('not_found', 'this email is not shown')
+  const file = fileAt(email, request.params.place ?? '')
+  await noteLook(request, deps, { action: 'email.file', subject: `${email.id} ${file.filename}` })
+  return fileAnswer(request, deps, file)
+})
 
 export const emailPages = [page, opened, preview(false), preview(true), download, ...emailActs]

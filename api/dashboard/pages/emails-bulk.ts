@@ -1,4 +1,5 @@
 /** What is done with all emails that match a filter: counted first, asked about, then requeued or deleted. */
+
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import {
@@ -12,6 +13,7 @@ import { plural, utc } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
 import { type Counted, countedFields, countedOf } from '../served/counted.ts'
 import { addressWith, idGiven, onlyKnown } from '../served/list.ts'
+import { get, hidden, post, press, some } from '../served/made.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { beginningOf, chosen, filterOf, NAMES } from './emails-filter.ts'
 import { FORCE, pauseWords } from './requeue.ts'
@@ -29,20 +31,14 @@ const bulkForm = (
   { between, most, seen }: Bulk,
   verb: 'requeue' | 'delete',
   form: Pick<Form, 'submit' | 'confirm'> & Partial<Form>,
-): Form => ({
-  action: teamPath(team, 'emails', 'all', verb),
-  method: 'post',
-  fields: [
-    ...[...chosen(query), ...Object.entries(between)].map(([name, value]) => ({
-      name,
-      label: '',
-      type: 'hidden' as const,
-      value,
-    })),
-    ...countedFields({ most, seen }),
-  ],
-  ...form,
-})
+): Form =>
+  press(teamPath(team, 'emails', 'all', verb), form.submit, {
+    ...form,
+    fields: [
+      ...[...chosen(query), ...Object.entries(between)].map(([name, value]) => hidden(name, value)),
+      ...countedFields({ most, seen }),
+    ],
+  })
 
 const requeueing = (request: TeamRequest, bulk: Bulk): Section => {
   const form = bulkForm(request, bulk, 'requeue', {
@@ -78,44 +74,38 @@ function countWords({ count, lookedTo }: CountedEmails): string {
   return lookedTo === null ? plural(count, 'email') : `at least ${plural(count, 'email')}`
 }
 
-const all: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/emails/all',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, query, now } = request
-    onlyKnown(query, NAMES)
-    const at = { tx: deps.database, now, since: await beginningOf(request, deps) }
-    const counted = await countEmails(at, team.id, { filter: filterOf(query), most: MOST + 1 })
-    const { count, between, lookedTo, seen } = counted
-    const here = addressWith({ ...request, path: teamPath(team, 'emails') }, {})
-    const filter = [...chosen(query)].map(([name, value]) => `${name}: ${value}`).join(', ')
-    const bulk = between && {
-      most: Math.min(count, MOST),
-      seen,
-      many: count > MOST ? `the newest ${HOW_MANY} emails` : plural(count, 'email'),
-      between,
-    }
-    const limits = [
-      ...(bulk
-        ? ['What is accepted, or comes to match, from now on is left alone.']
-        : ['Nothing matches, so there is nothing to do.']),
-      ...(lookedTo === null
-        ? []
-        : [`There are many emails: those from before ${utc(lookedTo.toISOString())} were not looked at.`]),
-    ]
-    return show({
-      title: `Bulk actions: ${countWords(counted)}`,
-      lead: filter === '' ? 'No filter is set: these are all emails of the team.' : filter,
-      back: { href: here, label: 'Back to the list' },
-      sections: [
-        { kind: 'text', paragraphs: limits },
-        ...(bulk ? [requeueing(request, bulk)] : []),
-        ...(bulk && team.role === 'owner' ? [deletion(request, bulk)] : []),
-      ],
-    })
-  },
-}
+const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
+  const { team, query, now } = request
+  onlyKnown(query, NAMES)
+  const at = { tx: deps.database, now, since: await beginningOf(request, deps) }
+  const counted = await countEmails(at, team.id, { filter: filterOf(query), most: MOST + 1 })
+  const { count, between, lookedTo, seen } = counted
+  const here = addressWith({ ...request, path: teamPath(team, 'emails') }, {})
+  const filter = [...chosen(query)].map(([name, value]) => `${name}: ${value}`).join(', ')
+  const bulk = between && {
+    most: Math.min(count, MOST),
+    seen,
+    many: count > MOST ? `the newest ${HOW_MANY} emails` : plural(count, 'email'),
+    between,
+  }
+  const limits = some([
+    ...(bulk
+      ? ['What is accepted, or comes to match, from now on is left alone.']
+      : ['Nothing matches, so there is nothing to do.']),
+    lookedTo !== null &&
+      `There are many emails: those from before ${utc(lookedTo.toISOString())} were not looked at.`,
+  ])
+  return show({
+    title: `Bulk actions: ${countWords(counted)}`,
+    lead: filter === '' ? 'No filter is set: these are all emails of the team.' : filter,
+    back: { href: here, label: 'Back to the list' },
+    sections: some([
+      { kind: 'text', paragraphs: limits },
+      bulk && requeueing(request, bulk),
+      bulk && team.role === 'owner' && deletion(request, bulk),
+    ]),
+  })
+})
 
 /** Between which emails those lie that the page counted. @throws Refusal bad_request without. */
 function betweenOf(form: URLSearchParams): Between {
@@ -126,35 +116,35 @@ function betweenOf(form: URLSearchParams): Between {
 }
 
 /** Requeues or deletes those that were counted. */
-const bulk = (verb: 'requeue' | 'delete'): TeamPage => ({
-  method: 'POST',
-  path: `/teams/:team/emails/all/${verb}`,
-  access: verb === 'delete' ? 'owner' : 'editor',
-  async handle({ team, form, person }, deps) {
-    const force = form.get('force') === FORCE
-    const search = decodeURIComponent(chosen(form).toString())
-    const words = force ? `${search} with the refused ones`.trim() : search
-    const { most, seen } = countedOf(form)
-    const matching = {
-      filter: storedFilter(filterOf(form)),
-      between: betweenOf(form),
-      most: Math.min(most, MOST),
-      seen,
-    }
-    const given = { ...matching, force, words }
-    const wanted = {
-      kind: `email.${verb}` as const,
-      given,
-      total: matching.most,
-      team_id: team.id,
-      actor: person.email,
-    }
-    const work = await beginWork(deps, wanted)
-    const said = wordsOf(work).outcome(work.result)
-    const paused =
-      verb === 'requeue' && Number(work.result.changed) > 0 ? await pauseWords(deps, EMAIL, person) : ''
-    return workAnswer(work, `${teamPath(team, 'emails')}?${chosen(form)}`, said + paused)
-  },
-})
+const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
+  post(
+    verb === 'delete' ? 'owner' : 'editor',
+    `/teams/:team/emails/all/${verb}`,
+    async ({ team, form, person }, deps) => {
+      const force = form.get('force') === FORCE
+      const search = decodeURIComponent(chosen(form).toString())
+      const words = force ? `${search} with the refused ones`.trim() : search
+      const { most, seen } = countedOf(form)
+      const matching = {
+        filter: storedFilter(filterOf(form)),
+        between: betweenOf(form),
+        most: Math.min(most, MOST),
+        seen,
+      }
+      const given = { ...matching, force, words }
+      const wanted = {
+        kind: `email.${verb}` as const,
+        given,
+        total: matching.most,
+        team_id: team.id,
+        actor: person.email,
+      }
+      const work = await beginWork(deps, wanted)
+      const said = wordsOf(work).outcome(work.result)
+      const paused =
+        verb === 'requeue' && Number(work.result.changed) > 0 ? await pauseWords(deps, EMAIL, person) : ''
+      return workAnswer(work, `${teamPath(team, 'emails')}?${chosen(form)}`, said + paused)
+    },
+  )
 
 export const emailsBulkPages = [all, bulk('requeue'), bulk('delete')]

@@ -12,10 +12,11 @@ import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Field, Section } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
 import { setChips, statusChips } from '../served/chips.ts'
+import { csvFile, rowsBy } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { anyOf, filled, fromList, idGiven, onlyKnown, PAGE_SIZE, pageOf } from '../served/list.ts'
-import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
-import { csvFile } from './csv.ts'
+import { get, lagging, some, tableOf } from '../served/made.ts'
+import { show, type TeamRequest, teamPath } from '../served/page.ts'
 import { recipientsCell } from './email-place.ts'
 import { beginningOf, chosen, filterOf, NAMES } from './emails-filter.ts'
 
@@ -65,10 +66,10 @@ function filterForm({ team, query }: TeamRequest, templates: Templates): Section
     further: filled(further, query),
     submit: 'Find',
     reset: search.size > 0 ? { href: here, label: 'Clear' } : null,
-    more: [
+    more: some([
       { href: `${here}.csv?${search}`, label: 'CSV' },
-      ...(team.role === 'viewer' ? [] : [{ href: `${here}/all?${search}`, label: 'Bulk actions' }]),
-    ],
+      team.role !== 'viewer' && { href: `${here}/all?${search}`, label: 'Bulk actions' },
+    ]),
   }
 }
 
@@ -79,20 +80,15 @@ function templateCell(team: { id: string }, id: string | null, templates: Templa
   return template ? text(template.name, { href: teamPath(team, 'templates', id) }) : text('deleted')
 }
 
-function rowOf(request: TeamRequest, email: ListedEmail, templates: Templates) {
-  const { team, now } = request
-  const { id, subject, to_emails, template_id, created_at } = email
-  return {
-    key: id,
-    cells: [
-      status(email.status),
-      recipientsCell(to_emails),
-      text(subject || '(no subject)', { href: fromList(request, teamPath(team, 'emails', id)) }),
-      templateCell(team, template_id, templates),
-      time(created_at, now),
-    ],
-  }
-}
+const shownOf = (request: TeamRequest, templates: Templates) => (email: ListedEmail) => ({
+  Status: status(email.status),
+  Recipient: recipientsCell(email.to_emails),
+  Subject: text(email.subject || '(no subject)', {
+    href: fromList(request, teamPath(request.team, 'emails', email.id)),
+  }),
+  Template: templateCell(request.team, email.template_id, templates),
+  Accepted: time(email.created_at, request.now),
+})
 
 /** The list, or why there is none. */
 async function listSection(request: TeamRequest, deps: PageDeps, templates: Templates): Promise<Section> {
@@ -105,13 +101,11 @@ async function listSection(request: TeamRequest, deps: PageDeps, templates: Temp
     const { rows, next } = pageOf(request, emails, ({ id }) => id, reached)
     const further = reached === null ? undefined : next.at(-1)
     const filtered = chosen(query).size > 0
-    return {
-      kind: 'table',
+    return tableOf(rows, shownOf(request, templates), {
+      keyOf: ({ id }) => id,
       id: 'list',
       live: query.get('before') === null,
       fresh: true,
-      columns: ['Status', 'Recipient', 'Subject', 'Template', 'Accepted'].map((label) => ({ label })),
-      rows: rows.map((email) => rowOf(request, email, templates)),
       next,
       ...(further ? { start: further } : {}),
       empty: further
@@ -122,7 +116,7 @@ async function listSection(request: TeamRequest, deps: PageDeps, templates: Temp
       ...(filtered || further
         ? {}
         : { start: { href: teamPath(team, 'integration'), label: 'How to send' } }),
-    }
+    })
   } catch (error) {
     if (!isTooSlow(error)) throw error
     const text = 'Name a recipient or an id, or choose fewer days.'
@@ -134,66 +128,49 @@ async function listSection(request: TeamRequest, deps: PageDeps, templates: Temp
   }
 }
 
-const list: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/emails',
-  lags: true,
-  access: 'viewer',
-  async handle(request, deps) {
-    const templates = await templatesOfTeam(deps.database, request.team.id)
-    const since = dayBefore(request.now, 29)
-    const figures = await figuresSince(deps.database, request.team.id, EMAIL, since)
-    const names = new Map(templates.map(({ id, name }) => [id, name]))
-    const set = chosen(request.query)
-    return show({
-      title: 'Emails',
-      sections: [
-        filterForm(request, templates),
-        ...setChips(request, set, LABELS, (name, value) =>
-          name === 'template' ? (names.get(value) ?? value) : value,
-        ),
-        statusChips(request, EMAIL_LADDER, figures, set),
-        await listSection(request, deps, templates),
-      ],
-    })
-  },
-}
-
-/** How many emails a file reads at a time. */
-const LOT = 500
+const list = get(lagging('viewer'), '/teams/:team/emails', async (request, deps) => {
+  const templates = await templatesOfTeam(deps.database, request.team.id)
+  const since = dayBefore(request.now, 29)
+  const figures = await figuresSince(deps.database, request.team.id, EMAIL, since)
+  const names = new Map(templates.map(({ id, name }) => [id, name]))
+  const set = chosen(request.query)
+  return show({
+    title: 'Emails',
+    sections: [
+      filterForm(request, templates),
+      ...setChips(request, set, LABELS, (name, value) =>
+        name === 'template' ? (names.get(value) ?? value) : value,
+      ),
+      statusChips(request, EMAIL_LADDER, figures, set),
+      await listSection(request, deps, templates),
+    ],
+  })
+})
 
 const HEADER = ['id', 'accepted', 'status', 'from', 'to', 'subject', 'tags', 'template', 'key', 'provider_id']
 
 async function* csvRows(request: TeamRequest, deps: PageDeps) {
   const { team, query, now } = request
   const filter = { ...filterOf(query), team_id: team.id, since: await beginningOf(request, deps), now }
-  for (let before: string | undefined; ; ) {
-    const page = { before, limit: LOT }
-    const { emails, reached } = await searchEmails({ ...deps, tx: deps.database }, filter, page)
-    for (const email of emails) {
-      const { id, created_at, from_address, to_emails, subject, tags } = email
-      yield [id, created_at, email.status, from_address, to_emails.join(' '), subject, tags.join(' ')].concat(
-        email.template_id ?? '',
-        email.idempotency_key ?? '',
-        email.provider_message_id ?? '',
-      )
-    }
-    before = reached ?? emails.at(-1)?.id
-    if (reached === null && emails.length < LOT) return
+  const read = async (before: string | undefined, limit: number) => {
+    const { emails, reached } = await searchEmails({ ...deps, tx: deps.database }, filter, { before, limit })
+    return { rows: emails, reached }
+  }
+  for await (const email of rowsBy(read, ({ id }) => id)) {
+    const { id, created_at, from_address, to_emails, subject, tags } = email
+    const { template_id, idempotency_key, provider_message_id } = email
+    yield [
+      ...[id, created_at, email.status, from_address, to_emails.join(' '), subject, tags.join(' ')],
+      ...[template_id, idempotency_key, provider_message_id],
+    ]
   }
 }
 
-const csv: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/emails.csv',
-  lags: true,
-  access: 'viewer',
-  handle: async (request, deps) => {
-    onlyKnown(request.query, NAMES)
-    const file = await csvFile('emails', HEADER, csvRows(request, deps))
-    await noteLook(request, deps, { action: 'email.export', subject: chosen(request.query).toString() })
-    return file
-  },
-}
+const csv = get(lagging('viewer'), '/teams/:team/emails.csv', async (request, deps) => {
+  onlyKnown(request.query, NAMES)
+  const file = await csvFile('emails', HEADER, csvRows(request, deps))
+  await noteLook(request, deps, { action: 'email.export', subject: chosen(request.query).toString() })
+  return file
+})
 
 export const emailsPages = [list, csv]

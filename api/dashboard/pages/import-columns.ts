@@ -1,4 +1,5 @@
 /** The form that says what the columns of an uploaded file become, each with its first values; and what it sent. */
+
 import type { TopicRow } from '../../../db/audience/contacts/topics.sql.ts'
 import type { Draft } from '../../../db/audience/import/draft.ts'
 import type { Becomes, Mapping } from '../../../db/audience/import/mapping.ts'
@@ -9,6 +10,7 @@ import { text } from '../drawn/cell.ts'
 import { topicsOf } from '../drawn/properties.ts'
 import type { Field, Section } from '../drawn/section.ts'
 import { wordGiven } from '../served/list.ts'
+import { some } from '../served/made.ts'
 import { topicChoices } from './contacts.ts'
 
 /** How many records are shown. */
@@ -36,18 +38,16 @@ function choices({ mapping }: Draft, topics: readonly TopicRow[]) {
       ignore,
     ]
   const exported = mapping.columns.some(({ to }) => to === 'properties' || to === 'status')
-  return [
+  return some([
     email,
     { value: 'property', label: 'Property' },
     ...topics.map(({ id, name }) => ({ value: `topic:${id}`, label: `Topic ${name} (yes or no)` })),
-    ...(exported
-      ? [
-          { value: 'properties', label: 'Properties, as JSON' },
-          { value: 'status', label: 'Status, as it is already' },
-        ]
-      : []),
+    exported && [
+      { value: 'properties', label: 'Properties, as JSON' },
+      { value: 'status', label: 'Status, as it is already' },
+    ],
     ignore,
-  ]
+  ])
 }
 
 /** The first values of a column, as one line. */

@@ -19,9 +19,10 @@ import { byteWords, plural, text, time } from '../drawn/cell.ts'
 import type { Section, View } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { formOf, get, post, press, some } from '../served/made.ts'
+import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { columnFields, mappingSent, samples, settingFields } from './import-columns.ts'
-import { madeTiles, refusedRows } from './import-outcome.ts'
+import { madeTiles, refusedTable } from './import-outcome.ts'
 
 /** How many records that would be refused are shown. */
 const SHOWN = 10
@@ -54,14 +55,10 @@ const facts = (draft: Draft, now: Date): Section => ({
 const discarding = (request: TeamRequest, { file_name }: Draft): NonNullable<View['actions']> => ({
   kind: 'actions',
   forms: [
-    {
-      action: here(request, 'discard'),
-      method: 'post',
-      fields: [],
-      submit: 'Discard',
+    press(here(request, 'discard'), 'Discard', {
       tone: 'danger',
       confirm: `Discard the upload ${file_name}? Nothing of it was imported.`,
-    },
+    }),
   ],
 })
 
@@ -79,31 +76,21 @@ export async function draftView(request: TeamRequest, deps: PageDeps): Promise<V
     actions: discarding(request, draft),
     sections: [
       samples(draft),
-      {
-        kind: 'form',
+      formOf(here(request), 'Continue', [...columnFields(draft, topics), ...settingFields(draft, topics)], {
         title: 'What each column becomes',
-        action: here(request),
-        method: 'post',
         pairs: draft.mapping.suppress === null,
-        fields: [...columnFields(draft, topics), ...settingFields(draft, topics)],
-        submit: 'Continue',
-      },
+      }),
     ],
     aside: [facts(draft, now)],
   }
 }
 
-const save: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/contacts/imports/:id',
-  access: 'editor',
-  async handle(request, { database }) {
-    const { team, params, form } = request
-    const draft = await showDraft(database, team.id, params.id ?? '')
-    await database.transaction((tx) => setMapping(tx, team.id, draft.id, mappingSent(form, draft)))
-    return redirect(here(request, 'check'))
-  },
-}
+const save = post('editor', '/teams/:team/contacts/imports/:id', async (request, { database }) => {
+  const { team, params, form } = request
+  const draft = await showDraft(database, team.id, params.id ?? '')
+  await database.transaction((tx) => setMapping(tx, team.id, draft.id, mappingSent(form, draft)))
+  return redirect(here(request, 'check'))
+})
 
 /** What happens to contacts that there are already. */
 function fateOf({ suppress, columns, merge }: Mapping): string {
@@ -115,7 +102,7 @@ function fateOf({ suppress, columns, merge }: Mapping): string {
 function trialSections(draft: Draft, { tried, refused, ...made }: Trial): Section[] {
   const first = `of the first ${tried.toLocaleString('en-US')} of ${about(draft)}`
   const of = draft.whole ? `of ${about(draft)}` : first
-  return [
+  return some([
     {
       kind: 'tiles',
       tiles: [
@@ -128,18 +115,13 @@ function trialSections(draft: Draft, { tried, refused, ...made }: Trial): Sectio
         },
       ],
     },
-    ...(refused.length === 0
-      ? []
-      : [
-          {
-            kind: 'table' as const,
-            title: refused.length > SHOWN ? `The first ${SHOWN} that would be refused` : 'Would be refused',
-            note: 'The others are imported all the same; what is refused can be had as a file afterwards.',
-            ...refusedRows(refused.slice(0, SHOWN), draft.mapping),
-            empty: '',
-          },
-        ]),
-  ]
+    refused.length !== 0 &&
+      refusedTable(refused.slice(0, SHOWN), draft.mapping, {
+        title: refused.length > SHOWN ? `The first ${SHOWN} that would be refused` : 'Would be refused',
+        note: 'The others are imported all the same; what is refused can be had as a file afterwards.',
+        empty: '',
+      }),
+  ])
 }
 
 /** What the columns become, in words. */
@@ -173,80 +155,57 @@ function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly Top
   }
 }
 
-const check: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/contacts/imports/:id/check',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, params, now } = request
-    const { database, secrets } = deps
-    const draft = await showDraft(database, team.id, params.id ?? '')
-    await noteLook(request, deps, { action: 'import.open', subject: draft.file_name })
-    const trial = await tryDraft({ tx: database, now, secrets }, team.id, draft)
-    const topics = await topicsOfTeam(database, team.id)
-    const none = draft.whole && trial.refused.length === trial.tried
-    return show({
-      title: `Import ${draft.file_name}?`,
-      lead: none
-        ? 'Every record would be refused.'
-        : 'Nothing is imported yet: this is what would happen. An import cannot be undone.',
-      back: { href: here(request), label: 'Columns' },
-      actions: discarding(request, draft),
-      sections: [
-        ...trialSections(draft, trial),
-        ...(none
-          ? []
-          : [
-              {
-                kind: 'form' as const,
-                action: here(request, 'start'),
-                method: 'post' as const,
-                fields: [],
-                submit: `Import ${about(draft)}`,
-                reset: { href: here(request), label: 'Change the columns' },
-              },
-            ]),
-      ],
-      aside: [choiceFacts(draft, topics)],
-    })
-  },
-}
+const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (request, deps) => {
+  const { team, params, now } = request
+  const { database, secrets } = deps
+  const draft = await showDraft(database, team.id, params.id ?? '')
+  await noteLook(request, deps, { action: 'import.open', subject: draft.file_name })
+  const trial = await tryDraft({ tx: database, now, secrets }, team.id, draft)
+  const topics = await topicsOfTeam(database, team.id)
+  const none = draft.whole && trial.refused.length === trial.tried
+  return show({
+    title: `Import ${draft.file_name}?`,
+    lead: none
+      ? 'Every record would be refused.'
+      : 'Nothing is imported yet: this is what would happen. An import cannot be undone.',
+    back: { href: here(request), label: 'Columns' },
+    actions: discarding(request, draft),
+    sections: some([
+      ...trialSections(draft, trial),
+      !none &&
+        formOf(here(request, 'start'), `Import ${about(draft)}`, [], {
+          reset: { href: here(request), label: 'Change the columns' },
+        }),
+    ]),
+    aside: [choiceFacts(draft, topics)],
+  })
+})
 
-const start: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/contacts/imports/:id/start',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, params, person } = request
-    const { id, file_name, mapping } = await showDraft(deps.database, team.id, params.id ?? '')
-    checkMapping(mapping)
-    const { suppress } = mapping
-    await beginWork(deps, {
-      kind: suppress ? 'suppression.import' : 'contact.import',
-      id,
-      given: {
-        import_id: id,
-        file_name,
-        ...(suppress ? { words: `${suppress.as}: ${suppress.detail}` } : {}),
-      },
-      team_id: team.id,
-      actor: person.email,
-      store: (tx) => startDraft(tx, team.id, id),
-    })
-    return redirect(here(request))
-  },
-}
+const start = post('editor', '/teams/:team/contacts/imports/:id/start', async (request, deps) => {
+  const { team, params, person } = request
+  const { id, file_name, mapping } = await showDraft(deps.database, team.id, params.id ?? '')
+  checkMapping(mapping)
+  const { suppress } = mapping
+  await beginWork(deps, {
+    kind: suppress ? 'suppression.import' : 'contact.import',
+    id,
+    given: {
+      import_id: id,
+      file_name,
+      ...(suppress ? { words: `${suppress.as}: ${suppress.detail}` } : {}),
+    },
+    team_id: team.id,
+    actor: person.email,
+    store: (tx) => startDraft(tx, team.id, id),
+  })
+  return redirect(here(request))
+})
 
-const discard: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/contacts/imports/:id/discard',
-  access: 'editor',
-  async handle(request, { database }) {
-    const { team, params } = request
-    const { id, mapping } = await showDraft(database, team.id, params.id ?? '')
-    await discardDraft(database, team.id, id)
-    return redirect(uploads(request, mapping).href, 'The upload is discarded.')
-  },
-}
+const discard = post('editor', '/teams/:team/contacts/imports/:id/discard', async (request, { database }) => {
+  const { team, params } = request
+  const { id, mapping } = await showDraft(database, team.id, params.id ?? '')
+  await discardDraft(database, team.id, id)
+  return redirect(uploads(request, mapping).href, 'The upload is discarded.')
+})
 
 export const importDraftPages = [save, check, start, discard]

@@ -1,29 +1,27 @@
 /** What an import has made and refused, or would: in the same words before it is started and after. Pure. */
+
 import type { Made, RecordRefusal } from '../../../db/audience/import/import.ts'
 import type { Mapping } from '../../../db/audience/import/mapping.ts'
 import { headed, number, text } from '../drawn/cell.ts'
 import type { Section, Tile } from '../drawn/section.ts'
+import { tableOf } from '../served/made.ts'
 
 /** Records that were refused, or would be: where each stands in its file, and why. */
-export const refusedRows = (
+export const refusedTable = (
   refused: readonly (RecordRefusal & { row: number })[],
   { names }: Mapping,
-): Pick<Extract<Section, { kind: 'table' }>, 'columns' | 'rows'> => ({
-  columns: [
-    { label: 'Row', number: true },
-    { label: 'Column' },
-    { label: 'Value' },
-    { label: 'Why', wrap: true },
-  ],
-  rows: refused.map(({ row, column, value, message }) => ({
-    cells: [
-      number(row),
-      text(column === undefined ? null : names[column] || `Column ${column + 1}`),
-      text(value ?? null),
-      text(headed(message)),
-    ],
-  })),
-})
+  more: Omit<Extract<Section, { kind: 'table' }>, 'kind' | 'columns' | 'rows'>,
+): Section =>
+  tableOf(
+    refused,
+    ({ row, column, value, message }) => ({
+      Row: number(row),
+      Column: text(column === undefined ? null : names[column] || `Column ${column + 1}`),
+      Value: text(value ?? null),
+      Why: text(headed(message)),
+    }),
+    { wrap: ['Why'], ...more },
+  )
 
 /** What an import has made, or would make; `said` of each. */
 export const madeTiles = (

@@ -2,6 +2,7 @@
  * Contacts, or suppressions, from a CSV file: its upload, how far an import has come, and what it refused as a file.
  * What lies between the upload and the start is import-draft.ts.
  */
+
 import { storeDraft } from '../../../db/audience/import/draft.ts'
 import { refusedRecords, showImport } from '../../../db/audience/import/import.ts'
 import { type ImportRow, importsOfTeam } from '../../../db/audience/import/imports.sql.ts'
@@ -9,11 +10,12 @@ import type { Purpose } from '../../../db/audience/import/mapping.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { number, plural, status, text, time } from '../drawn/cell.ts'
 import type { Link, Section } from '../drawn/section.ts'
-import { inPerson, noteLook } from '../served/act.ts'
-import { LARGE_FORM, type PageTeam, redirect, show, type TeamPage, teamPath } from '../served/page.ts'
-import { csvFile } from './csv.ts'
+import { noteLook } from '../served/act.ts'
+import { csvFile } from '../served/csv.ts'
+import { act, formOf, get, large, some, tableOf } from '../served/made.ts'
+import { type PageTeam, redirect, show, type TeamPage, teamPath } from '../served/page.ts'
 import { draftView } from './import-draft.ts'
-import { madeTiles, refusedRows } from './import-outcome.ts'
+import { madeTiles, refusedTable } from './import-outcome.ts'
 
 /** How many refused records the page itself shows. */
 const SHOWN = 50
@@ -44,24 +46,18 @@ const standing = ({ draft, fault, reading, done, records }: ImportRow): string =
 }
 
 /** The page that takes a file for this purpose. */
-const form = (purpose: Purpose, path: string): TeamPage => ({
-  method: 'GET',
-  path,
-  access: 'editor',
-  async handle({ team, now }, { database }) {
+const form = (purpose: Purpose, path: string): TeamPage =>
+  get('editor', path, async ({ team, now }, { database }) => {
     const { title, back, note, path: rest } = UPLOADS[purpose](team)
     const imports = await importsOfTeam(database, team.id, 20)
     return show({
       title,
       back,
       sections: [
-        {
-          kind: 'form',
-          note,
-          action: teamPath(team, ...rest),
-          method: 'post',
-          multipart: true,
-          fields: [
+        formOf(
+          teamPath(team, ...rest),
+          'Upload',
+          [
             {
               name: 'file',
               label: 'CSV file, up to 8 MB',
@@ -70,141 +66,106 @@ const form = (purpose: Purpose, path: string): TeamPage => ({
               hint: 'Separated by commas, semicolons or tabs, in UTF-8, UTF-16 or Windows-1252.',
             },
           ],
-          submit: 'Upload',
-        },
-        {
-          kind: 'table',
-          title: 'Imports of the last week',
-          columns: [
-            { label: 'File' },
-            { label: 'Stands' },
-            { label: 'Records', number: true },
-            { label: 'Done', number: true },
-            { label: 'By' },
-            { label: 'When' },
-          ],
-          rows: imports.map((one) => ({
-            cells: [
-              text(one.file_name, { href: teamPath(team, 'contacts', 'imports', one.id) }),
-              status(standing(one)),
-              one.draft ? text(null) : number(one.records),
-              one.draft ? text(null) : number(one.done),
-              text(one.created_by),
-              time(one.created_at, now),
-            ],
-          })),
-          empty: 'Nothing was imported lately.',
-        },
+          { note, multipart: true },
+        ),
+        tableOf(
+          imports,
+          (one) => ({
+            File: text(one.file_name, { href: teamPath(team, 'contacts', 'imports', one.id) }),
+            Stands: status(standing(one)),
+            Records: one.draft ? text(null, { number: true }) : number(one.records),
+            Done: one.draft ? text(null, { number: true }) : number(one.done),
+            By: text(one.created_by),
+            When: time(one.created_at, now),
+          }),
+          {
+            title: 'Imports of the last week',
+            empty: 'Nothing was imported lately.',
+          },
+        ),
       ],
     })
-  },
-})
+  })
 
 /** Keeps the file that was sent, and asks what its columns become. */
-const upload = (purpose: Purpose, path: string): TeamPage => ({
-  method: 'POST',
-  path,
-  access: 'editor',
-  takes: LARGE_FORM,
-  async handle(request, deps) {
-    const { team, form: sent } = request
+const upload = (purpose: Purpose, path: string): TeamPage =>
+  act(large('editor'), path, async (by, { team, form: sent }) => {
     const source = sent.get('file') ?? ''
     if (source.trim() === '') throw new Refusal('bad_request', 'choose a CSV file first')
     const name = sent.get('file_name') || 'contacts.csv'
     const file = { name, source, encoding: sent.get('file_encoding') ?? 'UTF-8', purpose }
-    const id = await inPerson(request, deps, (by) => storeDraft(by, team.id, file, by.actor))
+    const id = await storeDraft(by, team.id, file, by.actor)
     return redirect(teamPath(team, 'contacts', 'imports', id))
-  },
+  })
+
+const progress = get('editor', '/teams/:team/contacts/imports/:id', async (request, deps) => {
+  const { team, params } = request
+  const shown = await showImport(deps.database, team.id, params.id ?? '')
+  if (shown.draft) return show(await draftView(request, deps))
+  const { id, file_name, records, done, refused, reading, fault, mapping, created, updated } = shown
+  const here = teamPath(team, 'contacts', 'imports', id)
+  const uploads = UPLOADS[mapping.suppress ? 'suppressions' : 'contacts'](team)
+  const finished = fault !== null || (!reading && done === records)
+  const stored = `${plural(created + updated, 'contact')} ${mapping.suppress ? 'suppressed' : 'stored'}`
+  // All of it keeps up by itself, the last part too.
+  const sections: Section[] = [
+    {
+      kind: 'tiles',
+      id: 'progress',
+      live: !finished,
+      tiles: [
+        {
+          label: fault !== null ? 'Failed' : finished ? 'Done' : reading ? 'Being read' : 'Being imported',
+          value: reading
+            ? `${plural(records, 'record')} so far`
+            : `${number(done).text} of ${number(records).text}`,
+          filled: records === 0 ? 0 : Math.round((done / records) * 100),
+          tone: fault !== null ? 'bad' : finished ? 'good' : 'busy',
+        },
+        ...madeTiles(shown, mapping),
+        {
+          label: 'Refused',
+          value: refused.length.toLocaleString('en-US'),
+          tone: refused.length > 0 ? 'bad' : 'plain',
+        },
+      ],
+    },
+    {
+      kind: 'alerts',
+      id: 'outcome',
+      live: !finished,
+      calm: 'A worker imports it, a thousand records at a time. This page keeps up by itself.',
+      alerts: some([
+        fault !== null && { tone: 'bad', title: `Nothing was imported: ${fault}` },
+        finished && fault === null && { tone: 'good', title: `${stored}.` },
+        refused.length !== 0 && {
+          tone: 'bad',
+          title: `${plural(refused.length, 'record')} refused`,
+          text: 'The file has each with its row and the reason: fix them and import it again.',
+          link: { href: `${here}/refused.csv`, label: 'Refused records as CSV' },
+        },
+      ]),
+    },
+    refusedTable(refused.slice(0, SHOWN), mapping, {
+      id: 'refused',
+      live: !finished,
+      title: refused.length > SHOWN ? `The first ${SHOWN} refused` : 'Refused',
+      empty: finished ? 'Nothing was refused.' : 'Nothing was refused so far.',
+    }),
+  ]
+  const back = { href: teamPath(team, ...uploads.path), label: uploads.title }
+  return show({ title: file_name, back, sections })
 })
 
-const progress: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/contacts/imports/:id',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, params } = request
-    const { database } = deps
-    const shown = await showImport(database, team.id, params.id ?? '')
-    if (shown.draft) return show(await draftView(request, deps))
-    const { id, file_name, records, done, refused, reading, fault, mapping, created, updated } = shown
-    const here = teamPath(team, 'contacts', 'imports', id)
-    const uploads = UPLOADS[mapping.suppress ? 'suppressions' : 'contacts'](team)
-    const finished = fault !== null || (!reading && done === records)
-    const stored = `${plural(created + updated, 'contact')} ${mapping.suppress ? 'suppressed' : 'stored'}`
-    // All of it keeps up by itself, the last part too.
-    const sections: Section[] = [
-      {
-        kind: 'tiles',
-        id: 'progress',
-        live: !finished,
-        tiles: [
-          {
-            label: fault !== null ? 'Failed' : finished ? 'Done' : reading ? 'Being read' : 'Being imported',
-            value: reading
-              ? `${plural(records, 'record')} so far`
-              : `${done.toLocaleString('en-US')} of ${records.toLocaleString('en-US')}`,
-            filled: records === 0 ? 0 : Math.round((done / records) * 100),
-            tone: fault !== null ? 'bad' : finished ? 'good' : 'busy',
-          },
-          ...madeTiles(shown, mapping),
-          {
-            label: 'Refused',
-            value: refused.length.toLocaleString('en-US'),
-            tone: refused.length > 0 ? 'bad' : 'plain',
-          },
-        ],
-      },
-      {
-        kind: 'alerts',
-        id: 'outcome',
-        live: !finished,
-        calm: 'A worker imports it, a thousand records at a time. This page keeps up by itself.',
-        alerts: [
-          ...(fault === null ? [] : [{ tone: 'bad' as const, title: `Nothing was imported: ${fault}` }]),
-          ...(finished && fault === null ? [{ tone: 'good' as const, title: `${stored}.` }] : []),
-          ...(refused.length === 0
-            ? []
-            : [
-                {
-                  tone: 'bad' as const,
-                  title: `${plural(refused.length, 'record')} refused`,
-                  text: 'The file has each with its row and the reason: fix them and import it again.',
-                  link: { href: `${here}/refused.csv`, label: 'Refused records as CSV' },
-                },
-              ]),
-        ],
-      },
-      {
-        kind: 'table',
-        id: 'refused',
-        live: !finished,
-        title: refused.length > SHOWN ? `The first ${SHOWN} refused` : 'Refused',
-        ...refusedRows(refused.slice(0, SHOWN), mapping),
-        empty: finished ? 'Nothing was refused.' : 'Nothing was refused so far.',
-      },
-    ]
-    return show({
-      title: file_name,
-      back: { href: teamPath(team, ...uploads.path), label: uploads.title },
-      sections,
-    })
-  },
-}
-
-const refused: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/contacts/imports/:id/refused.csv',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, params } = request
-    const { header, rows } = await refusedRecords(deps.database, team.id, params.id ?? '')
-    await noteLook(request, deps, {
-      action: 'contact.export',
-      subject: `what the import ${params.id} refused`,
-    })
-    return csvFile('refused', header, rows)
-  },
-}
+const refused = get('editor', '/teams/:team/contacts/imports/:id/refused.csv', async (request, deps) => {
+  const { team, params } = request
+  const { header, rows } = await refusedRecords(deps.database, team.id, params.id ?? '')
+  await noteLook(request, deps, {
+    action: 'contact.export',
+    subject: `what the import ${params.id} refused`,
+  })
+  return csvFile('refused', header, rows)
+})
 
 export const importPages = [
   form('contacts', '/teams/:team/contacts/import'),

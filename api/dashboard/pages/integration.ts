@@ -1,11 +1,13 @@
 /** How to call the API as this team, ready to paste with its own domain and template; and what was refused lately. */
+
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { type RefusedCall, refusedCalls } from '../../../db/accounts/refusals/refusals.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { templatesOfTeam as whatsappTemplates } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
-import { show, type TeamPage, type TeamRequest } from '../served/page.ts'
+import { get, tableOf } from '../served/made.ts'
+import { show, type TeamRequest } from '../served/page.ts'
 
 /** A call for a shell. */
 function curl({ home }: TeamRequest, path: string, body: unknown): string {
@@ -52,40 +54,34 @@ async function examples(
 
 /** What the API refused lately. */
 function refused(calls: readonly RefusedCall[], now: Date): Section {
-  return {
-    kind: 'table',
-    id: 'refused',
-    live: true,
-    title: 'Calls that were refused',
-    note: 'The last twenty. What was sent is not kept.',
-    columns: ['When', 'Call', 'Said', 'Key', 'Request id'].map((label) => ({ label })),
-    rows: calls.map(({ created_at, method, route, code, message, key_prefix, request_id }) => ({
-      cells: [
-        time(created_at, now),
-        text(`${method} ${route}`, { code: true }),
-        text(code, { code: true, detail: message }),
-        text(key_prefix === null ? 'a session token' : `${key_prefix}…`, { code: key_prefix !== null }),
-        text(request_id, { code: true }),
-      ],
-    })),
-    empty: 'No call of this team was refused.',
-  }
+  return tableOf(
+    calls,
+    ({ created_at, method, route, code, message, key_prefix, request_id }) => ({
+      When: time(created_at, now),
+      Call: text(`${method} ${route}`, { code: true }),
+      Said: text(code, { code: true, detail: message }),
+      Key: text(key_prefix === null ? 'a session token' : `${key_prefix}…`, { code: key_prefix !== null }),
+      'Request id': text(request_id, { code: true }),
+    }),
+    {
+      id: 'refused',
+      live: true,
+      title: 'Calls that were refused',
+      note: 'The last twenty. What was sent is not kept.',
+      empty: 'No call of this team was refused.',
+    },
+  )
 }
 
-const page: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/integration',
-  access: 'viewer',
-  async handle(request, { database }) {
-    return show({
-      title: 'Integration',
-      lead: `The API is at ${request.home.origin}/v1. Calls carry a key of this team.`,
-      sections: [
-        ...(await examples(request, database)),
-        refused(await refusedCalls(database, request.team.id), request.now),
-      ],
-    })
-  },
-}
+const page = get('viewer', '/teams/:team/integration', async (request, { database }) => {
+  return show({
+    title: 'Integration',
+    lead: `The API is at ${request.home.origin}/v1. Calls carry a key of this team.`,
+    sections: [
+      ...(await examples(request, database)),
+      refused(await refusedCalls(database, request.team.id), request.now),
+    ],
+  })
+})
 
 export const integrationPages = [page]

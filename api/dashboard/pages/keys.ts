@@ -1,13 +1,14 @@
 /** API keys: what each may do and when it was used last; made, shown once, revoked. */
+
 import { type KeyRow, keysOfTeam, SCOPES } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { issueKey } from '../../../db/accounts/credentials/issue.ts'
 import { endKey } from '../../../db/accounts/credentials/revoke.ts'
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
-import { inPerson } from '../served/act.ts'
 import { dayOf } from '../served/list.ts'
-import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { act, formOf, get, some, tableOf } from '../served/made.ts'
+import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 function stateOf({ revoked_at, expires_at }: KeyRow, now: Date): string {
   if (revoked_at !== null) return 'revoked'
@@ -20,33 +21,36 @@ const HOUR = 3_600_000
 const lastUse = ({ last_used_at: at }: KeyRow, now: Date): Cell =>
   at !== null && now.getTime() - Date.parse(at) < HOUR ? text('within the last hour') : time(at, now)
 
-function cellsOf(key: KeyRow, { team, now }: TeamRequest): Cell[] {
-  const state = stateOf(key, now)
-  const cells = [
-    team.suspended && state === 'active' ? status('suspended', { tone: 'warn' }) : status(state),
-    text(key.name, { detail: `${key.prefix}…` }),
-    text(key.scopes.join(', '), { detail: key.domain === null ? 'any domain' : `only from ${key.domain}` }),
-    lastUse(key, now),
-    time(key.expires_at, now),
-  ]
-  if (team.role !== 'owner') return cells
-  const button = {
-    action: teamPath(team, 'keys', key.id, 'revoke'),
+const revokeButton = ({ id, name }: KeyRow, { team }: TeamRequest): Cell => ({
+  text: '',
+  button: {
+    action: teamPath(team, 'keys', id, 'revoke'),
     label: 'Revoke',
-    confirm: `Revoke the key ${key.name}? Whatever uses it is refused at once.`,
-    tone: 'danger' as const,
+    confirm: `Revoke the key ${name}? Whatever uses it is refused at once.`,
+    tone: 'danger',
+  },
+})
+
+function shownOf(key: KeyRow, request: TeamRequest): Record<string, Cell> {
+  const { team, now } = request
+  const state = stateOf(key, now)
+  const domain = key.domain === null ? 'any domain' : `only from ${key.domain}`
+  const action = state === 'active' ? revokeButton(key, request) : text('')
+  return {
+    State: team.suspended && state === 'active' ? status('suspended', { tone: 'warn' }) : status(state),
+    Name: text(key.name, { detail: `${key.prefix}…` }),
+    Scopes: text(key.scopes.join(', '), { detail: domain }),
+    'Last used': lastUse(key, now),
+    Expires: time(key.expires_at, now),
+    ...(team.role === 'owner' ? { Action: action } : {}),
   }
-  return [...cells, state === 'active' ? { text: '', button } : text('')]
 }
 
 function createForm({ team }: TeamRequest, domains: readonly string[]): Section {
-  return {
-    kind: 'form',
-    title: 'New key',
-    action: teamPath(team, 'keys'),
-    method: 'post',
-    submit: 'Create key',
-    fields: [
+  return formOf(
+    teamPath(team, 'keys'),
+    'Create key',
+    [
       {
         name: 'name',
         label: 'Name',
@@ -71,72 +75,46 @@ function createForm({ team }: TeamRequest, domains: readonly string[]): Section 
       },
       { name: 'expires', label: 'Last day (UTC); empty for none', type: 'date' },
     ],
+    { title: 'New key' },
+  )
+}
+
+const list = get('viewer', '/teams/:team/keys', async (request, { database }) => {
+  const { team } = request
+  const keys = [...(await keysOfTeam(database, team.id))].reverse()
+  const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
+  return show({
+    title: 'API keys',
+    lead: 'A key is shown once, when it is made. The time of its last use is kept to the hour.',
+    sections: some([
+      tableOf(keys, (key) => shownOf(key, request), {
+        id: 'keys',
+        live: true,
+        wrap: ['Scopes'],
+        empty: 'No keys yet: make one below for each program that sends.',
+      }),
+      team.role === 'owner' && createForm(request, domains),
+    ]),
+  })
+})
+
+const create = act('owner', '/teams/:team/keys', async (by, { team, form }) => {
+  const name = (form.get('name') ?? '').trim()
+  const wanted = {
+    name,
+    scopes: form.getAll('scopes'),
+    domain: form.get('domain') || null,
+    // The last day counts whole.
+    expires_at: dayOf(form, 'expires', 1) ?? null,
   }
-}
+  const { key } = await issueKey(by, team.id, wanted)
+  const words = `The key ${name}. Copy it now: it is not shown again.`
+  return redirect(teamPath(team, 'keys'), { tone: 'good', text: words, secret: key })
+})
 
-const list: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/keys',
-  access: 'viewer',
-  async handle(request, { database }) {
-    const { team } = request
-    const keys = [...(await keysOfTeam(database, team.id))].reverse()
-    const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
-    const labels = [
-      'State',
-      'Name',
-      'Scopes',
-      'Last used',
-      'Expires',
-      ...(team.role === 'owner' ? ['Action'] : []),
-    ]
-    return show({
-      title: 'API keys',
-      lead: 'A key is shown once, when it is made. The time of its last use is kept to the hour.',
-      sections: [
-        {
-          kind: 'table',
-          id: 'keys',
-          live: true,
-          columns: labels.map((label) => ({ label, wrap: label === 'Scopes' })),
-          rows: keys.map((key) => ({ cells: cellsOf(key, request) })),
-          empty: 'No keys yet: make one below for each program that sends.',
-        },
-        ...(team.role === 'owner' ? [createForm(request, domains)] : []),
-      ],
-    })
-  },
-}
-
-const create: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/keys',
-  access: 'owner',
-  async handle(request, deps) {
-    const { team, form } = request
-    const name = (form.get('name') ?? '').trim()
-    const wanted = {
-      name,
-      scopes: form.getAll('scopes'),
-      domain: form.get('domain') || null,
-      // The last day counts whole.
-      expires_at: dayOf(form, 'expires', 1) ?? null,
-    }
-    const { key } = await inPerson(request, deps, (by) => issueKey(by, team.id, wanted))
-    const words = `The key ${name}. Copy it now: it is not shown again.`
-    return redirect(teamPath(team, 'keys'), { tone: 'good', text: words, secret: key })
-  },
-}
-
-const revoke: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/keys/:id/revoke',
-  access: 'owner',
-  async handle(request, deps) {
-    const { team, params } = request
-    const row = await inPerson(request, deps, (by) => endKey(by, team.id, params.id ?? ''))
-    return redirect(teamPath(team, 'keys'), `The key ${row.name} is revoked.`)
-  },
-}
+const revoke = act('owner', '/teams/:team/keys/:id/revoke', async (by, { team, params }) => {
+  const row = await endKey(by, team.id, params.id ?? '')
+  return redirect(teamPath(team, 'keys'), `The key ${row.name} is revoked.`)
+})
 
 export const keysPages = [list, create, revoke]

@@ -3,6 +3,7 @@
  * part of a contact's, a phone number or words of a subject, in the team of the page that it was asked on.
  * Promises: nobody finds what their teams do not hold; an operator's search in a team of others is noted.
  */
+
 import { noteLook } from '../../../db/accounts/audit/look.ts'
 import { type TeamRow, teamById } from '../../../db/accounts/teams/teams.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
@@ -18,14 +19,8 @@ import { status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { given, idGiven } from '../served/list.ts'
-import {
-  type OwnPage,
-  type OwnRequest,
-  type PersonRequest,
-  redirect,
-  show,
-  teamPath,
-} from '../served/page.ts'
+import { get, some, tableOf } from '../served/made.ts'
+import { type OwnRequest, type PersonRequest, redirect, show, teamPath } from '../served/page.ts'
 import { numberIn, soughtIn } from '../served/search.ts'
 import { recipientsCell } from './email-place.ts'
 
@@ -39,19 +34,19 @@ const pathTo = ({ team_id, channel, id }: MessagePlace): string =>
   teamPath({ id: team_id }, CHANNELS.find(({ name }) => name === channel)?.path ?? '', id)
 
 /** The messages that one id names: a request's key names as many as it had numbers. */
-const choice = (found: readonly MessagePlace[]): Section => ({
-  kind: 'table',
-  title: 'Messages with this ID',
-  columns: ['Channel', 'Message', 'Team'].map((label) => ({ label })),
-  rows: found.map((place) => ({
-    cells: [
-      status(place.channel),
-      text(place.id, { code: true, href: pathTo(place) }),
-      text(place.team_id, { code: true }),
-    ],
-  })),
-  empty: '',
-})
+const choice = (found: readonly MessagePlace[]): Section =>
+  tableOf(
+    found,
+    (place) => ({
+      Channel: status(place.channel),
+      Message: text(place.id, { code: true, href: pathTo(place) }),
+      Team: text(place.team_id, { code: true }),
+    }),
+    {
+      title: 'Messages with this ID',
+      empty: '',
+    },
+  )
 
 /** The team to search in: the one that the page stands in. @throws Refusal not_found for one that is not theirs. */
 async function teamOf(
@@ -75,23 +70,22 @@ async function emailsFor(
 ): Promise<Section> {
   const filter = { team_id: team.id, ...soughtIn(typed), since: new Date(team.created_at), now: request.now }
   const { emails } = await searchEmails({ ...deps, tx: deps.database }, filter, { limit: FIRST })
-  return {
-    kind: 'table',
-    title: 'Emails',
-    columns: ['Status', 'Recipient', 'Subject', 'Accepted'].map((label) => ({ label })),
-    rows: emails.map((email) => ({
-      cells: [
-        status(email.status),
-        recipientsCell(email.to_emails),
-        text(email.subject || '(no subject)', { href: teamPath(team, 'emails', email.id) }),
-        time(email.created_at, request.now),
+  return tableOf(
+    emails,
+    (email) => ({
+      Status: status(email.status),
+      Recipient: recipientsCell(email.to_emails),
+      Subject: text(email.subject || '(no subject)', { href: teamPath(team, 'emails', email.id) }),
+      Accepted: time(email.created_at, request.now),
+    }),
+    {
+      title: 'Emails',
+      next: [
+        { href: `${teamPath(team, 'emails')}?${new URLSearchParams({ q: typed })}`, label: 'All in Emails' },
       ],
-    })),
-    next: [
-      { href: `${teamPath(team, 'emails')}?${new URLSearchParams({ q: typed })}`, label: 'All in Emails' },
-    ],
-    empty: '',
-  }
+      empty: '',
+    },
+  )
 }
 
 /** A whole address is one contact's, found by its key: as a part of others it would take a hundred times as long. */
@@ -111,19 +105,18 @@ async function contactsFor(
   deps: PageDeps,
 ): Promise<Section> {
   const contacts = await contactsNamed(team, typed, deps)
-  return {
-    kind: 'table',
-    title: 'Contacts',
-    columns: ['Status', 'Address', 'Added'].map((label) => ({ label })),
-    rows: contacts.map((contact) => ({
-      cells: [
-        status(contact.status),
-        text(contact.email, { href: teamPath(team, 'contacts', contact.email) }),
-        time(contact.created_at, request.now),
-      ],
-    })),
-    empty: '',
-  }
+  return tableOf(
+    contacts,
+    (contact) => ({
+      Status: status(contact.status),
+      Address: text(contact.email, { href: teamPath(team, 'contacts', contact.email) }),
+      Added: time(contact.created_at, request.now),
+    }),
+    {
+      title: 'Contacts',
+      empty: '',
+    },
+  )
 }
 
 async function messagesFor(
@@ -136,19 +129,19 @@ async function messagesFor(
   if (number === null) return []
   const found = await sentToNumbers(deps.database, team.id, [number], FIRST)
   return found.map(
-    ({ channel: { title, path }, sent }): Section => ({
-      kind: 'table',
-      title,
-      columns: ['Status', 'Number', 'Accepted'].map((label) => ({ label })),
-      rows: sent.map((row) => ({
-        cells: [
-          status(row.status),
-          text(row.recipient, { href: teamPath(team, path, row.id) }),
-          time(row.created_at, request.now),
-        ],
-      })),
-      empty: '',
-    }),
+    ({ channel: { title, path }, sent }): Section =>
+      tableOf(
+        sent,
+        (row) => ({
+          Status: status(row.status),
+          Number: text(row.recipient, { href: teamPath(team, path, row.id) }),
+          Accepted: time(row.created_at, request.now),
+        }),
+        {
+          title,
+          empty: '',
+        },
+      ),
   )
 }
 
@@ -160,43 +153,35 @@ async function foundIn(
   deps: PageDeps,
 ): Promise<Section[]> {
   const isPart = [...typed].length >= SHORTEST && !/\s/.test(typed)
-  const all = [
-    ...(isPart || numberIn(typed) !== null ? [await contactsFor(team, typed, request, deps)] : []),
+  const all = some([
+    (isPart || numberIn(typed) !== null) && (await contactsFor(team, typed, request, deps)),
     await emailsFor(team, typed, request, deps),
     ...(await messagesFor(team, typed, request, deps)),
-  ]
+  ])
   return all.filter((section) => section.kind === 'table' && section.rows.length > 0)
 }
 
 const WAYS =
   'An address, a part of a contact’s address, a phone number, words of a subject, or any ID: ours, yours, a request’s, a provider’s or a Message-ID.'
 
-const locate: OwnPage = {
-  method: 'GET',
-  path: '/find',
-  access: 'person',
-  async handle(request, deps) {
-    const { query, person } = request
-    const typed = given(query, 'q') ?? given(query, 'id')
-    if (typed === undefined) return show({ title: 'Search', lead: WAYS, sections: [] })
-    const teams = person.operator ? null : person.memberships.map(({ team_id }) => team_id)
-    const named = await messagesWithId(deps.database, typed, { teams, limit: MOST })
-    const [first, ...others] = named
-    if (first && others.length === 0) return redirect(pathTo(first))
-    const team = query.has('id') ? null : await teamOf(request, deps)
-    const found = [
-      ...(named.length > 0 ? [choice(named)] : []),
-      ...(team ? await foundIn(team, typed, request, deps) : []),
-    ]
-    const where = team ? ` in ${team.name}` : ''
-    const nothing = `No message that you may see has the id ${typed}.`
-    return show({
-      title: `Search: ${typed}`,
-      lead:
-        found.length > 0 ? `What there is${where}.` : team ? `Nothing${where} matches. ${nothing}` : nothing,
-      sections: found.length > 0 ? found : [{ kind: 'text', paragraphs: [WAYS] }],
-    })
-  },
-}
+const locate = get('person', '/find', async (request, deps) => {
+  const { query, person } = request
+  const typed = given(query, 'q') ?? given(query, 'id')
+  if (typed === undefined) return show({ title: 'Search', lead: WAYS, sections: [] })
+  const teams = person.operator ? null : person.memberships.map(({ team_id }) => team_id)
+  const named = await messagesWithId(deps.database, typed, { teams, limit: MOST })
+  const [first, ...others] = named
+  if (first && others.length === 0) return redirect(pathTo(first))
+  const team = query.has('id') ? null : await teamOf(request, deps)
+  const found = some([named.length > 0 && choice(named), team && (await foundIn(team, typed, request, deps))])
+  const where = team ? ` in ${team.name}` : ''
+  const nothing = `No message that you may see has the id ${typed}.`
+  return show({
+    title: `Search: ${typed}`,
+    lead:
+      found.length > 0 ? `What there is${where}.` : team ? `Nothing${where} matches. ${nothing}` : nothing,
+    sections: found.length > 0 ? found : [{ kind: 'text', paragraphs: [WAYS] }],
+  })
+})
 
 export const locatePages = [locate]

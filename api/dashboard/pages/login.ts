@@ -16,15 +16,9 @@ import { BASE } from '../drawn/base.ts'
 import type { Form, Section, View } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { localPath, seal, unseal } from '../served/guard.ts'
+import { get, hidden, post, press } from '../served/made.ts'
 import type { Flow } from '../served/openid.ts'
-import {
-  type Cookie,
-  type OpenPage,
-  type PageRequest,
-  type PersonPage,
-  redirect,
-  show,
-} from '../served/page.ts'
+import { type Cookie, type PageRequest, redirect, show } from '../served/page.ts'
 import { linkPath, mailLink } from './mail-link.ts'
 
 const WEEK = 7 * 86_400
@@ -45,15 +39,13 @@ const CLI: Section = {
   ],
 }
 
-const mailForm = (returnTo: string): Form => ({
-  action: '/login',
-  method: 'post',
-  submit: 'Send me a link',
-  fields: [
-    { name: 'email', label: 'Your email address', type: 'email', required: true, autofocus: true },
-    { name: 'return_to', label: '', type: 'hidden', value: returnTo },
-  ],
-})
+const mailForm = (returnTo: string): Form =>
+  press('/login', 'Send me a link', {
+    fields: [
+      { name: 'email', label: 'Your email address', type: 'email', required: true, autofocus: true },
+      hidden('return_to', returnTo),
+    ],
+  })
 
 function loginView({ query }: PageRequest, { from, openid }: PageDeps): View {
   const returnTo = localPath(query.get('return_to'))
@@ -71,79 +63,54 @@ function loginView({ query }: PageRequest, { from, openid }: PageDeps): View {
   return { title: 'Sign in', narrow: true, sections: [...sections, CLI] }
 }
 
-const login: OpenPage = {
-  method: 'GET',
-  path: '/login',
-  access: 'open',
-  handle: async (request, deps) => (request.person ? redirect('') : show(loginView(request, deps))),
-}
+const login = get('open', '/login', async (request, deps) =>
+  request.person ? redirect('') : show(loginView(request, deps)),
+)
 
-const askForLink: OpenPage = {
-  method: 'POST',
-  path: '/login',
-  access: 'open',
-  async handle(request, deps) {
-    if (deps.from !== null && !deps.openid?.only)
-      await mailLink(request, deps, request.form.get('email') ?? '')
-    return show({
-      title: 'Check your inbox',
-      narrow: true,
-      lead: 'If this address belongs to somebody here, a link is on its way. It is good once, for 15 minutes.',
-      sections: [],
-    })
-  },
-}
+const askForLink = post('open', '/login', async (request, deps) => {
+  if (deps.from !== null && !deps.openid?.only) await mailLink(request, deps, request.form.get('email') ?? '')
+  return show({
+    title: 'Check your inbox',
+    narrow: true,
+    lead: 'If this address belongs to somebody here, a link is on its way. It is good once, for 15 minutes.',
+    sections: [],
+  })
+})
 
-const link: OpenPage = {
-  method: 'GET',
-  path: '/login/:secret',
-  access: 'open',
-  async handle({ params, query, now }, { database }) {
-    const secret = params.secret ?? ''
-    const { email } = await ownerOfLink({ tx: database, now }, secret)
-    const form: Form = {
-      action: linkPath(secret, localPath(query.get('return_to'))),
-      method: 'post',
-      fields: [],
-      submit: 'Sign in',
-    }
-    return show({
-      title: 'Sign in to Heliograph',
-      narrow: true,
-      lead: `You are about to sign in as ${email}.`,
-      sections: [{ kind: 'form', ...form }],
-    })
-  },
-}
+const link = get('open', '/login/:secret', async ({ params, query, now }, { database }) => {
+  const secret = params.secret ?? ''
+  const { email } = await ownerOfLink({ tx: database, now }, secret)
+  const form: Form = press(linkPath(secret, localPath(query.get('return_to'))), 'Sign in')
+  return show({
+    title: 'Sign in to Heliograph',
+    narrow: true,
+    lead: `You are about to sign in as ${email}.`,
+    sections: [{ kind: 'form', ...form }],
+  })
+})
 
-const useLink: OpenPage = {
-  method: 'POST',
-  path: '/login/:secret',
-  access: 'open',
-  async handle({ params, query, now, userAgent, person }, { database }) {
+const useLink = post(
+  'open',
+  '/login/:secret',
+  async ({ params, query, now, userAgent, person }, { database }) => {
     const { secret } = await database.transaction(async (tx) => {
       if (person) await signOut(tx, person)
       return signInByLink({ tx, now }, params.secret ?? '', userAgent)
     })
     return redirect(localPath(query.get('return_to')), null, [sessionCookie(secret)])
   },
-}
+)
 
-const beginOpenId: OpenPage = {
-  method: 'GET',
-  path: '/openid',
-  access: 'open',
-  async handle({ site, query }, { openid, secrets, log }) {
-    if (!openid) return redirect('/login')
-    const begun = await openid.begin(site, localPath(query.get('return_to'))).catch((error: unknown) => {
-      log.warn({ err: error }, 'the OpenID provider does not answer')
-      return null
-    })
-    if (!begun) return show(refusedView('Your provider does not answer just now.'), 503)
-    const { url, flow } = begun
-    return redirect(url, null, [{ name: 'openid', value: seal(secrets, flow), seconds: FLOW_SECONDS }])
-  },
-}
+const beginOpenId = get('open', '/openid', async ({ site, query }, { openid, secrets, log }) => {
+  if (!openid) return redirect('/login')
+  const begun = await openid.begin(site, localPath(query.get('return_to'))).catch((error: unknown) => {
+    log.warn({ err: error }, 'the OpenID provider does not answer')
+    return null
+  })
+  if (!begun) return show(refusedView('Your provider does not answer just now.'), 503)
+  const { url, flow } = begun
+  return redirect(url, null, [{ name: 'openid', value: seal(secrets, flow), seconds: FLOW_SECONDS }])
+})
 
 /** The provider's answer could not be used: what to do about it. */
 const refusedView = (words: string): View => ({
@@ -163,11 +130,10 @@ function notHere({ email, email_verified }: Claims): string {
   return `Nobody here is ${who}. Ask an owner of your team, or the operator of this service, to add you.`
 }
 
-const finishOpenId: OpenPage = {
-  method: 'GET',
-  path: '/openid/callback',
-  access: 'open',
-  async handle({ site, query, cookies, now, userAgent }, { openid, secrets, database, log }) {
+const finishOpenId = get(
+  'open',
+  '/openid/callback',
+  async ({ site, query, cookies, now, userAgent }, { openid, secrets, database, log }) => {
     const flow = unseal<Flow>(secrets, cookies('openid'))
     if (!openid || !flow) return show(refusedView('That took too long, or began in another browser.'), 400)
     const came = new URL(`${BASE}/openid/callback?${query}`, site)
@@ -188,16 +154,11 @@ const finishOpenId: OpenPage = {
     const gone: Cookie = { name: 'openid', value: null, seconds: 0 }
     return redirect(flow.return_to, null, [sessionCookie(secret), gone])
   },
-}
+)
 
-const leave: PersonPage = {
-  method: 'POST',
-  path: '/sign-out',
-  access: 'person',
-  async handle({ person }, { database }) {
-    await signOut(database, person)
-    return redirect('/login', 'You are signed out.', [sessionCookie(null)])
-  },
-}
+const leave = post('person', '/sign-out', async ({ person }, { database }) => {
+  await signOut(database, person)
+  return redirect('/login', 'You are signed out.', [sessionCookie(null)])
+})
 
 export const loginPages = [login, askForLink, link, useLink, beginOpenId, finishOpenId, leave]

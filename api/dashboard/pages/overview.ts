@@ -20,7 +20,8 @@ import { FEW, MOST } from '../drawn/shares.ts'
 import { pausedDelivery, pausedQueue, RESTORED_COPY } from '../drawn/timeline.ts'
 import { weekTiles } from '../drawn/week.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { get, some } from '../served/made.ts'
+import { show, type TeamRequest, teamPath } from '../served/page.ts'
 import { firstSteps } from './first-steps.ts'
 import { folded, stoppedAlerts } from './stopped.ts'
 
@@ -170,8 +171,8 @@ async function alertsOf(
     title: 'Nothing goes out: the team is suspended',
     text: 'What is queued goes out once an operator resumes the team.',
   }
-  return [
-    ...(team.suspended ? [suspended] : []),
+  return some([
+    team.suspended && suspended,
     ...(await broadcastAlerts(request, deps)),
     ...queueAlerts(await pausedQueues(database), request),
     ...folded(
@@ -191,76 +192,68 @@ async function alertsOf(
       ),
       `${domains.length} domains are not verified yet`,
     ),
-  ]
+  ])
 }
 
-const overview: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team',
-  access: 'viewer',
-  async handle(request, deps) {
-    const { team, now } = request
-    const { database } = deps
-    const { plan, limits, used, period } = await showTeam(database, team.id)
-    const since = dayBefore(now, DAYS - 1)
-    const figures = new Map<Channel, readonly FigureRow[]>()
-    for (const channel of CHANNELS)
-      figures.set(channel, await figuresSince(database, team.id, channel, since))
-    const resets = duration((Date.parse(period.end) - now.getTime()) / 1_000)
-    const usage: Section = {
-      kind: 'tiles',
-      title: 'This period',
-      tiles: [
-        ...CHANNELS.map((channel) =>
-          usageTile(
-            many(channel),
-            { used: used[channel.quota.name], limit: limits[channel.quota.name] },
-            { href: teamPath(team, channel.path) },
-          ),
-        ),
+const overview = get('viewer', '/teams/:team', async (request, deps) => {
+  const { team, now } = request
+  const { plan, limits, used, period } = await showTeam(deps.database, team.id)
+  const since = dayBefore(now, DAYS - 1)
+  const figures = new Map<Channel, readonly FigureRow[]>()
+  for (const channel of CHANNELS)
+    figures.set(channel, await figuresSince(deps.database, team.id, channel, since))
+  const usage: Section = {
+    kind: 'tiles',
+    title: 'This period',
+    tiles: [
+      ...CHANNELS.map((channel) =>
         usageTile(
-          'Contacts',
-          { used: used.contacts, limit: limits.contacts },
-          { href: teamPath(team, 'contacts') },
+          many(channel),
+          { used: used[channel.quota.name], limit: limits[channel.quota.name] },
+          { href: teamPath(team, channel.path) },
         ),
-        usageTile(
-          'Storage of attachments',
-          { used: used.storage, limit: limits.storage },
-          { words: byteWords },
+      ),
+      usageTile(
+        'Contacts',
+        { used: used.contacts, limit: limits.contacts },
+        { href: teamPath(team, 'contacts') },
+      ),
+      usageTile(
+        'Storage of attachments',
+        { used: used.storage, limit: limits.storage },
+        { words: byteWords },
+      ),
+    ],
+  }
+  const [steps, emails] = [await firstSteps(request, deps), figures.get(EMAIL) ?? []]
+  const isNew = [...figures.values()].every((own) => own.length === 0)
+  const week: Section = {
+    kind: 'tiles',
+    title: 'Emails of the last 7 days',
+    tiles: weekTiles(emails, dayBefore(now, 0), teamPath(team, 'emails')),
+  }
+  return show({
+    title: 'Overview',
+    lead: `Plan ${plan}. Resets ${dayWords(period.end)}, in ${duration((Date.parse(period.end) - now.getTime()) / 1_000)}.`,
+    sections: some([
+      isNew && steps,
+      {
+        kind: 'alerts',
+        id: 'needs',
+        live: true,
+        title: 'Needs attention',
+        alerts: await alertsOf(request, deps, emails),
+        calm: 'Nothing. Everything is going out.',
+      },
+      !isNew && [...steps, week],
+      ...[...figures]
+        .filter(([channel, own]) => (channel === EMAIL && !isNew) || own.length > 0)
+        .flatMap(([channel, own]) =>
+          figureSections(`${many(channel)} of the last 30 days`, daysOf(own, since, DAYS)),
         ),
-      ],
-    }
-    const steps = await firstSteps(request, deps)
-    const emails = figures.get(EMAIL) ?? []
-    const isNew = [...figures.values()].every((own) => own.length === 0)
-    const week: Section = {
-      kind: 'tiles',
-      title: 'Emails of the last 7 days',
-      tiles: weekTiles(emails, dayBefore(now, 0), teamPath(team, 'emails')),
-    }
-    return show({
-      title: 'Overview',
-      lead: `Plan ${plan}. Resets ${dayWords(period.end)}, in ${resets}.`,
-      sections: [
-        ...(isNew ? steps : []),
-        {
-          kind: 'alerts',
-          id: 'needs',
-          live: true,
-          title: 'Needs attention',
-          alerts: await alertsOf(request, deps, emails),
-          calm: 'Nothing. Everything is going out.',
-        },
-        ...(isNew ? [] : [...steps, week]),
-        ...[...figures]
-          .filter(([channel, own]) => (channel === EMAIL && !isNew) || own.length > 0)
-          .flatMap(([channel, own]) =>
-            figureSections(`${many(channel)} of the last 30 days`, daysOf(own, since, DAYS)),
-          ),
-        usage,
-      ],
-    })
-  },
-}
+      usage,
+    ]),
+  })
+})
 
 export const overviewPages = [overview]

@@ -10,13 +10,13 @@ import {
   removeMember,
   signMemberOut,
 } from '../../../db/accounts/people/members.ts'
-import { type MemberRow, membersOfTeam } from '../../../db/accounts/people/people.sql.ts'
+import { membersOfTeam } from '../../../db/accounts/people/people.sql.ts'
 import { ROLES, type Role } from '../../../db/accounts/people/roles.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { BASE } from '../drawn/base.ts'
-import { type Cell, status, text, time } from '../drawn/cell.ts'
-import type { Form } from '../drawn/section.ts'
-import { type Notice, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { status, text, time } from '../drawn/cell.ts'
+import { act, formOf, get, press, some, tableOf } from '../served/made.ts'
+import { type Notice, redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 const SAYS: Record<Role, string> = {
   viewer: 'viewer: reads',
@@ -26,47 +26,41 @@ const SAYS: Record<Role, string> = {
 
 const here = (team: { id: string }, ...rest: string[]): string => teamPath(team, 'people', ...rest)
 
-function cellsOf({ email, role, last_seen_at, user_id }: MemberRow, { team, now }: TeamRequest): Cell[] {
-  const own = team.role === 'owner'
-  return [text(email, own ? { href: here(team, user_id) } : {}), status(role), time(last_seen_at, now)]
-}
+const inviteForm = (team: { id: string }) =>
+  formOf(
+    here(team),
+    'Invite',
+    [
+      { name: 'email', label: 'Email address', type: 'email', required: true },
+      {
+        name: 'role',
+        label: 'Role',
+        type: 'select',
+        options: ROLES.map((role) => ({ value: role, label: SAYS[role] })),
+      },
+    ],
+    { title: 'Invite somebody' },
+  )
 
-const list: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/people',
-  access: 'viewer',
-  async handle(request, { database }) {
-    const { team } = request
-    const members = await membersOfTeam(database, team.id)
-    const form: Form = {
-      action: here(team),
-      method: 'post',
-      submit: 'Invite',
-      fields: [
-        { name: 'email', label: 'Email address', type: 'email', required: true },
-        {
-          name: 'role',
-          label: 'Role',
-          type: 'select',
-          options: ROLES.map((role) => ({ value: role, label: SAYS[role] })),
-        },
-      ],
-    }
-    return show({
-      title: 'People',
-      lead: 'Who may look into this team, and change it.',
-      sections: [
-        {
-          kind: 'table',
-          columns: ['Address', 'Role', 'Last active'].map((label) => ({ label })),
-          rows: members.map((member) => ({ cells: cellsOf(member, request) })),
-          empty: 'Nobody yet: only operators see this team.',
-        },
-        ...(team.role === 'owner' ? [{ kind: 'form' as const, title: 'Invite somebody', ...form }] : []),
-      ],
-    })
-  },
-}
+const list = get('viewer', '/teams/:team/people', async ({ team, now }, { database }) => {
+  const members = await membersOfTeam(database, team.id)
+  return show({
+    title: 'People',
+    lead: 'Who may look into this team, and change it.',
+    sections: some([
+      tableOf(
+        members,
+        ({ email, role, last_seen_at, user_id }) => ({
+          Address: text(email, team.role === 'owner' ? { href: here(team, user_id) } : {}),
+          Role: status(role),
+          'Last active': time(last_seen_at, now),
+        }),
+        { empty: 'Nobody yet: only operators see this team.' },
+      ),
+      team.role === 'owner' && inviteForm(team),
+    ]),
+  })
+})
 
 /** @throws Refusal bad_request. */
 function roleOf(form: URLSearchParams): Role {
@@ -86,124 +80,83 @@ function linkNotice(
   return { tone: 'good', text: `${words} ${others}`, secret: new URL(`${BASE}/login/${secret}`, site).href }
 }
 
-const add: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/people',
-  access: 'owner',
-  async handle(request, { database }) {
-    const { team, form, person, now } = request
-    const wish = { email: form.get('email') ?? '', role: roleOf(form) }
-    const invited = await database.transaction((tx) =>
-      invite({ tx, now, actor: person.email }, team.id, wish),
-    )
-    return redirect(here(team), linkNotice(request, invited, 'invitation: it is good once, for 7 days'))
-  },
-}
+const add = act('owner', '/teams/:team/people', async (by, request) => {
+  const { team, form } = request
+  const wish = { email: form.get('email') ?? '', role: roleOf(form) }
+  const invited = await invite(by, team.id, wish)
+  return redirect(here(team), linkNotice(request, invited, 'invitation: it is good once, for 7 days'))
+})
 
 /** @throws Refusal not_found. */
-async function memberOf({ team, params }: TeamRequest, database: Parameters<typeof membersOfTeam>[0]) {
-  const member = (await membersOfTeam(database, team.id)).find(({ user_id }) => user_id === params.id)
+async function memberOf({ team, params }: TeamRequest, tx: Parameters<typeof membersOfTeam>[0]) {
+  const member = (await membersOfTeam(tx, team.id)).find(({ user_id }) => user_id === params.id)
   if (member) return member
   throw new Refusal('not_found', 'there is no such member')
 }
 
-const page: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/people/:id',
-  access: 'owner',
-  async handle(request, { database }) {
-    const { team } = request
-    const { email, role, user_id: id } = await memberOf(request, database)
-    const press = (verb: string, submit: string, more: Partial<Form> = {}): Form => ({
-      action: here(team, id, verb),
-      method: 'post',
-      fields: [],
-      submit,
-      tone: 'quiet',
-      ...more,
-    })
-    return show({
-      title: email,
-      back: { href: here(team), label: 'People' },
-      sections: [
-        {
-          kind: 'form',
-          action: here(team, id, 'role'),
-          method: 'post',
-          submit: 'Change the role',
-          confirm: `Change the role of ${email}? It counts at once.`,
-          fields: [
-            {
-              name: 'role',
-              label: 'Role',
-              type: 'select',
-              options: ROLES.map((word) => ({ value: word, label: SAYS[word], selected: word === role })),
-            },
-          ],
-        },
-        {
-          kind: 'actions',
-          forms: [
-            press('link', 'Create a sign-in link'),
-            press('end-sessions', 'Sign out of this team'),
-            press('remove', 'Remove', { tone: 'danger', confirm: `Remove ${email} from the team?` }),
-          ],
-        },
-      ],
-    })
-  },
-}
+const page = get('owner', '/teams/:team/people/:id', async (request, { database }) => {
+  const { team } = request
+  const { email, role, user_id: id } = await memberOf(request, database)
+  return show({
+    title: email,
+    back: { href: here(team), label: 'People' },
+    sections: [
+      formOf(
+        here(team, id, 'role'),
+        'Change the role',
+        [
+          {
+            name: 'role',
+            label: 'Role',
+            type: 'select',
+            options: ROLES.map((word) => ({ value: word, label: SAYS[word], selected: word === role })),
+          },
+        ],
+        { confirm: `Change the role of ${email}? It counts at once.` },
+      ),
+      {
+        kind: 'actions',
+        forms: [
+          press(here(team, id, 'link'), 'Create a sign-in link', { tone: 'quiet' }),
+          press(here(team, id, 'end-sessions'), 'Sign out of this team', { tone: 'quiet' }),
+          press(here(team, id, 'remove'), 'Remove', {
+            tone: 'danger',
+            confirm: `Remove ${email} from the team?`,
+          }),
+        ],
+      },
+    ],
+  })
+})
 
-const change: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/people/:id/role',
-  access: 'owner',
-  async handle(request, { database }) {
-    const { team, form, person, now } = request
-    const role = roleOf(form)
-    const { email } = await memberOf(request, database)
-    await database.transaction((tx) => addMember({ tx, now, actor: person.email }, team.id, { email, role }))
-    return redirect(here(team), `${email} is ${role} now. Rights gained count from the next sign-in on.`)
-  },
-}
+const change = act('owner', '/teams/:team/people/:id/role', async (by, request) => {
+  const { team, form } = request
+  const role = roleOf(form)
+  const { email } = await memberOf(request, by.tx)
+  await addMember(by, team.id, { email, role })
+  return redirect(here(team), `${email} is ${role} now. Rights gained count from the next sign-in on.`)
+})
 
-const link: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/people/:id/link',
-  access: 'owner',
-  async handle(request, { database }) {
-    const { team, person, now } = request
-    const member = await memberOf(request, database)
-    const secret = await database.transaction((tx) =>
-      memberLink({ tx, now, actor: person.email }, team.id, member),
-    )
-    const notice = linkNotice(request, { ...member, secret }, 'link: it is good once, for 15 minutes')
-    return redirect(here(team, member.user_id), notice)
-  },
-}
+const link = act('owner', '/teams/:team/people/:id/link', async (by, request) => {
+  const { team } = request
+  const member = await memberOf(request, by.tx)
+  const secret = await memberLink(by, team.id, member)
+  const notice = linkNotice(request, { ...member, secret }, 'link: it is good once, for 15 minutes')
+  return redirect(here(team, member.user_id), notice)
+})
 
-const endSessions: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/people/:id/end-sessions',
-  access: 'owner',
-  async handle(request, { database }) {
-    const { team, person, now } = request
-    const member = await memberOf(request, database)
-    await database.transaction((tx) => signMemberOut({ tx, now, actor: person.email }, team.id, member))
-    return redirect(here(team, member.user_id), `${member.email} is signed out of this team.`)
-  },
-}
+const endSessions = act('owner', '/teams/:team/people/:id/end-sessions', async (by, request) => {
+  const { team } = request
+  const member = await memberOf(request, by.tx)
+  await signMemberOut(by, team.id, member)
+  return redirect(here(team, member.user_id), `${member.email} is signed out of this team.`)
+})
 
-const remove: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/people/:id/remove',
-  access: 'owner',
-  async handle(request, { database }) {
-    const { team, person, now } = request
-    const { email } = await memberOf(request, database)
-    await database.transaction((tx) => removeMember({ tx, now, actor: person.email }, team.id, email))
-    return redirect(here(team), `${email} is no member any more.`)
-  },
-}
+const remove = act('owner', '/teams/:team/people/:id/remove', async (by, request) => {
+  const { team } = request
+  const { email } = await memberOf(request, by.tx)
+  await removeMember(by, team.id, email)
+  return redirect(here(team), `${email} is no member any more.`)
+})
 
 export const peoplePages = [list, add, page, change, link, endSessions, remove]

@@ -2,11 +2,13 @@
  * The button that tries a message again, and what it does, for either channel: what waits as it is, what was refused
  * outright by force and after a confirmation. What a provider has taken has no button. DECISIONS: Requeue.
  */
+
 import type { Channel, Deliverable, DeliveryJob } from '../../../db/channels/channel.sql.ts'
 import { pausesOf, requeueOne, type requeueWay } from '../../../db/delivery/requeue.ts'
 import type { Form } from '../drawn/section.ts'
 import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
+import { hidden, press } from '../served/made.ts'
 import type { TeamRequest } from '../served/page.ts'
 
 /** The value of the field `force` that means those too that were refused. */
@@ -14,13 +16,13 @@ export const FORCE = 'refused'
 
 /** The button, if there is a way. @param path where its form goes. */
 export function requeueForms(way: Awaited<ReturnType<typeof requeueWay>>, path: string): Form[] {
-  const form: Form = { action: path, method: 'post', fields: [], submit: 'Try again now' }
+  const form: Form = press(path, 'Try again now')
   if (way === null) return []
   if (way === 'plain') return [form]
   return [
     {
       ...form,
-      fields: [{ name: 'force', label: '', type: 'hidden', value: FORCE }],
+      fields: [hidden('force', FORCE)],
       submit: 'Send it again',
       confirm: 'It was refused. Send it again, to the same recipients?',
     },

@@ -1,17 +1,16 @@
 /** The draft of a template: its editor, what publishing it would change, and publishing or discarding it. */
+
 import { discardDraft, publishDraft, saveDraft } from '../../../db/content/templates/draft.ts'
 import { type DraftRow, draftOf } from '../../../db/content/templates/drafts.sql.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { ageOf } from '../drawn/cell.ts'
 import { difference } from '../drawn/difference.ts'
-import type { Field, Form, Section } from '../drawn/section.ts'
-import { inPerson } from '../served/act.ts'
+import type { Form, Section } from '../drawn/section.ts'
 import { idGiven } from '../served/list.ts'
-import { LARGE_FORM, redirect, show, type TeamPage, type TeamRequest } from '../served/page.ts'
+import { act, formOf, get, hidden, large, press, some } from '../served/made.ts'
+import { redirect, show, type TeamRequest } from '../served/page.ts'
 import { EDITOR, partFields, partOf, slotWords, templateOf, templatePath } from './template-parts.ts'
-
-const hidden = (name: string, value: string): Field => ({ name, label: '', type: 'hidden', value, own: true })
 
 /** The variables of the draft that sends do not give yet. */
 const newVariables = (draft: DraftRow, { slots }: ShownTemplate): string[] =>
@@ -19,40 +18,36 @@ const newVariables = (draft: DraftRow, { slots }: ShownTemplate): string[] =>
 
 function publishForm(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Form {
   const fresh = newVariables(draft, template)
-  return {
-    action: templatePath(request, 'publish'),
-    method: 'post',
-    submit: 'Publish',
-    fields: [hidden('draft', draft.id), hidden('version', template.version_id)],
+  return press(templatePath(request, 'publish'), 'Publish', {
+    fields: [hidden('draft', draft.id, true), hidden('version', template.version_id, true)],
     confirm: `Publish the draft of ${template.name}? Sends use it from then on.`,
     ...(fresh.length > 0
       ? { warning: `It has new variables: sends without ${slotWords(fresh)} are refused from then on.` }
       : {}),
-  }
+  })
 }
 
-const discardForm = ({ name }: ShownTemplate, draft: DraftRow, request: TeamRequest): Form => ({
-  action: templatePath(request, 'discard'),
-  method: 'post',
-  submit: 'Discard the draft',
-  tone: 'danger',
-  fields: [hidden('draft', draft.id)],
-  confirm: `Discard the draft of ${name}? What ${draft.saved_by} saved is gone then.`,
-})
+const discardForm = ({ name }: ShownTemplate, draft: DraftRow, request: TeamRequest): Form =>
+  press(templatePath(request, 'discard'), 'Discard the draft', {
+    fields: [hidden('draft', draft.id, true)],
+    tone: 'danger',
+    confirm: `Discard the draft of ${name}? What ${draft.saved_by} saved is gone then.`,
+  })
 
 /** The editor: what it saves is a draft. */
-const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRequest): Section => ({
-  kind: 'form',
-  title: 'Editor',
-  note: draft
-    ? 'This is the draft. Sends use the published version until you publish it.'
-    : 'What you save is a draft: sends use the published version until you publish it.',
-  action: templatePath(request, 'draft'),
-  method: 'post',
-  submit: 'Save the draft',
-  name: EDITOR,
-  fields: [...partFields(draft ?? template), hidden('seen', draft?.id ?? template.version_id)],
-})
+const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRequest): Section =>
+  formOf(
+    templatePath(request, 'draft'),
+    'Save the draft',
+    [...partFields(draft ?? template), hidden('seen', draft?.id ?? template.version_id, true)],
+    {
+      title: 'Editor',
+      note: draft
+        ? 'This is the draft. Sends use the published version until you publish it.'
+        : 'What you save is a draft: sends use the published version until you publish it.',
+      name: EDITOR,
+    },
+  )
 
 /** Who saved the draft and what can be done with it. */
 function standing(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Section[] {
@@ -67,8 +62,8 @@ function standing(template: ShownTemplate, draft: DraftRow, request: TeamRequest
       },
     ],
   }
-  return [
-    ...(draft.version_id === template.version_id ? [] : [stale]),
+  return some([
+    draft.version_id !== template.version_id && stale,
     {
       kind: 'actions',
       title: 'Draft',
@@ -78,7 +73,7 @@ function standing(template: ShownTemplate, draft: DraftRow, request: TeamRequest
         ? {}
         : { forms: [publishForm(template, draft, request), discardForm(template, draft, request)] }),
     },
-  ]
+  ])
 }
 
 /** What a template's page has about its draft. */
@@ -86,78 +81,58 @@ export const draftSections = (
   template: ShownTemplate,
   draft: DraftRow | null,
   request: TeamRequest,
-): Section[] => [
-  ...(draft ? standing(template, draft, request) : []),
-  ...(request.team.role === 'viewer' ? [] : [editor(template, draft, request)]),
-]
+): Section[] =>
+  some([
+    draft && standing(template, draft, request),
+    request.team.role !== 'viewer' && editor(template, draft, request),
+  ])
 
-const changes: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/templates/:id/changes',
-  access: 'viewer',
-  async handle(request, deps) {
-    const template = await templateOf(request, deps)
-    const draft = await draftOf(deps.database, request.team.id, template.id)
-    if (!draft) throw new Refusal('not_found', 'this template has no draft')
-    const edits = request.team.role !== 'viewer'
-    const forms = edits ? [publishForm(template, draft, request)] : []
-    return show({
-      title: 'What publishing changes',
-      back: { href: templatePath(request), label: 'The template' },
-      actions: { kind: 'actions', forms },
-      sections: [
-        { kind: 'difference', title: 'HTML', lines: difference(template.html, draft.html) },
-        { kind: 'difference', title: 'Plain text', lines: difference(template.text, draft.text) },
-      ],
-    })
-  },
-}
+const changes = get('viewer', '/teams/:team/templates/:id/changes', async (request, deps) => {
+  const template = await templateOf(request, deps.database)
+  const draft = await draftOf(deps.database, request.team.id, template.id)
+  if (!draft) throw new Refusal('not_found', 'this template has no draft')
+  const edits = request.team.role !== 'viewer'
+  const forms = edits ? [publishForm(template, draft, request)] : []
+  return show({
+    title: 'What publishing changes',
+    back: { href: templatePath(request), label: 'The template' },
+    actions: { kind: 'actions', forms },
+    sections: [
+      { kind: 'difference', title: 'HTML', lines: difference(template.html, draft.html) },
+      { kind: 'difference', title: 'Plain text', lines: difference(template.text, draft.text) },
+    ],
+  })
+})
 
-const save: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/templates/:id/draft',
-  access: 'editor',
-  takes: LARGE_FORM,
-  async handle(request, deps) {
-    const { team, form } = request
-    const template = await templateOf(request, deps)
-    const shown = (await draftOf(deps.database, team.id, template.id)) ?? template
-    const written = {
-      html: partOf(form, 'html', shown.html),
-      text: partOf(form, 'text', shown.text),
-      seen: idGiven(form, 'seen') ?? '',
-    }
-    const draft = await inPerson(request, deps, (by) => saveDraft(by, team.id, template.id, written))
-    return redirect(
-      templatePath(request),
-      draft ? 'The draft is saved.' : 'Nothing differs from the published version: there is no draft.',
-    )
-  },
-}
+const save = act(large('editor'), '/teams/:team/templates/:id/draft', async (by, request) => {
+  const { team, form } = request
+  const template = await templateOf(request, by.tx)
+  const shown = (await draftOf(by.tx, team.id, template.id)) ?? template
+  const written = {
+    html: partOf(form, 'html', shown.html),
+    text: partOf(form, 'text', shown.text),
+    seen: idGiven(form, 'seen') ?? '',
+  }
+  const draft = await saveDraft(by, team.id, template.id, written)
+  return redirect(
+    templatePath(request),
+    draft ? 'The draft is saved.' : 'Nothing differs from the published version: there is no draft.',
+  )
+})
 
-const publish: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/templates/:id/publish',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, params, form } = request
-    const seen = { draft: idGiven(form, 'draft') ?? '', version: idGiven(form, 'version') ?? '' }
-    const { slots } = await inPerson(request, deps, (by) => publishDraft(by, team.id, params.id ?? '', seen))
-    const variables = slotWords(slots) || 'none'
-    return redirect(templatePath(request), `The draft is published. Variables: ${variables}.`)
-  },
-}
+const publish = act('editor', '/teams/:team/templates/:id/publish', async (by, request) => {
+  const { team, params, form } = request
+  const seen = { draft: idGiven(form, 'draft') ?? '', version: idGiven(form, 'version') ?? '' }
+  const { slots } = await publishDraft(by, team.id, params.id ?? '', seen)
+  const variables = slotWords(slots) || 'none'
+  return redirect(templatePath(request), `The draft is published. Variables: ${variables}.`)
+})
 
-const discard: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/templates/:id/discard',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, params, form } = request
-    const seen = idGiven(form, 'draft') ?? ''
-    await inPerson(request, deps, (by) => discardDraft(by, team.id, params.id ?? '', seen))
-    return redirect(templatePath(request), 'The draft is discarded.')
-  },
-}
+const discard = act('editor', '/teams/:team/templates/:id/discard', async (by, request) => {
+  const { team, params, form } = request
+  const seen = idGiven(form, 'draft') ?? ''
+  await discardDraft(by, team.id, params.id ?? '', seen)
+  return redirect(templatePath(request), 'The draft is discarded.')
+})
 
 export const templateDraftPages = [changes, save, publish, discard]

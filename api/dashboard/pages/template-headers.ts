@@ -1,9 +1,10 @@
 /** Whether a template's emails carry List-Unsubscribe headers: what its page says of it, and the way to change it. */
+
 import { updateTemplate } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import type { Section } from '../drawn/section.ts'
-import { inPerson } from '../served/act.ts'
-import { redirect, type TeamPage, type TeamRequest } from '../served/page.ts'
+import { act, hidden, press } from '../served/made.ts'
+import { redirect, type TeamRequest } from '../served/page.ts'
 import { templatePath } from './template-parts.ts'
 
 const ON = 'Mail apps show their own button to unsubscribe, by the link of {{unsubscribe_url}}.'
@@ -22,34 +23,30 @@ export const headersSection = (
     request.team.role === 'viewer'
       ? []
       : [
-          {
-            action: templatePath(request, 'list-unsubscribe'),
-            method: 'post',
-            fields: [{ name: 'wanted', label: '', type: 'hidden', value: has ? 'no' : 'yes', own: true }],
-            submit: has ? 'Turn the headers off' : 'Turn the headers on',
-            tone: 'quiet',
-            confirm: `Turn the List-Unsubscribe headers of ${name} ${has ? 'off' : 'on'}? It becomes a new version, and sends use it at once.`,
-            ...(has
-              ? {}
-              : {
-                  warning:
-                    'unsubscribe_url becomes a variable: emails to a single stored contact get it from PUBLIC_URL, all others are refused without it.',
-                }),
-          },
+          press(
+            templatePath(request, 'list-unsubscribe'),
+            has ? 'Turn the headers off' : 'Turn the headers on',
+            {
+              fields: [hidden('wanted', has ? 'no' : 'yes', true)],
+              tone: 'quiet',
+              confirm: `Turn the List-Unsubscribe headers of ${name} ${has ? 'off' : 'on'}? It becomes a new version, and sends use it at once.`,
+              ...(has
+                ? {}
+                : {
+                    warning:
+                      'unsubscribe_url becomes a variable: emails to a single stored contact get it from PUBLIC_URL, all others are refused without it.',
+                  }),
+            },
+          ),
         ],
 })
 
-const change: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/templates/:id/list-unsubscribe',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, params, form } = request
-    const list_unsubscribe = form.get('wanted') === 'yes'
-    await inPerson(request, deps, (by) => updateTemplate(by, team.id, params.id ?? '', { list_unsubscribe }))
-    const words = list_unsubscribe ? 'carry List-Unsubscribe headers' : 'carry no List-Unsubscribe headers'
-    return redirect(templatePath(request), `From now on emails of this template ${words}.`)
-  },
-}
+const change = act('editor', '/teams/:team/templates/:id/list-unsubscribe', async (by, request) => {
+  const { team, params, form } = request
+  const list_unsubscribe = form.get('wanted') === 'yes'
+  await updateTemplate(by, team.id, params.id ?? '', { list_unsubscribe })
+  const words = list_unsubscribe ? 'carry List-Unsubscribe headers' : 'carry no List-Unsubscribe headers'
+  return redirect(templatePath(request), `From now on emails of this template ${words}.`)
+})
 
 export const templateHeadersPages = [change]

@@ -1,9 +1,9 @@
 /** What the pages of email templates share: a template by its address, the fields of its parts, words for variables. */
 import { type ShownTemplate, templateById } from '../../../db/content/templates/templates.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
+import type { Tx } from '../../../db/postgres/pool.ts'
 import { keptLinesOr } from '../drawn/lines.ts'
 import type { Field } from '../drawn/section.ts'
-import type { PageDeps } from '../served/deps.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 
 const MOST_NAMED = 20
@@ -16,11 +16,8 @@ export const templatePath = ({ team, params }: TeamRequest, ...rest: string[]): 
   teamPath(team, 'templates', params.id ?? '', ...rest)
 
 /** The template that a request is about. @throws Refusal not_found. */
-export async function templateOf(
-  { team, params }: TeamRequest,
-  { database }: Pick<PageDeps, 'database'>,
-): Promise<ShownTemplate> {
-  const template = await templateById(database, team.id, params.id ?? '')
+export async function templateOf({ team, params }: TeamRequest, tx: Tx): Promise<ShownTemplate> {
+  const template = await templateById(tx, team.id, params.id ?? '')
   if (!template) throw new Refusal('not_found', 'there is no such template')
   return template
 }

@@ -3,6 +3,7 @@
  * stands in the editor. Promises: what is previewed from the editor is neither stored nor lost: the editor's own
  * form is sent into the frame beside it, and the page stays as it is.
  */
+
 import { type DraftRow, draftOf } from '../../../db/content/templates/drafts.sql.ts'
 import { slotsOfParts } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
@@ -14,7 +15,8 @@ import type { Field, Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { addressWith } from '../served/list.ts'
-import { LARGE_FORM, raw, type TeamPage, type TeamRequest } from '../served/page.ts'
+import { formOf, get, hidden, large, post, some } from '../served/made.ts'
+import { raw, type TeamRequest } from '../served/page.ts'
 import { EDITOR, partOf, templateOf, templatePath } from './template-parts.ts'
 
 /** Fields for sample values at most. */
@@ -31,7 +33,7 @@ export async function previewedOf(
   { database }: PageDeps,
   given: URLSearchParams,
 ): Promise<{ template: ShownTemplate; draft: DraftRow | null; previewed: Previewed }> {
-  const template = await templateOf(request, { database })
+  const template = await templateOf(request, database)
   const draft = await draftOf(database, request.team.id, template.id)
   const isDraft = draft !== null && given.get('of') !== 'published'
   const { html, text, slots } = isDraft ? draft : template
@@ -66,7 +68,7 @@ export function filledOf(previewed: Previewed, values: Record<string, string>) {
 function parts(previewed: Previewed, values: Record<string, string>, frame: Section): Section[] {
   try {
     const { text: plain } = filledOf(previewed, values)
-    return [frame, ...(plain === '' ? [] : [{ kind: 'code' as const, title: 'Plain text', code: plain }])]
+    return some([frame, plain !== '' && { kind: 'code', title: 'Plain text', code: plain }])
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     return [{ kind: 'alerts', calm: '', alerts: [{ tone: 'bad', title: `No preview: ${error.message}` }] }]
@@ -74,8 +76,7 @@ function parts(previewed: Previewed, values: Record<string, string>, frame: Sect
 }
 
 /** Which of the two is previewed, as a field keeps it. */
-export const choice = ({ isDraft }: Previewed): Field[] =>
-  isDraft ? [] : [{ name: 'of', label: '', type: 'hidden', value: 'published' }]
+export const choice = ({ isDraft }: Previewed): Field[] => (isDraft ? [] : [hidden('of', 'published')])
 
 /** The frame that the editor's text is shown in. */
 const FRAME = 'preview'
@@ -83,20 +84,16 @@ const FRAME = 'preview'
 /** The previews of a template, and the values that they are filled with. */
 export function preview(previewed: Previewed, draft: DraftRow | null, request: TeamRequest): Section[] {
   const values = valuesOf(previewed, request.query)
-  const fields = [...valueFields(values), ...(draft ? choice(previewed) : [])]
+  const fields = some([...valueFields(values), draft && choice(previewed)])
   const search = new URLSearchParams()
   for (const { name, value = '' } of fields) search.set(name, value)
   const edits = request.team.role !== 'viewer'
-  const fromEditor: Section = {
-    kind: 'form',
-    title: 'Preview',
-    action: templatePath(request, 'preview'),
-    method: 'post',
-    joins: { form: EDITOR, frame: FRAME },
-    fields: valueFields(values),
-    submit: 'Preview what the editor holds',
-    tone: 'quiet',
-  }
+  const fromEditor: Section = formOf(
+    templatePath(request, 'preview'),
+    'Preview what the editor holds',
+    valueFields(values),
+    { title: 'Preview', joins: { form: EDITOR, frame: FRAME }, tone: 'quiet' },
+  )
   const samples: Section = {
     kind: 'filter',
     title: 'Preview',
@@ -121,16 +118,11 @@ export function preview(previewed: Previewed, draft: DraftRow | null, request: T
   return [...form, ...parts(previewed, values, frame)]
 }
 
-const frame: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/templates/:id/preview',
-  access: 'viewer',
-  async handle(request, deps) {
-    const { previewed } = await previewedOf(request, deps, request.query)
-    const { html } = filledOf(previewed, valuesOf(previewed, request.query))
-    return raw(frameHeaders(false), framed(html))
-  },
-}
+const frame = get('viewer', '/teams/:team/templates/:id/preview', async (request, deps) => {
+  const { previewed } = await previewedOf(request, deps, request.query)
+  const { html } = filledOf(previewed, valuesOf(previewed, request.query))
+  return raw(frameHeaders(false), framed(html))
+})
 
 /** The editor's html with its plain text below, or why there is no preview, as the frame shows it. */
 function writtenIn({ form }: TeamRequest, { name, list_unsubscribe }: ShownTemplate): string {
@@ -145,14 +137,8 @@ function writtenIn({ form }: TeamRequest, { name, list_unsubscribe }: ShownTempl
   }
 }
 
-const written: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/templates/:id/preview',
-  access: 'editor',
-  takes: LARGE_FORM,
-  async handle(request, deps) {
-    return raw(frameHeaders(false), framed(writtenIn(request, await templateOf(request, deps))))
-  },
-}
+const written = post(large('editor'), '/teams/:team/templates/:id/preview', async (request, deps) => {
+  return raw(frameHeaders(false), framed(writtenIn(request, await templateOf(request, deps.database))))
+})
 
 export const templatePreviewPages = [frame, written]

@@ -1,4 +1,5 @@
 /** One template: its editor beside its preview, a test send, and the versions that there were. */
+
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { updateTemplate } from '../../../db/content/templates/save.ts'
 import {
@@ -11,10 +12,10 @@ import { Refusal } from '../../../db/errors.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { type Cell, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
-import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { idGiven } from '../served/list.ts'
-import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { act, formOf, get, post, some, tableOf } from '../served/made.ts'
+import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { sendOwn } from './own-mail.ts'
 import { draftSections } from './template-draft.ts'
 import { templateFigures } from './template-figures.ts'
@@ -45,14 +46,10 @@ async function testForm(
     label: `Value of ${field.label}`,
   }))
   const what = previewed.isDraft ? 'The draft' : 'The published version'
-  return {
-    kind: 'form',
-    title: 'Test send',
-    note: `${what} goes to ${request.person.email} with these values, and counts as any email.`,
-    action: templatePath(request, 'test'),
-    method: 'post',
-    submit: 'Send it to me',
-    fields: [
+  return formOf(
+    templatePath(request, 'test'),
+    'Send it to me',
+    [
       {
         name: 'from',
         label: 'From',
@@ -64,7 +61,11 @@ async function testForm(
       ...values,
       ...choice(previewed),
     ],
-  }
+    {
+      title: 'Test send',
+      note: `${what} goes to ${request.person.email} with these values, and counts as any email.`,
+    },
+  )
 }
 
 const restoring = (request: TeamRequest, version: string): Cell => ({
@@ -80,116 +81,85 @@ const restoring = (request: TeamRequest, version: string): Cell => ({
 
 function history(versions: readonly ListedVersion[], template: ShownTemplate, request: TeamRequest): Section {
   const edits = request.team.role !== 'viewer'
-  return {
-    kind: 'table',
-    title: 'Versions',
-    columns: ['Version', 'Published', 'Difference', ...(edits ? ['Restore'] : [])].map((label) => ({
-      label,
-      wrap: label === 'Version',
-    })),
-    rows: versions.map(({ id, number, created_at, created_by }, index) => {
-      const older = versions[index + 1]
-      const standing = [
-        ...(id === template.version_id ? ['in use'] : []),
-        ...(created_by === null ? [] : [`by ${created_by}`]),
-      ]
-      return {
-        cells: [
-          text(`v${number}`, { detail: standing.join(', ') }),
-          time(created_at, request.now),
-          older
-            ? text('What changed', { href: templatePath(request, 'versions', older.id, id) })
-            : text('The first one'),
-          ...(edits ? [id === template.version_id ? text('') : restoring(request, id)] : []),
-        ],
-      }
-    }),
-    empty: '',
-  }
-}
-
-const page: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/templates/:id',
-  access: 'viewer',
-  async handle(request, deps) {
-    const { team } = request
-    const { template, draft, previewed } = await previewedOf(request, deps, request.query)
-    const versions = await versionsOfTemplate(deps.database, team.id, template.id, MOST_VERSIONS)
-    const edits = team.role !== 'viewer'
-    const emails = `${teamPath(team, 'emails')}?template=${template.id}`
-    return show({
-      title: template.name,
-      state: draft ? text('unpublished draft', { tone: 'warn' }) : text('published', { tone: 'good' }),
-      back: { href: teamPath(team, 'templates'), label: 'Templates' },
-      even: true,
-      sections: [
-        ...draftSections(template, draft, request),
-        await templateFigures(request, deps, template.id),
-        {
-          kind: 'facts',
-          facts: [
-            { label: 'ID', cell: text(template.id, { code: true, copy: true }) },
-            { label: 'Variables', cell: text(slotWords(template.slots)) },
-            { label: 'Used by', cell: text('Emails made from it', { href: emails }) },
-          ],
-        },
-        headersSection(template, request),
-        history(versions, template, request),
-      ],
-      aside: [
-        ...preview(previewed, draft, request),
-        ...(edits ? [await testForm(previewed, request, deps)] : []),
-      ],
-    })
-  },
-}
-
-const restore: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/templates/:id/restore',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, params, form } = request
-    const id = params.id ?? ''
-    const version = idGiven(form, 'version')
-    const refs = version === undefined ? [] : [{ team_id: team.id, id: version }]
-    const [row] = await versionsByIds(deps.database, refs)
-    if (!row || row.template_id !== id) throw new Refusal('not_found', 'there is no such version')
-    const parts = { html: row.html, text: row.body_text, list_unsubscribe: row.list_unsubscribe }
-    await inPerson(request, deps, (by) => updateTemplate(by, team.id, id, parts))
-    return redirect(templatePath(request), 'The version is restored: sends use it from now on.')
-  },
-}
-
-const test: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/templates/:id/test',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, form, person } = request
-    const { template, previewed } = await previewedOf(request, deps, form)
-    const from = parseMailbox(form.get('from') ?? '')
-    if (!from) throw new Refusal('bad_request', 'from must be an email address')
-    const variables = valuesOf(previewed, form)
-    // A draft is no version that an email could keep: the test holds what it makes of the values.
-    const content = previewed.isDraft
-      ? { ...filledOf(previewed, variables), template_id: null, variables: {} }
-      : { html: null, text: null, template_id: template.id, variables }
-    const item = {
-      path: '',
-      from,
-      to: [person.email],
-      subject: `Test: ${template.name}`,
-      ...content,
-      headers: null,
-      reply_to: '',
-      tags: ['test'],
-      idempotency_key: null,
+  const shown = ({ id, number, created_at, created_by }: ListedVersion, index: number) => {
+    const older = versions[index + 1]
+    const standing = some([id === template.version_id && 'in use', created_by !== null && `by ${created_by}`])
+    return {
+      Version: text(`v${number}`, { detail: standing.join(', ') }),
+      Published: time(created_at, request.now),
+      Difference: older
+        ? text('What changed', { href: templatePath(request, 'versions', older.id, id) })
+        : text('The first one'),
+      ...(edits ? { Restore: id === template.version_id ? text('') : restoring(request, id) } : {}),
     }
-    await sendOwn(deps, { team_id: team.id, domain: null }, item)
-    return redirect(templatePath(request), `A test is on its way to ${person.email}.`)
-  },
+  }
+  return tableOf(versions, shown, { title: 'Versions', wrap: ['Version'], empty: '' })
 }
+
+const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) => {
+  const { team } = request
+  const { template, draft, previewed } = await previewedOf(request, deps, request.query)
+  const versions = await versionsOfTemplate(deps.database, team.id, template.id, MOST_VERSIONS)
+  const edits = team.role !== 'viewer'
+  const emails = `${teamPath(team, 'emails')}?template=${template.id}`
+  return show({
+    title: template.name,
+    state: draft ? text('unpublished draft', { tone: 'warn' }) : text('published', { tone: 'good' }),
+    back: { href: teamPath(team, 'templates'), label: 'Templates' },
+    even: true,
+    sections: [
+      ...draftSections(template, draft, request),
+      await templateFigures(request, deps, template.id),
+      {
+        kind: 'facts',
+        facts: [
+          { label: 'ID', cell: text(template.id, { code: true, copy: true }) },
+          { label: 'Variables', cell: text(slotWords(template.slots)) },
+          { label: 'Used by', cell: text('Emails made from it', { href: emails }) },
+        ],
+      },
+      headersSection(template, request),
+      history(versions, template, request),
+    ],
+    aside: some([...preview(previewed, draft, request), edits && (await testForm(previewed, request, deps))]),
+  })
+})
+
+const restore = act('editor', '/teams/:team/templates/:id/restore', async (by, request) => {
+  const { team, params, form } = request
+  const id = params.id ?? ''
+  const version = idGiven(form, 'version')
+  const refs = version === undefined ? [] : [{ team_id: team.id, id: version }]
+  const [row] = await versionsByIds(by.tx, refs)
+  if (!row || row.template_id !== id) throw new Refusal('not_found', 'there is no such version')
+  const parts = { html: row.html, text: row.body_text, list_unsubscribe: row.list_unsubscribe }
+  await updateTemplate(by, team.id, id, parts)
+  return redirect(templatePath(request), 'The version is restored: sends use it from now on.')
+})
+
+const test = post('editor', '/teams/:team/templates/:id/test', async (request, deps) => {
+  const { team, form, person } = request
+  const { template, previewed } = await previewedOf(request, deps, form)
+  const from = parseMailbox(form.get('from') ?? '')
+  if (!from) throw new Refusal('bad_request', 'from must be an email address')
+  const variables = valuesOf(previewed, form)
+  // A draft is no version that an email could keep: the test holds what it makes of the values.
+  const content = previewed.isDraft
+    ? { ...filledOf(previewed, variables), template_id: null, variables: {} }
+    : { html: null, text: null, template_id: template.id, variables }
+  const item = {
+    path: '',
+    from,
+    to: [person.email],
+    subject: `Test: ${template.name}`,
+    ...content,
+    headers: null,
+    reply_to: '',
+    tags: ['test'],
+    idempotency_key: null,
+  }
+  await sendOwn(deps, { team_id: team.id, domain: null }, item)
+  return redirect(templatePath(request), `A test is on its way to ${person.email}.`)
+})
 
 export const templatePages = [page, ...templatePreviewPages, restore, test]

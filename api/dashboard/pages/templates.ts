@@ -6,79 +6,60 @@ import { templatesOfTeam, versionsByIds } from '../../../db/content/templates/te
 import { Refusal } from '../../../db/errors.ts'
 import { text, time } from '../drawn/cell.ts'
 import { difference } from '../drawn/difference.ts'
-import { inPerson } from '../served/act.ts'
-import { LARGE_FORM, redirect, show, type TeamPage, teamPath } from '../served/page.ts'
+import { act, formOf, get, large, some, tableOf } from '../served/made.ts'
+import { redirect, show, teamPath } from '../served/page.ts'
 import { partFields, partOf, slotWords } from './template-parts.ts'
 
-const list: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/templates',
-  access: 'viewer',
-  async handle({ team, now }, { database }) {
-    const templates = await templatesOfTeam(database, team.id)
-    const drafted = await templatesWithDraft(database, team.id)
-    return show({
-      title: 'Templates',
-      lead: 'Publishing a change makes a new version: emails accepted before keep theirs.',
-      sections: [
+const list = get('viewer', '/teams/:team/templates', async ({ team, now }, { database }) => {
+  const templates = await templatesOfTeam(database, team.id)
+  const drafted = await templatesWithDraft(database, team.id)
+  return show({
+    title: 'Templates',
+    lead: 'Publishing a change makes a new version: emails accepted before keep theirs.',
+    sections: some([
+      tableOf(
+        templates,
+        ({ id, name, slots, updated_at }) => ({
+          Name: text(name, {
+            href: teamPath(team, 'templates', id),
+            detail: drafted.includes(id) ? 'draft' : '',
+          }),
+          Variables: text(slotWords(slots)),
+          ID: text(id, { code: true, copy: true }),
+          Changed: time(updated_at, now),
+        }),
         {
-          kind: 'table',
-          columns: ['Name', 'Variables', 'ID', 'Changed'].map((label) => ({ label })),
-          rows: templates.map(({ id, name, slots, updated_at }) => ({
-            cells: [
-              text(name, {
-                href: teamPath(team, 'templates', id),
-                detail: drafted.includes(id) ? 'draft' : '',
-              }),
-              text(slotWords(slots)),
-              text(id, { code: true, copy: true }),
-              time(updated_at, now),
-            ],
-          })),
           empty: 'No templates yet: make one below, then send it by its id.',
         },
-        ...(team.role === 'viewer'
-          ? []
-          : [
-              {
-                kind: 'form' as const,
-                folded: true,
-                action: teamPath(team, 'templates'),
-                method: 'post' as const,
-                submit: 'Create template',
-                fields: [
-                  { name: 'name', label: 'Name', type: 'text' as const, required: true },
-                  ...partFields({ html: '', text: '' }),
-                ],
-              },
-            ]),
-      ],
-    })
-  },
-}
+      ),
+      team.role !== 'viewer' &&
+        formOf(
+          teamPath(team, 'templates'),
+          'Create template',
+          [
+            { name: 'name', label: 'Name', type: 'text', required: true },
+            ...partFields({ html: '', text: '' }),
+          ],
+          { folded: true },
+        ),
+    ]),
+  })
+})
 
-const create: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/templates',
-  access: 'editor',
-  takes: LARGE_FORM,
-  async handle(request, deps) {
-    const { team, form } = request
-    const wanted = {
-      name: (form.get('name') ?? '').trim(),
-      html: partOf(form, 'html'),
-      text: partOf(form, 'text'),
-    }
-    const { id } = await inPerson(request, deps, (by) => saveTemplate(by, team.id, wanted))
-    return redirect(teamPath(team, 'templates', id), `The template ${wanted.name} is created.`)
-  },
-}
+const create = act(large('editor'), '/teams/:team/templates', async (by, { team, form }) => {
+  const wanted = {
+    name: (form.get('name') ?? '').trim(),
+    html: partOf(form, 'html'),
+    text: partOf(form, 'text'),
+  }
+  const { id } = await saveTemplate(by, team.id, wanted)
+  return redirect(teamPath(team, 'templates', id), `The template ${wanted.name} is created.`)
+})
 
-const versions: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/templates/:id/versions/:older_id/:newer_id',
-  access: 'viewer',
-  async handle({ team, params }, { database }) {
+const versions = get(
+  'viewer',
+  '/teams/:team/templates/:id/versions/:older_id/:newer_id',
+  async ({ team, params }, { database }) => {
     const ids = [params.older_id ?? '', params.newer_id ?? '']
     const rows = await versionsByIds(
       database,
@@ -95,6 +76,6 @@ const versions: TeamPage = {
       ],
     })
   },
-}
+)
 
 export const templatesPages = [list, create, versions]

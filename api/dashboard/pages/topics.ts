@@ -1,141 +1,91 @@
 /** What contacts can be subscribed to: topics with their subscribers, made, renamed and deleted. */
+
 import { subscribersOf } from '../../../db/audience/contacts/topic-counts.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { createTopic, removeTopic, renameTopic } from '../../../db/audience/contacts/topics.ts'
 import { number, plural, text, time } from '../drawn/cell.ts'
 import { keptOr } from '../drawn/lines.ts'
-import { inPerson } from '../served/act.ts'
-import { redirect, show, type TeamPage, teamPath } from '../served/page.ts'
+import { act, formOf, get, press, some, tableOf } from '../served/made.ts'
+import { redirect, show, teamPath } from '../served/page.ts'
 
-const list: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/topics',
-  access: 'viewer',
-  async handle({ team, now }, { database }) {
-    const topics = await topicsOfTeam(database, team.id)
-    const subscribers = await subscribersOf(
-      database,
-      team.id,
-      topics.map(({ id }) => id),
-    )
-    const edits = team.role !== 'viewer'
-    return show({
-      title: 'Topics',
-      lead: 'What your contacts can be subscribed to, and unsubscribe from one by one.',
-      sections: [
+const list = get('viewer', '/teams/:team/topics', async ({ team, now }, { database }) => {
+  const topics = await topicsOfTeam(database, team.id)
+  const subscribers = await subscribersOf(
+    database,
+    team.id,
+    topics.map(({ id }) => id),
+  )
+  const edits = team.role !== 'viewer'
+  return show({
+    title: 'Topics',
+    lead: 'What your contacts can be subscribed to, and unsubscribe from one by one.',
+    sections: some([
+      tableOf(
+        topics,
+        ({ id, name, created_at }) => ({
+          Name: text(name, edits ? { href: teamPath(team, 'topics', id) } : {}),
+          Subscribers: number(subscribers.get(id) ?? 0, {
+            href: `${teamPath(team, 'contacts')}?topic=${id}`,
+          }),
+          ID: text(id, { code: true, copy: true }),
+          Created: time(created_at, now),
+        }),
         {
-          kind: 'table',
-          columns: [
-            { label: 'Name' },
-            { label: 'Subscribers', number: true },
-            { label: 'ID' },
-            { label: 'Created' },
-          ],
-          rows: topics.map(({ id, name, created_at }) => ({
-            cells: [
-              text(name, edits ? { href: teamPath(team, 'topics', id) } : {}),
-              number(subscribers.get(id) ?? 0, {
-                href: `${teamPath(team, 'contacts')}?topic=${id}`,
-              }),
-              text(id, { code: true, copy: true }),
-              time(created_at, now),
-            ],
-          })),
           empty: 'No topics yet: add one below, then subscribe contacts to it.',
         },
-        ...(edits
-          ? [
-              {
-                kind: 'form' as const,
-                action: teamPath(team, 'topics'),
-                method: 'post' as const,
-                submit: 'Add a topic',
-                fields: [
-                  { name: 'name', label: 'Name of a new topic', type: 'text' as const, required: true },
-                ],
-              },
-            ]
-          : []),
-      ],
-    })
-  },
-}
+      ),
+      edits &&
+        formOf(teamPath(team, 'topics'), 'Add a topic', [
+          { name: 'name', label: 'Name of a new topic', type: 'text', required: true },
+        ]),
+    ]),
+  })
+})
 
-const create: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/topics',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, form } = request
-    const name = (form.get('name') ?? '').trim()
-    await inPerson(request, deps, (by) => createTopic(by, team.id, { name }))
-    return redirect(teamPath(team, 'topics'), `The topic ${name} is made.`)
-  },
-}
+const create = act('editor', '/teams/:team/topics', async (by, { team, form }) => {
+  const name = (form.get('name') ?? '').trim()
+  await createTopic(by, team.id, { name })
+  return redirect(teamPath(team, 'topics'), `The topic ${name} is made.`)
+})
 
-const page: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/topics/:id',
-  access: 'editor',
-  async handle({ team, params }, { database }) {
-    const topic = (await topicsOfTeam(database, team.id)).find(({ id }) => id === params.id)
-    if (!topic) return redirect(teamPath(team, 'topics'), { tone: 'bad', text: 'There is no such topic.' })
-    const count = (await subscribersOf(database, team.id, [topic.id])).get(topic.id) ?? 0
-    const people = plural(count, 'contact')
-    return show({
-      title: topic.name,
-      lead: `${people} subscribed.`,
-      back: { href: teamPath(team, 'topics'), label: 'Topics' },
-      sections: [
-        {
-          kind: 'form',
-          action: teamPath(team, 'topics', topic.id, 'rename'),
-          method: 'post',
-          submit: 'Rename',
-          fields: [{ name: 'name', label: 'Name', type: 'text', value: topic.name, required: true }],
-        },
-        {
-          kind: 'actions',
-          forms: [
-            {
-              action: teamPath(team, 'topics', topic.id, 'delete'),
-              method: 'post',
-              fields: [],
-              submit: 'Delete',
-              tone: 'danger',
-              confirm: `Delete this topic, and take it off ${people}?`,
-            },
-          ],
-        },
-      ],
-    })
-  },
-}
+const page = get('editor', '/teams/:team/topics/:id', async ({ team, params }, { database }) => {
+  const topic = (await topicsOfTeam(database, team.id)).find(({ id }) => id === params.id)
+  if (!topic) return redirect(teamPath(team, 'topics'), { tone: 'bad', text: 'There is no such topic.' })
+  const count = (await subscribersOf(database, team.id, [topic.id])).get(topic.id) ?? 0
+  const people = plural(count, 'contact')
+  return show({
+    title: topic.name,
+    lead: `${people} subscribed.`,
+    back: { href: teamPath(team, 'topics'), label: 'Topics' },
+    sections: [
+      formOf(teamPath(team, 'topics', topic.id, 'rename'), 'Rename', [
+        { name: 'name', label: 'Name', type: 'text', value: topic.name, required: true },
+      ]),
+      {
+        kind: 'actions',
+        forms: [
+          press(teamPath(team, 'topics', topic.id, 'delete'), 'Delete', {
+            tone: 'danger',
+            confirm: `Delete this topic, and take it off ${people}?`,
+          }),
+        ],
+      },
+    ],
+  })
+})
 
-const rename: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/topics/:id/rename',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, params, form } = request
-    const id = params.id ?? ''
-    const before = (await topicsOfTeam(deps.database, team.id)).find((topic) => topic.id === id)
-    const wanted = { id, name: keptOr(form.get('name') ?? '', before?.name) }
-    await inPerson(request, deps, (by) => renameTopic(by, team.id, wanted))
-    return redirect(teamPath(team, 'topics'), `The topic is called ${wanted.name} now.`)
-  },
-}
+const rename = act('editor', '/teams/:team/topics/:id/rename', async (by, { team, params, form }) => {
+  const id = params.id ?? ''
+  const before = (await topicsOfTeam(by.tx, team.id)).find((topic) => topic.id === id)
+  const wanted = { id, name: keptOr(form.get('name') ?? '', before?.name) }
+  await renameTopic(by, team.id, wanted)
+  return redirect(teamPath(team, 'topics'), `The topic is called ${wanted.name} now.`)
+})
 
-const remove: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/topics/:id/delete',
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, params } = request
-    const id = params.id ?? ''
-    await inPerson(request, deps, (by) => removeTopic(by, team.id, id))
-    return redirect(teamPath(team, 'topics'), 'The topic is deleted.')
-  },
-}
+const remove = act('editor', '/teams/:team/topics/:id/delete', async (by, { team, params }) => {
+  const id = params.id ?? ''
+  await removeTopic(by, team.id, id)
+  return redirect(teamPath(team, 'topics'), 'The topic is deleted.')
+})
 
 export const topicsPages = [list, create, page, rename, remove]

@@ -1,4 +1,5 @@
 /** One WhatsApp message: what became of it, why it waits, what it is filled with; and trying it again. */
+
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { type ShownMessage, showMessage } from '../../../db/messages/whatsapp/show.ts'
@@ -9,7 +10,8 @@ import { messageMoments, messageSentence } from '../drawn/whatsapp-timeline.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { backTo } from '../served/list.ts'
-import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { get, post, some } from '../served/made.ts'
+import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { idsOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueAsAsked, requeueForms } from './requeue.ts'
 
@@ -32,18 +34,13 @@ function parametersOf(message: ShownMessage, { team }: TeamRequest): Section[] {
   return [{ kind: 'actions', title: 'Parameters', note, links: [{ href, label: 'Open what it holds' }] }]
 }
 
-const opened: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/whatsapp/:id/content',
-  access: 'viewer',
-  async handle(request, deps) {
-    const { team, params, now } = request
-    const message = await showMessage({ tx: deps.database, now }, team.id, params.id ?? '')
-    await noteLook(request, deps, { action: 'whatsapp.open', subject: message.id })
-    const back = { href: teamPath(team, 'whatsapp', message.id), label: 'Back to the message' }
-    return show({ title: `To ${message.to}`, back, sections: filling(message) })
-  },
-}
+const opened = get('viewer', '/teams/:team/whatsapp/:id/content', async (request, deps) => {
+  const { team, params, now } = request
+  const message = await showMessage({ tx: deps.database, now }, team.id, params.id ?? '')
+  await noteLook(request, deps, { action: 'whatsapp.open', subject: message.id })
+  const back = { href: teamPath(team, 'whatsapp', message.id), label: 'Back to the message' }
+  return show({ title: `To ${message.to}`, back, sections: filling(message) })
+})
 
 /** What stands beside the timeline, and its ids behind a press. */
 async function facts(
@@ -58,55 +55,45 @@ async function facts(
     {
       kind: 'facts',
       id: 'facts',
-      facts: [
+      facts: some([
         { label: 'To', cell: text(row.to, { copy: true }) },
-        ...(row.country === null ? [] : [{ label: 'Country', cell: text(row.country) }]),
+        row.country !== null && { label: 'Country', cell: text(row.country) },
         { label: 'Template', cell: text(words, link) },
         { label: 'Accepted', cell: time(row.created_at, now) },
-        ...(row.requeued_at ? [{ label: 'Requeued', cell: time(row.requeued_at, now) }] : []),
-      ],
+        row.requeued_at && { label: 'Requeued', cell: time(row.requeued_at, now) },
+      ]),
     },
     idsOf(row),
   ]
 }
 
-const message: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/whatsapp/:id',
-  access: 'viewer',
-  async handle(request, deps) {
-    const { team, params, now } = request
-    const { database } = deps
-    const row = await showMessage({ tx: database, now }, team.id, params.id ?? '')
-    const way =
-      team.role === 'viewer' ? null : await requeueWay(database, WHATSAPP, { team_id: team.id, id: row.id })
-    return show({
-      title: `To ${row.to}`,
-      state: status(row.status),
-      lead: messageSentence(row),
-      back: backTo(request, teamPath(team, 'whatsapp'), 'WhatsApp'),
-      actions: {
-        kind: 'actions',
-        forms: requeueForms(way, teamPath(team, 'whatsapp', row.id, 'requeue')),
-      },
-      sections: [
-        ...whyItWaits(row, request),
-        whatHappened(messageMoments(row, request)),
-        ...parametersOf(row, request),
-      ],
-      aside: await facts(row, request, deps),
-    })
-  },
-}
+const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps) => {
+  const { team, params, now } = request
+  const { database } = deps
+  const row = await showMessage({ tx: database, now }, team.id, params.id ?? '')
+  const way =
+    team.role === 'viewer' ? null : await requeueWay(database, WHATSAPP, { team_id: team.id, id: row.id })
+  return show({
+    title: `To ${row.to}`,
+    state: status(row.status),
+    lead: messageSentence(row),
+    back: backTo(request, teamPath(team, 'whatsapp'), 'WhatsApp'),
+    actions: {
+      kind: 'actions',
+      forms: requeueForms(way, teamPath(team, 'whatsapp', row.id, 'requeue')),
+    },
+    sections: [
+      ...whyItWaits(row, request),
+      whatHappened(messageMoments(row, request)),
+      ...parametersOf(row, request),
+    ],
+    aside: await facts(row, request, deps),
+  })
+})
 
-const requeue: TeamPage = {
-  method: 'POST',
-  path: '/teams/:team/whatsapp/:id/requeue',
-  access: 'editor',
-  async handle(request, deps) {
-    const said = await requeueAsAsked(request, deps, WHATSAPP)
-    return redirect(teamPath(request.team, 'whatsapp', request.params.id ?? ''), said)
-  },
-}
+const requeue = post('editor', '/teams/:team/whatsapp/:id/requeue', async (request, deps) => {
+  const said = await requeueAsAsked(request, deps, WHATSAPP)
+  return redirect(teamPath(request.team, 'whatsapp', request.params.id ?? ''), said)
+})
 
 export const whatsappMessagePages = [message, opened, requeue]

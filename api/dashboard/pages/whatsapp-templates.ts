@@ -7,74 +7,59 @@ import { requestSync } from '../../../db/messages/whatsapp/sync-templates.ts'
 import { templatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
-import { inPerson } from '../served/act.ts'
-import { redirect, show, type TeamPage, teamPath } from '../served/page.ts'
+import { act, formOf, get, press, some, tableOf } from '../served/made.ts'
+import { redirect, show, teamPath } from '../served/page.ts'
 
 const PATH = '/teams/:team/whatsapp-templates'
 
-const list: TeamPage = {
-  method: 'GET',
-  path: PATH,
-  access: 'viewer',
-  async handle({ team, now }, { database }) {
-    const templates = await templatesOfTeam(database, team.id)
-    const here = teamPath(team, 'whatsapp-templates')
-    return show({
-      title: 'WhatsApp templates',
-      lead: 'Templates are made and approved at the provider; a sync brings their states here.',
-      actions: {
-        kind: 'actions',
-        forms:
-          team.role === 'viewer'
-            ? []
-            : [{ action: `${here}/sync`, method: 'post', fields: [], submit: 'Sync now', tone: 'quiet' }],
-      },
-      sections: [
+const list = get('viewer', PATH, async ({ team, now }, { database }) => {
+  const templates = await templatesOfTeam(database, team.id)
+  const here = teamPath(team, 'whatsapp-templates')
+  return show({
+    title: 'WhatsApp templates',
+    lead: 'Templates are made and approved at the provider; a sync brings their states here.',
+    actions: {
+      kind: 'actions',
+      forms: team.role === 'viewer' ? [] : [press(`${here}/sync`, 'Sync now', { tone: 'quiet' })],
+    },
+    sections: some([
+      tableOf(
+        templates,
+        (template) => ({
+          Template: text(template.name, {
+            href: teamPath(team, 'whatsapp-templates', template.id),
+            detail: template.language,
+          }),
+          State: status(template.status, template.unsupported ? { detail: template.unsupported } : {}),
+          Variables: text(template.slots.join(', ')),
+          'Last sync': time(template.synced_at, now),
+        }),
         {
-          kind: 'table',
-          columns: ['Template', 'State', 'Variables', 'Last sync'].map((label) => ({ label })),
-          rows: templates.map((template) => ({
-            cells: [
-              text(template.name, {
-                href: teamPath(team, 'whatsapp-templates', template.id),
-                detail: template.language,
-              }),
-              status(template.status, template.unsupported ? { detail: template.unsupported } : {}),
-              text(template.slots.join(', ')),
-              time(template.synced_at, now),
-            ],
-          })),
           empty:
             team.role === 'viewer'
               ? 'No templates yet.'
               : 'No templates yet: sync those that the provider has approved, or add one below.',
         },
-        ...(team.role === 'viewer'
-          ? []
-          : [
-              {
-                kind: 'form' as const,
-                title: 'Add a template',
-                folded: templates.length > 0,
-                action: here,
-                method: 'post' as const,
-                fields: [
-                  {
-                    name: 'definition',
-                    label: 'The provider’s template object, as JSON',
-                    type: 'textarea' as const,
-                    rows: 14,
-                    code: true,
-                    required: true,
-                  },
-                ],
-                submit: 'Add the template',
-              },
-            ]),
-      ],
-    })
-  },
-}
+      ),
+      team.role !== 'viewer' &&
+        formOf(
+          here,
+          'Add the template',
+          [
+            {
+              name: 'definition',
+              label: 'The provider’s template object, as JSON',
+              type: 'textarea',
+              rows: 14,
+              code: true,
+              required: true,
+            },
+          ],
+          { title: 'Add a template', folded: templates.length > 0 },
+        ),
+    ]),
+  })
+})
 
 /** Whether a template can be sent, by its state. */
 const SENDABLE: Readonly<Record<TemplateState, string>> = {
@@ -96,61 +81,50 @@ function readable({ components }: Readonly<Record<string, unknown>>): Section[] 
   return facts.length === 0 ? [] : [{ kind: 'facts', title: 'What it says', facts }]
 }
 
-const template: TeamPage = {
-  method: 'GET',
-  path: `${PATH}/:id`,
-  access: 'viewer',
-  async handle({ team, params, now }, { database }) {
-    const found = (await templatesOfTeam(database, team.id)).find(({ id }) => id === params.id)
-    if (!found) throw new Refusal('not_found', 'there is no such template')
-    return show({
-      title: found.name,
-      state: status(found.status),
-      lead: found.unsupported ? `Cannot be sent: ${found.unsupported}` : SENDABLE[found.status],
-      back: { href: teamPath(team, 'whatsapp-templates'), label: 'WhatsApp templates' },
-      actions: {
-        kind: 'actions',
-        links: [
-          {
-            href: `${teamPath(team, 'whatsapp')}?${new URLSearchParams({ template: found.id })}`,
-            label: 'Messages with this template',
-          },
+const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { database }) => {
+  const found = (await templatesOfTeam(database, team.id)).find(({ id }) => id === params.id)
+  if (!found) throw new Refusal('not_found', 'there is no such template')
+  return show({
+    title: found.name,
+    state: status(found.status),
+    lead: found.unsupported ? `Cannot be sent: ${found.unsupported}` : SENDABLE[found.status],
+    back: { href: teamPath(team, 'whatsapp-templates'), label: 'WhatsApp templates' },
+    actions: {
+      kind: 'actions',
+      links: [
+        {
+          href: `${teamPath(team, 'whatsapp')}?${new URLSearchParams({ template: found.id })}`,
+          label: 'Messages with this template',
+        },
+      ],
+    },
+    sections: some([
+      found.fault !== null && {
+        kind: 'alerts',
+        calm: '',
+        alerts: [{ tone: 'warn', title: 'The provider’s last complaint', text: found.fault }],
+      },
+      ...readable(found.definition),
+      {
+        kind: 'code',
+        title: 'The provider’s object',
+        code: JSON.stringify(found.definition, null, 2),
+      },
+    ]),
+    aside: [
+      {
+        kind: 'facts',
+        facts: [
+          { label: 'Language', cell: text(found.language) },
+          { label: 'Category', cell: text(found.category) },
+          { label: 'Variables', cell: text(found.slots.join(', ')) },
+          { label: 'Last sync', cell: time(found.synced_at, now) },
+          { label: 'ID', cell: text(found.id, { code: true, copy: true }) },
         ],
       },
-      sections: [
-        ...(found.fault === null
-          ? []
-          : [
-              {
-                kind: 'alerts' as const,
-                calm: '',
-                alerts: [
-                  { tone: 'warn' as const, title: 'The provider’s last complaint', text: found.fault },
-                ],
-              },
-            ]),
-        ...readable(found.definition),
-        {
-          kind: 'code',
-          title: 'The provider’s object',
-          code: JSON.stringify(found.definition, null, 2),
-        },
-      ],
-      aside: [
-        {
-          kind: 'facts',
-          facts: [
-            { label: 'Language', cell: text(found.language) },
-            { label: 'Category', cell: text(found.category) },
-            { label: 'Variables', cell: text(found.slots.join(', ')) },
-            { label: 'Last sync', cell: time(found.synced_at, now) },
-            { label: 'ID', cell: text(found.id, { code: true, copy: true }) },
-          ],
-        },
-      ],
-    })
-  },
-}
+    ],
+  })
+})
 
 /** @throws Refusal bad_request saying where the JSON breaks. */
 function definitionOf(form: URLSearchParams): unknown {
@@ -161,31 +135,16 @@ function definitionOf(form: URLSearchParams): unknown {
   }
 }
 
-const add: TeamPage = {
-  method: 'POST',
-  path: PATH,
-  access: 'editor',
-  async handle(request, deps) {
-    const { team, form } = request
-    const definition = definitionOf(form)
-    const added = await inPerson(request, deps, (by) => createWhatsappTemplate(by, team.id, definition))
-    return redirect(
-      teamPath(team, 'whatsapp-templates', added.id),
-      `${added.name} is there, ${added.status}.`,
-    )
-  },
-}
+const add = act('editor', PATH, async (by, { team, form }) => {
+  const definition = definitionOf(form)
+  const added = await createWhatsappTemplate(by, team.id, definition)
+  return redirect(teamPath(team, 'whatsapp-templates', added.id), `${added.name} is there, ${added.status}.`)
+})
 
-const sync: TeamPage = {
-  method: 'POST',
-  path: `${PATH}/sync`,
-  access: 'editor',
-  async handle(request, deps) {
-    const { team } = request
-    await inPerson(request, deps, (by) => requestSync({ ...by, queue: deps.queue }, team.id))
-    const said = 'A worker asks the provider now. Load this page again in a moment.'
-    return redirect(teamPath(team, 'whatsapp-templates'), said)
-  },
-}
+const sync = act('editor', `${PATH}/sync`, async (by, { team }) => {
+  await requestSync(by, team.id)
+  const said = 'A worker asks the provider now. Load this page again in a moment.'
+  return redirect(teamPath(team, 'whatsapp-templates'), said)
+})
 
 export const whatsappTemplatePages = [list, template, add, sync]

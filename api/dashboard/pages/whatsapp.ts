@@ -1,4 +1,5 @@
 /** A team's WhatsApp messages: the list with its filter. */
+
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
 import { WHATSAPP_LADDER } from '../../../db/channels/whatsapp.ts'
 import { Refusal } from '../../../db/errors.ts'
@@ -9,9 +10,7 @@ import { templatesOfTeam, type WhatsappTemplateRow } from '../../../db/messages/
 import { normalisePhone } from '../../../db/text/phone.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import type { Field, Section } from '../drawn/section.ts'
-
 import { setChips, statusChips } from '../served/chips.ts'
-
 import {
   anyOf,
   dayOf,
@@ -23,7 +22,8 @@ import {
   pageOf,
   wordGiven,
 } from '../served/list.ts'
-import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { get, lagging, tableOf } from '../served/made.ts'
+import { show, type TeamRequest, teamPath } from '../served/page.ts'
 import { numberIn } from '../served/search.ts'
 
 /** What a part of the filter is called, where it is set. */
@@ -95,58 +95,51 @@ function filterForm({ team, query }: TeamRequest, templates: readonly WhatsappTe
   }
 }
 
-const list: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/whatsapp',
-  access: 'viewer',
-  lags: true,
-  async handle(request, { database }) {
-    const { team, query, now } = request
-    const templates = await templatesOfTeam(database, team.id)
-    const names = new Map(templates.map(({ id, name }) => [id, name]))
-    const page = { before: idGiven(query, 'before'), limit: PAGE_SIZE + 1 }
-    const found = await messagesFound(database, team.id, filterOf(query), page)
-    const { rows, next } = pageOf(request, found, ({ id }) => id)
-    const figures = await figuresSince(database, team.id, WHATSAPP, dayBefore(now, 29))
-    const set = chosen(query)
-    const isEmpty = set.size === 0 && !query.has('before')
-    return show({
-      title: 'WhatsApp',
-      sections: [
-        filterForm(request, templates),
-        ...setChips(request, set, LABELS, (name, value) =>
-          name === 'template' ? (names.get(value) ?? value) : value,
-        ),
-        statusChips(request, WHATSAPP_LADDER, figures, set),
+const list = get(lagging('viewer'), '/teams/:team/whatsapp', async (request, { database }) => {
+  const { team, query, now } = request
+  const templates = await templatesOfTeam(database, team.id)
+  const names = new Map(templates.map(({ id, name }) => [id, name]))
+  const page = { before: idGiven(query, 'before'), limit: PAGE_SIZE + 1 }
+  const found = await messagesFound(database, team.id, filterOf(query), page)
+  const { rows, next } = pageOf(request, found, ({ id }) => id)
+  const figures = await figuresSince(database, team.id, WHATSAPP, dayBefore(now, 29))
+  const set = chosen(query)
+  const isEmpty = set.size === 0 && !query.has('before')
+  return show({
+    title: 'WhatsApp',
+    sections: [
+      filterForm(request, templates),
+      ...setChips(request, set, LABELS, (name, value) =>
+        name === 'template' ? (names.get(value) ?? value) : value,
+      ),
+      statusChips(request, WHATSAPP_LADDER, figures, set),
+      tableOf(
+        rows,
+        (message) => ({
+          Status: status(message.status),
+          To: text(message.recipient, {
+            href: fromList(request, teamPath(team, 'whatsapp', message.id)),
+          }),
+          Template: text(names.get(message.template_id) ?? 'deleted', {
+            ...(names.has(message.template_id)
+              ? { href: teamPath(team, 'whatsapp-templates', message.template_id) }
+              : {}),
+          }),
+          Country: text(message.country),
+          Accepted: time(message.created_at, now),
+        }),
         {
-          kind: 'table',
+          keyOf: (message) => message.id,
           id: 'list',
           live: !query.has('before'),
           fresh: true,
-          columns: ['Status', 'To', 'Template', 'Country', 'Accepted'].map((label) => ({ label })),
-          rows: rows.map((message) => ({
-            key: message.id,
-            cells: [
-              status(message.status),
-              text(message.recipient, {
-                href: fromList(request, teamPath(team, 'whatsapp', message.id)),
-              }),
-              text(names.get(message.template_id) ?? 'deleted', {
-                ...(names.has(message.template_id)
-                  ? { href: teamPath(team, 'whatsapp-templates', message.template_id) }
-                  : {}),
-              }),
-              text(message.country),
-              time(message.created_at, now),
-            ],
-          })),
           next,
           empty: isEmpty ? 'No messages yet. Send the first one with the API.' : 'No message matches.',
           ...(isEmpty ? { start: { href: teamPath(team, 'integration'), label: 'How to send' } } : {}),
         },
-      ],
-    })
-  },
-}
+      ),
+    ],
+  })
+})
 
 export const whatsappPages = [list]

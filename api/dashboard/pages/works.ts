@@ -1,9 +1,11 @@
 /** Long work: what a team's people, or operators, have begun lately, and how far each has come. */
+
 import { Refusal } from '../../../db/errors.ts'
 import { latestWorks, type WorkRow, workById } from '../../../db/upkeep/work/works.sql.ts'
 import { number, status, text, time } from '../drawn/cell.ts'
 import type { Section, View } from '../drawn/section.ts'
-import { type PersonPage, show, type TeamPage, teamPath } from '../served/page.ts'
+import { get, some, tableOf } from '../served/made.ts'
+import { show, teamPath } from '../served/page.ts'
 import { wordsOf, workPath } from './work.ts'
 
 /** How many are listed. */
@@ -17,28 +19,21 @@ function listView(works: readonly WorkRow[], now: Date): View {
     title: 'Long work',
     lead: 'What takes longer than a page should: workers do it, and go on where they were if one of them dies.',
     sections: [
-      {
-        kind: 'table',
-        id: 'works',
-        live: works.some(({ finished_at }) => finished_at === null),
-        columns: [
-          { label: 'What' },
-          { label: 'Stands' },
-          { label: 'Done', number: true },
-          { label: 'By' },
-          { label: 'Begun' },
-        ],
-        rows: works.map((work) => ({
-          cells: [
-            text(wordsOf(work).title, { href: workPath(work) }),
-            status(standing(work)),
-            number(work.done),
-            text(work.begun_by),
-            time(work.begun_at, now),
-          ],
-        })),
-        empty: 'Nothing lately.',
-      },
+      tableOf(
+        works,
+        (work) => ({
+          What: text(wordsOf(work).title, { href: workPath(work) }),
+          Stands: status(standing(work)),
+          Done: number(work.done),
+          By: text(work.begun_by),
+          Begun: time(work.begun_at, now),
+        }),
+        {
+          id: 'works',
+          live: works.some(({ finished_at }) => finished_at === null),
+          empty: 'Nothing lately.',
+        },
+      ),
     ],
   }
 }
@@ -47,7 +42,7 @@ function workView(work: WorkRow, now: Date, back: string): View {
   const { title, verb, outcome } = wordsOf(work)
   const { done, total, finished_at, fault } = work
   const live = finished_at === null
-  const tone = fault !== null ? ('bad' as const) : live ? ('busy' as const) : ('good' as const)
+  const tone = fault !== null ? 'bad' : live ? 'busy' : 'good'
   const sections: Section[] = [
     {
       kind: 'tiles',
@@ -74,12 +69,12 @@ function workView(work: WorkRow, now: Date, back: string): View {
     },
     {
       kind: 'facts',
-      facts: [
+      facts: some([
         { label: 'Begun by', cell: text(work.begun_by) },
         { label: 'Begun', cell: time(work.begun_at, now) },
-        ...(finished_at === null ? [] : [{ label: 'Ended', cell: time(finished_at, now) }]),
+        finished_at !== null && { label: 'Ended', cell: time(finished_at, now) },
         { label: 'ID', cell: text(work.id, { code: true, copy: true }) },
-      ],
+      ]),
     },
   ]
   return { title, back: { href: back, label: 'Long work' }, sections }
@@ -90,35 +85,20 @@ const found = (work: WorkRow | null): WorkRow => {
   throw new Refusal('not_found', 'there is no such work; finished work is forgotten after a month')
 }
 
-const ofTeam: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/works',
-  access: 'editor',
-  handle: async ({ team, now }, { database }) =>
-    show(listView(await latestWorks(database, team.id, LATEST), now)),
-}
+const ofTeam = get('editor', '/teams/:team/works', async ({ team, now }, { database }) =>
+  show(listView(await latestWorks(database, team.id, LATEST), now)),
+)
 
-const oneOfTeam: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/works/:id',
-  access: 'editor',
-  handle: async ({ team, params, now }, { database }) =>
-    show(workView(found(await workById(database, team.id, params.id ?? '')), now, teamPath(team, 'works'))),
-}
+const oneOfTeam = get('editor', '/teams/:team/works/:id', async ({ team, params, now }, { database }) =>
+  show(workView(found(await workById(database, team.id, params.id ?? '')), now, teamPath(team, 'works'))),
+)
 
-const all: PersonPage = {
-  method: 'GET',
-  path: '/operator/works',
-  access: 'operator',
-  handle: async ({ now }, { database }) => show(listView(await latestWorks(database, null, LATEST), now)),
-}
+const all = get('operator', '/operator/works', async ({ now }, { database }) =>
+  show(listView(await latestWorks(database, null, LATEST), now)),
+)
 
-const one: PersonPage = {
-  method: 'GET',
-  path: '/operator/works/:id',
-  access: 'operator',
-  handle: async ({ params, now }, { database }) =>
-    show(workView(found(await workById(database, null, params.id ?? '')), now, '/operator/works')),
-}
+const one = get('operator', '/operator/works/:id', async ({ params, now }, { database }) =>
+  show(workView(found(await workById(database, null, params.id ?? '')), now, '/operator/works')),
+)
 
 export const workPages = [ofTeam, oneOfTeam, all, one]

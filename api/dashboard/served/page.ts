@@ -3,22 +3,24 @@
  * values, as the API's routes are: routes.ts lists them, dispatch.ts serves them, tests walk over them.
  *
  * To add a page:
- * 1. Put a value into a file under pages/: `{ method, path, access, handle }`; the path begins after /dashboard.
+ * 1. Write it in a file under pages/ by made.ts: `get(access, path, …)`; the path begins after /dashboard.
  *    `/teams/:team/…` paths take a role (`viewer`, `editor`, `owner`), others `person`, `operator` or `open`. An
  *    operator may do what an owner may, in every team. Others are refused before the handler runs.
  * 2. A GET answers `show(view)`. A view is a title and a list of sections (section.ts): tiles, facts, tables, forms,
  *    timelines, code, frames. A handler says what there is; how it looks is the views' and the stylesheet's business.
  *    Write no HTML. All text is escaped; a time, a status or a link in a table is a cell (cell.ts).
- * 3. What changes something is a POST with a form. Its token and origin are checked before the handler runs. It answers
- *    `redirect(path, notice)`: the notice is shown once on the page that follows. A secret to show once is a notice's
- *    `secret`.
+ * 3. What changes something is a POST with a form (`press`, `formOf`), and an `act(access, path, …)`: one transaction,
+ *    as the person. `post` is for long work, and for what no transaction must be open around. Token and origin are
+ *    checked before the handler runs. It answers `redirect(path, notice)`: the notice is shown once on the page that
+ *    follows. A secret to show once is a notice's `secret`.
  * 4. Throw a Refusal when it cannot be done: the nearest GET page above the POST's path is shown again with the
  *    refusal's words, and with what was typed in the form that was sent.
  * 5. Rules and queries are use cases under db/, the CLI's own: a page has no SQL and decides nothing. What changes
- *    something runs `inPerson` (act.ts) and writes its own line in the audit trail.
+ *    something is given the person as `by`, and writes its own line in the audit trail.
  * 6. A list reads PAGE_SIZE + 1 rows and hands them to `pageOf` (list.ts), which makes the link to the next page
  *    (`?before=`). A filter is a form with `method: 'get'`: `filled` puts in what the address holds.
- *    With `lags: true` it is read from a replica where there is one, unless it follows a change of the person's own.
+ *    With `lagging(access)` it is read from a replica where there is one, unless it follows a change of one's own.
+ *    Its table is `tableOf`, label by label; its file is rows by `rowsBy` (csv.ts).
  * 7. Add the value to its file's list, the list to routes.ts, and a link to nav.ts if it is a place of its own. Write
  *    down whom it is for in test/support/page-rights.ts; other tests walk over all pages by themselves (roles.test.ts,
  *    looks.test.ts).
@@ -117,6 +119,16 @@ export type OwnPage = Serves<OwnRequest> & { access: 'person' }
 export type PersonPage = Serves<PersonRequest> & { access: 'person' | 'operator' }
 export type TeamPage = Serves<TeamRequest> & { access: Role }
 export type Page = OpenPage | OwnPage | PersonPage | TeamPage
+
+/** What a page with this access is, and what it is asked with. */
+export type PageOf<A extends Page['access']> = A extends Role
+  ? TeamPage
+  : A extends 'operator'
+    ? PersonPage
+    : A extends 'person'
+      ? OwnPage
+      : OpenPage
+export type RequestOf<A extends Page['access']> = Parameters<PageOf<A>['handle']>[0]
 
 /** The path of a team's page, after /dashboard. */
 export const teamPath = (team: { id: string }, ...rest: string[]): string =>

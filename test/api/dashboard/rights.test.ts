@@ -1,4 +1,5 @@
 /** What a session may grow into, and how far an owner's arm reaches: attacks on people, replayed. */
+
 import { request } from 'node:http'
 import { sql } from 'slonik'
 import { object, string } from 'yup'
@@ -6,6 +7,7 @@ import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { linkFor } from '../../../db/accounts/people/members.ts'
 import { requestLink } from '../../../db/accounts/people/sign-in.ts'
 import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
+import { runClock, stopClock } from '../../support/clock.ts'
 import { shows, signedIn, textOf, type Visitor, visitor } from '../../support/dashboard.ts'
 import { makeTeam, startService, type TestTeam } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -172,6 +174,9 @@ t.test('nothing that an owner sees betrays whether an invitee is known elsewhere
 t.test(
   'an invitation may be used for seven days, once, as what it invited to; a sign-in link for 15 minutes',
   async (t) => {
+    // Links are made at the database's time.
+    await stopClock(service.database, now)
+    t.teardown(() => runClock(service.database))
     const { owner, people } = await teamWithOwner()
     const email = 'away@example.org'
     const invitation = await invite(owner, people, email, 'viewer')

@@ -2,13 +2,15 @@
  * Who did what, and when: people on the dashboard and operators at the command line. Operators see everything, owners
  * what concerns their team.
  */
+
 import { auditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
 import { namesOfTeams } from '../../../../db/accounts/teams/directory.sql.ts'
 import { text, time } from '../../drawn/cell.ts'
 import type { Field, View } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { dayOf, filled, given, idGiven, PAGE_SIZE, pageOf } from '../../served/list.ts'
-import { type PageRequest, type PersonPage, show, type TeamPage, teamPath } from '../../served/page.ts'
+import { get, lagging, tableOf } from '../../served/made.ts'
+import { type PageRequest, show, teamPath } from '../../served/page.ts'
 
 const FILTER: readonly Field[] = [
   { name: 'actor', label: 'Person', type: 'search', placeholder: 'ana@example.com' },
@@ -46,46 +48,37 @@ async function auditView(request: PageRequest, { database }: PageDeps, only: str
         submit: 'Filter',
         reset: query.size > 0 ? { href: path, label: 'All entries' } : null,
       },
-      {
-        kind: 'table',
-        columns: ['When', 'Who', 'What', 'To what', ...(only === null ? ['Team'] : [])].map((label) => ({
-          label,
-        })),
-        rows: rows.map(({ created_at, actor, action, subject, detail, team_id }) => ({
-          cells: [
-            time(created_at, now),
-            text(actor),
-            text(action, { code: true }),
-            text(subject, detail === '' ? {} : { detail }),
-            ...(only === null
-              ? [
-                  team_id === null
-                    ? text(null)
-                    : text(names.get(team_id) ?? team_id, { href: teamPath({ id: team_id }) }),
-                ]
-              : []),
-          ],
-        })),
-        empty: query.size > 0 ? 'No entry matches.' : 'Nothing has been changed by a person yet.',
-        next,
-      },
+      tableOf(
+        rows,
+        ({ created_at, actor, action, subject, detail, team_id }) => ({
+          When: time(created_at, now),
+          Who: text(actor),
+          What: text(action, { code: true }),
+          'To what': text(subject, detail === '' ? {} : { detail }),
+          ...(only === null
+            ? {
+                Team: text(
+                  names.get(team_id ?? '') ?? team_id,
+                  team_id ? { href: teamPath({ id: team_id }) } : {},
+                ),
+              }
+            : {}),
+        }),
+        {
+          empty: query.size > 0 ? 'No entry matches.' : 'Nothing has been changed by a person yet.',
+          next,
+        },
+      ),
     ],
   }
 }
 
-const audit: PersonPage = {
-  method: 'GET',
-  path: '/operator/audit',
-  lags: true,
-  access: 'operator',
-  handle: async (request, deps) => show(await auditView(request, deps, null)),
-}
+const audit = get(lagging('operator'), '/operator/audit', async (request, deps) =>
+  show(await auditView(request, deps, null)),
+)
 
-const ofTeam: TeamPage = {
-  method: 'GET',
-  path: '/teams/:team/audit',
-  access: 'owner',
-  handle: async (request, deps) => show(await auditView(request, deps, request.team.id)),
-}
+const ofTeam = get('owner', '/teams/:team/audit', async (request, deps) =>
+  show(await auditView(request, deps, request.team.id)),
+)
 
 export const auditPages = [audit, ofTeam]

@@ -14,8 +14,8 @@ import { isUuid } from '../../../../db/text/strings.ts'
 import { type Cell, status, text, time } from '../../drawn/cell.ts'
 import type { Alert, Section } from '../../drawn/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../drawn/timeline.ts'
-import { inPerson } from '../../served/act.ts'
-import { type PersonPage, redirect, show } from '../../served/page.ts'
+import { act, get, press, some, tableOf } from '../../served/made.ts'
+import { redirect, show } from '../../served/page.ts'
 import { folded, stoppedAlerts } from '../stopped.ts'
 
 const PATH = '/operator/health'
@@ -32,10 +32,8 @@ async function databaseFacts(tx: Tx, now: Date) {
   const fault = await databaseFault(tx)
   const apart = Math.round(Math.abs(Date.parse(at) - now.getTime()) / 1_000)
   const off = DANGEROUS.filter((name) => settings[name] === 'off')
-  const alerts: Alert[] = [
-    ...(fault === null
-      ? []
-      : [{ tone: 'bad' as const, title: 'The database cannot be worked with', text: fault }]),
+  const alerts: Alert[] = some([
+    fault !== null && { tone: 'bad', title: 'The database cannot be worked with', text: fault },
     ...off.map(
       (name): Alert => ({
         tone: 'bad',
@@ -43,10 +41,11 @@ async function databaseFacts(tx: Tx, now: Date) {
         text: 'A crash of the database can lose what was accepted.',
       }),
     ),
-    ...(apart > CLOCK_APART
-      ? [{ tone: 'warn' as const, title: `This process’s clock is ${apart} seconds from the database’s` }]
-      : []),
-  ]
+    apart > CLOCK_APART && {
+      tone: 'warn',
+      title: `This process’s clock is ${apart} seconds from the database’s`,
+    },
+  ])
   const facts = [
     { label: 'PostgreSQL', cell: text(version) },
     { label: 'Its clock', cell: { ...time(at, now), age: `${apart} s from this process’s` } },
@@ -60,20 +59,19 @@ async function databaseFacts(tx: Tx, now: Date) {
 
 const megabytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`
 
-function processCells(
-  { kind, host, pid, queues, gauges, seen_at, silent_seconds }: ProcessRow,
-  now: Date,
-): Cell[] {
-  const silent = silent_seconds > SILENCE
-  return [
-    text(kind, { detail: `${host}, ${pid}` }),
-    text(queues.join(', ') || null),
-    text(`${Math.round(gauges.busy * 100)} %`, { number: true }),
-    text(megabytes(gauges.resident_memory_bytes), { number: true }),
-    text(`${Math.round(gauges.event_loop_lag_seconds * 1_000)} ms`, { number: true }),
-    { ...time(seen_at, now), ...(silent ? { tone: 'bad' as const } : {}) },
-  ]
-}
+const processShown =
+  (now: Date) =>
+  ({ kind, host, pid, queues, gauges, seen_at, silent_seconds }: ProcessRow): Record<string, Cell> => ({
+    Process: text(kind, { detail: `${host}, ${pid}` }),
+    Queues: text(queues.join(', ') || null),
+    Busy: text(`${Math.round(gauges.busy * 100)} %`, { number: true }),
+    Memory: text(megabytes(gauges.resident_memory_bytes), { number: true }),
+    Lag: text(`${Math.round(gauges.event_loop_lag_seconds * 1_000)} ms`, { number: true }),
+    'Last sign of life': {
+      ...time(seen_at, now),
+      ...(silent_seconds > SILENCE ? { tone: 'bad' } : {}),
+    },
+  })
 
 function processAlerts(processes: readonly ProcessRow[]): Alert[] {
   const workers = processes.filter(
@@ -106,10 +104,10 @@ function queueAlerts(paused: ReadonlyMap<string, QueuePause>): Alert[] {
   const all = [...paused.values()]
   const others = all.filter(({ reason }) => reason !== RESTORED)
   const link = { href: '/operator/queues', label: 'Queues, and how to resume it' }
-  return [
-    ...(others.length < all.length ? [{ ...RESTORED_COPY, link }] : []),
+  return some([
+    others.length < all.length && { ...RESTORED_COPY, link },
     ...others.map(({ queue, reason }) => ({ ...pausedQueue(queue, reason), link })),
-  ]
+  ])
 }
 
 /** Each sender that live workers deliver through, with how it stands. */
@@ -143,91 +141,68 @@ async function checkSection(tx: Tx, id: string | null): Promise<Section> {
   return { kind: 'facts', title: 'Email, asked by a worker', id: 'check', live: id !== null && !found, facts }
 }
 
-const check: PersonPage = {
-  method: 'POST',
-  path: `${PATH}/check`,
-  access: 'operator',
-  async handle(request, deps) {
-    const { queue } = deps
-    const id = await inPerson(request, deps, (by) => requestCheck({ ...by, queue }))
-    return redirect(`${PATH}?check=${id}`)
-  },
-}
+const check = act('operator', `${PATH}/check`, async (by) => {
+  const id = await requestCheck(by)
+  return redirect(`${PATH}?check=${id}`)
+})
 
-const health: PersonPage = {
-  method: 'GET',
-  path: PATH,
-  access: 'operator',
-  async handle({ now, query }, { database, switches }) {
-    const { alerts, facts } = await databaseFacts(database, now)
-    const processes = await liveProcesses(database, FORGOTTEN)
-    const heard = await lastHeard(database)
-    const senders = await listSenders(database)
-    const paused = await pausedQueues(database)
-    const stopped = stoppedAlerts(await stoppedBroadcasts(database, null, STOPPED), true)
-    const used = senderFacts(processes, senders, now)
-    const sections: Section[] = [
-      {
-        kind: 'alerts',
-        alerts: [
-          ...alerts,
-          ...processAlerts(processes),
-          ...queueAlerts(paused),
-          ...senderAlerts(senders),
-          ...folded(stopped, `${stopped.length} broadcasts have paused themselves`),
-        ],
-        calm: 'All checks passed.',
-      },
-      {
-        kind: 'table',
-        title: 'Processes',
-        id: 'processes',
-        live: true,
-        columns: [
-          { label: 'Process' },
-          { label: 'Queues' },
-          { label: 'Busy', number: true },
-          { label: 'Memory', number: true },
-          { label: 'Lag', number: true },
-          { label: 'Last sign of life' },
-        ],
-        rows: processes.map((process) => ({ cells: processCells(process, now) })),
-        empty: 'No process has given a sign of life within an hour.',
-      },
-      ...(used.length === 0
-        ? []
-        : [{ kind: 'facts' as const, title: 'Senders, as the workers find them', facts: used }]),
-      await checkSection(database, query.get('check')),
-    ]
-    const aside: Section[] = [
-      { kind: 'facts', title: 'Database', facts },
-      {
-        kind: 'facts',
-        title: 'Hooks last heard from',
-        facts: heard.map(({ provider, heard_at }) => ({ label: provider, cell: time(heard_at, now) })),
-      },
-      {
-        kind: 'facts',
-        title: 'Settings of this web process',
-        facts: switches.map(({ name, isSet }) => ({
-          label: name,
-          cell: status(isSet ? 'set' : 'not set', { tone: isSet ? 'good' : 'plain' }),
-        })),
-      },
-    ]
-    return show({
-      title: 'Health',
-      actions: {
-        kind: 'actions',
-        forms: [
-          { action: PATH, method: 'get', fields: [], submit: 'Look again', tone: 'quiet' },
-          { action: `${PATH}/check`, method: 'post', fields: [], submit: 'Check email now', tone: 'quiet' },
-        ],
-      },
-      sections,
-      aside,
-    })
-  },
-}
+const health = get('operator', PATH, async ({ now, query }, { database, switches }) => {
+  const { alerts, facts } = await databaseFacts(database, now)
+  const processes = await liveProcesses(database, FORGOTTEN)
+  const heard = await lastHeard(database)
+  const senders = await listSenders(database)
+  const paused = await pausedQueues(database)
+  const stopped = stoppedAlerts(await stoppedBroadcasts(database, null, STOPPED), true)
+  const used = senderFacts(processes, senders, now)
+  const sections: Section[] = some([
+    {
+      kind: 'alerts',
+      alerts: [
+        ...alerts,
+        ...processAlerts(processes),
+        ...queueAlerts(paused),
+        ...senderAlerts(senders),
+        ...folded(stopped, `${stopped.length} broadcasts have paused themselves`),
+      ],
+      calm: 'All checks passed.',
+    },
+    tableOf(processes, processShown(now), {
+      title: 'Processes',
+      id: 'processes',
+      live: true,
+      empty: 'No process has given a sign of life within an hour.',
+    }),
+    used.length !== 0 && { kind: 'facts', title: 'Senders, as the workers find them', facts: used },
+    await checkSection(database, query.get('check')),
+  ])
+  const aside: Section[] = [
+    { kind: 'facts', title: 'Database', facts },
+    {
+      kind: 'facts',
+      title: 'Hooks last heard from',
+      facts: heard.map(({ provider, heard_at }) => ({ label: provider, cell: time(heard_at, now) })),
+    },
+    {
+      kind: 'facts',
+      title: 'Settings of this web process',
+      facts: switches.map(({ name, isSet }) => ({
+        label: name,
+        cell: status(isSet ? 'set' : 'not set', { tone: isSet ? 'good' : 'plain' }),
+      })),
+    },
+  ]
+  return show({
+    title: 'Health',
+    actions: {
+      kind: 'actions',
+      forms: [
+        { action: PATH, method: 'get', fields: [], submit: 'Look again', tone: 'quiet' },
+        press(`${PATH}/check`, 'Check email now', { tone: 'quiet' }),
+      ],
+    },
+    sections,
+    aside,
+  })
+})
 
 export const healthPages = [health, check]

@@ -1,74 +1,61 @@
 /** The plan catalog: a table to read, and the whole of it as JSON to change. */
+
 import { loadCatalog, printCatalog } from '../../../../db/accounts/plans/catalog.ts'
 import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
 import { QUOTAS } from '../../../../db/accounts/plans/quotas.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import { number, plural, text } from '../../drawn/cell.ts'
-import { inPerson } from '../../served/act.ts'
-import { type PersonPage, redirect, show } from '../../served/page.ts'
+import { act, formOf, get, tableOf } from '../../served/made.ts'
+import { redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/plans'
 
 /** A figure of a plan; nothing set means no limit, or the service's default. */
 const figure = (value: number | null) => (value === null ? text(null, { number: true }) : number(value))
 
-const plans: PersonPage = {
-  method: 'GET',
-  path: PATH,
-  access: 'operator',
-  async handle(_request, { database }) {
-    const rows = await allPlans(database)
-    const catalog = JSON.stringify(await printCatalog(database), null, 2)
-    return show({
-      title: 'Plans',
-      lead: 'What GET /v1/plans shows, and what teams are held to. A change shows within a minute.',
-      sections: [
+const plans = get('operator', PATH, async (_request, { database }) => {
+  const rows = await allPlans(database)
+  const catalog = JSON.stringify(await printCatalog(database), null, 2)
+  return show({
+    title: 'Plans',
+    lead: 'What GET /v1/plans shows, and what teams are held to. A change shows within a minute.',
+    sections: [
+      tableOf(
+        rows,
+        (plan) => ({
+          Plan: text(plan.name.en, { detail: plan.key }),
+          Kind: text(plan.product === 'marketing' ? 'marketing' : plan.kind),
+          ...Object.fromEntries(QUOTAS.map(({ title, limit }) => [title, figure(plan[limit])])),
+          Domains: figure(plan.domains_limit),
+          'Per second': figure(plan.send_rate_per_second),
+        }),
+        { empty: 'The catalog is empty: paste one below, or run “plan load FILE”.' },
+      ),
+      formOf(
+        PATH,
+        'Replace the catalog',
+        [
+          {
+            name: 'catalog',
+            label: 'Catalog as JSON',
+            type: 'textarea',
+            value: catalog,
+            rows: 24,
+            code: true,
+          },
+        ],
         {
-          kind: 'table',
-          columns: [
-            { label: 'Plan' },
-            { label: 'Kind' },
-            ...QUOTAS.map(({ title }) => ({ label: title, number: true })),
-            { label: 'Domains', number: true },
-            { label: 'Per second', number: true },
-          ],
-          rows: rows.map((plan) => ({
-            cells: [
-              text(plan.name.en, { detail: plan.key }),
-              text(plan.product === 'marketing' ? 'marketing' : plan.kind),
-              ...QUOTAS.map(({ limit }) => figure(plan[limit])),
-              figure(plan.domains_limit),
-              figure(plan.send_rate_per_second),
-            ],
-          })),
-          empty: 'The catalog is empty: paste one below, or run “plan load FILE”.',
-        },
-        {
-          kind: 'form',
           title: 'Change the catalog',
           note: 'The whole catalog is replaced, or nothing. A plan that teams are on cannot be left out.',
-          action: PATH,
-          method: 'post',
           folded: true,
-          fields: [
-            {
-              name: 'catalog',
-              label: 'Catalog as JSON',
-              type: 'textarea',
-              value: catalog,
-              rows: 24,
-              code: true,
-            },
-          ],
-          submit: 'Replace the catalog',
           confirm: 'Replace the whole catalog?',
           warning:
             'Teams keep their plans; the limits of each are those of the new catalog, within a minute.',
         },
-      ],
-    })
-  },
-}
+      ),
+    ],
+  })
+})
 
 /** @throws Refusal bad_request saying where the JSON breaks. */
 function readCatalog(source: string): unknown {
@@ -79,18 +66,11 @@ function readCatalog(source: string): unknown {
   }
 }
 
-const replace: PersonPage = {
-  method: 'POST',
-  path: PATH,
-  access: 'operator',
-  async handle(request, deps) {
-    const content = readCatalog(request.form.get('catalog') ?? '')
-    const count = await inPerson(request, deps, async (by) => {
-      await loadCatalog(by, content)
-      return (await allPlans(by.tx)).length
-    })
-    return redirect(PATH, `The catalog has ${plural(count, 'plan')} now.`)
-  },
-}
+const replace = act('operator', PATH, async (by, { form }) => {
+  const content = readCatalog(form.get('catalog') ?? '')
+  await loadCatalog(by, content)
+  const count = (await allPlans(by.tx)).length
+  return redirect(PATH, `The catalog has ${plural(count, 'plan')} now.`)
+})
 
 export const planPages = [plans, replace]

@@ -1,4 +1,5 @@
 /** The queues: how full and how fast they are, who works on them; pausing; why jobs were given up, and trying again. */
+
 import { DELIVERIES, sendsFor } from '../../../../db/channels/channels.sql.ts'
 import {
   listQueues,
@@ -20,9 +21,9 @@ import { beginWork } from '../../../../db/upkeep/work/work.ts'
 import { type Cell, countdown, duration, number, plural, status, text, time, utc } from '../../drawn/cell.ts'
 import type { Alert, Form } from '../../drawn/section.ts'
 import { RESTORED_COPY } from '../../drawn/timeline.ts'
-import { inPerson } from '../../served/act.ts'
 import { countedFields, countedOf, countedWords } from '../../served/counted.ts'
-import { type PersonPage, redirect, show } from '../../served/page.ts'
+import { act, get, post, press, some, tableOf } from '../../served/made.ts'
+import { redirect, show } from '../../served/page.ts'
 import { workAnswer } from '../work.ts'
 
 const PATH = '/operator/queues'
@@ -56,14 +57,10 @@ function nameCell({ queue, paused, paused_at, paused_by, pause_reason }: ShownQu
 
 const isRestored = ({ pause_reason }: ShownQueue): boolean => pause_reason === RESTORED
 
-const RESUME_ALL: Form = {
-  action: `${PATH}/restored`,
-  method: 'post',
-  fields: [],
-  submit: 'Resume all',
+const RESUME_ALL: Form = press(`${PATH}/restored`, 'Resume all', {
   confirm:
     'Resume everything that stands since the database was restored? What waits goes out, and some of it may have gone out before.',
-}
+})
 
 /** How many reasons a page lists. */
 const REASONS = 50
@@ -88,60 +85,46 @@ async function senderAlerts(database: Tx, now: Date): Promise<Alert[]> {
   })
 }
 
-const queues: PersonPage = {
-  method: 'GET',
-  path: PATH,
-  access: 'operator',
-  async handle({ now }, { database }) {
-    const rows = await listQueues(database)
-    const isCopy = rows.some(isRestored)
-    const alerts = [...(isCopy ? [RESTORED_COPY] : []), ...(await senderAlerts(database, now))]
-    return show({
-      title: 'Queues',
-      ...(isCopy ? { actions: { kind: 'actions' as const, forms: [RESUME_ALL] } } : {}),
-      lead: 'Ready jobs wait for a worker, deferred ones for their time; dead letters wait for you.',
-      sections: [
-        ...(alerts.length === 0
-          ? []
-          : [{ kind: 'alerts' as const, title: 'Why queues stand', calm: '', alerts }]),
+const queues = get('operator', PATH, async ({ now }, { database }) => {
+  const rows = await listQueues(database)
+  const isCopy = rows.some(isRestored)
+  const alerts = some([isCopy && RESTORED_COPY, ...(await senderAlerts(database, now))])
+  return show({
+    title: 'Queues',
+    ...(isCopy ? { actions: { kind: 'actions', forms: [RESUME_ALL] } } : {}),
+    lead: 'Ready jobs wait for a worker, deferred ones for their time; dead letters wait for you.',
+    sections: some([
+      alerts.length !== 0 && { kind: 'alerts', title: 'Why queues stand', calm: '', alerts },
+      tableOf(
+        rows,
+        (queue) => ({
+          Queue: nameCell(queue, now),
+          Ready: counted(queue.ready),
+          Active: number(queue.active),
+          Deferred: counted(queue.deferred),
+          Dead:
+            queue.dead === 0
+              ? number(0)
+              : { ...counted(queue.dead), href: `${PATH}/${queue.queue}`, detail: 'why, and try again' },
+          'Oldest waits': text(
+            queue.oldest_ready_seconds === null ? null : duration(queue.oldest_ready_seconds),
+            {
+              number: true,
+            },
+          ),
+          Done: text(rate(queue.completed_per_second), { number: true }),
+          Workers: number(queue.workers.length),
+          Pause: button(queue),
+        }),
         {
-          kind: 'table',
           id: 'queues',
           live: true,
-          columns: [
-            { label: 'Queue' },
-            { label: 'Ready', number: true },
-            { label: 'Active', number: true },
-            { label: 'Deferred', number: true },
-            { label: 'Dead', number: true },
-            { label: 'Oldest waits', number: true },
-            { label: 'Done', number: true },
-            { label: 'Workers', number: true },
-            { label: 'Pause' },
-          ],
-          rows: rows.map((queue) => ({
-            cells: [
-              nameCell(queue, now),
-              counted(queue.ready),
-              number(queue.active),
-              counted(queue.deferred),
-              queue.dead === 0
-                ? number(0)
-                : { ...counted(queue.dead), href: `${PATH}/${queue.queue}`, detail: 'why, and try again' },
-              text(queue.oldest_ready_seconds === null ? null : duration(queue.oldest_ready_seconds), {
-                number: true,
-              }),
-              text(rate(queue.completed_per_second), { number: true }),
-              number(queue.workers.length),
-              button(queue),
-            ],
-          })),
           empty: '',
         },
-      ],
-    })
-  },
-}
+      ),
+    ]),
+  })
+})
 
 /** The queue that a path names. @throws Refusal not_found. */
 function queueOf({ queue }: Readonly<Record<string, string>>): JobName {
@@ -150,125 +133,82 @@ function queueOf({ queue }: Readonly<Record<string, string>>): JobName {
   return known
 }
 
-const reasons: PersonPage = {
-  method: 'GET',
-  path: `${PATH}/:queue`,
-  access: 'operator',
-  async handle({ params, now }, { database }) {
-    const queue = queueOf(params)
-    const seen = await seenNow(database)
-    const rows = await deadReasons(database, queue, REASONS)
-    const all = await countDeadLetters(database, queue)
-    const action = `${PATH}/${queue}/redrive`
-    return show({
-      title: `Dead letters of ${queue}`,
-      back: { href: PATH, label: 'Queues' },
-      lead: 'What was given up, by its reason. Fix the cause, then try again.',
-      sections: [
+const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { database }) => {
+  const queue = queueOf(params)
+  const seen = await seenNow(database)
+  const rows = await deadReasons(database, queue, REASONS)
+  const all = await countDeadLetters(database, queue)
+  const action = `${PATH}/${queue}/redrive`
+  return show({
+    title: `Dead letters of ${queue}`,
+    back: { href: PATH, label: 'Queues' },
+    lead: 'What was given up, by its reason. Fix the cause, then try again.',
+    sections: some([
+      tableOf(
+        rows,
+        ({ reason, count, teams, first_at, last_at, samples }) => ({
+          Reason: text(reason),
+          'Dead letters': number(count),
+          Teams: number(teams),
+          First: time(first_at, now),
+          Last: time(last_at, now),
+          'The newest': text(samples.join(' '), { code: true }),
+          'Try again': {
+            text: '',
+            button: {
+              action,
+              label: `Try ${plural(count, 'dead letter')} again`,
+              confirm: `Try ${plural(count, 'dead letter')} of ${queue} again?`,
+              sends: { reason, ...countedWords({ most: count, seen }) },
+            },
+          },
+        }),
         {
-          kind: 'table',
-          columns: [
-            { label: 'Reason', wrap: true },
-            { label: 'Dead letters', number: true },
-            { label: 'Teams', number: true },
-            { label: 'First' },
-            { label: 'Last' },
-            { label: 'The newest', wrap: true },
-            { label: 'Try again' },
-          ],
-          rows: rows.map(({ reason, count, teams, first_at, last_at, samples }) => ({
-            cells: [
-              text(reason),
-              number(count),
-              number(teams),
-              time(first_at, now),
-              time(last_at, now),
-              text(samples.join(' '), { code: true }),
-              {
-                text: '',
-                button: {
-                  action,
-                  label: `Try ${plural(count, 'dead letter')} again`,
-                  confirm: `Try ${plural(count, 'dead letter')} of ${queue} again?`,
-                  sends: { reason, ...countedWords({ most: count, seen }) },
-                },
-              },
-            ],
-          })),
+          wrap: ['Reason', 'The newest'],
           empty: 'Nothing of this queue was given up.',
         },
-        ...(rows.length < 2
-          ? []
-          : [
-              {
-                kind: 'actions' as const,
-                forms: [
-                  {
-                    action,
-                    method: 'post' as const,
-                    fields: countedFields({ most: all, seen }),
-                    submit: 'Try all again',
-                    confirm: `Try ${plural(all, 'dead letter')} of ${queue} again?`,
-                    tone: 'quiet' as const,
-                  },
-                ],
-              },
-            ]),
-      ],
-    })
-  },
-}
+      ),
+      rows.length >= 2 && {
+        kind: 'actions',
+        forms: [
+          press(action, 'Try all again', {
+            fields: countedFields({ most: all, seen }),
+            confirm: `Try ${plural(all, 'dead letter')} of ${queue} again?`,
+            tone: 'quiet',
+          }),
+        ],
+      },
+    ]),
+  })
+})
 
-const pause: PersonPage = {
-  method: 'POST',
-  path: `${PATH}/:queue/pause`,
-  access: 'operator',
-  async handle(request, deps) {
-    const queue = queueOf(request.params)
-    await inPerson(request, deps, (by) => pauseQueue(by, queue))
-    return redirect(PATH, `${queue} is paused. Workers finish what they have.`)
-  },
-}
+const pause = act('operator', `${PATH}/:queue/pause`, async (by, request) => {
+  const queue = queueOf(request.params)
+  await pauseQueue(by, queue)
+  return redirect(PATH, `${queue} is paused. Workers finish what they have.`)
+})
 
-const resume: PersonPage = {
-  method: 'POST',
-  path: `${PATH}/:queue/resume`,
-  access: 'operator',
-  async handle(request, deps) {
-    const queue = queueOf(request.params)
-    await inPerson(request, deps, (by) => resumeQueue(by, queue))
-    return redirect(PATH, `${queue} is resumed.`)
-  },
-}
+const resume = act('operator', `${PATH}/:queue/resume`, async (by, request) => {
+  const queue = queueOf(request.params)
+  await resumeQueue(by, queue)
+  return redirect(PATH, `${queue} is resumed.`)
+})
 
-const resumeCopy: PersonPage = {
-  method: 'POST',
-  path: `${PATH}/restored`,
-  access: 'operator',
-  async handle(request, deps) {
-    const { queue } = deps
-    const { queues: resumed, broadcasts } = await inPerson(request, deps, (by) =>
-      resumeRestored({ ...by, queue }),
-    )
-    const words = `${plural(resumed.length, 'queue')} and ${plural(broadcasts, 'broadcast')} go on.`
-    return redirect(PATH, words)
-  },
-}
+const resumeCopy = act('operator', `${PATH}/restored`, async (by) => {
+  const { queues: resumed, broadcasts } = await resumeRestored(by)
+  const words = `${plural(resumed.length, 'queue')} and ${plural(broadcasts, 'broadcast')} go on.`
+  return redirect(PATH, words)
+})
 
-const redrive: PersonPage = {
-  method: 'POST',
-  path: `${PATH}/:queue/redrive`,
-  access: 'operator',
-  async handle(request, deps) {
-    const queue = queueOf(request.params)
-    const reason = request.form.get('reason')
-    const counted = countedOf(request.form)
-    const given = { queue, reason, ...counted }
-    const shared = { given, total: counted.most, team_id: null, actor: request.person.email }
-    const wanted = { kind: 'queue.redrive', ...shared } as const
-    const work = await beginWork(deps, wanted)
-    return workAnswer(work, PATH, `${plural(work.done, 'job')} of ${queue} will be tried again.`)
-  },
-}
+const redrive = post('operator', `${PATH}/:queue/redrive`, async (request, deps) => {
+  const queue = queueOf(request.params)
+  const reason = request.form.get('reason')
+  const counted = countedOf(request.form)
+  const given = { queue, reason, ...counted }
+  const shared = { given, total: counted.most, team_id: null, actor: request.person.email }
+  const wanted = { kind: 'queue.redrive', ...shared } as const
+  const work = await beginWork(deps, wanted)
+  return workAnswer(work, PATH, `${plural(work.done, 'job')} of ${queue} will be tried again.`)
+})
 
 export const queuePages = [queues, reasons, pause, resume, resumeCopy, redrive]

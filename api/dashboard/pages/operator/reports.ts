@@ -1,4 +1,5 @@
 /** Reports that could not be taken in: what is parked and why, to be tried again or dropped, one by one or many. */
+
 import { dropParked, readReport, replayParked } from '../../../../db/delivery/reports/replay.ts'
 import {
   type ParkedFilter,
@@ -12,7 +13,8 @@ import type { Field, Form } from '../../drawn/section.ts'
 import { inPerson } from '../../served/act.ts'
 import { type Counted, countedFields, countedOf } from '../../served/counted.ts'
 import { anyOf, filled, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../../served/list.ts'
-import { type PersonPage, type PersonRequest, redirect, show } from '../../served/page.ts'
+import { act, get, hidden, press, some, tableOf } from '../../served/made.ts'
+import { type PersonRequest, redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/reports'
 /** A body is shown to this length; the CLI prints the whole. */
@@ -30,133 +32,107 @@ const filterOf = (asked: URLSearchParams): ParkedFilter => ({
 })
 
 /** A button that does something to all parked reports that the filter fits, and that are there now. */
-const onAll = (verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>, counted: Counted): Form => ({
-  action: `${PATH}/${verb}`,
-  method: 'post',
-  fields: [
-    ...['provider', 'reason'].map((name) => ({
-      ...{ name, label: '', type: 'hidden' as const },
-      value: given(query, name) ?? '',
-    })),
-    ...countedFields(counted),
-  ],
-  submit: `${verb === 'replay' ? 'Try again' : 'Drop'}: all ${plural(counted.most, 'report')}`,
-  confirm: `${verb === 'replay' ? 'Try' : 'Drop'} ${plural(counted.most, 'report')}?`,
-  ...(verb === 'drop' ? { tone: 'danger' as const } : {}),
-})
+const onAll = (verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>, counted: Counted): Form =>
+  press(
+    `${PATH}/${verb}`,
+    `${verb === 'replay' ? 'Try again' : 'Drop'}: all ${plural(counted.most, 'report')}`,
+    {
+      fields: [
+        ...['provider', 'reason'].map((name) => hidden(name, given(query, name) ?? '')),
+        ...countedFields(counted),
+      ],
+      confirm: `${verb === 'replay' ? 'Try' : 'Drop'} ${plural(counted.most, 'report')}?`,
+      ...(verb === 'drop' ? { tone: 'danger' } : {}),
+    },
+  )
 
-const reports: PersonPage = {
-  method: 'GET',
-  path: PATH,
-  access: 'operator',
-  async handle(request, { database }) {
-    const { query, now } = request
-    const filter = filterOf(query)
-    const seen = await seenNow(database)
-    const found = await parkedReports(database, {
-      ...filter,
-      after: idGiven(query, 'before'),
-      limit: PAGE_SIZE + 1,
-    })
-    const { rows, next } = pageOf(request, found, ({ id }) => id)
-    const reasons = await parkedByReason(database, filter)
-    const isFiltered = filter.provider !== undefined || filter.reason !== undefined
-    const total = reasons.reduce((sum, { reports: count }) => sum + count, 0)
-    return show({
-      title: 'Parked reports',
-      lead: 'Reports of providers that could not be read, or whose message was not found within an hour. They are forgotten after 30 days.',
-      actions: {
-        kind: 'actions',
-        forms:
-          total === 0
-            ? []
-            : [
-                onAll('replay', request, { most: total, seen }),
-                onAll('drop', request, { most: total, seen }),
-              ],
+const reports = get('operator', PATH, async (request, { database }) => {
+  const { query, now } = request
+  const filter = filterOf(query)
+  const seen = await seenNow(database)
+  const page = { after: idGiven(query, 'before'), limit: PAGE_SIZE + 1 }
+  const found = await parkedReports(database, { ...filter, ...page })
+  const { rows, next } = pageOf(request, found, ({ id }) => id)
+  const reasons = await parkedByReason(database, filter)
+  const isFiltered = filter.provider !== undefined || filter.reason !== undefined
+  const total = reasons.reduce((sum, { reports: count }) => sum + count, 0)
+  return show({
+    title: 'Parked reports',
+    lead: 'Reports of providers that could not be read, or whose message was not found within an hour. They are forgotten after 30 days.',
+    actions: {
+      kind: 'actions',
+      forms:
+        total === 0
+          ? []
+          : [onAll('replay', request, { most: total, seen }), onAll('drop', request, { most: total, seen })],
+    },
+    sections: some([
+      {
+        kind: 'filter',
+        action: PATH,
+        method: 'get',
+        fields: filled(fields, query),
+        submit: 'Filter',
+        reset: isFiltered ? { href: PATH, label: 'All' } : null,
       },
-      sections: [
+      tableOf(
+        reasons,
+        ({ reason, reports: count }) => ({
+          Reason: text(reason),
+          Reports: number(count),
+        }),
         {
-          kind: 'filter',
-          action: PATH,
-          method: 'get',
-          fields: filled(fields, query),
-          submit: 'Filter',
-          reset: isFiltered ? { href: PATH, label: 'All' } : null,
-        },
-        {
-          kind: 'table',
+          wrap: ['Reason'],
           title: 'Reasons',
-          columns: [
-            { label: 'Reason', wrap: true },
-            { label: 'Reports', number: true },
-          ],
-          rows: reasons.map(({ reason, reports: count }) => ({ cells: [text(reason), number(count)] })),
           empty: isFiltered ? 'No report matches.' : 'No report is parked: every report found its message.',
         },
-        ...(total === 0
-          ? []
-          : [
-              {
-                kind: 'table' as const,
-                title: 'Reports',
-                columns: [
-                  { label: 'Received' },
-                  { label: 'From' },
-                  { label: 'Reason' },
-                  { label: 'Bytes', number: true },
-                ],
-                rows: rows.map(({ id, received_at, provider, reason, bytes }) => ({
-                  cells: [
-                    { ...time(received_at, now), href: `${PATH}/${id}` },
-                    text(provider),
-                    text(reason),
-                    number(bytes),
-                  ],
-                })),
-                empty: '',
-                next,
-              },
-            ]),
-      ],
-    })
-  },
-}
+      ),
+      total !== 0 &&
+        tableOf(
+          rows,
+          ({ id, received_at, provider, reason, bytes }) => ({
+            Received: { ...time(received_at, now), href: `${PATH}/${id}` },
+            From: text(provider),
+            Reason: text(reason),
+            Bytes: number(bytes),
+          }),
+          {
+            title: 'Reports',
+            empty: '',
+            next,
+          },
+        ),
+    ]),
+  })
+})
 
-const report: PersonPage = {
-  method: 'GET',
-  path: `${PATH}/:report_id`,
-  access: 'operator',
-  async handle(request, deps) {
-    const { params, now } = request
-    const found = await inPerson(request, deps, (by) => readReport(by, params.report_id ?? ''))
-    const { id, provider, received_at, state, reason, body } = found
-    const one = (verb: 'replay' | 'drop'): Form => ({
-      action: `${PATH}/${verb}`,
-      method: 'post',
-      fields: [{ name: 'id', label: 'id', type: 'hidden', value: id }],
-      submit: verb === 'replay' ? 'Try again' : 'Drop',
-      ...(verb === 'drop' ? { tone: 'danger' as const, confirm: 'Drop this report?' } : {}),
+const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
+  const { params, now } = request
+  const found = await inPerson(request, deps, (by) => readReport(by, params.report_id ?? ''))
+  const { id, provider, received_at, state, reason, body } = found
+  const one = (verb: 'replay' | 'drop'): Form =>
+    press(`${PATH}/${verb}`, verb === 'replay' ? 'Try again' : 'Drop', {
+      fields: [hidden('id', id)],
+      ...(verb === 'drop' ? { tone: 'danger', confirm: 'Drop this report?' } : {}),
     })
-    return show({
-      title: `Report from ${provider}`,
-      state: status(state, state === 'parked' ? { tone: 'warn' } : {}),
-      ...(reason === null ? {} : { lead: `Parked: ${reason}` }),
-      back: { href: PATH, label: 'Parked reports' },
-      actions: { kind: 'actions', forms: state === 'parked' ? [one('replay'), one('drop')] : [] },
-      sections: [{ kind: 'code', title: 'Raw report', code: body.slice(0, SHOWN) }],
-      aside: [
-        {
-          kind: 'facts',
-          facts: [
-            { label: 'Received', cell: time(received_at, now) },
-            { label: 'ID', cell: text(id, { code: true, copy: true }) },
-          ],
-        },
-      ],
-    })
-  },
-}
+  return show({
+    title: `Report from ${provider}`,
+    state: status(state, state === 'parked' ? { tone: 'warn' } : {}),
+    ...(reason === null ? {} : { lead: `Parked: ${reason}` }),
+    back: { href: PATH, label: 'Parked reports' },
+    actions: { kind: 'actions', forms: state === 'parked' ? [one('replay'), one('drop')] : [] },
+    sections: [{ kind: 'code', title: 'Raw report', code: body.slice(0, SHOWN) }],
+    aside: [
+      {
+        kind: 'facts',
+        facts: [
+          { label: 'Received', cell: time(received_at, now) },
+          { label: 'ID', cell: text(id, { code: true, copy: true }) },
+        ],
+      },
+    ],
+  })
+})
 
 /** What a form means: the report it names, or all shown that its filter fits. @throws Refusal bad_request. */
 function meantBy(form: URLSearchParams): ParkedFilter {
@@ -165,26 +141,16 @@ function meantBy(form: URLSearchParams): ParkedFilter {
   return { ...filterOf(form), ...countedOf(form) }
 }
 
-const replay: PersonPage = {
-  method: 'POST',
-  path: `${PATH}/replay`,
-  access: 'operator',
-  async handle(request, deps) {
-    const filter = meantBy(request.form)
-    const { replayed } = await inPerson(request, deps, (by) => replayParked(by, deps.queue, filter))
-    return redirect(PATH, `${plural(replayed, 'report')} will be tried again.`)
-  },
-}
+const replay = act('operator', `${PATH}/replay`, async (by, request) => {
+  const filter = meantBy(request.form)
+  const { replayed } = await replayParked(by, by.queue, filter)
+  return redirect(PATH, `${plural(replayed, 'report')} will be tried again.`)
+})
 
-const drop: PersonPage = {
-  method: 'POST',
-  path: `${PATH}/drop`,
-  access: 'operator',
-  async handle(request, deps) {
-    const filter = meantBy(request.form)
-    const { dropped } = await inPerson(request, deps, (by) => dropParked(by, filter))
-    return redirect(PATH, `${plural(dropped, 'report')} dropped.`)
-  },
-}
+const drop = act('operator', `${PATH}/drop`, async (by, request) => {
+  const filter = meantBy(request.form)
+  const { dropped } = await dropParked(by, filter)
+  return redirect(PATH, `${plural(dropped, 'report')} dropped.`)
+})
 
 export const reportPages = [reports, report, replay, drop]

@@ -1,4 +1,5 @@
 /** What we send through: relays, accounts and numbers, how they stand, and the end of a pause. */
+
 import { DELIVERIES, sendsFor } from '../../../../db/channels/channels.sql.ts'
 import { listSenders, resumeSender, type ShownSender } from '../../../../db/delivery/senders/show.ts'
 import { pausedEndpoints } from '../../../../db/messages/webhooks/endpoints.sql.ts'
@@ -6,8 +7,8 @@ import type { Tx } from '../../../../db/postgres/pool.ts'
 import { waitingOfTeams } from '../../../../db/queue/jobs.sql.ts'
 import { type Cell, countdown, plural, status, text, time } from '../../drawn/cell.ts'
 import type { Section } from '../../drawn/section.ts'
-import { inPerson } from '../../served/act.ts'
-import { type PersonPage, redirect, show, teamPath } from '../../served/page.ts'
+import { act, get, tableOf } from '../../served/made.ts'
+import { redirect, show, teamPath } from '../../served/page.ts'
 
 const PATH = '/operator/senders'
 
@@ -46,24 +47,23 @@ const waitingFor = (endpoints: Awaited<ReturnType<typeof pausedEndpoints>>, now:
   endpoints.length === 0
     ? []
     : [
-        {
-          kind: 'table',
-          id: 'webhooks',
-          title: 'Webhooks that ask to wait',
-          note: `Teams’ own servers: nothing else waits for them. At most ${SHOWN} are listed.`,
-          live: true,
-          columns: ['Webhook', 'Team', 'Until', 'Why', 'Resume'].map((label) => ({ label })),
-          rows: endpoints.map(({ key, team_id, team, id, name, paused_until, reason }) => ({
-            cells: [
-              text(name, { href: teamPath({ id: team_id }, 'webhooks', id) }),
-              text(team),
-              time(paused_until, now),
-              text(reason),
-              resumeButton(key),
-            ],
-          })),
-          empty: '',
-        },
+        tableOf(
+          endpoints,
+          ({ key, team_id, team, id, name, paused_until, reason }) => ({
+            Webhook: text(name, { href: teamPath({ id: team_id }, 'webhooks', id) }),
+            Team: text(team),
+            Until: time(paused_until, now),
+            Why: text(reason),
+            Resume: resumeButton(key),
+          }),
+          {
+            id: 'webhooks',
+            title: 'Webhooks that ask to wait',
+            note: `Teams’ own servers: nothing else waits for them. At most ${SHOWN} are listed.`,
+            live: true,
+            empty: '',
+          },
+        ),
       ]
 
 /** How many waiting messages are counted. */
@@ -84,52 +84,40 @@ async function waitsOf(tx: Tx, rows: readonly ShownSender[]): Promise<ReadonlyMa
   return words
 }
 
-const senders: PersonPage = {
-  method: 'GET',
-  path: PATH,
-  access: 'operator',
-  async handle({ now }, { database }) {
-    const rows = await listSenders(database)
-    const waits = await waitsOf(database, rows)
-    return show({
-      title: 'Senders',
-      lead: 'Relays, accounts and numbers that were ever paced, slowed or paused. While one is paused, what goes through it waits, and nothing is lost.',
-      sections: [
+const senders = get('operator', PATH, async ({ now }, { database }) => {
+  const rows = await listSenders(database)
+  const waits = await waitsOf(database, rows)
+  return show({
+    title: 'Senders',
+    lead: 'Relays, accounts and numbers that were ever paced, slowed or paused. While one is paused, what goes through it waits, and nothing is lost.',
+    sections: [
+      tableOf(
+        rows,
+        (sender) => ({
+          Sender: text(sender.key),
+          State: standing(sender),
+          'Next try': text(sender.paused_until && countdown(sender.paused_until, now)),
+          'What waits': text(waits.get(sender.key) ?? null),
+          'In the provider’s words': text(sender.reason),
+          Resume: sender.paused_until === null ? text('') : resumeButton(sender.key),
+        }),
         {
-          kind: 'table',
           id: 'senders',
           live: true,
-          columns: ['Sender', 'State', 'Next try', 'What waits', 'In the provider’s words', 'Resume'].map(
-            (label) => ({ label, wrap: label.startsWith('In ') }),
-          ),
-          rows: rows.map((sender) => ({
-            cells: [
-              text(sender.key),
-              standing(sender),
-              text(sender.paused_until && countdown(sender.paused_until, now)),
-              text(waits.get(sender.key) ?? null),
-              text(sender.reason),
-              sender.paused_until === null ? text('') : resumeButton(sender.key),
-            ],
-          })),
+          wrap: ['In the provider’s words'],
           empty: 'No sender was ever paused or slowed.',
         },
-        ...waitingFor(await pausedEndpoints(database, SHOWN), now),
-        ...rows.map((sender) => timeline(sender, now)),
-      ],
-    })
-  },
-}
+      ),
+      ...waitingFor(await pausedEndpoints(database, SHOWN), now),
+      ...rows.map((sender) => timeline(sender, now)),
+    ],
+  })
+})
 
-const resume: PersonPage = {
-  method: 'POST',
-  path: `${PATH}/resume`,
-  access: 'operator',
-  async handle(request, deps) {
-    const key = request.query.get('key') ?? ''
-    await inPerson(request, deps, (by) => resumeSender(by, key))
-    return redirect(PATH, `${key} is resumed.`)
-  },
-}
+const resume = act('operator', `${PATH}/resume`, async (by, request) => {
+  const key = request.query.get('key') ?? ''
+  await resumeSender(by, key)
+  return redirect(PATH, `${key} is resumed.`)
+})
 
 export const senderPages = [senders, resume]

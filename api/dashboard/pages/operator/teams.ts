@@ -1,4 +1,5 @@
 /** All teams, how much each has used, and their plans. */
+
 import { membersOfTeam } from '../../../../db/accounts/people/people.sql.ts'
 import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
 import { byLimit, isPeriodic, QUOTAS, USED } from '../../../../db/accounts/plans/quotas.ts'
@@ -12,10 +13,10 @@ import { Refusal } from '../../../../db/errors.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { ageOf, type Cell, headed, number, status, text, time } from '../../drawn/cell.ts'
 import type { Field, Form, Section } from '../../drawn/section.ts'
-import { inPerson } from '../../served/act.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { given, idGiven, PAGE_SIZE, pageOf } from '../../served/list.ts'
-import { type PersonPage, redirect, show, teamPath } from '../../served/page.ts'
+import { act, formOf, get, press, tableOf } from '../../served/made.ts'
+import { redirect, show, teamPath } from '../../served/page.ts'
 
 const PATH = '/operator/teams'
 const pageOfTeam = (id: string): string => `${PATH}/${id}`
@@ -35,87 +36,63 @@ const planField = async (tx: Tx, chosen?: string): Promise<Field> => {
   return { name: 'plan', label: 'Plan', type: 'select', options, required: true }
 }
 
-const teams: PersonPage = {
-  method: 'GET',
-  path: PATH,
-  access: 'operator',
-  async handle(request, { database }) {
-    const { query, now } = request
-    const found = await teamsAfter(database, {
-      name: given(query, 'name'),
-      before: idGiven(query, 'before'),
-      limit: PAGE_SIZE + 1,
-    })
-    const { rows, next } = pageOf(request, found, ({ id }) => id)
-    const accounts = await accountRowsOf(
-      database,
-      rows.map(({ id }) => id),
-    )
-    return show({
-      title: 'Teams',
-      sections: [
-        {
-          kind: 'filter',
-          action: PATH,
-          method: 'get',
-          fields: [{ name: 'name', label: 'Name', type: 'search', value: given(query, 'name') ?? '' }],
-          submit: 'Filter',
-          reset: query.size > 0 ? { href: PATH, label: 'All teams' } : null,
+const teams = get('operator', PATH, async (request, { database }) => {
+  const { query, now } = request
+  const found = await teamsAfter(database, {
+    name: given(query, 'name'),
+    before: idGiven(query, 'before'),
+    limit: PAGE_SIZE + 1,
+  })
+  const { rows, next } = pageOf(request, found, ({ id }) => id)
+  const accounts = await accountRowsOf(
+    database,
+    rows.map(({ id }) => id),
+  )
+  return show({
+    title: 'Teams',
+    sections: [
+      {
+        kind: 'filter',
+        action: PATH,
+        method: 'get',
+        fields: [{ name: 'name', label: 'Name', type: 'search', value: given(query, 'name') ?? '' }],
+        submit: 'Filter',
+        reset: query.size > 0 ? { href: PATH, label: 'All teams' } : null,
+      },
+      tableOf(
+        rows,
+        (team) => {
+          const row = accounts.get(team.id)
+          const account = row && accountOf(row)
+          const detail = team.suspended_at === null ? team.id : 'suspended'
+          const used = USED.map(({ name, title }) => [
+            title,
+            usage(account?.used[name] ?? 0, account?.limits[name] ?? null),
+          ])
+          return {
+            Team: text(team.name, { href: pageOfTeam(team.id), detail }),
+            Plan: text(team.plan),
+            ...Object.fromEntries(used),
+            Created: time(team.created_at, now),
+          }
         },
-        {
-          kind: 'table',
-          columns: [
-            { label: 'Team' },
-            { label: 'Plan' },
-            ...USED.map(({ title }) => ({ label: title, number: true })),
-            { label: 'Created' },
-          ],
-          rows: rows.map((team) => {
-            const row = accounts.get(team.id)
-            const account = row && accountOf(row)
-            return {
-              cells: [
-                text(team.name, {
-                  href: pageOfTeam(team.id),
-                  detail: team.suspended_at === null ? team.id : 'suspended',
-                }),
-                text(team.plan),
-                ...USED.map(({ name }) => usage(account?.used[name] ?? 0, account?.limits[name] ?? null)),
-                time(team.created_at, now),
-              ],
-            }
-          }),
-          empty: 'No team fits.',
-          next,
-        },
-        {
-          kind: 'form',
-          title: 'New team',
-          action: PATH,
-          method: 'post',
-          folded: true,
-          fields: [
-            { name: 'name', label: 'Name', type: 'text', required: true },
-            await planField(database, 'free'),
-          ],
-          submit: 'Create team',
-        },
-      ],
-    })
-  },
-}
+        { empty: 'No team fits.', next },
+      ),
+      formOf(
+        PATH,
+        'Create team',
+        [{ name: 'name', label: 'Name', type: 'text', required: true }, await planField(database, 'free')],
+        { title: 'New team', folded: true },
+      ),
+    ],
+  })
+})
 
-const create: PersonPage = {
-  method: 'POST',
-  path: PATH,
-  access: 'operator',
-  async handle(request, deps) {
-    const { form } = request
-    const wanted = { name: form.get('name') ?? '', plan: form.get('plan') ?? 'free' }
-    const team = await inPerson(request, deps, (by) => createTeam(by, wanted))
-    return redirect(teamPath(team), `The team ${team.name} is there. Add a domain and a key next.`)
-  },
-}
+const create = act('operator', PATH, async (by, { form }) => {
+  const wanted = { name: form.get('name') ?? '', plan: form.get('plan') ?? 'free' }
+  const team = await createTeam(by, wanted)
+  return redirect(teamPath(team), `The team ${team.name} is there. Add a domain and a key next.`)
+})
 
 const FIGURES = [
   ...QUOTAS.map((quota) => {
@@ -126,19 +103,20 @@ const FIGURES = [
 ]
 
 /** The button that suspends a team, or resumes it. */
-const suspension = (id: string, suspendedAt: string | null): Form => ({
-  action: `${PATH}/${id}/${suspendedAt === null ? 'suspend' : 'resume'}`,
-  method: 'post',
-  fields: [],
-  submit: suspendedAt === null ? 'Suspend team' : 'Resume team',
-  ...(suspendedAt === null
-    ? {
-        tone: 'danger',
-        confirm: 'Suspend this team?',
-        warning: 'Its keys and sessions are refused from then on, and what it has queued waits.',
-      }
-    : {}),
-})
+const suspension = (id: string, suspendedAt: string | null): Form =>
+  press(
+    `${PATH}/${id}/${suspendedAt === null ? 'suspend' : 'resume'}`,
+    suspendedAt === null ? 'Suspend team' : 'Resume team',
+    {
+      ...(suspendedAt === null
+        ? {
+            tone: 'danger',
+            confirm: 'Suspend this team?',
+            warning: 'Its keys and sessions are refused from then on, and what it has queued waits.',
+          }
+        : {}),
+    },
+  )
 
 /** The team's own figures in place of the plan's; an empty field is the plan's. */
 async function planForm(team: TeamView, tx: Tx): Promise<Section> {
@@ -147,13 +125,10 @@ async function planForm(team: TeamView, tx: Tx): Promise<Section> {
     ...byLimit(({ name }) => [overrides[name], limits[name]] as const),
     send_rate_per_second: [overrides.rate, limits.rate],
   } as const
-  return {
-    kind: 'form',
-    title: 'Plan and limits',
-    note: 'An empty limit is the plan’s own.',
-    action: planPath(team.id),
-    method: 'post',
-    fields: [
+  return formOf(
+    planPath(team.id),
+    'Save plan and limits',
+    [
       await planField(tx, team.plan),
       ...FIGURES.map(({ name, label }): Field => {
         const [value, limit] = own[name]
@@ -161,64 +136,62 @@ async function planForm(team: TeamView, tx: Tx): Promise<Section> {
         return { name, label, type: 'text', value: value === null ? '' : String(value), ...plans }
       }),
     ],
-    submit: 'Save plan and limits',
-  }
+    { title: 'Plan and limits', note: 'An empty limit is the plan’s own.' },
+  )
 }
 
 async function membersTable(id: string, { database }: PageDeps, now: Date): Promise<Section> {
   const members = await membersOfTeam(database, id)
-  return {
-    kind: 'table',
-    title: 'Members',
-    columns: ['Person', 'Role', 'Last active'].map((label) => ({ label })),
-    rows: members.map(({ email, role, last_seen_at }) => ({
-      cells: [text(email), status(role), time(last_seen_at, now)],
-    })),
-    empty: 'Nobody yet: invite an owner on the team’s People page.',
-    start: { href: teamPath({ id }, 'people'), label: 'Invite people' },
-  }
+  return tableOf(
+    members,
+    ({ email, role, last_seen_at }) => ({
+      Person: text(email),
+      Role: status(role),
+      'Last active': time(last_seen_at, now),
+    }),
+    {
+      title: 'Members',
+      empty: 'Nobody yet: invite an owner on the team’s People page.',
+      start: { href: teamPath({ id }, 'people'), label: 'Invite people' },
+    },
+  )
 }
 
-const page: PersonPage = {
-  method: 'GET',
-  path: `${PATH}/:id`,
-  access: 'operator',
-  async handle({ params, now }, deps) {
-    const { database } = deps
-    const team = await showTeam(database, params.id ?? '')
-    const { limits, period, used, suspended_at } = team
-    return show({
-      title: team.name,
-      state: suspended_at === null ? status('active') : status('suspended', { tone: 'bad' }),
-      back: { href: PATH, label: 'Teams' },
-      actions: {
-        kind: 'actions',
-        links: [{ href: teamPath(team), label: 'Open its dashboard' }],
-        forms: [suspension(team.id, suspended_at)],
+const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
+  const { database } = deps
+  const team = await showTeam(database, params.id ?? '')
+  const { limits, period, used, suspended_at } = team
+  return show({
+    title: team.name,
+    state: suspended_at === null ? status('active') : status('suspended', { tone: 'bad' }),
+    back: { href: PATH, label: 'Teams' },
+    actions: {
+      kind: 'actions',
+      links: [{ href: teamPath(team), label: 'Open its dashboard' }],
+      forms: [suspension(team.id, suspended_at)],
+    },
+    lead:
+      suspended_at === null
+        ? `Plan ${team.plan}, from ${period.start.slice(0, 10)} to ${period.end.slice(0, 10)}.`
+        : `Suspended ${ageOf(suspended_at, now)}: its credentials are refused, and what it has queued waits.`,
+    sections: [
+      {
+        kind: 'facts',
+        title: 'Usage',
+        facts: [
+          ...QUOTAS.map(({ name, noun }) => ({
+            label: headed(noun),
+            cell: usage(used[name], limits[name]),
+          })),
+          { label: 'Emails per second', cell: number(limits.rate) },
+          { label: 'ID', cell: text(team.id, { code: true, copy: true }) },
+        ],
       },
-      lead:
-        suspended_at === null
-          ? `Plan ${team.plan}, from ${period.start.slice(0, 10)} to ${period.end.slice(0, 10)}.`
-          : `Suspended ${ageOf(suspended_at, now)}: its credentials are refused, and what it has queued waits.`,
-      sections: [
-        {
-          kind: 'facts',
-          title: 'Usage',
-          facts: [
-            ...QUOTAS.map(({ name, noun }) => ({
-              label: headed(noun),
-              cell: usage(used[name], limits[name]),
-            })),
-            { label: 'Emails per second', cell: number(limits.rate) },
-            { label: 'ID', cell: text(team.id, { code: true, copy: true }) },
-          ],
-        },
-        await planForm(team, database),
-        await membersTable(team.id, deps, now),
-      ],
-    })
-  },
-}
+      await planForm(team, database),
+      await membersTable(team.id, deps, now),
+    ],
+  })
+})
 
 /** A number as pages show it and people type it: thousands parted by commas, or by spaces of any kind. */
 const GROUPED = /^\d{1,3}([,\s]\d{3})+(\.\d+)?$/
@@ -233,43 +206,27 @@ function figureOf(form: URLSearchParams, name: string, label: string): number | 
   throw new Refusal('bad_request', `${label} must be a number, or empty for the plan’s own`)
 }
 
-const changePlan: PersonPage = {
-  method: 'POST',
-  path: `${PATH}/:id/plan`,
-  access: 'operator',
-  async handle(request, deps) {
-    const { params, form } = request
-    const figures = FIGURES.flatMap(({ name, label }) => {
-      const value = figureOf(form, name, label)
-      return value === undefined ? [] : [[name, value] as const]
-    })
-    const id = params.id ?? ''
-    const change = { plan: form.get('plan') ?? '', ...Object.fromEntries(figures) }
-    const team = await inPerson(request, deps, (by) => subscribeTeam(by, id, change))
-    return redirect(pageOfTeam(id), `${team.name} is on the plan ${team.plan}.`)
-  },
-}
+const changePlan = act('operator', `${PATH}/:id/plan`, async (by, { params, form }) => {
+  const figures = FIGURES.flatMap(({ name, label }) => {
+    const value = figureOf(form, name, label)
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  const id = params.id ?? ''
+  const change = { plan: form.get('plan') ?? '', ...Object.fromEntries(figures) }
+  const team = await subscribeTeam(by, id, change)
+  return redirect(pageOfTeam(id), `${team.name} is on the plan ${team.plan}.`)
+})
 
-const suspend: PersonPage = {
-  method: 'POST',
-  path: `${PATH}/:id/suspend`,
-  access: 'operator',
-  async handle(request, deps) {
-    const id = request.params.id ?? ''
-    const team = await inPerson(request, deps, (by) => suspendTeam(by, id))
-    return redirect(pageOfTeam(id), `${team.name} is suspended.`)
-  },
-}
+const suspend = act('operator', `${PATH}/:id/suspend`, async (by, request) => {
+  const id = request.params.id ?? ''
+  const team = await suspendTeam(by, id)
+  return redirect(pageOfTeam(id), `${team.name} is suspended.`)
+})
 
-const resume: PersonPage = {
-  method: 'POST',
-  path: `${PATH}/:id/resume`,
-  access: 'operator',
-  async handle(request, deps) {
-    const id = request.params.id ?? ''
-    const team = await inPerson(request, deps, (by) => resumeTeam(by, id))
-    return redirect(pageOfTeam(id), `${team.name} is resumed: what it had queued goes out.`)
-  },
-}
+const resume = act('operator', `${PATH}/:id/resume`, async (by, request) => {
+  const id = request.params.id ?? ''
+  const team = await resumeTeam(by, id)
+  return redirect(pageOfTeam(id), `${team.name} is resumed: what it had queued goes out.`)
+})
 
 export const teamPages = [teams, create, page, changePlan, suspend, resume]

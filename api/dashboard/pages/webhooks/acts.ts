@@ -1,4 +1,6 @@
 /** What is done to a webhook: changed, tested, enabled, disabled, given a new secret, sent again to, removed. */
+
+import type { By } from '../../../../db/accounts/audit/record.ts'
 import { KEPT_DAYS } from '../../../../db/channels/happenings/webhooks.sql.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../../../db/channels/webhook.sql.ts'
 import {
@@ -14,11 +16,11 @@ import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { countReplay, type Replay, replayOf } from '../../../../db/messages/webhooks/replay.ts'
 import { beginWork } from '../../../../db/upkeep/work/work.ts'
 import { plural } from '../../drawn/cell.ts'
-import { inPerson } from '../../served/act.ts'
 import { countedOf, countedWords } from '../../served/counted.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { dayOf, wordGiven } from '../../served/list.ts'
-import { type PageAnswer, redirect, type TeamPage, type TeamRequest, teamPath } from '../../served/page.ts'
+import { act, post } from '../../served/made.ts'
+import { type PageAnswer, redirect, type TeamRequest, teamPath } from '../../served/page.ts'
 import { asking } from '../../served/question.ts'
 import { pauseWords } from '../requeue.ts'
 import { wordsOf, workAnswer } from '../work.ts'
@@ -27,43 +29,21 @@ import { given, PATH, WHICH } from './parts.ts'
 /** How many webhooks one press sends again at most. */
 const MOST_REPLAYED = 100_000
 
-type Act = (request: TeamRequest, deps: Parameters<TeamPage['handle']>[1], id: string) => Promise<string>
+const one = ({ team, params }: TeamRequest): string => teamPath(team, 'webhooks', params.id ?? '')
 
-/** A page that does one thing to an endpoint, says so, and goes back to it. */
-const acting = (verb: string, act: Act): TeamPage => ({
-  method: 'POST',
-  path: `${PATH}/:id/${verb}`,
-  access: 'owner',
-  async handle(request, deps) {
-    const id = request.params.id ?? ''
-    const words = await act(request, deps, id)
-    return redirect(teamPath(request.team, 'webhooks', id), words)
-  },
+const set = act('owner', `${PATH}/:id/set`, async (by, request) => {
+  const { team, params, form } = request
+  const before = await endpointOrRefusal(by.tx, team.id, params.id ?? '')
+  await changeEndpoint({ ...by, allowed: by.webhookNetworks }, team.id, before.id, given(form, before))
+  return redirect(one(request), 'It is saved.')
 })
 
-const set = acting('set', async (request, deps, id) => {
-  const before = await endpointOrRefusal(deps.database, request.team.id, id)
-  const fields = given(request.form, before)
-  await inPerson(request, deps, (by) =>
-    changeEndpoint({ ...by, allowed: deps.webhookNetworks }, request.team.id, id, fields),
-  )
-  return 'It is saved.'
-})
-
-const test = acting('test', async (request, deps, id) => {
-  await inPerson(request, deps, (by) => testEndpoint(by, request.team.id, id))
-  return 'A test is on its way: what comes back is listed below.'
-})
-
-const enable = acting('enable', async (request, deps, id) => {
-  await inPerson(request, deps, (by) => enableEndpoint(by, request.team.id, id))
-  return 'It gets events from now on. What failed before can be sent again below.'
-})
-
-const disable = acting('disable', async (request, deps, id) => {
-  await inPerson(request, deps, (by) => disableEndpoint(by, request.team.id, id))
-  return `It gets nothing more. What happens in the next ${KEPT_DAYS} days is kept, to be sent again once it is enabled.`
-})
+/** A press that does one thing to an endpoint, and needs to know no more. */
+const doing = (verb: string, work: (by: By, teamId: string, id: string) => Promise<unknown>, words: string) =>
+  act('owner', `${PATH}/:id/${verb}`, async (by, request) => {
+    await work(by, request.team.id, request.params.id ?? '')
+    return redirect(one(request), words)
+  })
 
 /** Asks whether to send again what a replay means, or says that there is nothing. */
 async function askToReplay(
@@ -93,60 +73,53 @@ async function askToReplay(
   return asking(request, { ...asked, ...countedWords({ most, seen: replay.seen }) }, path)
 }
 
-const replay: TeamPage = {
-  method: 'POST',
-  path: `${PATH}/:id/replay`,
-  access: 'owner',
-  async handle(request, deps) {
-    const { form, team, params, person } = request
-    const id = params.id ?? ''
-    const filter = {
-      from: dayOf(form, 'from'),
-      to: dayOf(form, 'to', 1),
-      type: form.get('type') || undefined,
-      what: wordGiven(form, 'what', REPLAYED) ?? 'failed',
-    }
-    const replay = await replayOf(deps.database, team.id, id, filter)
-    if (!form.has('confirmed')) return askToReplay(request, deps, replay)
-    const counted = countedOf(form)
-    const given = { ...replay, ...counted }
-    const shared = { given, total: counted.most, team_id: team.id, actor: person.email }
-    const work = await beginWork(deps, { kind: 'webhook.replay', ...shared })
-    const paused = await pauseWords(deps, WEBHOOK, person, WEBHOOK_SENDERS + id)
-    return workAnswer(work, teamPath(team, 'webhooks', id), {
-      tone: work.result.replayed === 0 ? 'bad' : 'good',
-      text:
-        work.result.replayed === 0
-          ? 'Nothing was sent again: what was counted has changed meanwhile.'
-          : wordsOf(work).outcome(work.result) + paused,
-    })
-  },
-}
+const replay = post('owner', `${PATH}/:id/replay`, async (request, deps) => {
+  const { form, team, params, person } = request
+  const id = params.id ?? ''
+  const filter = {
+    from: dayOf(form, 'from'),
+    to: dayOf(form, 'to', 1),
+    type: form.get('type') || undefined,
+    what: wordGiven(form, 'what', REPLAYED) ?? 'failed',
+  }
+  const replay = await replayOf(deps.database, team.id, id, filter)
+  if (!form.has('confirmed')) return askToReplay(request, deps, replay)
+  const counted = countedOf(form)
+  const given = { ...replay, ...counted }
+  const shared = { given, total: counted.most, team_id: team.id, actor: person.email }
+  const work = await beginWork(deps, { kind: 'webhook.replay', ...shared })
+  const paused = await pauseWords(deps, WEBHOOK, person, WEBHOOK_SENDERS + id)
+  return workAnswer(work, teamPath(team, 'webhooks', id), {
+    tone: work.result.replayed === 0 ? 'bad' : 'good',
+    text:
+      work.result.replayed === 0
+        ? 'Nothing was sent again: what was counted has changed meanwhile.'
+        : wordsOf(work).outcome(work.result) + paused,
+  })
+})
 
-const rotate: TeamPage = {
-  method: 'POST',
-  path: `${PATH}/:id/rotate`,
-  access: 'owner',
-  async handle(request, deps) {
-    const id = request.params.id ?? ''
-    const { secret } = await inPerson(request, deps, (by) =>
-      rotateSecret({ ...by, secrets: deps.secrets }, request.team.id, id),
-    )
-    const words = 'The new secret. Copy it now: it is not shown again. The old one signs too for 24 hours.'
-    return redirect(teamPath(request.team, 'webhooks', id), { tone: 'good', text: words, secret })
-  },
-}
+const rotate = act('owner', `${PATH}/:id/rotate`, async (by, request) => {
+  const id = request.params.id ?? ''
+  const { secret } = await rotateSecret(by, request.team.id, id)
+  const words = 'The new secret. Copy it now: it is not shown again. The old one signs too for 24 hours.'
+  return redirect(teamPath(request.team, 'webhooks', id), { tone: 'good', text: words, secret })
+})
 
-const remove: TeamPage = {
-  method: 'POST',
-  path: `${PATH}/:id/remove`,
-  access: 'owner',
-  async handle(request, deps) {
-    const { name } = await inPerson(request, deps, (by) =>
-      removeEndpoint(by, request.team.id, request.params.id ?? ''),
-    )
-    return redirect(teamPath(request.team, 'webhooks'), `${name} is removed.`)
-  },
-}
+const remove = act('owner', `${PATH}/:id/remove`, async (by, request) => {
+  const { name } = await removeEndpoint(by, request.team.id, request.params.id ?? '')
+  return redirect(teamPath(request.team, 'webhooks'), `${name} is removed.`)
+})
 
-export const webhookActs = [set, test, enable, disable, replay, rotate, remove]
+export const webhookActs = [
+  set,
+  doing('test', testEndpoint, 'A test is on its way: what comes back is listed below.'),
+  doing('enable', enableEndpoint, 'It gets events from now on. What failed before can be sent again below.'),
+  doing(
+    'disable',
+    disableEndpoint,
+    `It gets nothing more. What happens in the next ${KEPT_DAYS} days is kept, to be sent again once it is enabled.`,
+  ),
+  replay,
+  rotate,
+  remove,
+]

@@ -1,12 +1,14 @@
 /** One webhook: how it stands, its latest tries, and what an owner can do with it. */
+
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { KEPT_DAYS } from '../../../../db/channels/happenings/webhooks.sql.ts'
 import type { EndpointRow } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import { type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { countdown, number, text, time } from '../../drawn/cell.ts'
-import type { Form, Section } from '../../drawn/section.ts'
-import { show, type TeamPage, type TeamRequest, teamPath } from '../../served/page.ts'
+import type { Section } from '../../drawn/section.ts'
+import { formOf, get, press, some, tableOf } from '../../served/made.ts'
+import { show, type TeamRequest, teamPath } from '../../served/page.ts'
 import { answerCell, EVERY_TYPE, fieldsFor, PATH, stateCell, typeWords, WHICH } from './parts.ts'
 
 /** How many tries are listed; the others are behind their messages. */
@@ -17,83 +19,75 @@ type Actions = Extract<Section, { kind: 'actions' }>
 /** What an owner can do with an endpoint as it is. */
 function actionsFor({ team }: TeamRequest, { id, state, name }: EndpointRow): Actions {
   if (team.role !== 'owner') return { kind: 'actions' }
-  const form = (verb: string, submit: string, more: Partial<Form> = {}): Form => ({
-    action: teamPath(team, 'webhooks', id, verb),
-    method: 'post',
-    fields: [],
-    submit,
-    ...more,
-  })
+  const at = (verb: string): string => teamPath(team, 'webhooks', id, verb)
   const forms =
     state === 'enabled'
       ? [
-          form('test', 'Send a test'),
-          form('disable', 'Disable', {
+          press(at('test'), 'Send a test'),
+          press(at('disable'), 'Disable', {
             tone: 'danger',
             confirm: `Send ${name} nothing more? What waits for it fails; what happens in the next ${KEPT_DAYS} days is kept. Both can be sent again once it is enabled.`,
           }),
         ]
-      : [form('enable', 'Enable')]
+      : [press(at('enable'), 'Enable')]
   return {
     kind: 'actions',
     forms: [
       ...forms,
-      form('rotate', 'New secret', {
+      press(at('rotate'), 'New secret', {
         tone: 'quiet',
         confirm: `Make a new secret for ${name}? The old one signs too for 24 hours.`,
       }),
-      form('remove', 'Remove', { tone: 'danger', confirm: `Remove ${name}, and all messages to it?` }),
+      press(at('remove'), 'Remove', { tone: 'danger', confirm: `Remove ${name}, and all messages to it?` }),
     ],
   }
 }
 
-const replayForm = ({ team }: TeamRequest, { id }: EndpointRow): Section => ({
-  kind: 'form',
-  title: 'Send again',
-  note: 'The same ids and the same bytes. Delivered webhooks are kept for 3 days, failed ones for 30.',
-  action: teamPath(team, 'webhooks', id, 'replay'),
-  method: 'post',
-  submit: 'Send again',
-  folded: true,
-  fields: [
-    { name: 'from', label: 'First day (UTC); empty for all', type: 'date' },
-    { name: 'to', label: 'Last day (UTC)', type: 'date' },
-    {
-      name: 'type',
-      label: 'Type',
-      type: 'select',
-      options: [{ value: '', label: 'all' }, ...EVERY_TYPE.map((type) => ({ value: type, label: type }))],
-    },
-    {
-      name: 'what',
-      label: 'Which',
-      type: 'select',
-      options: REPLAYED.map((what) => ({ value: what, label: WHICH[what] })),
-    },
-  ],
-})
-
-const triesOf = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): Section => ({
-  kind: 'table',
-  title: 'Recent tries',
-  id: 'tries',
-  live: true,
-  columns: [
-    ...['At', 'Type', 'Answer', 'What came back'].map((label) => ({ label })),
-    { label: 'ms', number: true },
-  ],
-  rows: attempts.slice(0, TRIES).map((each) => ({
-    cells: [
-      time(each.at, now),
-      text(each.type, { href: teamPath(team, 'webhooks', id, 'events', each.event_id) }),
-      answerCell(each.status),
-      text(each.response, { code: true }),
-      number(each.ms),
+const replayForm = ({ team }: TeamRequest, { id }: EndpointRow): Section =>
+  formOf(
+    teamPath(team, 'webhooks', id, 'replay'),
+    'Send again',
+    [
+      { name: 'from', label: 'First day (UTC); empty for all', type: 'date' },
+      { name: 'to', label: 'Last day (UTC)', type: 'date' },
+      {
+        name: 'type',
+        label: 'Type',
+        type: 'select',
+        options: [{ value: '', label: 'all' }, ...EVERY_TYPE.map((type) => ({ value: type, label: type }))],
+      },
+      {
+        name: 'what',
+        label: 'Which',
+        type: 'select',
+        options: REPLAYED.map((what) => ({ value: what, label: WHICH[what] })),
+      },
     ],
-  })),
-  empty: 'Nothing was sent so far.',
-  next: [{ href: teamPath(team, 'webhooks', id, 'messages'), label: 'All its messages' }],
-})
+    {
+      title: 'Send again',
+      note: 'The same ids and the same bytes. Delivered webhooks are kept for 3 days, failed ones for 30.',
+      folded: true,
+    },
+  )
+
+const triesOf = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): Section =>
+  tableOf(
+    attempts.slice(0, TRIES),
+    (each) => ({
+      At: time(each.at, now),
+      Type: text(each.type, { href: teamPath(team, 'webhooks', id, 'events', each.event_id) }),
+      Answer: answerCell(each.status),
+      'What came back': text(each.response, { code: true }),
+      ms: number(each.ms),
+    }),
+    {
+      title: 'Recent tries',
+      id: 'tries',
+      live: true,
+      empty: 'Nothing was sent so far.',
+      next: [{ href: teamPath(team, 'webhooks', id, 'messages'), label: 'All its messages' }],
+    },
+  )
 
 /** What keeps an endpoint from getting what it should, if anything. */
 function troubles({ state, state_reason, failing_since, paused_until }: EndpointRow, now: Date): Section[] {
@@ -129,42 +123,31 @@ const factsOf = (endpoint: ShownEndpoint, now: Date): Section => ({
   ],
 })
 
-const page: TeamPage = {
-  method: 'GET',
-  path: `${PATH}/:id`,
-  access: 'viewer',
-  async handle(request, { database }) {
-    const { team, params, now } = request
-    const endpoint = await showEndpoint(database, team.id, params.id ?? '')
-    const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
-    const isOwner = team.role === 'owner'
-    return show({
-      title: endpoint.name,
-      state: stateCell(endpoint),
-      lead: endpoint.url,
-      back: { href: teamPath(team, 'webhooks'), label: 'Webhooks' },
-      actions: actionsFor(request, endpoint),
-      sections: [
-        ...troubles(endpoint, now),
-        triesOf(request, endpoint),
-        ...(isOwner
-          ? [
-              ...(endpoint.state === 'enabled' ? [replayForm(request, endpoint)] : []),
-              {
-                kind: 'form' as const,
-                title: 'Change the webhook',
-                folded: true,
-                action: teamPath(team, 'webhooks', endpoint.id, 'set'),
-                method: 'post' as const,
-                submit: 'Save',
-                fields: fieldsFor(domains, endpoint),
-              },
-            ]
-          : []),
-      ],
-      aside: [factsOf(endpoint, now)],
-    })
-  },
-}
+const page = get('viewer', `${PATH}/:id`, async (request, { database }) => {
+  const { team, params, now } = request
+  const endpoint = await showEndpoint(database, team.id, params.id ?? '')
+  const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
+  const isOwner = team.role === 'owner'
+  return show({
+    title: endpoint.name,
+    state: stateCell(endpoint),
+    lead: endpoint.url,
+    back: { href: teamPath(team, 'webhooks'), label: 'Webhooks' },
+    actions: actionsFor(request, endpoint),
+    sections: some([
+      ...troubles(endpoint, now),
+      triesOf(request, endpoint),
+      isOwner &&
+        some([
+          endpoint.state === 'enabled' && replayForm(request, endpoint),
+          formOf(teamPath(team, 'webhooks', endpoint.id, 'set'), 'Save', fieldsFor(domains, endpoint), {
+            title: 'Change the webhook',
+            folded: true,
+          }),
+        ]),
+    ]),
+    aside: [factsOf(endpoint, now)],
+  })
+})
 
 export const webhookPages = [page]

@@ -1,4 +1,5 @@
 /** What the pages of webhooks share: how an endpoint stands, its types in words, the fields of its form. Pure. */
+
 import { ALL_TYPES, TEST_TYPE, WEBHOOK_TYPES } from '../../../../db/channels/happenings/webhook-types.ts'
 import type { EndpointRow } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import type { EndpointFields } from '../../../../db/messages/webhooks/endpoints.ts'
@@ -6,6 +7,7 @@ import type { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import type { Cell } from '../../drawn/cell.ts'
 import { keptOr, tickedOr } from '../../drawn/lines.ts'
 import type { Field } from '../../drawn/section.ts'
+import { some } from '../../served/made.ts'
 
 export const PATH = '/teams/:team/webhooks'
 
@@ -40,7 +42,7 @@ export const answerCell = (code: number | null): Cell =>
 export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | null): Field[] {
   const types = endpoint?.types ?? []
   // A domain that was removed stays chosen: saving the rest must not widen the endpoint to all.
-  const choices = new Set([...domains, ...(endpoint?.domain ? [endpoint.domain] : [])])
+  const choices = new Set(some([...domains, endpoint?.domain && endpoint.domain]))
   return [
     {
       name: 'url',

@@ -6,7 +6,7 @@
  * be listed is a page that says so, not a file that breaks off.
  */
 import { Readable } from 'node:stream'
-import { type PageAnswer, raw } from '../served/page.ts'
+import { type PageAnswer, raw } from './page.ts'
 
 /** One cell, quoted where it has to be. */
 function csvCell(value: string): string {
@@ -38,4 +38,27 @@ export async function csvFile(
     'Content-Disposition': `attachment; filename="${name}.csv"`,
   }
   return raw(headers, Readable.from(lines()))
+}
+
+/** How many rows a file reads at a time. */
+const LOT = 500
+
+/**
+ * All rows of a list, by lots, until one is short and nothing says that there are more.
+ * @param read the rows that follow; `reached`: where a search was broken off. @param keyOf what the next lot follows.
+ */
+export async function* rowsBy<R>(
+  read: (
+    after: string | undefined,
+    limit: number,
+  ) => Promise<{ rows: readonly R[]; reached?: string | null }>,
+  keyOf: (row: R) => string,
+) {
+  for (let after: string | undefined; ; ) {
+    const { rows, reached = null } = await read(after, LOT)
+    yield* rows
+    const last = rows.at(-1)
+    if (reached === null && rows.length < LOT) return
+    after = reached ?? (last && keyOf(last))
+  }
 }

@@ -1,0 +1,109 @@
+/**
+ * How pages are written: a page to look at, a press that does something, a table by its columns, a form, and what is
+ * there for some people alone. Promises: each page is a plain value still (page.ts); what a press does is one
+ * transaction, as the person who presses, at the database's time. Must not know any page.
+ */
+import type { By } from '../../../db/accounts/audit/record.ts'
+import type { Cell } from '../drawn/cell.ts'
+import type { Field, Form, Section } from '../drawn/section.ts'
+import { inPerson } from './act.ts'
+import type { PageDeps } from './deps.ts'
+import { LARGE_FORM, type Page, type PageAnswer, type PageOf, type RequestOf } from './page.ts'
+
+type Access = Page['access']
+
+/** Whom a page is for, and what is apart about it. */
+type For<A extends Access> = A | ({ access: A } & Partial<Pick<Page, 'lags' | 'takes'>>)
+
+/** For a list that only reads, and may be a moment behind (DECISIONS: Reads from a replica). */
+export const lagging = <A extends Access>(access: A) => ({ access, lags: true }) as const
+
+/** For a form with a file, or with a template's text. */
+export const large = <A extends Access>(access: A) => ({ access, takes: LARGE_FORM })
+
+type Handle<A extends Access> = (request: RequestOf<A>, deps: PageDeps) => Promise<PageAnswer>
+
+const made =
+  (method: Page['method']) =>
+  <A extends Access>(whom: For<A>, path: string, handle: Handle<A>): PageOf<A> =>
+    ({ ...(typeof whom === 'string' ? { access: whom } : whom), method, path, handle }) as PageOf<A>
+
+/** A page to look at, or a file to save. */
+export const get = made('GET')
+
+/** What a form is sent to that begins long work, answers by itself, or has things to do around its transaction. */
+export const post = made('POST')
+
+/** What a form is sent to that does one thing, in one transaction as the person, and then leads on. */
+export const act = <A extends Exclude<Access, 'open'>>(
+  whom: For<A>,
+  path: string,
+  work: (by: PageDeps & By, request: RequestOf<A>) => Promise<PageAnswer>,
+): PageOf<A> =>
+  post<A>(whom, path, (request, deps) => inPerson(request, deps, (by) => work({ ...deps, ...by }, request)))
+
+type Falsy = false | null | undefined | '' | 0
+
+/** A list without what is not there: false, or null, in the place of an item or of several. */
+export const some = <T>(all: readonly (T | readonly T[] | Falsy)[]): T[] =>
+  all.flatMap((each) => (each ? (each as T | readonly T[]) : []))
+
+type Table = Extract<Section, { kind: 'table' }>
+
+/**
+ * A table by what it shows of each row, label by label; one without rows shows words alone.
+ * @param keyOf what a row is known by from one look to the next. @param wrap which columns may take several lines.
+ */
+export function tableOf<R>(
+  rows: readonly R[],
+  shown: (row: R, index: number) => Readonly<Record<string, Cell>>,
+  {
+    keyOf,
+    wrap = [],
+    ...more
+  }: Omit<Table, 'kind' | 'columns' | 'rows'> & { keyOf?: (row: R) => string; wrap?: readonly string[] },
+): Table {
+  const lines = rows.map(shown)
+  const [first = {}] = lines
+  return {
+    kind: 'table',
+    columns: Object.keys(first).map((label) => ({
+      label,
+      number: lines.some((line) => line[label]?.number),
+      wrap: wrap.includes(label),
+    })),
+    rows: lines.map((line, index) => {
+      const row = rows[index]
+      return { ...(keyOf && row !== undefined ? { key: keyOf(row) } : {}), cells: Object.values(line) }
+    }),
+    ...more,
+  }
+}
+
+/** A field that nobody sees. @param own whether a form that is shown again keeps the page's own value. */
+export const hidden = (name: string, value: string, own = false): Field => ({
+  name,
+  label: '',
+  type: 'hidden',
+  value,
+  ...(own ? { own } : {}),
+})
+
+/** A button that changes something. */
+export const press = (action: string, submit: string, more: Partial<Form> = {}): Form => ({
+  action,
+  method: 'post',
+  fields: [],
+  submit,
+  ...more,
+})
+
+type FormSection = Extract<Section, { kind: 'form' }>
+
+/** A form that changes something. */
+export const formOf = (
+  action: string,
+  submit: string,
+  fields: readonly Field[],
+  more: Partial<FormSection> = {},
+): FormSection => ({ ...press(action, submit), fields, ...more, kind: 'form' })
