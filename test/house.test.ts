@@ -301,9 +301,9 @@ t.test('pages of the dashboard are written one way: by api/dashboard/served/made
     'a word that made.ts needs no help with: as const':
       /'(?:form|table|alerts|actions|post|warn|bad|danger)' as const/,
   }
-  /** A file's columns are not known by name; the pieces are shown as they are. */
+  /** A file's columns are not known by name. */
   const isApart = ({ file }: Source, way: string): boolean =>
-    file.endsWith('/specimens.ts') || (file.endsWith('/import-columns.ts') && way.startsWith('columns'))
+    file.endsWith('/import-columns.ts') && way.startsWith('columns')
   const found = all
     .filter(({ file }) => file.startsWith('api/dashboard/pages/'))
     .flatMap((source) =>

@@ -1,5 +1,6 @@
 /** The sections of one broadcast's page: how it stands, its figures, what it lacks, and the buttons that change it. */
 
+import { Refusal } from '../../../db/errors.ts'
 import { FIGURES, type Figure } from '../../../db/figures/daily/broadcasts.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
@@ -120,12 +121,16 @@ export const seenFields = ({ updated_at, template_version_id, audience }: Seen):
   hidden('audience', audience?.toString() ?? '', true),
 ]
 
-/** What somebody has seen who presses. */
-export const seenIn = ({ form }: Pick<TeamRequest, 'form'>): Seen => ({
-  updated_at: form.get('seen') ?? '',
-  template_version_id: form.get('version') || null,
-  audience: /^\d+$/.test(form.get('audience') ?? '') ? Number(form.get('audience')) : null,
-})
+/** What somebody has seen who presses. @throws Refusal bad_request for a press that no page has shown. */
+export function seenIn({ form }: Pick<TeamRequest, 'form'>): Seen {
+  const audience = form.get('audience') ?? (form.has('seen') ? 'unknown' : '')
+  if (!/^\d*$/.test(audience)) throw new Refusal('bad_request', 'audience must be what the page showed')
+  return {
+    updated_at: form.get('seen') ?? '',
+    template_version_id: form.get('version') || null,
+    audience: audience === '' ? null : Number(audience),
+  }
+}
 
 /** What a draft would do, what keeps it from starting, and its buttons. */
 export async function draftParts(

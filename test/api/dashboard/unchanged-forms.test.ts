@@ -180,6 +180,9 @@ t.test('a press starts what was shown, or says what has changed and asks again',
   await call('DELETE', '/v1/contacts/two@example.org', { key: team.key })
   const fourth = await presses(third, /It would go to 1 contact now, not to 2/i)
   await presses({ confirmed: 'yes' }, /Somebody changed the broadcast meanwhile/i)
+  const { audience: _, ...without } = fourth as Record<string, string | string[]>
+  for (const odd of [without, { ...without, audience: 'abc' }])
+    t.equal((await owner.post(`${page}/send`, odd)).status, 400, 'the audience binds, whatever is left out')
   t.equal((await owner.post(`${page}/send`, fourth)).status, 303)
   t.equal(await stateOf(), 'sending')
   await call('POST', `/v1/broadcasts/${id}/cancel`, { key: team.key })
