@@ -34,9 +34,9 @@ import { isAnyDue, spreadCounts } from '../../db/queue/upkeep.sql.ts'
 import { firstIdAt } from '../../db/text/ids.ts'
 import { emailsTo } from '../../db/upkeep/retention/erase.sql.ts'
 import { emptyEmails, messagesOf, teamsAndWhetherTheyHave } from '../../db/upkeep/retention/retention.sql.ts'
-import { testDatabase } from '../support/database.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
 import { SECRET_KEY } from '../support/environment.ts'
+import { ownServer } from '../support/own-server.ts'
 import t from '../support/tap.ts'
 import { touched } from '../support/touched.ts'
 
@@ -47,7 +47,7 @@ const TEAM = '0190a1b2-0000-7000-8000-000000000001'
 const TEMPLATE = '0190a1b2-0002-7000-8000-000000000001'
 const uuid = (kind: string, n: number): string => `0190a1b2-${kind}-7000-8000-${String(n).padStart(12, '0')}`
 
-const { url } = await testDatabase(t)
+const { url } = await ownServer(t)
 const database = await openDatabase(url, { size: 3, statementTimeout: 60_000 })
 t.teardown(() => database.end())
 
@@ -261,7 +261,8 @@ t.test('failed webhooks are listed and sent again without reading those that wer
   const failed = await lot('failed')
   t.ok(failed.buffers < 30, `${failed.buffers} buffers for those of a day that failed`)
   const over = await lot('over')
-  t.ok(over.buffers < 2_000, `${over.buffers} buffers for all 1,440 of a day`)
+  // Each row's lock touches its page and, as that is visible to all, its map.
+  t.ok(over.buffers < 2 * 1_440 + 100, `${over.buffers} buffers for all 1,440 of a day`)
 })
 
 t.test('looking for dead workers reads active jobs alone, however many wait', async (t) => {
@@ -425,10 +426,11 @@ t.test('retention asks a thousand teams at once whether they have anything to fo
 
 t.test('bodies are emptied by stretches of time that are read once, whatever the teams', async (t) => {
   const [from, to] = [30, 29.5].map((days) => firstIdAt(new Date(Date.now() - days * 86_400_000)))
-  const { buffers } = await touched(database, async (tx) => {
+  const { buffers, nodes } = await touched(database, async (tx) => {
     const { found, done } = await emptyEmails(tx, { after: from ?? '', before: to ?? '', limit: 1_000 }, 4)
     t.ok(found > 300 && done > 20 && done < found, `${done} of ${found}`)
   })
+  t.notOk(nodes.some((node) => node['Node Type'] === 'Seq Scan'))
   t.ok(buffers < 4_000, `${buffers} buffers for 330 of 40,000`)
 })
 

@@ -44,8 +44,8 @@ const ITEM: EmailItem = {
 export const anItem = (changes: Partial<EmailItem> = {}): EmailItem => ({ ...ITEM, ...changes })
 
 /** A database of the test's own with what makes emails. Everything ends with the test. */
-export async function openStore(t: Test): Promise<Store> {
-  const { url } = await testDatabase(t)
+export async function openStore(t: Test, make: typeof testDatabase = testDatabase): Promise<Store> {
+  const { url } = await make(t)
   const database = await openDatabase(url, { size: 4 })
   const queue = createProducer()
   t.teardown(async () => {

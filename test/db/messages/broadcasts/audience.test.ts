@@ -211,6 +211,7 @@ t.test(
     const unknown = await buffersOf(wanted.id, after)
     await store.database.query(sql.unsafe`analyze accepted_emails`)
     const known = await buffersOf(wanted.id, after)
+    // Some thirty pages of an index that 19,000 emails have entered in any order; to read them all would be hundreds.
     t.ok(Math.max(unknown, known) < first + 60, `${unknown} and ${known} buffers, at first ${first}`)
   },
 )

@@ -1,0 +1,27 @@
+/**
+ * A PostgreSQL of one test's own, migrated and empty, for what depends on who else is at work on the server.
+ * A snapshot begins at the oldest transaction of all the server's databases, so that one of another test's keeps dead
+ * rows from being pruned and pages from being marked as visible to all; so does a commit whose log is not yet written.
+ */
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { startPostgres } from '../../db/dev/postgres.ts'
+import { migrate } from '../../db/migrate.ts'
+import { quickParent, SETTINGS } from './quick-server.ts'
+
+/** Starts it. @returns the URL of its database; all ends with the test. */
+export async function ownServer(t: {
+  teardown(end: () => Promise<void>): unknown
+}): Promise<{ url: string }> {
+  const directory = await mkdtemp(join(await quickParent(), 'heliograph-own-'))
+  t.teardown(() => rm(directory, { recursive: true, force: true }))
+  // Run by root, PostgreSQL is somebody else, who must be able to pass through.
+  await chmod(directory, 0o711)
+  const { url, stop } = await startPostgres({
+    directory,
+    settings: { ...SETTINGS, synchronous_commit: 'on' },
+  })
+  t.teardown(stop)
+  await migrate(url)
+  return { url }
+}
