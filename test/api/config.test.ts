@@ -2,7 +2,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { readApiSettings, reservedPrefixes, settingsWarnings } from '../../api/config.ts'
+import { readApiSettings, reservedHeaders, settingsWarnings } from '../../api/config.ts'
 import { portFault, SettingsFault } from '../../db/process/config.ts'
 import { startApi } from '../support/api-process.ts'
 import { testDatabase } from '../support/database.ts'
@@ -67,8 +67,8 @@ t.test('HOST is the only address that is listened to', async (t) => {
 
 t.test('reserved header prefixes are beginnings of header names, separated by commas', async (t) => {
   const settings = readApiSettings({ ...BASE, RESERVED_HEADER_PREFIXES: 'X-SMTPAPI, X-MC-,' })
-  t.strictSame(reservedPrefixes(settings), ['X-SMTPAPI', 'X-MC-'])
-  t.strictSame(reservedPrefixes(readApiSettings(BASE)), [])
+  t.strictSame(reservedHeaders(settings).prefixes, ['X-SMTPAPI', 'X-MC-'])
+  t.strictSame(reservedHeaders(readApiSettings(BASE)), { prefixes: [], names: [] })
   t.match(faults({ RESERVED_HEADER_PREFIXES: 'X-MC-,a b' }), [/^RESERVED_HEADER_PREFIXES must be beginnings/])
 })
 
