@@ -1,6 +1,5 @@
 /** Settings of the API process. With db/process/config.ts and workers/config.ts the only reader of process.env. */
 import { type InferType, object, string } from 'yup'
-import { RELAY_HEADERS } from '../db/channels/relays.ts'
 import {
   bearerToken,
   commaList,
@@ -18,6 +17,7 @@ import {
 } from '../db/process/config.ts'
 import { type Network, networksOf } from '../db/process/public-address.ts'
 import { HEADER_TOKEN, type Reserved } from '../db/text/headers.ts'
+import { RELAY_HEADERS } from '../db/text/relays.ts'
 import type { OpenIdSettings } from './dashboard/served/openid.ts'
 import { HOOKS } from './hooks/list.ts'
 import type { AttachmentLimits } from './v1/attached.ts'

@@ -1,13 +1,13 @@
 /**
  * How each hosted relay proves that a post is its own, and which events the post brings.
- * Promises: nothing is told apart that is not genuine: no, stale and broken are one refusal; secrets are compared in
+ * Promises: what is forged, too old or broken is refused alike; secrets are compared in
  * constant time; a body is read only once its headers may be genuine. Must not look into an event.
  */
 import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Relay } from '../../db/channels/relays.ts'
 import { Refusal } from '../../db/errors.ts'
 import { isObject } from '../../db/text/fields.ts'
+import type { Relay } from '../../db/text/relays.ts'
 import { sameSecret } from '../http/auth.ts'
 
 /** A post whose body has not been read yet. */

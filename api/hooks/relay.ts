@@ -4,30 +4,40 @@
  * nothing can be proved, so everything is 401. A post of many events becomes a raw report for each; all are committed
  * before the answer. Must not look into an event.
  */
-import { string } from 'yup'
-import type { Relay } from '../../db/channels/relays.ts'
+import { type StringSchema, string } from 'yup'
 import { contentKey } from '../../db/delivery/reports/store.ts'
 import { bearerToken, relayName, type SettingsOf } from '../../db/process/config.ts'
+import type { Relay } from '../../db/text/relays.ts'
 import { publicRoutes } from '../http/route.ts'
 import type { DeclaredHook } from './declared.ts'
 import type { HookDeps } from './deps.ts'
 import { provesNothing, publicKeyOf, RELAY_PROOFS, type RelayProof } from './relay-proofs.ts'
 import { takeReport } from './take.ts'
 
+const publicKey = string().test(
+  'public key',
+  '${path} must be the verification key that SendGrid shows for its signed event webhook, in base64',
+  (key) => key === undefined || publicKeyOf(key) !== null,
+)
+
+/** What the secrets look like. Where it is a password that travels in a header, it must not be guessable. */
+const FORMS: Record<Relay, StringSchema<string | undefined>> = {
+  mailgun: string(),
+  sendgrid: publicKey,
+  postmark: bearerToken,
+  brevo: bearerToken,
+}
+
 const settings = {
   SMTP_RELAY: relayName,
   /** What the relay proves its posts by: its signing key, its public key, or the password that it was given. */
-  SMTP_RELAY_SECRET: string().when('SMTP_RELAY', ([relay], schema) => {
-    if (relay === undefined) return schema
-    const set = schema.required(`\${path} is missing: SMTP_RELAY is ${relay}, and its reports must be proved`)
-    if (relay === 'sendgrid')
-      return set.test(
-        'public key',
-        '${path} must be the verification key of SendGrid’s signed event webhook, in base64',
-        (key) => key === undefined || publicKeyOf(key) !== null,
-      )
-    return relay === 'mailgun' ? set : set.concat(bearerToken)
-  }),
+  SMTP_RELAY_SECRET: string().when('SMTP_RELAY', ([relay]: [Relay | undefined], schema) =>
+    relay === undefined
+      ? schema
+      : FORMS[relay].required(
+          `\${path} is missing: SMTP_RELAY is ${relay}, whose reports must be proved genuine`,
+        ),
+  ),
 }
 
 /** The relay whose header is reserved, and how its posts are proved. */

@@ -1,6 +1,7 @@
 /** The channel of emails, as far as it needs no statement: its words, its ladder, what a team is allowed. Pure. */
+
+import { RELAYS } from '../text/relays.ts'
 import type { Facts } from './facts.ts'
-import { RELAYS } from './relays.ts'
 
 /** Lowest rung first. */
 export const EMAIL_LADDER = [

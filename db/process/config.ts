@@ -15,10 +15,10 @@ import {
   string,
   ValidationError,
 } from 'yup'
-import { RELAYS } from '../channels/relays.ts'
 import { databaseUrlFault, readDatabaseUrl, withSslDefaults } from '../postgres/address.ts'
 import { parseMailbox } from '../text/address.ts'
 import { distance } from '../text/distance.ts'
+import { RELAYS } from '../text/relays.ts'
 import { isWeakKey } from './weak-key.ts'
 
 /** Faults in the environment, one line each. A process prints the message and exits. */

@@ -18,7 +18,6 @@ const MOST_CANDIDATES = 200
 /** A report says what it says at its beginning; the message that it returns comes last, and may be large. */
 export const MOST_BYTES = 512 * 1024
 
-const REFERENCE = new RegExp(`^${PREFIX}([a-z0-9]{${DIGITS}})$`, 'i')
 const TOKEN = new RegExp(`(?<![a-z0-9])${PREFIX}([a-z0-9]{${DIGITS}})@`, 'gi')
 
 type Ids = { team_id: string; id: string }
@@ -35,8 +34,7 @@ export function signedReference(secrets: Secrets, { team_id, id }: Ids): string 
 
 /** The email that a signed reference names; null when it is none of ours. */
 export function readReference(secrets: Secrets, text: string): Ids | null {
-  const digits = REFERENCE.exec(text)?.[1]
-  return digits === undefined ? null : readDigits(secrets, digits.toLowerCase())
+  return text.length === PREFIX.length + DIGITS ? findReturnPath(secrets, `${text}@`) : null
 }
 
 /** The return address of an email at a domain, the same at each call; null when it would pass 254 characters. */

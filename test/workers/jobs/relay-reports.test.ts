@@ -77,12 +77,12 @@ for (const relay of RELAYS)
       const states = { ana: 'bounced', bea: 'subscribed', cyd: 'complained', eve: 'subscribed' }
       for (const [name, status] of Object.entries(states))
         t.match(await contactState(service, team, `${name}@example.org`), { status }, name)
-      const told = await eventsOf(service, id)
+      const said = await eventsOf(service, id)
       t.ok(
-        told.every(({ detail }) => detail.startsWith(`${relay}: `)),
+        said.every(({ detail }) => detail.startsWith(`${relay}: `)),
         'the timeline says who said so',
       )
-      t.same(told.map(({ kind }) => kind).toSorted(), ['bounced', 'complained', 'delayed', 'delivered'])
+      t.same(said.map(({ kind }) => kind).toSorted(), ['bounced', 'complained', 'delayed', 'delivered'])
     },
   )
 

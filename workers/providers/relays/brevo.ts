@@ -1,5 +1,5 @@
 /** Brevo's events. Pure. */
-import { effectOfHardBounce } from '../smtp/effects.ts'
+import { effectOfHardBounce } from '../mail/effects.ts'
 import { type Finding, type RelayPage, statusIn, textAt } from './reading.ts'
 
 const reasonOf = (event: unknown): string => textAt(event, ['reason'])

@@ -1,6 +1,6 @@
 /** Mailgun's events: the part `event-data` of what it posts. Pure. */
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
-import { effectOfHardBounce } from '../smtp/effects.ts'
+import { effectOfHardBounce } from '../mail/effects.ts'
 import { OWN_NAME } from './header.ts'
 import { type Finding, type RelayPage, statusIn, textAt } from './reading.ts'
 

@@ -1,6 +1,6 @@
 /** Postmark's events, by `RecordType`; a bounce has one of 22 types. Pure. */
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
-import { effectOfHardBounce } from '../smtp/effects.ts'
+import { effectOfHardBounce } from '../mail/effects.ts'
 import { OWN_NAME } from './header.ts'
 import { type Finding, type RelayPage, statusIn, textAt } from './reading.ts'
 

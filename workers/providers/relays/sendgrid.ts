@@ -1,5 +1,5 @@
 /** SendGrid's events. Arguments of ours stand among its own keys. Pure. */
-import { effectOfHardBounce } from '../smtp/effects.ts'
+import { effectOfHardBounce } from '../mail/effects.ts'
 import { OWN_NAME } from './header.ts'
 import { type Finding, isSet, type RelayPage, statusIn, textAt } from './reading.ts'
 

@@ -6,8 +6,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createTransport, type MailMessage, type NodemailerError, type SendMailOptions } from 'nodemailer'
-import type { Relay } from '../../../db/channels/relays.ts'
 import { joinSignals } from '../../../db/process/joined-signal.ts'
+import type { Relay } from '../../../db/text/relays.ts'
 import { storableWords } from '../../../db/text/words.ts'
 import { createInFlight } from '../in-flight.ts'
 import { composeMessage } from '../mail/message.ts'

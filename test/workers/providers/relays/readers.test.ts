@@ -1,4 +1,4 @@
-/** What the events of hosted relays mean: each sample, the codes that leave a contact alone, references, hostile ones. */
+/** What hosted relays report: each sample, the codes that leave a contact alone, references, hostile events. */
 import { signedReference } from '../../../../db/messages/emails/return-path.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { createReaders } from '../../../../workers/reports/readers.ts'
