@@ -7,7 +7,7 @@
 import { type StringSchema, string } from 'yup'
 import { contentKey } from '../../db/delivery/reports/store.ts'
 import { bearerToken, relayName, type SettingsOf } from '../../db/process/config.ts'
-import type { Relay } from '../../db/text/relays.ts'
+import { RELAYS, type Relay } from '../../db/text/relays.ts'
 import { publicRoutes } from '../http/route.ts'
 import type { DeclaredHook } from './declared.ts'
 import type { HookDeps } from './deps.ts'
@@ -28,16 +28,16 @@ const FORMS: Record<Relay, StringSchema<string | undefined>> = {
   brevo: bearerToken,
 }
 
+const isRelay = (name: unknown): name is Relay => RELAYS.includes(name as Relay)
+
 const settings = {
   SMTP_RELAY: relayName,
   /** What the relay proves its posts by: its signing key, its public key, or the password that it was given. */
-  SMTP_RELAY_SECRET: string().when('SMTP_RELAY', ([relay]: [Relay | undefined], schema) =>
-    relay === undefined
-      ? schema
-      : FORMS[relay].required(
-          `\${path} is missing: SMTP_RELAY is ${relay}, whose reports must be proved genuine`,
-        ),
-  ),
+  SMTP_RELAY_SECRET: string().when('SMTP_RELAY', ([relay], schema) => {
+    if (!isRelay(relay)) return schema
+    const missing = `\${path} is missing: SMTP_RELAY is ${relay}, whose reports must be proved genuine`
+    return FORMS[relay].required(missing)
+  }),
 }
 
 /** The relay whose header is reserved, and how its posts are proved. */
