@@ -16,7 +16,8 @@ import {
   wholeNumber,
 } from '../db/process/config.ts'
 import { type Network, networksOf } from '../db/process/public-address.ts'
-import { HEADER_TOKEN } from '../db/text/headers.ts'
+import { HEADER_TOKEN, type Reserved } from '../db/text/headers.ts'
+import { RELAY_HEADERS } from '../db/text/relays.ts'
 import type { OpenIdSettings } from './dashboard/served/openid.ts'
 import { HOOKS } from './hooks/list.ts'
 import type { AttachmentLimits } from './v1/attached.ts'
@@ -144,9 +145,11 @@ export const attachmentLimits = ({ MAX_MESSAGE_MB, BLOCKED_EXTENSIONS }: ApiSett
   ),
 })
 
-/** The prefixes of RESERVED_HEADER_PREFIXES. */
-export const reservedPrefixes = ({ RESERVED_HEADER_PREFIXES }: ApiSettings): string[] =>
-  commaList(RESERVED_HEADER_PREFIXES)
+/** What RESERVED_HEADER_PREFIXES names, and the header by which the relay in use hands its references back. */
+export const reservedHeaders = ({ RESERVED_HEADER_PREFIXES, SMTP_RELAY }: ApiSettings): Reserved => ({
+  prefixes: commaList(RESERVED_HEADER_PREFIXES),
+  names: SMTP_RELAY ? [RELAY_HEADERS[SMTP_RELAY]] : [],
+})
 
 /** The private networks that webhooks may reach. */
 export const webhookNetworks = ({ WEBHOOK_ALLOW }: ApiSettings): Network[] =>

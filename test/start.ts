@@ -204,6 +204,7 @@ async function environment({ api, smtp, inbox, whatsapp }: Ports, url: string): 
   return {
     SECRET_KEY: await keptSecret('secret-key'),
     SMTP_REPORT_TOKEN: await keptSecret('smtp-report-token'),
+    SMTP_RELAY_SECRET: await keptSecret('smtp-relay-secret'),
     LOG_FORMAT: 'pretty',
     // For this machine alone, unless HOST says otherwise.
     HOST: '127.0.0.1',
@@ -218,6 +219,7 @@ async function environment({ api, smtp, inbox, whatsapp }: Ports, url: string): 
     SANDBOX_SMTP_PORT: String(smtp),
     SANDBOX_HTTP_PORT: String(inbox),
     SANDBOX_REPORT_URL: `${url}/hooks/smtp`,
+    SANDBOX_RELAY_URL: `${url}/hooks/relay`,
     SANDBOX_WHATSAPP_PORT: String(whatsapp),
   }
 }

@@ -155,9 +155,10 @@ so that a repeated call does not send the code twice, and let the code expire in
   {
     id: 'provider-webhooks',
     title: 'Webhooks of providers',
-    html: `<p>Deliveries, bounces and complaints come from your mail server, Amazon SES or the WhatsApp Cloud API to
-<code>POST /hooks/smtp</code>, <code>/hooks/ses</code> and <code>/hooks/whatsapp</code>. Each is proved genuine before it is
-believed: by a bearer token, by the signature of SNS, by the HMAC of your app secret. They move the status of messages,
+    html: `<p>Deliveries, bounces and complaints come from your mail server, a hosted relay, Amazon SES or the WhatsApp
+Cloud API to <code>POST /hooks/smtp</code>, <code>/hooks/relay</code>, <code>/hooks/ses</code> and <code>/hooks/whatsapp</code>.
+Each is proved genuine before it is believed: by a bearer token, by the relay’s signature or password, by the signature of
+SNS, by the HMAC of your app secret. They move the status of messages,
 and set contacts to <code>bounced</code> or <code>complained</code>. The operator sets them up once; your code has nothing to do.</p>`,
   },
   {

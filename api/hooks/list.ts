@@ -1,11 +1,12 @@
 /** The hooks of providers. To add one: a file beside this one, and a line here. */
 import type { All } from '../../db/process/config.ts'
 import type { HookDeps } from './deps.ts'
+import { RELAY_HOOK } from './relay.ts'
 import { SES_HOOK } from './ses.ts'
 import { SMTP_HOOK } from './smtp.ts'
 import { WHATSAPP_HOOK } from './whatsapp.ts'
 
-export const HOOKS = [SMTP_HOOK, SES_HOOK, WHATSAPP_HOOK] as const
+export const HOOKS = [SMTP_HOOK, RELAY_HOOK, SES_HOOK, WHATSAPP_HOOK] as const
 
 /** What all of them need of the settings. */
 type OpenHooks = All<ReturnType<(typeof HOOKS)[number]['open']>>

@@ -60,8 +60,8 @@ const sendSchema = object({ ...noCopies(), ...ownTime() })
 const actingOf = ({ team_id, domain }: Principal): Acting => ({ team_id, domain })
 
 /** @throws Refusal invalid_headers for what the operator reserves. */
-function assertUnreserved({ reservedPrefixes }: V1Deps, { headers }: GivenFields): void {
-  const fault = headers && reservedFault(headers, reservedPrefixes)
+function assertUnreserved({ reservedHeaders }: V1Deps, { headers }: GivenFields): void {
+  const fault = headers && reservedFault(headers, reservedHeaders)
   if (fault) throw new Refusal('invalid_headers', fault)
 }
 

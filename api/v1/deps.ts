@@ -7,6 +7,7 @@ import type { Replies } from '../../db/postgres/replies.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
 import type { Producer } from '../../db/queue/producer.ts'
+import type { Reserved } from '../../db/text/headers.ts'
 import type { About } from '../docs/about.ts'
 import type { PublicRoute, Route, TeamRoute } from '../http/route.ts'
 import type { Accepts } from '../sends/accepts.ts'
@@ -27,7 +28,7 @@ export type V1Deps = {
   catalog: Catalog
   replies: Replies
   /** What custom headers may not begin with, besides what the contract reserves. */
-  reservedPrefixes: readonly string[]
+  reservedHeaders: Reserved
   attachments: AttachmentLimits
   /** How long a bulk upsert may wait for its worker, in milliseconds (DECISIONS: Unavailable). */
   upsertWait: number

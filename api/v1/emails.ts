@@ -112,8 +112,8 @@ function draftOf(send: SendBody, path = ''): Draft {
 const toBatchItem = (value: unknown, at: string): Draft => draftOf(parse(sendSchema, value, at), `${at}.`)
 
 /** What the operator reserves (RESERVED_HEADER_PREFIXES), refused as what the contract does; null for none. */
-function reservedRefusal({ reservedPrefixes }: V1Deps, { headers, path }: EmailItem): Refusal | null {
-  const fault = headers && reservedFault(headers, reservedPrefixes)
+function reservedRefusal({ reservedHeaders }: V1Deps, { headers, path }: EmailItem): Refusal | null {
+  const fault = headers && reservedFault(headers, reservedHeaders)
   return fault ? new Refusal('invalid_headers', `${path}${fault}`) : null
 }
 

@@ -1,4 +1,6 @@
 /** The channel of emails, as far as it needs no statement: its words, its ladder, what a team is allowed. Pure. */
+
+import { RELAYS } from '../text/relays.ts'
 import type { Facts } from './facts.ts'
 
 /** Lowest rung first. */
@@ -30,6 +32,6 @@ export const EMAIL_FACTS = {
   },
   webhooks: ['sent', 'delivered', 'delivery_delayed', 'bounced', 'complained', 'opened', 'clicked', 'failed'],
   webhook_names: { deferred: 'delivery_delayed', delayed: 'delivery_delayed', gave_up: 'failed' },
-  providers: ['smtp', 'ses'],
+  providers: ['smtp', 'ses', ...RELAYS],
   lines: ['email', 'email_batch', 'broadcast'],
 } as const satisfies Facts

@@ -114,7 +114,8 @@ create trigger note_standstill after update of paused_until, troubles on senders
 -- Raw reports as the hooks took them, before anybody knows whose messages they are about.
 create table reports (
   id uuid primary key,
-  provider text not null check (provider in ('smtp', 'ses', 'whatsapp')),
+  provider text not null check (provider in (
+    'smtp', 'ses', 'mailgun', 'sendgrid', 'postmark', 'brevo', 'whatsapp')),
   -- The provider's own id of the report, or a hash of its bytes: a repeat falls away.
   event_key text not null,
   body bytea not null,

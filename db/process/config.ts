@@ -18,6 +18,7 @@ import {
 import { databaseUrlFault, readDatabaseUrl, withSslDefaults } from '../postgres/address.ts'
 import { parseMailbox } from '../text/address.ts'
 import { distance } from '../text/distance.ts'
+import { RELAYS } from '../text/relays.ts'
 import { isWeakKey } from './weak-key.ts'
 
 /** Faults in the environment, one line each. A process prints the message and exits. */
@@ -74,6 +75,9 @@ const postgresUrl = string().test({
     return fault === null || createError({ message: `${path} ${fault}` })
   },
 })
+
+/** The hosted relay that mail goes out through; unset: one that reports nothing by a hook of its own. */
+export const relayName = string().oneOf(RELAYS, `\${path} must be ${RELAYS.join(', ')}`)
 
 /** The URL of one server: of several, the one that takes writes would be chosen. */
 export const replicaUrl = postgresUrl.test(

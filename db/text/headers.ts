@@ -46,15 +46,20 @@ export function headersFault(headers: Readonly<Record<string, string>>): string 
 /** What a header name is made of (RFC 7230). */
 export const HEADER_TOKEN = /^[\w!#$%&'*+\-.^`|~]+$/
 
+/** What is reserved beside the contract's own list: beginnings of names, and whole names, in any case. */
+export type Reserved = { prefixes: readonly string[]; names: readonly string[] }
+
 /**
- * The first header whose name begins with one of these, whatever its case, as a message that names it; null for none.
- * What an operator's relay obeys is the operator's to reserve: the contract's own list is closed.
+ * The first header that is reserved here, as a message that names it; null for none. What an operator's relay obeys is
+ * the operator's to reserve: the contract's own list is closed.
  */
 export function reservedFault(
   headers: Readonly<Record<string, string>>,
-  prefixes: readonly string[],
+  { prefixes, names }: Reserved,
 ): string | null {
   for (const name of Object.keys(headers)) {
+    if (names.some((reserved) => name.toLowerCase() === reserved.toLowerCase()))
+      return `${memberPath('headers', name)} must not be set: the name is reserved`
     const prefix = prefixes.find((reserved) => name.toLowerCase().startsWith(reserved.toLowerCase()))
     if (prefix !== undefined) return `${memberPath('headers', name)} ${reservedBy(prefix)}`
   }

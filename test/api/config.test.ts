@@ -1,12 +1,14 @@
 /** The settings of an API process: what is half set or guessable stops it, in one clear line each. */
 import { fork } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { readApiSettings, reservedPrefixes, settingsWarnings } from '../../api/config.ts'
+import { readApiSettings, reservedHeaders, settingsWarnings } from '../../api/config.ts'
 import { portFault, SettingsFault } from '../../db/process/config.ts'
 import { startApi } from '../support/api-process.ts'
 import { testDatabase } from '../support/database.ts'
 import { bareEnvironment, SECRET_KEY } from '../support/environment.ts'
+import { RELAY_SECRETS, RELAYS } from '../support/relays.ts'
 import t from '../support/tap.ts'
 
 const BASE = {
@@ -33,6 +35,24 @@ t.test('a token that could be guessed is refused', async (t) => {
     t.strictSame(faults({ [name]: 'sixteen-or-more-' }), [])
     t.match(faults({ [name]: 'sixteen or more characters' }), [new RegExp(`^${name} must be `)], 'spaces')
   }
+})
+
+t.test('a relay is one that we know and has its secret, of its own form', async (t) => {
+  t.match(faults({ SMTP_RELAY: 'mailjet', SMTP_RELAY_SECRET: 'x' }), [
+    'SMTP_RELAY must be mailgun, sendgrid, postmark, brevo',
+  ])
+  for (const relay of RELAYS) {
+    t.match(faults({ SMTP_RELAY: relay }), [/^SMTP_RELAY_SECRET is missing: SMTP_RELAY is /], relay)
+    t.strictSame(faults({ SMTP_RELAY: relay, SMTP_RELAY_SECRET: RELAY_SECRETS[relay] }), [], relay)
+  }
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' })
+  const other = publicKey.export({ format: 'der', type: 'spki' }).toString('base64')
+  for (const key of ['a-key-of-no-form-at-all', other])
+    t.match(faults({ SMTP_RELAY: 'sendgrid', SMTP_RELAY_SECRET: key }), [
+      /^SMTP_RELAY_SECRET must be the verification key/,
+    ])
+  for (const relay of ['postmark', 'brevo'])
+    t.match(faults({ SMTP_RELAY: relay, SMTP_RELAY_SECRET: 'short' }), [/^SMTP_RELAY_SECRET must be 16/])
 })
 
 t.test('a replica is one server, by a URL like the database’s', async (t) => {
@@ -67,8 +87,8 @@ t.test('HOST is the only address that is listened to', async (t) => {
 
 t.test('reserved header prefixes are beginnings of header names, separated by commas', async (t) => {
   const settings = readApiSettings({ ...BASE, RESERVED_HEADER_PREFIXES: 'X-SMTPAPI, X-MC-,' })
-  t.strictSame(reservedPrefixes(settings), ['X-SMTPAPI', 'X-MC-'])
-  t.strictSame(reservedPrefixes(readApiSettings(BASE)), [])
+  t.strictSame(reservedHeaders(settings).prefixes, ['X-SMTPAPI', 'X-MC-'])
+  t.strictSame(reservedHeaders(readApiSettings(BASE)), { prefixes: [], names: [] })
   t.match(faults({ RESERVED_HEADER_PREFIXES: 'X-MC-,a b' }), [/^RESERVED_HEADER_PREFIXES must be beginnings/])
 })
 

@@ -3,14 +3,16 @@
  * Promises: one line on stdout once everything listens; SIGTERM or SIGINT closes and exits 0; a fault at the start
  * is one line on stderr and exit code 1. Ports from SANDBOX_SMTP_PORT, SANDBOX_HTTP_PORT and SANDBOX_WHATSAPP_PORT (0
  * takes a free one). WhatsApp webhooks go to SANDBOX_WHATSAPP_WEBHOOK, signed with WHATSAPP_APP_SECRET.
- * With SANDBOX_REPORT_URL and SMTP_REPORT_TOKEN it reports of the magic recipients to that hook. SANDBOX_DATA names a
+ * With SANDBOX_REPORT_URL and SMTP_REPORT_TOKEN it reports of the magic recipients to that hook as a mail server; with
+ * SMTP_RELAY=mailgun, SMTP_RELAY_SECRET and SANDBOX_RELAY_URL as that relay, in its place. SANDBOX_DATA names a
  * directory in which what it received is kept between runs, SANDBOX_DASHBOARD the dashboard to link messages to.
  */
 import { join } from 'node:path'
 import { startInbox } from './inbox.ts'
 import { type Keep, keepIn, keepNothing } from './keep.ts'
+import { createMailgunReporter } from './relay.ts'
 import { createReporter } from './reports.ts'
-import { startSmtpSandbox } from './smtp.ts'
+import { type SandboxOptions, startSmtpSandbox } from './smtp.ts'
 import { startWhatsappSandbox, type WhatsappSandbox } from './whatsapp.ts'
 import { DEMO_TEMPLATE, magicNumbers } from './whatsapp-magic.ts'
 
@@ -43,13 +45,22 @@ async function startCloudApi(): Promise<WhatsappSandbox> {
   })
 }
 
-async function start(running: Stoppable[]): Promise<string> {
+const warn = (line: string): void => void process.stderr.write(`sandbox: ${line}\n`)
+
+/** Who reports of the magic recipients, if anybody does. */
+function reporter(): Pick<SandboxOptions, 'onAccepted'> {
+  const { SMTP_RELAY, SMTP_RELAY_SECRET: secret = '', SANDBOX_RELAY_URL: relay = '' } = process.env
+  if (SMTP_RELAY === 'mailgun' && relay !== '')
+    return { onAccepted: createMailgunReporter({ url: relay, secret, warn }) }
   const { SANDBOX_REPORT_URL: url = '', SMTP_REPORT_TOKEN: token = '' } = process.env
-  const warn = (line: string): void => void process.stderr.write(`sandbox: ${line}\n`)
+  return url === '' ? {} : { onAccepted: createReporter({ url, token, warn }) }
+}
+
+async function start(running: Stoppable[]): Promise<string> {
   const sandbox = await startSmtpSandbox({
     port: portFrom('SANDBOX_SMTP_PORT', DEFAULT_SMTP_PORT),
     keep: await keep('mail'),
-    ...(url === '' ? {} : { onAccepted: createReporter({ url, token, warn }) }),
+    ...reporter(),
   })
   running.push(sandbox)
   const whatsapp = await startCloudApi()

@@ -1,8 +1,10 @@
 /** The sandbox's magic recipients, all the way: sent by a worker, reported to the hook, ingested. */
+import { listenTo, RELAY_SECRETS } from '../support/relays.ts'
 import { contactState, emailStatus, eventsOf, storeContact } from '../support/reports.ts'
 import { anEmail, makeTeam, SMTP_REPORT_TOKEN, startService } from '../support/service.ts'
 import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
+import { createMailgunReporter } from './relay.ts'
 import { createReporter } from './reports.ts'
 import { startSmtpSandbox } from './smtp.ts'
 
@@ -44,6 +46,29 @@ t.test('an email goes to delivered, bounced or complained, and its contact with 
     events.find(({ kind }) => kind === 'bounced'),
     { recipient: 'Bounced@example.org', detail: '550 5.1.1 The mailbox does not exist' },
   )
+  t.same(warnings, [])
+})
+
+t.test('as Mailgun it reports by the variables that each message brings', async (t) => {
+  const service = await startService(t)
+  listenTo(service, 'mailgun')
+  const team = await makeTeam(service)
+  const warnings: string[] = []
+  const onAccepted = createMailgunReporter({
+    url: `${service.base}/hooks/relay`,
+    secret: RELAY_SECRETS.mailgun,
+    delay_ms: 50,
+    warn: (line) => warnings.push(line),
+  })
+  const sandbox = await startSmtpSandbox({ port: 0, onAccepted })
+  t.teardown(() => sandbox.close())
+  await startWorker(t, service, { smtp_url: `smtp://127.0.0.1:${sandbox.port}`, hosted: 'mailgun' })
+  const to = ['delivered', 'bounced', 'complained', 'opened', 'clicked']
+  for (const status of to) {
+    const body = anEmail({ to: [`${status}@example.org`] })
+    const sent = await service.call('POST', '/v1/emails', { key: team.key, body })
+    await until(`it is ${status}`, async () => (await emailStatus(service, sent.body.id)) === status)
+  }
   t.same(warnings, [])
 })
 

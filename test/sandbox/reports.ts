@@ -169,11 +169,21 @@ export function createReporter(
   }
 }
 
-/** As a mail server does: tries again while the hook does not take it. */
-async function post({ url, token }: ReporterOptions, body: Buffer): Promise<void> {
+const post = ({ url, token }: ReporterOptions, body: Buffer): Promise<void> =>
+  postUntilTaken(
+    url,
+    { Authorization: `Bearer ${token}`, 'Content-Type': 'message/rfc822' },
+    new Uint8Array(body),
+  )
+
+/** As mail servers and relays do: tries again while the hook does not take it. */
+export async function postUntilTaken(
+  url: string,
+  headers: Record<string, string>,
+  body: string | Uint8Array<ArrayBuffer>,
+): Promise<void> {
   for (let attempt = 1; ; attempt++) {
-    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'message/rfc822' }
-    const status = await fetch(url, { method: 'POST', headers, body: new Uint8Array(body) }).then(
+    const status = await fetch(url, { method: 'POST', headers, body }).then(
       (response) => response.status,
       () => 0,
     )

@@ -13,6 +13,7 @@ export function outgoingEmail(changes: Partial<OutgoingEmail> = {}): OutgoingEma
     to,
     recipients: to,
     return_path: 'bounce@demo.test',
+    reference: `b-${'0'.repeat(62)}`,
     subject: 'Hello',
     html: '<p>Hello</p>',
     text: '',

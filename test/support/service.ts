@@ -11,6 +11,7 @@ import { createApp } from '../../api/app.ts'
 import type { DashboardDeps } from '../../api/dashboard/served/deps.ts'
 import type { Deps } from '../../api/deps.ts'
 import { createDocs } from '../../api/docs/routes.ts'
+import { provesNothing } from '../../api/hooks/relay-proofs.ts'
 import { createSns } from '../../api/hooks/sns.ts'
 import { createCredentials } from '../../api/http/auth.ts'
 import { createBodies } from '../../api/http/bodies.ts'
@@ -177,8 +178,9 @@ export async function startService(
       whatsapp_app_secret: WHATSAPP_APP_SECRET,
       whatsapp_verify_token: WHATSAPP_VERIFY_TOKEN,
       sns: createSns({ topics: [] }),
+      relay: { relay: null, proof: provesNothing },
     },
-    reservedPrefixes: RESERVED_PREFIXES,
+    reservedHeaders: { prefixes: RESERVED_PREFIXES, names: [] },
     attachments: { message_bytes: 25 * 1024 * 1024, blocked_extensions: new Set(['exe', 'js']) },
     replies,
     upsertWait,

@@ -17,6 +17,7 @@ import { openConsumer } from '../../db/queue/boss.ts'
 import { JOBS, type JobName } from '../../db/queue/jobs.ts'
 import { createQueuePauses } from '../../db/queue/pauses.ts'
 import { onWake } from '../../db/queue/wake.ts'
+import type { Relay } from '../../db/text/relays.ts'
 import { beside } from '../../workers/adapters.ts'
 import { createEncodedFiles } from '../../workers/channels/encoded-files.ts'
 import type { WorkerDeps } from '../../workers/deps.ts'
@@ -44,6 +45,7 @@ export async function startWorker(
   { database, deps, url }: Service,
   {
     smtp_url = NOWHERE,
+    hosted,
     concurrency = 20,
     connections = 4,
     whatsapp = null,
@@ -56,6 +58,8 @@ export async function startWorker(
     ...changes
   }: {
     smtp_url?: string
+    /** The hosted relay that it is. */
+    hosted?: Relay
     concurrency?: number
     /** The queue's connections. With one, a loop claims all that waits before the next one looks. */
     connections?: number
@@ -63,7 +67,10 @@ export async function startWorker(
 ): Promise<{ stop(): Promise<void> }> {
   canary.secrets(decodeURIComponent(new URL(smtp_url).password))
   const queue = await openConsumer(url, { connections, onError: () => {} })
-  const email = createSmtpProvider({ url: smtp_url, max_connections: concurrency })
+  const email = createSmtpProvider({
+    ...{ url: smtp_url, max_connections: concurrency },
+    ...(hosted ? { hosted } : {}),
+  })
   const { secrets, versions, log, clock } = deps
   const readers = createReaders({ secrets })
   const jobs = (Object.keys(JOBS) as JobName[]).filter((job) => whatsapp || !job.includes('whatsapp'))

@@ -19,6 +19,13 @@ const { SMTP_URL: _relay, ...BARE } = BASE
 const TOKEN = { WHATSAPP_ACCESS_TOKEN: 'x', WHATSAPP_PHONE_NUMBER_ID: '100000000000002' }
 const isWhatsapp = (job: string): boolean => job.includes('whatsapp')
 
+t.test('a worker needs no secret of a hosted relay, but its name must be one that we know', async (t) => {
+  t.equal(readWorkerSettings({ ...BASE, SMTP_RELAY: 'brevo' }).SMTP_RELAY, 'brevo')
+  t.throws(() => readWorkerSettings({ ...BASE, SMTP_RELAY: 'Brevo' }), {
+    message: /SMTP_RELAY must be mailgun, sendgrid, postmark, brevo/,
+  })
+})
+
 t.test(
   'without an access token a worker leaves the queues of WhatsApp alone and does all others',
   async (t) => {

@@ -15,7 +15,7 @@ import type { EmailFile } from '../../db/messages/emails/call.ts'
 import { sizeKb } from '../../db/messages/emails/content.ts'
 import { bodiesOfEmail, emailsToDeliver, type OutgoingRow } from '../../db/messages/emails/emails.sql.ts'
 import type { EmailEvent } from '../../db/messages/emails/events.sql.ts'
-import { returnPath } from '../../db/messages/emails/return-path.ts'
+import { returnPath, signedReference } from '../../db/messages/emails/return-path.ts'
 import type { EmailEventKind } from '../../db/messages/emails/status.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
@@ -174,6 +174,7 @@ async function composer(
     return renderEmail(row, compiled.get(row.template_version_id ?? ''), {
       dkim,
       returnPathAt,
+      reference: signedReference(secrets, row),
       files,
     })
   }

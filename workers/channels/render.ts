@@ -11,8 +11,15 @@ import { parseMailbox } from '../../db/text/address.ts'
 import { UNSUBSCRIBE_SLOT } from '../../db/text/slots.ts'
 import type { DkimKey, OutgoingEmail, OutgoingFile } from '../providers/provider.ts'
 
-/** What needs a secret: the domain's key, and the return address of this row at a domain (null when too long). */
-type Sealing = { dkim: DkimKey | null; returnPathAt: (fromDomain: string) => string | null }
+/**
+ * What needs a secret: the domain's key, the return address of this row at a domain (null when too long), and its local
+ * part.
+ */
+type Sealing = {
+  dkim: DkimKey | null
+  returnPathAt: (fromDomain: string) => string | null
+  reference: string
+}
 
 /** The row's files, encoded. */
 type Files = readonly OutgoingFile[]
@@ -39,7 +46,7 @@ function unsubscribeLinkOf(
 export function renderEmail(
   row: EmailRow,
   version: CompiledVersion | undefined,
-  { dkim, returnPathAt, files = [] }: Sealing & { files?: Files },
+  { dkim, returnPathAt, reference, files = [] }: Sealing & { files?: Files },
 ): OutgoingEmail {
   const { html, text } = emailContent(row, version)
   const from = parseMailbox(row.from_address)
@@ -52,6 +59,7 @@ export function renderEmail(
     to: distinctRecipients(row.to_emails),
     recipients: recipientsOf(row),
     return_path: returnPathAt(from.domain) ?? from.address,
+    reference,
     subject: row.subject,
     html,
     text,

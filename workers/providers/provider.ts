@@ -37,6 +37,8 @@ export type OutgoingEmail = {
   recipients: readonly string[]
   /** The envelope sender (MAIL FROM): the address that bounces return to. */
   return_path: string
+  /** The row's signed reference, by which a report finds it. */
+  reference: string
   subject: string
   html: string
   /** Plain-text alternative; '' when there is none. */

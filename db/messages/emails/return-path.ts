@@ -20,23 +20,31 @@ export const MOST_BYTES = 512 * 1024
 
 const TOKEN = new RegExp(`(?<![a-z0-9])${PREFIX}([a-z0-9]{${DIGITS}})@`, 'gi')
 
-/** The return address of an email at a domain, the same at each call; null when it would pass 254 characters. */
-export function returnPath(
-  secrets: Secrets,
-  { team_id, id }: { team_id: string; id: string },
-  domain: string,
-): string | null {
+type Ids = { team_id: string; id: string }
+
+/** The signed reference to an email, the same at each call: the local part of its return address. */
+export function signedReference(secrets: Secrets, { team_id, id }: Ids): string {
   const ids = Buffer.concat([parse(team_id), parse(id)])
   const bytes = Buffer.concat([ids, secrets.sign('verp', ids, SIGNATURE_BYTES)])
   const digits = BigInt(`0x${bytes.toString('hex')}`)
     .toString(36)
     .padStart(DIGITS, '0')
-  const address = `${PREFIX}${digits}@${domain}`
+  return `${PREFIX}${digits}`
+}
+
+/** The email that a signed reference names; null when it is none of ours. */
+export function readReference(secrets: Secrets, text: string): Ids | null {
+  return text.length === PREFIX.length + DIGITS ? findReturnPath(secrets, `${text}@`) : null
+}
+
+/** The return address of an email at a domain, the same at each call; null when it would pass 254 characters. */
+export function returnPath(secrets: Secrets, ids: Ids, domain: string): string | null {
+  const address = `${signedReference(secrets, ids)}@${domain}`
   return parseAddress(address) === null ? null : address
 }
 
 /** The email whose return address stands first in a text, at whatever domain; null without one of ours. */
-export function findReturnPath(secrets: Secrets, text: string): { team_id: string; id: string } | null {
+export function findReturnPath(secrets: Secrets, text: string): Ids | null {
   for (const [, digits = ''] of text.matchAll(TOKEN).take(MOST_CANDIDATES)) {
     const ref = readDigits(secrets, digits.toLowerCase())
     if (ref) return ref
@@ -53,7 +61,7 @@ export function carriesReturnPath(secrets: Secrets, mail: Buffer): boolean {
   return findReturnPath(secrets, text.replace(/=\r?\n/g, '').replaceAll('=40', '@')) !== null
 }
 
-function readDigits(secrets: Secrets, digits: string): { team_id: string; id: string } | null {
+function readDigits(secrets: Secrets, digits: string): Ids | null {
   let number = 0n
   for (const digit of digits) number = number * 36n + BigInt(Number.parseInt(digit, 36))
   const bytes = Buffer.from(number.toString(16).padStart(2 * (IDS_BYTES + SIGNATURE_BYTES), '0'), 'hex')

@@ -9,6 +9,7 @@ import { PROVIDERS } from '../../../db/delivery/reports/reports.sql.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { isShared, JOBS } from '../../../db/queue/jobs.ts'
 import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from '../../../workers/providers/list.ts'
+import { HOSTED_RELAYS } from '../../../workers/providers/relays/list.ts'
 import { testDatabase } from '../../support/database.ts'
 import t from '../../support/tap.ts'
 
@@ -64,7 +65,7 @@ t.test(
 )
 
 t.test('each that reports on a channel is a provider of the worker’s, and the other way round', async (t) => {
-  const providers = [...EMAIL_PROVIDERS, ...Object.values(CHANNEL_PROVIDERS)]
+  const providers = [...EMAIL_PROVIDERS, ...HOSTED_RELAYS, ...Object.values(CHANNEL_PROVIDERS)]
   t.strictSame(
     providers.map(({ name }) => name),
     PROVIDERS,

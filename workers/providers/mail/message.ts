@@ -16,7 +16,7 @@ import { signatureOf } from './dkim.ts'
 import type { Pieces } from './pieces.ts'
 
 /** The part of an email that its message is made of. */
-type MessageParts = Omit<OutgoingEmail, 'team_id' | 'email_id' | 'recipients' | 'return_path'>
+type MessageParts = Omit<OutgoingEmail, 'team_id' | 'email_id' | 'recipients' | 'return_path' | 'reference'>
 
 /** RFC 5322 §2.1.1, without the CRLF. */
 const LONGEST_LINE = 998

@@ -7,12 +7,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createTransport, type MailMessage, type NodemailerError, type SendMailOptions } from 'nodemailer'
 import { joinSignals } from '../../../db/process/joined-signal.ts'
+import type { Relay } from '../../../db/text/relays.ts'
 import { storableWords } from '../../../db/text/words.ts'
 import { createInFlight } from '../in-flight.ts'
 import { composeMessage } from '../mail/message.ts'
 import { type Pieces, sizeOf } from '../mail/pieces.ts'
 import { wireAddress, wireRecipients } from '../mail/recipients.ts'
 import type { Describe, EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from '../provider.ts'
+import { relayHeaderLine, withoutRelayHeader } from '../relays/header.ts'
 import { sendingTime } from '../sending-time.ts'
 import { type Attempt, outcomesOfFailure, outcomesOfSuccess } from './replies.ts'
 import { inSlices } from './slices.ts'
@@ -30,6 +32,8 @@ export type SmtpOptions = {
   /** See url.ts. */
   url: string
   max_connections: number
+  /** The hosted relay that this is, if it is one whose reports are taken in. */
+  hosted?: Relay
   /** The name given in EHLO; the machine's own when absent. */
   hostname?: string
   timeouts?: Partial<SmtpTimeouts>
@@ -52,7 +56,12 @@ type Transport = ReturnType<typeof createPool>
 type TrackedMail = SendMailOptions & { attempt: TrackedAttempt }
 type TrackedAttempt = Attempt & { message: Pieces; onHandedOver: () => void }
 /** How a send is judged and bounded. */
-type Sending = { timeouts: SmtpTimeouts; describe: Describe; cut: AbortSignal | undefined }
+type Sending = {
+  timeouts: SmtpTimeouts
+  describe: Describe
+  cut: AbortSignal | undefined
+  hosted: Relay | undefined
+}
 
 /** @throws Error when the URL is not one of an SMTP server; the message does not repeat it. */
 export function createSmtpProvider(options: SmtpOptions): EmailProvider {
@@ -70,7 +79,7 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
     copies: 0,
     async send(email, cut) {
       if (closed) return deferAll(email, 'the SMTP provider is closed')
-      return in_flight.track(deliver(transport, email, { timeouts, describe, cut }))
+      return in_flight.track(deliver(transport, email, { timeouts, describe, cut, hosted: options.hosted }))
     },
     sender: async () => sender,
     async check() {
@@ -152,7 +161,7 @@ async function attemptTo(
   transport: Transport,
   email: OutgoingEmail,
   to: string[],
-  { timeouts: { total_ms, answer_ms }, describe, cut }: Sending,
+  { timeouts: { total_ms, answer_ms }, describe, cut, hosted }: Sending,
 ): Promise<Map<string, Outcome>> {
   const limit = new AbortController()
   const until = (ms: number) => setTimeout(() => limit.abort(`not done within ${ms} ms`), ms)
@@ -172,7 +181,7 @@ async function attemptTo(
   try {
     const from = wireAddress(email.return_path)
     if (from === null) throw new Error('the return path is not one address')
-    attempt.message = await composeMessage(email)
+    attempt.message = await composeFor(hosted, email)
     clearTimeout(timer)
     timer = until(total_ms + sendingTime(sizeOf(attempt.message)))
     const mail: TrackedMail = {
@@ -195,6 +204,13 @@ async function attemptTo(
     clearTimeout(timer)
     joined.release()
   }
+}
+
+/** The message, above whose signed part the relay finds the header that it hands back. */
+async function composeFor(hosted: Relay | undefined, email: OutgoingEmail): Promise<Pieces> {
+  if (hosted === undefined) return composeMessage(email)
+  const [first = '', ...rest] = await composeMessage(withoutRelayHeader(hosted, email))
+  return [`${relayHeaderLine(hosted, email.reference)}\r\n${first}`, ...rest]
 }
 
 /**

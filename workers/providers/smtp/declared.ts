@@ -1,6 +1,6 @@
 /** SMTP: any relay, by its URL; broadcasts may have a relay of their own. */
 import { string, type ValidationError } from 'yup'
-import type { SettingsOf } from '../../../db/process/config.ts'
+import { relayName, type SettingsOf } from '../../../db/process/config.ts'
 import { type DeclaredForEmail, neededToSend, type Reading, type Sends } from '../declared.ts'
 import { createSmtpReportReader } from './reports.ts'
 import { smtpUrlFault } from './url.ts'
@@ -24,17 +24,21 @@ const settings = {
   SMTP_URL: neededToSend(NAME, relay(), '${path} is missing: the smtp:// URL of the relay'),
   /** The relay that broadcasts go out through; what single emails go out through when absent. */
   BULK_SMTP_URL: relay(),
+  /** The hosted relay behind them: it is handed each email's reference, to repeat it in its reports. */
+  SMTP_RELAY: relayName,
 }
 
 type Settings = SettingsOf<typeof settings>
 
-const open = async (url: string, max_connections: number) =>
-  (await import('./adapter.ts')).createSmtpProvider({ url, max_connections })
+const open = async (url: string, max_connections: number, hosted: Settings['SMTP_RELAY']) =>
+  (await import('./adapter.ts')).createSmtpProvider({ url, max_connections, ...(hosted ? { hosted } : {}) })
 
 export const SMTP = {
   name: NAME,
   settings,
-  open: ({ SMTP_URL = '', WORKER_CONCURRENCY }: Settings & Sends) => open(SMTP_URL, WORKER_CONCURRENCY),
-  openBulk: async ({ BULK_SMTP_URL: url }: Settings, most: number) => (url ? await open(url, most) : null),
+  open: ({ SMTP_URL = '', SMTP_RELAY, WORKER_CONCURRENCY }: Settings & Sends) =>
+    open(SMTP_URL, WORKER_CONCURRENCY, SMTP_RELAY),
+  openBulk: async ({ BULK_SMTP_URL: url, SMTP_RELAY }: Settings, most: number) =>
+    url ? await open(url, most, SMTP_RELAY) : null,
   reader: ({ secrets }: Reading<Settings>) => createSmtpReportReader(secrets),
 } as const satisfies DeclaredForEmail

@@ -5,8 +5,8 @@
  * ends a message. DECISIONS: Our own set-up refused, Delivery reports.
  */
 import type { NodemailerError } from 'nodemailer'
+import { effectOfRefusal } from '../mail/effects.ts'
 import type { Describe, Outcome } from '../provider.ts'
-import { effectOfRefusal } from './effects.ts'
 import { withWayOut } from './url.ts'
 
 /** What is known of one try when it ends. `handed_over`: the final dot has been written to the socket. */

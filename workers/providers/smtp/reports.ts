@@ -12,9 +12,9 @@ import { findReturnPath, MOST_BYTES } from '../../../db/messages/emails/return-p
 import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
 import type { Secrets } from '../../../db/process/secrets.ts'
 import { storableWords } from '../../../db/text/words.ts'
+import { effectOfFailure } from '../mail/effects.ts'
 import { isComplaint } from '../mail/feedback.ts'
 import type { RawReport, ReportReader } from '../report.ts'
-import { effectOfFailure } from './effects.ts'
 import { addressOf, type Fields, field, fieldGroups, recipientOf, timeOf } from './report-fields.ts'
 
 /** Far beyond what a message of ours can have: 50 recipients. */

@@ -25,11 +25,18 @@ export function effectOfRefusal(code: number, enhanced: string): RefusalEffect {
 }
 
 /**
+ * A recipient that somebody who knows calls gone for good: the address's fault, unless the code says otherwise.
+ * @param status the enhanced status code, '' without one.
+ */
+export const effectOfHardBounce = (status: string): RefusalEffect =>
+  NOT_THE_ADDRESS.test(status) ? 'none' : 'hard'
+
+/**
  * A recipient that a notification calls failed: the recipient's own side has ended it, for a reason that is the
  * address's unless the code says otherwise.
  * @param status the enhanced status code, '' without one.
  */
 export function effectOfFailure(status: string): RefusalEffect {
   if (status.startsWith('4.')) return 'soft'
-  return status.startsWith('5.') && !NOT_THE_ADDRESS.test(status) ? 'hard' : 'none'
+  return status.startsWith('5.') ? effectOfHardBounce(status) : 'none'
 }

@@ -1,0 +1,124 @@
+/**
+ * How each hosted relay proves that a post is its own, and which events the post brings.
+ * Promises: what is forged, too old or broken is refused alike; secrets are compared in
+ * constant time; a body is read only once its headers may be genuine. Must not look into an event.
+ */
+import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import { Refusal } from '../../db/errors.ts'
+import { isObject } from '../../db/text/fields.ts'
+import type { Relay } from '../../db/text/relays.ts'
+import { sameSecret } from '../http/auth.ts'
+
+/** A post whose body has not been read yet. */
+export type RelayPost = {
+  headers: IncomingHttpHeaders
+  bytes(limit?: number): Promise<Buffer>
+  now: Date
+}
+
+/** The events of a post, each as JSON. @throws Refusal unauthorized */
+export type RelayProof = (post: RelayPost) => Promise<readonly string[]>
+
+/** Mailgun posts one event at a time, and its proof is inside: this much is parsed before anything is proved. */
+const LARGEST_UNPROVED = 1024 * 1024
+/** How old a signed post may be. */
+const LONGEST_AGE = 86_400_000
+
+const notGenuine = () => new Refusal('unauthorized', 'this hook takes posts of its own relay only')
+
+/** @throws Refusal unauthorized for what is no JSON. */
+function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+  } catch {
+    throw notGenuine()
+  }
+}
+
+/** @throws Refusal unauthorized for what is neither an event nor a list; one nested too deeply is none. */
+function eventsIn(value: unknown): string[] {
+  if (!Array.isArray(value) && !isObject(value)) throw notGenuine()
+  try {
+    return (Array.isArray(value) ? value : [value]).map((event) => JSON.stringify(event))
+  } catch {
+    throw notGenuine()
+  }
+}
+
+/** @throws Refusal unauthorized unless it is a time in seconds, within a day. */
+function assertRecent(seconds: string, now: Date): void {
+  const at = /^\d{1,12}$/.test(seconds) ? Number(seconds) * 1_000 : Number.NaN
+  if (!(now.getTime() - at <= LONGEST_AGE)) throw notGenuine()
+}
+
+const byMailgun =
+  (secret: string): RelayProof =>
+  async ({ bytes, now }) => {
+    const body = parsed(await bytes(LARGEST_UNPROVED))
+    const signed = isObject(body) ? body.signature : undefined
+    if (!isObject(body) || !isObject(signed) || !isObject(body['event-data'])) throw notGenuine()
+    const { timestamp, token, signature } = signed
+    if (typeof timestamp !== 'string' && typeof timestamp !== 'number') throw notGenuine()
+    if (typeof token !== 'string' || typeof signature !== 'string') throw notGenuine()
+    if (!/^[0-9a-f]{64}$/i.test(signature)) throw notGenuine()
+    const expected = createHmac('sha256', secret).update(`${timestamp}${token}`).digest()
+    if (!timingSafeEqual(expected, Buffer.from(signature, 'hex'))) throw notGenuine()
+    assertRecent(String(timestamp), now)
+    return eventsIn(body['event-data'])
+  }
+
+const HEADER = 'x-twilio-email-event-webhook'
+
+const bySendgrid = (secret: string): RelayProof => {
+  const key = publicKeyOf(secret)
+  return async ({ headers, bytes, now }) => {
+    const [signature, timestamp] = [headers[`${HEADER}-signature`], headers[`${HEADER}-timestamp`]]
+    if (key === null || typeof signature !== 'string' || typeof timestamp !== 'string') throw notGenuine()
+    assertRecent(timestamp, now)
+    const body = await bytes()
+    const signed = Buffer.concat([Buffer.from(timestamp), body])
+    if (!verify('sha256', signed, key, Buffer.from(signature, 'base64'))) throw notGenuine()
+    return eventsIn(parsed(body))
+  }
+}
+
+/** The P-256 key in base64 of its DER; null when it is none. */
+export function publicKeyOf(base64: string): KeyObject | null {
+  try {
+    const key = createPublicKey({ key: Buffer.from(base64, 'base64'), format: 'der', type: 'spki' })
+    return key.asymmetricKeyDetails?.namedCurve === 'prime256v1' ? key : null
+  } catch {
+    return null
+  }
+}
+
+/** The bearer token, or the password of any user. */
+function credentialIn(authorization = ''): string | null {
+  const [, scheme = '', value = ''] = /^(Bearer|Basic) +(\S+) *$/i.exec(authorization) ?? []
+  if (scheme.toLowerCase() !== 'basic') return value === '' ? null : value
+  const pair = Buffer.from(value, 'base64').toString('utf8')
+  const colon = pair.indexOf(':')
+  return colon < 0 ? null : pair.slice(colon + 1)
+}
+
+const bySecret =
+  (secret: string): RelayProof =>
+  async ({ headers, bytes }) => {
+    const given = credentialIn(headers.authorization)
+    if (given === null || !sameSecret(given, secret)) throw notGenuine()
+    return eventsIn(parsed(await bytes()))
+  }
+
+/** By relay, from the secret. */
+export const RELAY_PROOFS: Record<Relay, (secret: string) => RelayProof> = {
+  mailgun: byMailgun,
+  sendgrid: bySendgrid,
+  postmark: bySecret,
+  brevo: bySecret,
+}
+
+/** For the hook without a relay. */
+export const provesNothing: RelayProof = async () => {
+  throw notGenuine()
+}

@@ -1,0 +1,84 @@
+/**
+ * POST /hooks/relay: what the hosted relay reports that mail goes out through.
+ * Promises: proved genuine as the relay proves it (relay-proofs.ts), or 401 and nothing is stored; without SMTP_RELAY
+ * nothing can be proved, so everything is 401. A post of many events becomes a raw report for each; all are committed
+ * before the answer. Must not look into an event.
+ */
+import { type StringSchema, string } from 'yup'
+import { contentKey } from '../../db/delivery/reports/store.ts'
+import { bearerToken, relayName, type SettingsOf } from '../../db/process/config.ts'
+import { RELAYS, type Relay } from '../../db/text/relays.ts'
+import { publicRoutes } from '../http/route.ts'
+import type { DeclaredHook } from './declared.ts'
+import type { HookDeps } from './deps.ts'
+import { provesNothing, publicKeyOf, RELAY_PROOFS, type RelayProof } from './relay-proofs.ts'
+import { takeReport } from './take.ts'
+
+const publicKey = string().test(
+  'public key',
+  '${path} must be the verification key that SendGrid shows for its signed event webhook, in base64',
+  (key) => key === undefined || publicKeyOf(key) !== null,
+)
+
+/** What the secrets look like. Where it is a password that travels in a header, it must not be guessable. */
+const FORMS: Record<Relay, StringSchema<string | undefined>> = {
+  mailgun: string(),
+  sendgrid: publicKey,
+  postmark: bearerToken,
+  brevo: bearerToken,
+}
+
+const isRelay = (name: unknown): name is Relay => RELAYS.includes(name as Relay)
+
+const settings = {
+  SMTP_RELAY: relayName,
+  /** What the relay proves its posts by: its signing key, its public key, or the password that it was given. */
+  SMTP_RELAY_SECRET: string().when('SMTP_RELAY', ([relay], schema) => {
+    if (!isRelay(relay)) return schema
+    const missing = `\${path} is missing: SMTP_RELAY is ${relay}, whose reports must be proved genuine`
+    return FORMS[relay].required(missing)
+  }),
+}
+
+/** The relay whose header is reserved, and how its posts are proved. */
+export type OpenRelay = { relay: Relay | null; proof: RelayProof }
+
+const open = ({ SMTP_RELAY: relay, SMTP_RELAY_SECRET: secret }: SettingsOf<typeof settings>) => ({
+  relay: {
+    relay: relay ?? null,
+    proof: relay && secret ? RELAY_PROOFS[relay](secret) : provesNothing,
+  } satisfies OpenRelay as OpenRelay,
+})
+
+const publicRoute = publicRoutes<HookDeps<ReturnType<typeof open>>>()
+
+const routes = [
+  publicRoute({
+    method: 'POST',
+    path: '/hooks/relay',
+    access: 'public',
+    async handle({ bytes, headers, now }, deps) {
+      const { relay, proof } = deps.hooks.relay
+      const events = await proof({ headers, bytes, now })
+      if (relay === null) return { status: 200, body: { status: 'taken' } }
+      const answers = await Promise.all(
+        events.map((event) => {
+          const body = Buffer.from(event)
+          return takeReport(deps, { provider: relay, event_key: contentKey(body), body, received_at: now })
+        }),
+      )
+      const isFresh = ({ body }: { body?: unknown }) => (body as { status: string }).status === 'taken'
+      return {
+        status: 200,
+        body: { status: answers.some(isFresh) || answers.length === 0 ? 'taken' : 'repeated' },
+      }
+    },
+  }),
+]
+
+export const RELAY_HOOK = {
+  settings,
+  switched_by: 'SMTP_RELAY',
+  open,
+  routes,
+} as const satisfies DeclaredHook

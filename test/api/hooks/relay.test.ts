@@ -1,0 +1,187 @@
+/** POST /hooks/relay: what proves a post genuine, what is stored of it, and that nothing is otherwise. */
+import { createHmac } from 'node:crypto'
+import { readApiSettings, reservedHeaders } from '../../../api/config.ts'
+import { RELAY_HEADERS } from '../../../db/text/relays.ts'
+import {
+  deliver,
+  listenTo,
+  mailgunSignature,
+  type Post,
+  postOf,
+  RELAY_SECRETS,
+  RELAYS,
+  type Relay,
+  samplesOf,
+  signedBySendgrid,
+} from '../../support/relays.ts'
+import { jobsIn, storedReports } from '../../support/reports.ts'
+import { anEmail, makeTeam, type Service, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
+
+const eventsOf = (relay: Relay): Record<string, unknown>[] => samplesOf(relay).map(({ event }) => event)
+const first = (relay: Relay) => eventsOf(relay)[0] ?? {}
+const hoursAgo = (hours: number): Date => new Date(Date.now() - hours * 3_600_000)
+const post = (raw: string | Buffer, headers: Record<string, string>): Post => ({
+  raw: Buffer.from(raw),
+  headers,
+})
+const mailgun = (body: unknown): Post => post(JSON.stringify(body), {})
+
+/** Posts that are nearly genuine. */
+const FORGED: Record<Relay, (event: unknown) => Record<string, Post>> = {
+  mailgun(event) {
+    const now = new Date()
+    const signature = mailgunSignature(RELAY_SECRETS.mailgun, now)
+    const signed = (changes: object) =>
+      mailgun({ signature: { ...signature, ...changes }, 'event-data': event })
+    return {
+      'no signature': mailgun({ 'event-data': event }),
+      'another key': mailgun({ signature: mailgunSignature('x', now), 'event-data': event }),
+      'another token': signed({ token: 'f'.repeat(50) }),
+      'another time': signed({ timestamp: String(Number(signature.timestamp) + 1) }),
+      'a short signature': signed({ signature: signature.signature.slice(2) }),
+      'a signature of another type': signed({ signature: [signature.signature] }),
+      'a time of another type': signed({ timestamp: { toString: 1 } }),
+      'no event': mailgun({ signature }),
+      'a list': mailgun([{ signature, 'event-data': event }]),
+      'more than a day old': mailgun({
+        signature: mailgunSignature(RELAY_SECRETS.mailgun, hoursAgo(24.1)),
+        'event-data': event,
+      }),
+    }
+  },
+  sendgrid(event) {
+    const { raw, headers } = postOf('sendgrid', [event])
+    const without = (name: string) =>
+      Object.fromEntries(Object.entries(headers).filter(([key]) => key !== name))
+    const of = 'X-Twilio-Email-Event-Webhook'
+    return {
+      'no headers': post(raw, {}),
+      'no signature': post(raw, without(`${of}-Signature`)),
+      'no time': post(raw, without(`${of}-Timestamp`)),
+      'another body': post(`${raw} `, headers),
+      'another time': post(raw, {
+        ...headers,
+        [`${of}-Timestamp`]: String(Math.floor(Date.now() / 1_000) - 9),
+      }),
+      'no base64': post(raw, { ...headers, [`${of}-Signature`]: '%%%' }),
+      'more than a day old': signedBySendgrid(raw, hoursAgo(24.1)),
+      'no JSON': signedBySendgrid(Buffer.from('[{')),
+      'no event': signedBySendgrid(Buffer.from('1')),
+      'no UTF-8': signedBySendgrid(Buffer.from([0x5b, 0x22, 0xff, 0x22, 0x5d])),
+    }
+  },
+  postmark: (event) => bySecret('postmark', event),
+  brevo: (event) => bySecret('brevo', event),
+}
+
+function bySecret(relay: Relay, event: unknown): Record<string, Post> {
+  const secret = RELAY_SECRETS[relay]
+  const raw = JSON.stringify(event)
+  const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
+  const given = (Authorization: string) => post(raw, { Authorization })
+  return {
+    'no header': post(raw, {}),
+    'another bearer': given(`Bearer ${secret}x`),
+    'another password': given(basic(`a:${secret}x`)),
+    'the secret as the user': given(basic(`${secret}:`)),
+    'no colon': given(basic(secret)),
+    'no scheme': given(secret),
+    'no JSON': post('{', { Authorization: `Bearer ${secret}` }),
+    'no event': post('1', { Authorization: `Bearer ${secret}` }),
+  }
+}
+
+const begin = async (t: Parameters<typeof startService>[0], relay: Relay): Promise<Service> => {
+  const service = await startService(t)
+  listenTo(service, relay)
+  return service
+}
+
+for (const relay of RELAYS)
+  t.test(
+    `${relay}: a genuine post is stored as one report for each event, once; a forged one not at all`,
+    async (t) => {
+      const service = await begin(t, relay)
+      for (const [what, forged] of Object.entries(FORGED[relay](first(relay))))
+        t.equal(await deliver(service, forged), 401, what)
+      t.strictSame(await storedReports(service), [], 'no row')
+      t.strictSame(await jobsIn(service, 'ingest-report'), [])
+
+      const events = relay === 'mailgun' ? [first(relay)] : eventsOf(relay)
+      t.equal(await deliver(service, postOf(relay, events)), 200)
+      t.equal(await deliver(service, postOf(relay, events, hoursAgo(23.9))), 200, 'a repeat, in time')
+      const stored = await storedReports(service)
+      t.ok(stored.every(({ provider }) => provider === relay))
+      t.same(
+        stored.map(({ body }) => JSON.stringify(JSON.parse(body.toString()))).toSorted(),
+        events.map((event) => JSON.stringify(event)).toSorted(),
+      )
+      t.equal((await jobsIn(service, 'ingest-report')).length, events.length)
+    },
+  )
+
+t.test('a password is taken as bearer and as any user’s', async (t) => {
+  const service = await begin(t, 'postmark')
+  const raw = JSON.stringify(first('postmark'))
+  const secret = RELAY_SECRETS.postmark
+  for (const given of [
+    `Bearer ${secret}`,
+    `bearer ${secret}`,
+    `Basic ${btoa(`:${secret}`)}`,
+    `Basic ${btoa(`me:${secret}`)}`,
+  ])
+    t.equal(await deliver(service, post(raw, { Authorization: given })), 200, given)
+})
+
+t.test('without a relay nothing is taken', async (t) => {
+  const service = await startService(t)
+  for (const relay of RELAYS) t.equal(await deliver(service, postOf(relay, [first(relay)])), 401, relay)
+  t.strictSame(await storedReports(service), [])
+})
+
+t.test(
+  'deep, huge and odd posts cost little, genuine or not, and a list of ten thousand is taken',
+  async (t) => {
+    const service = await begin(t, 'sendgrid')
+    const deep = `[${'['.repeat(200_000)}${']'.repeat(200_000)}]`
+    t.equal(await deliver(service, signedBySendgrid(Buffer.from(deep))), 401)
+    t.equal(await deliver(service, signedBySendgrid(Buffer.from('[]'))), 200)
+    t.equal(await deliver(service, signedBySendgrid(Buffer.alloc(11 * 1024 * 1024, ' '))), 413)
+    t.strictSame(await storedReports(service), [])
+    const odd = '[{"__proto__":{"event":"bounce"}},{"constructor":1},1,null,[]]'
+    t.equal(await deliver(service, signedBySendgrid(Buffer.from(odd))), 200)
+    const many = Array.from({ length: 10_000 }, (_, n) => ({ event: 'processed', sg_event_id: `e${n}` }))
+    t.equal(await deliver(service, postOf('sendgrid', many)), 200)
+    t.equal((await storedReports(service)).length, 10_005)
+    listenTo(service, 'mailgun')
+    t.equal(await deliver(service, mailgun({ x: 'x'.repeat(1024 * 1024) })), 413, 'before anything is proved')
+    t.equal(await deliver(service, post(`{"signature":${deep},"event-data":{}}`, {})), 401)
+    const now = String(Math.floor(Date.now() / 1_000))
+    const key = createHmac('sha256', RELAY_SECRETS.mailgun).update(`${now}t`).digest('hex')
+    const text = `{"signature":{"timestamp":${now},"token":"t","signature":"${key}"},"event-data":{"a":${deep}}}`
+    t.equal(await deliver(service, post(text, {})), 401, 'too deep to be split')
+  },
+)
+
+t.test(
+  'clients cannot set the header of the relay in use, in any case; those of others they can',
+  async (t) => {
+    const service = await startService(t)
+    const { key } = await makeTeam(service)
+    const send = (name: string) =>
+      service.call('POST', '/v1/emails', { key, body: anEmail({ headers: { [name]: 'x' } }) })
+    for (const header of Object.values(RELAY_HEADERS)) t.equal((await send(header)).status, 201, header)
+    for (const relay of RELAYS) {
+      const settings = { DATABASE_URL: 'postgres://x/y', SECRET_KEY: 'Zu9mohGhai4Eeraekae5' }
+      const given = { ...settings, SMTP_RELAY: relay, SMTP_RELAY_SECRET: RELAY_SECRETS[relay] }
+      service.deps.reservedHeaders = reservedHeaders(readApiSettings(given))
+      for (const [other, header] of Object.entries(RELAY_HEADERS)) {
+        const { status, body } = await send(header.toLowerCase())
+        t.equal(status, other === relay ? 400 : 201, `${relay}: ${header}`)
+        if (other === relay) t.match(body, { error: { code: 'invalid_headers' } })
+      }
+      t.equal((await send(`${RELAY_HEADERS[relay]}-more`)).status, 201, 'the one name alone')
+    }
+  },
+)

@@ -1,0 +1,154 @@
+/** What hosted relays report: each sample, the codes that leave a contact alone, references, hostile events. */
+import { signedReference } from '../../../../db/messages/emails/return-path.ts'
+import { createSecrets } from '../../../../db/process/secrets.ts'
+import { createReaders } from '../../../../workers/reports/readers.ts'
+import { SECRET_KEY } from '../../../support/environment.ts'
+import { eventAbout, RELAYS, type Relay, samplesOf } from '../../../support/relays.ts'
+import t from '../../../support/tap.ts'
+
+const secrets = createSecrets(SECRET_KEY)
+const readers = createReaders({ secrets })
+const REF = { team_id: '0190a1b2-0000-7000-8000-00000000000a', id: '0190a1b2-0000-7000-8000-00000000000b' }
+const reference = signedReference(secrets, REF)
+const at = new Date('2026-03-01T10:00:00.000Z')
+const about = { recipient: 'Ana@example.org', reference, at }
+const received_at = new Date('2026-03-01T11:00:00Z')
+
+const readRaw = (relay: Relay, text: string) => readers[relay]({ body: Buffer.from(text), received_at })
+const read = (relay: Relay, event: unknown) => readRaw(relay, JSON.stringify(event))
+
+for (const relay of RELAYS)
+  t.test(`each sample of ${relay} means what it should, for the email that was signed for`, async (t) => {
+    for (const { is, event } of samplesOf(relay)) {
+      const events = await read(relay, eventAbout(relay, event, about))
+      if (is === 'nothing') {
+        t.strictSame(events, [], JSON.stringify(event))
+        continue
+      }
+      const [kind, effect] = is.split(' ')
+      t.equal(events.length, 1, JSON.stringify(event))
+      t.match(
+        events[0],
+        { channel: 'email', ref: REF, kind, effect, recipient: 'Ana@example.org' },
+        JSON.stringify(event),
+      )
+      t.match(events[0], { detail: new RegExp(`^${relay}: .`) })
+      const [found] = events
+      t.ok(found && Math.abs(found.occurred_at.getTime() - at.getTime()) < 1_000, 'its own time')
+      t.strictSame(await read(relay, eventAbout(relay, event, about)), events, 'a repeat gives the same')
+    }
+  })
+
+/** A hard bounce of each relay with these words of the receiving server. */
+const HARD: Record<Relay, (words: string) => Record<string, unknown>> = {
+  mailgun: (words) => {
+    const [code = '', ...message] = words.split(' ')
+    const status = { code: Number(code), message: message.join(' ') }
+    return { event: 'failed', severity: 'permanent', reason: 'bounce', 'delivery-status': status }
+  },
+  sendgrid: (words) => ({ event: 'bounce', type: 'bounce', status: '5.0.0', reason: words }),
+  postmark: (words) => ({
+    ...{ RecordType: 'Bounce', Type: 'HardBounce', Details: `smtp;${words}` },
+    ...{ Email: '', BouncedAt: '' },
+  }),
+  brevo: (words) => ({ event: 'hard_bounce', reason: words }),
+}
+
+t.test(
+  'a hard bounce ends the contact even with a bare 550; size, content, policy and a full box do not',
+  async (t) => {
+    for (const relay of RELAYS) {
+      const effectOf = async (words: string) =>
+        (await read(relay, eventAbout(relay, HARD[relay](words), about)))[0]
+      for (const words of ['550 5.1.1 No such user', '550 No such user', '550 5.0.0 no', '554 5.4.1 no'])
+        t.match(await effectOf(words), { kind: 'bounced', effect: 'hard' }, `${relay}: ${words}`)
+      for (const words of [
+        '552 5.2.2 full',
+        '552 5.3.4 large',
+        '550 5.6.1 type',
+        '550 5.7.1 no',
+        '550 5.7.26 DMARC',
+      ])
+        t.match(await effectOf(words), { kind: 'bounced', effect: 'none' }, `${relay}: ${words}`)
+    }
+  },
+)
+
+t.test(
+  'without the reference the Message-ID finds the email, but for Postmark, which has its own',
+  async (t) => {
+    const id = `${REF.id}@example.com`
+    const events: [Relay, Record<string, unknown>][] = [
+      ['mailgun', { event: 'complained', recipient: 'a@b.test', message: { headers: { 'message-id': id } } }],
+      ['sendgrid', { event: 'spamreport', email: 'a@b.test', 'smtp-id': `<${id}>` }],
+      ['brevo', { event: 'spam', email: 'a@b.test', 'message-id': `<${id}>` }],
+    ]
+    for (const [relay, event] of events)
+      t.match(
+        await read(relay, event),
+        [{ ref: { provider_message_id: id }, occurred_at: received_at }],
+        relay,
+      )
+    t.strictSame(
+      await read('postmark', { RecordType: 'SpamComplaint', Email: 'a@b.test', MessageID: REF.id }),
+      [],
+    )
+  },
+)
+
+t.test('mail of somebody else’s, also with a reference that nobody signed, gives nothing', async (t) => {
+  const forged = `${reference.slice(0, -1)}${reference.endsWith('0') ? '1' : '0'}`
+  for (const relay of RELAYS)
+    for (const { event } of samplesOf(relay))
+      for (const given of [forged, '', `${reference}x`, REF.id])
+        t.strictSame(await read(relay, eventAbout(relay, event, { ...about, reference: given })), [])
+})
+
+t.test(
+  'an event that is broken or made to hurt is nothing or a clear reason, never another email’s',
+  async (t) => {
+    const texts = [
+      '',
+      '{',
+      'null',
+      '1',
+      '"x"',
+      '[]',
+      '[{}]',
+      '{}',
+      '{"event":{}}',
+      '{"__proto__":{"event":"spam"}}',
+    ]
+    const odd = [
+      'constructor',
+      '__proto__',
+      'toString',
+      'hasOwnProperty',
+      '',
+      1,
+      null,
+      true,
+      [],
+      {},
+      ['delivered'],
+    ]
+    const deep = '['.repeat(100_000) + ']'.repeat(100_000)
+    for (const relay of RELAYS) {
+      for (const text of texts)
+        t.strictSame(await readRaw(relay, text).catch(() => []), [], `${relay}: ${text}`)
+      t.strictSame(await readRaw(relay, `{"event":"spam","x":${deep}}`).catch(() => []), [])
+      for (const { event, is } of samplesOf(relay)) {
+        const good = eventAbout(relay, event, about)
+        for (const key of Object.keys(good))
+          for (const value of odd) {
+            const found = await read(relay, { ...good, [key]: value }).catch((error: Error) => error.message)
+            if (typeof found === 'string') t.match(found, /^the event names /)
+            else if (is === 'nothing' && found.length === 0) continue
+            else
+              for (const { channel, ...rest } of found)
+                t.match({ channel, ...rest }, { channel: 'email', ref: REF })
+          }
+      }
+    }
+  },
+)

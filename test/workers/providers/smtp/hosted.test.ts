@@ -1,0 +1,54 @@
+/** The header that a hosted relay hands back: what stands in it, once, above what is signed. */
+import { generateKeyPairSync } from 'node:crypto'
+import { RELAYS, type Relay } from '../../../../db/text/relays.ts'
+import { createSmtpProvider } from '../../../../workers/providers/smtp/adapter.ts'
+import { startSmtpSandbox } from '../../../sandbox/smtp.ts'
+import { outgoingEmail } from '../../../support/outgoing-email.ts'
+import t from '../../../support/tap.ts'
+
+const REFERENCE = `b-${'7'.repeat(62)}`
+const LINES: Record<Relay, string> = {
+  mailgun: `X-Mailgun-Variables: {"heliograph":"${REFERENCE}"}`,
+  sendgrid: `X-SMTPAPI: {"unique_args":{"heliograph":"${REFERENCE}"}}`,
+  postmark: `X-PM-Metadata-heliograph: ${REFERENCE}`,
+  brevo: `X-Mailin-custom: ${REFERENCE}`,
+}
+const NAMES = Object.values(LINES).map((line) => line.slice(0, line.indexOf(':')).toLowerCase())
+
+/** The lines of a message's header, as it arrived. */
+async function headerOf(t: import('tap').Test, hosted: Relay | null, headers: Record<string, string>) {
+  const sandbox = await startSmtpSandbox({ port: 0 })
+  t.teardown(() => sandbox.close())
+  const url = `smtp://127.0.0.1:${sandbox.port}`
+  const provider = createSmtpProvider({ url, max_connections: 1, ...(hosted ? { hosted } : {}) })
+  t.teardown(() => provider.close())
+  const private_key = generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey
+  const dkim = { domain: 'demo.test', selector: 's', private_key }
+  await provider.send(outgoingEmail({ headers, reference: REFERENCE, dkim }))
+  const raw = sandbox.messages()[0]?.raw.toString() ?? ''
+  return raw.slice(0, raw.indexOf('\r\n\r\n')).split(/\r\n(?![ \t])/)
+}
+
+t.test(
+  'a hosted relay is handed the reference in its own header, once, in place of any older one',
+  async (t) => {
+    for (const relay of RELAYS) {
+      const [name = ''] = LINES[relay].split(':')
+      const lines = await headerOf(t, relay, { [name.toUpperCase()]: 'evil', 'X-Kept': 'yes' })
+      const own = lines.filter((line) => NAMES.some((each) => line.toLowerCase().startsWith(each)))
+      t.strictSame(own, [LINES[relay]], relay)
+      t.ok(lines.includes('X-Kept: yes'))
+      const signed = lines.find((line) => line.startsWith('DKIM-Signature')) ?? ''
+      t.ok(
+        signed !== '' && !signed.toLowerCase().includes(name.toLowerCase()),
+        'it is not signed: relays take it out',
+      )
+    }
+  },
+)
+
+t.test('without one, a message has no such header but a client’s own', async (t) => {
+  const lines = await headerOf(t, null, { 'X-SMTPAPI': '{}' })
+  const own = lines.filter((line) => NAMES.some((each) => line.toLowerCase().startsWith(each)))
+  t.strictSame(own, ['X-SMTPAPI: {}'])
+})

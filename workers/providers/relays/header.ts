@@ -1,0 +1,24 @@
+/** The one header by which a relay hands an email's signed reference back with its reports. Pure. */
+import { RELAY_HEADERS, type Relay } from '../../../db/text/relays.ts'
+import type { OutgoingEmail } from '../provider.ts'
+
+/** The name that the reference has where a header holds several. */
+export const OWN_NAME = 'heliograph'
+
+const VALUES: Record<Relay, (reference: string) => string> = {
+  mailgun: (reference) => JSON.stringify({ [OWN_NAME]: reference }),
+  sendgrid: (reference) => JSON.stringify({ unique_args: { [OWN_NAME]: reference } }),
+  postmark: (reference) => reference,
+  brevo: (reference) => reference,
+}
+
+/** The header's line, without its end. */
+export const relayHeaderLine = (relay: Relay, reference: string): string =>
+  `${RELAY_HEADERS[relay]}: ${VALUES[relay](reference)}`
+
+/** An email without a header of this name of its own: it may have been accepted before the relay was named. */
+export function withoutRelayHeader(relay: Relay, email: OutgoingEmail): OutgoingEmail {
+  const own = RELAY_HEADERS[relay].toLowerCase()
+  const kept = Object.entries(email.headers ?? {}).filter(([name]) => name.toLowerCase() !== own)
+  return { ...email, headers: email.headers && Object.fromEntries(kept) }
+}

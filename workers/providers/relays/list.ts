@@ -1,0 +1,15 @@
+/** The hosted relays, and how their events are read. To add one: its page here, its name and header in db/. */
+import type { Reading } from '../declared.ts'
+import { BREVO } from './brevo.ts'
+import { MAILGUN } from './mailgun.ts'
+import { POSTMARK } from './postmark.ts'
+import { createRelayReader, type RelayPage } from './reading.ts'
+import { SENDGRID } from './sendgrid.ts'
+
+const declared = <P extends RelayPage>(page: P) => ({
+  name: page.relay,
+  reader: ({ secrets }: Reading<object>) => createRelayReader(page, secrets),
+})
+
+/** In the order of their names in db/. */
+export const HOSTED_RELAYS = [MAILGUN, SENDGRID, POSTMARK, BREVO].map(declared)

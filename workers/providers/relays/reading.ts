@@ -1,0 +1,145 @@
+/**
+ * One event of a hosted relay → one neutral event. What the four have in common: how the email is found, when it
+ * happened, and what makes a repeat of it fall away.
+ * Promises: pure but for the secrets that the reference was signed with; only own keys of the JSON are looked at; an
+ * event that the relay's page does not name, or that is about mail of somebody else's, gives nothing.
+ */
+import { createHash } from 'node:crypto'
+import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
+import type { MessageRef } from '../../../db/delivery/reports/ref.ts'
+import { readReference } from '../../../db/messages/emails/return-path.ts'
+import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
+import type { Secrets } from '../../../db/process/secrets.ts'
+import { parseMailbox } from '../../../db/text/address.ts'
+import { isObject } from '../../../db/text/fields.ts'
+import type { Relay } from '../../../db/text/relays.ts'
+import { isUuid } from '../../../db/text/strings.ts'
+import { storableWords } from '../../../db/text/words.ts'
+import type { ReportReader } from '../report.ts'
+
+/** What an event means; `words` are the relay's. */
+export type Finding = { kind: EmailEventKind; effect: ContactEffect; words: string }
+
+/** Where a relay's events say what. */
+export type RelayPage = {
+  relay: Relay
+  /** Null for what moves nothing. */
+  find(event: unknown): Finding | null
+  recipient: readonly Path[]
+  time: readonly Path[]
+  /** The relay's id of the event, where it gives one. */
+  id: readonly Path[]
+  /** Where it repeats the signed reference, and where the Message-ID. */
+  reference: readonly Path[]
+  message_id: readonly Path[]
+}
+type Path = readonly string[]
+
+/** An address with its mailbox's name is far shorter. */
+const LONGEST_ADDRESS = 1_000
+/** Later numbers of seconds than this are milliseconds. */
+const MOST_SECONDS = 1e11
+
+/** The value at a path of own keys; undefined where there is none. */
+const valueAt = (event: unknown, path: Path): unknown =>
+  path.reduce<unknown>(
+    (value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
+    event,
+  )
+
+/** The text or number at the first of the paths that has any, as text; '' without one. */
+export function textAt(event: unknown, ...paths: readonly Path[]): string {
+  for (const path of paths) {
+    const value = valueAt(event, path)
+    if (typeof value === 'string' && value !== '') return value
+    if (typeof value === 'number') return String(value)
+  }
+  return ''
+}
+
+/** Whether a flag is set, which some send in words. */
+export const isSet = (event: unknown, path: Path): boolean =>
+  [true, 'true', 'True'].includes(valueAt(event, path) as string | boolean)
+
+/**
+ * The enhanced status code in texts, '' without one. One that says nothing (x.0.0) gives way to a better one.
+ */
+export function statusIn(...texts: readonly string[]): string {
+  const codes = texts.flatMap((text) =>
+    [...text.slice(0, 2_000).matchAll(/(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.])/g)].map(([code]) => code),
+  )
+  return codes.find((code) => !code.endsWith('.0.0')) ?? codes[0] ?? ''
+}
+
+/** Makes the reader of a relay's events. */
+export const createRelayReader = (page: RelayPage, secrets: Secrets): ReportReader => {
+  return async ({ body, received_at }) => {
+    const event = parsed(body)
+    const found = page.find(event)
+    const ref = found && refOf(page, event, secrets)
+    if (!found || !ref) return []
+    const recipient = bareAddress(textAt(event, ...page.recipient))
+    const { relay } = page
+    return [
+      {
+        channel: 'email',
+        ref,
+        kind: found.kind,
+        effect: found.effect,
+        recipient,
+        occurred_at: timeOf(textAt(event, ...page.time), received_at),
+        detail: storableWords(`${relay}: ${found.words || found.kind}`),
+        event_key: `${relay}:${found.kind}:${keyOf(page, event, { body, recipient })}`,
+        provider_message_id: null,
+      },
+    ]
+  }
+}
+
+/** @throws Error when it is no event. */
+function parsed(body: Buffer): unknown {
+  let event: unknown
+  try {
+    event = JSON.parse(body.toString('utf8'))
+  } catch {
+    throw new Error('the event is not JSON')
+  }
+  if (!isObject(event)) throw new Error('the event is not an object')
+  return event
+}
+
+/** The email that we signed for, or the one whose Message-ID is of our form; null for mail of somebody else's. */
+function refOf(page: RelayPage, event: unknown, secrets: Secrets): MessageRef | null {
+  const signed = readReference(secrets, textAt(event, ...page.reference).trim())
+  if (signed) return signed
+  const id = textAt(event, ...page.message_id)
+    .trim()
+    .replace(/^<(.*)>$/, '$1')
+  return isUuid(id.split('@', 1)[0] ?? '') ? { provider_message_id: id } : null
+}
+
+/** @throws Error when there is none. */
+function bareAddress(text: string): string {
+  if (text === '') throw new Error('the event names no recipient')
+  if (text.length > LONGEST_ADDRESS) throw new Error('the event names a recipient that is no address')
+  return parseMailbox(text)?.address ?? text
+}
+
+/** Whole seconds stand for their end, so that nothing seems to come before what led to it. */
+function timeOf(text: string, received_at: Date): Date {
+  const number = Number(text)
+  const ms = number < MOST_SECONDS ? number * 1_000 + (Number.isInteger(number) ? 999 : 0) : number
+  const time = new Date(text === '' || Number.isNaN(number) ? Date.parse(text) : ms)
+  return Number.isNaN(time.getTime()) ? received_at : time
+}
+
+/** What makes it this event and no other: the relay's id with its time, or all that it says. */
+function keyOf(
+  page: RelayPage,
+  event: unknown,
+  { body, recipient }: { body: Buffer; recipient: string },
+): string {
+  const id = textAt(event, ...page.id)
+  const words = id === '' ? body : JSON.stringify([id, textAt(event, ...page.time), recipient.toLowerCase()])
+  return createHash('sha256').update(words).digest('base64url')
+}
