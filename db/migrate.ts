@@ -167,7 +167,8 @@ async function whatToGrant(client: Client, error: unknown): Promise<unknown> {
 
 /**
  * The session that runs the files. It ends in the server within seconds of its process, in mid-statement too; one that
- * a pooler keeps alive all the same is ended here, since it is no longer anybody's turn. What a file says by
+ * a pooler keeps alive all the same is ended here, since it is no longer anybody's turn; one that is idle is the
+ * pooler's to hand out again, and still has the name of whom it served last. What a file says by
  * `raise info`, such as how far a long copy has come, is logged.
  */
 async function openRunner(url: string, log: (line: string) => void): Promise<Client> {
@@ -178,7 +179,8 @@ async function openRunner(url: string, log: (line: string) => void): Promise<Cli
   })
   await runner.query(
     `select pg_terminate_backend(pid, 10000) from pg_stat_activity
-     where application_name = $1 and datname = current_database() and usename = current_user and pid <> pg_backend_pid()`,
+     where application_name = $1 and datname = current_database() and usename = current_user
+       and pid <> pg_backend_pid() and state <> 'idle'`,
     [RUNNER],
   )
   return runner

@@ -249,7 +249,7 @@ export const emailRoutes: readonly V1Route[] = [
       let headers = {}
       const accept = async (valid: readonly EmailItem[]) => {
         const outcomes = await withFiles(deps, principal, { drafts, items: valid }, (ready) =>
-          acceptBatch(deps, senderOf(principal, id), ready),
+          acceptBatch(deps, { ...senderOf(principal, id), batch: true }, ready),
         )
         headers = rateOf(outcomes)
         return outcomes

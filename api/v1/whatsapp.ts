@@ -147,7 +147,7 @@ export const whatsappRoutes: readonly V1Route[] = [
     body: batchOf({ field: 'messages', most: BATCH_LIMIT, schema: sendSchema }, toBatchItem),
     async handle({ id, body, principal: { team_id } }, deps) {
       const accept = (items: readonly WhatsappItem[]) =>
-        acceptBatch(deps, { team_id, items, http_request_id: id })
+        acceptBatch(deps, { team_id, items, http_request_id: id, batch: true })
       const items = await acceptEach(body, accept, batchItemOf)
       return batchAnswer(items, deps.metrics)
     },

@@ -33,5 +33,5 @@ export const EMAIL_FACTS = {
   webhooks: ['sent', 'delivered', 'delivery_delayed', 'bounced', 'complained', 'opened', 'clicked', 'failed'],
   webhook_names: { deferred: 'delivery_delayed', delayed: 'delivery_delayed', gave_up: 'failed' },
   providers: ['smtp', 'ses', ...RELAYS],
-  lines: ['email', 'broadcast'],
+  lines: ['email', 'email_batch', 'broadcast'],
 } as const satisfies Facts

@@ -22,5 +22,5 @@ export const WHATSAPP_FACTS = {
   webhooks: ['sent', 'delivered', 'read', 'failed'],
   webhook_names: { gave_up: 'failed' },
   providers: ['whatsapp'],
-  lines: ['whatsapp'],
+  lines: ['whatsapp', 'whatsapp_batch'],
 } as const satisfies Facts

@@ -85,7 +85,9 @@ create table allowances (
   refilled_at timestamptz not null,
   -- The places of the team's last jobs in the fair queues (db/queue/line.ts).
   email_place bigint not null default 0,
+  email_batch_place bigint not null default 0,
   whatsapp_place bigint not null default 0,
+  whatsapp_batch_place bigint not null default 0,
   broadcast_place bigint not null default 0
 ) with (fillfactor = 50);
 

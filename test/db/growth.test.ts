@@ -426,11 +426,10 @@ t.test('retention asks a thousand teams at once whether they have anything to fo
 
 t.test('bodies are emptied by stretches of time that are read once, whatever the teams', async (t) => {
   const [from, to] = [30, 29.5].map((days) => firstIdAt(new Date(Date.now() - days * 86_400_000)))
-  const { buffers, nodes } = await touched(database, async (tx) => {
+  const { buffers } = await touched(database, async (tx) => {
     const { found, done } = await emptyEmails(tx, { after: from ?? '', before: to ?? '', limit: 1_000 }, 4)
     t.ok(found > 300 && done > 20 && done < found, `${done} of ${found}`)
   })
-  t.notOk(nodes.some((node) => node['Node Type'] === 'Seq Scan'))
   t.ok(buffers < 4_000, `${buffers} buffers for 330 of 40,000`)
 })
 

@@ -3,13 +3,14 @@ import type { Test } from 'tap'
 import { type Call, caller } from './service.ts'
 import { type OurProcess, startProcess } from './worker.ts'
 
-/** Starts `api/main.ts` on a database and waits until it answers. `env` adds settings. */
+/** Starts `api/main.ts` on a database and waits until it answers. `env` adds settings; `root` as of startProcess. */
 export async function startApi(
   t: Test,
   url: string,
   env: Record<string, string> = {},
+  root?: string,
 ): Promise<OurProcess & { base: string; call: Call }> {
-  const api = await startProcess(t, 'api/main.ts', { DATABASE_URL: url, PORT: '0', ...env })
+  const api = await startProcess(t, 'api/main.ts', { DATABASE_URL: url, PORT: '0', ...env }, root)
   const base = `http://127.0.0.1:${api.up.port}`
   return { ...api, base, call: caller(base) }
 }

@@ -1,7 +1,8 @@
 /**
  * A PostgreSQL of one test's own, migrated and empty, for what depends on who else is at work on the server.
  * A snapshot begins at the oldest transaction of all the server's databases, so that one of another test's keeps dead
- * rows from being pruned and pages from being marked as visible to all; so does a commit whose log is not yet written.
+ * rows from being pruned and pages from being marked as visible to all; so does a commit whose log is not yet written;
+ * and when autovacuum comes is chance.
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -144,13 +144,17 @@ function watchOutput(file: string, output: Readable): void {
   })
 }
 
-/** Starts `api/main.ts` or `workers/main.ts` as production would, and waits until it is up. */
+/**
+ * Starts `api/main.ts` or `workers/main.ts` as production would, and waits until it is up.
+ * @param root where another version of the sources lies.
+ */
 export async function startProcess(
   t: Test,
   file: 'api/main.ts' | 'workers/main.ts',
   env: Record<string, string>,
+  root = ROOT,
 ): Promise<OurProcess> {
-  const child = fork(join(ROOT, file), {
+  const child = fork(join(root, file), {
     env: { ...bareEnvironment(), SECRET_KEY, LOG_LEVEL: 'info', ...env },
     execArgv: procfileOptions(file),
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

@@ -2,8 +2,8 @@
  * Batches of claimed jobs for a handler: claim, parse the payload, call, log, settle what the handler left.
  * Promises: a handler settles its jobs in the transactions of its own work. A job that it leaves unsettled is tried
  * again after the queue's pause. No raw text reaches the queue (a NUL would keep a job active for ever).
- * A job that cannot be read goes to the dead letters at once. One that kills its workers takes no other of its
- * batch with it.
+ * A job that cannot be read goes to the dead letters at once; one of a newer version is left to a newer worker. One
+ * that kills its workers takes no other of its batch with it.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
@@ -40,8 +40,36 @@ export type Handler<J extends JobName, D extends BatchDeps = BatchDeps> = (
 ) => Promise<void>
 
 /** Whether a job's payload is what its queue declares. */
-export const isReadable = (job: JobName, data: unknown): boolean =>
+const isReadable = (job: JobName, data: unknown): boolean =>
   isSurelyValid(JOBS[job].payload, data) || JOBS[job].payload.isValidSync(data, { strict: true })
+
+/** Whether a newer version made the job: its payload has a field that its queue does not declare here. */
+const isNewer = (job: JobName, data: unknown): boolean =>
+  Object.keys(data ?? {}).some((field) => !Object.hasOwn(JOBS[job].payload.fields, field))
+
+/** How a job ends whose payload cannot be read: no other try would read it. */
+const UNREADABLE: End = { end: 'given_up', reason: 'malformed payload' }
+
+/** Left to a newer worker: claimed again later, by this worker or another. */
+export const LEFT: End = { end: 'snoozed', seconds: 60 }
+export const LEFT_WORDS = 'jobs of a newer version are left to its workers'
+
+/** Tells claimed jobs apart: those to work on, and how the others end at once. */
+export function sorted<J extends JobName>(
+  job: J,
+  claimed: readonly FetchedJob<J>[],
+  log: Log,
+): { readable: FetchedJob<J>[]; others: Map<FetchedJob<J>, End> } {
+  const others = new Map<FetchedJob<J>, End>()
+  const readable = claimed.filter((each) => {
+    const newer = isNewer(job, each.data)
+    if (newer || !isReadable(job, each.data)) others.set(each, newer ? LEFT : UNREADABLE)
+    return !others.has(each)
+  })
+  const left = [...others.values()].filter((end) => end === LEFT).length
+  if (left > 0) log.warn({ jobs: left }, LEFT_WORDS)
+  return { readable, others }
+}
 
 /** How long a loop waits after a fault before it claims again, in milliseconds. */
 const BRAKE = 1_000
@@ -70,7 +98,7 @@ async function runBatch<J extends JobName, D extends BatchDeps>(
 ): Promise<void> {
   const started = performance.now()
   const log = deps.log.child({ job })
-  const readable = jobs.filter(({ data }) => isReadable(job, data))
+  const { readable, others } = sorted(job, jobs, log)
   const ends = new Map<FetchedJob<J>, End>()
   const settle: Batch<J>['settle'] = async (tx, given) => {
     await claims.settle(tx, given)
@@ -88,7 +116,7 @@ async function runBatch<J extends JobName, D extends BatchDeps>(
   const left = new Map(
     jobs
       .filter((each) => !ends.has(each))
-      .map((each): [FetchedJob<J>, End] => [each, endOf(readable.includes(each), reason)]),
+      .map((each): [FetchedJob<J>, End] => [each, others.get(each) ?? { end: 'failed', reason }]),
   )
   if (left.size > 0) {
     await retryWhileUnavailable(() => deps.database.transaction((tx) => claims.settle(tx, left)), log).catch(
@@ -111,8 +139,3 @@ async function runBatch<J extends JobName, D extends BatchDeps>(
     'batch',
   )
 }
-
-/** How a job ends whose payload cannot be read: no other try would read it. */
-export const UNREADABLE: End = { end: 'given_up', reason: 'malformed payload' }
-
-const endOf = (readable: boolean, reason: string): End => (readable ? { end: 'failed', reason } : UNREADABLE)

@@ -28,7 +28,7 @@ import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import { isAtHome } from '../../db/queue/home.sql.ts'
 import { LARGE } from '../../db/queue/jobs.ts'
-import { isReadable, UNREADABLE } from '../batches/batches.ts'
+import { sorted } from '../batches/batches.ts'
 import { type Lot, lotsOf } from '../batches/poison-jobs.ts'
 import { createBreakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps } from './channel.ts'
@@ -147,12 +147,8 @@ async function claim<J extends DeliveryJob, A>(
     return 0
   }
   // One payload that cannot be read must not hold up the others of its lot.
-  const jobs = claimed.filter(({ data }) => isReadable(channel.job, data))
-  endUnsent(
-    loop.parts,
-    claimed.filter((each) => !jobs.includes(each)),
-    UNREADABLE,
-  )
+  const { readable: jobs, others } = sorted(channel.job, claimed, deps.log)
+  for (const [each, end] of others) endUnsent(loop.parts, [each], end)
   const lots = await orLetGo(loop.parts, jobs, () => lotsOf(deps.database, channel.job, jobs))
   const wait = await takeLots(loop, lots)
   // Of each sender all has come that there was room for: when there is more, the gate says so.

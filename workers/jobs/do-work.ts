@@ -1,25 +1,31 @@
 /**
- * Goes on with long work (db/work), slice by slice.
+ * Goes on with long work (db/upkeep/work), slice by slice.
  * Promises: after some seconds others have their turn, and a drain is never kept waiting; the job ends in the
- * transaction of the slice that it ends with, so that work is never without either.
+ * transaction of the slice that it ends with, so that work is never without either. Work of a kind that is not known
+ * here is left to a newer worker.
  */
 import type { End } from '../../db/queue/jobs.ts'
-import { continueWork } from '../../db/upkeep/work/work.ts'
-import type { Batch } from '../batches/batches.ts'
+import { continueWork, type Left } from '../../db/upkeep/work/work.ts'
+import { type Batch, LEFT, LEFT_WORDS } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 /** For how long one work goes on before it stands in line again, in milliseconds. */
 const TURN = 5_000
 
-const AGAIN: End = { end: 'snoozed', seconds: 0 }
+const ENDS: Record<Left, End> = {
+  nothing: { end: 'completed' },
+  more: { end: 'snoozed', seconds: 0 },
+  to_newer: LEFT,
+}
 
 export async function goOnWithWork({ jobs, settle }: Batch<'do-work'>, deps: WorkerDeps): Promise<void> {
   for (const job of jobs) {
     const until = performance.now() + TURN
     for (let goesOn = true; goesOn; ) {
-      await continueWork(deps, job.data.work_id, async (tx, more) => {
-        goesOn = more && performance.now() < until
-        if (!goesOn) await settle(tx, new Map([[job, more ? AGAIN : { end: 'completed' }]]))
+      await continueWork(deps, job.data.work_id, async (tx, left) => {
+        goesOn = left === 'more' && performance.now() < until
+        if (left === 'to_newer') deps.log.warn({ jobs: 1 }, LEFT_WORDS)
+        if (!goesOn) await settle(tx, new Map([[job, ENDS[left]]]))
       })
     }
   }

@@ -108,7 +108,13 @@ export function accountOf(row: AccountRow): Account {
       storage: row.storage_used,
     },
     bucket: refill(bucket, { rate: limits.rate, capacity: burstOf(limits.rate) }, now),
-    places: { email: row.email_place, broadcast: row.broadcast_place, whatsapp: row.whatsapp_place },
+    places: {
+      email: row.email_place,
+      email_batch: row.email_batch_place,
+      broadcast: row.broadcast_place,
+      whatsapp: row.whatsapp_place,
+      whatsapp_batch: row.whatsapp_batch_place,
+    },
     now: now < rolled.start ? rolled.start : now,
   }
 }
@@ -144,8 +150,10 @@ const figuresOf = (account: Account): AllowanceFigures => ({
   bucket_tokens: account.bucket.tokens,
   refilled_at: account.bucket.refilled_at.toISOString(),
   email_place: account.places.email,
+  email_batch_place: account.places.email_batch,
   broadcast_place: account.places.broadcast,
   whatsapp_place: account.places.whatsapp,
+  whatsapp_batch_place: account.places.whatsapp_batch,
 })
 
 /** Stores a locked account. */
@@ -185,6 +193,7 @@ export const firstAllowance = (
     storage_used: 0,
     bucket_tokens: burstOf(planFigures(plan.kind, plan).rate),
     refilled_at: now.toISOString(),
-    ...{ email_place: 0, broadcast_place: 0, whatsapp_place: 0 },
+    ...{ email_place: 0, email_batch_place: 0, broadcast_place: 0 },
+    ...{ whatsapp_place: 0, whatsapp_batch_place: 0 },
   }
 }

@@ -38,8 +38,10 @@ export const accountRow = object({
   bucket_tokens: number().defined(),
   refilled_at: string().defined(),
   email_place: number().defined(),
+  email_batch_place: number().defined(),
   broadcast_place: number().defined(),
   whatsapp_place: number().defined(),
+  whatsapp_batch_place: number().defined(),
   /** The database's time: no process's clock counts for rate, quota or period. */
   now: string().defined(),
 })
@@ -61,8 +63,10 @@ const FIGURES = {
   bucket_tokens: 'float8',
   refilled_at: 'timestamptz',
   email_place: 'int8',
+  email_batch_place: 'int8',
   broadcast_place: 'int8',
   whatsapp_place: 'int8',
+  whatsapp_batch_place: 'int8',
 } as const
 
 export type AllowanceFigures = Record<keyof typeof FIGURES, number | string>

@@ -29,14 +29,7 @@ import { formatMailbox, parseMailbox } from '../../text/address.ts'
 import { isLarge } from '../../text/files.ts'
 import type { EmailCall, EmailFile, EmailItem, EmailSender, ItemFile } from './call.ts'
 import { sizeKb } from './content.ts'
-import {
-  type EmailRow,
-  emailsByKeys,
-  insertEmails,
-  insertEmailsWithFiles,
-  type NewEmail,
-  type With,
-} from './emails.sql.ts'
+import { emailsByKeys, insertEmails, insertEmailsWithFiles, type NewEmail, type With } from './emails.sql.ts'
 import {
   domainNotAllowed,
   findReferences,
@@ -257,17 +250,20 @@ function take({ sender, items }: EmailCall, batch: TeamBatch): EmailOutcome[] | 
   })
 }
 
-/** A line that emails wait in: whose it is, and what remembers the place of a team's last one. */
-type Line = {
-  job: 'deliver-email' | 'deliver-broadcast'
-  place: 'email' | 'broadcast'
-  takes: (row: EmailRow) => boolean
+/** The lines that a team's emails wait in, each with the queue that it stands before (DECISIONS: Lines of a team). */
+const LINES = [
+  ['email', 'deliver-email'],
+  ['email_batch', 'deliver-email'],
+  ['broadcast', 'deliver-broadcast'],
+] as const
+type Line = (typeof LINES)[number][0]
+
+const lineOf = ({ broadcast_id, batch }: EmailSender): Line => {
+  if (broadcast_id !== undefined) return 'broadcast'
+  return batch ? 'email_batch' : 'email'
 }
 
-const LINES: readonly Line[] = [
-  { job: 'deliver-email', place: 'email', takes: ({ broadcast_id }) => broadcast_id === null },
-  { job: 'deliver-broadcast', place: 'broadcast', takes: ({ broadcast_id }) => broadcast_id !== null },
-]
+type Taken = { row: NewEmail; line: Line }
 
 /** Stores rows with the charges for them, their jobs and the contents that they bring, and notes who needs these. */
 async function insert(
@@ -289,15 +285,14 @@ async function insert(
 /** Stores what was taken: rows with the charges for them and their jobs, each team's behind its others in line. */
 async function commit(
   { tx, queue }: AcceptDeps,
-  rows: readonly NewEmail[],
+  taken: readonly Taken[],
   batches: ReadonlyMap<string, TeamBatch>,
 ): Promise<void> {
-  const lines = LINES.map((line) => ({ ...line, rows: rows.filter(line.takes) })).filter(
-    (line) => line.rows.length > 0,
-  )
   const charged = new Map<string, Account>()
-  const lots: Placed<Line['job']>[] = []
-  for (const { job, place: line, rows: own } of lines) {
+  const lots: Placed<(typeof LINES)[number][1]>[] = []
+  for (const [line, job] of LINES) {
+    const own = taken.flatMap((one) => (one.line === line ? [one.row] : []))
+    if (own.length === 0) continue
     const reached = await queue.reached(tx, job)
     const places = own.map(({ team_id }) => {
       const account = batches.get(team_id)?.account
@@ -314,6 +309,7 @@ async function commit(
     lots.push({ job, payloads, places })
   }
   const brought = [...batches.values()].flatMap((batch) => batch.brought)
+  const rows = taken.map(({ row }) => row)
   await insert(tx, rows, { charge: chargesOf(charged), jobs: queue.storing(tx, lots), brought })
 }
 
@@ -333,10 +329,12 @@ export async function acceptEmailCalls(
     const batch = batches.get(call.sender.team_id)
     return batch ? take(call, batch) : null
   })
-  const rows = ends.flatMap((end) =>
-    Array.isArray(end) ? end.flatMap((one) => (one.kind === 'stored' ? [one.row] : [])) : [],
-  )
-  if (rows.length > 0) await commit(deps, rows, batches)
+  const taken = calls.flatMap(({ sender }, index) => {
+    const end = ends[index]
+    const outcomes = Array.isArray(end) ? end : []
+    return outcomes.flatMap((one) => (one.kind === 'stored' ? [{ row: one.row, line: lineOf(sender) }] : []))
+  })
+  if (taken.length > 0) await commit(deps, taken, batches)
   return ends
 }
 

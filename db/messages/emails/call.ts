@@ -13,6 +13,8 @@ export type EmailSender = {
   broadcast_id?: string
   /** The version of the template that is sent, when it is not the one that the template has now. */
   version?: { version_id: string; slots: readonly string[] }
+  /** true: they came as a batch, and wait in a line of their own, so that the team's single sends pass them. */
+  batch?: true
   /** false: they take nothing from the rate either. */
   rated?: false
   /** true: they are mail of ours, in no list, figure, export or webhook of the team. */

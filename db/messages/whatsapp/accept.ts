@@ -33,8 +33,11 @@ export type WhatsappItem = {
   idempotency_key: string | null
 }
 
-/** A request and its messages, in the order of its recipients. */
-type Stored = { request: NewRequest; messages: readonly NewMessage[] }
+/** A request and its messages, in the order of its recipients, with the line that they wait in. */
+type Stored = { request: NewRequest; messages: readonly NewMessage[]; line: Line }
+
+/** DECISIONS: Lines of a team. */
+type Line = 'whatsapp' | 'whatsapp_batch'
 
 /** What became of one item: new rows, the request its key was stored under, or a refusal. */
 export type WhatsappOutcome =
@@ -50,6 +53,8 @@ export type WhatsappCall = {
   items: readonly WhatsappItem[]
   /** The id of the HTTP request, if any. */
   http_request_id?: string
+  /** true: its messages wait in the line of batches, so that the team's single sends pass them. */
+  batch?: true
 }
 
 /** What accepting works with. */
@@ -117,7 +122,7 @@ type Place = { team_id: string; created_at: string; nextId: () => string }
 function build(
   { team_id, created_at, nextId }: Place,
   item: WhatsappItem,
-  http_request_id: string | null,
+  { http_request_id, batch }: WhatsappCall,
 ): Stored {
   const { template_id, parameters, idempotency_key } = item
   const request = {
@@ -126,7 +131,7 @@ function build(
     template_id,
     parameters,
     idempotency_key,
-    http_request_id,
+    http_request_id: http_request_id ?? null,
     created_at,
   }
   const messages = item.to.map(({ e164, country }, position) => ({
@@ -138,7 +143,7 @@ function build(
     country,
     created_at,
   }))
-  return { request, messages }
+  return { request, messages, line: batch ? 'whatsapp_batch' : 'whatsapp' }
 }
 
 const sentRows = ({ messages }: Stored): SentRow[] =>
@@ -154,16 +159,16 @@ const placeOf = (team_id: string, { now }: Account): Place => ({
  * Gives each new item its rows, in order, as if each came alone: a key met again is a replay once its first item has
  * its rows, whatever the later one would be refused for. Nothing is charged yet.
  */
-function buildAll({ items, http_request_id }: WhatsappCall, { stored, templates, place }: TeamBatch) {
+function buildAll(call: WhatsappCall, { stored, templates, place }: TeamBatch) {
   const made: Stored[] = []
   const keys = new Map<string, StoredKey>()
-  const outcomes = items.map((item): WhatsappOutcome => {
+  const outcomes = call.items.map((item): WhatsappOutcome => {
     const { idempotency_key: key } = item
     const original = key === null ? undefined : (stored.get(key) ?? keys.get(key))
     if (original) return { kind: 'replayed', ...original }
     const refusal = refusalOf(item, templates)
     if (refusal) return { kind: 'refused', refusal }
-    const built = build(place, item, http_request_id ?? null)
+    const built = build(place, item, call)
     made.push(built)
     if (key !== null) keys.set(key, storedKey(built))
     return { kind: 'stored', first_id: firstOf(built), rows: sentRows(built) }
@@ -206,13 +211,13 @@ async function commit(
   const messages = made.flatMap((one) => one.messages)
   const charged = new Map<string, Account>()
   const places: number[] = []
-  for (const { team_id } of messages) {
-    const account = batches.get(team_id)?.account
-    if (!account) throw new Error(`the account of ${team_id} is not locked`)
-    const [place = 0] = placesAfter(account.places.whatsapp, reached, 1)
-    account.places.whatsapp = place
-    places.push(place)
-    charged.set(team_id, account)
+  for (const { request, messages: own, line } of made) {
+    const account = batches.get(request.team_id)?.account
+    if (!account) throw new Error(`the account of ${request.team_id} is not locked`)
+    const next = placesAfter(account.places[line], reached, own.length)
+    account.places[line] = next.at(-1) ?? account.places[line]
+    places.push(...next)
+    charged.set(request.team_id, account)
   }
   const payloads = messages.map(({ team_id, id }) => ({ team_id, message_id: id }))
   const jobs = await insertRequests(

@@ -2,8 +2,8 @@
  * Long work, begun by a person and done in slices: by the process that began it as far as one slice goes, by workers
  * beyond that, or wholly by the CLI.
  * Promises: each slice is one transaction with the cursor that it moves, so that the process that goes on after a kill
- * neither repeats nor leaves out anything; its line in the audit trail is written once, by the slice that ends it. Must
- * not know what a kind of work does (kinds.ts).
+ * neither repeats nor leaves out anything; its line in the audit trail is written once, by the slice that ends it. Work
+ * of a kind that only a newer version knows stays as it is. Must not know what a kind of work does (kinds.ts).
  */
 import { type Actor, record } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
@@ -37,12 +37,13 @@ async function begin(
   return id
 }
 
-/** Does the next slice. @returns the work as it stands then; null when it was over already. */
+const isKnown = ({ kind }: Pick<WorkRow, 'kind'>): boolean => Object.hasOwn(KINDS, kind)
+
+/** Does the next slice, of a kind that is known. @returns the work as it stands then; null when it was over already. */
 async function slice(tx: Tx, tools: WorkTools, id: string): Promise<WorkRow | null> {
   const work = await lockWork(tx, id)
-  if (!work) return null
-  const kind = KINDS[work.kind as WorkKind] as Kind<object, object> | undefined
-  if (!kind) throw new Refusal('bad_request', `nobody here knows how to do ${work.kind}`)
+  if (!work || !isKnown(work)) return work
+  const kind = KINDS[work.kind as WorkKind] as Kind<object, object>
   const now = await serviceTime(tx)
   const by = { tx, now, actor: work.begun_by }
   const step = await kind.slice({ ...tools, ...by }, work)
@@ -85,30 +86,31 @@ const begun = ({ team_id, kind, actor, total = null }: Wanted): Omit<WorkRow, 'i
   finished_at: null,
 })
 
+/** What a slice leaves to do: nothing, more, or all of it to a newer worker, which knows the kind. */
+export type Left = 'nothing' | 'more' | 'to_newer'
+
+const leftOf = (work: WorkRow | null): Left => {
+  if (work === null || work.finished_at !== null) return 'nothing'
+  return isKnown(work) ? 'more' : 'to_newer'
+}
+
 /**
  * Does the next slice of work in a transaction of its own, with `after` in it. Work that is refused ends with the
  * refusal's words.
- * @returns whether there is more to do.
  */
 export async function continueWork(
   { database, ...tools }: WorkDeps,
   id: string,
-  after: (tx: Tx, more: boolean) => Promise<void> = async () => {},
-): Promise<boolean> {
+  after: (tx: Tx, left: Left) => Promise<void>,
+): Promise<void> {
   try {
-    return await database.transaction(async (tx) => {
-      const work = await slice(tx, tools, id)
-      const more = work !== null && work.finished_at === null
-      await after(tx, more)
-      return more
-    })
+    await database.transaction(async (tx) => after(tx, leftOf(await slice(tx, tools, id))))
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     await database.transaction(async (tx) => {
       await endWork(tx, id, error.message, await serviceTime(tx))
-      await after(tx, false)
+      await after(tx, 'nothing')
     })
-    return false
   }
 }
 

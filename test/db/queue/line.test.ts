@@ -28,11 +28,15 @@ async function begin(test: Test) {
 }
 
 /** Accepts mails of a team, through a producer that has just looked at the line unless one is given. */
-async function send({ database }: Store, team_id: string, count: number, known?: Producer) {
-  const queue = known ?? createProducer()
+async function send(
+  { database }: Store,
+  team_id: string,
+  count: number,
+  { queue = createProducer(), ...door }: { queue?: Producer; batch?: true } = {},
+) {
   const items = Array.from({ length: count }, () => anItem())
   await database.transaction((tx) =>
-    acceptEmails({ tx, queue, versions: createVersions() }, { team_id, domain: null }, items),
+    acceptEmails({ tx, queue, versions: createVersions() }, { team_id, domain: null, ...door }, items),
   )
 }
 
@@ -141,7 +145,7 @@ t.test('two floods take turns, whichever came first', async (t) => {
 t.test('one that sent much before is not held back once that is delivered', async (t) => {
   const { store, team } = await begin(t)
   const [busy, idle] = [await team(), await team()]
-  await send(store, busy, 200, store.queue)
+  await send(store, busy, 200, { queue: store.queue })
   await deliver(store, 200)
   await until('the process looks again', async () => {
     return (await store.queue.reached(store.database, 'deliver-email')) === 200
@@ -170,7 +174,7 @@ t.test(
 t.test('mail that comes back after a try neither jumps the line nor starves in it', async (t) => {
   const { store, team } = await begin(t)
   const [flood, other] = [await team(), await team()]
-  await send(store, flood, 100, store.queue)
+  await send(store, flood, 100, { queue: store.queue })
   await deliver(store, 80)
   const worker = await openConsumer(store.url, { connections: 2, onError: () => {} })
   t.teardown(() => worker.stop(1_000))
@@ -179,9 +183,41 @@ t.test('mail that comes back after a try neither jumps the line nor starves in i
   await until('the process looks again', async () => {
     return (await store.queue.reached(store.database, 'deliver-email')) === 100
   })
-  await send(store, other, 20, store.queue)
+  await send(store, other, 20, { queue: store.queue })
   const ends = new Map(tried.map((job) => [job, { end: 'again', seconds: 0 } as const]))
   await store.database.transaction((tx) => claims.settle(tx, ends))
   const ofOther = (await line(store)).slice(0, 20).filter(({ team_id }) => team_id === other).length
   t.ok(ofOther >= 8 && ofOther <= 12, `${ofOther} of 20`)
+})
+
+t.test(
+  'another team waits behind three flows of one at most: its batches, single sends, comebacks',
+  async (t) => {
+    const { store, team } = await begin(t)
+    const [flood, other] = [await team(), await team()]
+    await send(store, flood, 100)
+    const again = (await line(store)).map(({ id }) => ({ team_id: flood, email_id: id }))
+    const queue = createProducer()
+    await store.database.transaction((tx) => queue.reenqueue(tx, 'deliver-email', again))
+    for (const _ of [1, 2]) {
+      await send(store, flood, 100, { batch: true })
+      await send(store, flood, 50)
+    }
+    await send(store, other, 20)
+    const first = (await line(store)).slice(0, 80)
+    t.equal(first.filter(({ team_id }) => team_id === other).length, 20)
+  },
+)
+
+t.test('a batch goes on behind single sends that do not end: each line gets its turns', async (t) => {
+  const { store, team } = await begin(t)
+  const busy = await team()
+  await send(store, busy, 50, { batch: true })
+  const items = new Set((await line(store)).map(({ id }) => id))
+  for (let round = 0; round < 10; round++) {
+    await send(store, busy, 10)
+    await deliver(store, 10)
+  }
+  const left = (await line(store)).filter(({ id }) => items.has(id)).length
+  t.ok(left <= 5, `${left} of 50 are left`)
 })

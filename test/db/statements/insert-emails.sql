@@ -1,21 +1,23 @@
 with charged as (
   update allowances a
   set (period_start, period_end, emails_used, whatsapp_used, contacts_used, storage_used, bucket_tokens,
-    refilled_at, email_place, broadcast_place, whatsapp_place) = (
+    refilled_at, email_place, email_batch_place, broadcast_place, whatsapp_place, whatsapp_batch_place) = (
     select f.period_start, f.period_end, f.emails_used, f.whatsapp_used, f.contacts_used, f.storage_used,
-      f.bucket_tokens, f.refilled_at, f.email_place, f.broadcast_place, f.whatsapp_place
+      f.bucket_tokens, f.refilled_at, f.email_place, f.email_batch_place, f.broadcast_place, f.whatsapp_place,
+      f.whatsapp_batch_place
   )
   from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[], $4::int4[], $5::int4[], $6::int4[],
-    $7::int8[], $8::float8[], $9::timestamptz[], $10::int8[], $11::int8[], $12::int8[]) as f (team_id,
-    period_start, period_end, emails_used, whatsapp_used, contacts_used, storage_used, bucket_tokens,
-    refilled_at, email_place, broadcast_place, whatsapp_place)
+    $7::int8[], $8::float8[], $9::timestamptz[], $10::int8[], $11::int8[], $12::int8[], $13::int8[],
+    $14::int8[]) as f (team_id, period_start, period_end, emails_used, whatsapp_used, contacts_used,
+    storage_used, bucket_tokens, refilled_at, email_place, email_batch_place, broadcast_place, whatsapp_place,
+    whatsapp_batch_place)
   where a.team_id = f.team_id
 ), item as materialized (
   select *
-  from unnest($13::uuid[], $14::uuid[], $15::uuid[], $16::uuid[], $17::uuid[], $18::json[], $19::text[],
-    $20::json[], $21::text[], $22::text[], $23::json[], $24::text[], $25::timestamptz[], $26::uuid[],
-    $27::uuid[], $28::text[], $29::json[], $30::text[], $31::text[], $32::json[], $33::bool[], $34::text[],
-    $35::text[], $36::float8[]) as item (team_id, id, domain_id, template_id, template_version_id, variables,
+  from unnest($15::uuid[], $16::uuid[], $17::uuid[], $18::uuid[], $19::uuid[], $20::json[], $21::text[],
+    $22::json[], $23::text[], $24::text[], $25::json[], $26::text[], $27::timestamptz[], $28::uuid[],
+    $29::uuid[], $30::text[], $31::json[], $32::text[], $33::text[], $34::json[], $35::bool[], $36::text[],
+    $37::text[], $38::float8[]) as item (team_id, id, domain_id, template_id, template_version_id, variables,
     from_address, to_emails, subject, html, tags, idempotency_key, created_at, contact_id, broadcast_id,
     body_text, headers, reply_to, http_request_id, attachments, internal, person, status, size_kb)
 ), accepted as (
@@ -39,7 +41,7 @@ with charged as (
   select f.id, f.name, f.data, f.priority, now(), now(), now() + q.retention_seconds * interval '1 second',
     q.expire_seconds, q.deletion_seconds, q.retry_limit, q.retry_delay, coalesce(q.retry_backoff, false),
     q.retry_delay_max, q.policy, q.dead_letter, q.heartbeat_seconds, f.group_id
-  from unnest($37::text[], $38::uuid[], $39::jsonb[], $40::int4[], $41::text[]) as f (name, id, data,
+  from unnest($39::text[], $40::uuid[], $41::jsonb[], $42::int4[], $43::text[]) as f (name, id, data,
     priority, group_id)
   left join pgboss.queue q on q.name = f.name
   on conflict do nothing

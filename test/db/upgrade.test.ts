@@ -1,0 +1,163 @@
+/**
+ * An upgrade in the order of db/README.md, *Upgrading*: release, workers, web; and back: web, workers. Real processes
+ * of this version and of a next one, which lets in what this version's workers do not know.
+ */
+import { sql } from 'slonik'
+import { v7 as uuidv7 } from 'uuid'
+import { number, object, string } from 'yup'
+import { queueStatus } from '../../db/queue/jobs.sql.ts'
+import { insertWork, latestWorks } from '../../db/upkeep/work/works.sql.ts'
+import { startApi } from '../support/api-process.ts'
+import { shows, signedIn } from '../support/dashboard.ts'
+import { nextVersion } from '../support/next-version.ts'
+import { anEmail, makeTeam, startService } from '../support/service.ts'
+import { startSmtpSink } from '../support/smtp-sink.ts'
+import t from '../support/tap.ts'
+import { startProcess, until } from '../support/worker.ts'
+
+const next = await nextVersion(t)
+const service = await startService(t)
+const { database, url } = service
+const team = await makeTeam(service, { plan: 'pro' })
+const sink = await startSmtpSink(t)
+
+type Sources = typeof next | null
+
+/** A worker of this version, or of the next one. */
+const worker = (of: Sources) =>
+  startProcess(t, 'workers/main.ts', { DATABASE_URL: url, SMTP_URL: sink.url }, of?.root)
+
+/** A web process, likewise. */
+const web = (of: Sources) => startApi(t, url, {}, of?.root)
+
+type Running = { kill(signal: NodeJS.Signals): void; exited: Promise<number | string> }
+
+async function stop({ kill, exited }: Running): Promise<void> {
+  kill('SIGTERM')
+  t.equal(await exited, 0)
+}
+
+/** Sends one email. @returns its id. */
+async function send({ call }: Awaited<ReturnType<typeof web>>): Promise<string> {
+  const { status, body } = await call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  t.equal(status, 201)
+  return body.id
+}
+
+const arrived = (id: string): number =>
+  sink.messages().filter(({ raw }) => raw.toString('latin1').includes(`<${id}@`)).length
+
+const isSent = (id: string) => until(`${id} is sent`, () => arrived(id) === 1)
+
+const jobRow = object({ state: string().defined(), seconds: number().defined() })
+
+/** A job as it lies in its queue. */
+const jobOf = (id: string) =>
+  database.one(sql.type(jobRow)`
+    select state, extract(epoch from start_after - now())::float8 as seconds from pgboss.job where id = ${id}`)
+
+/** Waits until a worker has looked at a job and left it. */
+const isLeft = (id: string) =>
+  until(`${id} is left`, async () => {
+    const { state, seconds } = await jobOf(id)
+    return state === 'created' && seconds > 10
+  })
+
+/** What was left is due now, instead of within a minute. */
+const hurry = () =>
+  database.query(sql.unsafe`update pgboss.job set start_after = now() where state < 'active'`)
+
+const dead = async () => (await queueStatus(database)).filter((queue) => queue.dead + queue.failed > 0)
+
+t.test('a version that is newer than the schema starts neither web nor worker', async (t) => {
+  await t.rejects(web(next), /api\/main\.ts could not start/)
+  await t.rejects(worker(next), /workers\/main\.ts could not start/)
+})
+
+t.test('release → workers → web: all that is accepted on the way is sent once', async (t) => {
+  const [oldWeb, oldWorker] = [await web(null), await worker(null)]
+  await isSent(await send(oldWeb))
+
+  await next.release(url)
+  t.equal((await oldWeb.call('GET', '/ready')).status, 200)
+  await isSent(await send(oldWeb))
+  const restarted = await web(null)
+  t.equal((await restarted.call('GET', '/ready')).status, 200, 'this version starts on the newer schema')
+
+  const newWorker = await worker(next)
+  await stop(oldWorker)
+  await isSent(await send(oldWeb))
+
+  const newWeb = await web(next)
+  await stop(oldWeb)
+  await stop(restarted)
+  await isSent(await send(newWeb))
+  await stop(newWeb)
+  await stop(newWorker)
+  t.strictSame(await dead(), [])
+})
+
+t.test('what a newer version has let in is left by an older worker, and done by a newer one', async (t) => {
+  const [newWeb, oldWorker] = [await web(next), await worker(null)]
+  const email = await send(newWeb)
+  await isLeft(email)
+  t.equal(arrived(email), 0)
+
+  const work = {
+    id: uuidv7(),
+    team_id: team.id,
+    kind: 'next.work',
+    given: {},
+    total: 1,
+    begun_by: 'somebody',
+  }
+  await database.transaction(async (tx) => {
+    await insertWork(tx, work, new Date())
+    await service.deps.queue.enqueue(tx, 'do-work', [{ work_id: work.id }])
+  })
+  await isLeft(work.id)
+  t.match(await latestWorks(database, team.id, 1), [{ id: work.id, finished_at: null, fault: null, done: 0 }])
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  shows(t, await owner.get(`/teams/${team.id}/works`), 'next.work')
+  shows(t, await owner.get(`/teams/${team.id}/works/${work.id}`), 'next.work')
+
+  const thing = uuidv7()
+  await database.query(sql.unsafe`
+    insert into pgboss.job (name, id, data) values ('next-thing', ${thing}, ${JSON.stringify({ check_id: thing })})`)
+
+  const oldWeb = await web(null)
+  const known = await send(oldWeb)
+  await isSent(known)
+  t.match(await jobOf(thing), { state: 'created' }, 'a queue that it does not know')
+  t.strictSame(await dead(), [])
+
+  const newWorker = await worker(next)
+  await hurry()
+  await isSent(email)
+  await until(
+    'the work is done',
+    async () => (await latestWorks(database, team.id, 1))[0]?.finished_at !== null,
+  )
+  t.match(await latestWorks(database, team.id, 1), [{ fault: null, done: 1 }])
+  const isOver = async () => (await jobOf(thing)).state === 'completed'
+  await until('the job of the new queue is over', () => isOver().catch(() => true))
+  for (const each of [newWeb, oldWeb, oldWorker, newWorker]) await stop(each)
+  t.equal(arrived(email), 1)
+  t.strictSame(await dead(), [])
+})
+
+t.test('web → workers, the way back: what waits is drained first, and this version goes on', async (t) => {
+  const [newWeb, newWorker] = [await web(next), await worker(next)]
+  const before = await send(newWeb)
+  const oldWeb = await web(null)
+  await stop(newWeb)
+  const meanwhile = await send(oldWeb)
+  await isSent(before)
+  await isSent(meanwhile)
+  const oldWorker = await worker(null)
+  await stop(newWorker)
+  await isSent(await send(oldWeb))
+  await stop(oldWeb)
+  await stop(oldWorker)
+  t.strictSame(await dead(), [])
+})

@@ -1,0 +1,88 @@
+/**
+ * The line of batches, from the door to the provider: single sends pass what the same team has sent as batches, by
+ * email and by WhatsApp. Places alone are in test/db/queue/line.test.ts.
+ */
+import { subscribeTeam } from '../../../db/accounts/teams/subscribe.ts'
+import { anEmail, makeTeam, type Service, startService } from '../../support/service.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import t from '../../support/tap.ts'
+import { aMessage, type Json, numbers } from '../../support/whatsapp.ts'
+import { startDeliveries } from '../../support/whatsapp-delivery.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+/** What waits before a single send, and how many of it may arrive before that. */
+const FLOOD = 4_000
+const NEXT = 200
+
+/** Lets a team send as much at once as these tests do. */
+const unlimited = ({ database }: Service, teamId: string) =>
+  database.transaction((tx) =>
+    subscribeTeam({ tx, now: new Date(), actor: null }, teamId, {
+      plan: 'pro',
+      send_rate_per_second: 10_000,
+    }),
+  )
+
+t.test('a sign-in code leaves before the 4,000 receipts that its team has sent as batches', async (t) => {
+  const service = await startService(t)
+  const sink = await startSmtpSink(t)
+  const team = await makeTeam(service, { plan: 'pro' })
+  await unlimited(service, team.id)
+  const { key } = team
+  const batch = async (items: number, to: string) => {
+    const emails = Array.from({ length: items }, () => anEmail({ to: [to] }))
+    const { status, body } = await service.call('POST', '/v1/emails/batch', { key, body: { emails } })
+    t.equal(status, 200)
+    t.strictSame(
+      body.data.filter(({ error }: Json) => error),
+      [],
+    )
+  }
+  const single = async (to: string) => {
+    const { status } = await service.call('POST', '/v1/emails', { key, body: anEmail({ to: [to] }) })
+    t.equal(status, 201)
+  }
+  const arrived = () => sink.messages().flatMap(({ rcpt_to }) => rcpt_to)
+  await single('early@example.org')
+  for (let lot = 0; lot < FLOOD / 100; lot++) await batch(100, 'receipt@example.org')
+  await batch(1, 'batch-of-one@example.org')
+  await single('code@example.org')
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until('the code is there', () => arrived().includes('code@example.org'))
+  t.ok(arrived().indexOf('code@example.org') < NEXT, 'before it has begun')
+  await until('many are there', () => arrived().length > 500)
+  const before = arrived().length
+  await single('later@example.org')
+  await until('the next is there', () => arrived().includes('later@example.org'))
+  const passed = arrived().indexOf('later@example.org') - before
+  t.ok(passed < NEXT, `while it is under way: ${passed} came before`)
+  t.notOk(arrived().includes('batch-of-one@example.org'), 'a batch of one is a batch')
+})
+
+t.test(
+  'a WhatsApp message sent by itself leaves before 4,000 that its team has sent as a batch',
+  async (t) => {
+    const { service, begin } = await startDeliveries(t)
+    const { team, template, cloud, one, work } = await begin(t)
+    await unlimited(service, team.id)
+    const messages = Array.from({ length: FLOOD / 50 }, (_, item) =>
+      aMessage(template.id, { to: numbers(50, item * 50) }),
+    )
+    const { key } = team
+    const { status, body } = await service.call('POST', '/v1/whatsapp/messages/batch', {
+      key,
+      body: { messages },
+    })
+    t.equal(status, 200)
+    t.strictSame(
+      body.data.filter(({ error }: Json) => error),
+      [],
+    )
+    const to = '+15555560101'
+    await one({ to: [to] })
+    await work()
+    const arrived = () => cloud.messages().map((message) => message.body.to)
+    await until('it is there', () => arrived().includes(to))
+    t.ok(arrived().indexOf(to) < NEXT, `${arrived().indexOf(to)} came before`)
+  },
+)
