@@ -2,6 +2,7 @@
  * The HTTP application: request id and log, then errors, then the route; http/dispatch.ts does the rest.
  * Promises: any method that a path lacks is 405 with Allow, before authentication. Tests start here.
  */
+import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
 import { idNow } from '../db/process/ids.ts'
@@ -12,9 +13,8 @@ import { docsRoutes } from './docs/routes.ts'
 import { HOOKS } from './hooks/list.ts'
 import { answer, send } from './http/dispatch.ts'
 import { refusalAnswer, refusalOf } from './http/errors.ts'
-import { createPaths } from './http/paths.ts'
 import { countRefusals } from './http/refusals.ts'
-import type { Route } from './http/route.ts'
+import { type Params, type Route, takenWith } from './http/route.ts'
 import { opsRoutes } from './operations/routes.ts'
 import { unsubscribeRoutes } from './public/unsubscribe-page.ts'
 import { V1_ROUTES } from './v1/routes.ts'
@@ -75,25 +75,43 @@ const renderErrors =
     }
   }
 
-/** Has the path's route answer; refuses an unknown path, and a known one with another method. */
-function serveRoutes(routes: readonly Route<Deps>[], deps: Deps, deadline: number | undefined): Middleware {
-  const fitting = createPaths(routes)
-  return async (ctx) => {
-    const fits = fitting(ctx.path)
-    // A literal path is known by itself: /v1/contacts/bulk is no contact's (DECISIONS: Order of checks).
-    const literal = fits.filter(({ isLiteral }) => isLiteral)
-    const known = literal.length > 0 ? literal : fits
-    const found = known.find(({ methods }) => methods.includes(ctx.method))
-    if (found) {
-      ctx.state.route = found.route.path
-      return answer(ctx, found, deps, deadline)
-    }
-    const allowed = [...new Set(known.flatMap(({ methods }) => methods))]
-    if (allowed.length === 0)
-      throw new Refusal('not_found', 'there is nothing at this path: /docs lists what there is')
-    ctx.set('Allow', allowed.join(', '))
-    throw new Refusal('method_not_allowed', `this path takes ${allowed.join(', ')} only`)
+/** The parameters of a path; null when it is no percent-encoded UTF-8, or has a NUL character. */
+function paramsOf({ path, params }: { path: string; params: Record<string, string> }): Params | null {
+  try {
+    // The router leaves a parameter that it cannot decode as it is.
+    return decodeURIComponent(path).includes('\0') ? null : params
+  } catch {
+    return null
   }
+}
+
+/** Has the path's route answer, and refuses a known path with another method; an unknown one goes on. */
+function serveRoutes(routes: readonly Route<Deps>[], deps: Deps, deadline: number | undefined) {
+  const router = new Router({ sensitive: true, strict: true })
+  // The first that fits answers. A literal path is known by itself: /v1/contacts/bulk is no contact's (DECISIONS: Order
+  // of checks).
+  const { literal = [], open = [] } = Object.groupBy(routes, ({ path }) =>
+    path.includes(':') ? 'open' : 'literal',
+  )
+  for (const those of [literal, open]) {
+    for (const route of those)
+      router.register(route.path, [route.method], (ctx) => {
+        ctx.state.route = route.path
+        return answer(ctx, { route, params: paramsOf(ctx) }, deps, deadline)
+      })
+    for (const [path, own = []] of Object.entries(Object.groupBy(those, (each) => each.path))) {
+      const allowed = own.flatMap(({ method }) => takenWith(method)).join(', ')
+      router.all(path, (ctx) => {
+        ctx.set('Allow', allowed)
+        throw new Refusal('method_not_allowed', `this path takes ${allowed} only`)
+      })
+    }
+  }
+  return router.routes()
+}
+
+const refuseUnknown: Middleware = () => {
+  throw new Refusal('not_found', 'there is nothing at this path: /docs lists what there is')
 }
 
 /** The dashboard, loaded with its first page (13 MB): most processes serve none. */
@@ -120,6 +138,7 @@ export function createApp(deps: Deps, routes: readonly Route<Deps>[] = ROUTES, d
   app.use(renderErrors(deps))
   if (deps.dashboard) app.use(dashboard(deps, deps.dashboard))
   app.use(serveRoutes(routes, deps, deadline))
+  app.use(refuseUnknown)
   // Koa's own reports are connection errors of clients that went away; everything else was rendered above.
   app.on('error', (error) => deps.log.debug({ err: error }, 'connection error'))
   return app

@@ -13,6 +13,7 @@ import {
   replicaUrl,
   settingsOf,
   sharedSettings,
+  spfInclude,
   wholeNumber,
 } from '../db/process/config.ts'
 import { type Network, networksOf } from '../db/process/public-address.ts'
@@ -71,6 +72,8 @@ const apiSettings = object({
   OIDC_ONLY: string().oneOf(['on', 'off'], '${path} must be on or off').default('off'),
   /** A DNS server to ask in place of the system's, when the dashboard looks a domain's records up. */
   DNS_SERVER: dnsServer,
+  /** What the relay wants in SPF: domains' records are shown, and checked, with it. */
+  SPF_INCLUDE: spfInclude,
   /** Private networks that webhooks may reach, over http too: URLs that the dashboard is given are checked. */
   WEBHOOK_ALLOW: networkList,
 })

@@ -4,7 +4,7 @@
  * (within 25 s) and exits 0.
  */
 import { teamOfDomain } from '../db/accounts/domains/domains.sql.ts'
-import { createTxtLookup } from '../db/accounts/domains/verify.ts'
+import { createTxtLookup, createZoneLookup } from '../db/accounts/domains/verify.ts'
 import { createVersions } from '../db/content/templates/versions.ts'
 import { joinFleet } from '../db/figures/fleet/fleet.ts'
 import { createScale } from '../db/figures/fleet/scale.ts'
@@ -12,6 +12,7 @@ import { unsubscribeLinks } from '../db/messages/emails/unsubscribe-token.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
 import { createReplies, type Replies } from '../db/postgres/replies.ts'
 import { openSecrets } from '../db/process/canary.ts'
+import { spfIncludes } from '../db/process/config.ts'
 import { createKeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
@@ -64,6 +65,8 @@ async function openDashboard(settings: ApiSettings, log: Log): Promise<Dashboard
   return {
     database,
     lookupTxt: createTxtLookup(settings.DNS_SERVER),
+    zoneOf: createZoneLookup(settings.DNS_SERVER),
+    spfIncludes: spfIncludes(settings),
     webhookNetworks: webhookNetworks(settings),
     publicUrl: settings.PUBLIC_URL ?? null,
     from: settings.DASHBOARD_FROM ?? null,

@@ -7,8 +7,9 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { sql } from 'slonik'
-import { type InferType, number, object, string } from 'yup'
+import { type InferType, number, string } from 'yup'
 import type { Tx } from './postgres/pool.ts'
+import { row } from './postgres/rows.ts'
 
 const DIRECTORY = new URL('./migrations/', import.meta.url)
 const NAME = /^(\d{4})-([a-z0-9-]+)\.sql$/
@@ -46,16 +47,16 @@ export function historyFault(files: readonly Migration[], applied: readonly Appl
   return null
 }
 
-const appliedRow = object({
-  number: number().defined(),
-  file: string().defined(),
-  digest: string().defined().nullable(),
+const appliedRow = row({
+  number: number(),
+  file: string(),
+  digest: string().nullable(),
 })
 
 /** Why this version cannot work with the database's schema, and what to do; null when it can. */
 export async function schemaFault(tx: Tx): Promise<string | null> {
   const files = await migrationFiles()
-  const made = await tx.oneFirst(sql.type(object({ made: string().defined().nullable() }))`
+  const made = await tx.oneFirst(sql.type(row({ made: string().nullable() }))`
     select to_regclass('schema_migrations')::text as made`)
   // By way of JSON: tables of early checkouts have no such column.
   const applied =
@@ -71,14 +72,14 @@ export async function schemaFault(tx: Tx): Promise<string | null> {
     : null
 }
 
-const serverRow = object({
-  transaction_read_only: string().defined(),
-  fsync: string().defined(),
-  full_page_writes: string().defined(),
-  synchronous_commit: string().defined(),
+const serverRow = row({
+  transaction_read_only: string(),
+  fsync: string(),
+  full_page_writes: string(),
+  synchronous_commit: string(),
 })
 
-const clockRow = object({ version: string().defined(), at: string().defined() })
+const clockRow = row({ version: string(), at: string() })
 
 /** The server's version and its clock. */
 export const serverClock = async (tx: Tx): Promise<InferType<typeof clockRow>> =>

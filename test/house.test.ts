@@ -204,6 +204,27 @@ t.test('pg-boss’s tables are named in db/queue alone, whatever a statement is 
   )
 })
 
+t.test('a column is jsonb where statements look inside of it, else json', async (t) => {
+  const folder = join(ROOT, 'db/migrations')
+  const files = (await readdir(folder)).filter((name) => name.endsWith('.sql'))
+  const schema = (await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')))).join('\n')
+  const statements = all.filter(({ file }) => file.endsWith('.sql.ts')).map(({ text }) => code(text))
+  const looksInside = (column: string): boolean => {
+    const inside = new RegExp(`\\b${column}(::jsonb)? (->|@>|\\? )|\\bjsonb_(exists|each)\\w*\\(${column}\\b`)
+    return statements.some((text) => inside.test(text))
+  }
+  const columns = [...schema.matchAll(/^ {2}(\w+) (jsonb?)\b/gm)].map(([, name = '', type]) => ({
+    name,
+    type,
+  }))
+  t.ok(columns.length > 15)
+  const written = ['tags', 'tiers', 'contacts_tiers']
+  const odd = columns.filter(
+    ({ name, type }) => !written.includes(name) && (type === 'jsonb') !== looksInside(name),
+  )
+  t.strictSame(odd, [], '(DECISIONS: JSON columns)')
+})
+
 t.test('ids are made by db/process/ids.ts, and by nobody else', async (t) => {
   // The other makes bounds to compare ids with.
   const files = ['db/process/ids.ts', 'db/text/ids.ts']
@@ -265,6 +286,7 @@ t.test('what happened passes through one seam: nobody else stores events or turn
   for (const { file, text } of calling) t.match(text, /publishContacts\(/, file)
   const publishing = all.filter(({ imports }) => imports.includes('db/channels/happenings/publish.ts'))
   t.strictSame(publishing.map(({ file }) => file).sort(), [
+    'db/accounts/domains/look-again.ts',
     'db/audience/contacts/changes.ts',
     'db/channels/happenings/store-events.ts',
     'db/messages/broadcasts/change-state.ts',
@@ -289,21 +311,27 @@ t.test('use cases write the audit trail: no page, call or verb of the CLI adds l
   )
 })
 
-t.test('pages of the dashboard are written one way: by api/dashboard/served/made.ts', async (t) => {
+t.test('pages of the dashboard are written one way: by made.ts, list.ts, filter.ts and csv.ts', async (t) => {
   const OTHER_WAYS: Readonly<Record<string, RegExp>> = {
     'a page as a literal: get, post, act': /: (?:Team|Person|Own|Open)Page = \{|\bmethod: '(?:GET|POST)'/,
     'a form as a literal: press, formOf': /\bmethod: 'post'/,
     'columns apart from their cells: tableOf': /\bcolumns: |\bcells: \[/,
     'an empty list in place of nothing: some': /\.\.\.\([^()]*\? \[\] : \[|\.\.\.\([^?]*\?[^:]*: \[\]\)/,
-    'lots read by hand: rowsBy': /for \(let \w+: string \| undefined; ; \)/,
+    'lots read by hand, or a file of a list: csvOf':
+      /for \(let \w+: string \| undefined; ; \)|\bcsvFile\('(?!refused')/,
+    'a page of a list by hand: pageOf':
+      /\bPAGE_SIZE\b|(?:idGiven|query\.(?:get|has))\([^)]*'(?:before|after|newer)'/,
+    'a filter by hand: filterOf':
+      /kind: 'filter'|\b(?:filled|anyOf|onlyKnown|wordChips|setChips|statusChips)\(/,
     'a hidden field as a literal: hidden': /type: 'hidden', value/,
     'a transaction as the person by hand: act': /\.transaction\([^)]*\) =>[^;]*actor: person/,
     'a word that made.ts needs no help with: as const':
       /'(?:form|table|alerts|actions|post|warn|bad|danger)' as const/,
   }
-  /** A file's columns are not known by name. */
+  /** A file's columns are not known by name, and what a preview asks for is no part of a list's filter. */
   const isApart = ({ file }: Source, way: string): boolean =>
-    file.endsWith('/import-columns.ts') && way.startsWith('columns')
+    (file.endsWith('/import-columns.ts') && way.startsWith('columns')) ||
+    (file.endsWith('-preview.ts') && way.startsWith('a filter'))
   const found = all
     .filter(({ file }) => file.startsWith('api/dashboard/pages/'))
     .flatMap((source) =>
@@ -437,11 +465,11 @@ t.test(
       made.map(({ file }) => file),
       [],
     )
-    const sizes = { 'dashboard.css': 16 * 1024, 'dashboard.js': 250 * 90 }
+    const sizes = { 'dashboard.css': 18 * 1024, 'dashboard.js': 300 * 90 }
     for (const [name, most] of Object.entries(sizes)) {
       const text = await readFile(join(ROOT, 'api/dashboard/drawn/assets', name), 'utf8')
       t.ok(Buffer.byteLength(text) <= most, name)
-      t.ok(text.split('\n').length <= 251 || name.endsWith('.css'), name)
+      t.ok(text.split('\n').length <= 301 || name.endsWith('.css'), name)
     }
   },
 )

@@ -1,10 +1,14 @@
-/** Every regular expression of the source, proved by recheck not to take exponential or polynomial time. */
+/**
+ * Patterns: every regular expression of the source, proved by recheck not to take exponential or polynomial time; and
+ * those of the tests' own `t.match`, which must be able to fail.
+ */
 import { readdir, readFile } from 'node:fs/promises'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
-import { parse } from 'acorn'
-import { simple } from 'acorn-walk'
+import { type AnyNode, type Node, parse } from 'acorn'
+import { full, simple } from 'acorn-walk'
 import { check } from 'recheck'
+import { sources } from './support/sources.ts'
 import t from './support/tap.ts'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -45,4 +49,32 @@ t.test('no regular expression can be made to take long, as recheck proves for ea
   }
   // Made of our own constants alone.
   t.strictSame(dynamic.sort(), DYNAMIC_PATTERNS.toSorted())
+})
+
+const isEmptyText = (node: Node | null): boolean => node !== null && 'value' in node && node.value === ''
+
+/** Whether tap would take a pattern, or what it says of one of its parts, for a part of anything: `[]`, `{}`, `''`. */
+function fitsAll(node: AnyNode): boolean {
+  if (node.type === 'ArrayExpression') return node.elements.length === 0 || node.elements.some(isEmptyText)
+  if (node.type === 'Property') return isEmptyText(node.value)
+  return node.type === 'ObjectExpression' && node.properties.length === 0
+}
+
+t.test('no pattern of t.match has a part that fits anything: EMPTY and /^$/ say what is empty', async (t) => {
+  const vain: string[] = []
+  for (const { file, text } of await sources('test')) {
+    const program = parse(stripTypeScriptTypes(text), { ecmaVersion: 'latest', sourceType: 'module' })
+    simple(program, {
+      CallExpression({ callee, arguments: [, pattern] }) {
+        if (callee.type !== 'MemberExpression' || !pattern || pattern.type === 'SpreadElement') return
+        const { object, property } = callee
+        if (object.type !== 'Identifier' || object.name !== 't') return
+        if (property.type !== 'Identifier' || property.name !== 'match') return
+        full(pattern, (node) => {
+          if (fitsAll(node as AnyNode)) vain.push(`${file}: ${text.slice(node.start - 20, node.end)}`)
+        })
+      },
+    })
+  }
+  t.strictSame(vain, [])
 })

@@ -41,7 +41,7 @@ t.test(
     }
     const [gone = '', fine = '', arrived = ''] = ids
     const status = () => emailStatus(service, gone)
-    await until('it is bounced', async () => (await status()) === 'bounced', 30).catch(async (error) => {
+    await until('it is bounced', async () => (await status()) === 'bounced').catch(async (error) => {
       throw new Error(`${String(error)}\n${await postfix.log()}`)
     })
     t.match(await contactState(service, team.id, 'gone@example.org'), {
@@ -57,7 +57,7 @@ t.test(
       async () => (await emailStatus(service, arrived)) === 'delivered',
       30,
     )
-    await until('its relaying is reported', async () => (await storedReports(service)).length === 3, 30)
+    await until('its relaying is reported', async () => (await storedReports(service)).length === 3)
     await until('all is read', async () =>
       (await storedReports(service)).every(({ state, reason }) => state === 'done' && reason === null),
     )

@@ -3,6 +3,7 @@
  * that neither imports the other in a circle.
  */
 
+import type { TxtLookup } from '../db/accounts/domains/verify.ts'
 import type { Brakes } from '../db/messages/broadcasts/brakes.ts'
 import type { Notices } from '../db/messages/notice.ts'
 import type { Retention } from '../db/upkeep/retention/forget.ts'
@@ -17,6 +18,8 @@ type JobDeps = {
   /** When a broadcast is paused by itself: BULK_MAX_… */
   brakes: Brakes
   notices: Notices
+  /** How DNS is asked about domains. */
+  lookupTxt: TxtLookup
   readers: Readers
   retention: Retention
   clock: () => Date

@@ -4,6 +4,7 @@
  * in flight (within 25 s) and exits 0. Any number of these may run; adding one needs no setting.
  */
 
+import { createTxtLookup } from '../db/accounts/domains/verify.ts'
 import { createVersions } from '../db/content/templates/versions.ts'
 import { joinFleet } from '../db/figures/fleet/fleet.ts'
 import { openSecrets } from '../db/process/canary.ts'
@@ -65,6 +66,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     ...others,
     webhooks: webhooksOf(settings),
     notices: { from: settings.DASHBOARD_FROM ?? null, site: settings.PUBLIC_URL ?? null },
+    lookupTxt: createTxtLookup(settings.DNS_SERVER),
     files: createEncodedFiles(database, settings.SEND_MEMORY_MB * 1024 * 1024),
     concurrency,
     pauses: createQueuePauses(database),

@@ -1,10 +1,12 @@
 /** Every job and who works on it, as an explicit list: batches of jobs for a handler, or the delivery of a channel. */
 
 import { EMAIL } from '../db/channels/email.sql.ts'
-import type { JobName, ScheduleName } from '../db/queue/jobs.ts'
+import type { JobName, ScheduleName, SharedJob } from '../db/queue/jobs.ts'
 import type { Handler } from './batches/batches.ts'
 import { broadcastChannel } from './channels/deliver-broadcast.ts'
 import { emailChannel } from './channels/deliver-email.ts'
+import { testEmailChannel } from './channels/deliver-test.ts'
+import { testWhatsappChannel } from './channels/deliver-test-whatsapp.ts'
 import { webhookChannel } from './channels/deliver-webhook.ts'
 import { whatsappChannel } from './channels/deliver-whatsapp.ts'
 import { type Delivery, startDelivery } from './delivery/engine.ts'
@@ -19,6 +21,7 @@ import { forgetReports } from './jobs/forget-reports.ts'
 import { forgetSessions } from './jobs/forget-sessions.ts'
 import { forgetUpserts } from './jobs/forget-upserts.ts'
 import { ingestReports } from './jobs/ingest-report.ts'
+import { lookAtDomains } from './jobs/look-at-domains.ts'
 import { mailOwners } from './jobs/mail-owners.ts'
 import { requeueStale } from './jobs/requeue-stale.ts'
 import { reviewSuppressions } from './jobs/review-suppressions.ts'
@@ -30,14 +33,12 @@ export type Registration<J extends JobName> =
   | { handle: Handler<J, WorkerDeps>; batchSize: number; loops: number }
   | { deliver: (deps: WorkerDeps, slots: SlotShares) => Delivery }
 
-type Delivered = 'deliver-email' | 'deliver-broadcast' | 'deliver-whatsapp' | 'deliver-webhook'
-
 /** Each delivery's part of the slots of a process. */
-export type SlotShares = Readonly<Record<Delivered, SlotShare>>
+export type SlotShares = Readonly<Record<SharedJob, SlotShare>>
 
 /**
  * Opens the slots of a process: emails share theirs, of which broadcasts have half at most, so that single emails go
- * first. Webhooks give way to messages that somebody waits for.
+ * first. Webhooks give way to messages that somebody waits for. What is simulated takes a slot of nobody's.
  */
 export function openSlots({ concurrency, webhooks }: WorkerDeps): SlotShares {
   const emails = createSlots(concurrency)
@@ -47,6 +48,8 @@ export function openSlots({ concurrency, webhooks }: WorkerDeps): SlotShares {
     'deliver-email': single,
     'deliver-broadcast': emails.share({ most: 0.5 }),
     'deliver-whatsapp': whatsapp,
+    'deliver-test': createSlots(concurrency).share(),
+    'deliver-test-whatsapp': createSlots(concurrency).share(),
     'deliver-webhook': createSlots(webhooks.concurrency).share({ after: [single, whatsapp] }),
   }
 }
@@ -60,6 +63,12 @@ export const HANDLERS: { [J in JobName]: Registration<J> } = {
   },
   'deliver-whatsapp': {
     deliver: (deps, slots) => startDelivery(whatsappChannel(deps), deps, slots['deliver-whatsapp']),
+  },
+  'deliver-test': {
+    deliver: (deps, slots) => startDelivery(testEmailChannel(deps), deps, slots['deliver-test']),
+  },
+  'deliver-test-whatsapp': {
+    deliver: (deps, slots) => startDelivery(testWhatsappChannel(deps), deps, slots['deliver-test-whatsapp']),
   },
   'deliver-webhook': {
     deliver: (deps, slots) => startDelivery(webhookChannel(deps), deps, slots['deliver-webhook']),
@@ -81,4 +90,5 @@ export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>
   'forget-sessions': forgetSessions,
   'forget-messages': forgetMessages,
   'review-suppressions': reviewSuppressions,
+  'look-at-domains': lookAtDomains,
 }

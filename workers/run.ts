@@ -1,5 +1,6 @@
 /**
- * Starts what a worker process does, and ends it: delivery, loops over batches, and what runs by the clock.
+ * Starts what a worker process does, and ends it: delivery, loops over batches, what runs by the clock, and letting go
+ * what has waited for its time.
  * Promises: nothing is claimed once a drain has begun; what is in flight ends and is recorded first. One scheduled
  * job's fault ends no other.
  */
@@ -9,6 +10,7 @@ import { runBatches } from './batches/batches.ts'
 import type { Delivery } from './delivery/engine.ts'
 import type { WorkerDeps } from './deps.ts'
 import { HANDLERS, openSlots, type Registration, SCHEDULED, type SlotShares } from './registry.ts'
+import { startReleasing } from './release.ts'
 
 export type Work = {
   /** Begins nothing more, waits for what is in flight. @param patience milliseconds until sends are cut off. */
@@ -28,10 +30,11 @@ export async function startWork(jobs: readonly JobName[], deps: WorkerDeps): Pro
       }
     })
   }
+  const releasing = startReleasing(deps)
   return {
     async drain(patience) {
       deps.queue.close()
-      await Promise.all(works.map((work) => work.drain(patience)))
+      await Promise.all([releasing.drain(), ...works.map((work) => work.drain(patience))])
     },
   }
 }

@@ -19,6 +19,7 @@ import { locatePages } from './pages/locate.ts'
 import { loginPages } from './pages/login.ts'
 import { auditPages } from './pages/operator/audit.ts'
 import { healthPages } from './pages/operator/health.ts'
+import { operatorOverviewPages } from './pages/operator/overview.ts'
 import { planPages } from './pages/operator/plans.ts'
 import { queuePages } from './pages/operator/queues.ts'
 import { reportPages } from './pages/operator/reports.ts'
@@ -31,10 +32,11 @@ import { templatePages } from './pages/template.ts'
 import { templateDraftPages } from './pages/template-draft.ts'
 import { templateHeadersPages } from './pages/template-headers.ts'
 import { templatesPages } from './pages/templates.ts'
+import { testEmailPages } from './pages/test-email.ts'
 import { topicsPages } from './pages/topics.ts'
 import { webhookActs } from './pages/webhooks/acts.ts'
 import { webhookListPages } from './pages/webhooks/list.ts'
-import { webhookMessagePages } from './pages/webhooks/messages.ts'
+import { webhookLogPages, webhookMessagePages } from './pages/webhooks/messages.ts'
 import { webhookPages } from './pages/webhooks/one.ts'
 import { whatsappPages } from './pages/whatsapp.ts'
 import { whatsappMessagePages } from './pages/whatsapp-message.ts'
@@ -75,10 +77,13 @@ export const PAGES: readonly Page[] = [
   ...keysPages,
   ...peoplePages,
   ...webhookListPages,
+  ...webhookLogPages,
   ...webhookPages,
   ...webhookMessagePages,
   ...webhookActs,
   ...integrationPages,
+  ...testEmailPages,
+  ...operatorOverviewPages,
   ...healthPages,
   ...queuePages,
   ...senderPages,

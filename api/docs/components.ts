@@ -21,6 +21,8 @@ export type Component =
   | 'BroadcastPage'
   | 'Upload'
   | 'WhatsappMessages'
+  | 'Cancelled'
+  | 'Moved'
   | 'BatchResult'
   | 'Catalog'
   | 'Failure'
@@ -61,6 +63,12 @@ const plan = record(
   ['email_limit', 'contact_limit', 'domains_limit', 'storage_gb', 'send_rate_per_second'],
 )
 
+/** What a row shows of its time, when that was given. */
+const TIMES = {
+  scheduled_at: said(time, 'When it is to go, as given; absent when it was to go right away.'),
+  expires_at: said(time, 'From when on it is not sent any more; absent when it does not expire.'),
+}
+
 const EMAIL = record(
   {
     id: said(uuid, 'The same in every replay.'),
@@ -68,7 +76,9 @@ const EMAIL = record(
     domain_id: said(uuid, 'The verified domain of `from`.'),
     template_id: said(orNull(uuid), 'null for one sent with `html`.', null),
     from_address: said(text, '`from`, normalized.', 'Acme <hello@example.com>'),
-    to_emails: said(list(text), 'The recipients.', ['ana@example.org']),
+    to_emails: said(list(text), '`to`, in its order.', ['ana@example.org']),
+    cc_emails: said(list(text), '`cc`, in its order; absent when there is none.', ['ben@example.org']),
+    bcc_emails: said(list(text), '`bcc`, in its order; absent when there is none.', ['archive@example.com']),
     subject: said(text, 'The subject, as given.', 'Your order has shipped'),
     html: said(text, 'The HTML with its variables filled in.', '<p>It is on its way.</p>'),
     size_kb: said({ type: 'number' }, 'The size of the HTML in kilobytes.', 0.02),
@@ -79,7 +89,11 @@ const EMAIL = record(
     requeued_at: said(orNull(time), 'When it was last queued again.', null),
     provider_message_id: said(orNull(text), 'The provider’s id, once it was handed over.', null),
     broadcast_id: said(orNull(uuid), 'The broadcast that it is part of.', null),
-    contact_id: said(orNull(uuid), 'The contact, when its only recipient is a stored one.', null),
+    contact_id: said(
+      orNull(uuid),
+      'The contact, when its only recipient, of all three lists, is a stored one.',
+      null,
+    ),
     unsubscribe_token: said(
       orNull(text),
       'What its unsubscribe link ends with, when it has a contact.',
@@ -100,8 +114,9 @@ const EMAIL = record(
       ),
       'What it carries; absent when nothing.',
     ),
+    ...TIMES,
   },
-  ['attachments'],
+  ['cc_emails', 'bcc_emails', 'attachments', ...Object.keys(TIMES)],
 )
 
 const CONDITION = record(
@@ -210,14 +225,23 @@ export const COMPONENTS: Readonly<Record<Component | 'Fault', JsonSchema>> = {
   WhatsappMessages: record({
     data: said(
       list(
-        record({
-          id: said(uuid, 'The message.'),
-          to: said(text, 'Its only recipient.', '+15555550101'),
-          status: said({ type: 'string', enum: WHATSAPP_LADDER }, 'How far it has come.', 'queued'),
-        }),
+        record(
+          {
+            id: said(uuid, 'The message.'),
+            to: said(text, 'Its only recipient.', '+15555550101'),
+            status: said({ type: 'string', enum: WHATSAPP_LADDER }, 'How far it has come.', 'queued'),
+            ...TIMES,
+          },
+          Object.keys(TIMES),
+        ),
       ),
       'A message for each number.',
     ),
+  }),
+  Cancelled: record({ id: said(uuid, 'What was cancelled.') }),
+  Moved: record({
+    id: said(uuid, 'What was moved.'),
+    scheduled_at: said(time, 'When it goes.'),
   }),
   BatchResult: record({
     data: said(

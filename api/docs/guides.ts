@@ -1,7 +1,7 @@
 /** The guides of the documentation page, in HTML: what a newcomer does first, and what to know before going live. */
 
 import { code, type Guide, table } from './prose.ts'
-import { BATCH_SAMPLES } from './samples.ts'
+import { BATCH_SAMPLES, SIZED_BATCH_SAMPLES } from './samples.ts'
 import { WEBHOOKS_GUIDE } from './webhooks-guide.ts'
 
 /** Stands in a guide for where the service is. */
@@ -22,7 +22,7 @@ curl "$HELIOGRAPH_URL/v1/emails" \\
   -d '{"from":"Acme &lt;hello@demo.test&gt;","to":["ana@example.org"],"subject":"Hello","html":"&lt;p&gt;Hello&lt;/p&gt;"}'
 `)}
 <p>A <code>201</code> means that the email is stored and will be delivered, whatever happens to any process. What became of
-it is in the <a href="/dashboard">dashboard</a>. Below, every call is shown in Node.js and Python as well.</p>`,
+it is in the <a href="/dashboard">dashboard</a>. Every call below is shown in the language that you choose beside it.</p>`,
   },
   {
     id: 'retries',
@@ -46,6 +46,73 @@ the same codes as a single call. An item that fails leaves the others alone.</p>
 <p>A batch that would not fit the allowance is refused as a whole with <a href="#quota_exceeded"><code>402</code></a>: then
 nothing of it is sent.</p>`,
     samples: BATCH_SAMPLES,
+  },
+  {
+    id: 'batch-sizes',
+    title: 'How large a batch may be',
+    html: `<p>Each new email of a batch takes a place of the send rate, as a single send does: the 100 of a call are its bound, not
+what a team may send at once. A team may send for 5 seconds of its rate at once, and what is beyond comes back
+as <a href="#rate_limited"><code>rate_limited</code></a>, item by item. Repeats of a stored
+<code>idempotency_key</code> take no place.</p>
+${table(
+  ['Rate of the plan', 'At once, after a rest', '1,000 emails in batches of that size'],
+  [
+    ['1 a second', '5', 'one call every 5 seconds, 17 minutes'],
+    ['10 a second', '50', 'one call every 5 seconds, 95 seconds'],
+    ['20 a second and more', '100, the bound of a call', 'one call every 5 seconds, or sooner'],
+  ],
+)}
+<p>So size a batch by the <code>r</code> of <code>"sends"</code> in the last answer’s <code>RateLimit</code>, and before the
+first by the <code>q</code> in <code>RateLimit-Policy</code> of any send. Where <code>r</code> is too few, wait: after
+<code>t</code> seconds there are <code>q</code> again. The <code>r</code> of <code>"emails"</code> bounds it, too: a batch of
+more new emails than are left of the period is refused as a whole.</p>`,
+    samples: SIZED_BATCH_SAMPLES,
+  },
+  {
+    id: 'when',
+    title: 'Later, and not at all',
+    html: `<p>With a <code>scheduled_at</code> an email or a WhatsApp message waits for its time: RFC 3339 with a zone, at most 90
+days ahead. Up to five minutes in the past means now, so that a slow clock loses nothing. Items of a batch may each have
+their own.</p>
+${code(`
+curl "$HELIOGRAPH_URL/v1/emails" \\
+  -H "Authorization: Bearer $HELIOGRAPH_KEY" \\
+  -H 'Content-Type: application/json' \\
+  -d '{"from":"Acme &lt;hello@demo.test&gt;","to":["ana@example.org"],"subject":"Tomorrow at nine",
+       "html":"&lt;p&gt;See you.&lt;/p&gt;","scheduled_at":"2026-01-31T09:00:00+01:00"}'
+`)}
+<p>Until then it can be cancelled and moved. Once its time has come, both are refused with
+<a href="#invalid_state"><code>409</code></a>: what you cancelled is never sent. A cancelled message frees its place in the
+allowance and its idempotency key.</p>
+${code(`
+curl -X POST "$HELIOGRAPH_URL/v1/emails/$ID/cancel" -H "Authorization: Bearer $HELIOGRAPH_KEY"
+curl -X PATCH "$HELIOGRAPH_URL/v1/emails/$ID" -H "Authorization: Bearer $HELIOGRAPH_KEY" \\
+  -H 'Content-Type: application/json' -d '{"scheduled_at":"2026-02-01T09:00:00+01:00"}'
+`)}
+<p><code>expires_in</code> says for how many seconds a message is worth sending, 60 to 86,400, from its acceptance or from
+its time: for sign-in codes and password resets. Later it is not handed to a provider any more, and
+<code>email.failed</code> or <code>whatsapp.failed</code> says <code>expired: …</code>. What a provider has taken by then
+cannot be called back.</p>
+<p>It counts in the allowance from its acceptance on, with the template as it is then. A broadcast has a
+<code>send_at</code> instead.</p>`,
+  },
+  {
+    id: 'copies',
+    title: 'Copies: cc and bcc',
+    html: `<p>An email has <code>cc</code> and <code>bcc</code> besides <code>to</code>: arrays of addresses, each with a name if
+you like, at most 50 of all three.</p>
+${code(`
+curl "$HELIOGRAPH_URL/v1/emails" \\
+  -H "Authorization: Bearer $HELIOGRAPH_KEY" \\
+  -H 'Content-Type: application/json' \\
+  -d '{"from":"Acme &lt;hello@demo.test&gt;","to":["ana@example.org"],"cc":["Ben &lt;ben@example.org&gt;"],
+       "bcc":["archive@example.com"],"subject":"Your contract","html":"&lt;p&gt;Please sign.&lt;/p&gt;"}'
+`)}
+<p>All of them get the same message: it names <code>to</code> and <code>cc</code> in its headers, and nobody of
+<code>bcc</code> anywhere. An address that is given twice gets one copy. It is one email: one answer, with
+<code>cc_emails</code> and <code>bcc_emails</code>, one place in the quota, one status (the highest that any of them has
+reached); webhooks say of each <code>recipient</code> what became of it. A server that puts some of them off is asked for
+these again, not for the others. Unsubscribe links are for emails to one person: with copies to others there is none.</p>`,
   },
   {
     id: 'attachments',
@@ -136,13 +203,13 @@ so that a repeated call does not send the code twice, and let the code expire in
         ],
         [
           '<code>RateLimit-Policy</code>',
-          'sends of email that counted',
-          'The send rate: <code>"sends";q=50;w=5</code> is 50 sends in 5 seconds.',
+          'sends of email that counted, <a href="#quota_exceeded"><code>402</code></a>, <a href="#rate_limited"><code>429</code></a>',
+          'The send rate: <code>"sends";q=50;w=5</code> is 50 sends in 5 seconds. Where the emails of the period are limited, those: <code>"emails";q=50000;w=2678400</code>.',
         ],
         [
           '<code>RateLimit</code>',
-          'sends of email that counted',
-          'Where you stand: <code>"sends";r=49;t=1</code> is 49 left, all of them back in 1 second.',
+          'the same',
+          'Where you stand: <code>"sends";r=49;t=1</code> is 49 left, all of them back in 1 second; <code>"emails";r=12345;t=861200</code> that the next period begins in 861,200 seconds.',
         ],
         [
           '<code>Retry-After</code>',
@@ -181,7 +248,7 @@ and set contacts to <code>bounced</code> or <code>complained</code>. The operato
         ],
         [
           'Recipients',
-          '50 an email, 50 a WhatsApp message',
+          '50 an email with its copies, 50 a WhatsApp message',
           '<a href="#bad_request"><code>400 bad_request</code></a>',
         ],
         ['html and text', '1 MiB each', '<a href="#bad_request"><code>400 bad_request</code></a>'],
@@ -191,6 +258,42 @@ and set contacts to <code>bounced</code> or <code>complained</code>. The operato
     )}
 <p>Quotas are exact and per team: never one email over. Deleting an email frees its place. Free plans count by calendar
 month in UTC, paid ones by the period of the subscription.</p>`,
+  },
+  {
+    id: 'test-teams',
+    title: 'Test teams',
+    html: `<p>Of a test team nothing is delivered: ask the operator for one, for staging and for your app’s own tests. Every
+call, refusal, quota and webhook is that of any team; only what is sent ends in a simulator, which behaves by the recipient.
+Who is named here may stand at any domain, with a <code>+suffix</code> too.</p>
+${table(
+  ['To', 'What becomes of it'],
+  [
+    ['<code>delivered@</code>, anybody else', 'delivered'],
+    ['<code>opened@</code>, <code>clicked@</code>', 'delivered, then so'],
+    ['<code>bounced@</code>, <code>complained@</code>', 'taken, then so; the contact is suppressed'],
+    ['<code>refused@</code>', 'refused at once'],
+    ['<code>deferred@</code>', 'put off twice, then delivered'],
+    ['a number that ends in <code>0101</code>, any other', 'sent, delivered'],
+    ['<code>0102</code>', 'sent, delivered, read'],
+    ['<code>0103</code>, <code>0104</code>', 'taken, then failed; refused at once'],
+    ['<code>0105</code>, <code>0106</code>', 'put off twice, put off once; then delivered'],
+    ['<code>0107</code>', 'taken, and nothing more is heard'],
+  ],
+)}
+<p>What was sent is read in the dashboard, on the email’s page.</p>`,
+  },
+  {
+    id: 'what-became-of-it',
+    title: 'How do I learn what became of an email?',
+    html: `<p>The API answers that an email is stored, and nothing afterwards: there is no call for its status. You learn it in
+two other places.</p>
+<p><b>To your program</b>, by <a href="#webhooks">webhooks</a>: the dashboard’s page Webhooks sends each event
+(<code>email.delivered</code>, <code>email.bounced</code>, …) to a URL of yours, signed. <code>data.email_id</code> is the id of
+the answer to the send, and <code>data.rank</code> grows, so that events in any order end in the same status: keep the highest.</p>
+<p><b>To people</b>, in the <a href="/dashboard">dashboard</a>: find the email by its recipient, its subject or any id. Its page says in
+the server’s words what happened, to whom, and why one waits.</p>
+<p>With plain SMTP, servers report bounces but no deliveries: the last status is <code>sent</code> then. A relay that reports
+(Mailgun, SendGrid, Postmark, Brevo) or Amazon SES tells of deliveries, opens and clicks, too.</p>`,
   },
   WEBHOOKS_GUIDE,
   {
@@ -210,7 +313,7 @@ ${code('RESEND_BASE_URL="$HELIOGRAPH_URL/v1" RESEND_API_KEY="$HELIOGRAPH_KEY" no
 ${code(`const { data, error: refused } = await resend.emails.send(email)
 const error = refused?.error ?? refused // { code, message }`)}
 ${table(
-  ['', 'Resend', 'Here'],
+  ['What', 'Resend', 'Here'],
   [
     ['<code>to</code>', 'a string or an array', 'an array'],
     [
@@ -220,11 +323,8 @@ ${table(
     ],
     ['<code>replyTo</code>', 'a string or an array', 'a string with one address'],
     ['<code>tags</code>', 'objects', 'strings'],
-    [
-      '<code>cc</code>, <code>bcc</code>, <code>scheduled_at</code>',
-      'yes',
-      'refused by name; an empty list of <code>cc</code> or <code>bcc</code> is none',
-    ],
+    ['<code>cc</code>, <code>bcc</code>', 'a string or an array', 'an array'],
+    ['<code>scheduled_at</code>', 'a time, or words such as “in 1 hour”', 'a time with its zone'],
     ['Idempotency', 'the header, for 24 hours', 'the header or the field, as long as the email'],
     ['Batch', 'an array', '<code>{"emails": […]}</code>, an outcome for each item'],
     ['Answer of a send', 'the id', 'the whole email, its id in it'],
@@ -240,7 +340,7 @@ ${table(
       'answers with a body',
       '<code>204</code> without one: the package says <code>application_error</code>, and the contact is deleted',
     ],
-    ['Reading, cancelling, webhooks to you', 'by API', 'in the dashboard'],
+    ['Reading, webhooks to you', 'by API', 'in the dashboard'],
   ],
 )}`,
   },

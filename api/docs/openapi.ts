@@ -61,12 +61,14 @@ const HEADERS = {
 
 const RATE = {
   'RateLimit-Policy': {
-    description: 'The send rate: `q` sends in `w` seconds (draft-ietf-httpapi-ratelimit-headers-11).',
-    schema: { type: 'string', examples: ['"sends";q=50;w=5'] },
+    description:
+      'The send rate, then the emails of the period where they are limited: `q` in `w` seconds (draft-ietf-httpapi-ratelimit-headers-11).',
+    schema: { type: 'string', examples: ['"sends";q=50;w=5, "emails";q=50000;w=2678400'] },
   },
   RateLimit: {
-    description: '`r` sends are left; `t` seconds until all are. Only where the send counted.',
-    schema: { type: 'string', examples: ['"sends";r=49;t=1'] },
+    description:
+      'Of each, `r` are left; `t` seconds until all are. Only where the send counted, or one of them was used up.',
+    schema: { type: 'string', examples: ['"sends";r=49;t=1, "emails";r=12345;t=861200'] },
   },
 }
 
@@ -84,7 +86,7 @@ export const headersOf = (
 ): Readonly<Record<string, { description: string; schema: JsonSchema }>> => ({
   ...HEADERS,
   ...(status === 429 || status === 503 ? RETRY_AFTER : {}),
-  ...(about?.rated && (status < 300 || status === 429) ? RATE : {}),
+  ...(about?.rated && (status < 300 || status === 402 || status === 429) ? RATE : {}),
 })
 
 const IDEMPOTENCY_KEY = {
@@ -152,6 +154,8 @@ function bodySchemas({ body, about }: Described): Record<string, JsonSchema> {
 export function whoMayCall({ access }: Described): string {
   if (access === 'public') return 'Needs no credentials.'
   const who = access.kinds.includes('session') ? 'an API key or a session token' : 'an API key'
+  if (access.session_scope)
+    return 'Needs an API key, of any scope, or a session token of somebody who may change contacts.'
   return access.scope ? `Needs ${who} with the scope \`${access.scope}\`.` : `Needs ${who}, of any scope.`
 }
 

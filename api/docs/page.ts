@@ -1,6 +1,6 @@
 /**
- * The documentation page: guides, every operation with a call to paste, every code with what to do about it. Drawn from
- * the same routes as the API's description. Pure; needs no script.
+ * The documentation page: guides, every operation with a call to paste in the language that the reader chose, every
+ * code with what to do about it. Drawn from the same routes as the API's description. Pure; is read without script.
  */
 import { createHash } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
@@ -13,7 +13,8 @@ import { exampleOf } from './example.ts'
 import { GUIDES, HOME } from './guides.ts'
 import { fieldsOf, type JsonSchema } from './json-schema.ts'
 import { GROUPS, headersOf, refusalsOf, whoMayCall } from './openapi.ts'
-import { type Sample, samplesOf } from './samples.ts'
+import { LANGUAGES, type Sample, samplesOf } from './samples.ts'
+import { SCRIPT } from './script.ts'
 import { STYLE } from './style.ts'
 
 type Outcome = About['answers'][number]
@@ -75,20 +76,19 @@ function fieldTable(title: string, fields: ReturnType<typeof fieldsOf>): string 
     const needed = required ? ' <span class="soft">required</span>' : ''
     return `<tr><td><code>${name}</code>${needed}</td><td>${typeOf(schema)}</td><td>${note.filter(Boolean).join('<br>')}</td></tr>`
   })
-  const head = '<thead><tr><th>Field</th><th>Type</th><th></th></tr></thead>'
+  const head = '<thead><tr><th>Field</th><th>Type</th><th>What it is</th></tr></thead>'
   return `<h4>${title}</h4><div class="wide" tabindex="0"><table>${head}<tbody>${all(rows)}</tbody></table></div>`
 }
 
-/** Calls to paste: the first stands open, the others unfold. */
-function calls([first, ...others]: readonly Sample[]): string {
-  const folded = others.map(
-    ({ title, text }) => `<details><summary>${title}</summary>${listing(text)}</details>`,
-  )
-  return listing(first?.text ?? '') + folded.join('')
-}
+const className = (language: string): string => language.toLowerCase().replace(/\W/g, '')
 
-/** A listing under the name of its language. */
-const named = ({ title, text }: Sample): string => `<h4>${title}</h4>${listing(text)}`
+/** Calls to paste, each in its language: the page shows one of them at a time, the first where curl has none. */
+function calls(samples: readonly Sample[]): string {
+  const each = samples.map(
+    ({ title, text }) => `<div class="in ${className(title)}"><h4>${title}</h4>${listing(text)}</div>`,
+  )
+  return each.length === 0 ? '' : `<div>${all(each)}</div>`
+}
 
 /** An answer as it comes over the wire. */
 function wire(route: Described): string {
@@ -148,6 +148,16 @@ function codes(): string {
   return `<h2 id="codes">Codes</h2><dl class="codes">${all(entries)}</dl>`
 }
 
+/** The search, which needs the script, and the choice of a language, which does not. */
+function finder(): string {
+  const choices = LANGUAGES.map(
+    (name, index) =>
+      `<label><input type="radio" name="language" id="in-${className(name)}"${index === 0 ? ' checked' : ''}> ${name}</label>`,
+  )
+  return `<div id="search" hidden><input type="search" aria-label="Search the documentation" placeholder="Search"><output></output></div>
+<fieldset><legend>Calls in</legend>${all(choices)}</fieldset>`
+}
+
 function nav(routes: readonly Described[]): string {
   const groups = Object.keys(GROUPS).map((group) => {
     const own = routes.filter(({ about }) => about?.group === group)
@@ -155,15 +165,14 @@ function nav(routes: readonly Described[]): string {
   })
   const guides = GUIDES.map(({ id, title }) => link(id, title))
   const objects = Object.keys(COMPONENTS).map((name) => link(name, name))
-  return `<nav aria-label="Contents"><strong>Guides</strong>${all(guides)}${all(groups)}<strong>Objects</strong>${all(objects)}<strong>Reference</strong>${link('codes', 'Codes')}<a href="/openapi.json">openapi.json</a></nav>`
+  return `<nav aria-label="Contents">${finder()}<strong>Guides</strong>${all(guides)}${all(groups)}<strong>Objects</strong>${all(objects)}<strong>Reference</strong>${link('codes', 'Codes')}<a href="/openapi.json">openapi.json</a></nav>`
 }
 
-/** What the page may do: nothing but show itself in its own style. */
-export function policy(): string {
-  const style = createHash('sha256').update(STYLE).digest('base64')
-  const rest = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-  return `default-src 'none'; style-src 'sha256-${style}'; ${rest}`
-}
+const digest = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+
+/** What the page may do: nothing but show itself in its own style, and run its own script. */
+export const policy = (): string =>
+  `default-src 'none'; style-src ${digest(STYLE)}; script-src ${digest(SCRIPT)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
 /** The whole page. @param home where the service is, for the calls to paste. */
 export function documentation(routes: readonly Described[], home: string): string {
@@ -173,7 +182,7 @@ export function documentation(routes: readonly Described[], home: string): strin
   })
   const guides = GUIDES.map(
     ({ id, title, html, samples = [] }) =>
-      `<section><h3 id="${id}">${title}</h3>${html.replaceAll(HOME, escapeHtml(home))}${samples.map(named).join('')}</section>`,
+      `<section><h3 id="${id}">${title}</h3>${html.replaceAll(HOME, escapeHtml(home))}${calls(samples)}</section>`,
   )
   return `<!doctype html>
 <html lang="en">
@@ -199,6 +208,7 @@ ${objects()}
 ${codes()}
 </main>
 </div>
+<script>${SCRIPT}</script>
 </body>
 </html>
 `

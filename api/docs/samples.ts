@@ -65,12 +65,13 @@ except urllib.error.HTTPError as refusal:
 print(answer.status, answer.read().decode())`
 }
 
+const WRITTEN = { curl, 'Node.js': node, Python: python }
+
+export const LANGUAGES = Object.keys(WRITTEN)
+
 /** A call of this operation in each language. */
-export const samplesOf = (route: Described): Sample[] => [
-  { title: 'curl', text: curl(route) },
-  { title: 'Node.js', text: node(route) },
-  { title: 'Python', text: python(route) },
-]
+export const samplesOf = (route: Described): Sample[] =>
+  Object.entries(WRITTEN).map(([title, write]) => ({ title, text: write(route) }))
 
 /** Sends `emails`, each with a key of its own, until every one is accepted or refused for good. */
 export const BATCH_SAMPLES: readonly Sample[] = [
@@ -141,5 +142,33 @@ while left:
         raise RuntimeError(body.decode())  # It would be refused again.
     if left:
         time.sleep(wait)`,
+  },
+]
+
+/** Sends `emails`, each with a key of its own, in batches as large as the send rate takes at once. */
+export const SIZED_BATCH_SAMPLES: readonly Sample[] = [
+  {
+    title: 'Node.js',
+    text: `let most = 5 // until an answer says more
+while (emails.length > 0) {
+  const answer = await fetch(process.env.HELIOGRAPH_URL + '/v1/emails/batch', {
+    method: 'POST',
+    headers: {
+      Authorization: 'Bearer ' + process.env.HELIOGRAPH_KEY,
+      'Content-Type': 'application/json',
+    },
+    body: JSON.stringify({ emails: emails.slice(0, most) }),
+  })
+  if (!answer.ok) throw new Error(await answer.text())
+  const { data } = await answer.json()
+  const late = data.findIndex(({ error }) => error?.code === 'rate_limited')
+  emails.splice(0, late === -1 ? data.length : late) // The others come again.
+  const [, r, t] = /"sends";r=(\\d+);t=(\\d+)/.exec(answer.headers.get('RateLimit')) ?? []
+  if (r === undefined) continue // No item took a place.
+  const [, q] = /"sends";q=(\\d+)/.exec(answer.headers.get('RateLimit-Policy'))
+  const few = r < q / 2
+  if (few) await new Promise((done) => setTimeout(done, t * 1000))
+  most = Math.min(100, few ? q : r)
+}`,
   },
 ]

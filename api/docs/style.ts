@@ -24,7 +24,15 @@ p { margin: .6rem 0; max-width: 46rem }
 code { font: .875em/1.5 ui-monospace, SFMono-Regular, Menlo, monospace; overflow-wrap: anywhere }
 pre { margin: .75rem 0; padding: 1rem; overflow-x: auto; background: var(--panel); border: 1px solid var(--line); border-radius: .5rem }
 pre code { overflow-wrap: normal }
-summary { cursor: pointer; color: var(--link); font-size: .875rem }
+.listing { position: relative }
+.listing button { position: absolute; top: .5rem; right: .5rem; padding: .15rem .6rem; font: .8rem system-ui, sans-serif; color: var(--ink); background: var(--paper); border: 1px solid var(--line); border-radius: .35rem; cursor: pointer }
+#search input { width: 100%; padding: .4rem .6rem; font: inherit; color: var(--ink); background: var(--paper); border: 1px solid var(--soft); border-radius: .35rem }
+#search output { display: block; min-height: 1.4rem; color: var(--soft) }
+fieldset { display: flex; flex-wrap: wrap; gap: 0 .75rem; margin: .5rem 0 0; padding: 0; border: 0 }
+legend { padding: 0; color: var(--soft); font-size: .8rem }
+[hidden] { display: none !important }
+body:has(#in-curl:checked) .in:not(:first-child), body:has(#in-nodejs:checked) .in:not(.nodejs),
+body:has(#in-python:checked) .in:not(.python) { display: none }
 .wide { overflow-x: auto; margin: .75rem 0 }
 table { border-collapse: collapse; width: 100%; font-size: .925rem }
 th { text-align: left; font-weight: 600; color: var(--soft); font-size: .8rem }

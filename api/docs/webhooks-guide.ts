@@ -25,7 +25,7 @@ const example = ({ type, body }: { type: string; body: unknown }): string =>
 export const WEBHOOKS_GUIDE: Guide = {
   id: 'webhooks',
   title: 'Webhooks',
-  html: `<p>Your own server learns what becomes of emails, WhatsApp messages and contacts, as it happens, in the form of
+  html: `<p>Your own server learns what becomes of emails, WhatsApp messages, contacts, broadcasts and domains, as it happens, in the form of
 <a href="https://www.standardwebhooks.com">Standard Webhooks</a>. Add it in the <a href="/dashboard">dashboard</a> under
 Webhooks, and copy its secret: it is shown once. Each webhook is a <code>POST</code> of JSON:</p>
 ${code(`
@@ -54,8 +54,11 @@ order: of those about one message keep the highest <code>rank</code>. <code>Retr
 in the first seven days that it is disabled is kept: enable it, and send again what failed. While a secret is replaced,
 two signatures stand beside each other for 24 hours.</p>
 ${all(webhookExamples().map(example))}
-<p><code>email.failed</code> is an email that was given up; <code>email.delivery_delayed</code> comes once for each email.
-<code>broadcast_id</code> says which broadcast an email is of. <code>contact.topics_left</code> is the unsubscribe that
+<p><code>email.failed</code> is an email that was given up, or that has expired (its reason begins with
+<code>expired:</code>); <code>email.delivery_delayed</code> comes once for each email.
+<code>to</code>, <code>cc</code> and <code>bcc</code> are the lists of the send, and <code>recipient</code> says whom of
+them it is about. <code>broadcast_id</code> says which broadcast an email is of. <code>contact.topics_left</code> is the unsubscribe that
 comes most often: somebody left topics by the link of an email, or by <code>/v1/marketing/unsubscribe</code>; take them off
-in your own list too, so that no import puts them back.</p>`,
+in your own list too, so that no import puts them back. <code>domain.failing</code> comes once when the DKIM record of a
+verified domain was missing on two nights: mail goes on, but may land in spam until it is published again.</p>`,
 }

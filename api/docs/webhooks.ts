@@ -39,19 +39,24 @@ const CONTACT = {
 
 /** The data of each subject's webhooks, and of types that say more than their subject's. */
 const DATA: Readonly<Record<string, JsonSchema>> = {
-  email: record({
-    email_id: said(uuid, 'The email.'),
-    broadcast_id: said(orNull(uuid), 'The broadcast that it is of, if any.', null),
-    from: said(text, 'The sender, normalized.', 'Acme <hello@example.com>'),
-    to: said(list(text), 'All of its recipients.', ['ana@example.org']),
-    recipient: said(orNull(text), 'Whom it is about; null: all of them.', 'ana@example.org'),
-    subject: said(text, 'As it was sent.', 'Hello'),
-    tags: said(list(text), 'As they were given.', ['welcome']),
-    template_id: said(orNull(uuid), 'Its template, if any.', null),
-    idempotency_key: KEY,
-    rank: rank(EMAIL_LADDER),
-    detail: DETAIL,
-  }),
+  email: record(
+    {
+      email_id: said(uuid, 'The email.'),
+      broadcast_id: said(orNull(uuid), 'The broadcast that it is of, if any.', null),
+      from: said(text, 'The sender, normalized.', 'Acme <hello@example.com>'),
+      to: said(list(text), 'Its recipients, but for the copies.', ['ana@example.org']),
+      cc: said(list(text), 'Who got a copy; absent when nobody.', ['ben@example.org']),
+      bcc: said(list(text), 'Who got one unseen; absent when nobody.', ['archive@example.com']),
+      recipient: said(orNull(text), 'Whom it is about; null: all of them.', 'ana@example.org'),
+      subject: said(text, 'As it was sent.', 'Hello'),
+      tags: said(list(text), 'As they were given.', ['welcome']),
+      template_id: said(orNull(uuid), 'Its template, if any.', null),
+      idempotency_key: KEY,
+      rank: rank(EMAIL_LADDER),
+      detail: DETAIL,
+    },
+    ['cc', 'bcc'],
+  ),
   whatsapp: record({
     message_id: said(uuid, 'The message.'),
     to: said(text, 'Its only recipient.', '+15555550101'),
@@ -84,6 +89,19 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
     ),
     figures: FIGURES_SCHEMA,
     detail: said(text, 'Why it is paused, when nobody paused it.', ''),
+  }),
+  domain: record({
+    domain_id: said(uuid, 'The sending domain.'),
+    name: said(text, 'Its name.', 'mail.example.com'),
+    host: said(text, 'Where its DKIM record belongs.', 'hg1._domainkey.mail.example.com'),
+    value: said(text, 'What belongs there.', 'v=DKIM1; k=rsa; p=MIIB…'),
+    state: said(
+      { type: 'string', enum: ['missing', 'different'] },
+      'What is there: nothing, or something else.',
+      'missing',
+    ),
+    missing_since: said(time, 'When it was missed first.'),
+    detail: said(text, 'The same in words.', 'the DKIM record hg1._domainkey.mail.example.com is missing'),
   }),
   webhook: record({
     endpoint_id: said(uuid, 'The webhook that is tested.'),

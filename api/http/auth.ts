@@ -20,11 +20,15 @@ import {
 } from '../../db/accounts/credentials/token.ts'
 import { Refusal } from '../../db/errors.ts'
 import { type Database, isDatabaseUnavailable, type Tx } from '../../db/postgres/pool.ts'
-import { type Batcher, createBatcher } from '../../db/process/batcher.ts'
+import { type Batcher, createBatcher } from './batcher.ts'
 
-/** The team a request acts for. `domain` is the one its key is bound to, `key` what may be shown of the key. */
+/**
+ * The team a request acts for. `domain` is the one its key is bound to, `key` what may be shown of the key, `actor` who
+ * the audit trail names: that, or the person of a session.
+ */
 export type Principal = {
   key: string | null
+  actor: string
   kind: CredentialKind
   team_id: string
   scopes: readonly string[]
@@ -32,14 +36,23 @@ export type Principal = {
 }
 
 /** What a route asks of a caller with a credential. */
-export type PrivateAccess = { scope: Scope | null; kinds: readonly CredentialKind[] }
+export type PrivateAccess = {
+  scope: Scope | null
+  kinds: readonly CredentialKind[]
+  /** What a session token needs where a key needs no scope: one that a viewer made only reads. */
+  session_scope?: Scope
+}
 /** Every route declares one. */
 export type Access = 'public' | PrivateAccess
 
 /** API keys only. */
 export const keyOnly = (scope: Scope): PrivateAccess => ({ scope, kinds: ['key'] })
 /** API keys and session tokens. */
-export const keyOrSession = (scope: Scope | null): PrivateAccess => ({ scope, kinds: ['key', 'session'] })
+export const keyOrSession = (scope: Scope): PrivateAccess => ({ scope, kinds: ['key', 'session'] })
+/** Any API key, and session tokens with this scope. */
+export const anyKeyOrSession = (session_scope: Scope): PrivateAccess => ({
+  ...{ scope: null, kinds: ['key', 'session'], session_scope },
+})
 
 const HOUR = 3_600_000
 
@@ -82,9 +95,10 @@ export async function authenticate(
   if (token !== undefined && kind !== null) {
     const { found } = await credentials[kind]({ hash: credentialHash(token).toString('hex'), now })
     if (found) {
-      const { id, team_id, scopes, domain, last_used_at } = found
+      const { id, team_id, scopes, domain, person, last_used_at } = found
       if (kind === 'key' && isNewHour(last_used_at, now)) await noteKeyUse(tx, id, hourOf(now))
-      return { kind, team_id, scopes, domain, key: kind === 'key' ? displayPrefix(token) : null }
+      const shown = displayPrefix(token)
+      return { kind, team_id, scopes, domain, key: kind === 'key' ? shown : null, actor: person ?? shown }
     }
   }
   throw new Refusal('unauthorized', 'a valid credential is required: Authorization: Bearer <API_KEY>')
@@ -95,9 +109,12 @@ export function authorize(principal: Principal, access: PrivateAccess): void {
   if (!access.kinds.includes(principal.kind)) {
     throw new Refusal('insufficient_scope', 'this endpoint takes API keys only')
   }
-  // A session token acts with every scope of its team (DECISIONS: Session scope).
-  if (access.scope === null || principal.kind === 'session' || principal.scopes.includes(access.scope)) return
-  throw new Refusal('insufficient_scope', `this key lacks the scope ${access.scope}`)
+  const [scope, what] =
+    principal.kind === 'session'
+      ? [access.session_scope ?? access.scope, 'session token']
+      : [access.scope, 'key']
+  if (scope === null || principal.scopes.includes(scope)) return
+  throw new Refusal('insufficient_scope', `this ${what} lacks the scope ${scope}`)
 }
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

@@ -12,8 +12,7 @@ import { authenticate, authorize } from './auth.ts'
 import type { Body } from './bodies.ts'
 import type { Answer } from './errors.ts'
 import { readQuery } from './forms.ts'
-import type { Fit } from './paths.ts'
-import type { HttpDeps, Request, Route } from './route.ts'
+import type { HttpDeps, Params, Request, Route } from './route.ts'
 
 /** From the last byte of the body. Longer than any wait that a handler allows itself, in milliseconds. */
 const DEADLINE = 28_000
@@ -57,8 +56,8 @@ async function withinDeadline(answering: Promise<Answer>, raw: IncomingMessage, 
   }
 }
 
-/** A request's route, with its path's parameters. */
-type Found<D> = Pick<Fit<Route<D>>, 'route' | 'params'>
+/** A request's route, with its path's parameters: null when they cannot be read. */
+type Found<D> = { route: Route<D>; params: Params | null }
 
 /** Has a route answer. @param deadline in milliseconds, from the last byte of the body. */
 export async function answer<D extends HttpDeps>(

@@ -30,11 +30,17 @@ export type HttpDeps = {
   clock: () => Date
 }
 
+/** What stands in a path for its `:names`, decoded. */
+export type Params = Readonly<Record<string, string>>
+
+/** The methods of a path that has this one: HEAD is answered as GET is. */
+export const takenWith = (method: string): string[] => (method === 'GET' ? ['HEAD', 'GET'] : [method])
+
 /** A request whose route has been found. `body` and `query` are what the route's shapes make of them. */
 export type Request<B = undefined, Q = undefined> = {
   /** X-Request-Id: the client's, or one of ours. */
   id: string
-  params: Readonly<Record<string, string>>
+  params: Params
   /** The query's parameters as they are, for who takes no shape. @throws Refusal bad_request */
   search(): URLSearchParams
   /** The body as it came, for the hooks: they read one only once its headers may be genuine. */

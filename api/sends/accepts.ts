@@ -17,8 +17,8 @@ import {
 } from '../../db/messages/whatsapp/accept.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import { isDatabaseUnavailable, isLockTimeout } from '../../db/postgres/pool.ts'
-import { type Batcher, createBatcher } from '../../db/process/batcher.ts'
 import type { Producer } from '../../db/queue/producer.ts'
+import { type Batcher, createBatcher } from '../http/batcher.ts'
 
 /** One call at a time for each, as the handlers see it. */
 export type Accepts = {

@@ -1,9 +1,10 @@
 /** What the API's description says of the calls of WhatsApp in words; about.ts has the others. */
 import type { About } from '../docs/about.ts'
-import { BATCH_ANSWER, SEND } from './about.ts'
+import { BATCH_ANSWER, SEND, SEND_TIMES } from './about.ts'
 
 const MESSAGE_NOTES = {
   ...SEND,
+  ...SEND_TIMES,
   template_id: 'A template of the dashboard, approved by the provider.',
   to: 'Numbers in E.164 form; separators are stripped, and each number gets a message of its own.',
   parameters: 'Every slot that the template declares, such as `body:1`, and no other.',

@@ -1,5 +1,6 @@
 /** What the API's description says of endpoints in words. What they take is said by their schemas. */
-import type { About } from '../docs/about.ts'
+import type { Code } from '../../db/errors.ts'
+import type { About, Group } from '../docs/about.ts'
 
 const EMAIL = { email: 'ana@example.org' }
 const NOT_FOUND = ['contact_not_found'] as const
@@ -10,10 +11,51 @@ export const SEND = {
   template_id: 'A template of the dashboard; it wins over `html`.',
 } as const
 
+/** Of a send that names its time. */
+export const SEND_TIMES = {
+  scheduled_at:
+    'When it goes, at most 90 days ahead; right away when it is left out. Up to 5 minutes in the past is now, more is refused.',
+  expires_in:
+    'For how many seconds, from its acceptance or from `scheduled_at`, it is worth sending: later it is not.',
+} as const
+
+/** What is said of cancelling and moving what waits for its time. */
+export const aboutScheduled = (
+  { name, group, noun, article }: { name: string; group: Group; noun: string; article: string },
+  refusals: readonly Code[],
+) =>
+  ({
+    cancel: {
+      id: `cancel${name}`,
+      group,
+      summary: `Cancel ${article} ${noun} that waits for its time`,
+      description: [
+        `The ${noun} is gone as if it had never been sent: its place in the allowance and its idempotency key are free again. Once its time has come it cannot be cancelled any more.`,
+      ],
+      notes: { id: `The id of the ${noun}.` },
+      answers: { 200: { when: 'Cancelled.', body: 'Cancelled' } },
+      refusals: [...refusals, 'invalid_state'],
+    },
+    move: {
+      id: `reschedule${name}`,
+      group,
+      summary: `Move ${article} ${noun} that waits for its time`,
+      description: ['What expires has as long as before from the new time on.'],
+      takes: 'NewTime',
+      notes: { id: `The id of the ${noun}.`, scheduled_at: SEND_TIMES.scheduled_at },
+      example: { scheduled_at: '2026-01-31T09:00:00Z' },
+      answers: { 200: { when: 'Moved.', body: 'Moved' } },
+      refusals: [...refusals, 'invalid_state'],
+    },
+  }) satisfies Record<'cancel' | 'move', About>
+
 const EMAIL_NOTES = {
   ...SEND,
+  ...SEND_TIMES,
   from: '`hello@example.com` or `Acme <hello@example.com>`; its domain must be a verified one of the team.',
-  to: 'All of them share one message; each may have a name.',
+  to: 'All of them share one message; each may have a name. At most 50 with `cc` and `bcc`.',
+  cc: 'They get the same message, which names them beside `to`.',
+  bcc: 'They get the same message, which names them nowhere.',
   html: 'Sent as given.',
   variables: 'Fill the `{{name}}` slots of the template, HTML-escaped. Surplus ones are ignored.',
   text: 'The plain-text alternative; it wins over the template’s.',

@@ -4,24 +4,25 @@
  * alike.
  */
 import { array, type InferType, object } from 'yup'
-import { RateLimited } from '../../db/accounts/teams/limits.ts'
+import { LimitReached } from '../../db/accounts/teams/limits.ts'
 import { Refusal, settle, settledAs } from '../../db/errors.ts'
 import { acceptEmails, type EmailOutcome } from '../../db/messages/emails/accept.ts'
 import type { EmailItem, EmailSender } from '../../db/messages/emails/call.ts'
 import { type EmailRow, emailById } from '../../db/messages/emails/emails.sql.ts'
 import { fromOf, replyToOf } from '../../db/messages/emails/item.ts'
+import { cancelEmail, rescheduleEmail } from '../../db/messages/emails/scheduled.ts'
 import { formatMailbox, parseMailbox } from '../../db/text/address.ts'
 import {
   bytes,
   type EitherOf,
   idempotencyKey,
   mailbox,
-  noCopies,
-  noTime,
   parse,
+  sendTimes,
   stringMap,
   text,
   uuid,
+  whenOf,
 } from '../../db/text/fields.ts'
 import { headersFault, reservedFault } from '../../db/text/headers.ts'
 import { LARGEST_PART, MOST_VARIABLES, utf8Bytes } from '../../db/text/strings.ts'
@@ -30,27 +31,34 @@ import { tracing } from '../http/errors.ts'
 import { batchOf, jsonAs } from '../http/input.ts'
 import { rateHeaders } from '../http/rate.ts'
 import { countSends } from '../sends/count.ts'
-import { ABOUT } from './about.ts'
+import { ABOUT, aboutScheduled } from './about.ts'
 import { type Draft, itemsOf, withContents } from './attached.ts'
 import { attachedOf, attachments } from './attachment-shape.ts'
 import { acceptEach, type BatchItem, batchAnswer } from './batch.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
 import { keyed, ownItem, underKey } from './idempotency-key.ts'
 import { presentEmail } from './present.ts'
+import { scheduledRoutes } from './scheduled.ts'
 
 const BATCH_LIMIT = 100
 
 /** Clients of others send objects with a name and a value. */
 const A_TAG = '${path} must be a string, such as "receipt"'
 
+/** How many recipients an email may have, of to, cc and bcc as given. */
+const MOST_RECIPIENTS = 50
+
+const mailboxes = () =>
+  array(mailbox().required('${path} must be an email address'))
+    .typeError('${path} must be an array of email addresses, such as ["name@example.com"]')
+    .max(MOST_RECIPIENTS, `\${path} must have at most ${MOST_RECIPIENTS} recipients`)
+
 /** The body of a send, and each item of a batch. */
 const sendSchema = object({
   from: text().required('${path} is required'),
-  to: array(mailbox().required('${path} must be an email address'))
-    .typeError('${path} must be an array of email addresses, such as ["name@example.com"]')
-    .required('${path} is required')
-    .min(1, '${path} must have at least 1 recipient')
-    .max(50, '${path} must have at most 50 recipients'),
+  to: mailboxes().required('${path} is required').min(1, '${path} must have at least 1 recipient'),
+  cc: mailboxes(),
+  bcc: mailboxes(),
   subject: text({ min: 1, max: 998 })
     .required('${path} is required')
     .matches(/^[^\r\n]*$/, '${path} must be a single line'),
@@ -64,15 +72,18 @@ const sendSchema = object({
     .typeError('${path} must be an array of strings')
     .max(20, '${path} must have at most 20 tags'),
   idempotency_key: idempotencyKey(),
-  ...noCopies(),
   attachments: attachments(),
-  ...noTime(),
+  ...sendTimes(),
 }).meta({
   eitherOf: ['html', 'template_id'],
   insufficient: { text: 'text alone is not enough: it is sent beside html' },
 } satisfies EitherOf)
 
 type SendBody = InferType<typeof sendSchema>
+
+/** Valid recipients in the form of From. */
+const asStored = (recipients: readonly string[] = []): string[] =>
+  recipients.flatMap((recipient) => parseMailbox(recipient) ?? []).map(formatMailbox)
 
 /**
  * An item whose fields are valid by themselves. @param path where it lies in a batch, such as `emails[3].`.
@@ -85,7 +96,9 @@ function itemOf(send: SendBody, path = ''): EmailItem {
   return {
     path,
     from,
-    to: send.to.flatMap((recipient) => parseMailbox(recipient) ?? []).map(formatMailbox),
+    to: asStored(send.to),
+    cc: asStored(send.cc),
+    bcc: asStored(send.bcc),
     subject: send.subject,
     html: send.html ?? null,
     template_id: send.template_id?.toLowerCase() ?? null,
@@ -97,11 +110,16 @@ function itemOf(send: SendBody, path = ''): EmailItem {
     reply_to: replyToOf(send.reply_to, path),
     tags: send.tags ?? [],
     idempotency_key: send.idempotency_key ?? null,
+    ...whenOf(send),
   }
 }
 
-/** A send before its attachments are seen to. */
+/** A send before its attachments are seen to. @throws Refusal bad_request */
 function draftOf(send: SendBody, path = ''): Draft {
+  if (send.to.length + (send.cc?.length ?? 0) + (send.bcc?.length ?? 0) > MOST_RECIPIENTS) {
+    const words = `${path}to, cc and bcc must have at most ${MOST_RECIPIENTS} recipients in all`
+    throw new Refusal('bad_request', words)
+  }
   const draft = { idempotency_key: send.idempotency_key ?? null, ...settledAs(() => itemOf(send, path)) }
   if (!send.attachments?.length) return draft
   const text_bytes = utf8Bytes(send.html ?? '') + utf8Bytes(send.text ?? '')
@@ -195,7 +213,7 @@ async function storedRow(
 function rateOf(outcomes: readonly EmailOutcome[]): Record<string, string> {
   const standings = outcomes.flatMap((outcome) => {
     if (outcome.kind === 'stored') return [outcome.standing]
-    return outcome.kind === 'refused' && outcome.refusal instanceof RateLimited
+    return outcome.kind === 'refused' && outcome.refusal instanceof LimitReached
       ? [outcome.refusal.standing]
       : []
   })
@@ -258,4 +276,18 @@ export const emailRoutes: readonly V1Route[] = [
       return { ...batchAnswer(items, deps.metrics), headers }
     },
   }),
+  ...scheduledRoutes(
+    {
+      path: '/v1/emails',
+      access: keyOrSession('emails:send'),
+      about: aboutScheduled({ name: 'Email', group: 'Emails', noun: 'email', article: 'an' }, [
+        'not_found',
+        'domain_not_allowed',
+      ]),
+    },
+    {
+      cancel: (by, acting, id) => cancelEmail(by, acting, id),
+      move: (by, acting, { id, scheduled_at }) => rescheduleEmail(by, acting, id, scheduled_at),
+    },
+  ),
 ]

@@ -7,7 +7,7 @@ import { contactIdentity } from '../../db/audience/contacts/edit.ts'
 import { leaveTopics, resubscribe, unsubscribe } from '../../db/audience/subscription/subscription.ts'
 import { address, uuids } from '../../db/text/fields.ts'
 import type { About } from '../docs/about.ts'
-import { keyOnly, keyOrSession } from '../http/auth.ts'
+import { anyKeyOrSession, keyOnly } from '../http/auth.ts'
 import { json } from '../http/input.ts'
 import { ABOUT } from './about.ts'
 import { pathIdentity } from './contacts.ts'
@@ -38,7 +38,7 @@ export const subscriptionRoutes: readonly V1Route[] = [
     method: 'POST',
     path: '/v1/marketing/unsubscribe',
     about: ABOUT.unsubscribeEmail,
-    access: keyOrSession(null),
+    access: anyKeyOrSession('contacts:write'),
     body: json(unsubscribeSchema),
     async handle({ body: { email, topic_ids }, principal, now }, { database }) {
       const identity = contactIdentity(email)

@@ -12,16 +12,29 @@ import {
   type WhatsappOutcome,
 } from '../../db/messages/whatsapp/accept.ts'
 import { messagesOfRequest, type SentRow } from '../../db/messages/whatsapp/messages.sql.ts'
-import { idempotencyKey, noCopies, noTime, parse, stringMap, text, uuid } from '../../db/text/fields.ts'
+import { cancelMessage, rescheduleMessage } from '../../db/messages/whatsapp/scheduled.ts'
+import {
+  idempotencyKey,
+  noCopies,
+  parse,
+  sendTimes,
+  stringMap,
+  text,
+  uuid,
+  whenOf,
+} from '../../db/text/fields.ts'
+import { givenTimes } from '../../db/text/moments.ts'
 import { normalisePhone, type Phone } from '../../db/text/phone.ts'
 import { keyOnly, keyOrSession, type Principal } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
 import { batchOf, jsonAs } from '../http/input.ts'
 import { countSends } from '../sends/count.ts'
+import { aboutScheduled } from './about.ts'
 import { ABOUT_WHATSAPP } from './about-whatsapp.ts'
 import { acceptEach, type BatchItem, batchAnswer } from './batch.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
 import { keyed, underKey } from './idempotency-key.ts'
+import { scheduledRoutes } from './scheduled.ts'
 
 const BATCH_LIMIT = 100
 
@@ -36,7 +49,7 @@ const sendSchema = object({
   parameters: stringMap(),
   idempotency_key: idempotencyKey(),
   ...noCopies(),
-  ...noTime(),
+  ...sendTimes(),
 })
 
 type SendBody = InferType<typeof sendSchema>
@@ -73,6 +86,7 @@ function itemOf(send: SendBody, path = ''): WhatsappItem {
     to: phonesOf(send.to, path),
     parameters: enoughOf(send.parameters ?? {}),
     idempotency_key: send.idempotency_key ?? null,
+    ...whenOf(send),
   }
 }
 
@@ -93,7 +107,10 @@ function toBatchItem(value: unknown, at: string): WhatsappItem {
 
 /** The rows of a call, as the API shows them. */
 const presentMessages = (rows: readonly SentRow[]) => ({
-  data: rows.map(({ id, recipient, status }) => ({ id, to: recipient, status })),
+  data: rows.map(({ id, recipient, status, ...times }) => ({
+    ...{ id, to: recipient, status },
+    ...givenTimes(times),
+  })),
 })
 
 /** Counts what is committed. */
@@ -152,4 +169,17 @@ export const whatsappRoutes: readonly V1Route[] = [
       return batchAnswer(items, deps.metrics)
     },
   }),
+  ...scheduledRoutes(
+    {
+      path: '/v1/whatsapp/messages',
+      access: keyOrSession('whatsapp:send'),
+      about: aboutScheduled({ name: 'Whatsapp', group: 'WhatsApp', noun: 'message', article: 'a' }, [
+        'not_found',
+      ]),
+    },
+    {
+      cancel: (by, { team_id }, id) => cancelMessage(by, team_id, id),
+      move: (by, { team_id }, { id, scheduled_at }) => rescheduleMessage(by, team_id, id, scheduled_at),
+    },
+  ),
 ]

@@ -71,7 +71,7 @@ const steps: Verbs = ({ verb, admin }) => {
 const looks: Verbs = ({ verb, look, ofTeam, change, admin }) => {
   verb('list TEAM', 'the broadcasts of a team, newest first').action(
     ofTeam(async (database, team) =>
-      broadcastViews(database, await broadcastsOfTeam(database, team, { limit: LIST_LENGTH, offset: 0 })),
+      broadcastViews(database, await broadcastsOfTeam(database, team, { limit: LIST_LENGTH })),
     ),
   )
 

@@ -5,7 +5,9 @@ import { type ByHand, SUPPRESSIONS, suppressByHand } from '../audience/suppressi
 import { liftSuppression, showContact } from '../audience/suppressions/lift.ts'
 import { sentToContact, sentView } from '../messages/sent.ts'
 import type { Erasure } from '../upkeep/retention/erase.ts'
+import { exportPerson } from '../upkeep/retention/export.ts'
 import { erasureOf } from '../upkeep/work/kinds.ts'
+import { ACTOR } from './context.ts'
 import { oneOf, positive } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
@@ -15,7 +17,38 @@ const LATEST = 20
 type ListOptions = { email?: string; status?: ContactStatus; limit: number }
 type Suppression = { as: ByHand['as']; reason: string }
 
-export const verbs: Verbs = ({ verb, look, change, ofTeam, admin }) => {
+/** All that is stored of a person: shown, and taken away. */
+const personVerbs: Verbs = ({ verb, admin }) => {
+  verb(
+    'export TEAM EMAIL',
+    'everything that is stored of a person, as one JSON: what `contact erase` would find; audited',
+  )
+    .addHelpText(
+      'after',
+      '\nOf emails with several recipients it shows the place and the events of this one alone. An address of which\n' +
+        'nothing is stored is contact_not_found.',
+    )
+    .action(
+      answer(async (team: string, identity: string) => {
+        const deps = { database: await admin.database(), secrets: await admin.secrets() }
+        return exportPerson({ ...deps, now: await admin.now(), actor: ACTOR }, team, identity)
+      }),
+    )
+
+  verb(
+    'erase TEAM EMAIL',
+    'erase a person: contact, recipient in emails and events, reports that name the address',
+  ).action(
+    answer(async (team: string, identity: string) => {
+      const secrets = await admin.secrets()
+      await teamOrRefusal(await admin.database(), team)
+      return admin.work<Erasure>(erasureOf(secrets, team, identity), secrets)
+    }),
+  )
+}
+
+export const verbs: Verbs = (noun) => {
+  const { verb, look, change, ofTeam } = noun
   verb('list TEAM', 'the contacts of a team, newest first')
     .option('--email <part>', 'only those whose address holds this')
     .option('--status <status>', `only these: ${CONTACT_STATUSES.join(', ')}`, oneOf(CONTACT_STATUSES))
@@ -59,14 +92,5 @@ export const verbs: Verbs = ({ verb, look, change, ofTeam, admin }) => {
       }, 'secrets'),
     )
 
-  verb(
-    'erase TEAM EMAIL',
-    'erase a person: contact, recipient in emails and events, reports that name the address',
-  ).action(
-    answer(async (team: string, identity: string) => {
-      const secrets = await admin.secrets()
-      await teamOrRefusal(await admin.database(), team)
-      return admin.work<Erasure>(erasureOf(secrets, team, identity), secrets)
-    }),
-  )
+  personVerbs(noun)
 }

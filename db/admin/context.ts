@@ -9,7 +9,7 @@ import type { Actor, By } from '../accounts/audit/record.ts'
 import { keptPort, wasUsed } from '../dev/used.ts'
 import { Refusal } from '../errors.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
-import { commaList, readToolSettings, type ToolSettings } from '../process/config.ts'
+import { commaList, readToolSettings, spfIncludes, type ToolSettings } from '../process/config.ts'
 import { LOOPBACK, type Network, networksOf } from '../process/public-address.ts'
 import type { Secrets } from '../process/secrets.ts'
 import type { Producer } from '../queue/producer.ts'
@@ -30,6 +30,8 @@ export type Admin = {
   now(): Promise<Date>
   /** A DNS server to ask in place of the system's. */
   dnsServer: string | undefined
+  /** What the relay wants in the SPF record of each domain. */
+  spfIncludes: readonly string[]
   /** The address that recipients reach the service at. */
   publicUrl: string | undefined
   /** Where people on this machine reach it: that address, else its port here. */
@@ -129,6 +131,7 @@ export function createAdmin(): Admin {
   return {
     now: async () => timeIn(await database.get()),
     dnsServer: settings.DNS_SERVER,
+    spfIncludes: spfIncludes(settings),
     publicUrl: settings.PUBLIC_URL,
     site: () => settings.PUBLIC_URL ?? `http://localhost:${settings.PORT || portOf(settings)}`,
     webhookNetworks: () =>

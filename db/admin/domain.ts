@@ -12,7 +12,7 @@ export const verbs: Verbs = ({ verb, list, change, admin }) => {
     .action(
       change(
         async (by, team: string, name: string, { verified }: { verified: boolean }) =>
-          domainView(await addDomain(by, team, { name, verified })),
+          domainView(await addDomain(by, team, { name, verified }), admin.spfIncludes),
         'secrets',
       ),
     )
@@ -29,7 +29,8 @@ export const verbs: Verbs = ({ verb, list, change, admin }) => {
       answer(
         async (team: string, name: string) => {
           const lookupTxt = createTxtLookup(admin.dnsServer)
-          const deps = { database: await admin.database(), lookupTxt, now: await admin.now(), actor: ACTOR }
+          const by = { now: await admin.now(), actor: ACTOR }
+          const deps = { database: await admin.database(), lookupTxt, spfIncludes: admin.spfIncludes, ...by }
           return verifyDomain(deps, team, name)
         },
         ({ status }) => status === 'verified',
@@ -41,7 +42,8 @@ export const verbs: Verbs = ({ verb, list, change, admin }) => {
     'make a new DKIM key, to follow the old one once `domain verify` finds its record',
   ).action(
     change(
-      async (by, team: string, name: string) => domainView(await rekeyDomain(by, team, name)),
+      async (by, team: string, name: string) =>
+        domainView(await rekeyDomain(by, team, name), admin.spfIncludes),
       'secrets',
     ),
   )
@@ -54,6 +56,6 @@ export const verbs: Verbs = ({ verb, list, change, admin }) => {
   )
 
   list('the domains of a team, with their DNS records', async (database, team) =>
-    (await domainsOfTeam(database, team)).map(domainView),
+    (await domainsOfTeam(database, team)).map((row) => domainView(row, admin.spfIncludes)),
   )
 }

@@ -9,6 +9,7 @@ import { Refusal } from '../errors.ts'
 import type { EmailFilter } from '../messages/emails/find.ts'
 import { undeliveredEmails } from '../messages/emails/matching.ts'
 import { removeEmail } from '../messages/emails/remove.ts'
+import { cancelEmail, rescheduleEmail } from '../messages/emails/scheduled.ts'
 import { searchEmails } from '../messages/emails/search.ts'
 import { showEmail } from '../messages/emails/show.ts'
 import type { EmailStatus } from '../messages/emails/status.ts'
@@ -18,6 +19,7 @@ import type { Admin } from './context.ts'
 import { count, instant, oneOf, positive, uuid } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 import { requeueVerb } from './requeue.ts'
+import { scheduledVerbs } from './scheduled.ts'
 
 /** No email is older. */
 const EVER = new Date(0)
@@ -26,12 +28,13 @@ type FilterOptions = Omit<EmailFilter, 'team_id' | 'template_id' | 'broadcast_id
   template?: string
   broadcast?: string
 }
+type ListOptions = { status?: EmailStatus; scheduled?: boolean; limit: number }
 type FindOptions = FilterOptions & { team?: string; limit: number }
 
 /** The flags that emails are picked by, their status apart. */
 const filterFlags = (command: Command): Command =>
   command
-    .option('--recipient <address>', 'sent to this address, in any spelling of it')
+    .option('--recipient <address>', 'sent to this address, in any spelling of it, as cc or bcc too')
     .option(
       '--id <id>',
       'the email’s own id, its idempotency key, X-Request-Id, Message-ID, or the provider’s id',
@@ -104,9 +107,10 @@ export const verbs: Verbs = (noun) => {
       .option('--status <status>', `only these: ${EMAIL_LADDER.join(', ')}`, oneOf(EMAIL_LADDER))
       .option('--limit <n>', 'how many at most', positive, length)
 
-  listed(verb('list TEAM', 'the emails of a team, newest first, without their bodies'), 10_000).action(
-    answer((team_id: string, { status, limit }: { status?: EmailStatus; limit: number }) =>
-      find(admin, { team_id, status }, limit),
+  const list = verb('list TEAM', 'the emails of a team, newest first, without their bodies')
+  listed(list.option('--scheduled', 'only those that wait for their time'), 10_000).action(
+    answer((team_id: string, { status, scheduled, limit }: ListOptions) =>
+      find(admin, { team_id, status, scheduled }, limit),
     ),
   )
 
@@ -136,6 +140,12 @@ export const verbs: Verbs = (noun) => {
 
   const filter = { flags: filterFlags, ids: requeuedIds }
   requeueVerb(noun, { channel: EMAIL, statuses: EMAIL_LADDER, what: 'emails', filter })
+
+  scheduledVerbs(noun, {
+    noun: 'an email',
+    cancel: (by, team_id, id) => cancelEmail(by, { team_id, domain: null }, id),
+    move: (by, team_id, id, time) => rescheduleEmail(by, { team_id, domain: null }, id, time),
+  })
 
   verb(
     'delete TEAM ID',

@@ -8,6 +8,7 @@ import { InvalidArgumentError } from 'commander'
 import { LARGEST_FIGURE } from '../accounts/plans/figures.ts'
 import { Refusal } from '../errors.ts'
 import { parseAddress, parseMailbox } from '../text/address.ts'
+import { isMoment } from '../text/moments.ts'
 import { isUuid } from '../text/strings.ts'
 
 const INSTANT = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/
@@ -74,6 +75,12 @@ export function instant(text: string): Date {
   const exists = day !== undefined && new Date(`${day}T00:00:00Z`).toJSON()?.startsWith(day)
   if (exists && !Number.isNaN(time.getTime())) return time
   throw new InvalidArgumentError('It must be a time such as 2026-01-31T00:00:00Z.')
+}
+
+/** An RFC 3339 time with its zone. */
+export function moment(text: string): Date {
+  if (isMoment(text)) return new Date(text)
+  throw new InvalidArgumentError('It must be a time with its zone, such as 2026-01-31T09:00:00Z.')
 }
 
 /** One of some words. */

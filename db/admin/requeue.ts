@@ -32,7 +32,10 @@ export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, fi
   const command = verb('requeue TEAM [ID]', about, { ID: ['only this one', uuid] })
     .option('--status <status>', `only these: ${statuses.join(', ')}`, oneOf(statuses))
     .option('--since <time>', 'accepted then or later, such as 2026-01-31', instant)
-    .option('--force', 'also those that were refused for good, as long as no provider has ever taken them')
+    .option(
+      '--force',
+      'also those that were refused for good, as long as no provider has ever taken them; with ID also one that waits for its time or has expired',
+    )
     .option('--dry-run', 'change nothing, only list which')
     .action(
       answer((team: string, id: string | undefined, options: Options): Promise<object> => {
@@ -78,11 +81,15 @@ async function requeueById(
   const { now, paused } = await admin.transaction(async (by) => {
     const { tx, now } = by
     await teamOrRefusal(tx, team)
-    const found = await requeueableMessages(tx, channel, team, { ...chosenBy(options), ids: [id] })
+    const found = await requeueableMessages(tx, channel, team, {
+      ...chosenBy(options),
+      ids: [id],
+      named: true,
+    })
     if (found.length === 0) throw inCli(await requeueRefusal(tx, channel, ref))
     const how = { force, words: wordsOf({ ...options, force: false }) }
     if (!dryRun) await requeueOne({ ...by, queue }, channel, ref, how)
-    return { now, paused: await pausesOf(tx, channel) }
+    return { now, paused: await pausesOf(tx, channel, { team_id: team }) }
   })
   const requeued_at = dryRun ? null : now.toISOString()
   return { id, status: 'queued', requeued_at, dry_run: dryRun, paused }
@@ -121,7 +128,7 @@ async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options
     requeued: requeued.length,
     requeued_at: dryRun ? null : now.toISOString(),
     dry_run: dryRun,
-    paused: await pausesOf(database, channel),
+    paused: await pausesOf(database, channel, { team_id: team }),
     ids: requeued.map(({ id }) => id),
   }
 }

@@ -5,7 +5,7 @@ import { renameTeam } from '../accounts/teams/rename.ts'
 import { subscribeTeam } from '../accounts/teams/subscribe.ts'
 import { resumeTeam, suspendTeam } from '../accounts/teams/suspend.ts'
 import { allTeams } from '../accounts/teams/teams.sql.ts'
-import { showTeam } from '../accounts/teams/view.ts'
+import { asTest, showTeam } from '../accounts/teams/view.ts'
 import { Refusal } from '../errors.ts'
 import { amount, instant, limit, rate } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -92,11 +92,18 @@ const planVerb: Verbs = ({ verb, admin }) => {
     )
 }
 
+const TEST_TEAMS = `
+What a test team sends ends in a simulator, which answers and reports by the recipient: delivered@, bounced@,
+complained@, deferred@, refused@, opened@, clicked@ (others are delivered); numbers by their last digits, 0101 to 0107.
+Its domains are verified at once, and what other channels need approved. Webhooks are sent as ever.`
+
 export const verbs: Verbs = (noun) => {
   const { verb, look, change } = noun
   verb('create', 'make a team')
     .requiredOption('--name <name>', 'what people call it')
     .option('--plan <key>', 'a plan of the catalog', 'free')
+    .option('--test', 'a test team: everything as live, but nothing is delivered, for its whole life', false)
+    .addHelpText('after', TEST_TEAMS)
     .action(change(createTeam))
 
   planVerb(noun)
@@ -114,7 +121,11 @@ export const verbs: Verbs = (noun) => {
     change(resumeTeam),
   )
 
-  verb('list', 'every team with its plan, oldest first').action(look(allTeams))
+  verb('list', 'every team with its plan, oldest first').action(
+    look(async (database) =>
+      (await allTeams(database)).map(({ test, ...team }) => ({ ...team, ...asTest({ test }) })),
+    ),
+  )
 
   verb(
     'show TEAM',

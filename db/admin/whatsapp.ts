@@ -1,15 +1,18 @@
 /** Verbs of `whatsapp`: a team's WhatsApp messages. */
 import { WHATSAPP } from '../channels/whatsapp.sql.ts'
 import { WHATSAPP_LADDER } from '../channels/whatsapp.ts'
+import { cancelMessage, rescheduleMessage } from '../messages/whatsapp/scheduled.ts'
 import { listMessages, showMessage } from '../messages/whatsapp/show.ts'
 import { oneOf, positive, uuid } from './input.ts'
 import type { Verbs } from './noun.ts'
 import { requeueVerb } from './requeue.ts'
+import { scheduledVerbs } from './scheduled.ts'
 
 export const verbs: Verbs = (noun) => {
   const { verb, look, admin } = noun
   verb('list TEAM', 'the WhatsApp messages of a team, newest first: one per recipient')
     .option('--status <status>', `only these: ${WHATSAPP_LADDER.join(', ')}`, oneOf(WHATSAPP_LADDER))
+    .option('--scheduled', 'only those that wait for their time')
     .option('--limit <n>', 'how many at most', positive, 10_000)
     .action(look(listMessages))
 
@@ -19,5 +22,6 @@ export const verbs: Verbs = (noun) => {
     look(async (tx, team: string, id: string) => showMessage({ tx, now: await admin.now() }, team, id)),
   )
 
+  scheduledVerbs(noun, { noun: 'a WhatsApp message', cancel: cancelMessage, move: rescheduleMessage })
   requeueVerb(noun, { channel: WHATSAPP, statuses: WHATSAPP_LADDER, what: 'messages' })
 }

@@ -24,6 +24,8 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   name: ChannelName | 'webhook'
   noun: string
   job: J
+  /** Whether it is test teams' alone, for the simulator; else never theirs (DECISIONS: Test teams). */
+  test: boolean
   /** A message as a job's payload names it, and back. `sender`: as `sender_of` says. */
   payload: {
     of(message: DeliveryRef & { sender: string | null }): Payload<J>
@@ -33,8 +35,17 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   job_of: FragmentSqlToken
   /** What a row's job must say of its sender, where messages have senders of their own. */
   sender_of: FragmentSqlToken
-  /** The table of what becomes of its messages: their status, and what else changes. */
+  /**
+   * The table of what becomes of its messages: their status, and what else changes. Its column `unfinished` says which
+   * wait to be delivered now: whatever counts, sweeps, requeues, redrives and alerts goes by that alone.
+   */
   rows: FragmentSqlToken
+  /** Whether a row has something left to deliver: now, at its time, or, when it has expired, never by itself. */
+  undelivered: FragmentSqlToken
+  /** Whether a row waits for its time: then it is not unfinished, has no job, and is kept all the same. */
+  scheduled: FragmentSqlToken
+  /** Whether a row's time is over. It is unfinished until a worker has noticed. */
+  expired: FragmentSqlToken
   events: FragmentSqlToken
   /** The column that names a message in its events. */
   message: FragmentSqlToken
@@ -70,6 +81,15 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Facts &
      */
     to_numbers: ((to: { team: string; numbers: readonly string[]; limit: number }) => FragmentSqlToken) | null
   }
+
+/** Whether a row is a test team's: of any table with a team_id. */
+export const ofTestTeam = sql.fragment`team_id in (select id from teams where test)`
+
+/** Of a channel's rows: when they go, and until when. */
+export const timed = {
+  scheduled: sql.fragment`due_at is not null`,
+  expired: sql.fragment`(expired_at is not null or coalesce(expires_at <= service_time(), false))`,
+}
 
 /** Conditions on ids as they may be spelt. */
 export const anyUuid = (uuids: readonly string[]) => sql.fragment`any(${sql.array([...uuids], 'uuid')})`

@@ -3,23 +3,44 @@
  * none of them. Must not know what a message says, nor a provider.
  *
  * To add a channel, beside files of its own (facts and tables here, messages, sends, page, hook, delivery, provider):
- * a line in each of list.ts and this file, db/queue/jobs.ts, happenings/webhooks.ts, db/messages/apply-reports.ts,
- * db/admin/main.ts; api/sends/accepts.ts, api/v1/routes.ts, api/hooks/list.ts, api/dashboard/routes.ts;
- * workers/registry.ts, workers/providers/list.ts. test/db/channels/channels.test.ts says what is missing.
+ * a line in each of list.ts, queues.ts and this file, db/queue/jobs.ts, happenings/webhooks.ts,
+ * db/messages/apply-reports.ts, db/admin/main.ts; api/sends/accepts.ts, api/v1/routes.ts, api/hooks/list.ts,
+ * api/dashboard/routes.ts; workers/registry.ts, workers/providers/list.ts. test/db/channels/channels.test.ts says what
+ * is missing.
  */
-import type { Channel, Deliverable } from './channel.sql.ts'
-import { BROADCAST, EMAIL } from './email.sql.ts'
+import type { Channel, Deliverable, DeliveryJob } from './channel.sql.ts'
+import { BROADCAST, EMAIL, TEST_EMAIL } from './email.sql.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from './webhook.sql.ts'
-import { WHATSAPP } from './whatsapp.sql.ts'
+import { TEST_WHATSAPP, WHATSAPP } from './whatsapp.sql.ts'
 
 /** Every channel, in the order in which pages and sweeps take them. */
 export const CHANNELS: readonly Channel[] = [EMAIL, WHATSAPP]
 
-/** The queues of channels: email has two. */
-export const CHANNEL_QUEUES: readonly Channel[] = [EMAIL, BROADCAST, WHATSAPP]
+/** The queues of channels: email has two, and each channel has one for test teams. */
+export const CHANNEL_QUEUES: readonly Channel[] = [EMAIL, BROADCAST, WHATSAPP, TEST_EMAIL, TEST_WHATSAPP]
+
+/** The queues that emails of broadcasts are delivered from. */
+export const BROADCAST_QUEUES = [BROADCAST, TEST_EMAIL] as const
 
 /** Every queue that delivers, with what it delivers: for whatever walks over queues. */
 export const DELIVERIES: readonly Deliverable[] = [...CHANNEL_QUEUES, WEBHOOK]
+
+/** What delivers a channel's messages for such a team: what was given, or what stands in for it in a test team. */
+export const servedBy = (channel: Deliverable, { test }: { test: boolean }): Deliverable =>
+  channel.test === test
+    ? channel
+    : (CHANNEL_QUEUES.find((own) => own.test === test && own.name === channel.name) ?? channel)
+
+/** What a queue delivers. */
+export function deliveryFrom<J extends DeliveryJob>(job: J): Deliverable<J> {
+  const found = DELIVERIES.find((one) => one.job === job)
+  if (!found) throw new Error(`nothing is delivered from ${job}`)
+  // Found by its job.
+  return found as Deliverable as Deliverable<J>
+}
+
+/** How the keys of the simulator's senders begin: `test:<channel>`. */
+export const TEST_SENDERS = 'test:'
 
 /** How the key of a sender of broadcasts ends: it begins as that of the single emails' sender beside it. */
 export const BULK = ':bulk'
@@ -27,6 +48,8 @@ export const BULK = ':bulk'
 /** What a sender of this key delivers: email's keys begin with their provider, another channel's with its name. */
 const deliveryOf = (key: string): Deliverable => {
   if (key.startsWith(WEBHOOK_SENDERS)) return WEBHOOK
+  if (key.startsWith(TEST_SENDERS))
+    return key === `${TEST_SENDERS}${TEST_WHATSAPP.name}` ? TEST_WHATSAPP : TEST_EMAIL
   if (key.endsWith(BULK)) return BROADCAST
   return CHANNELS.find((channel) => key.startsWith(`${channel.name}:`)) ?? EMAIL
 }

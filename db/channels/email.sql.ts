@@ -1,6 +1,6 @@
 /** The channel of emails: its tables, its two queues, and how its messages are found. */
 import { sql } from 'slonik'
-import { anyText, anyUuid, type Channel } from './channel.sql.ts'
+import { anyText, anyUuid, type Channel, ofTestTeam, timed } from './channel.sql.ts'
 import { EMAIL_FACTS } from './email.ts'
 
 /** Whether an email is the team's own, and no internal one: a sign-in link or a notice of ours. Of either table. */
@@ -9,12 +9,17 @@ export const isCustomers = sql.fragment`not internal`
 export const EMAIL: Channel<'deliver-email'> = {
   ...EMAIL_FACTS,
   job: 'deliver-email',
+  test: false,
   payload: {
     of: ({ team_id, id }) => ({ team_id, email_id: id }),
     ref: ({ team_id, email_id }) => ({ team_id, id: email_id }),
   },
-  job_of: sql.fragment`case when broadcast_id is null then 'deliver-email' else 'deliver-broadcast' end`,
+  job_of: sql.fragment`
+    case when ${ofTestTeam} then 'deliver-test' when broadcast_id is null then 'deliver-email'
+      else 'deliver-broadcast' end`,
   rows: sql.fragment`email_states`,
+  ...timed,
+  undelivered: sql.fragment`(status = 'queued' and provider_message_id is null or pending_recipients is not null)`,
   requests: null,
   events: sql.fragment`email_events`,
   message: sql.fragment`email_id`,
@@ -46,4 +51,16 @@ export const BROADCAST: Channel<'deliver-broadcast'> = {
   ...EMAIL,
   title: 'Mail of broadcasts',
   job: 'deliver-broadcast',
+}
+
+/** Emails of test teams, those of broadcasts too: the same rows, and no provider. */
+export const TEST_EMAIL: Channel<'deliver-test'> = {
+  ...EMAIL,
+  title: 'Simulated email',
+  job: 'deliver-test',
+  test: true,
+  payload: {
+    of: ({ team_id, id }) => ({ team_id, email_id: id, test: true }),
+    ref: ({ team_id, email_id }) => ({ team_id, id: email_id }),
+  },
 }

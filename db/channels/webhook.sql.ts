@@ -7,6 +7,7 @@ export const WEBHOOK: Deliverable<'deliver-webhook'> = {
   name: 'webhook',
   noun: 'webhook',
   job: 'deliver-webhook',
+  test: false,
   payload: {
     of: ({ team_id, id, sender }) => ({ team_id, message_id: id, endpoint_id: sender ?? '' }),
     ref: ({ team_id, message_id }) => ({ team_id, id: message_id }),
@@ -14,6 +15,9 @@ export const WEBHOOK: Deliverable<'deliver-webhook'> = {
   job_of: sql.fragment`'deliver-webhook'`,
   sender_of: sql.fragment`endpoint_id::text`,
   rows: sql.fragment`webhook_messages`,
+  undelivered: sql.fragment`unfinished`,
+  scheduled: sql.fragment`false`,
+  expired: sql.fragment`false`,
   events: sql.fragment`webhook_events`,
   message: sql.fragment`message_id`,
   by_recipient: false,

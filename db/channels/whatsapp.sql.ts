@@ -1,17 +1,20 @@
 /** The channel of WhatsApp messages: its tables, its queue, and how its messages are found. */
 import { sql } from 'slonik'
-import { anyText, anyUuid, type Channel } from './channel.sql.ts'
+import { anyText, anyUuid, type Channel, ofTestTeam, timed } from './channel.sql.ts'
 import { WHATSAPP_FACTS } from './whatsapp.ts'
 
 export const WHATSAPP: Channel<'deliver-whatsapp'> = {
   ...WHATSAPP_FACTS,
   job: 'deliver-whatsapp',
+  test: false,
   payload: {
     of: ({ team_id, id }) => ({ team_id, message_id: id }),
     ref: ({ team_id, message_id }) => ({ team_id, id: message_id }),
   },
-  job_of: sql.fragment`'deliver-whatsapp'`,
+  job_of: sql.fragment`case when ${ofTestTeam} then 'deliver-test-whatsapp' else 'deliver-whatsapp' end`,
   rows: sql.fragment`whatsapp_messages`,
+  ...timed,
+  undelivered: sql.fragment`(status = 'queued' and accepted_at is null)`,
   requests: {
     rows: sql.fragment`whatsapp_requests`,
     named_by: sql.fragment`request_id`,
@@ -49,4 +52,16 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
     select m.id, m.recipient, r.template_id, m.status, m.created_at
     from whatsapp_messages m join whatsapp_requests r on r.team_id = m.team_id and r.id = m.request_id
     where m.team_id = ${team} and m.recipient = ${anyText(numbers)} order by m.id desc limit ${limit}`,
+}
+
+/** Messages of test teams: the same rows, and no provider. */
+export const TEST_WHATSAPP: Channel<'deliver-test-whatsapp'> = {
+  ...WHATSAPP,
+  title: 'Simulated WhatsApp',
+  job: 'deliver-test-whatsapp',
+  test: true,
+  payload: {
+    of: ({ team_id, id }) => ({ team_id, message_id: id, test: true }),
+    ref: ({ team_id, message_id }) => ({ team_id, id: message_id }),
+  },
 }

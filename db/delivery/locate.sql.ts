@@ -1,17 +1,16 @@
 /** The query that finds whose message an id names, of any channel: for people who hold an id and nothing else. */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { type InferType, object, string } from 'yup'
+import { type InferType, string } from 'yup'
 import type { Channel } from '../channels/channel.sql.ts'
 import { CHANNELS } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
+import { row } from '../postgres/rows.ts'
 import { spellingsOfId } from '../text/ids.ts'
 
-const placeRow = object({
-  team_id: string().defined(),
-  channel: string()
-    .oneOf(CHANNELS.map(({ name }) => name))
-    .defined(),
-  id: string().defined(),
+const placeRow = row({
+  team_id: string(),
+  channel: string().oneOf(CHANNELS.map(({ name }) => name)),
+  id: string(),
 })
 export type MessagePlace = InferType<typeof placeRow>
 

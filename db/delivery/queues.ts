@@ -19,7 +19,7 @@ import { noteRedriven } from './requeue.ts'
 export const QUEUES = Object.keys(JOBS) as JobName[]
 
 /** How many dead letters move back at once. */
-const LOT = 500
+const REDRIVE_BATCH = 500
 
 export type ShownQueue = QueueStatus & {
   paused: boolean
@@ -60,12 +60,12 @@ export async function redriveLot<J extends JobName>(
   job: J,
   { reason, seen, most }: { reason: string | null; seen: string; most: number | null },
 ): Promise<{ moved: number; more: boolean }> {
-  const limit = Math.min(LOT, most ?? LOT)
+  const limit = Math.min(REDRIVE_BATCH, most ?? REDRIVE_BATCH)
   const payloads = await queue.redrive(tx, job, { reason, seen, limit })
   const channel = DELIVERIES.find((each) => each.job === job)
   if (channel && payloads.length > 0)
     await noteRedriven({ tx, now }, channel, payloads as Payload<DeliveryJob>[])
-  return { moved: payloads.length, more: payloads.length === LOT && most !== LOT }
+  return { moved: payloads.length, more: payloads.length === REDRIVE_BATCH && most !== REDRIVE_BATCH }
 }
 
 /** Lets what a queue holds wait; one that is paused stays so. */

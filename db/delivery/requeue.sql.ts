@@ -6,11 +6,12 @@ import { sql } from 'slonik'
 import { boolean, type InferType, object, string } from 'yup'
 import { type Channel, type Deliverable, type DeliveryRef, refTuples } from '../channels/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { openDeadLetters } from '../queue/dead-letters.sql.ts'
+import { row } from '../postgres/rows.ts'
+import { isOfNewerQueue, openDeadLetters } from '../queue/dead-letters.sql.ts'
 import { SHARED_JOBS } from '../queue/jobs.ts'
 import { firstIdAt } from '../text/ids.ts'
 
-const refRow = object({ team_id: string().defined(), id: string().defined() })
+const refRow = row({ team_id: string(), id: string() })
 
 /** Whether the timeline of a row `m` says that it was given up since its tries count. */
 export const gaveUp = ({ events, message }: Deliverable) => sql.fragment`
@@ -19,7 +20,7 @@ export const gaveUp = ({ events, message }: Deliverable) => sql.fragment`
     where v.team_id = m.team_id and v.${message} = m.id and v.kind = 'gave_up'
       and v.occurred_at >= coalesce(m.tries_from, m.created_at))`
 
-const givenUpRow = refRow.shape({ since: string().defined(), reason: string().defined().nullable() })
+const givenUpRow = refRow.concat(row({ since: string(), reason: string().nullable() }))
 
 /** Rows whose delivery job is a dead letter that their timeline does not name yet, oldest first. */
 export async function givenUpMessages(tx: Tx, channel: Deliverable, limit: number) {
@@ -39,21 +40,27 @@ export type Picked = {
   since?: Date | undefined
   /** Also those that were refused in the dialogue itself, and so never handed over. */
   force: boolean
+  /** With `force`, of a message that somebody names: also when it waits for its time, or has expired. */
+  named?: boolean
 }
 
 /** A part of them: those after one id, up to another, `most` at most. */
 export type Part = { after: string; until: string; limit: number }
 
-/** Whether a message can be requeued: it is unfinished, or taken back by force. */
-const canBeRequeued = ({ refused }: Deliverable, force: boolean) =>
-  force ? sql.fragment`(unfinished or ${refused})` : sql.fragment`unfinished`
+/** Whether a message can be requeued: it waits to be delivered now, or is taken back by force. */
+function canBeRequeued({ refused, undelivered, expired }: Deliverable, { by, force, named }: How) {
+  if (by === 'sweep') return sql.fragment`unfinished`
+  if (force && named) return sql.fragment`(${undelivered} or ${refused})`
+  const waits = sql.fragment`(unfinished and not ${expired})`
+  return force ? sql.fragment`(${waits} or ${refused})` : waits
+}
 
 /** The team's messages that fit and can be requeued, oldest first. */
 export async function requeueableMessages(
   tx: Tx,
   channel: Deliverable,
   teamId: string,
-  { ids, status, since, force }: Picked,
+  { ids, status, since, force, named = false }: Picked,
   part?: Part,
 ): Promise<readonly DeliveryRef[]> {
   const all = sql.fragment`true`
@@ -64,7 +71,7 @@ export async function requeueableMessages(
   return tx.any(sql.type(refRow)`
     select team_id, id from ${channel.rows}
     where team_id = ${teamId} and ${fitsId} and ${fitsStatus} and ${fitsTime} and ${fitsPart}
-      and ${canBeRequeued(channel, force)}
+      and ${canBeRequeued(channel, { by: 'person', force, named })}
     order by id limit ${part?.limit ?? null}`)
 }
 
@@ -82,37 +89,51 @@ export async function requeuedAt(
 }
 
 /** How messages are requeued. A person's wish resets their tries and hours; the sweep's finds do not. */
-export type How = { by: 'person' | 'sweep'; force?: boolean }
+export type How = { by: 'person' | 'sweep' } & Partial<Pick<Picked, 'force' | 'named'>>
 
-const requeuedRow = refRow.shape({
-  job: string().oneOf(SHARED_JOBS).defined(),
-  sender: string().defined().nullable(),
-})
+const requeuedRow = refRow.concat(
+  row({
+    job: string().oneOf(SHARED_JOBS),
+    sender: string().nullable(),
+  }),
+)
 /** A requeued row, its queue, and what its job must say of its sender. */
 export type Requeued = InferType<typeof requeuedRow>
 
 /**
- * Marks rows as requeued, those that still can be; locked by id, as everywhere. @returns these, with their queues.
+ * Marks rows as requeued, those that still can be and that no newer version delivers; locked by id, as everywhere.
+ * @returns these, with their queues.
  */
 export async function markRequeued(
   tx: Tx,
   channel: Deliverable,
   refs: readonly DeliveryRef[],
-  { now, by, force = false }: How & { now: Date },
+  { now, ...how }: How & { now: Date },
 ): Promise<readonly Requeued[]> {
   const time = sql.timestamp(now)
-  const triesFrom = by === 'person' ? time : sql.fragment`m.tries_from`
+  const triesFrom = how.by === 'person' ? time : sql.fragment`m.tries_from`
   return tx.any(sql.type(requeuedRow)`
-    with held as materialized (
+    with held (held_team, held_id) as materialized (
       select team_id, id from ${channel.rows}
-      where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and ${canBeRequeued(channel, force)}
+      where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and ${canBeRequeued(channel, how)}
       order by team_id, id for no key update
     )
     update ${channel.rows} m set
-      requeued_at = ${time}, tries_from = ${triesFrom}, status = case when m.unfinished then m.status else 'queued' end
-    from held h where m.team_id = h.team_id and m.id = h.id
+      requeued_at = ${time}, tries_from = ${triesFrom}, status = case when ${channel.undelivered} then m.status else 'queued' end
+      ${how.named && hasProvider(channel) ? sentNow(channel, time) : sql.fragment``}
+    from held
+    where m.team_id = held_team and m.id = held_id and not ${isOfNewerQueue(sql.fragment`held_id`)}
     returning m.team_id, m.id, ${channel.job_of} as job, ${channel.sender_of} as sender`)
 }
+
+/** What waits for its time goes now, with as long as it had; what has expired does not any more. */
+const sentNow = ({ expired }: Channel, now: ReturnType<typeof sql.timestamp>) => sql.fragment`,
+  scheduled_at = case when due_at is not null then ${now} else scheduled_at end,
+  expires_at = case
+    when due_at is not null then expires_at + (${now} - due_at)
+    when not ${expired} then expires_at
+  end,
+  due_at = null, expired_at = null`
 
 /** Gives messages the status of what was given up, where there is one. */
 export async function markGivenUp(
@@ -137,28 +158,43 @@ export type Note = DeliveryRef & {
 /** Only what channels send is known to a provider. */
 const hasProvider = (channel: Deliverable): channel is Channel => 'customers' in channel
 
-const stateRow = object({
-  status: string().defined(),
-  unfinished: boolean().defined(),
-  given_up: boolean().defined(),
-  handed_over_as: string().defined().nullable(),
+const stateRow = row({
+  job: string().oneOf(SHARED_JOBS),
+  status: string(),
+  unfinished: boolean(),
+  /** While it waits for its time: when that comes. */
+  due_at: string().nullable(),
+  expired: boolean(),
+  given_up: boolean(),
+  newer: boolean(),
+  handed_over_as: string().nullable(),
 })
 
-/** Whether a message has something left to deliver, and whether that was given up; null without one. */
+/** A message's queue, whether it has something left to deliver, and whether that was given up; null without one. */
 export async function deliveryState(tx: Tx, channel: Deliverable, { team_id, id }: DeliveryRef) {
   return tx.maybeOne(sql.type(stateRow)`
-    select status, unfinished, ${gaveUp(channel)} as given_up,
+    select ${channel.job_of} as job, status, unfinished, ${gaveUp(channel)} as given_up,
+      ${isOfNewerQueue(sql.fragment`m.id`)} as newer,
+      ${channel.undelivered} and ${channel.expired} as expired,
+      ${hasProvider(channel) ? sql.fragment`due_at` : sql.fragment`null::timestamptz`} as due_at,
       ${hasProvider(channel) ? sql.fragment`provider_message_id` : sql.fragment`null::text`} as handed_over_as
     from ${channel.rows} m
     where team_id = ${team_id} and id = ${id}`)
 }
 
-const waysRow = object({ unfinished: boolean().defined(), refused: boolean().defined() })
+const waysRow = row({
+  unfinished: boolean(),
+  refused: boolean(),
+  scheduled: boolean(),
+  expired: boolean(),
+})
 
 /**
  * Whether a message still waits to be handed over, and whether it was refused without ever being; null without one.
  */
-export async function requeueWays(tx: Tx, { rows, refused }: Deliverable, { team_id, id }: DeliveryRef) {
+export async function requeueWays(tx: Tx, channel: Deliverable, { team_id, id }: DeliveryRef) {
+  const { rows, refused, scheduled, expired, undelivered } = channel
   return tx.maybeOne(sql.type(waysRow)`
-    select unfinished, ${refused} as refused from ${rows} where team_id = ${team_id} and id = ${id}`)
+    select unfinished, ${refused} as refused, ${scheduled} as scheduled, ${undelivered} and ${expired} as expired
+    from ${rows} where team_id = ${team_id} and id = ${id}`)
 }

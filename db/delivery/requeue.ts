@@ -7,8 +7,9 @@
  */
 
 import { type By, record } from '../accounts/audit/record.ts'
+import { teamById } from '../accounts/teams/teams.sql.ts'
 import type { Deliverable, DeliveryJob, DeliveryRef } from '../channels/channel.sql.ts'
-import { DELIVERIES, sendsFor } from '../channels/channels.sql.ts'
+import { DELIVERIES, deliveryFrom, sendsFor, servedBy } from '../channels/channels.sql.ts'
 import { EMAIL } from '../channels/email.sql.ts'
 import { storeEvents } from '../channels/happenings/store-events.ts'
 import { goneOfEmails, goneRefusal } from '../content/files/reuse.ts'
@@ -58,7 +59,7 @@ export async function noteGivenUp({ tx, now }: At, channel: Deliverable, limit: 
 
 /** Keeps the bytes of the attachments that messages carry. @returns those whose messages lack them. */
 const keepFiles = async (tx: Tx, channel: Deliverable, refs: readonly DeliveryRef[]) =>
-  channel.job === EMAIL.job && refs.length > 0 ? goneOfEmails(tx, refs) : []
+  channel.name === EMAIL.name && refs.length > 0 ? goneOfEmails(tx, refs) : []
 
 /** Marks those of the messages that were not handed over, and records it in their timelines. @returns these. */
 async function noteRequeued(
@@ -110,7 +111,7 @@ export async function requeueMessages(
     await queue.reenqueue(
       tx,
       job,
-      own.map((each) => channel.payload.of(each)),
+      own.map((each) => deliveryFrom(job).payload.of(each)),
     )
   }
   return requeued.map(({ team_id, id }) => ({ team_id, id }))
@@ -132,7 +133,7 @@ export type PickedByPerson = {
 /** Where the next lot begins. */
 export type PickedCursor = { after: string }
 
-const LOT = 500
+const REQUEUE_BATCH = 500
 const NO_ID = '00000000-0000-0000-0000-000000000000'
 
 /** Requeues the next lot of what a person has picked. @returns how many were looked at, and requeued. */
@@ -145,10 +146,10 @@ export async function requeuePicked(
   const channel = DELIVERIES.find((one) => one.name === name)
   if (!channel) throw new Refusal('bad_request', `nobody here knows what ${name} is`)
   const wanted = { ...picked, since: since === undefined ? undefined : new Date(since) }
-  const refs = await requeueableMessages(tx, channel, teamId, wanted, { after, until, limit: LOT })
+  const refs = await requeueableMessages(tx, channel, teamId, wanted, { after, until, limit: REQUEUE_BATCH })
   const how: How = { by: 'person', force: picked.force }
   const requeued = await requeueMessages({ tx, queue, now: new Date(at) }, channel, refs, how)
-  const last = refs.length < LOT ? undefined : refs.at(-1)
+  const last = refs.length < REQUEUE_BATCH ? undefined : refs.at(-1)
   return { cursor: last ? { after: last.id } : null, looked: refs.length, requeued: requeued.length }
 }
 
@@ -162,36 +163,52 @@ export async function requeueOne(
   ref: DeliveryRef,
   { force, words = '' }: { force: boolean; words?: string },
 ): Promise<void> {
-  const was = force && (await requeueWay(by.tx, channel, ref)) === 'forced' ? 'it was refused before' : ''
-  const requeued = await requeueMessages({ ...by, queue }, channel, [ref], { by: 'person', force })
+  const way = force ? await requeueWay(by.tx, channel, ref) : null
+  const was = way === null || way === 'plain' ? '' : WAS[way]
+  const requeued = await requeueMessages({ ...by, queue }, channel, [ref], {
+    by: 'person',
+    force,
+    named: true,
+  })
   if (requeued.length === 0) throw await requeueRefusal(by.tx, channel, ref)
   const { team_id, id: subject } = ref
   const detail = [words, was].filter((each) => each !== '').join(', ')
   await record(by, { team_id, action: `${channel.name}.requeue`, subject, detail })
 }
 
+/** What the audit trail says of a message that was requeued by force. */
+const WAS = {
+  forced: 'it was refused before',
+  scheduled: 'it waited for its time',
+  expired: 'it had expired',
+} as const
+
 /**
- * How a message can be requeued: as it is, `forced` when it was refused and never taken, or not at all. For
- * pages that offer it; requeueing checks again by itself.
+ * How a message can be requeued: as it is, by force when it was refused and never taken, waits for its time or has
+ * expired, or not at all. For pages that offer it; requeueing checks again by itself.
  */
 export async function requeueWay(
   tx: Tx,
   channel: Deliverable,
   ref: DeliveryRef,
-): Promise<'plain' | 'forced' | null> {
+): Promise<'plain' | keyof typeof WAS | null> {
   const ways = await requeueWays(tx, channel, ref)
+  if (ways?.scheduled) return 'scheduled'
+  if (ways?.expired) return 'expired'
   return ways?.unfinished ? 'plain' : ways?.refused ? 'forced' : null
 }
 
 /**
- * Pauses that a requeued message still waits for: requeueing jumps none. `reason` null: somebody's.
+ * Pauses that a team's requeued messages still wait for: requeueing jumps none. `reason` null: somebody's.
  * @param sender the key of what the message goes through, where that is one of many.
  */
 export async function pausesOf(
   tx: Tx,
-  channel: Deliverable,
-  sender?: string,
+  given: Deliverable,
+  { team_id, sender }: { team_id: string; sender?: string | undefined },
 ): Promise<{ what: string; until: string | null; reason: string | null }[]> {
+  const team = await teamById(tx, team_id)
+  const channel = servedBy(given, { test: team?.test ?? false })
   const pause = (await pausedQueues(tx)).get(channel.job)
   const queues = pause ? [{ what: `queue ${channel.job}`, until: null, reason: pause.reason }] : []
   const senders = await pausedSenders(tx, sender)
@@ -211,6 +228,15 @@ export async function pausesOf(
 export async function requeueRefusal(tx: Tx, channel: Deliverable, ref: DeliveryRef): Promise<Refusal> {
   const state = await deliveryState(tx, channel, ref)
   if (state === null) return new Refusal('not_found', `there is no ${channel.noun} ${ref.id} in this team`)
+  if (state.newer)
+    return new Refusal('bad_request', `a newer version delivers the ${channel.noun}: requeue it there`)
+  if (state.due_at !== null)
+    return new Refusal(
+      'invalid_state',
+      `the ${channel.noun} waits for its time, ${state.due_at}: move that with reschedule, or send it now with --force`,
+    )
+  if (state.expired)
+    return new Refusal('invalid_state', `the ${channel.noun} has expired; --force sends it all the same`)
   const gone = state.handed_over_as === null ? await keepFiles(tx, channel, [ref]) : []
   if (gone.length > 0) return goneRefusal(gone)
   const reason = state.handed_over_as === null ? state.status : `handed over as ${state.handed_over_as}`

@@ -6,10 +6,10 @@ import { sql } from 'slonik'
 import { object, string } from 'yup'
 import type { DeliveryJob, DeliveryRef } from '../channels/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { rowsOf } from '../postgres/rows.ts'
+import { row, rowsOf } from '../postgres/rows.ts'
 
 const TRIED = { id: 'uuid', team_id: 'uuid', sender: 'text', since: 'timestamptz' }
-const sinceRow = object({ id: string().defined(), tried_since: string().defined() })
+const sinceRow = row({ id: string(), tried_since: string() })
 
 /**
  * Since when messages have been tried, later by as long as their sender, their queue or their team stood still since:

@@ -3,22 +3,23 @@
  * Promises: one part of it reads a fixed number of rows and their jobs, however much waits.
  */
 import { sql } from 'slonik'
-import { array, object, string } from 'yup'
+import { array, string } from 'yup'
 import { isSuspended, wasResumedSince } from '../accounts/teams/teams.sql.ts'
 import type { Deliverable } from '../channels/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { withoutJob } from '../queue/dead-letters.sql.ts'
+import { row } from '../postgres/rows.ts'
+import { isOfNewerQueue, withoutJob } from '../queue/dead-letters.sql.ts'
 import { gaveUp } from './requeue.sql.ts'
 
-const refRow = object({ team_id: string().defined(), id: string().defined() })
+const refRow = row({ team_id: string(), id: string() })
 
 /** A part of the walk through what waits: `looked` rows, those that follow `after`. */
 export type Stretch = { after: string; looked: number }
 
-const stretchRow = object({
-  lost: array(refRow).defined(),
+const stretchRow = row({
+  lost: array(refRow),
   /** Where the next part begins; null when this was the last. */
-  next: string().defined().nullable(),
+  next: string().nullable(),
 })
 
 /**
@@ -43,7 +44,8 @@ export async function lostMessages(
       where not ${isSuspended(sql.fragment`m.team_id`)}
         and (created_at < ${sql.timestamp(before)} and coalesce(requeued_at, created_at) < ${sql.timestamp(before)}
           or ${wasResumedSince(sql.fragment`m.team_id`, sql.fragment`coalesce(m.requeued_at, m.created_at)`)})
-        and ${withoutJob(channel.job, sql.fragment`m.id`)} and not ${gaveUp(channel)}
+        and ${withoutJob(channel.job, sql.fragment`m.id`)} and not ${isOfNewerQueue(sql.fragment`m.id`)}
+        and not ${gaveUp(channel)}
       order by created_at limit ${limit}
     )
     select (select case when count(*) >= ${looked} then max(created_at)::text end from m) as next,
@@ -51,7 +53,7 @@ export async function lostMessages(
         (select json_agg(json_build_object('team_id', team_id, 'id', id) order by created_at) from lost), '[]') as lost`)
 }
 
-const placeRow = object({ place: string().defined() })
+const placeRow = row({ place: string() })
 const START = '-infinity'
 
 /** Where the walk through what waits goes on. Only one process looks at a time: the others pass. */

@@ -10,9 +10,9 @@ import { requeueMessages } from './requeue.ts'
 import { lostMessages, noteWalk, takeWalk } from './sweep.sql.ts'
 
 /** Waiting rows of one part. */
-const PART = 2_000
+const SWEEP_BATCH = 2_000
 /** For how long to begin further parts in one round, in milliseconds: half a million rows, more or less. */
-const PATIENCE = 5_000
+const SWEEP_ROUND_MS = 5_000
 
 type Requeueing = At & { queue: Pick<Producer, 'reenqueue'> }
 type Limits = { before: Date; most: number; part?: number; patience?: number }
@@ -21,7 +21,7 @@ type Limits = { before: Date; most: number; part?: number; patience?: number }
 async function walkPart(
   at: Requeueing,
   channel: Deliverable,
-  { before, most, part = PART }: Limits,
+  { before, most, part = SWEEP_BATCH }: Limits,
 ): Promise<{ requeued: readonly DeliveryRef[]; over: boolean }> {
   const after = await takeWalk(at.tx, channel)
   if (after === null) return { requeued: [], over: true }
@@ -40,7 +40,7 @@ async function walkPart(
 export async function requeueLost(
   { database, ...at }: Omit<Requeueing, 'tx'> & { database: Database },
   channel: Deliverable,
-  { most, patience = PATIENCE, ...limits }: Limits,
+  { most, patience = SWEEP_ROUND_MS, ...limits }: Limits,
 ): Promise<number> {
   const started = performance.now()
   for (let found = 0; ; ) {

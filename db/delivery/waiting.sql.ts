@@ -1,8 +1,9 @@
 /** What a team's messages wait for, over all of them: for the page that says what needs a person. */
 import { sql } from 'slonik'
-import { number, object, string } from 'yup'
+import { number, string } from 'yup'
 import type { Channel } from '../channels/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
+import { row } from '../postgres/rows.ts'
 import { gaveUp } from './requeue.sql.ts'
 
 /** Entries of a timeline that say why a message is not gone yet. */
@@ -10,11 +11,11 @@ export const REFUSALS = ['deferred', 'unknown', 'gave_up', 'held'] as const
 /** Those of them whose words are about a message. What holds one back is about our own set-up: for operators alone. */
 const OWN_REFUSALS = REFUSALS.filter((kind) => kind !== 'held')
 
-const longWaitRow = object({
-  waiting: number().defined(),
-  given_up: number().defined(),
+const longWaitRow = row({
+  waiting: number(),
+  given_up: number(),
   /** The last refusal of most of them; null when none was refused. */
-  reason: string().defined().nullable(),
+  reason: string().nullable(),
 })
 
 /** Whether a row `m` waits as somebody wants it: its broadcast is paused, or paced and nothing has refused it. */
@@ -28,8 +29,9 @@ const isMeantToWait = ({ broadcast, events, message }: Channel) => sql.fragment`
           and (v.kind = 'gave_up' or b.state <> 'paused' and v.kind = any(${sql.array([...REFUSALS], 'text')}))))`
 
 /**
- * How many of a team's messages wait since `before` that should not, how many of them were given up, and what most of
- * them were refused with last; of the oldest `most`, internal mail apart. `operator`: with words about our set-up.
+ * How many of a team's messages have been waiting to be delivered since `before` that should not, how many of them
+ * were given up, and what most of them were refused with last; of the oldest `most`, internal mail apart. `operator`:
+ * with words about our set-up.
  */
 export async function longWaits(
   tx: Tx,
@@ -43,7 +45,8 @@ export async function longWaits(
       mode() within group (order by refusal.detail) as reason
     from (
       select team_id, id, created_at, tries_from from ${rows} m
-      where team_id = ${teamId} and unfinished and created_at < ${sql.timestamp(before)} and ${customers}
+      where team_id = ${teamId} and unfinished and greatest(created_at, scheduled_at) < ${sql.timestamp(before)}
+        and ${customers}
         and not ${isMeantToWait(channel)}
       order by id limit ${most}) m
     left join lateral (

@@ -5,7 +5,7 @@
  */
 
 import type { Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
-import { sendsFor } from '../channels/channels.sql.ts'
+import { deliveryFrom, sendsFor } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { openJob } from '../queue/jobs.sql.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
@@ -18,9 +18,10 @@ import { REFUSALS } from './waiting.sql.ts'
  * - `in_flight`: a worker has it.
  * - `put_off`: it looks again at `next_attempt_at`.
  * - `given_up`: it waits for a person, or for a report.
+ * - `scheduled`: it waits for its time, which is `next_attempt_at`, whatever else is wrong.
  * - `lost`: the queue has no job for it; the sweep finds it within the hour.
  */
-export type WaitingState = 'not_taken_yet' | 'in_flight' | 'put_off' | 'given_up' | 'lost'
+export type WaitingState = 'scheduled' | 'not_taken_yet' | 'in_flight' | 'put_off' | 'given_up' | 'lost'
 
 type Pause = { sender: string; until: string; reason: string | null }
 
@@ -56,15 +57,16 @@ export async function waitingOf(
   events: readonly TimelineEvent[],
 ): Promise<Waiting | null> {
   const state = await deliveryState(tx, channel, ref)
-  if (!state?.unfinished) return null
-  const job = await openJob(tx, channel.job, ref.id)
-  const senders = (await pausedSenders(tx, sender)).filter(({ key }) => sendsFor(channel, key))
+  if (!state || !(state.unfinished || state.due_at !== null || state.expired)) return null
+  const job = await openJob(tx, state.job, ref.id)
+  const from = deliveryFrom(state.job)
+  const senders = (await pausedSenders(tx, sender)).filter(({ key }) => sendsFor(from, key))
   const recipients = recipient === undefined ? [] : await recipientPauses(tx, [recipient])
-  const pause = (await pausedQueues(tx)).get(channel.job)
+  const pause = (await pausedQueues(tx)).get(state.job)
   const since = events.slice(events.findLastIndex(({ kind }) => kind === 'requeued') + 1)
   return {
-    state: stateOf(job, state.given_up, now),
-    next_attempt_at: job?.active === false ? job.at : null,
+    state: state.due_at === null ? stateOf(job, state.given_up, now) : 'scheduled',
+    next_attempt_at: state.due_at ?? (job?.active === false ? job.at : null),
     attempts: new Set(since.filter(({ kind }) => TRIES.has(kind)).map((event) => event.occurred_at)).size,
     last_refusal: events.findLast(({ kind }) => REFUSALS.some((refusal) => refusal === kind))?.detail ?? null,
     queue_paused: pause !== undefined,

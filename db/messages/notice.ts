@@ -1,11 +1,12 @@
 /**
- * The mail that notifies a team's owners of what stopped by itself: a webhook that was disabled, a broadcast that is
- * paused.
+ * The mail that notifies a team's owners of what stopped by itself, or fails: a webhook that was disabled, a broadcast
+ * that is paused, a domain whose DKIM record is gone.
  * Promises: an email to each owner, once, from the address of the service's own mail; it names what stopped and says
  * why, and holds neither a webhook's URL, nor a secret, nor anything that was sent. Without such an address there is
  * none. Must not decide what stops.
  */
-import { teamOfDomain } from '../accounts/domains/domains.sql.ts'
+import { dkimRecord } from '../accounts/domains/dkim.ts'
+import { domainById, teamOfDomain } from '../accounts/domains/domains.sql.ts'
 import { membersOfTeam } from '../accounts/people/people.sql.ts'
 import { teamOrRefusal } from '../accounts/teams/view.ts'
 import { KEPT_DAYS } from '../channels/happenings/webhooks.sql.ts'
@@ -58,6 +59,21 @@ async function pausedBroadcast(tx: Tx, teamId: string, id: string, team: string)
   }
 }
 
+/** A domain whose DKIM record is gone; null when it was found again. */
+async function failingDomain(tx: Tx, teamId: string, id: string, team: string): Promise<Stopped | null> {
+  const domain = await domainById(tx, teamId, id)
+  if (!domain || domain.failing_since === null) return null
+  const { name, missing_since } = domain
+  const since = (missing_since ?? '').slice(0, 10)
+  return {
+    subject: `The DKIM record of ${name} is gone`,
+    what: `Since ${since} DNS does not have the DKIM record of ${name}, a domain of ${team}: ${dkimRecord(domain).name} is missing, or has another key.`,
+    next: 'Mail from it still goes out, but may be refused or land in spam. Publish the record again: its value is on the domain’s page.',
+    path: `domains/${name}`,
+    link: 'Open the domain',
+  }
+}
+
 /** What is said, for `to`. */
 function noticeEmail(
   { from, to, key }: { from: Mailbox; to: string; key: string },
@@ -82,12 +98,12 @@ function noticeEmail(
 }
 
 /**
- * Writes to the owners of a team that something of theirs has stopped.
+ * Writes to the owners of a team that something of theirs has stopped, or fails.
  * @returns how many it wrote to, or why it could not. @throws Refusal
  */
 export async function mailOwnersOf(
   deps: AcceptDeps,
-  { team_id, endpoint_id, broadcast_id, notice_id }: Payload<'mail-owners'>,
+  { team_id, endpoint_id, broadcast_id, domain_id, notice_id }: Payload<'mail-owners'>,
   { from: sender, site }: Notices,
 ): Promise<number | 'no address' | 'no domain'> {
   const { tx } = deps
@@ -98,7 +114,9 @@ export async function mailOwnersOf(
   const { name: team } = await teamOrRefusal(tx, team_id)
   const stopped = endpoint_id
     ? await disabledWebhook(tx, team_id, endpoint_id, team)
-    : await pausedBroadcast(tx, team_id, broadcast_id ?? '', team)
+    : domain_id
+      ? await failingDomain(tx, team_id, domain_id, team)
+      : await pausedBroadcast(tx, team_id, broadcast_id ?? '', team)
   if (stopped === null) return 0
   const url = site === null ? null : new URL(`/dashboard/teams/${team_id}/${stopped.path}`, site).href
   const items = (await membersOfTeam(tx, team_id))

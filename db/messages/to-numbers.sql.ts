@@ -1,16 +1,17 @@
 /** The query behind what was sent to numbers, over every channel that goes to numbers. */
 import { sql } from 'slonik'
-import { type InferType, object, string } from 'yup'
+import { type InferType, string } from 'yup'
 import type { Channel } from '../channels/channel.sql.ts'
 import { CHANNELS } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
+import { row } from '../postgres/rows.ts'
 
-const sentRow = object({
-  id: string().defined(),
-  recipient: string().defined(),
-  template_id: string().defined().nullable(),
-  status: string().defined(),
-  created_at: string().defined(),
+const sentRow = row({
+  id: string(),
+  recipient: string(),
+  template_id: string().nullable(),
+  status: string(),
+  created_at: string(),
 })
 export type SentToNumber = InferType<typeof sentRow>
 

@@ -1,3 +1,6 @@
+-- In all six files a column is json where its value comes back whole, in the order and spelling it was written in, and
+-- jsonb where statements look inside of it (DECISIONS: JSON columns).
+--
 -- Accounts: the plans there are, the teams, what each has agreed and used, who may act for them, their sending domains,
 -- and who changed what. Keys begin with team_id wherever a team owns the row; api_keys, sessions, users, plans and
 -- what people sign in with are directories, read before the team is known.
@@ -39,11 +42,14 @@ create table teams (
   id uuid primary key,
   name text not null,
   created_at timestamptz not null,
+  -- For its whole life: everything as live, but its messages go to the simulator alone (DECISIONS: Test teams).
+  test boolean not null default false,
   -- Since then its credentials are refused and its queued messages wait; null while it is in good standing.
   suspended_at timestamptz,
   -- When the last suspension ended: what had waited by then goes out at the next sweep.
   resumed_at timestamptz
 );
+create index teams_test on teams (id) where test;
 
 -- What a team has agreed. Figures set here override the plan's; no period means the calendar month.
 create table subscriptions (
@@ -121,7 +127,7 @@ create table users (
 create table memberships (
   team_id uuid not null references teams (id) on delete cascade,
   user_id uuid not null references users (id) on delete cascade,
-  -- What the person may do on the dashboard; a session token acts for its team whatever the role.
+  -- What the person may do on the dashboard, and with the session tokens that they make there.
   role text not null default 'viewer' check (role in ('viewer', 'editor', 'owner')),
   -- The address as this team wrote it: how others write it would show that the person is known elsewhere.
   email text,
@@ -135,9 +141,13 @@ create table sessions (
   team_id uuid not null references teams (id) on delete cascade,
   user_id uuid references users (id) on delete cascade,
   hash bytea not null unique,
+  -- What its person might do when they made it: it does what both this and the membership of now allow. Null: an
+  -- operator made it, and it acts for the team whatever the role.
+  role text check (role in ('viewer', 'editor', 'owner')),
   created_at timestamptz not null,
   expires_at timestamptz not null,
-  revoked_at timestamptz
+  revoked_at timestamptz,
+  check (role is null or user_id is not null)
 );
 create index sessions_team on sessions (team_id);
 create index sessions_expiry on sessions (expires_at);
@@ -219,10 +229,19 @@ create table domains (
   next_dkim_private_key bytea,
   created_at timestamptz not null,
   verified_at timestamptz,
+  -- When its key was last found in DNS. Null for one taken at the operator's word, which is not missed before.
+  found_at timestamptz,
+  -- The nightly looks: the last one, whatever it saw; since when the key is missing, or another one; and since when its
+  -- owners know, after a second look a day later.
+  looked_at timestamptz,
+  missing_since timestamptz,
+  failing_since timestamptz,
   primary key (team_id, id),
   unique (team_id, name),
-  check (num_nulls(next_dkim_selector, next_dkim_public_key, next_dkim_private_key) in (0, 3))
+  check (num_nulls(next_dkim_selector, next_dkim_public_key, next_dkim_private_key) in (0, 3)),
+  check (failing_since is null or missing_since is not null)
 );
+create index domains_to_look_at on domains (looked_at nulls first) where status = 'verified';
 
 -- The audit trail: what people and operators changed. It outlives what it tells of, so it refers to nothing; an
 -- operator's acts belong to no team.

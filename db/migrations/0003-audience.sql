@@ -25,7 +25,7 @@ create table contacts (
   -- What a delivery report once found; outlives an unsubscribe.
   suppression text check (suppression in ('bounced', 'complained')),
   -- What suppressed it, when, and by which email and report: {"what", "at", "email_id", "report_id", "detail"}.
-  suppression_cause jsonb check (suppression_cause is null or suppression is not null),
+  suppression_cause json check (suppression_cause is null or suppression is not null),
   -- Whether soft bounces are all that it is suppressed for: then a later delivery ends it.
   suppressed_softly boolean not null default false,
   -- What the status goes back to when the suppression ends.
@@ -110,15 +110,19 @@ create trigger count_topics_removed after delete on contacts
 create trigger count_topics_changed after update on contacts
   referencing old table as was new table as became for each statement execute function count_topics();
 
--- Contacts imported from files, kept for a week: bulk upserts of a thousand records each carry them out.
+-- Contacts imported from files, kept for a week: each file is read to its end, then stored a slice at a time.
 create table contact_imports (
   team_id uuid not null references teams (id) on delete cascade,
   id uuid not null,
   file_name text not null,
   encoding text,
+  -- Those that were read so far; of a draft all that it has.
   records integer not null,
-  -- The row of each record as a spreadsheet counts: line breaks inside of cells make no row.
-  row_numbers integer[],
+  -- What came of the records that were stored so far: each is one of these.
+  created integer not null default 0,
+  updated integer not null default 0,
+  repeated integer not null default 0,
+  refused integer not null default 0,
   -- An uploaded file waits as a draft until a person has said what its columns become.
   draft boolean not null default false,
   mapping jsonb,
@@ -137,6 +141,21 @@ create table contact_import_chunks (
   foreign key (team_id, import_id) references contact_imports (team_id, id) on delete cascade
 );
 
+-- What came of its slices.
+create table contact_import_slices (
+  team_id uuid not null,
+  import_id uuid not null,
+  -- The place of its first record among the records, and where the file is read for it; null: from the beginning.
+  first_record integer not null,
+  place json,
+  -- The contacts that it has stored: what a later slice stores of them is repeated.
+  contact_ids uuid[] not null,
+  -- [{"at": place in the slice, "row": as a spreadsheet counts, "message", "column", "value"}, …]; null: none.
+  refused json,
+  primary key (team_id, import_id, first_record),
+  foreign key (team_id, import_id) references contact_imports (team_id, id) on delete cascade
+);
+
 -- A bulk call as it came, and what a worker made of it. It lives for a second: not worth the time to compress.
 create table contact_upserts (
   team_id uuid not null references teams (id) on delete cascade,
@@ -148,14 +167,9 @@ create table contact_upserts (
   finished_at timestamptz,
   -- {"items": [id or {code, message}, …]}, or {"refusal": {code, message}} for the whole call.
   result json,
-  -- Set for a part of an import: which, and the place of its first record.
-  import_id uuid,
-  first_record integer,
   primary key (team_id, id),
-  foreign key (team_id, import_id) references contact_imports (team_id, id) on delete cascade,
   check ((body is null) = (finished_at is not null)),
   check ((result is null) = (finished_at is null))
 );
 alter table contact_upserts alter column body set storage external;
 create index contact_upserts_created on contact_upserts (created_at);
-create index contact_upserts_import on contact_upserts (team_id, import_id) where import_id is not null;

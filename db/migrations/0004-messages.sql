@@ -13,7 +13,11 @@ create table accepted_emails (
   -- Only what the template's slots take: html is rendered from version and variables.
   variables json,
   from_address text not null,
+  -- All recipients: to, then cc, then bcc.
   to_emails text[] not null,
+  -- How many of them stand before the first cc, and the first bcc; null when there is none.
+  first_cc smallint,
+  first_bcc smallint,
   subject text not null,
   html text,
   -- The request's text; null when it gave none (then the template's text counts).
@@ -94,10 +98,19 @@ create table email_states (
   rewrites smallint not null default 0,
   -- Recipients that the provider put off while it took others; null when the whole email stands or falls.
   pending_recipients text[],
-  -- Whether an email still has something to deliver. Indexes are over this and not over the status, which every report
-  -- changes: an update that changes no indexed column stays within its page (HOT).
+  -- When it is to go, as the client says; and from when on it is not handed over any more. null of most.
+  scheduled_at timestamptz,
+  expires_at timestamptz,
+  -- While it waits for its time, and has no job: when that comes.
+  due_at timestamptz,
+  -- When it was given up because it had expired.
+  expired_at timestamptz,
+  -- Whether an email waits to be delivered now: it has something left to deliver, its time has come, and it has not
+  -- expired. Indexes are over this and not over the status, which every report changes: an update that changes no
+  -- indexed column stays within its page (HOT).
   unfinished boolean not null generated always as (
-    (status = 'queued' and provider_message_id is null) or pending_recipients is not null) stored,
+    ((status = 'queued' and provider_message_id is null) or pending_recipients is not null)
+    and due_at is null and expired_at is null) stored,
   -- Of an email of a broadcast: its status. Others' does not change with their status, so their updates stay HOT.
   broadcast_status text generated always as (case when broadcast_id is not null then status end) stored,
   -- Few are bounced or complained about, and people ask for just these. Others' status changes nothing here.
@@ -108,6 +121,13 @@ create table email_states (
 create index email_states_unfinished on email_states (created_at) where unfinished;
 -- A list of what is queued, and the count of what waits for long, read these alone, however much other teams wait.
 create index email_states_team_unfinished on email_states (team_id, id) where unfinished;
+-- What waits for its time: what is due, and a team's share of it.
+create index email_states_due on email_states (due_at) where due_at is not null;
+create index email_states_team_due on email_states (team_id, due_at) where due_at is not null;
+-- What is queued and does not wait to be delivered now: lists of what is queued read these beside the others.
+create index email_states_set_aside on email_states (team_id, id) where due_at is not null or expired_at is not null;
+-- What waited for its time has been waiting since then, however long ago it was accepted.
+create index email_states_released on email_states (scheduled_at) where unfinished and scheduled_at is not null;
 -- For reports that carry nothing but the provider's id.
 create index email_states_provider_message_id on email_states (provider_message_id)
   where provider_message_id is not null;
@@ -127,7 +147,8 @@ create view emails as
 select e.team_id, e.id, s.id as state_id, e.domain_id, e.template_id, e.template_version_id, e.variables, e.from_address,
   e.to_emails, e.subject, e.html, s.size_kb, e.tags, s.status, e.idempotency_key, e.created_at, s.requeued_at,
   s.provider_message_id, e.broadcast_id, e.contact_id, e.body_text, e.headers, e.reply_to, e.http_request_id,
-  s.pending_recipients, s.unfinished, s.tries_from, e.attachments, e.internal
+  s.pending_recipients, s.unfinished, s.tries_from, e.attachments, e.internal, e.first_cc, e.first_bcc,
+  s.scheduled_at, s.expires_at, s.due_at, s.expired_at
 from email_states s join accepted_emails e on e.team_id = s.team_id and e.id = s.id;
 
 -- Everything that happened to an email, by recipient.
@@ -224,13 +245,24 @@ create table whatsapp_messages (
   -- When the provider took it: from then on it is not sent again. The status moves by reports (contract §3.3).
   accepted_at timestamptz,
   provider_message_id text,
-  -- Whether it is still to be delivered; as with emails.
-  unfinished boolean not null generated always as (status = 'queued' and accepted_at is null) stored,
+  -- As with emails.
+  scheduled_at timestamptz,
+  expires_at timestamptz,
+  due_at timestamptz,
+  expired_at timestamptz,
+  -- Whether it waits to be delivered now; as with emails.
+  unfinished boolean not null generated always as (
+    status = 'queued' and accepted_at is null and due_at is null and expired_at is null) stored,
   primary key (team_id, id),
   unique (team_id, request_id, position)
 ) with (fillfactor = 90);
 create index whatsapp_messages_unfinished on whatsapp_messages (created_at) where unfinished;
 create index whatsapp_messages_team_unfinished on whatsapp_messages (team_id, id) where unfinished;
+-- As with emails.
+create index whatsapp_messages_due on whatsapp_messages (due_at) where due_at is not null;
+create index whatsapp_messages_team_due on whatsapp_messages (team_id, due_at) where due_at is not null;
+create index whatsapp_messages_set_aside on whatsapp_messages (team_id, id) where due_at is not null or expired_at is not null;
+create index whatsapp_messages_released on whatsapp_messages (scheduled_at) where unfinished and scheduled_at is not null;
 -- For people who look for what was sent to a number.
 create index whatsapp_messages_recipient on whatsapp_messages (team_id, recipient, id);
 create index whatsapp_messages_provider_message_id on whatsapp_messages (provider_message_id)
@@ -304,36 +336,27 @@ create index webhook_messages_waiting on webhook_messages (created_at) where unf
 -- What failed is looked for and sent again without reading all that was delivered.
 create index webhook_messages_failed on webhook_messages (team_id, endpoint_id, id) where status = 'failed';
 
--- What became of a message beside its tries: it was requeued, or given up.
+-- What became of a message: each request to its endpoint, and that it was requeued, or given up.
 create table webhook_events (
   team_id uuid not null,
   message_id uuid not null,
   event_key bytea not null check (length(event_key) = 16),
-  kind text not null check (kind in ('requeued', 'gave_up')),
+  kind text not null check (kind in ('attempt', 'requeued', 'gave_up')),
   occurred_at timestamptz not null,
+  -- Of an attempt the beginning of the answer, or why there was none.
   detail text not null,
   -- Of no meaning here; every timeline of whole messages has it.
   code text,
-  primary key (team_id, message_id, event_key)
-);
-
--- Each request to an endpoint.
-create table webhook_attempts (
-  team_id uuid not null,
-  endpoint_id uuid not null,
-  id uuid not null,
-  message_id uuid not null,
-  at timestamptz not null,
-  -- The status of the answer; null when none came.
+  -- Of attempts alone. The status of the answer is null when none came; `counts`: towards giving the message up, which
+  -- it does not while the endpoint asks to wait.
+  endpoint_id uuid,
   status integer,
-  ms integer not null,
-  -- The beginning of the answer, or why there was none.
-  response text not null,
-  -- Whether it counts towards giving the message up: not while the endpoint asks to wait.
-  counts boolean not null,
-  primary key (team_id, endpoint_id, id)
+  ms integer,
+  counts boolean,
+  primary key (team_id, message_id, event_key),
+  check ((kind = 'attempt') = (endpoint_id is not null and ms is not null and counts is not null))
 );
-create index webhook_attempts_message on webhook_attempts (team_id, message_id, at);
+create index webhook_events_attempts on webhook_events (team_id, endpoint_id, occurred_at) where kind = 'attempt';
 
 -- Broadcasts: one template to all contacts of some topics.
 create table broadcasts (

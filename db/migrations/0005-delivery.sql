@@ -52,10 +52,12 @@ create table paused_queues (
 );
 
 -- The highest place given so far in each fair queue (db/queue/line.ts).
-create sequence "deliver-email-places" minvalue 0 start 0;
-create sequence "deliver-whatsapp-places" minvalue 0 start 0;
-create sequence "deliver-broadcast-places" minvalue 0 start 0;
-create sequence "deliver-webhook-places" minvalue 0 start 0;
+create sequence deliver_email_places minvalue 0 start 0;
+create sequence deliver_whatsapp_places minvalue 0 start 0;
+create sequence deliver_broadcast_places minvalue 0 start 0;
+create sequence deliver_webhook_places minvalue 0 start 0;
+create sequence deliver_test_places minvalue 0 start 0;
+create sequence deliver_test_whatsapp_places minvalue 0 start 0;
 
 -- When a sender, a queue or a team stood still: a message is tried for 24 h, and time in which it could not be tried
 -- does not count. Triggers keep it, so that no way of pausing is forgotten.
@@ -115,7 +117,7 @@ create trigger note_standstill after update of paused_until, troubles on senders
 create table reports (
   id uuid primary key,
   provider text not null check (provider in (
-    'smtp', 'ses', 'mailgun', 'sendgrid', 'postmark', 'brevo', 'whatsapp')),
+    'smtp', 'ses', 'mailgun', 'sendgrid', 'postmark', 'brevo', 'whatsapp', 'test')),
   -- The provider's own id of the report, or a hash of its bytes: a repeat falls away.
   event_key text not null,
   body bytea not null,

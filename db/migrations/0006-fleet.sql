@@ -9,11 +9,11 @@ create table processes (
   pid integer not null,
   -- What a worker works on, and the sender that each of these queues delivers through.
   queues text[] not null,
-  senders jsonb not null,
+  senders json not null,
   -- Jobs completed per second of late: {"deliver-email": …, …}.
-  completed jsonb not null,
+  completed json not null,
   -- How it does just now: {"event_loop_lag_seconds": …, …}.
-  gauges jsonb not null,
+  gauges json not null,
   started_at timestamptz not null,
   seen_at timestamptz not null
 );
@@ -210,8 +210,8 @@ declare
   growing text;
 begin
   foreach growing in array array['accepted_emails', 'email_states', 'email_events', 'whatsapp_requests',
-    'whatsapp_messages', 'whatsapp_events', 'webhook_messages', 'webhook_attempts', 'webhook_events', 'email_files',
-    'broadcast_skips', 'contacts', 'reports', 'sender_events', 'audit_entries', 'daily_figures']
+    'whatsapp_messages', 'whatsapp_events', 'webhook_messages', 'webhook_events', 'email_files', 'broadcast_skips',
+    'contacts', 'reports', 'sender_events', 'audit_entries', 'daily_figures']
   loop
     execute format('alter table %I set (autovacuum_vacuum_scale_factor = 0.02,
       autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02)', growing);

@@ -7,7 +7,7 @@ import { randomInt } from 'node:crypto'
 import { Client, type ClientConfig } from 'pg'
 import { type Address, readDatabaseUrl } from './address.ts'
 
-const PATIENCE = 3_000
+const CONNECT_TIMEOUT_MS = 3_000
 /** pg's words for it; it has no code. */
 export const NO_TLS = 'The server does not support SSL connections'
 
@@ -17,7 +17,7 @@ export const NO_TLS = 'The server does not support SSL connections'
  */
 const SESSION = {
   text: "set datestyle to 'ISO, YMD'; set timezone to 'UTC'; set standard_conforming_strings to on",
-  query_timeout: PATIENCE,
+  query_timeout: CONNECT_TIMEOUT_MS,
 }
 
 /** Puts a new connection's session in order. */
@@ -25,7 +25,7 @@ export const settle = async (client: Client): Promise<void> => void (await clien
 
 /** A connection that was opened, or the error; nothing is left behind. */
 async function open(config: ClientConfig): Promise<Client> {
-  const client = new Client({ connectionTimeoutMillis: PATIENCE, keepAlive: true, ...config })
+  const client = new Client({ connectionTimeoutMillis: CONNECT_TIMEOUT_MS, keepAlive: true, ...config })
   // Errors surface as the end of the connection, or of the statement under way.
   client.on('error', () => {})
   try {

@@ -199,6 +199,11 @@ export function isLockTimeout(error: unknown): boolean {
 // What a server answers to a user, a password or a database that it does not take.
 const REFUSED_CODES = new Set(['28000', '28P01', '3D000'])
 
+/** What it answers to a statement that its role may not make. */
+const NOT_ALLOWED = '42501'
+const HOW_TO_GRANT =
+  'let its owner grant it, such as by `grant execute on function pg_control_system() to ROLE`'
+
 /** Why a TLS handshake failed, where a setting can fix it; null for any other error. */
 function tlsRefusal({ code, message }: Error & { code?: unknown }): string | null {
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
@@ -219,6 +224,8 @@ export function databaseRefusal(error: unknown, place = ''): string | null {
     const hint = message.includes('no encryption') ? '; add ?sslmode=require' : ''
     if (typeof code === 'string' && REFUSED_CODES.has(code))
       return `the server${place} refuses DATABASE_URL: ${message}${hint}`
+    if (code === NOT_ALLOWED)
+      return `the server${place} denies the role of DATABASE_URL a right: ${message}; ${HOW_TO_GRANT}`
     const tls = tlsRefusal(fault)
     if (tls !== null) return `the server${place} does not do for DATABASE_URL: ${tls}`
   }

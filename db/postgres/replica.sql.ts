@@ -1,15 +1,16 @@
 /** What is asked of a server to learn whether it is a replica of another, and how far it is behind. No tables. */
 import { sql } from 'slonik'
-import { boolean, number, object, string } from 'yup'
+import { boolean, number, string } from 'yup'
 import type { Tx } from './pool.ts'
+import { row } from './rows.ts'
 
-const placeRow = object({
+const placeRow = row({
   /** The same for a server and its standbys, and for no others. */
-  system: string().defined(),
-  database: string().defined(),
-  standby: boolean().defined(),
+  system: string(),
+  database: string(),
+  standby: boolean(),
   /** For how many seconds nothing has been replayed; null where the server does not say. */
-  behind: number().defined().nullable(),
+  behind: number().nullable(),
 })
 
 /** Where a connection leads. A service that runs writes every few seconds, so what replays nothing is behind. */

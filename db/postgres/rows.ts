@@ -1,8 +1,32 @@
 /**
- * Many values as rows of one statement: each column with its type, once. A statement with them has one text, however
- * many rows there are. Dates and JSON travel as text, bytes as they are. Names are the code's own, never a customer's.
+ * Rows as a statement returns them (row), and many values as rows of one statement (rowsOf): each column with its type,
+ * once. A statement with rowsOf has one text, however many rows there are. Dates and JSON travel as text, bytes as they
+ * are. Names are the code's own, never a customer's.
  */
 import { type FragmentSqlToken, type PrimitiveValueExpression, sql } from 'slonik'
+import { ArraySchema, type ObjectSchema, object, Schema } from 'yup'
+
+type Value<T> = T extends (infer Item)[] ? Exclude<Item, undefined>[] : Exclude<T, undefined>
+type Row<Of> = { [Column in keyof Of]: Of[Column] extends { __outputType: infer T } ? Value<T> : never }
+
+const defined = (column: Schema): Schema =>
+  column instanceof ArraySchema && column.innerType instanceof Schema
+    ? column.of(column.innerType.defined()).defined()
+    : column.defined()
+
+/**
+ * The schema of a row that has each of these columns. A value is never null unless its column says `nullable()`.
+ * The type of `columns` is left open: with a context of its own, `oneOf(['a', 'b'])` would be any string.
+ */
+export const row = <Of extends object>(columns: Of) =>
+  object(
+    Object.fromEntries(
+      Object.entries(columns as Readonly<Record<string, Schema>>).map(([name, column]) => [
+        name,
+        defined(column),
+      ]),
+    ),
+  ) as ObjectSchema<Row<Of>>
 
 function written(value: unknown, type: string): PrimitiveValueExpression {
   if (value === null || value === undefined) return null

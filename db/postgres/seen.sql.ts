@@ -5,11 +5,12 @@
  * Must not be asked of a replica, nor of rows written within savepoints (we have none): neither has all transactions.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { object, string } from 'yup'
+import { string } from 'yup'
 import { Refusal } from '../errors.ts'
 import type { Tx } from './pool.ts'
+import { row } from './rows.ts'
 
-const momentRow = object({ seen: string().defined() })
+const momentRow = row({ seen: string() })
 
 /** The moment of this statement: rows that are counted after it are those that were there, or fewer. */
 export async function seenNow(tx: Tx): Promise<string> {

@@ -1,9 +1,10 @@
 /** The database's time: the one clock for rate, quota, period and pauses (DECISIONS: Bucket). */
 import { sql } from 'slonik'
-import { object, string } from 'yup'
+import { string } from 'yup'
 import type { Tx } from './pool.ts'
+import { row } from './rows.ts'
 
-const timeRow = object({ now: string().defined() })
+const timeRow = row({ now: string() })
 
 /** The time at this moment, where no row is locked that would bring it along. */
 export async function serviceTime(tx: Tx): Promise<Date> {

@@ -64,13 +64,13 @@ const sizeWords = (bytes: number): string =>
   bytes % 1_048_576 === 0 ? `${bytes / 1_048_576} MiB` : `${Math.floor(bytes / 1024)} KiB`
 
 /** For how long an idle connection is kept, in milliseconds: many servers close theirs after five seconds. */
-export const KEPT = 4_000
+export const IDLE_CONNECTION_MS = 4_000
 
 /** Keeps the connections to a counterpart between requests, `most` at once. */
 export const keptConnections = (url: string, most = Number.POSITIVE_INFINITY): Agent =>
   new (url.startsWith('https:') ? HttpsAgent : HttpAgent)({
     keepAlive: true,
-    timeout: KEPT,
+    timeout: IDLE_CONNECTION_MS,
     maxSockets: most,
   })
 

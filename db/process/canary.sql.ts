@@ -1,9 +1,10 @@
 /** The row that shows whether SECRET_KEY is the one that this database was used with, and its queries. */
 import { sql } from 'slonik'
-import { mixed, object } from 'yup'
+import { mixed } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
+import { row } from '../postgres/rows.ts'
 
-const canaryRow = object({ sealed: mixed<Buffer>().defined() })
+const canaryRow = row({ sealed: mixed<Buffer>() })
 
 /** The sealed text, or null in a database that no process has used yet. */
 export async function canaryOf(tx: Tx): Promise<Buffer | null> {

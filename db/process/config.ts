@@ -147,6 +147,17 @@ export const dnsServer = string().test(
     server === undefined || isIP(server) !== 0 || /^(\[[0-9a-f:.]+\]|[\w.-]+)(:[1-9]\d{0,4})?$/i.test(server),
 )
 
+/** What the relay in use wants in the SPF record of each domain: names to include, by commas. */
+export const spfInclude = string().test(
+  'spf include',
+  '${path} must be domain names, by commas, such as spf.relay.example',
+  (text) => commaList(text).every((name) => /^[\w-]{1,63}(\.[\w-]{1,63})+$/.test(name)),
+)
+
+/** The names of SPF_INCLUDE. */
+export const spfIncludes = ({ SPF_INCLUDE }: { SPF_INCLUDE?: string | undefined }): string[] =>
+  commaList(SPF_INCLUDE).map((name) => name.toLowerCase())
+
 /** Networks in CIDR notation, by commas. */
 export const networkList = string().test(
   'networks',
@@ -164,7 +175,7 @@ export const ownMailbox = string().test(
 /** How many letters of a name may be wrong, and how long a name is that is looked at. */
 const MISSPELT = 2
 const SHORTEST = 8
-const LONGEST = 64
+const LONGEST_NAME = 64
 
 /** Warnings about variables whose names are nearly those of settings that are not set. */
 export function misspeltSettings(
@@ -172,7 +183,7 @@ export function misspeltSettings(
   env: NodeJS.ProcessEnv = process.env,
 ): string[] {
   const unset = Object.keys(schema.fields).filter((name) => !env[name] && name.length >= SHORTEST)
-  const given = Object.keys(env).filter((name) => !(name in schema.fields) && name.length <= LONGEST)
+  const given = Object.keys(env).filter((name) => !(name in schema.fields) && name.length <= LONGEST_NAME)
   return unset.flatMap((name) =>
     given
       .filter(
@@ -219,6 +230,7 @@ const toolSettings = object({
   SECRET_KEY: strongSecretKey,
   SECRET_KEY_PREVIOUS: anySecretKey,
   DNS_SERVER: dnsServer,
+  SPF_INCLUDE: spfInclude,
   /** Private networks that webhooks may reach, over http too. */
   WEBHOOK_ALLOW: networkList,
   /** The address that recipients reach this service at: unsubscribe links begin with it. */

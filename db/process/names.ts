@@ -7,7 +7,7 @@
  * Must not judge what it finds.
  */
 
-import { lookup, NODATA, Resolver } from 'node:dns/promises'
+import { lookup, NODATA, NOTFOUND, Resolver } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { Refusal } from '../errors.ts'
@@ -18,6 +18,8 @@ export type Names = {
   addresses(name: string): Promise<readonly string[]>
   /** The strings of each of its TXT records. @throws as `addresses` does. */
   texts(name: string): Promise<string[][]>
+  /** The zone that a name's records are kept in: the nearest name above it that has an SOA record; null for none. */
+  zone(name: string): Promise<string | null>
 }
 
 /** Thrown when no name server has answered in time. */
@@ -26,12 +28,12 @@ class Unanswered extends Error {
 }
 
 /** For one question, however many servers are asked in turn, in milliseconds. */
-const PATIENCE = 5_000
+const LOOKUP_TIMEOUT_MS = 5_000
 /** Questions at once in this process: of names that had an answer last time, of new ones, and of those that hung. */
 const PLACES = 64
 const PLACES_HUNG = 4
 /** For how long one that hung is left alone: twice as long each time. Milliseconds. */
-const REST = 10_000
+const HUNG_REST_MS = 10_000
 const LONGEST_REST = 600_000
 /** Of how many names it is remembered how they stood. */
 const REMEMBERED = 5_000
@@ -40,7 +42,7 @@ const SETTINGS = 10_000
 const HOSTS = '/etc/hosts'
 
 /** @param server `host` or `host:port`, in place of the system's name servers. */
-export function createNames(server?: string, patience = PATIENCE): Names {
+export function createNames(server?: string, patience = LOOKUP_TIMEOUT_MS): Names {
   const system = createSystem(server)
   const ask = guarded(patience)
   return {
@@ -54,7 +56,23 @@ export function createNames(server?: string, patience = PATIENCE): Names {
       const resolver = await system.resolver()
       return ask(`texts ${name}`, () => within(resolver.resolveTxt(name), patience))
     },
+    async zone(name) {
+      const resolver = await system.resolver()
+      return ask(`zone ${name}`, () => within(zoneBy(resolver, name), patience))
+    },
   }
+}
+
+/** A top-level domain is nobody's zone. */
+async function zoneBy(resolver: Resolver, name: string): Promise<string | null> {
+  for (let zone = name; zone.includes('.'); zone = zone.slice(zone.indexOf('.') + 1)) {
+    const found = await resolver.resolveSoa(zone).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === NODATA || error.code === NOTFOUND) return null
+      throw error
+    })
+    if (found !== null) return zone
+  }
+  return null
 }
 
 /** Both families: what one of them says holds if the other one hangs. */
@@ -106,7 +124,7 @@ function guarded(patience: number) {
       remember(key, 'answered')
       return [answer]
     } catch (error) {
-      const rest = typeof last === 'object' ? Math.min(last.rest * 2, LONGEST_REST) : REST
+      const rest = typeof last === 'object' ? Math.min(last.rest * 2, LONGEST_REST) : HUNG_REST_MS
       const hung = error instanceof Unanswered
       remember(key, hung ? { rest, until: performance.now() + rest } : 'answered')
       throw error

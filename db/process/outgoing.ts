@@ -2,9 +2,10 @@
  * Begins every request of ours over HTTP, and bounds what the other side may say to it.
  * Promises: what comes off the wire, whatever it is (informational answers, heads, framing, trailers), is counted and
  * cut off before Node's parser sees it, since one read holds thousands of answers that each take it a turn; a request
- * always ends, with the head of an answer or an error; who speaks unasked is hung up on. Must not know what an answer
- * means.
+ * always ends, with the head of an answer or an error; who speaks unasked is hung up on. Requests that a library begins
+ * by itself are bounded too (`boundLibraries`). Must not know what an answer means.
  */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import {
   type ClientRequest,
   request as httpRequest,
@@ -54,13 +55,18 @@ export function limitConnecting(asked: ClientRequest, ms: number): void {
   })
 }
 
+const BOUNDED = Symbol('bounded')
+/** Marked once it is bounded. */
+type Asked = ClientRequest & { [BOUNDED]?: true }
+
 /** Begins a request. `asked` ends it; `response` is the head of its answer. */
 export function beginRequest(
   url: URL,
   { body, ...options }: RequestOptions & { body?: string | Uint8Array | undefined },
   { connect_ms, bytes }: WireBounds,
 ): { asked: ClientRequest; response: Promise<IncomingMessage> } {
-  const asked = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options)
+  const asked: Asked = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options)
+  asked[BOUNDED] = true
   limitConnecting(asked, connect_ms)
   const response = new Promise<IncomingMessage>((resolve, reject) => {
     asked.once('response', resolve).on('error', reject)
@@ -71,6 +77,35 @@ export function beginRequest(
   asked.once('socket', (socket) => limitWords(asked, socket, HEADS + FRAMED * bytes))
   asked.end(body)
   return { asked, response }
+}
+
+/** What Node calls each request as it is made. */
+const CREATED = 'http.client.request.created'
+
+/**
+ * Bounds the requests that libraries make in this process: `bytes` of an answer's body, `ms` until its end. One that is
+ * cut off, or breaks off, is an `error` of its request: not every library listens to its answer's.
+ * @returns how to end it.
+ */
+export function boundLibraries({ ms, bytes }: { ms: number; bytes: number }): () => void {
+  const bound = (message: unknown): void => {
+    const { request } = message as { request: Asked }
+    request.once('socket', (socket: Socket) => {
+      if (request[BOUNDED]) return
+      request[BOUNDED] = true
+      limitWords(request, socket, HEADS + FRAMED * bytes)
+      const late = setTimeout(() => request.destroy(new Error(`no answer within ${ms / 1_000} s`)), ms)
+      request.once('close', () => clearTimeout(late))
+    })
+    request.once('response', (answer) =>
+      answer.once('close', () => {
+        if (!answer.complete && request.listenerCount('error') > 0)
+          request.emit('error', answer.errored ?? new Error('the answer broke off'))
+      }),
+    )
+  }
+  subscribe(CREATED, bound)
+  return () => void unsubscribe(CREATED, bound)
 }
 
 /** Counts what a socket has read for a request, and hands it on while it may be. */

@@ -73,7 +73,7 @@ const HEARTBEAT = 3_000
 /** A heartbeat that has no answer by now is sent once more beside it. */
 const SILENT = 10_000
 /** What a confirmation is worth, of the heartbeat's seconds: the rest is for a send that begins just now. */
-const FRESH = 0.8
+const CONFIRMED_SHARE = 0.8
 
 /** Opens the claims of a queue. */
 export function openClaims<J extends JobName>(
@@ -133,7 +133,7 @@ export function openClaims<J extends JobName>(
 function startHeartbeat<J extends JobName>(job: J, { boss, onFault }: Pick<ClaimDeps, 'boss' | 'onFault'>) {
   type Job = FetchedJob<J>
   const confirmed = new Map<Job, number>()
-  const fresh = JOBS[job].options.heartbeatSeconds * FRESH * 1_000
+  const fresh = JOBS[job].options.heartbeatSeconds * CONFIRMED_SHARE * 1_000
   let beating = 0
   const beat = async (): Promise<void> => {
     const started = performance.now()

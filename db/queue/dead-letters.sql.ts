@@ -3,10 +3,11 @@
  * Their `source_id` is the id of the job that each was, and so of its row.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { array, type InferType, mixed, number, object, string } from 'yup'
+import { array, type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
+import { row } from '../postgres/rows.ts'
 import { wasSeen } from '../postgres/seen.sql.ts'
-import { deadLetterOf, type JobName, type Payload } from './jobs.ts'
+import { deadLetterOf, JOBS, type JobName, type Payload } from './jobs.ts'
 import { deadReason } from './pgboss.sql.ts'
 
 /**
@@ -26,15 +27,28 @@ export const withoutJob = (job: JobName, id: FragmentSqlToken) => sql.fragment`
   and not exists (
     select from pgboss.job d where d.name = ${deadLetterOf(job)} and d.source_id = ${id} and d.state <= 'active')`
 
-const reasonRow = object({
-  reason: string().defined(),
-  count: number().defined(),
+const KNOWN = (Object.keys(JOBS) as JobName[]).flatMap((job) => [job, deadLetterOf(job)])
+
+/**
+ * Whether a row's job, or what was given up of it, lies in a queue that this version does not have: then a newer one
+ * delivers it (db/README.md, *Upgrading*), and a job of ours would be its second.
+ * @param id the row's id, as a column.
+ */
+export const isOfNewerQueue = (id: FragmentSqlToken) => sql.fragment`
+  exists (
+    select from pgboss.job n
+    where n.name = any(array(select q.name from pgboss.queue q where q.name <> all(${sql.array(KNOWN, 'text')})))
+      and n.state <= 'active' and (n.id = ${id} or n.source_id = ${id}))`
+
+const reasonRow = row({
+  reason: string(),
+  count: number(),
   /** How many teams' jobs they are; 0 for a queue whose jobs are nobody's. */
-  teams: number().defined(),
-  first_at: string().defined(),
-  last_at: string().defined(),
+  teams: number(),
+  first_at: string(),
+  last_at: string(),
   /** What the newest few are about: their message's ids, or else their jobs'. */
-  samples: array().of(string().defined()).defined(),
+  samples: array(string()),
 })
 
 /** How many of a reason's dead letters are named. */
@@ -52,7 +66,7 @@ export async function deadReasons(tx: Tx, job: JobName, limit: number): Promise<
     group by 1 order by count desc, reason limit ${limit}`)
 }
 
-const countRow = object({ count: number().defined() })
+const countRow = row({ count: number() })
 
 /** How many dead letters a queue has. */
 export async function countDeadLetters(tx: Tx, job: JobName): Promise<number> {
@@ -61,7 +75,7 @@ export async function countDeadLetters(tx: Tx, job: JobName): Promise<number> {
   return count
 }
 
-const dataRow = object({ data: mixed<object>().defined() })
+const dataRow = row({ data: mixed<object>() })
 
 /**
  * Takes dead letters out of their queue, the oldest first: all that were seen then, or those of them with one reason.

@@ -5,25 +5,25 @@
 import { sql } from 'slonik'
 import { boolean, type InferType, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
+import { row } from '../postgres/rows.ts'
 
-const homeRow = object({ is_home: boolean().defined() })
+const homeRow = row({ is_home: boolean() })
 
 /** Whether this database is the one that mail is sent from: not so in a copy, nor for a moment after a failover. */
 export async function isAtHome(tx: Tx): Promise<boolean> {
   return (await tx.one(sql.prepared('is_at_home', homeRow)`select is_at_home() as is_home`)).is_home
 }
 
-const lookRow = object({
+const lookRow = row({
   /** Whether the mark is there that the process has written last, or a later one of its own. */
-  found: boolean().defined(),
-  at: string().defined(),
-  is_home: boolean().defined(),
+  found: boolean(),
+  at: string(),
+  is_home: boolean(),
   /** Whether nothing but the timeline can be another one; null before any process has begun. */
-  is_same_place: boolean().defined().nullable(),
-  settlement: string().defined().nullable(),
+  is_same_place: boolean().nullable(),
+  settlement: string().nullable(),
   how: string()
     .oneOf(['begun', 'continued', 'restored'] as const)
-    .defined()
     .nullable(),
 })
 /** What a process finds when it leaves a mark. */
@@ -70,7 +70,7 @@ export async function beginHome(tx: Tx, id: string): Promise<void> {
     on conflict do nothing`)
 }
 
-const settlementRow = object({ settlement: string().defined(), is_home: boolean().defined() })
+const settlementRow = row({ settlement: string(), is_home: boolean() })
 
 /** The settlement, locked until the transaction ends; null before any process has begun. */
 export async function lockHome(tx: Tx): Promise<InferType<typeof settlementRow> | null> {

@@ -4,11 +4,12 @@
  * pg-boss's own business (boss.ts).
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { boolean, type InferType, mixed, number, object, string } from 'yup'
+import { boolean, type InferType, mixed, number, string } from 'yup'
 import type { Database, Tx } from '../postgres/pool.ts'
+import { row } from '../postgres/rows.ts'
 import { deadLetterOf, JOBS, type JobName, RETENTION } from './jobs.ts'
 
-const openRow = object({ active: boolean().defined(), at: string().defined(), dead: boolean().defined() })
+const openRow = row({ active: boolean(), at: string(), dead: boolean() })
 
 /**
  * A row's job that has not ended, or its dead letter; null when it has neither. `at`: when it is due.
@@ -20,11 +21,9 @@ export async function openJob(tx: Tx, job: JobName, id: string) {
     order by dead limit 1`)
 }
 
-const endRow = object({
-  state: string().defined(),
-  output: mixed<{ reason?: string; missing?: string[]; sender?: string; fault?: string | null }>()
-    .defined()
-    .nullable(),
+const endRow = row({
+  state: string(),
+  output: mixed<{ reason?: string; missing?: string[]; sender?: string; fault?: string | null }>().nullable(),
 })
 
 /** How a job stands, and what its last attempt said; null when there is none. For someone who waits for it. */
@@ -44,13 +43,13 @@ export type QueueStatus = {
   oldest_ready_seconds: number | null
 }
 
-const statusRow = object({
-  name: string().defined(),
-  ready: number().defined(),
-  active: number().defined(),
-  deferred: number().defined(),
-  failed: number().defined(),
-  oldest_ready_seconds: number().defined().nullable(),
+const statusRow = row({
+  name: string(),
+  ready: number(),
+  active: number(),
+  deferred: number(),
+  failed: number(),
+  oldest_ready_seconds: number().nullable(),
 })
 
 /** For a look at the queues, in milliseconds: watching must not add to a load. */
@@ -189,7 +188,7 @@ export async function postponeJobs(tx: Tx, job: JobName, attempts: readonly Post
     where j.name = ${job} and j.id = p.id and j.retry_count = p.attempt and j.state = 'active'`)
 }
 
-const idRow = object({ id: string().defined() })
+const idRow = row({ id: string() })
 
 /**
  * Those of these claimed jobs that workers have lost this many times, by dying or freezing: whatever else ends an
@@ -231,7 +230,7 @@ export async function bringForward(tx: Tx, job: JobName, ids: FragmentSqlToken):
     where name = ${job} and state = 'created' and start_after > now() and id in (${ids})`)
 }
 
-const waitingRow = object({ jobs: number().defined(), teams: number().defined() })
+const waitingRow = row({ jobs: number(), teams: number() })
 
 /** How many jobs of a queue wait, and of how many teams: counted up to `most`. */
 export async function waitingOfTeams(

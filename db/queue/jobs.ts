@@ -8,6 +8,7 @@
  * - claim: a job that this process has fetched. Heartbeats keep it; without them another worker gets the job.
  * - attempt: one claim of a job. Its number is never used again, so a late end of one attempt cannot end another.
  * - try: an attempt that counts, because the provider was asked about the message itself.
+ * - simulator: stands in for the providers of test teams: it answers and reports by the recipient, and sends nothing.
  * - sender: what messages go out through: a relay, an SES account, a WhatsApp number, a webhook's endpoint.
  * - circuit breaker: pauses a sender in trouble; after each pause one message in the whole fleet probes it.
  * - reserve: take a send's place in its sender's rate ahead of time, so that the fleet keeps to it.
@@ -66,6 +67,10 @@ const emailRef = object({ team_id: string().required(), email_id: string().requi
 /** `large` where it is known when the job is made: workers may leave these alone. */
 const singleRef = emailRef.shape({ large: boolean().optional() })
 const whatsappRef = object({ team_id: string().required(), message_id: string().required() })
+/** Of a test team: such a job is of another type, so that nothing which speaks to a provider takes it. */
+const simulated = { test: boolean().isTrue().required() }
+const testRef = emailRef.shape(simulated)
+const testWhatsappRef = whatsappRef.shape(simulated)
 const webhookRef = object({
   team_id: string().required(),
   message_id: string().required(),
@@ -77,11 +82,12 @@ const checkRef = object({ check_id: string().required() })
 
 const workRef = object({ work_id: string().required() })
 const broadcastRef = object({ team_id: string().required(), broadcast_id: string().required() })
-/** What stopped: a webhook or a broadcast. */
+/** What stopped or fails: a webhook, a broadcast or a domain. */
 const noticeRef = object({
   team_id: string().required(),
   endpoint_id: string(),
   broadcast_id: string(),
+  domain_id: string(),
   notice_id: string().required(),
 })
 const upsertRef = object({ team_id: string().required(), upsert_id: string().required() })
@@ -106,6 +112,20 @@ export const JOBS = {
     payload: whatsappRef,
     /** The job's id is the row's: a row never has two jobs. */
     id: (payload: InferType<typeof whatsappRef>) => payload.message_id,
+    options: delivery,
+    shared: true,
+  },
+  'deliver-test': {
+    payload: testRef,
+    /** The job's id is the row's: a row never has two jobs. */
+    id: (payload: InferType<typeof testRef>) => payload.email_id,
+    options: delivery,
+    shared: true,
+  },
+  'deliver-test-whatsapp': {
+    payload: testWhatsappRef,
+    /** The job's id is the row's: a row never has two jobs. */
+    id: (payload: InferType<typeof testWhatsappRef>) => payload.message_id,
     options: delivery,
     shared: true,
   },
@@ -263,6 +283,8 @@ export const SCHEDULES = {
   'forget-sessions': { cron: '37 * * * *' },
   'forget-messages': { cron: '23 3 * * *' },
   'review-suppressions': { cron: '23 * * * *' },
+  // Each night, in as many rounds as there are domains for.
+  'look-at-domains': { cron: '*/5 2-4 * * *' },
 } as const
 
 /** How long a message is tried before it is given up: 24 h (DECISIONS: Refused for now), in milliseconds. */

@@ -1,7 +1,8 @@
 /** What a queue's line looks like: pg-boss's rows and the sequence of places, as far as line.ts needs them. */
 import { sql } from 'slonik'
-import { number, object } from 'yup'
+import { number } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
+import { row } from '../postgres/rows.ts'
 import type { SharedJob } from './jobs.ts'
 
 /** Where the queue's line begins, as a priority: that of the job which goes next. */
@@ -10,7 +11,7 @@ export const frontOf = (job: SharedJob) => sql.fragment`
     select priority from pgboss.job where name = ${job} and state < 'active' and not blocked and start_after <= now()
     order by priority desc, created_on limit 1), 0)`
 
-const lineRow = object({ head: number().defined().nullable(), top: number().defined() })
+const lineRow = row({ head: number().nullable(), top: number() })
 
 /** How many jobs of the front are looked through for one that is due, and of those that are due for longest. */
 const FRONT = 1_000
@@ -23,7 +24,7 @@ const FRONT = 1_000
  * and sort all that became due since.
  */
 export async function lookAtLine(tx: Tx, job: SharedJob, given: number) {
-  const places = sql.identifier([`${job}-places`])
+  const name = `${job.replaceAll('-', '_')}_places`
   const waiting = sql.fragment`from pgboss.job where name = ${job} and state < 'active' and not blocked`
   // Not prepared: a plan that was made while the queue was empty reads and sorts all that waits, until autovacuum has
   // analyzed the table again.
@@ -37,6 +38,6 @@ export async function lookAtLine(tx: Tx, job: SharedJob, given: number) {
           select min(-priority) from (
             select priority ${waiting} and start_after <= now() order by start_after limit ${FRONT}) due
         )) end as head,
-      setval(${`"${job}-places"`}, greatest(last_value, ${given}::bigint)) as top
-    from ${places}`)
+      setval(${name}, greatest(last_value, ${given}::bigint)) as top
+    from ${sql.identifier([name])}`)
 }

@@ -22,7 +22,7 @@ export type Line = {
 }
 
 /** How long a look at the line is good for, in milliseconds. */
-const FRESH = 250
+const LINE_CACHED_MS = 250
 /** Teams whose last place of a returning job is remembered. */
 const REMEMBERED = 10_000
 
@@ -40,7 +40,7 @@ function createLine(job: SharedJob): Line {
   const last = new Map<string, number>()
 
   const look = async (tx: Tx): Promise<number> => {
-    if (performance.now() - looked < FRESH) return reached
+    if (performance.now() - looked < LINE_CACHED_MS) return reached
     looked = performance.now()
     const seen = await lookAtLine(tx, job, top)
     top = seen.top

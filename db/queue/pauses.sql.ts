@@ -5,6 +5,7 @@
 import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
+import { row } from '../postgres/rows.ts'
 import { JOBS, type JobName } from './jobs.ts'
 
 /** Why a queue stands that the service itself has stopped: the database is another one than it was. */
@@ -13,13 +14,13 @@ export const RESTORED = 'restored'
 /** The queues that mail, messages and webhooks leave by. */
 export const DELIVERY_QUEUES = (Object.keys(JOBS) as JobName[]).filter((job) => job.startsWith('deliver-'))
 
-const pauseRow = object({
-  queue: string().defined(),
+const pauseRow = row({
+  queue: string(),
   /** Null while it is not settled yet that this is a copy. */
-  paused_at: string().defined().nullable(),
+  paused_at: string().nullable(),
   /** Who has paused it; null when nobody did. */
-  paused_by: string().defined().nullable(),
-  reason: string().defined().nullable(),
+  paused_by: string().nullable(),
+  reason: string().nullable(),
 })
 export type QueuePause = InferType<typeof pauseRow>
 
@@ -57,7 +58,7 @@ export async function deletePause(tx: Tx, queue: JobName): Promise<void> {
   await tx.query(sql.type(object())`delete from paused_queues where queue = ${queue}`)
 }
 
-const queueRow = object({ queue: string<JobName>().defined() })
+const queueRow = row({ queue: string<JobName>() })
 
 /** Resumes all that stand for this reason. @returns which these were. */
 export async function deletePausesFor(tx: Tx, reason: typeof RESTORED): Promise<JobName[]> {

@@ -8,14 +8,14 @@ import { pausedQueues, type QueuePause } from './pauses.sql.ts'
 
 export type QueuePauses = (job: JobName) => Promise<boolean>
 
-const FRESH = 1_000
+const PAUSES_CACHED_MS = 1_000
 
 /** @returns whether a queue is paused. */
 export function createQueuePauses(database: Database): QueuePauses {
   let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<ReadonlyMap<string, QueuePause>> = Promise.resolve(new Map())
   return async (job) => {
-    if (performance.now() - readAt >= FRESH) {
+    if (performance.now() - readAt >= PAUSES_CACHED_MS) {
       readAt = performance.now()
       reading = pausedQueues(database)
     }

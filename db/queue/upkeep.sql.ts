@@ -44,13 +44,13 @@ export async function indexJobs(run: Run, byGroup: readonly string[]): Promise<v
 /** From how many jobs on their counting is spread out, and how many are counted per second then, on average. */
 const MANY = 10_000
 const PER_SECOND = 5_000
-const LONGEST = 60
+const MAX_COUNT_INTERVAL_S = 60
 
 /** Puts off pg-boss's next count by the time that the last one is worth: it reads every job that there is. */
 export const spreadCounts = async (run: Run): Promise<void> =>
   void (await run(
     `update pgboss.version set monitor_backoff_on =
-      now() + least(${LONGEST}, counted.jobs / ${PER_SECOND}) * interval '1 second'
+      now() + least(${MAX_COUNT_INTERVAL_S}, counted.jobs / ${PER_SECOND}) * interval '1 second'
     from (select sum(total_count) as jobs from pgboss.queue) counted
     where counted.jobs > ${MANY} and coalesce(monitor_backoff_on, '-infinity') < now()`,
   ))

@@ -4,9 +4,10 @@
  * field with its path (DECISIONS: Input). It is here and not in api/ because workers validate items of bulk calls.
  * Must not know any resource.
  */
-import { type AnyObject, mixed, type ObjectSchema, string, ValidationError } from 'yup'
+import { type AnyObject, mixed, number, type ObjectSchema, string, ValidationError } from 'yup'
 import { Refusal } from '../errors.ts'
 import { LONGEST_NAME, parseAddress, parseMailbox } from './address.ts'
+import { EXPIRES_IN, isMoment, type When } from './moments.ts'
 import { codePoints, isPlainMap, isUuid, memberPath, textFault, utf8Bytes } from './strings.ts'
 import { isSurelyValid } from './valid.ts'
 
@@ -155,12 +156,38 @@ const unsupportedList = () => unsupported(undefined, (value) => Array.isArray(va
 /** Copies of a message to others. */
 export const noCopies = () => ({ cc: unsupportedList(), bcc: unsupportedList() })
 
-/** A time to send at, which peers call by either name, or one to give up at. */
-export const noTime = () => ({
-  scheduled_at: unsupported(),
-  expires_in: unsupported(),
-  send_at: unsupported('is no field of a send: a time to send at is scheduled_at, which is not supported'),
+/** A time with its zone (RFC 3339). */
+export const time = () =>
+  text()
+    .meta(described({ type: 'string', format: 'date-time' }))
+    .test(
+      'time',
+      '${path} must be an RFC 3339 time with its zone, such as 2026-01-31T09:00:00Z',
+      (value) => value === undefined || isMoment(value),
+    )
+
+const SECONDS = `\${path} must be a whole number of seconds from ${EXPIRES_IN.min} to ${EXPIRES_IN.max}`
+
+/** When a send goes, and until when. Peers call the time by either name. */
+export const sendTimes = () => ({
+  scheduled_at: time(),
+  expires_in: number()
+    .meta(described({ type: 'integer', minimum: EXPIRES_IN.min, maximum: EXPIRES_IN.max }))
+    .typeError(SECONDS)
+    .integer(SECONDS)
+    .min(EXPIRES_IN.min, SECONDS)
+    .max(EXPIRES_IN.max, SECONDS),
+  send_at: unsupported('is no field of a send: the time to send at is scheduled_at'),
 })
+
+/** What a send says of its time; nothing when it says nothing. */
+export const whenOf = (send: {
+  scheduled_at?: string | undefined
+  expires_in?: number | undefined
+}): { when?: When } =>
+  send.scheduled_at === undefined && send.expires_in === undefined
+    ? {}
+    : { when: { scheduled_at: send.scheduled_at ?? null, expires_in: send.expires_in ?? null } }
 
 /** One bare email address. */
 export const address = () =>

@@ -4,7 +4,7 @@
  * one line of at most 500 code units, and holds none of the given secrets.
  */
 
-const LONGEST = 500
+const MAX_LENGTH = 500
 
 const LONGEST_ID = 512
 
@@ -33,6 +33,6 @@ export function storableWords(text: string, secrets: readonly string[] = []): st
   const plain = text.toWellFormed().replace(DIRECTION_MARKS, '')
   const masked = known.reduce((words, secret) => words.replaceAll(secret, '***'), plain)
   const line = masked.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ').trim()
-  const cut = line.slice(0, LONGEST)
+  const cut = line.slice(0, MAX_LENGTH)
   return (cut.isWellFormed() ? cut : cut.slice(0, -1)).trimEnd()
 }

@@ -8,6 +8,7 @@ import { beginBroadcasting, broadcastingOf } from '../support/broadcasting.ts'
 import { verifyDkim } from '../support/dkim.ts'
 import { publicKeyOf } from '../support/domain.ts'
 import { deleteEmailRows } from '../support/email-rows.ts'
+import { EMPTY } from '../support/empty.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
@@ -66,7 +67,7 @@ t.test('everybody who fits gets one email, others none; figures, headers and lin
     (await call('POST', `/u/${token}`, { raw: 'List-Unsubscribe=One-Click', headers: FORM })).status,
     200,
   )
-  t.match(await topicsOf(), { status: 'subscribed', subscribed_topic_ids: [] })
+  t.match(await topicsOf(), { status: 'subscribed', subscribed_topic_ids: EMPTY })
   t.equal((await call('GET', `/u/${token}?preferences=1`)).body.match(/type="checkbox"/g)?.length, 1)
   const chosen = `scope=topics&topic=${topic_id}&topic=${other}&topic=${uuidv7()}`
   await call('POST', `/u/${token}`, { raw: chosen, headers: FORM })

@@ -1,30 +1,42 @@
 /**
- * The transactional counter behind the quota equals a recount, whatever happened; no request
- * counts rows. DECISIONS: Quota.
+ * Whatever happens at once: the transactional counters behind the quotas equal a recount, no call takes one over, and
+ * the bucket grants no more than its capacity and what flowed in. No request counts rows. DECISIONS: Quota.
  */
 import fc from 'fast-check'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
 import { usageIn } from '../../db/accounts/teams/usage.sql.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
+import { EMAIL } from '../../db/channels/email.sql.ts'
+import { requeueOne } from '../../db/delivery/requeue.ts'
+import { Refusal } from '../../db/errors.ts'
 import { emailsFound } from '../../db/messages/emails/find.sql.ts'
 import { removeEmail } from '../../db/messages/emails/remove.ts'
 import { stopClock } from '../support/clock.ts'
 import { anEmail, makeTeam, startService, type TestTeam } from '../support/service.ts'
 import t from '../support/tap.ts'
+import { aMessage, makeTemplate, numbers } from '../support/whatsapp.ts'
 
-let now = new Date('2027-01-31T22:00:00.000Z')
+/** Seldom reached, so that the bucket is. */
+const MANY = 1_000
+const RATE = 1
+const CAPACITY = 5
+const START = new Date('2027-01-31T22:00:00.000Z')
+
 const service = await startService(t)
-await stopClock(service.database, now)
+const { call, database, deps } = service
 
 const email = fc.record({
-  key: fc.constantFrom(undefined, 'a', 'b', 'c'),
-  from: fc.constantFrom('hello@example.com', 'hello@example.net', 'nobody'),
+  key: fc.option(fc.constantFrom('a', 'b', 'c'), { nil: undefined, freq: 2 }),
+  from: fc.oneof(
+    { weight: 5, arbitrary: fc.constant('hello@example.com') },
+    { weight: 1, arbitrary: fc.constantFrom('hello@example.net', 'nobody') },
+  ),
 })
 const step = fc.oneof(
   fc.record({ kind: fc.constant('send' as const), email }),
-  fc.record({ kind: fc.constant('batch' as const), emails: fc.array(email, { maxLength: 5 }) }),
-  fc.record({ kind: fc.constant('delete' as const), pick: fc.nat() }),
-  fc.record({ kind: fc.constant('wait' as const), hours: fc.integer({ min: 1, max: 500 }) }),
+  fc.record({ kind: fc.constant('batch' as const), emails: fc.array(email, { minLength: 1, maxLength: 8 }) }),
+  fc.record({ kind: fc.constant('whatsapp' as const), numbers: fc.integer({ min: 1, max: 3 }) }),
+  fc.record({ kind: fc.constantFrom('delete' as const, 'requeue' as const), pick: fc.nat() }),
   fc.record({
     kind: fc.constant('subscribe' as const),
     plan: fc.constantFrom('free', 'pro'),
@@ -32,60 +44,101 @@ const step = fc.oneof(
   }),
 )
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
+const round = fc.record({
+  seconds: fc.oneof({ weight: 2, arbitrary: fc.nat(4) }, { weight: 1, arbitrary: fc.nat(1_800_000) }),
+  together: fc.array(step, { minLength: 1, maxLength: 4 }),
+})
 
 const bodyOf = ({ key, from }: { key: string | undefined; from: string }) =>
   anEmail({ from, ...(key === undefined ? {} : { idempotency_key: key }) })
 
-async function take(team: TestTeam, todo: Step): Promise<void> {
-  const { call, database } = service
-  if (todo.kind === 'send') await call('POST', '/v1/emails', { key: team.key, body: bodyOf(todo.email) })
-  if (todo.kind === 'batch') {
-    await call('POST', '/v1/emails/batch', { key: team.key, body: { emails: todo.emails.map(bodyOf) } })
-  }
-  if (todo.kind === 'wait') {
-    now = new Date(now.getTime() + todo.hours * 3_600_000)
-    await stopClock(database, now)
-  }
-  if (todo.kind === 'delete') {
+type Limits = { email_limit: number; whatsapp_limit: number }
+type Team = TestTeam & { template: string; limits: Limits }
+
+/** Does one step. @returns how many emails it deleted. */
+async function take(team: Team, todo: Step, now: Date): Promise<number> {
+  const { key } = team
+  if (todo.kind === 'send') await call('POST', '/v1/emails', { key, body: bodyOf(todo.email) })
+  else if (todo.kind === 'batch')
+    await call('POST', '/v1/emails/batch', { key, body: { emails: todo.emails.map(bodyOf) } })
+  else if (todo.kind === 'whatsapp')
+    await call('POST', '/v1/whatsapp/messages', {
+      key,
+      body: aMessage(team.template, { to: numbers(todo.numbers) }),
+    })
+  else if (todo.kind === 'subscribe') {
+    const period = { start: new Date(now.getTime() - todo.days * 86_400_000), end: after(now, 86_400) }
+    const figures = { ...team.limits, plan: todo.plan, send_rate_per_second: RATE, period }
+    await database.transaction((tx) => subscribeTeam({ tx, now, actor: null }, team.id, figures))
+  } else {
     const rows = await emailsFound(database, { team_id: team.id }, { limit: 100 })
     const row = rows[todo.pick % Math.max(1, rows.length)]
-    if (row)
-      await database.transaction(
-        async (tx) => void (await removeEmail({ tx, now: new Date(), actor: null }, team.id, row.id)),
-      )
-  }
-  if (todo.kind === 'subscribe') {
-    const period = {
-      start: new Date(now.getTime() - todo.days * 86_400_000),
-      end: new Date(now.getTime() + 86_400_000),
-    }
-    await database.transaction(
-      async (tx) =>
-        void (await subscribeTeam({ tx, now: new Date(), actor: null }, team.id, {
-          plan: todo.plan,
-          period,
-        })),
+    if (!row) return 0
+    const ref = { team_id: team.id, id: row.id }
+    const act = database.transaction<unknown>((tx) =>
+      todo.kind === 'delete'
+        ? removeEmail({ tx, now, actor: null }, team.id, row.id)
+        : requeueOne({ tx, now, actor: 'cli', queue: deps.queue }, EMAIL, ref, { force: false }),
     )
+    const isDone = await act.then(
+      () => true,
+      (error) => (error instanceof Refusal ? false : Promise.reject(error)),
+    )
+    return isDone && todo.kind === 'delete' ? 1 : 0
   }
+  return 0
 }
 
-t.test('after any mix of sends, failures, replays, deletes, waits and period changes', async (t) => {
+const after = (time: Date, seconds: number): Date => new Date(time.getTime() + seconds * 1_000)
+
+const recount = async (team: TestTeam, { start, end }: { start: string; end: string }) =>
+  await usageIn(database, team.id, { start: new Date(start), end: new Date(end) })
+
+t.test('any sends, failures, replays, deletes, requeues, waits and periods, at once', async (t) => {
+  let reached = 0
+  const limited = fc.constantFrom(
+    { email_limit: 4, whatsapp_limit: 3 },
+    { email_limit: MANY, whatsapp_limit: 3 },
+  )
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 14 }), async (steps) => {
-      const team = await makeTeam(service, { plan: 'free', email_limit: 4, rate: 1 })
-      for (const todo of steps) {
-        await take(team, todo)
-        const { used, period } = await showTeam(service.database, team.id)
-        const { emails: stored } = await usageIn(service.database, team.id, {
-          start: new Date(period.start),
-          end: new Date(period.end),
-        })
-        if (used.emails !== stored) {
-          throw new Error(`counted ${used.emails}, stored ${stored} after ${JSON.stringify(steps)}`)
+    fc.asyncProperty(limited, fc.array(round, { minLength: 3, maxLength: 8 }), async (limits, rounds) => {
+      let now = START
+      await stopClock(database, now)
+      const made = await makeTeam(service, { ...limits, plan: 'free', rate: RATE })
+      const team = { ...made, limits, template: (await makeTemplate(service, made.id)).id }
+      let [deleted, granted, before] = [0, 0, { emails: 0, whatsapp: 0 }]
+      /** Before each round: its time, and what had been granted by then. */
+      const looks: { at: number; granted: number }[] = []
+      for (const { seconds, together } of rounds) {
+        now = after(now, seconds)
+        await stopClock(database, now)
+        looks.push({ at: now.getTime(), granted })
+        const gone = await Promise.all(together.map((todo) => take(team, todo, now)))
+        deleted += gone.reduce((sum, one) => sum + one, 0)
+        const { used, period } = await showTeam(database, team.id)
+        const stored = await recount(team, period)
+        for (const [quota, limit] of [
+          ['emails', limits.email_limit],
+          ['whatsapp', limits.whatsapp_limit],
+        ] as const) {
+          if (used[quota] !== stored[quota])
+            throw new Error(`${quota}: counted ${used[quota]}, stored ${stored[quota]}`)
+          // A period that moves counts what was there before it moved.
+          if (
+            !together.some(({ kind }) => kind === 'subscribe') &&
+            used[quota] > Math.max(limit, before[quota])
+          )
+            throw new Error(`${quota}: ${used[quota]} of ${limit}, ${before[quota]} before`)
+          if (used[quota] === limit) reached++
         }
+        granted = (await recount(team, { start: '2000-01-01', end: '2100-01-01' })).emails + deleted
+        for (const look of looks)
+          if (granted - look.granted > CAPACITY + (RATE * (now.getTime() - look.at)) / 1_000)
+            throw new Error(`${granted - look.granted} emails granted in ${now.getTime() - look.at} ms`)
+        before = used
       }
     }),
-    { numRuns: 15 },
+    { numRuns: 20 },
   )
-  t.pass('15 runs')
+  t.ok(reached > 3, `a quota was reached ${reached} times`)
 })

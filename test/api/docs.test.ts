@@ -16,7 +16,7 @@ import { GUIDES } from '../../api/docs/guides.ts'
 import type { JsonSchema } from '../../api/docs/json-schema.ts'
 import { openApi, refusalsOf } from '../../api/docs/openapi.ts'
 import { createDocs } from '../../api/docs/routes.ts'
-import { BATCH_SAMPLES, type Sample, samplesOf } from '../../api/docs/samples.ts'
+import { BATCH_SAMPLES, type Sample, SIZED_BATCH_SAMPLES, samplesOf } from '../../api/docs/samples.ts'
 import { WEBHOOK_SCHEMAS } from '../../api/docs/webhooks.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
 import { TEST_TYPE, WEBHOOK_TYPES } from '../../db/channels/happenings/webhook-types.ts'
@@ -26,9 +26,10 @@ import { assertIs, assertWebhook } from '../support/described.ts'
 import { bareEnvironment } from '../support/environment.ts'
 import { MODULES, ROOT } from '../support/program.ts'
 import { programMissing } from '../support/programs.ts'
-import { makeTeam, startService } from '../support/service.ts'
+import { usedBy } from '../support/rows.ts'
+import { anEmail, makeTeam, startService } from '../support/service.ts'
 import t from '../support/tap.ts'
-import { makeTemplate } from '../support/whatsapp.ts'
+import { aMessage, makeTemplate } from '../support/whatsapp.ts'
 import { startWorker } from '../support/worker.ts'
 
 const service = await startService(t)
@@ -151,43 +152,58 @@ t.test('every example works', async (t) => {
     ['01920000-0000-7000-8000-000000000001', topic_id],
     ['01920000-0000-7000-8000-000000000002', template_id],
   ])
-  let created = ''
+  /** What `:id` means among broadcasts, emails, messages: one that an example can be done with. */
+  const waiting = async (path: string, body: object) => {
+    const reply = await call('POST', path, { key: team.key, body: { ...body, scheduled_at: later } })
+    return String(reply.body.id ?? reply.body.data[0].id)
+  }
+  const kindOf = (path: string): string => path.replace(/\/(batch|:id).*$/, '')
+  const later = new Date(Date.now() + 3_600_000).toISOString()
+  const made = new Map([
+    ['/v1/emails', await waiting('/v1/emails', anEmail())],
+    ['/v1/whatsapp/messages', await waiting('/v1/whatsapp/messages', aMessage(template.id))],
+  ])
   for (const { method, path, about } of V1_ROUTES) {
     if (!about?.example) continue
     const text = JSON.stringify(about.example).replaceAll(/01920000-[\w-]+/g, (id) => ids.get(id) ?? id)
     const { status, body } = await call(
       method,
-      path.replace(':email', 'ana@example.org').replace(':id', created),
+      path.replace(':email', 'ana@example.org').replace(':id', made.get(kindOf(path)) ?? ''),
       {
         key: team.key,
-        body: JSON.parse(text),
+        body: { ...JSON.parse(text), ...(about.takes === 'NewTime' ? { scheduled_at: later } : {}) },
       },
     )
-    if (about.id === 'createBroadcast') created = body.id
+    if (about.id === 'createBroadcast') made.set(kindOf(path), body.id)
     t.ok(status in about.answers, `${method} ${path}: ${status} ${JSON.stringify(body).slice(0, 200)}`)
     for (const item of Array.isArray(body.data) ? body.data : []) t.notOk(item.error, JSON.stringify(item))
   }
 })
 
-t.test('GET /docs shows every operation, guide and code, runs no script, and is cached', async (t) => {
-  const { status, headers, body: html } = await call('GET', '/docs')
-  t.equal(status, 200)
-  t.match(headers.get('content-type'), /^text\/html/)
-  const policy = headers.get('content-security-policy') ?? ''
-  t.match(policy, /^default-src 'none'; style-src 'sha256-/)
-  t.notMatch(policy, /unsafe|script-src/)
-  t.notMatch(html, /<script|\son\w+=|style="/)
-  const ids = new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
-  for (const { about } of V1_ROUTES) t.ok(ids.has(about?.id))
-  for (const { id } of GUIDES) t.ok(ids.has(id), id)
-  for (const code of CODES) t.ok(ids.has(code), code)
-  for (const [, target] of html.matchAll(/href="#([^"]+)"/g))
-    t.ok(ids.has(target), `#${target} leads somewhere`)
-  t.equal(
-    (await call('GET', '/docs', { headers: { 'If-None-Match': headers.get('etag') ?? '' } })).status,
-    304,
-  )
-})
+t.test(
+  'GET /docs shows every operation, guide and code, runs its own script alone, and is cached',
+  async (t) => {
+    const { status, headers, body: html } = await call('GET', '/docs')
+    t.equal(status, 200)
+    t.match(headers.get('content-type'), /^text\/html/)
+    const policy = headers.get('content-security-policy') ?? ''
+    t.match(policy, /^default-src 'none'; style-src 'sha256-/)
+    t.match(policy, /; script-src 'sha256-[\w+/=]+';/)
+    t.notMatch(policy, /unsafe/)
+    t.equal(html.split('<script').length, 2)
+    t.notMatch(html, /<script\s|\son\w+=|style="/)
+    const ids = new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
+    for (const { about } of V1_ROUTES) t.ok(ids.has(about?.id))
+    for (const { id } of GUIDES) t.ok(ids.has(id), id)
+    for (const code of CODES) t.ok(ids.has(code), code)
+    for (const [, target] of html.matchAll(/href="#([^"]+)"/g))
+      t.ok(ids.has(target), `#${target} leads somewhere`)
+    t.equal(
+      (await call('GET', '/docs', { headers: { 'If-None-Match': headers.get('etag') ?? '' } })).status,
+      304,
+    )
+  },
+)
 
 t.test('GET / leads a browser to the documentation, and shows a program where things are', async (t) => {
   const { status, headers } = await call('GET', '/', { headers: { Accept: 'text/html,*/*;q=0.8' } })
@@ -239,6 +255,37 @@ t.test('the calls of the page run as they stand, in each language', async (t) =>
   }
 })
 
+t.test('the guide’s loop sizes its batches by what RateLimit says, and sends each email once', async (t) => {
+  const paced = await makeTeam(service, { domain: 'paced.test', rate: 20 })
+  const [sample] = SIZED_BATCH_SAMPLES
+  const emails = Array.from({ length: 260 }, (_, index) => ({
+    ...{ ...SEND, from: 'hello@paced.test', idempotency_key: `${index}` },
+  }))
+  const calls: { emails: unknown[]; late: number }[] = []
+  const program = `
+    const [emails, calls] = [${JSON.stringify(emails)}, []]
+    const real = fetch
+    globalThis.fetch = async (url, init) => {
+      const answer = await real(url, init)
+      const { data } = await answer.clone().json()
+      calls.push({ emails: JSON.parse(init.body).emails.length, late: data.filter(({ error }) => error).length })
+      return answer
+    }
+    ${sample?.text}
+    console.log(JSON.stringify(calls))`
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', program], {
+    env: { ...bareEnvironment(), HELIOGRAPH_URL: base, HELIOGRAPH_KEY: paced.key },
+  })
+  calls.push(...JSON.parse(stdout))
+  t.equal((await usedBy(service, paced.id)).emails, emails.length)
+  t.ok(calls.length <= 6, JSON.stringify(calls))
+  t.strictSame(
+    calls.map(({ late }) => late),
+    calls.map(() => 0),
+    'none comes too fast',
+  )
+})
+
 t.test(
   'the sample of a batch repeats what had half an answer, and then only what came too fast',
   async (t) => {
@@ -286,6 +333,7 @@ t.test(
     const { stdout } = await run(process.execPath, [calls], { env })
     t.match(JSON.parse(stdout), {
       ...{ sent: 201, status: 'queued', to_emails: ['ana@example.org'] },
+      ...{ cc_emails: ['ben@example.org'], bcc_emails: ['archive@example.com'] },
       ...{ code: 'invalid_from', contacts: Number },
     })
   },
@@ -308,11 +356,21 @@ t.test('the official resend package sends emails and makes contacts here', async
   const found = await resend.contacts.get({ email: 'resend@example.org' })
   t.equal(found.error, null)
   t.equal(found.data?.id, made.data?.id)
-  const copies = await resend.emails.send({
-    ...{ from: 'Acme <hello@example.com>', to: ['ana@example.org'], subject: 'Hello', html: '<p>Hello</p>' },
-    ...{ cc: [], bcc: [] },
-  })
-  t.equal(copies.error, null)
+  for (const lists of [
+    { cc: [], bcc: [] },
+    { cc: ['Ben <ben@example.org>'], bcc: ['archive@example.com'] },
+  ]) {
+    const key = { idempotencyKey: `resend-${lists.cc.length}-copies` }
+    const hello = { from: 'Acme <hello@example.com>', subject: 'Hello', html: '<p>Hello</p>' }
+    const copies = await resend.emails.send({ ...hello, to: ['ana@example.org'], ...lists }, key)
+    t.equal(copies.error, null)
+    const stored = await call('POST', '/v1/emails', {
+      key: team.key,
+      body: { ...SEND, idempotency_key: key.idempotencyKey },
+    })
+    const { cc_emails = [], bcc_emails = [] } = stored.body
+    t.strictSame([stored.body.id, cc_emails, bcc_emails], [copies.data?.id, lists.cc, lists.bcc])
+  }
   // A 204 has no body, which the package takes for a fault.
   t.match((await resend.contacts.remove({ email: 'resend@example.org' })).error, {
     name: 'application_error',
@@ -338,6 +396,11 @@ t.test(
       await refusal({ to: 'ana@example.org' }),
       'to must be an array of email addresses, such as ["name@example.com"]',
     )
+    for (const field of ['cc', 'bcc'])
+      t.equal(
+        await refusal({ [field]: 'ben@example.org' }),
+        `${field} must be an array of email addresses, such as ["name@example.com"]`,
+      )
     t.equal(await refusal({ replyTo: ['ana@example.org'] }), 'reply_to must be a string with one address')
     t.equal(
       await refusal({ tags: [{ name: 'category', value: 'receipt' }] }),
@@ -347,5 +410,10 @@ t.test(
       await refusal({ html: undefined, text: 'Hi' }),
       'html or template_id is required; text alone is not enough: it is sent beside html',
     )
+    const { body: page } = await call('GET', '/docs')
+    const [section = ''] = /<section><h3 id="from-resend">.*?<\/section>/s.exec(page) ?? []
+    for (const what of ['to', 'replyTo', 'tags', 'cc', 'bcc', 'contacts.remove'])
+      t.match(section, `<code>${what}</code>`, 'and the guide says so beforehand')
+    t.match(section, 'const error = refused?.error ?? refused')
   },
 )

@@ -4,6 +4,7 @@
  */
 import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http'
 import { ROUTES } from '../../api/app.ts'
+import { changedProperties } from '../../api/dashboard/drawn/properties.ts'
 import { PAGES } from '../../api/dashboard/routes.ts'
 import { createSns } from '../../api/hooks/sns.ts'
 import { unsubscribeToken } from '../../db/messages/emails/unsubscribe-token.ts'
@@ -162,6 +163,24 @@ t.test('nor does one of somebody who has signed in, in any role', async (t) => {
     for (const form of may?.next(4) ?? [])
       await holds(t, `POST ${path} ${form.name}`, post(where, form, { ...OURS, Cookie: may?.cookie }))
   }
+})
+
+t.test('of a contact’s properties in a form no more are read than one more than there may be', async (t) => {
+  const rows = (count: number) =>
+    new URLSearchParams(
+      Array.from({ length: count }, (_, at): [string, string] => [`name.${at}`, `"${Math.min(at, 101)}"`]),
+    )
+  const words = { code: 'bad_request', message: 'properties must have at most 100 keys' }
+  t.throws(() => changedProperties(rows(103), {}), words, 'the last two are the same')
+  const form = rows(20_000)
+  let least = Number.POSITIVE_INFINITY
+  for (let tries = 0; tries < TRIES && least > MOST; tries += 1) {
+    const before = process.threadCpuUsage()
+    t.throws(() => changedProperties(form, {}), words)
+    const { user, system } = process.threadCpuUsage(before)
+    least = Math.min(least, (user + system) / 1_000)
+  }
+  t.ok(least < MOST, `${least} ms for 20,000 rows`)
 })
 
 t.test('nor does hostile JSON, at a hook or a call, with a key and without', async (t) => {

@@ -197,13 +197,69 @@ t.test('deleting an email frees its place', async (t) => {
   t.equal((await send(team)).status, 201)
 })
 
+/** The policies of such a header by their names. */
+const policies = (header: string | null): Record<string, string> =>
+  Object.fromEntries((header ?? '').split(', ').map((each) => each.match(/^"(\w+)";(.+)$/)?.slice(1) ?? []))
+const onlySends = (header: string | null) => header && `"sends";${policies(header).sends}`
+
+t.test('what is left of the emails of the period is a policy of its own', async (t) => {
+  await at('2027-08-30T12:00:00.500Z')
+  const emails = (reply: { headers: Headers }) =>
+    ['ratelimit-policy', 'ratelimit'].map((name) => policies(reply.headers.get(name)).emails)
+  const policy = `q=8;w=${31 * 86_400}`
+  const untilReset = 86_400 + 43_200
+  const team = await makeTeam(service, { plan: 'free', rate: 1, email_limit: 8 })
+  t.strictSame(emails(await send(team, { idempotency_key: 'k' })), [policy, `r=7;t=${untilReset}`])
+  t.strictSame(
+    emails(await send(team, { idempotency_key: 'k' })),
+    [undefined, undefined],
+    'a replay says none',
+  )
+  const batch = (count: number) =>
+    service.call('POST', '/v1/emails/batch', {
+      key: team.key,
+      body: { emails: Array.from({ length: count }, () => anEmail()) },
+    })
+  t.strictSame(emails(await batch(2)), [policy, `r=5;t=${untilReset}`])
+  const tooMany = await batch(6)
+  t.equal(tooMany.status, 402)
+  t.strictSame(emails(tooMany), [policy, `r=5;t=${untilReset}`])
+  t.match(policies(tooMany.headers.get('ratelimit')), { sends: /^r=2;t=3$/ })
+  t.strictSame(emails(await batch(2)), [policy, `r=3;t=${untilReset}`])
+  const late = await send(team)
+  t.equal(late.status, 429)
+  t.strictSame(emails(late), [policy, `r=3;t=${untilReset}`])
+  await wait(60_000)
+  await batch(3)
+  const full = await send(team)
+  t.equal(full.status, 402)
+  t.strictSame(emails(full), [policy, `r=0;t=${untilReset - 60}`])
+  const boundless = await makeTeam(service, { plan: 'enterprise', rate: 10 })
+  const { headers } = await send(boundless)
+  t.equal(
+    headers.get('ratelimit'),
+    '"sends";r=49;t=1',
+    'a team without a limit has the one of the rate alone',
+  )
+})
+
+t.test('a paid team’s emails are counted by its own period', async (t) => {
+  await at('2027-01-20T00:00:00Z')
+  const team = await makeTeam(service, { plan: 'pro', email_limit: 10 })
+  const period = { start: new Date('2027-01-10T00:00:00Z'), end: new Date('2027-01-24T00:00:00Z') }
+  await subscribeTeam({ tx: service.database, now, actor: null }, team.id, { period })
+  const { headers } = await send(team)
+  t.match(policies(headers.get('ratelimit-policy')), { emails: `q=10;w=${14 * 86_400}` })
+  t.match(policies(headers.get('ratelimit')), { emails: `r=9;t=${4 * 86_400}` })
+})
+
 t.test(
   'sends that touched the bucket say how the team stands; replays and other refusals do not',
   async (t) => {
     const team = await makeTeam(service, { plan: 'free', rate: 1 })
     const rate = (reply: { headers: Headers }) => [
-      reply.headers.get('ratelimit-policy'),
-      reply.headers.get('ratelimit'),
+      onlySends(reply.headers.get('ratelimit-policy')),
+      onlySends(reply.headers.get('ratelimit')),
     ]
     t.strictSame(rate(await send(team, { idempotency_key: 'k' })), ['"sends";q=5;w=5', '"sends";r=4;t=1'])
     t.strictSame(rate(await send(team, { idempotency_key: 'k' })), [null, null])

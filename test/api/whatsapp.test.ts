@@ -119,27 +119,11 @@ t.test('a number that is not E.164 answers 400 invalid_phone naming its place', 
   t.equal((await rowsOf(service, team.id)).length, 0, 'an item is accepted whole or not at all')
 })
 
-t.test('missing fields and wrong types answer 400 bad_request naming the field', async (t) => {
+t.test('a wrong value or what is no message answers 400 bad_request, naming the field', async (t) => {
   const { key, template } = await sender()
-  const cases: [Json, RegExp][] = [
-    [{ template_id: undefined }, /^template_id is required/],
-    [{ template_id: null }, /^template_id is required/],
-    [{ template_id: 'order_ready' }, /^template_id must be a UUID/],
-    [{ template_id: 5 }, /^template_id must be a UUID/],
-    [{ to: undefined }, /^to is required/],
-    [{ to: '+15555550101' }, /^to must be an array/],
-    [{ to: [5] }, /^to\[0\] must be a string/],
-    [{ to: [null] }, /^to\[0\] must be a string/],
-    [{ parameters: { 'body:1': 5 } }, /^parameters\["body:1"\] must be a string/],
-    [{ parameters: ['Ana'] }, /^parameters must/],
-    [{ parameters: 'Ana' }, /^parameters must/],
-    [{ idempotency_key: '' }, /^idempotency_key must/],
-    [{ idempotency_key: 'x'.repeat(256) }, /^idempotency_key must/],
-    [{ idempotency_key: 'é' }, /^idempotency_key must/],
-    [{ idempotency_key: 5 }, /^idempotency_key must/],
-  ]
-  for (const [changes, message] of cases) {
-    isRefused(t, await send(key, aMessage(template.id, changes)), 400, 'bad_request', message)
+  for (const idempotency_key of ['', 'x'.repeat(256), 'é']) {
+    const reply = await send(key, aMessage(template.id, { idempotency_key }))
+    isRefused(t, reply, 400, 'bad_request', /^idempotency_key must/)
   }
   for (const raw of ['', '{', '[]', 'null', '5']) {
     const reply = await call('POST', PATH, { key, raw, headers: { 'Content-Type': 'application/json' } })

@@ -13,7 +13,8 @@ const client = createClient<paths>({
 })
 
 const email = { from: 'hello@example.com', to: ['ana@example.org'], subject: 'Hello', html: '<p>Hello</p>' }
-const { data, response } = await client.POST('/v1/emails', { body: email })
+const copies = { cc: ['ben@example.org'], bcc: ['archive@example.com'] }
+const { data, response } = await client.POST('/v1/emails', { body: { ...email, ...copies } })
 const { error } = await client.POST('/v1/emails', { body: { ...email, from: 'nobody' } })
 const page = await client.GET('/v1/contacts', { params: { query: { limit: 1, status: 'subscribed' } } })
 
@@ -21,12 +22,16 @@ const page = await client.GET('/v1/contacts', { params: { query: { limit: 1, sta
 type Query = NonNullable<paths['/v1/contacts']['get']['parameters']['query']>
 // @ts-expect-error: no status of a contact
 const status: Query['status'] = 'asleep'
+type Send = paths['/v1/emails']['post']['requestBody']['content']['application/json']
 // @ts-expect-error: a send without its sender
-const incomplete: paths['/v1/emails']['post']['requestBody']['content']['application/json'] = { to: email.to }
+const incomplete: Send = { to: email.to }
+// @ts-expect-error: copies go to a list
+const single: Send = { ...email, cc: 'ben@example.org' }
 
-export type Ruled = [typeof status, typeof incomplete]
+export type Ruled = [typeof status, typeof incomplete, typeof single]
 
 const code: string | undefined = error?.error.code
 const contacts: number | undefined = page.data?.data.length
-const seen = { sent: response.status, status: data?.status, to_emails: data?.to_emails, code, contacts }
+const { to_emails, cc_emails, bcc_emails } = data ?? {}
+const seen = { sent: response.status, status: data?.status, to_emails, cc_emails, bcc_emails, code, contacts }
 process.stdout.write(JSON.stringify(seen))

@@ -32,7 +32,7 @@ import { lookAtLine } from '../../db/queue/line.sql.ts'
 import type { Run } from '../../db/queue/pgboss.sql.ts'
 import { isAnyDue, spreadCounts } from '../../db/queue/upkeep.sql.ts'
 import { firstIdAt } from '../../db/text/ids.ts'
-import { emailsTo } from '../../db/upkeep/retention/erase.sql.ts'
+import { emailsTo } from '../../db/upkeep/retention/person.sql.ts'
 import { emptyEmails, messagesOf, teamsAndWhetherTheyHave } from '../../db/upkeep/retention/retention.sql.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
 import { SECRET_KEY } from '../support/environment.ts'
@@ -302,7 +302,7 @@ t.test('tables that grow without end are vacuumed long before a fifth of their r
   const row = object({ relname: string().defined() })
   const careless = await database.any(sql.type(row)`
     select relname from pg_class
-    where relname ~ '^(accepted_emails|email_states|email_files|contacts|reports|whatsapp_requests|whatsapp_messages|(email|whatsapp|webhook|sender)_events|webhook_messages|webhook_attempts|audit_entries|daily_figures|broadcast_skips)$'
+    where relname ~ '^(accepted_emails|email_states|email_files|contacts|reports|whatsapp_requests|whatsapp_messages|(email|whatsapp|webhook|sender)_events|webhook_messages|audit_entries|daily_figures|broadcast_skips)$'
       and relkind = 'r' and coalesce(array_to_string(reloptions, ' '), '') !~ 'autovacuum_vacuum_scale_factor=0.02'`)
   t.strictSame(careless, [])
 })

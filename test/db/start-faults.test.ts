@@ -2,10 +2,13 @@
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Client } from 'pg'
+import { migrate } from '../../db/migrate.ts'
 import { isSameDatabase } from '../../db/postgres/connect.ts'
 import { openDatabase } from '../../db/postgres/pool.ts'
 import { openSecrets } from '../../db/process/canary.ts'
 import { adminCli } from '../support/admin.ts'
+
 import { databaseUrl, emptyDatabase, testDatabase, testServer } from '../support/database.ts'
 import { bareEnvironment, SECRET_KEY } from '../support/environment.ts'
 import t from '../support/tap.ts'
@@ -62,6 +65,27 @@ for (const [what, DATABASE_URL] of Object.entries(REFUSED)) {
     }
   })
 }
+
+t.test('a role that may not learn which server it is on is one line that says what to grant', async (t) => {
+  const { url } = await emptyDatabase(t)
+  const name = new URL(url).pathname.slice(1)
+  const role = `${name}_role`
+  const admin = new Client({ connectionString: url })
+  await admin.connect()
+  t.teardown(() => admin.end())
+  await admin.query(`create role ${role} login password 'x'`)
+  t.teardown(async () => {
+    await admin.query(`drop owned by ${role} cascade; drop role ${role}`)
+  })
+  await admin.query(`grant create on schema public to ${role}; grant create on database ${name} to ${role}`)
+  const DATABASE_URL = Object.assign(new URL(url), { username: role, password: 'x' }).href
+  await migrate(DATABASE_URL)
+  await admin.query('revoke execute on function pg_control_system() from public')
+  const line =
+    /denies the role of DATABASE_URL a right: permission denied for function pg_control_system; let its owner grant it, .*\n$/
+  for (const entry of ['api/main.ts', 'workers/main.ts'])
+    t.match(await failing(entry, { DATABASE_URL, LOG_LEVEL: 'fatal' }), line)
+})
 
 t.test(
   'a DATABASE_DIRECT_URL of another database stops whatever is started, and leaves that one alone',
@@ -135,7 +159,7 @@ t.test(
     for (const [program, ...args] of commands) {
       t.equal(program, 'node')
       const { code, stdout, stderr } = await run(process.execPath, ['--import', older, ...args])
-      t.match({ code, stdout }, { code: 1, stdout: '' })
+      t.match({ code, stdout }, { code: 1, stdout: /^$/ })
       t.match(stderr, /^Heliograph needs Node 24 or newer, and this is v/)
       t.notMatch(stderr, /DATABASE_URL/)
     }

@@ -1,7 +1,7 @@
 /**
- * The sources whose mutants `npm run test:mutants` makes, each with the tests that judge it: what decides by itself,
- * under tests that need no database. Not here yet: addresses, slots, providers' replies and reports, and
- * all whose tests need a database (limits, pace, circuit breaker, consent, conditions, what reports do).
+ * The sources whose mutants `npm run test:mutants` makes, each with the tests that judge it: what decides, and says of
+ * a text or a report what it means. Not here yet, since their tests take seconds for each mutant: slots, SMTP's replies
+ * and reports, WhatsApp's faults, pace, circuit breaker, consent, and what reports do to rows.
  */
 export const COVERED: Record<string, readonly string[]> = {
   'db/accounts/people/roles.ts': ['test/db/accounts/people/roles.test.ts'],
@@ -16,4 +16,9 @@ export const COVERED: Record<string, readonly string[]> = {
   'db/text/phone.ts': ['test/db/text/phone.test.ts'],
   'workers/delivery/breaker.ts': ['test/workers/delivery/breaker.test.ts'],
   'workers/delivery/verdict.ts': ['test/workers/delivery/verdict.test.ts'],
+  'db/accounts/teams/limits.ts': ['test/db/accounts/teams/limits.test.ts', 'test/api/sends/accepts.test.ts'],
+  'db/text/address.ts': ['test/db/text/address.test.ts', 'test/db/text/mailbox.test.ts'],
+  'workers/delivery/slots.ts': ['test/workers/delivery/slots.test.ts'],
+  'workers/providers/ses/reports.ts': ['test/workers/providers/ses/reports.test.ts'],
+  'workers/providers/whatsapp/reports.ts': ['test/workers/providers/whatsapp/reports.test.ts'],
 }

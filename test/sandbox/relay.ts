@@ -4,6 +4,7 @@
  */
 import { createHmac, randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type EmailReport, emailReports } from '../../workers/providers/test/fates.ts'
 import { postUntilTaken } from './reports.ts'
 import type { SandboxMessage } from './smtp.ts'
 
@@ -26,12 +27,12 @@ const BOUNCED: Part = {
   'delivery-status': { code: 550, message: '5.1.1 The mailbox does not exist' },
 }
 
-const EVENTS: Record<string, readonly Part[]> = {
-  delivered: [DELIVERED],
-  bounced: [BOUNCED],
-  complained: [DELIVERED, { event: 'complained' }],
-  opened: [DELIVERED, { event: 'opened', 'client-info': { 'user-agent': 'Sandbox' } }],
-  clicked: [DELIVERED, { event: 'clicked', url: 'https://example.com/' }],
+const EVENTS: Record<EmailReport, Part> = {
+  delivered: DELIVERED,
+  bounced: BOUNCED,
+  complained: { event: 'complained' },
+  opened: { event: 'opened', 'client-info': { 'user-agent': 'Sandbox' } },
+  clicked: { event: 'clicked', url: 'https://example.com/' },
 }
 
 /** The value of a header, unfolded; '' without it. */
@@ -55,14 +56,17 @@ export function createMailgunReporter(
 ): (message: SandboxMessage, recipient: string) => void {
   const { url, secret, delay_ms = 1_200, warn = () => {} } = options
   return ({ raw }, recipient) => {
-    const local = /^[^@+]*/.exec(recipient.toLowerCase())?.[0] ?? ''
     const variables = headerOf(raw, 'X-Mailgun-Variables')
     const message = { headers: { 'message-id': headerOf(raw, 'Message-ID').replace(/[<>]/g, '') } }
     const report = async (): Promise<void> => {
-      for (const event of Object.hasOwn(EVENTS, local) ? (EVENTS[local] ?? []) : []) {
+      for (const kind of emailReports(recipient) ?? []) {
         await sleep(delay_ms)
         const about = { id: randomUUID(), timestamp: Date.now() / 1_000, recipient, message }
-        const all = { ...event, ...about, 'user-variables': variables === '' ? {} : JSON.parse(variables) }
+        const all = {
+          ...EVENTS[kind],
+          ...about,
+          'user-variables': variables === '' ? {} : JSON.parse(variables),
+        }
         await postUntilTaken(url, { 'Content-Type': 'application/json' }, signed(secret, all))
       }
     }

@@ -6,6 +6,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type EmailReport, emailReports } from '../../workers/providers/test/fates.ts'
 import type { SandboxMessage } from './smtp.ts'
 
 /** The message that a report is about, and whom of its recipients. */
@@ -141,14 +142,16 @@ const BOUNCED: Fate = {
 }
 const TRIES = 5
 
-/** What makes the reports about a magic recipient, in order; nothing about anyone else. */
+/** What makes the reports about a magic recipient, in order; nothing about anyone else. Mail servers see no opening. */
 function reportsOf(about: About): (() => Buffer)[] {
-  const local = /^[^@+]*/.exec(about.recipient.toLowerCase())?.[0]
   const status = (fate: Fate) => (): Buffer =>
     deliveryStatus(about, [{ recipient: about.recipient, ...fate }])
-  if (local === 'delivered') return [status(DELIVERED)]
-  if (local === 'bounced') return [status(BOUNCED)]
-  return local === 'complained' ? [status(DELIVERED), () => feedbackReport(about)] : []
+  const makers: Partial<Record<EmailReport, () => Buffer>> = {
+    delivered: status(DELIVERED),
+    bounced: status(BOUNCED),
+    complained: () => feedbackReport(about),
+  }
+  return (emailReports(about.recipient) ?? []).flatMap((report) => makers[report] ?? [])
 }
 
 /** Makes what the sandbox calls for each accepted recipient: it reports of the magic ones, a moment later. */

@@ -3,17 +3,16 @@
  * Serves `npm start` as the sandbox and, with a script in place of the magic recipients, the tests as their sink.
  * Promises: keeps the newest messages within its bounds; the bytes kept are those that came over the wire.
  *
- * Magic local parts, at any domain and whatever their case (`+suffix` allowed):
- * - delivered@ bounced@ complained@ are accepted like any other; the reports about them start at `onAccepted`.
- * - deferred@ is put off twice with 451 4.3.0, then accepted: counted for each pair of sender and recipient,
- *   and from the start again after each acceptance.
- * - refused@ is refused for good with 550 5.1.1.
+ * Magic local parts are those of test teams (workers/providers/test/fates.ts): what is reported of some starts at
+ * `onAccepted`; deferred@ is put off with 451 4.3.0, counted for each pair of sender and recipient, and from the start
+ * again after each acceptance; refused@ is refused with 550 5.1.1.
  */
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer, type SMTPServerError, type SMTPServerOptions } from 'smtp-server'
+import { emailReply } from '../../workers/providers/test/fates.ts'
 import { type Keep, keepNothing } from './keep.ts'
 
 export type SandboxMessage = {
@@ -65,7 +64,6 @@ export type SmtpSandbox = {
 const KEEP_MESSAGES = 1_000
 const KEEP_BYTES = 100 * 1024 * 1024
 const LARGEST_MESSAGE = 50 * 1024 * 1024
-const DEFERRALS = 2
 const UNREADABLE: Email = { headers: [], headerLines: [], attachments: [], subject: '(unreadable)' }
 /** Bounds what a long-running sandbox remembers of deferred@ pairs. */
 const REMEMBERED_PAIRS = 10_000
@@ -197,20 +195,21 @@ async function openStore({ keep = keepNothing, ...bounds }: SandboxOptions) {
 /** The magic recipients of the header above. */
 function magicScript(): SmtpScript {
   const tries = new Map<string, number>()
-  const defer = (pair: string): SmtpReply => {
-    const before = tries.get(pair) ?? 0
-    tries.delete(pair)
-    if (before >= DEFERRALS) return undefined
-    tries.set(pair, before + 1)
+  const remember = (pair: string, count: number): void => {
+    tries.set(pair, count)
     const oldest = tries.keys().next().value
     if (tries.size > REMEMBERED_PAIRS && oldest !== undefined) tries.delete(oldest)
-    return `451 4.3.0 Try again later (${before + 1} of ${DEFERRALS})`
   }
   return {
     onRcpt(recipient, mail_from) {
-      const local = /^[^@+]*/.exec(recipient.toLowerCase())?.[0]
-      if (local === 'refused') return '550 5.1.1 No such mailbox'
-      return local === 'deferred' ? defer(`${mail_from} ${recipient.toLowerCase()}`) : undefined
+      const pair = `${mail_from} ${recipient.toLowerCase()}`
+      const before = tries.get(pair) ?? 0
+      tries.delete(pair)
+      const reply = emailReply(recipient, before)
+      if (reply === 'refused') return '550 5.1.1 No such mailbox'
+      if (reply === 'taken') return undefined
+      remember(pair, before + 1)
+      return `451 4.3.0 Try again later (${before + 1} of 2)`
     },
   }
 }

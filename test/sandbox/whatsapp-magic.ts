@@ -1,15 +1,14 @@
 /**
- * How the sandbox's Cloud API treats numbers: what it answers, and what it reports of a message afterwards.
- *
- * Magic numbers, all of the range that is kept for fiction; any other number behaves like the first:
- * - +15555550101 is taken, then reported sent and delivered.
- * - +15555550102 is taken, then reported sent, delivered and read.
- * - +15555550103 is taken, then reported failed (131026, undeliverable).
- * - +15555550104 is refused at once (131026).
- * - +15555550105 is rate limited twice (130429), then taken and delivered.
- * - +15555550106 is refused once because of too many messages to it (131056), then taken and delivered.
- * - +15555550107 is taken, and nothing is ever reported of it.
+ * How the sandbox's Cloud API treats numbers: what it answers, and what it reports of a message afterwards. The magic
+ * numbers are those of test teams (workers/providers/test/whatsapp-fates.ts).
  */
+import {
+  FAULT_CODES,
+  UNDELIVERABLE,
+  type WhatsappReply,
+  whatsappReply,
+  whatsappReports,
+} from '../../workers/providers/test/whatsapp-fates.ts'
 import {
   type CloudAnswer,
   type CloudMessage,
@@ -19,35 +18,29 @@ import {
   type Json,
 } from './whatsapp.ts'
 
-const UNDELIVERABLE = 'Message undeliverable'
-const DETAILS = 'Message Undeliverable. The number may not be on WhatsApp.'
+const { title, details } = UNDELIVERABLE
+const ERRORS = [{ code: FAULT_CODES.undeliverable, title, message: title, error_data: { details } }]
 
-const delivered: readonly CloudStatus[] = [{ status: 'sent' }, { status: 'delivered' }]
-const failed: CloudStatus = {
-  status: 'failed',
-  errors: [{ code: 131026, title: UNDELIVERABLE, message: UNDELIVERABLE, error_data: { details: DETAILS } }],
+const ANSWERS: Record<WhatsappReply, CloudAnswer | undefined> = {
+  taken: undefined,
+  undeliverable: { status: 400, body: cloudError(FAULT_CODES.undeliverable, title, details) },
+  'too fast': { status: 429, body: cloudError(FAULT_CODES['too fast'], 'Rate limit hit') },
+  'too many to it': {
+    status: 400,
+    body: cloudError(
+      FAULT_CODES['too many to it'],
+      '(Business Account, Consumer Account) pair rate limit hit',
+    ),
+  },
 }
 
-const ANSWERS: Readonly<Record<string, (tries: number) => CloudAnswer | undefined>> = {
-  '+15555550104': () => ({ status: 400, body: cloudError(131026, UNDELIVERABLE, DETAILS) }),
-  '+15555550105': (tries) =>
-    tries < 2 ? { status: 429, body: cloudError(130429, 'Rate limit hit') } : undefined,
-  '+15555550106': (tries) =>
-    tries < 1
-      ? { status: 400, body: cloudError(131056, '(Business Account, Consumer Account) pair rate limit hit') }
-      : undefined,
-}
-
-const REPORTS: Readonly<Record<string, readonly CloudStatus[]>> = {
-  '+15555550102': [...delivered, { status: 'read' }],
-  '+15555550103': [failed],
-  '+15555550107': [],
-}
-
-/** The magic numbers of the header above. */
+/** The magic numbers of whatsapp-fates.ts. */
 export const magicNumbers = (): CloudScript => ({
-  onMessage: ({ body, tries }: CloudMessage) => ANSWERS[String(body.to)]?.(tries),
-  reports: ({ body }: CloudMessage) => REPORTS[String(body.to)] ?? delivered,
+  onMessage: ({ body, tries }: CloudMessage) => ANSWERS[whatsappReply(String(body.to), tries)],
+  reports: ({ body }: CloudMessage) =>
+    whatsappReports(String(body.to)).map(
+      (status): CloudStatus => ({ status, ...(status === 'failed' ? { errors: ERRORS } : {}) }),
+    ),
 })
 
 /** The template that `npm start` shows: stored for the demo team, listed by the sandbox. */

@@ -29,7 +29,7 @@ export type Canary = {
 
 /** The fields whose values are a customer's, at any depth of a body or a form. */
 const FIELDS = new Set([
-  ...['html', 'text', 'subject', 'to', 'email', 'reply_to', 'tags'],
+  ...['html', 'text', 'subject', 'to', 'cc', 'bcc', 'email', 'reply_to', 'tags'],
   ...['headers', 'properties', 'variables', 'parameters'],
 ])
 /** Shorter ones are part of other words. */

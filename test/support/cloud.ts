@@ -50,6 +50,8 @@ export async function startCloud(
 
 /** A message for provider tests: complete and plain; a test states only what it is about. */
 export const outgoingWhatsapp = (changes: Partial<OutgoingWhatsapp> = {}): OutgoingWhatsapp => ({
+  test: false,
+  deferrals: 0,
   team_id: randomUUID(),
   message_id: randomUUID(),
   to: '+15555550101',

@@ -1,5 +1,5 @@
 /**
- * A DNS server that answers TXT, A and AAAA questions from tables, over UDP on 127.0.0.1.
+ * A DNS server that answers TXT, A, AAAA and SOA questions from tables, over UDP on 127.0.0.1.
  * Promises just enough of RFC 1035 for a resolver: one question, uncompressed names in it, NXDOMAIN for what it lacks.
  */
 import { createSocket } from 'node:dgram'
@@ -11,6 +11,8 @@ import type { Test } from 'tap'
 export type DnsServer = {
   address: string
   records: Map<string, string[][]>
+  /** Names that are zones. */
+  zones: Set<string>
   /** Addresses by name, as hostile as a test wants them; `cname:NAME` is an alias of another name. */
   addresses: Map<string, string[]>
   failing: boolean
@@ -36,7 +38,7 @@ function readQuestion(query: Buffer): { name: string; type: number; end: number 
   return { name: labels.join('.').toLowerCase(), type: query.readUInt16BE(at + 1), end: at + 5 }
 }
 
-const [A, CNAME, TXT, AAAA] = [1, 5, 16, 28]
+const [A, CNAME, SOA, TXT, AAAA] = [1, 5, 6, 16, 28]
 
 /** An answer about `owner`; without one it points back at the question's name. */
 function record(type: number, data: Buffer, owner: Buffer = Buffer.from([0xc0, HEADER])): Buffer {
@@ -70,6 +72,20 @@ function addressRecords(
   })
 }
 
+/** The start of a zone: who keeps it, and five numbers of which nothing is asked. */
+const zoneRecord = (name: string): Buffer =>
+  record(SOA, Buffer.concat([nameOf(`ns.${name}`), nameOf(`hostmaster.${name}`), Buffer.alloc(20)]))
+
+/** @param known whether there is such a name at all. */
+function answersTo({ records, zones, addresses }: DnsServer, name: string, type: number) {
+  if (type === TXT) {
+    const answers = (records.get(name) ?? []).map((strings) => record(TXT, stringsOf(strings)))
+    return { answers, known: records.has(name) }
+  }
+  if (type === SOA) return { answers: zones.has(name) ? [zoneRecord(name)] : [], known: zones.has(name) }
+  return { answers: addressRecords(addresses, name, type), known: addresses.has(name) }
+}
+
 function reply(query: Buffer, code: number, answers: readonly Buffer[]): Buffer {
   const question = query.subarray(0, readQuestion(query).end)
   const message = Buffer.concat([question, ...answers])
@@ -85,6 +101,7 @@ export async function startDns(t: Test): Promise<DnsServer> {
   const server: DnsServer = {
     address: '',
     records: new Map(),
+    zones: new Set(),
     addresses: new Map(),
     failing: false,
     silent: false,
@@ -96,11 +113,7 @@ export async function startDns(t: Test): Promise<DnsServer> {
     server.asked.push(name)
     if (server.silent_types.includes(type)) return
     if (server.silent instanceof RegExp ? server.silent.test(name) : server.silent) return
-    const answers =
-      type === TXT
-        ? (server.records.get(name) ?? []).map((strings) => record(TXT, stringsOf(strings)))
-        : addressRecords(server.addresses, name, type)
-    const known = type === TXT ? server.records.has(name) : server.addresses.has(name)
+    const { answers, known } = answersTo(server, name, type)
     const code = server.failing ? SERVFAIL : known ? 0 : NXDOMAIN
     socket.send(reply(query, code, code === 0 ? answers : []), from.port, from.address)
   })

@@ -148,10 +148,11 @@ async function storeWebhook({ database, deps }: Service, { id }: TestTeam) {
         case when n < 4 then 'failed' else 'delivered' end, now() - make_interval(mins => n)
       from generate_series(1, 60) n returning *
     )
-    insert into webhook_attempts (team_id, endpoint_id, id, message_id, at, status, ms, response, counts)
-    select team_id, endpoint_id, uuidv7(created_at - now()), id, created_at, case status when 'failed' then 503 else 200 end, 184,
+    insert into webhook_events (
+      team_id, endpoint_id, event_key, message_id, occurred_at, status, ms, detail, counts, kind)
+    select team_id, endpoint_id, uuid_send(id), id, created_at, case status when 'failed' then 503 else 200 end, 184,
       case status when 'failed' then '<html><body><h1>503 Service Unavailable</h1>No server is available to handle this'
-        else '' end, true
+        else '' end, true, 'attempt'
     from message`)
   const event = sql.type(idRow)`
     select event_id as id from webhook_messages where endpoint_id = ${endpoint.id} order by id desc limit 1`

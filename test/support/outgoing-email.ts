@@ -6,11 +6,14 @@ export function outgoingEmail(changes: Partial<OutgoingEmail> = {}): OutgoingEma
   const email_id = randomUUID()
   const to = changes.to ?? ['ana@example.com']
   return {
+    test: false,
+    deferrals: 0,
     team_id: randomUUID(),
     email_id,
     message_id: `${email_id}@demo.test`,
     from: 'Demo <hello@demo.test>',
     to,
+    cc: [],
     recipients: to,
     return_path: 'bounce@demo.test',
     reference: `b-${'0'.repeat(62)}`,

@@ -9,7 +9,7 @@ import { mkdir } from 'node:fs/promises'
 import type { TapStream } from './tap-report.ts'
 
 /** Seconds that one file may take, as .taprc has it. */
-export const TIMEOUT = 300
+export const TIMEOUT = 900
 /** Three times as many as the two cores of a small machine: the slow tests mostly wait. */
 const RUNNERS = 6
 /** Young objects get room: a process of tests lives too briefly for many collections to pay. */

@@ -194,6 +194,8 @@ export async function startService(
     dashboard: {
       database,
       lookupTxt: async () => [],
+      zoneOf: async () => null,
+      spfIncludes: [],
       webhookNetworks: networksOf(['127.0.0.0/8']),
       publicUrl: null,
       from: null,
@@ -268,14 +270,15 @@ export async function makeTeam(
   {
     plan = 'pro',
     domain = 'example.com',
+    test = false,
     rate: send_rate_per_second = 100_000,
     ...limits
-  }: TeamLimits & { plan?: string; domain?: string } = {},
+  }: TeamLimits & { plan?: string; domain?: string; test?: boolean } = {},
 ): Promise<TestTeam> {
   const { database, deps } = service
   const now = deps.clock()
   const { id, domain_id } = await database.transaction(async (tx) => {
-    const team = await createTeam({ tx, now: new Date(), actor: null }, { name: 'A team', plan })
+    const team = await createTeam({ tx, now: new Date(), actor: null }, { name: 'A team', plan, test })
     await subscribeTeam({ tx, now: new Date(), actor: null }, team.id, {
       plan,
       ...limits,

@@ -22,6 +22,7 @@ import { beside } from '../../workers/adapters.ts'
 import { createEncodedFiles } from '../../workers/channels/encoded-files.ts'
 import type { WorkerDeps } from '../../workers/deps.ts'
 import { createSmtpProvider } from '../../workers/providers/smtp/adapter.ts'
+import { WHATSAPP } from '../../workers/providers/whatsapp/declared.ts'
 import { createReaders } from '../../workers/reports/readers.ts'
 import { startWork } from '../../workers/run.ts'
 import { canary } from './canary.ts'
@@ -73,7 +74,7 @@ export async function startWorker(
   })
   const { secrets, versions, log, clock } = deps
   const readers = createReaders({ secrets })
-  const jobs = (Object.keys(JOBS) as JobName[]).filter((job) => whatsapp || !job.includes('whatsapp'))
+  const jobs = (Object.keys(JOBS) as JobName[]).filter((job) => whatsapp || !WHATSAPP.queues.includes(job))
   const own = {
     database,
     queue,
@@ -85,6 +86,7 @@ export async function startWorker(
     whatsapp,
     webhooks,
     notices: { from: null, site: null },
+    lookupTxt: async () => [],
     files: createEncodedFiles(database, 128 * 1024 * 1024),
     concurrency,
     pauses: createQueuePauses(database),

@@ -51,7 +51,7 @@ const isNewer = (job: JobName, data: unknown): boolean =>
 const UNREADABLE: End = { end: 'given_up', reason: 'malformed payload' }
 
 /** Left to a newer worker: claimed again later, by this worker or another. */
-export const LEFT: End = { end: 'snoozed', seconds: 60 }
+export const LEFT = { end: 'snoozed', seconds: 60 } as const satisfies End
 export const LEFT_WORDS = 'jobs of a newer version are left to its workers'
 
 /** Tells claimed jobs apart: those to work on, and how the others end at once. */

@@ -4,27 +4,37 @@
  * more: whether its broadcast goes on, and whether its contact still wants it (db/messages/broadcasts/consent.ts).
  */
 
+import type { Channel } from '../../db/channels/channel.sql.ts'
 import { BROADCAST } from '../../db/channels/email.sql.ts'
 import { emailsNotPaused } from '../../db/messages/broadcasts/consent.sql.ts'
 import { lastWords } from '../../db/messages/broadcasts/consent.ts'
+import type { OutgoingRow } from '../../db/messages/emails/emails.sql.ts'
 import type { DeliveryChannel } from '../delivery/channel.ts'
 import type { EmailProvider } from '../providers/provider.ts'
-import { type EmailAttempt, type EmailDeps, emailChannel } from './deliver-email.ts'
+import { type EmailAttempt, type EmailDeps, emailChannel, type Through } from './deliver-email.ts'
 
 /** What the channel needs: as emails do, and what broadcasts go out through; null where `email` is. */
 export type BroadcastDeps = EmailDeps & { bulk: EmailProvider | null }
 
-export function broadcastChannel(deps: BroadcastDeps): DeliveryChannel<'deliver-broadcast', EmailAttempt> {
+export const broadcastChannel = (deps: BroadcastDeps): DeliveryChannel<'deliver-broadcast', EmailAttempt> =>
+  withLastWords(BROADCAST, { ...deps, email: deps.bulk })
+
+/** Delivers what may be of broadcasts: what is of none has no last word. */
+export function withLastWords<J extends 'deliver-broadcast' | 'deliver-test', T extends boolean = false>(
+  channel: Channel<J>,
+  deps: Through<T>,
+): DeliveryChannel<J, EmailAttempt> {
   /** Emails that were found paused, until they are put back. */
   const paused = new Set<string>()
   return {
-    ...emailChannel(BROADCAST, {
+    ...emailChannel<J, T>(channel, {
       ...deps,
-      email: deps.bulk,
       async lastWords(rows) {
-        const words = await lastWords(deps.database, rows)
+        const [own, others] = [[], []] as [OutgoingRow[], OutgoingRow[]]
+        for (const row of rows) (row.broadcast_id === null ? others : own).push(row)
+        const words = await lastWords(deps.database, own)
         for (const [id, word] of words) if (typeof word === 'object' && word.until_resumed) paused.add(id)
-        return words
+        return new Map([...words, ...others.map(({ id }) => [id, 'go'] as const)])
       },
     }),
     // What is in hand is sent at once: a pause or an unsubscribe may come any moment.

@@ -65,18 +65,22 @@ const EVENT_OF: Record<Outcome['kind'], EmailEventKind | null> = {
 /** After a lost answer a report may still come: another try waits this long (DECISIONS: Lost answers), in seconds. */
 const UNKNOWN_WAIT = 600
 
-type EmailJob = 'deliver-email' | 'deliver-broadcast'
+type EmailJob = 'deliver-email' | 'deliver-broadcast' | 'deliver-test'
 
 /** Asked last, of emails that can be withdrawn or made to wait until they leave. */
 type LastWords = (rows: readonly OutgoingRow[]) => Promise<ReadonlyMap<string, Word>>
 
-/** How a worker delivers email, from the queue of single ones or from that of broadcasts. */
-export function emailChannel<J extends EmailJob>(
+/** What emails of live teams go out through, or what stands in for it. */
+export type Through<T extends boolean> = Omit<EmailDeps, 'email'> & { email: EmailProvider<T> | null }
+
+/** How a worker delivers email, from the queue of single ones, from that of broadcasts, or from that of test teams. */
+export function emailChannel<J extends EmailJob, T extends boolean = false>(
   channel: Channel<J>,
-  deps: EmailDeps & { lastWords?: LastWords },
+  deps: Through<T> & { lastWords?: LastWords },
 ): DeliveryChannel<J, EmailAttempt> {
   const { email: provider, database } = deps
   if (!provider) throw new Error('there is no email provider here')
+  const { test } = provider
   return {
     channel,
     unknown_wait: UNKNOWN_WAIT,
@@ -85,11 +89,12 @@ export function emailChannel<J extends EmailJob>(
       const rows = await emailsToDeliver(
         database,
         jobs.map(({ data }) => data),
+        test,
       )
       const sender = await provider.sender()
       const since = await triedSince(database, { job: channel.job, senderOf: () => sender.key }, rows)
       const byId = new Map(rows.map((row) => [row.id, { ...row, tried_since: since.get(row.id) ?? null }]))
-      const compose = await composer(rows, provider.signs, deps)
+      const compose = await composer<T>(rows, provider.signs, deps)
       const words = await deps.lastWords?.(rows)
       const rest = waitForRoom(deps, provider)
       return new Map(
@@ -111,24 +116,33 @@ export function emailChannel<J extends EmailJob>(
   }
 }
 
-type Compose = (row: OutgoingRow, files: readonly OutgoingFile[]) => OutgoingEmail
+type Compose<T extends boolean> = (row: OutgoingRow<T>, files: readonly OutgoingFile[]) => OutgoingEmail<T>
 
 /** For each email of a lot in turn: how long it has to wait, in seconds, so that no slot waits for memory meanwhile. */
-function waitForRoom({ files }: EmailDeps, { copies }: EmailProvider): (row: OutgoingRow) => number {
+function waitForRoom(
+  { files }: Pick<EmailDeps, 'files'>,
+  { copies }: Pick<EmailProvider, 'copies'>,
+): (row: OutgoingRow) => number {
   const hasRoom = files.look()
   return ({ team_id, attachments }) =>
     attachments === null || hasRoom({ team_id, copies }, attachments) ? 0 : ROOM_WAIT
 }
 
-function outgoingOf(
-  row: OutgoingRow,
+function outgoingOf<T extends boolean>(
+  row: OutgoingRow<T>,
   {
     compose,
     provider,
     sender,
     deps,
     resting_seconds,
-  }: { compose: Compose; provider: EmailProvider; sender: Sender; deps: EmailDeps; resting_seconds: number },
+  }: {
+    compose: Compose<T>
+    provider: EmailProvider<T>
+    sender: Sender
+    deps: Through<T>
+    resting_seconds: number
+  },
 ): Outgoing<EmailAttempt> {
   const { team_id, id, deferrals, unknowns, tried_since, held_at } = row
   let whole = row
@@ -138,6 +152,7 @@ function outgoingOf(
     since: row.since,
     tried: { since: tried_since, deferrals, unknowns },
     held_at: held_at === null ? null : new Date(held_at),
+    expires_at: row.expires_at === null ? null : new Date(row.expires_at),
     sender,
     cost: recipientsOf(row).length,
     resting_seconds,
@@ -157,11 +172,11 @@ function outgoingOf(
  * Makes what turns a row into its message: one query each for the templates' versions and for the domains' keys.
  * @param ours whether our keys are to sign it.
  */
-async function composer(
-  rows: readonly OutgoingRow[],
+async function composer<T extends boolean>(
+  rows: readonly OutgoingRow<T>[],
   ours: boolean,
-  { database, versions, secrets, return_domain }: EmailDeps,
-): Promise<Compose> {
+  { database, versions, secrets, return_domain }: Omit<EmailDeps, 'email'>,
+): Promise<Compose<T>> {
   const compiled = await versions(
     database,
     rows.flatMap(({ team_id, template_version_id: id }) => (id === null ? [] : [{ team_id, id }])),
@@ -181,16 +196,16 @@ async function composer(
 }
 
 /** One try. An email that cannot be rendered is put off, as by a provider: it goes out once that is fixed. */
-async function attempt(
-  row: OutgoingRow,
+async function attempt<T extends boolean>(
+  row: OutgoingRow<T>,
   {
     compose,
     provider,
     deps,
     cut,
-  }: { compose: Compose; provider: EmailProvider; deps: EmailDeps; cut: AbortSignal },
+  }: { compose: Compose<T>; provider: EmailProvider<T>; deps: Through<T>; cut: AbortSignal },
 ): Promise<EmailAttempt> {
-  let email: OutgoingEmail
+  let email: OutgoingEmail<T>
   let held: Held | null = null
   try {
     if (row.attachments !== null) held = await holdFiles(row, row.attachments, { provider, deps, cut })
@@ -220,7 +235,11 @@ type Held = { files: readonly OutgoingFile[]; release: (isSent: boolean) => void
 async function holdFiles(
   { team_id }: OutgoingRow,
   attachments: readonly EmailFile[],
-  { provider, deps, cut }: { provider: EmailProvider; deps: EmailDeps; cut: AbortSignal },
+  {
+    provider,
+    deps,
+    cut,
+  }: { provider: Pick<EmailProvider, 'copies'>; deps: Pick<EmailDeps, 'files'>; cut: AbortSignal },
 ): Promise<Held> {
   const { encoded, release } = await deps.files.hold({ team_id, copies: provider.copies }, attachments, cut)
   const files = attachments.map((file) => ({ ...file, encoded: encoded.get(file.sha256) ?? [] }))

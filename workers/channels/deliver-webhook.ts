@@ -51,7 +51,7 @@ const NEVER = [400, 413, 422]
 const MOST_NEVER = 3
 const GONE = 410
 /** How long an endpoint may fail without a success between, in milliseconds. */
-const PATIENCE = 5 * 86_400_000
+const DISABLE_AFTER_MS = 5 * 86_400_000
 
 /** The channel of a worker that delivers webhooks. */
 export function webhookChannel(deps: WebhookDeps): DeliveryChannel<'deliver-webhook', Attempt> {
@@ -212,7 +212,8 @@ async function record(
 /** Why an endpoint gets nothing more; null when it does. */
 function reasonToStop(own: readonly Delivered<Attempt>[], failingSince: string | null): string | null {
   if (own.some(({ answer: { answer } }) => answer.status === GONE)) return `it answered ${GONE}`
-  const overdue = (at: Date) => failingSince !== null && at.getTime() - Date.parse(failingSince) >= PATIENCE
+  const overdue = (at: Date) =>
+    failingSince !== null && at.getTime() - Date.parse(failingSince) >= DISABLE_AFTER_MS
   return own.some(({ at, answer: { answer } }) => !isTaken(answer) && overdue(at))
     ? 'nothing but failures for five days'
     : null

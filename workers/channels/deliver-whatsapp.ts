@@ -5,6 +5,7 @@
  * id: the status moves by reports. Must not know a provider's words.
  */
 
+import type { Channel } from '../../db/channels/channel.sql.ts'
 import { WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
 import {
   pauseRecipients,
@@ -24,13 +25,14 @@ import type {
   OutgoingWhatsapp,
   WhatsappDelivery,
   WhatsappOutcome,
-  WhatsappProvider,
+  WhatsappSending,
 } from '../providers/whatsapp/provider.ts'
 
 /** What the channel needs. `whatsapp` null: it is not set up here, and the worker leaves its queue alone. */
 export type WhatsappDeps = { database: Database; whatsapp: WhatsappDelivery | null; log: Log }
 
-type Attempt = { row: OutgoingRow; outcome: WhatsappOutcome }
+/** One row at one try and what the provider made of it. */
+export type WhatsappAttempt = { row: OutgoingRow; outcome: WhatsappOutcome }
 
 /** The timeline's event for an outcome; null when it is about the number or account, whose own timeline has it. */
 const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind | null> = {
@@ -44,22 +46,36 @@ const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind | null> = {
 const LONGEST_REST = 60
 
 /** The channel of a worker that delivers WhatsApp messages. */
-export function whatsappChannel(deps: WhatsappDeps): DeliveryChannel<'deliver-whatsapp', Attempt> {
-  const { whatsapp, database } = deps
+export function whatsappChannel({
+  whatsapp,
+  ...deps
+}: WhatsappDeps): DeliveryChannel<'deliver-whatsapp', WhatsappAttempt> {
   if (!whatsapp) throw new Error('there is no WhatsApp provider here')
-  const { provider, unknown_wait } = whatsapp
+  return whatsappThrough(WHATSAPP, whatsapp, deps)
+}
+
+type WhatsappJob = 'deliver-whatsapp' | 'deliver-test-whatsapp'
+
+/** How a worker delivers WhatsApp messages, those of live teams or those of test teams. */
+export function whatsappThrough<J extends WhatsappJob, T extends boolean>(
+  channel: Channel<J>,
+  { provider, unknown_wait }: { provider: WhatsappSending<T>; unknown_wait: number },
+  deps: Omit<WhatsappDeps, 'whatsapp'>,
+): DeliveryChannel<J, WhatsappAttempt> {
+  const { database } = deps
   const { key } = provider.sender
   return {
-    channel: WHATSAPP,
+    channel,
     unknown_wait,
     senders: { one: async () => provider.sender },
     async read(jobs) {
       const rows = await messagesToDeliver(
         database,
         jobs.map(({ data }) => data),
+        provider.test,
       )
       const tried = rows.map((row) => ({ ...row, id: row.message_id }))
-      const since = await triedSince(database, { job: WHATSAPP.job, senderOf: () => key }, tried)
+      const since = await triedSince(database, { job: channel.job, senderOf: () => key }, tried)
       const byId = new Map(tried.map((row) => [row.id, { ...row, tried_since: since.get(row.id) ?? null }]))
       const recipients = [...new Set(rows.map(({ recipient }) => recipient))]
       const pauses = recipients.length === 0 ? [] : await recipientPauses(database, recipients)
@@ -80,7 +96,11 @@ export function whatsappChannel(deps: WhatsappDeps): DeliveryChannel<'deliver-wh
   }
 }
 
-function outgoingOf(row: OutgoingRow, provider: WhatsappProvider, rest: number): Outgoing<Attempt> {
+function outgoingOf<T extends boolean>(
+  row: OutgoingRow<T>,
+  provider: WhatsappSending<T>,
+  rest: number,
+): Outgoing<WhatsappAttempt> {
   const { team_id, message_id: id, deferrals, unknowns, tried_since } = row
   return {
     ref: { team_id, id },
@@ -88,6 +108,7 @@ function outgoingOf(row: OutgoingRow, provider: WhatsappProvider, rest: number):
     since: row.since,
     tried: { since: tried_since, deferrals, unknowns },
     held_at: null,
+    expires_at: row.expires_at === null ? null : new Date(row.expires_at),
     sender: provider.sender,
     cost: 1,
     resting_seconds: Math.min(rest, LONGEST_REST),
@@ -104,11 +125,13 @@ function storable(outcome: WhatsappOutcome): WhatsappOutcome {
 }
 
 /** A row with its template as the message to send. A slot that the template has gained since is left empty. */
-function message(row: OutgoingRow): OutgoingWhatsapp {
+function message<T extends boolean>(row: OutgoingRow<T>): OutgoingWhatsapp<T> {
   const { slots, parameters, url_buttons } = row
   const valuesOf = (scope: string): string[] =>
     slots.filter((slot) => slot.startsWith(`${scope}:`)).map((slot) => parameters[slot] ?? '')
   return {
+    test: row.test,
+    deferrals: row.deferrals,
     team_id: row.team_id,
     message_id: row.message_id,
     to: row.recipient,
@@ -122,7 +145,7 @@ function message(row: OutgoingRow): OutgoingWhatsapp {
 /** Stores rows and events of tries, what they say of templates, and the pauses of their recipients. */
 async function record(
   tx: Tx,
-  delivered: readonly Delivered<Attempt>[],
+  delivered: readonly Delivered<WhatsappAttempt>[],
   { key, log }: { key: string; log: WhatsappDeps['log'] },
 ): Promise<void> {
   await applyWhatsappEvents(tx, delivered.flatMap(eventsOf))
@@ -136,7 +159,7 @@ async function record(
   }
 }
 
-function eventsOf({ answer: { row, outcome }, at }: Delivered<Attempt>): AppliedEvent[] {
+function eventsOf({ answer: { row, outcome }, at }: Delivered<WhatsappAttempt>): AppliedEvent[] {
   const kind = EVENT_OF[outcome.kind]
   if (kind === null) return []
   const { team_id, message_id } = row
@@ -154,7 +177,7 @@ function eventsOf({ answer: { row, outcome }, at }: Delivered<Attempt>): Applied
   ]
 }
 
-function findingsOf(delivered: readonly Delivered<Attempt>[]): TemplateFinding[] {
+function findingsOf(delivered: readonly Delivered<WhatsappAttempt>[]): TemplateFinding[] {
   const findings = new Map<string, TemplateFinding>()
   for (const { row, outcome } of delivered.map(({ answer }) => answer)) {
     if (outcome.kind !== 'refused' || !outcome.template) continue
@@ -168,7 +191,7 @@ function findingsOf(delivered: readonly Delivered<Attempt>[]): TemplateFinding[]
 /** A recipient that the provider has put off is paused for as long as its message. */
 function pausesOf(
   sender: string,
-  { answer: { row, outcome }, end, at }: Delivered<Attempt>,
+  { answer: { row, outcome }, end, at }: Delivered<WhatsappAttempt>,
 ): RecipientPause[] {
   if (outcome.kind !== 'deferred' || outcome.wait_seconds === undefined || end.end !== 'again') return []
   const paused_until = new Date(at.getTime() + end.seconds * 1_000)

@@ -5,8 +5,8 @@
 
 import type { CompiledVersion } from '../../db/content/templates/versions.ts'
 import { emailContent } from '../../db/messages/emails/content.ts'
-import type { EmailRow } from '../../db/messages/emails/emails.sql.ts'
-import { bareRecipients, distinctRecipients } from '../../db/messages/emails/recipients.ts'
+import type { EmailRow, OutgoingRow } from '../../db/messages/emails/emails.sql.ts'
+import { bareRecipients, named, present } from '../../db/messages/emails/recipients.ts'
 import { parseMailbox } from '../../db/text/address.ts'
 import { UNSUBSCRIBE_SLOT } from '../../db/text/slots.ts'
 import type { DkimKey, OutgoingEmail, OutgoingFile } from '../providers/provider.ts'
@@ -26,7 +26,7 @@ type Files = readonly OutgoingFile[]
 
 /** The recipients that are still to be tried: bare addresses, one for all spellings of it. */
 export const recipientsOf = ({ pending_recipients, to_emails }: EmailRow): string[] => [
-  ...bareRecipients(pending_recipients ?? to_emails).values(),
+  ...bareRecipients(pending_recipients ?? present(to_emails)).values(),
 ]
 
 /** The link for the headers: where the template asks for it, unless the client has its own there, and in broadcasts. */
@@ -43,20 +43,21 @@ function unsubscribeLinkOf(
  * The message of a row, for the recipients that are still to be tried.
  * @throws Error when the row's template version is missing.
  */
-export function renderEmail(
-  row: EmailRow,
+export function renderEmail<T extends boolean>(
+  row: EmailRow & Pick<OutgoingRow<T>, 'test' | 'deferrals'>,
   version: CompiledVersion | undefined,
   { dkim, returnPathAt, reference, files = [] }: Sealing & { files?: Files },
-): OutgoingEmail {
+): OutgoingEmail<T> {
   const { html, text } = emailContent(row, version)
   const from = parseMailbox(row.from_address)
   if (!from) throw new Error(`email ${row.id} has a from address that cannot be read`)
   return {
+    test: row.test,
     team_id: row.team_id,
     email_id: row.id,
     message_id: `${row.id}@${from.domain}`,
     from: row.from_address,
-    to: distinctRecipients(row.to_emails),
+    ...named(row),
     recipients: recipientsOf(row),
     return_path: returnPathAt(from.domain) ?? from.address,
     reference,
@@ -66,6 +67,7 @@ export function renderEmail(
     reply_to: row.reply_to,
     headers: row.headers,
     list_unsubscribe: unsubscribeLinkOf(row, version),
+    deferrals: row.deferrals,
     date: new Date(row.created_at),
     dkim,
     files,

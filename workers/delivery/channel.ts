@@ -24,6 +24,8 @@ export type Outgoing<A> = {
   tried: Tried
   /** When it was held back last because its sender may be at fault. */
   held_at: Date | null
+  /** From when on it is not handed over any more. */
+  expires_at?: Date | null
   /** What it goes out through: messages of one key share a pace and a circuit breaker. */
   sender: Sender
   /** Tokens of its sender's pace. */

@@ -6,6 +6,7 @@
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import { storeEvents } from '../../db/channels/happenings/store-events.ts'
 import { gaveUpNote } from '../../db/delivery/requeue.ts'
+import { type Expired, giveUpExpired } from '../../db/delivery/schedule.ts'
 import { applySignals, type Change, type Signal } from '../../db/delivery/senders/circuit-breaker.ts'
 import type { Sender } from '../../db/delivery/senders/pace.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
@@ -18,11 +19,12 @@ import type { Breakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps, Outgoing } from './channel.ts'
 import type { Judged } from './verdict.ts'
 
-/** A job and its end; `sent` when the provider was asked. */
+/** A job and its end; `sent` when the provider was asked, `expired` when it was too late for that. */
 export type Recording<J extends DeliveryJob, A> = {
   job: FetchedJob<J>
   end: End
   sent?: { outgoing: Outgoing<A>; answer: A; at: Date; signal: Signal | null }
+  expired?: { outgoing: Outgoing<A>; at: Date }
 }
 
 export type Recorder<J extends DeliveryJob, A> = {
@@ -93,6 +95,11 @@ function signalsBySender<A>(sent: readonly { outgoing: Outgoing<A>; signal: Sign
   return [...senders.values()]
 }
 
+const expiredOf = <J extends DeliveryJob, A>({ expired }: Recording<J, A>): Expired[] =>
+  expired?.outgoing.expires_at
+    ? [{ ...expired.outgoing.ref, expires_at: expired.outgoing.expires_at, at: expired.at }]
+    : []
+
 /** How the jobs end now: some that were to wait may go after all. */
 async function endsNow<J extends DeliveryJob, A>(
   tx: Tx,
@@ -120,6 +127,7 @@ async function store<J extends DeliveryJob, A>(
     end.end === 'given_up' ? [gaveUpNote({ ...outgoing.ref, since: outgoing.since }, end.reason, at)] : [],
   )
   if (given_up.length > 0) await storeEvents(tx, delivery.channel, given_up)
+  await giveUpExpired(tx, delivery.channel, recordings.flatMap(expiredOf))
   await claims.settle(tx, ends)
   // Last in its transaction: sends wait for the senders' rows.
   const signals = signalsBySender(sent)

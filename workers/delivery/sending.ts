@@ -36,7 +36,7 @@ export type Parts<J extends DeliveryJob, A> = {
  * How long a released message waits for a slot before another worker may have it, in milliseconds: less where it is
  * its own sender that may hang.
  */
-const PATIENCE = { shared: 15_000, own: 3_000 }
+const SLOT_WAIT_MS = { shared: 15_000, own: 3_000 }
 
 /** Ends jobs whose messages were not sent. */
 export function endUnsent<J extends DeliveryJob, A>(
@@ -65,7 +65,7 @@ export async function deliver<J extends DeliveryJob, A>(
   const { slots, breakers, closing, pause, deps } = parts
   const { sender, is_large = false } = message.outgoing
   if (message.delay > 0) await pause(message.delay)
-  const patience = sender.at_once === undefined ? PATIENCE.shared : PATIENCE.own
+  const patience = sender.at_once === undefined ? SLOT_WAIT_MS.shared : SLOT_WAIT_MS.own
   const isProven = () => breakers.of(sender).isProven()
   const begun = await slots
     .run({ sender, isProven, is_large }, () => attempt(parts, message), patience)
@@ -92,11 +92,23 @@ async function attempt<J extends DeliveryJob, A>(
   try {
     const stopped = closing.aborted || recorder.isStuck() || breakers.of(outgoing.sender).isHalted(at)
     if (stopped || !claims.isHeld(job)) return null
-    buffer.add(await send(parts, message))
+    buffer.add(hasExpired(parts, message) ? expired(parts, message) : await send(parts, message))
     return true
   } finally {
     free()
   }
+}
+
+const hasExpired = <J extends DeliveryJob, A>({ clock }: Parts<J, A>, { outgoing }: Message<J, A>): boolean =>
+  outgoing.expires_at instanceof Date && outgoing.expires_at <= clock.now()
+
+/** The end of a message that is not worth sending any more: it waits for nobody, so that it is no dead letter. */
+function expired<J extends DeliveryJob, A>(
+  { delivery, deps, clock }: Parts<J, A>,
+  { job, outgoing }: Message<J, A>,
+): Recording<J, A> {
+  deps.figures?.ended(delivery.channel.job, 'completed')
+  return { job, end: { end: 'completed' }, expired: { outgoing, at: clock.now() } }
 }
 
 /** Asks the provider, and decides what its answer means for the message and for its sender. */

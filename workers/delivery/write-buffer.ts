@@ -14,8 +14,8 @@ export type WriteBuffer<T> = {
 }
 
 /** Milliseconds: what an item waits for company at most. When they come faster, the room decides (below). */
-const LINGER = 20
-const MOST = 200
+const LINGER_MS = 20
+const MAX_ITEMS = 200
 
 /**
  * @param write must not throw.
@@ -40,8 +40,8 @@ export function createWriteBuffer<T>(
     changed = Promise.withResolvers()
   }
   const run = async (): Promise<void> => {
-    const items = pending.slice(0, MOST)
-    pending = pending.slice(MOST)
+    const items = pending.slice(0, MAX_ITEMS)
+    pending = pending.slice(MAX_ITEMS)
     await write(items)
     unwritten -= items.length
     wakeAll()
@@ -57,7 +57,7 @@ export function createWriteBuffer<T>(
   }
   const plan = (): void => {
     if (writing !== null) return
-    const left = LINGER - (performance.now() - since)
+    const left = LINGER_MS - (performance.now() - since)
     if (pending.length * 2 >= room - reserved || left <= 0) void start()
     else timer ??= setTimeout(start, left)
   }

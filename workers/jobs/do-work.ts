@@ -10,7 +10,7 @@ import { type Batch, LEFT, LEFT_WORDS } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 /** For how long one work goes on before it stands in line again, in milliseconds. */
-const TURN = 5_000
+const WORK_TURN_MS = 5_000
 
 const ENDS: Record<Left, End> = {
   nothing: { end: 'completed' },
@@ -20,7 +20,7 @@ const ENDS: Record<Left, End> = {
 
 export async function goOnWithWork({ jobs, settle }: Batch<'do-work'>, deps: WorkerDeps): Promise<void> {
   for (const job of jobs) {
-    const until = performance.now() + TURN
+    const until = performance.now() + WORK_TURN_MS
     for (let goesOn = true; goesOn; ) {
       await continueWork(deps, job.data.work_id, async (tx, left) => {
         goesOn = left === 'more' && performance.now() < until

@@ -4,6 +4,7 @@
  * Promises: a job ends in the transaction that found nothing left to do, so a resume that comes at once is not lost.
  * Must not send.
  */
+import { BROADCAST_QUEUES } from '../../db/channels/channels.sql.ts'
 import { type Step, walk } from '../../db/messages/broadcasts/walk.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
@@ -13,12 +14,12 @@ import type { WorkerDeps } from '../deps.ts'
 type ExpandJob = FetchedJob<'expand-broadcast'>
 
 /** For how long one claim walks, in milliseconds. */
-const TURN = 3_000
+const EXPAND_TURN_MS = 3_000
 /** How many emails of a broadcast may wait: this many, or what its sender takes in this many seconds. */
 const AHEAD = { emails: 2_000, seconds: 10 }
 /** How soon it is looked again whether emails have gone, in seconds; and at most, for one that begins later. */
 const LOOK = 1
-const LONGEST = 86_400
+const MAX_SNOOZE_S = 86_400
 
 async function aheadOf({ bulk }: WorkerDeps): Promise<number> {
   const rate = bulk ? (await bulk.sender()).ceiling : 0
@@ -28,7 +29,7 @@ async function aheadOf({ bulk }: WorkerDeps): Promise<number> {
 /** How the job ends after a step; null: another step may follow. */
 function endAfter(step: Step, hasTime: boolean): End | null {
   if (step.kind === 'over') return { end: 'completed' }
-  if (step.kind === 'early') return { end: 'snoozed', seconds: Math.min(step.seconds, LONGEST) }
+  if (step.kind === 'early') return { end: 'snoozed', seconds: Math.min(step.seconds, MAX_SNOOZE_S) }
   if (step.kind === 'moved') return hasTime ? null : { end: 'snoozed', seconds: 0 }
   return { end: 'snoozed', seconds: LOOK }
 }
@@ -40,7 +41,7 @@ async function expand(
 ): Promise<void> {
   const { database, queue, versions, secrets, brakes } = deps
   const ahead = await aheadOf(deps)
-  const until = performance.now() + TURN
+  const until = performance.now() + EXPAND_TURN_MS
   for (let ended = false; !ended; ) {
     const step = await database.transaction(async (tx) => {
       const taken = await walk(
@@ -53,7 +54,7 @@ async function expand(
       ended = end !== null
       return taken
     })
-    if (step.kind === 'moved') queue.wake('deliver-broadcast')
+    if (step.kind === 'moved') for (const { job: from } of BROADCAST_QUEUES) queue.wake(from)
   }
 }
 

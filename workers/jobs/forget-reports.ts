@@ -7,7 +7,7 @@ import { deleteOldReports } from '../../db/delivery/reports/reports.sql.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
-const LOT = 1_000
+const FORGET_BATCH = 1_000
 const DAY = 86_400_000
 
 /** Forgets up to a thousand reports at a time, until none is left. */
@@ -15,9 +15,9 @@ export async function forgetReports({ database, retention, log }: WorkerDeps): P
   const before = new Date((await serviceTime(database)).getTime() - retention.reports * DAY)
   let forgotten = 0
   for (;;) {
-    const lot = await deleteOldReports(database, before, LOT)
+    const lot = await deleteOldReports(database, before, FORGET_BATCH)
     forgotten += lot
-    if (lot < LOT) break
+    if (lot < FORGET_BATCH) break
   }
   if (forgotten > 0) log.info({ forgotten }, 'forgot reports')
 }

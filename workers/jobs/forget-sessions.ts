@@ -3,16 +3,16 @@ import { deleteExpiredSessions } from '../../db/accounts/credentials/credentials
 import { serviceTime } from '../../db/postgres/time.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
-const LOT = 10_000
+const FORGET_BATCH = 10_000
 
 /** Deletes up to ten thousand sessions at a time, until none is left. */
 export async function forgetSessions({ database, log }: WorkerDeps): Promise<void> {
   const now = await serviceTime(database)
   let forgotten = 0
   for (;;) {
-    const lot = await deleteExpiredSessions(database, now, LOT)
+    const lot = await deleteExpiredSessions(database, now, FORGET_BATCH)
     forgotten += lot
-    if (lot < LOT) break
+    if (lot < FORGET_BATCH) break
   }
   if (forgotten > 0) log.info({ forgotten }, 'deleted expired sessions')
 }

@@ -12,20 +12,20 @@ import { RETENTION } from '../../db/queue/jobs.ts'
 import { deleteWorks } from '../../db/upkeep/work/works.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
-const KEPT = 3_600_000
-const IMPORT_KEPT = 7 * 24 * KEPT
-const DRAFT_KEPT = 24 * KEPT
+const UPSERTS_KEPT_MS = 3_600_000
+const IMPORTS_KEPT_MS = 7 * 24 * UPSERTS_KEPT_MS
+const DRAFTS_KEPT_MS = 24 * UPSERTS_KEPT_MS
 
 export async function forgetUpserts({ database, log }: WorkerDeps): Promise<void> {
   const now = (await serviceTime(database)).getTime()
   const forgotten = await deleteUpserts(database, {
-    finishedBefore: new Date(now - KEPT),
+    finishedBefore: new Date(now - UPSERTS_KEPT_MS),
     createdBefore: new Date(now - RETENTION * 1_000),
   })
-  await deleteLeftFiles(database, new Date(now - KEPT / 2))
+  await deleteLeftFiles(database, new Date(now - UPSERTS_KEPT_MS / 2))
   await deleteImports(database, {
-    before: new Date(now - IMPORT_KEPT),
-    draftsBefore: new Date(now - DRAFT_KEPT),
+    before: new Date(now - IMPORTS_KEPT_MS),
+    draftsBefore: new Date(now - DRAFTS_KEPT_MS),
   })
   await deleteWorks(database, new Date(now - RETENTION * 1_000))
   if (forgotten > 0) log.info({ forgotten }, 'forgot bulk upserts')

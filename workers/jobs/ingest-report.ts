@@ -2,12 +2,14 @@
  * Turns raw reports into events of messages. Reads a batch one by one, and applies it in one transaction.
  * Promises: the same few statements for one report or a hundred. A report that cannot be read is parked with the
  * reason and holds up no other. One whose message is not there yet is tried again for an hour, then parked. Nothing is
- * lost when the process dies. Must not know a provider's words. DECISIONS: Delivery reports.
+ * lost when the process dies. A report of a provider that only a newer version knows is left to its workers.
+ * Must not know a provider's words. DECISIONS: Delivery reports.
  */
 
 import type { Fate } from '../../db/delivery/reports/fate.ts'
 import {
   type PendingReport,
+  type Provider,
   pendingReports,
   reportBodies,
   settleReports,
@@ -18,13 +20,16 @@ import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import { isUuid, textFault } from '../../db/text/strings.ts'
 import { storableWords } from '../../db/text/words.ts'
-import type { Batch } from '../batches/batches.ts'
+import { type Batch, LEFT, LEFT_WORDS } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 type IngestJob = FetchedJob<'ingest-report'>
 
+/** A report of a provider that this version knows. */
+type KnownReport = PendingReport & { provider: Provider }
+
 /** One report, read: its events, or why it could not be. */
-type Reading = { report: PendingReport; events: readonly ReportedEvent[]; fault: string | null }
+type Reading = { report: KnownReport; events: readonly ReportedEvent[]; fault: string | null }
 
 /** How a report ends this time. `wait`: seconds until the next try. */
 type Verdict = { id: string } & (
@@ -64,7 +69,11 @@ export async function ingestReports(batch: Batch<'ingest-report'>, deps: WorkerD
 /** Ingests reports together: all of them, or none. */
 async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps): Promise<void> {
   const ids = jobs.map(({ data }) => data.report_id)
-  const readings = await readAll(await pendingReports(deps.database, ids), deps)
+  const pending = await pendingReports(deps.database, ids)
+  const known = pending.filter((report) => isKnown(report, deps))
+  const newer = pending.filter((report) => !isKnown(report, deps))
+  if (newer.length > 0) deps.log.warn({ jobs: newer.length }, LEFT_WORDS)
+  const readings = await readAll(known, deps)
   const now = deps.clock()
   const { fates, verdicts } = await deps.database.transaction(async (tx) => {
     const fates = await applyEvents(
@@ -76,7 +85,7 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
     const ended = verdicts.filter((verdict) => verdict.state !== 'waiting')
     if (ended.length > 0) await settleReports(tx, ended)
     await followEvents({ tx, queue: deps.queue }, [...fates.values()])
-    await settle(tx, endsOf(jobs, verdicts))
+    await settle(tx, endsOf(jobs, [...verdicts, ...newer.map(leaving)]))
     return { fates, verdicts }
   })
   logPauses(fates, deps)
@@ -86,6 +95,11 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
     deps.figures?.reported(report.provider, verdicts[at]?.state ?? 'waiting', age)
   }
 }
+
+const isKnown = (report: PendingReport, { readers }: WorkerDeps): report is KnownReport =>
+  Object.hasOwn(readers, report.provider)
+
+const leaving = ({ id }: PendingReport): Verdict => ({ id, state: 'waiting', wait: LEFT.seconds })
 
 /** Ends the jobs of reports that are done; a job whose report came too early looks again. */
 function endsOf(jobs: readonly IngestJob[], verdicts: readonly Verdict[]): Map<IngestJob, End> {
@@ -110,7 +124,7 @@ function logPauses(fates: ReadonlyMap<ReportedEvent, Fate>, { log }: WorkerDeps)
 }
 
 /** Reads reports lot by lot, so that a batch of large ones never lies in memory whole. */
-async function readAll(reports: readonly PendingReport[], deps: WorkerDeps): Promise<Reading[]> {
+async function readAll(reports: readonly KnownReport[], deps: WorkerDeps): Promise<Reading[]> {
   const readings: Reading[] = []
   for (const lot of lotsOf(reports)) {
     const large = lot.flatMap(({ id, body }) => (body === null ? [id] : []))
@@ -121,8 +135,8 @@ async function readAll(reports: readonly PendingReport[], deps: WorkerDeps): Pro
   return readings
 }
 
-function lotsOf(reports: readonly PendingReport[]): PendingReport[][] {
-  const lots: PendingReport[][] = []
+function lotsOf(reports: readonly KnownReport[]): KnownReport[][] {
+  const lots: KnownReport[][] = []
   let room = 0
   for (const report of reports) {
     if (lots.length === 0 || room < report.bytes) {
@@ -135,7 +149,7 @@ function lotsOf(reports: readonly PendingReport[]): PendingReport[][] {
   return lots
 }
 
-async function readOne(report: PendingReport, body: Buffer | undefined, deps: WorkerDeps): Promise<Reading> {
+async function readOne(report: KnownReport, body: Buffer | undefined, deps: WorkerDeps): Promise<Reading> {
   const read = deps.readers[report.provider]
   try {
     if (!body) throw new Error('its bytes are gone')

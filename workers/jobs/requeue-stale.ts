@@ -17,7 +17,7 @@ import { lostWorks } from '../../db/upkeep/work/works.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 /** The most that one round takes of each. */
-const LOT = 1_000
+const SWEEP_LIMIT = 1_000
 
 type At = { tx: Tx; queue: Pick<Producer, 'reenqueue'>; now: Date }
 
@@ -29,7 +29,7 @@ const LOST_AFTER = 35 * 60_000
 const longAgo = (now: Date): Date => new Date(now.getTime() - LOST_AFTER)
 
 async function requeueLostReports({ tx, queue, now }: At): Promise<number> {
-  const lost = await lostReports(tx, longAgo(now), LOT)
+  const lost = await lostReports(tx, longAgo(now), SWEEP_LIMIT)
   return queue.reenqueue(
     tx,
     'ingest-report',
@@ -38,7 +38,7 @@ async function requeueLostReports({ tx, queue, now }: At): Promise<number> {
 }
 
 async function requeueLostWorks({ tx, queue, now }: At): Promise<number> {
-  const lost = await lostWorks(tx, longAgo(now), LOT)
+  const lost = await lostWorks(tx, longAgo(now), SWEEP_LIMIT)
   return queue.reenqueue(
     tx,
     'do-work',
@@ -47,7 +47,7 @@ async function requeueLostWorks({ tx, queue, now }: At): Promise<number> {
 }
 
 async function requeueLostWalks({ tx, queue }: At): Promise<number> {
-  return queue.reenqueue(tx, 'expand-broadcast', [...(await lostWalks(tx, LOT))])
+  return queue.reenqueue(tx, 'expand-broadcast', [...(await lostWalks(tx, SWEEP_LIMIT))])
 }
 
 type Sweep = [words: string, sweep: (at: Omit<At, 'tx'> & { database: Database }) => Promise<number>]
@@ -62,13 +62,13 @@ const SWEEPS: Sweep[] = [
   ...DELIVERIES.map(
     (channel): Sweep => [
       `${channel.noun}s were given up; see \`queue status\``,
-      inOneTransaction((at) => noteGivenUp(at, channel, LOT)),
+      inOneTransaction((at) => noteGivenUp(at, channel, SWEEP_LIMIT)),
     ],
   ),
   ...DELIVERIES.map(
     (channel): Sweep => [
       `requeued ${channel.noun}s that had lost their job`,
-      ({ now, ...at }) => requeueLost({ ...at, now }, channel, { before: longAgo(now), most: LOT }),
+      ({ now, ...at }) => requeueLost({ ...at, now }, channel, { before: longAgo(now), most: SWEEP_LIMIT }),
     ],
   ),
   ['requeued reports that had lost their job', inOneTransaction(requeueLostReports)],

@@ -17,7 +17,7 @@ export type Sends = { WORKER_CONCURRENCY: number }
 /** What reports are read with. `settings`: those of all providers, as far as they are set. */
 export type Reading<S> = { secrets: Secrets; settings: Partial<S> }
 
-type Declared = {
+export type Declared = {
   /** As its reports and its settings name it. */
   name: string
   settings: ObjectShape

@@ -23,17 +23,23 @@ export type OutgoingFile = {
   encoded: readonly Buffer[]
 }
 
-/** One email ready for the wire. Recipients are only those that still have to be tried. */
-export type OutgoingEmail = {
+/**
+ * One email ready for the wire. Recipients are only those that still have to be tried. `T`: whether it is a test
+ * team's. One of those is of another type: only the simulator can be handed it (DECISIONS: Test teams).
+ */
+export type OutgoingEmail<T extends boolean = false> = {
+  test: T
   team_id: string
   email_id: string
   /** Message-ID without angle brackets, derived from the row's id, the same at each attempt. */
   message_id: string
   /** `a@b.c` or `Name <a@b.c>`. */
   from: string
-  /** All recipients, for the To header. */
+  /** For the To header. */
   to: readonly string[]
-  /** The recipients of this attempt: the SMTP envelope, a subset of `to`. */
+  /** For the Cc header. There is nothing for bcc: only the envelope may name those. */
+  cc: readonly string[]
+  /** The recipients of this attempt: the envelope, of to, cc and bcc. */
   recipients: readonly string[]
   /** The envelope sender (MAIL FROM): the address that bounces return to. */
   return_path: string
@@ -49,6 +55,8 @@ export type OutgoingEmail = {
   headers: Readonly<Record<string, string>> | null
   /** The link of both List-Unsubscribe headers (RFC 8058); null: none but those in `headers`. */
   list_unsubscribe: string | null
+  /** How often it was put off before. */
+  deferrals: number
   /** When the email was accepted: its Date header. */
   date: Date
   dkim: DkimKey | null
@@ -93,12 +101,14 @@ export type EmailDelivery = {
  * A way to send email. `send` never throws: every failure is an outcome. `cut` ends the wait for an answer, since the
  * process has to end; what had been handed over by then is `unknown`.
  */
-export type EmailProvider = {
+export type EmailProvider<T extends boolean = false> = {
+  /** Whose emails it takes: test teams' alone, or never theirs. */
+  test: T
   /** Whether emails are signed with our own DKIM keys; else the provider signs them itself. */
   signs: boolean
   /** How many times a message is in memory while it is sent, beside its files. */
   copies: number
-  send(email: OutgoingEmail, cut?: AbortSignal): Promise<EmailDelivery>
+  send(email: OutgoingEmail<T>, cut?: AbortSignal): Promise<EmailDelivery>
   /** What these sends share a pace with, by its present ceiling; one send costs a token for each recipient. */
   sender(): Promise<Sender>
   /** Connects and signs in as a send would, and sends nothing. @returns what is in the way; null when nothing is. */

@@ -23,6 +23,8 @@ export type Cell = {
   age?: string
   /** The time in a word or two, for a line of a list. */
   short?: string
+  /** The whole of what may be cut, where the text is not that by itself. */
+  tip?: string
   /** Offers to copy the text. */
   copy?: boolean
   /** A button of a form of its own. */
@@ -113,6 +115,7 @@ export const number = (value: number | null, more: Partial<Cell> = {}): Cell => 
 
 const TONES: Readonly<Record<string, Tone>> = {
   queued: 'busy',
+  scheduled: 'plain',
   sent: 'busy',
   pending: 'warn',
   slowed: 'warn',

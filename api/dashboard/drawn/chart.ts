@@ -103,7 +103,7 @@ const tableOf = (days: readonly Day[]): Section => ({
     .map(({ day, counts, total }) => ({
       cells: [text(day), ...counts.map((count) => number(count)), number(total)],
     })),
-  empty: 'Nothing was accepted in these days.',
+  empty: 'Nothing was accepted on these days.',
 })
 
 /** Days as a chart with its table; the table's words alone while there is nothing to draw. */

@@ -4,7 +4,7 @@
  * too.
  */
 import { object } from 'yup'
-import { contactProperties } from '../../../db/audience/contacts/fields.ts'
+import { contactProperties, MOST_KEYS } from '../../../db/audience/contacts/fields.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { address, parse, uuids } from '../../../db/text/fields.ts'
 import type { Field } from './section.ts'
@@ -88,7 +88,8 @@ export function changedProperties(form: URLSearchParams, stored: Properties): Re
   const pairs: (readonly [string, string])[] = []
   const removed = new Set(form.getAll('remove'))
   const sent = firstOf(form)
-  for (let at = 0; ; at += 1) {
+  // One more than there may be is refused as it is.
+  for (let at = 0; pairs.length <= MOST_KEYS; at += 1) {
     const name = nameIn(sent.get(`name.${at}`))
     if (name === null) break
     if (removed.has(JSON.stringify(name))) continue

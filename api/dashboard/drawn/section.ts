@@ -47,6 +47,8 @@ export type Form = {
   confirm?: string
   /** What that page says below the question. */
   warning?: string
+  /** What its way back is called, where `Go back` is not plain enough. */
+  keep?: string
   tone?: 'danger' | 'quiet'
   /** What another form of the page joins it by. */
   name?: string
@@ -101,13 +103,18 @@ export type Section = Titled &
         next?: readonly PageLink[]
         live?: boolean
       }
-    | ({ kind: 'form'; folded?: boolean; open?: boolean; reset?: Link } & Form)
+    | ({ kind: 'form'; reset?: Link } & Form & {
+          /** Whether a button beside the page's title opens it. */
+          folded?: boolean
+        })
     | ({ kind: 'filter'; reset: Link | null; more?: readonly Link[]; further?: readonly Field[] } & Form)
     | { kind: 'chips'; chips: readonly Chip[] }
     | { kind: 'steps'; steps: readonly Step[] }
     | { kind: 'actions'; links?: readonly Link[]; forms?: readonly Form[] }
     | { kind: 'tabs'; links: readonly (Link & { current: boolean })[] }
     | { kind: 'timeline'; moments: readonly Moment[]; live?: boolean; empty: string }
+    /** How far something has come: `done` of `of`, in words beside the bar. */
+    | { kind: 'progress'; done: number; of: number; words: string; label: string; live?: boolean }
     | { kind: 'code'; code: string }
     | { kind: 'text'; paragraphs: readonly string[] }
     | {

@@ -1,4 +1,5 @@
 /** What became of an email in one plain sentence, for the top of its page. Pure. */
+import { everyone } from '../../../db/messages/emails/recipients.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 
 /** What the last two parts of an enhanced status code mean (RFC 3463). */
@@ -33,15 +34,25 @@ const SENTENCES: Readonly<Record<string, string>> = {
   complained: 'The recipient reported it as spam.',
 }
 
+/** Of one that has not gone out. */
+export function queuedSentence(
+  last: { kind: string; detail: string } | undefined,
+  waiting: { state: string } | undefined,
+): string {
+  if (waiting?.state === 'scheduled') return 'Waiting for its time.'
+  if (last?.kind !== 'gave_up') return 'Waiting to be sent.'
+  return last.detail.startsWith('expired:') ? 'Not sent: it had expired.' : 'Given up after many tries.'
+}
+
 /** The sentence. */
-export function sentenceOf({ status, events, to_emails }: ShownEmail): string {
+export function sentenceOf(email: ShownEmail): string {
+  const { status, events, waiting } = email
   const last = events.findLast(({ kind }) => kind === 'bounced' || kind === 'gave_up')
   if (status === 'bounced') {
     const meaning = meaningIn(last?.detail ?? '')
-    const whose = to_emails.length > 1 && last?.recipient ? ` for ${last.recipient}` : ''
+    const whose = everyone(email).length > 1 && last?.recipient ? ` for ${last.recipient}` : ''
     return meaning === '' ? `Bounced${whose}.` : `Bounced${whose}: ${meaning}.`
   }
-  if (status === 'queued')
-    return last?.kind === 'gave_up' ? 'Given up after many tries.' : 'Waiting to be sent.'
+  if (status === 'queued') return queuedSentence(last, waiting)
   return SENTENCES[status] ?? ''
 }

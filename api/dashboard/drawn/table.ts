@@ -82,7 +82,7 @@ export function tableReady(section: Table) {
       cells: cells.map((cell, index) => {
         const column = columns[index] ?? { label: '' }
         const look = lookOf(cell, column, { wide: wide[index] ?? false, main: index === main, times })
-        const words = [cell.text, cell.detail ?? ''].filter((part) => part !== '').join(' · ')
+        const words = cell.tip ?? [cell.text, cell.detail ?? ''].filter((part) => part !== '').join(' · ')
         return {
           ...cell,
           of,
@@ -90,7 +90,9 @@ export function tableReady(section: Table) {
           ...(column.wrap ? { parts: parted(cell.text) } : {}),
           detailed: parted(cell.detail ?? ''),
           ...(cards && !look.includes('self') ? { label: column.label } : {}),
-          ...(isShort(cell) || column.wrap || words.length <= LONG ? {} : { whole: words }),
+          ...(isShort(cell) || column.wrap || (cell.tip === undefined && words.length <= LONG)
+            ? {}
+            : { whole: words }),
         }
       }),
     }

@@ -7,10 +7,10 @@
 
 import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import type { Waiting } from '../../../db/delivery/waiting.ts'
+import { recipientIdentity } from '../../../db/messages/emails/recipients.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { type EmailEventKind, linkIn } from '../../../db/messages/emails/status.ts'
 import { RESTORED } from '../../../db/queue/pauses.sql.ts'
-import { addressIdentity } from '../../../db/text/address.ts'
 import { plural, type Tone, time } from './cell.ts'
 import type { Alert, Moment } from './section.ts'
 
@@ -28,10 +28,10 @@ export const WORDING: Record<EmailEventKind, Wording> = {
   held: { title: 'Held back: the sender may be at fault', tone: 'warn' },
   unknown: { title: 'The server’s answer was lost', tone: 'warn' },
   delayed: { title: 'Delayed by a server on the way', tone: 'warn' },
-  requeued: { title: 'Requeued', tone: 'busy' },
+  requeued: { title: 'Queued again', tone: 'busy' },
   gave_up: { title: 'Given up', tone: 'bad' },
   resent: { title: 'Sent again to a corrected address', tone: 'busy' },
-  copied: { title: 'A copy sent', tone: 'busy' },
+  copied: { title: 'Copy sent', tone: 'busy' },
   resent_from: { title: 'Sent again from an earlier email', tone: 'busy' },
   copied_from: { title: 'Sent as a copy of another email', tone: 'busy' },
 }
@@ -68,14 +68,23 @@ export function momentsOf(
   return [accepted, ...happened].reverse()
 }
 
-type Outcome = { address: string; outcome: string; words: string }
+/** `as`: in which of the send's lists. */
+type Addressee = { address: string; as: 'To' | 'Cc' | 'Bcc' }
+type Outcome = Addressee & { outcome: string; words: string }
+
+function addresseesOf({ to_emails, cc_emails = [], bcc_emails = [] }: ShownEmail): Addressee[] {
+  const listed = (as: Addressee['as']) => (address: string) => ({ address, as })
+  return [...to_emails.map(listed('To')), ...cc_emails.map(listed('Cc')), ...bcc_emails.map(listed('Bcc'))]
+}
 
 /** What became of each recipient: the highest rung that any event gives it. */
-export function outcomesOf({ to_emails, events, status }: ShownEmail, reader: Reader): Outcome[] {
+export function outcomesOf(email: ShownEmail, reader: Reader): Outcome[] {
+  const { events, status } = email
   const rung = (kind: string): number => (EMAIL_LADDER as readonly string[]).indexOf(kind)
-  return to_emails.map((address) => {
+  return addresseesOf(email).map(({ address, as }) => {
+    const identity = recipientIdentity(address)
     const own = events.filter(
-      ({ recipient }) => recipient !== null && addressIdentity(recipient) === addressIdentity(address),
+      ({ recipient }) => recipient !== null && recipientIdentity(recipient) === identity,
     )
     const highest = own.reduce((best, { kind }) => (rung(kind) > rung(best) ? kind : best), 'queued')
     const common = events.some(({ recipient, kind }) => recipient === null && kind === 'sent')
@@ -83,7 +92,7 @@ export function outcomesOf({ to_emails, events, status }: ShownEmail, reader: Re
       : 'queued'
     const outcome = rung(highest) > rung(common) ? highest : own.length === 0 ? status : common
     const last = own.at(-1)
-    return { address, outcome, words: last ? wordsFor(reader, last) : '' }
+    return { address, as, outcome, words: last ? wordsFor(reader, last) : '' }
   })
 }
 
@@ -118,7 +127,7 @@ export const pausedQueue = (subject: string, reason: string | null): Alert => ({
 /** All deliveries stand, since the database is a copy. */
 export const RESTORED_COPY: Alert = {
   tone: 'bad',
-  title: 'Nothing goes out: the database is another one than it was',
+  title: 'Nothing goes out: this is not the database it was before',
   text: 'It was restored, cloned or moved. After a failover this ends by itself within a minute; otherwise an operator looks through what waits, since some of it may have gone out before, and resumes it.',
 }
 
@@ -126,14 +135,21 @@ export const RESTORED_COPY: Alert = {
 export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert {
   const { state, attempts, last_refusal, next_attempt_at } = waiting
   const text = last_refusal ? { text: `The last answer: ${last_refusal}` } : {}
+  if (state === 'scheduled') {
+    const { text: at, age } = time(next_attempt_at, now)
+    return { tone: 'plain', title: `It waits for its time: ${at}, ${age}` }
+  }
   if (state === 'given_up') return { tone: 'bad', title: 'Given up', text: last_refusal ?? '' }
   if (state === 'in_flight') return { tone: 'busy', title: 'Being sent now', ...text }
   if (state === 'put_off') {
-    const tried = attempts === 0 ? 'It was not tried yet' : `Tried ${plural(attempts, 'time')}`
+    const tried = attempts === 0 ? 'Not tried yet' : `Tried ${plural(attempts, 'time')}`
     return { tone: 'warn', title: `${tried}; next try ${time(next_attempt_at, now).age}`, ...text }
   }
-  const words = 'If that lasts, no worker runs, its queue is paused, or what it goes through is.'
-  const title = state === 'lost' ? 'It has no job just now' : 'No worker has taken it yet'
+  const words = 'If this lasts, no worker is running for it.'
+  const title =
+    state === 'lost'
+      ? 'It has lost its place in the queue and gets a new one soon'
+      : 'No worker has taken it yet'
   return { tone: seconds < 60 ? 'busy' : 'warn', title, text: words }
 }
 
@@ -143,16 +159,38 @@ type Waits = {
   waiting?: Waiting | null
 }
 
+/**
+ * The most specific reason why a message waits: what is stopped comes before the wait for a next try, which cannot come
+ * before that ends. Its last answer is kept.
+ */
+export function mainReason(
+  attempt: Alert,
+  stops: readonly Alert[],
+  { state, last_refusal }: Pick<Waiting, 'state' | 'last_refusal'>,
+): Alert[] {
+  if (stops.length === 0 || state === 'given_up' || state === 'in_flight') return [attempt]
+  if (!last_refusal) return [...stops]
+  const answer = `The last answer: ${last_refusal}`
+  return stops.map((stop, at) =>
+    at > 0 || stop.text === last_refusal
+      ? stop
+      : { ...stop, text: [stop.text ?? '', answer].join(' ').trim() },
+  )
+}
+
 /** Why a message has not gone out yet; nothing when it has. */
 export function waitingAlerts({ waiting, events, created_at }: Waits, reader: Reader): Alert[] {
   if (!waiting) return []
   const { now, person } = reader
   const seconds = (now.getTime() - new Date(created_at).getTime()) / 1_000
   const refusal = events.findLast(({ kind, detail }) => kind === 'held' && detail === waiting.last_refusal)
-  const last_refusal = refusal ? wordsFor(reader, refusal) : waiting.last_refusal
-  const attempt = stateAlert({ ...waiting, last_refusal }, seconds, now)
-  const queue = waiting.queue_paused ? [pausedQueue('What it waits in', waiting.queue_pause_reason)] : []
+  const said = { ...waiting, last_refusal: refusal ? wordsFor(reader, refusal) : waiting.last_refusal }
+  const attempt = stateAlert(said, seconds, now)
+  if (waiting.queue_paused)
+    return mainReason(attempt, [pausedQueue('Its queue', waiting.queue_pause_reason)], said)
   const pauses = [...waiting.paused_senders, ...waiting.paused_for_recipient]
-  if (person.operator) return [attempt, ...queue, ...pauses.map((pause) => pauseAlert(pause, now))]
-  return [attempt, ...queue, ...pauses.slice(0, 1).map(() => pausedDelivery('It'))]
+  const shown = person.operator
+    ? pauses.map((pause) => pauseAlert(pause, now))
+    : pauses.slice(0, 1).map(() => pausedDelivery('It'))
+  return mainReason(attempt, shown, said)
 }

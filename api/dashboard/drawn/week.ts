@@ -12,9 +12,9 @@ function weekFrom(figures: readonly FigureRow[], from: Date): Sums {
   return sumsOf(figures.filter(({ day }) => day >= first && day < after))
 }
 
-/** How much more or less than in the week before. */
+/** How much more or less than in the week before; nothing where that was empty. */
 function changeOf(now: number, before: number): string {
-  if (before === 0) return 'none in the 7 days before'
+  if (before === 0) return ''
   const part = Math.round(((now - before) / before) * 100)
   return part === 0
     ? 'as many as in the 7 days before'
@@ -25,16 +25,15 @@ function changeOf(now: number, before: number): string {
 export function weekTiles(figures: readonly FigureRow[], today: Date, emails: string): Tile[] {
   const start = new Date(today.getTime() - (WEEK - 1) * DAY)
   const [now, before] = [weekFrom(figures, start), weekFrom(figures, new Date(start.getTime() - WEEK * DAY))]
+  // With SMTP most servers report bounces alone: that nothing is known to have arrived says nothing.
+  const isUnreported = now.sent > 0 && now.delivered + before.delivered === 0
   const shareTile = (label: string, kind: Share): Tile => {
-    const was =
-      before.sent === 0 ? 'none in the 7 days before' : `${shareWords(before, kind)} in the 7 days before`
-    return {
-      label,
-      value: shareWords(now, kind),
-      detail: kind === 'delivered' ? was : `${was}; keep it below ${percent(MOST[kind])}`,
-      tone: toneOf(now, kind),
-      href: `${emails}?status=${kind}`,
-    }
+    const tile = { label, tone: toneOf(now, kind), href: `${emails}?status=${kind}` }
+    if (kind === 'delivered' && isUnreported)
+      return { ...tile, value: '–', detail: 'your mail server reports no deliveries' }
+    const was = before.sent > 0 && `${shareWords(before, kind)} in the 7 days before`
+    const limit = kind !== 'delivered' && `keep it below ${percent(MOST[kind])}`
+    return { ...tile, value: shareWords(now, kind), detail: [was, limit].filter(Boolean).join('; ') }
   }
   return [
     {

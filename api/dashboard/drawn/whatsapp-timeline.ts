@@ -3,6 +3,7 @@ import { meaningOf } from '../../../db/messages/whatsapp/meaning.ts'
 import type { ShownMessage } from '../../../db/messages/whatsapp/show.ts'
 import { time } from './cell.ts'
 import type { Moment } from './section.ts'
+import { queuedSentence } from './sentence.ts'
 import { type Reader, WORDING, type Wording, wordingOf, wordsFor } from './timeline.ts'
 
 const WHATSAPP_WORDING: Record<string, Wording> = {
@@ -38,19 +39,22 @@ export function messageMoments(
 }
 
 const MESSAGE_SENTENCES: Readonly<Record<string, string>> = {
-  queued: 'Waiting to be sent.',
   sent: 'The provider has sent it. Nothing has been reported since.',
   delivered: 'Delivered to the phone.',
   read: 'Delivered and read.',
 }
 
 /** What became of a message in one sentence, for the top of its page. */
-export function messageSentence({ status, events }: Pick<ShownMessage, 'status' | 'events'>): string {
+export function messageSentence({
+  status,
+  events,
+  waiting,
+}: Pick<ShownMessage, 'status' | 'events' | 'waiting'>): string {
   const last = events.findLast(({ kind }) => kind === 'failed' || kind === 'gave_up')
   if (status === 'failed') {
     const meaning = meaningOf(last?.code ?? null)
     return meaning === null ? 'Failed.' : `Failed. ${meaning}`
   }
-  if (status === 'queued' && last?.kind === 'gave_up') return 'Given up after many tries.'
+  if (status === 'queued') return queuedSentence(last, waiting)
   return MESSAGE_SENTENCES[status] ?? ''
 }

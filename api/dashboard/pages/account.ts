@@ -13,7 +13,7 @@ import { type PageTeam, redirect, show, teamPath } from '../served/page.ts'
 const inTeam = (path: string, team: PageTeam | null): string => (team ? `${path}?team=${team.id}` : path)
 
 const start = get('person', '', async ({ around }) => {
-  return redirect(around ? teamPath(around) : '/operator/teams')
+  return redirect(around ? teamPath(around) : '/operator')
 })
 
 const account = get('person', '/account', async ({ person, now, around }, { database }) => {

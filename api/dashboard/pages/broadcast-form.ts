@@ -36,8 +36,8 @@ const OPERATOR_WORDS: Record<(typeof OPERATORS)[number], string> = {
   eq: 'is',
   ne: 'is not',
   in: 'is one of',
-  exists: 'is there',
-  missing: 'is missing',
+  exists: 'exists',
+  missing: 'does not exist',
   contains: 'contains',
   gt: 'is greater than',
   lt: 'is less than',
@@ -75,7 +75,7 @@ function conditionFields(conditions: readonly Condition[]): Field[] {
       },
       {
         name: `value.${at}`,
-        label: `Condition ${nth}: value; of several, one a line`,
+        label: `Condition ${nth}: value (several: one per line)`,
         type: 'textarea',
         rows: Array.isArray(value) ? Math.min(8, value.length + 1) : 1,
         value: valueTyped(value),
@@ -103,7 +103,7 @@ const topicField = (
     // Saving the rest must not change whom it goes to.
     ...goneOf(topics, chosen).map((id) => ({
       value: id,
-      label: `a topic that is gone (${id})`,
+      label: `a deleted topic (${id})`,
       selected: true,
     })),
   ],
@@ -117,7 +117,7 @@ const chosenOf = (choices: readonly Choice[], chosen: string | undefined) => [
   ...choices.map(({ id, name }) => ({ value: id, label: name, selected: id === chosen })),
   ...goneOf(choices, chosen === undefined ? [] : [chosen]).map((id) => ({
     value: id,
-    label: `a template that is gone (${id})`,
+    label: `a deleted template (${id})`,
     selected: true,
   })),
 ]
@@ -130,7 +130,7 @@ export const draftFields = (choices: Choices, draft: Draft | null, zone: string)
     type: 'text',
     required: true,
     value: draft?.name ?? '',
-    hint: 'For yourselves: nobody else reads it.',
+    hint: 'Only your team sees it.',
   },
   {
     name: 'template_id',
@@ -140,7 +140,7 @@ export const draftFields = (choices: Choices, draft: Draft | null, zone: string)
     options: chosenOf(choices.templates, draft?.template_id),
   },
   { name: 'from', label: 'From', type: 'text', required: true, value: draft?.from_address ?? choices.from },
-  { name: 'reply_to', label: 'Reply to (may be empty)', type: 'text', value: draft?.reply_to ?? '' },
+  { name: 'reply_to', label: 'Reply to (optional)', type: 'text', value: draft?.reply_to ?? '' },
   {
     name: 'subject',
     label: 'Subject',
@@ -149,18 +149,18 @@ export const draftFields = (choices: Choices, draft: Draft | null, zone: string)
     value: draft?.subject ?? '',
     hint: '{{name}} is filled with the contact’s property of that name.',
   },
-  topicField('topic_ids', 'Topics: contacts of any of these', choices, draft?.topic_ids ?? []),
-  topicField('exclude_topic_ids', 'But of none of these', choices, draft?.exclude_topic_ids ?? []),
+  topicField('topic_ids', 'Topics: contacts in any of these', choices, draft?.topic_ids ?? []),
+  topicField('exclude_topic_ids', 'Except contacts in any of these', choices, draft?.exclude_topic_ids ?? []),
   ...conditionFields(draft?.conditions ?? []),
   {
     name: 'variables',
-    label: 'Defaults for variables',
+    label: 'Default values of variables',
     type: 'textarea',
     code: true,
     value: Object.entries(draft?.variables ?? {})
       .map(pairLine)
       .join('\n'),
-    hint: 'One a line, such as name: friend. Used where a contact has no property of that name; without either the contact is skipped.',
+    hint: 'One per line, such as name: friend. Used where a contact has no property of that name; a contact with neither is skipped.',
   },
   {
     name: 'tags',
@@ -168,11 +168,11 @@ export const draftFields = (choices: Choices, draft: Draft | null, zone: string)
     type: 'textarea',
     rows: Math.min(8, (draft?.tags.length ?? 0) + 1),
     value: (draft?.tags ?? []).map(lineOf).join('\n'),
-    hint: 'One a line.',
+    hint: 'One per line.',
   },
   {
     name: 'rate_per_minute',
-    label: 'Emails a minute at most (may be empty)',
+    label: 'Emails per minute at most (optional)',
     type: 'number',
     value: draft?.rate_per_minute?.toString() ?? '',
   },

@@ -26,7 +26,7 @@ async function versionOf(
 ) {
   const id = template_version_id ?? (await templateById(database, team_id, template_id))?.version_id
   const [version] = id === undefined ? [] : await versionsByIds(database, [{ team_id, id }])
-  if (!version) throw new Refusal('not_found', 'its template is gone')
+  if (!version) throw new Refusal('not_found', 'its template was deleted')
   return version
 }
 

@@ -8,11 +8,11 @@ import type { Seen } from '../../../db/messages/broadcasts/seen.ts'
 import { standstillWords } from '../../../db/messages/broadcasts/standstill.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
-import { type Cell, headed, number, plural, text, time } from '../drawn/cell.ts'
+import { type Cell, duration, headed, number, plural, text, time } from '../drawn/cell.ts'
 import type { Field, Section } from '../drawn/section.ts'
 import { momentWords, zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { formOf, hidden, press, some } from '../served/made.ts'
+import { formOf, hidden, press, some, tableOf } from '../served/made.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 import { conditionWords } from './broadcast-form.ts'
 import { progressWords } from './broadcasts.ts'
@@ -42,8 +42,8 @@ const namesOf = (ids: readonly string[], names: ReadonlyMap<string, string>): st
 
 /** How it stands, in one sentence. */
 export function sentenceOf({ state, audience, figures: counted, send_at }: BroadcastView, now: Date): string {
-  if (state === 'draft') return 'A draft: nothing is sent before you start it.'
-  if (state === 'scheduled') return `Begins ${time(send_at, now).age ?? ''}.`
+  if (state === 'draft') return 'Draft: nothing is sent until you start it.'
+  if (state === 'scheduled') return `Starts ${time(send_at, now).age ?? ''}.`
   const progress = audience === null ? '' : `: ${progressWords({ audience, figures: counted })}`
   return `${STATE_WORDS[state]}${progress}.`
 }
@@ -80,37 +80,87 @@ export function facts(view: BroadcastView, names: Names, { team, now }: TeamRequ
       ),
       fact('Topics', text(namesOf(view.topic_ids, names.topics))),
       view.exclude_topic_ids.length !== 0 &&
-        fact('But none of', text(namesOf(view.exclude_topic_ids, names.topics))),
+        fact('Except', text(namesOf(view.exclude_topic_ids, names.topics))),
       view.where.length !== 0 && fact('Conditions', text(view.where.map(conditionWords).join('; '))),
       view.rate_per_minute !== null &&
         fact('Pace', text(`at most ${plural(view.rate_per_minute, 'email')} a minute`)),
-      !(view.send_at === null || view.state === 'cancelled') && fact('To begin', time(view.send_at, now)),
-      view.started_at !== null && fact('Began', time(view.started_at, now)),
+      !(view.send_at === null || view.state === 'cancelled') && fact('Starts', time(view.send_at, now)),
+      view.started_at !== null && fact('Started', time(view.started_at, now)),
       view.ended_at !== null && fact('Ended', time(view.ended_at, now)),
       fact('ID', text(view.id, { code: true, copy: true })),
     ]),
   }
 }
 
-/** The figures, each with the list of its people. */
-export function figures(view: BroadcastView, request: TeamRequest): Section {
+const MINUTE = 60_000
+
+/** How fast it goes out and how long it may take still, once there is enough to tell. */
+function paceWords({ state, started_at }: BroadcastView, gone: number, left: number, now: Date): string {
+  const minutes = started_at === null ? 0 : (now.getTime() - Date.parse(started_at)) / MINUTE
+  if (state !== 'sending' || gone === 0 || left === 0 || minutes < 1) return ''
+  const rate = gone / minutes
+  return `, about ${plural(Math.max(1, Math.round(rate)), 'email')} a minute, done in about ${duration((left / rate) * 60)}`
+}
+
+/** How far it has come. */
+export function progress(view: BroadcastView, now: Date): Section[] {
+  const { audience, figures: counted, state } = view
+  if (audience === null || audience === 0) return []
+  const gone = counted.made - counted.queued
+  const done = Math.min(audience, gone + counted.skipped)
+  const share = `${Math.floor((done * 100) / audience)} %`
+  const words = `${share}: ${progressWords(view)}${paceWords(view, gone, audience - done, now)}.`
+  const live = state === 'sending'
+  return [{ kind: 'progress', id: 'progress', live, label: 'Progress', done, of: audience, words }]
+}
+
+/** What came of the emails, each figure with those who went on from there, as shares of what was sent. */
+export function outcomes({ figures: counted }: BroadcastView): Section {
+  const { made, queued, delivered, opened, clicked, bounced, complained } = counted
+  const sent = made - queued
+  const arrived = delivered + opened + clicked + complained
+  const tile = (label: string, count: number) => ({
+    label,
+    value: number(count).text,
+    detail: percent(count, sent),
+  })
+  return {
+    kind: 'tiles',
+    id: 'outcomes',
+    title: 'Results',
+    live: true,
+    tiles: [
+      { label: 'Sent', value: number(sent).text, detail: `of ${plural(made, 'email')}` },
+      arrived === 0 && sent > 0
+        ? { label: 'Delivered', value: '–', detail: 'your mail server reports no deliveries' }
+        : tile('Delivered', arrived),
+      tile('Opened', opened + clicked),
+      tile('Clicked', clicked),
+      tile('Bounced', bounced),
+      tile('Complaints', complained),
+    ],
+  }
+}
+
+/** How far each email got, with the list of its people. */
+export function figures({ figures: counted, audience }: BroadcastView, request: TeamRequest): Section {
   const listOf = (figure: Figure): string => {
     if (figure === 'skipped') return here(request, 'skips')
     return figure === 'made' ? here(request, 'people') : `${here(request, 'people')}?status=${figure}`
   }
   return {
-    kind: 'tiles',
+    ...tableOf(
+      FIGURES.filter((figure) => counted[figure] > 0),
+      (figure) => ({
+        People: text(figure === 'made' ? 'All recipients' : headed(figure), { href: listOf(figure) }),
+        Count: number(counted[figure]),
+      }),
+      { empty: 'Nobody so far.' },
+    ),
     id: 'figures',
-    title: 'Figures',
+    title: 'People by status',
+    note: `${plural(audience ?? 0, 'contact')} in the audience. Each person stands in one line.`,
     live: true,
-    tiles: [
-      { label: 'Audience', value: number(view.audience ?? 0).text },
-      ...FIGURES.map((figure) => ({
-        label: figure === 'made' ? 'Emails' : `${figure[0]?.toUpperCase()}${figure.slice(1)}`,
-        value: number(view.figures[figure]).text,
-        href: listOf(figure),
-      })),
-    ],
   }
 }
 
@@ -169,7 +219,7 @@ export async function draftParts(
       title: 'Audience',
       tiles: [
         { label: 'Contacts', value: ready.audience === null ? 'very many' : number(ready.audience).text },
-        { label: 'Lack a variable', value: number(ready.lacking).text },
+        { label: 'Missing a variable', value: number(ready.lacking).text },
       ],
     },
     ...lacking,
@@ -196,29 +246,32 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
     tone: 'quiet',
     confirm: `Pause “${name}”, with ${rest} still to go?`,
   })
-  const resume = press(here(request, 'resume'), 'Go on', {
-    confirm: `Go on with “${name}” to ${rest}? So far: ${outcomeWords(counted)}.`,
+  const resume = press(here(request, 'resume'), 'Resume', {
+    confirm: `Resume “${name}” to ${rest}? So far: ${outcomeWords(counted)}.`,
   })
-  const cancel = press(here(request, 'cancel'), 'Cancel it', {
+  const unschedule = press(here(request, 'unschedule'), 'Back to draft')
+  const cancel = press(here(request, 'cancel'), 'Cancel broadcast', {
     tone: 'danger',
+    keep: 'Keep broadcast',
     confirm: `Cancel “${name}” for good? It will not go to ${rest}.`,
   })
+  const duplicate = press(here(request, 'duplicate'), 'Duplicate', { tone: 'quiet' })
   const forms = {
-    sending: [pause, cancel],
-    paused: [resume, cancel],
-    scheduled: [cancel],
+    sending: [pause, duplicate, cancel],
+    paused: [resume, duplicate, cancel],
+    scheduled: [unschedule, duplicate, cancel],
     draft: [],
-    sent: [],
-    cancelled: [],
+    sent: [duplicate],
+    cancelled: [duplicate],
   }[state]
   const ended = (state === 'sent' || state === 'cancelled') && audience !== null
   const of_it = new URLSearchParams({ broadcast: view.id })
   const links = some([
     audience !== null && {
       href: `${teamPath(request.team, 'emails', 'all')}?${of_it}`,
-      label: 'Try again what did not go out',
+      label: 'Send failed emails again',
     },
-    ended && { href: here(request, 'again'), label: 'Send to those it has not gone to yet' },
+    ended && { href: here(request, 'again'), label: 'Send to those not reached yet' },
   ])
   return { kind: 'actions', forms, links }
 }
@@ -238,7 +291,7 @@ export const testForm = (request: TeamRequest): Section =>
       },
       {
         name: 'contact',
-        label: 'As this contact (may be empty)',
+        label: 'As this contact (optional)',
         type: 'text',
         value: request.query.get('contact') ?? '',
         hint: 'The address of a contact, whose properties fill the variables.',

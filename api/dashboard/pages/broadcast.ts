@@ -9,6 +9,7 @@ import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sq
 import {
   broadcastOrRefusal,
   changeSeenBroadcast,
+  duplicateBroadcast,
   removeBroadcast,
 } from '../../../db/messages/broadcasts/draft.ts'
 import { restSize } from '../../../db/messages/broadcasts/rest.sql.ts'
@@ -18,6 +19,7 @@ import {
   pauseBroadcast,
   resumeBroadcast,
   sendBroadcast,
+  unscheduleBroadcast,
 } from '../../../db/messages/broadcasts/start.ts'
 import { broadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
@@ -37,6 +39,8 @@ import {
   figures,
   here,
   MOST_TESTS,
+  outcomes,
+  progress,
   seenFields,
   seenIn,
   sentenceOf,
@@ -71,7 +75,10 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
       : []
   const { sections, buttons } = isDraft
     ? await draftParts(row, topics, request, deps)
-    : { sections: [figures(view, request)], buttons: actions(view, request) }
+    : {
+        sections: [...progress(view, request.now), outcomes(view), figures(view, request)],
+        buttons: actions(view, request),
+      }
   return show({
     title: row.name,
     state: stateCell(row.state),
@@ -102,7 +109,12 @@ const edit = act('editor', '/teams/:team/broadcasts/:id/edit', async (by, reques
 const remove = act('editor', '/teams/:team/broadcasts/:id/delete', async (by, request) => {
   const id = request.params.id ?? ''
   const { name } = await removeBroadcast(by, actingOf(request), id)
-  return redirect(teamPath(request.team, 'broadcasts'), `The draft ${name} is deleted.`)
+  return redirect(teamPath(request.team, 'broadcasts'), `The draft ${name} was deleted.`)
+})
+
+const duplicate = act('editor', '/teams/:team/broadcasts/:id/duplicate', async (by, request) => {
+  const { id, name } = await duplicateBroadcast(by, actingOf(request), request.params.id ?? '')
+  return redirect(teamPath(request.team, 'broadcasts', id), `The draft ${name} was created.`)
 })
 
 /** A button that changes the state. */
@@ -140,7 +152,7 @@ const again = get('editor', '/teams/:team/broadcasts/:id/again', async (request,
   const audience = await restSize(database, row)
   const rest = plural(audience, 'contact')
   return show({
-    title: `Send “${row.name}” to those it has not gone to yet`,
+    title: `Send “${row.name}” to those not reached yet`,
     lead: `${rest} fit now and have no email of it. Nobody gets it twice.`,
     back: { href: here(request), label: row.name },
     sections: [
@@ -162,11 +174,15 @@ export const broadcastPages = [
   page,
   edit,
   remove,
+  duplicate,
   stateButton('send', 'is being sent', (deps, request, id) =>
     sendBroadcast(deps, actingOf(request), id, { seen: seenIn(request) }),
   ),
+  stateButton('unschedule', 'is a draft again', (deps, request, id) =>
+    unscheduleBroadcast(deps, actingOf(request), id),
+  ),
   stateButton('pause', 'is paused', (deps, request, id) => pauseBroadcast(deps, actingOf(request), id)),
-  stateButton('resume', 'goes on', (deps, request, id) => resumeBroadcast(deps, actingOf(request), id)),
+  stateButton('resume', 'is being sent', (deps, request, id) => resumeBroadcast(deps, actingOf(request), id)),
   stateButton('cancel', 'is cancelled', (deps, request, id) => cancelBroadcast(deps, actingOf(request), id)),
   stateButton('again', 'is being sent', (deps, request, id) =>
     sendToRest(deps, actingOf(request), id, seenIn(request)),

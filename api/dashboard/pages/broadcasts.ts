@@ -4,17 +4,16 @@ import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { subscribersOf } from '../../../db/audience/contacts/topic-counts.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
-import { type BroadcastRow, broadcastsOfTeam } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { broadcastsOfTeam } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { createBroadcast } from '../../../db/messages/broadcasts/draft.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import { type BroadcastView, broadcastViews } from '../../../db/messages/broadcasts/view.ts'
 import { type Cell, number, plural, status, text, time } from '../drawn/cell.ts'
-import type { PageLink } from '../drawn/section.ts'
 import { zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { addressWith, offsetGiven, PAGE_SIZE } from '../served/list.ts'
+import { pageOf } from '../served/list.ts'
 import { act, formOf, get, some, tableOf } from '../served/made.ts'
-import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
+import { redirect, show, teamPath } from '../served/page.ts'
 import { type Choices, draftFields, draftOf } from './broadcast-form.ts'
 
 const TONES: Partial<Record<BroadcastState, Cell['tone']>> = {
@@ -56,33 +55,20 @@ export function progressWords({ audience, figures }: Pick<BroadcastView, 'audien
 const begins = ({ state, started_at, send_at }: BroadcastView): string | null =>
   started_at ?? (state === 'scheduled' ? send_at : null)
 
-/** The links to the first page, to the newer and to the older ones: their order is no id's, so places are counted. */
-function pagesAround(request: TeamRequest, offset: number, more: boolean): PageLink[] {
-  const link = (label: string, from: number): PageLink => ({
-    href: addressWith(request, { from: from <= 0 ? undefined : String(from) }),
-    label,
-  })
-  return some([
-    offset !== 0 && link('First', 0),
-    offset !== 0 && { ...link('Newer', offset - PAGE_SIZE), rel: 'prev' },
-    more && { ...link('Older', offset + PAGE_SIZE), rel: 'next' },
-  ])
-}
-
 const list = get('viewer', '/teams/:team/broadcasts', async (request, { database }) => {
-  const { team, query, now } = request
-  const offset = offsetGiven(query, 'from')
-  const rows: readonly BroadcastRow[] = await broadcastsOfTeam(database, team.id, {
-    limit: PAGE_SIZE + 1,
-    offset,
-  })
-  const views = await broadcastViews(database, rows.slice(0, PAGE_SIZE))
+  const { team, now } = request
+  const page = await pageOf(
+    request,
+    (before, limit) => broadcastsOfTeam(database, team.id, { before, limit }),
+    ({ id }) => id,
+  )
+  const views = await broadcastViews(database, page.rows)
   const fresh = { href: teamPath(team, 'broadcasts', 'new'), label: 'New broadcast' }
   const edits = team.role !== 'viewer'
-  const isEmpty = rows.length === 0 && offset === 0
+  const isEmpty = views.length === 0 && page.first
   return show({
     title: 'Broadcasts',
-    lead: 'One template to everybody in a topic.',
+    lead: 'Send one template to everybody in a topic.',
     actions: { kind: 'actions', links: edits && !isEmpty ? [fresh] : [] },
     sections: [
       tableOf(
@@ -93,12 +79,12 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
           Sent: text(progressWords(view)),
           Bounced: number(view.figures.bounced),
           Complained: number(view.figures.complained),
-          Begins: time(begins(view), now, 'not started'),
+          Starts: time(begins(view), now, 'not started'),
         }),
         {
           id: 'list',
-          live: offset === 0,
-          next: pagesAround(request, offset, rows.length > PAGE_SIZE),
+          live: page.first,
+          next: page.next,
           empty: isEmpty ? 'No broadcasts yet.' : 'No older broadcasts.',
           ...(edits && isEmpty ? { start: fresh } : {}),
         },
@@ -120,7 +106,7 @@ const fresh = get('editor', '/teams/:team/broadcasts/new', async ({ team, cookie
       link: { href: teamPath(team, 'templates'), label: 'Create a template' },
     },
   ])
-  const lead = 'This makes a draft. Nothing is sent before you have seen whom it goes to, and started it.'
+  const lead = 'This creates a draft. Nothing is sent until you have checked its audience and started it.'
   return show({
     title: 'New broadcast',
     lead,

@@ -1,10 +1,13 @@
 /** One contact: status, what suppresses it and since when, topics and properties, what was sent to it; and changes. */
 
+import { Readable } from 'node:stream'
 import { changeContact, contactIdentity, removeContact } from '../../../db/audience/contacts/edit.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { resubscribe, unsubscribe } from '../../../db/audience/subscription/subscription.ts'
 import { type ContactDetail, liftSuppression, showContact } from '../../../db/audience/suppressions/lift.ts'
 import { sentToContact } from '../../../db/messages/sent.ts'
+import { serviceTime } from '../../../db/postgres/time.sql.ts'
+import { exportContact } from '../../../db/upkeep/retention/export.ts'
 import { erasureOf } from '../../../db/upkeep/work/kinds.ts'
 import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { ageOf, status, text, time } from '../drawn/cell.ts'
@@ -13,7 +16,7 @@ import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { backTo } from '../served/list.ts'
 import { act, formOf, get, post, press, some, tableOf } from '../served/made.ts'
-import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { topicChoices } from './contacts.ts'
 import { workAnswer } from './work.ts'
 
@@ -102,6 +105,8 @@ function changes(
       tone: 'danger',
       confirm: `Delete ${contact.email}? Sent emails stay.`,
     }),
+    request.team.role === 'owner' &&
+      press(here(request, 'export'), 'Export everything stored', { tone: 'quiet' }),
     request.team.role === 'owner' &&
       press(here(request, 'erase'), 'Erase this person', {
         tone: 'danger',
@@ -243,6 +248,18 @@ const remove = act('editor', '/teams/:team/contacts/:email/delete', async (by, {
   return redirect(teamPath(team, 'contacts'), 'The contact is deleted.')
 })
 
+/** All that erasing the person would find, as a file. */
+const exported = post('owner', '/teams/:team/contacts/:email/export', async (request, deps) => {
+  const { team, params, person } = request
+  const by = { now: await serviceTime(deps.database), actor: person.email }
+  const pieces = await exportContact({ ...deps, ...by }, team.id, contactIdentity(params.email ?? ''))
+  const headers = {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Disposition': 'attachment; filename="contact.json"',
+  }
+  return raw(headers, Readable.from(pieces))
+})
+
 /** Goes through all that names the person: it is long work. */
 const erase = post('owner', '/teams/:team/contacts/:email/erase', async ({ team, params, person }, deps) => {
   const erasure = erasureOf(deps.secrets, team.id, contactIdentity(params.email ?? ''))
@@ -257,5 +274,6 @@ export const contactPages = [
   subscription('resubscribe'),
   lift,
   remove,
+  exported,
   erase,
 ]

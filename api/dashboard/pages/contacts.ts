@@ -1,20 +1,23 @@
 /** A team's contacts: the list with its filter, as CSV, and a new one. */
 
-import { CONTACT_STATUSES } from '../../../db/audience/contacts/contacts.sql.ts'
+import { accountRowOf } from '../../../db/accounts/teams/teams.sql.ts'
+import { CONTACT_STATUSES, type ContactRow } from '../../../db/audience/contacts/contacts.sql.ts'
 import { createContact } from '../../../db/audience/contacts/edit.ts'
 import type { ContactSearch } from '../../../db/audience/contacts/search.sql.ts'
 import { searchContacts } from '../../../db/audience/contacts/search.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { EXPORT_COLUMNS } from '../../../db/audience/import/csv.ts'
-import { status, text, time } from '../drawn/cell.ts'
+import type { Tx } from '../../../db/postgres/pool.ts'
+import { plural, status, text, time } from '../drawn/cell.ts'
 import { contactOf } from '../drawn/properties.ts'
 import type { Field, Section } from '../drawn/section.ts'
-import { noteLook } from '../served/act.ts'
-import { csvFile, rowsBy } from '../served/csv.ts'
+import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { anyOf, filled, fromList, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../served/list.ts'
-import { act, formOf, get, lagging, some, tableOf } from '../served/made.ts'
+import { chips, filterOf, idOf, search } from '../served/filter.ts'
+import { fromList, listOf, pageOf, type Reader } from '../served/list.ts'
+import { act, formOf, get, lagging, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
+import { wordsIn } from '../served/search.ts'
 
 type Topics = Awaited<ReturnType<typeof topicsOfTeam>>
 
@@ -23,31 +26,40 @@ const importLink = (team: { id: string }) => ({
   label: 'Import from CSV',
 })
 
-function filterForm({ team, query }: TeamRequest, topics: Topics): Section {
-  const fields: Field[] = [
-    { name: 'email', label: 'Part of the address', type: 'search' },
-    { name: 'status', label: 'Status', type: 'select', options: anyOf(CONTACT_STATUSES) },
-    {
-      name: 'topic',
-      label: 'Topic',
-      type: 'select',
-      options: [...anyOf([]), ...topics.map(({ id, name }) => ({ value: id, label: name }))],
-    },
-  ]
-  const here = teamPath(team, 'contacts')
-  const search = new URLSearchParams(
-    [...query].filter(([name, value]) => ['email', 'status', 'topic'].includes(name) && value.trim() !== ''),
-  )
-  return {
-    kind: 'filter',
-    action: here,
-    method: 'get',
-    fields: filled(fields, query),
-    submit: 'Find',
-    reset: search.size > 0 ? { href: here, label: 'Clear' } : null,
-    more: some([{ href: `${here}.csv?${search}`, label: 'CSV' }, team.role !== 'viewer' && importLink(team)]),
-  }
+const filter = filterOf({
+  q: search('Address or properties', { short: 'Search' }),
+  topic: idOf('Topic'),
+  status: chips(CONTACT_STATUSES),
+})
+
+/** The index on parts of addresses knows no shorter ones. */
+const SHORTEST = 3
+
+/** What somebody typed: a part of an address where any contact has it, else words of addresses and properties. */
+async function soughtBy(tx: Tx, teamId: string, typed: string | undefined): Promise<ContactSearch> {
+  if (typed === undefined) return {}
+  const isPart = [...typed].length >= SHORTEST && !/\s/.test(typed)
+  const part = { email: typed }
+  if (isPart && (await searchContacts(tx, teamId, part, { limit: 1 })).contacts.length > 0) return part
+  return { words: wordsIn(typed) }
 }
+
+/** How many properties are columns, and what the list's own columns are called. */
+const MOST_PROPERTIES = 2
+const OWN_COLUMNS = ['Status', 'Address', 'Topics', 'Added']
+
+/** The properties that most of these contacts have; of as many the one that comes first. */
+function commonProperties(contacts: readonly ContactRow[]): string[] {
+  const counts = new Map<string, number>()
+  for (const { properties } of contacts)
+    for (const name of Object.keys(properties)) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return [...counts]
+    .sort(([, one], [, other]) => other - one)
+    .slice(0, MOST_PROPERTIES)
+    .map(([name]) => name)
+}
+
+const columnOf = (name: string): string => (OWN_COLUMNS.includes(name) ? `${name} (property)` : name)
 
 /** Which topics a form offers, and which of them a contact has. */
 export const topicChoices = (topics: Topics, chosen: readonly string[]): Field[] =>
@@ -80,50 +92,60 @@ const createForm = ({ team }: TeamRequest, topics: Topics): Section =>
     { folded: true },
   )
 
-/** The filter that the address holds. @throws Refusal bad_request. */
-function searchOf(query: URLSearchParams): ContactSearch {
-  return {
-    email: given(query, 'email'),
-    status: wordGiven(query, 'status', CONTACT_STATUSES),
-    topic: idGiven(query, 'topic'),
+async function readerOf(
+  { team, query }: TeamRequest,
+  { database }: PageDeps,
+  how = {},
+): Promise<Reader<ContactRow>> {
+  const { q, ...others } = filter.read(query)
+  const search = { ...others, ...(await soughtBy(database, team.id, q)) }
+  return async (before, limit) => {
+    const { contacts, reached } = await searchContacts(database, team.id, search, { before, limit }, how)
+    return { rows: contacts, reached }
   }
 }
 
-const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, { database }) => {
-  const { team, query, now } = request
-  const topics = await topicsOfTeam(database, team.id)
-  const search = searchOf(query)
-  const page = { before: idGiven(query, 'before'), limit: PAGE_SIZE + 1 }
-  const { contacts, reached } = await searchContacts(database, team.id, search, page)
-  const { rows, next } = pageOf(request, contacts, ({ id }) => id, reached)
-  const further = reached === null ? undefined : next.at(-1)
-  const isEmpty = team.role !== 'viewer' && !Object.values(search).some(Boolean)
-  const names = new Map(topics.map(({ id, name }) => [id, name]))
+const namesOf = (topics: Topics) => new Map(topics.map(({ id, name }) => [id, name]))
+
+const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, deps) => {
+  const { team, query, now, path } = request
+  const topics = await topicsOfTeam(deps.database, team.id)
+  const names = namesOf(topics)
+  const edits = team.role !== 'viewer'
+  const page = await pageOf(request, await readerOf(request, deps), ({ id }) => id)
+  const stored = (await accountRowOf(deps.database, team.id))?.contacts_used ?? 0
+  const common = commonProperties(page.rows)
+  const more = some([{ href: `${path}.csv?${filter.set(query)}`, label: 'CSV' }, edits && importLink(team)])
   return show({
     title: 'Contacts',
+    lead: `${plural(stored, 'contact')}.`,
     sections: some([
-      filterForm(request, topics),
-      tableOf(
-        rows,
+      ...filter.shown(request, { choices: { topic: names }, more }),
+      listOf(
+        page,
         (contact) => ({
           Status: status(contact.status),
           Address: text(contact.email, {
             href: fromList(request, teamPath(team, 'contacts', contact.email)),
           }),
+          ...Object.fromEntries(
+            common.map((name) => {
+              const value = Object.hasOwn(contact.properties, name) ? contact.properties[name] : undefined
+              return [columnOf(name), text(value ?? null)]
+            }),
+          ),
           Topics: text(contact.topic_ids.map((id) => names.get(id) ?? id).join(', ')),
           Added: time(contact.created_at, now),
         }),
         {
-          next,
-          ...(further ? { start: further } : isEmpty ? { start: importLink(team) } : {}),
-          empty: further
-            ? 'Nothing matches so far: there are many contacts, and older ones were not looked at yet.'
-            : Object.values(search).some(Boolean)
-              ? 'No contact matches.'
-              : 'No contacts yet.',
+          filtered: filter.set(query).size > 0,
+          nothing: 'No contact matches.',
+          none: 'No contacts yet.',
+          many: 'contacts',
+          ...(edits ? { start: importLink(team) } : {}),
         },
       ),
-      team.role !== 'viewer' && createForm(request, topics),
+      edits && createForm(request, topics),
     ]),
   })
 })
@@ -131,27 +153,23 @@ const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, { d
 const create = act('editor', '/teams/:team/contacts', async (by, { team, form }) => {
   const wanted = contactOf(form)
   const { email } = await createContact(by, team.id, wanted)
-  return redirect(teamPath(team, 'contacts', email), `${email} is a contact now.`)
+  return redirect(teamPath(team, 'contacts', email), `${email} was added.`)
 })
 
-async function* csvRows({ team, query }: TeamRequest, { database }: PageDeps) {
-  const names = new Map((await topicsOfTeam(database, team.id)).map(({ id, name }) => [id, name]))
-  const search = searchOf(query)
-  const read = async (before: string | undefined, limit: number) => ({
-    rows: (await searchContacts(database, team.id, search, { before, limit }, { patience: Infinity }))
-      .contacts,
-  })
-  for await (const contact of rowsBy(read, ({ id }) => id)) {
-    const { id, email, status: word, topic_ids, properties, created_at, updated_at } = contact
-    const topics = topic_ids.map((topic) => names.get(topic) ?? topic).join(', ')
-    yield [email, word, topics, created_at, updated_at, id, JSON.stringify(properties)]
-  }
-}
-
-const csv = get(lagging('viewer'), '/teams/:team/contacts.csv', async (request, deps) => {
-  const file = await csvFile('contacts', EXPORT_COLUMNS, csvRows(request, deps))
-  await noteLook(request, deps, { action: 'contact.export', subject: request.query.toString() })
-  return file
-})
+const csv = csvOf<ContactRow>(
+  '/teams/:team/contacts.csv',
+  { name: 'contacts', action: 'contact.export', header: EXPORT_COLUMNS, filter },
+  async (request, deps) => {
+    const names = namesOf(await topicsOfTeam(deps.database, request.team.id))
+    return {
+      read: await readerOf(request, deps, { patience: Infinity }),
+      keyOf: ({ id }) => id,
+      line: ({ id, email, status: word, topic_ids, properties, created_at, updated_at }) => {
+        const topics = topic_ids.map((topic) => names.get(topic) ?? topic).join(', ')
+        return [email, word, topics, created_at, updated_at, id, JSON.stringify(properties)]
+      },
+    }
+  },
+)
 
 export const contactsPages = [list, csv, create]

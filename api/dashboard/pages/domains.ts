@@ -6,7 +6,8 @@ import { rekeyDomain } from '../../../db/accounts/domains/rekey.ts'
 import { checkDomain, type RecordCheck, verifyDomain } from '../../../db/accounts/domains/verify.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
-import { status, text, time } from '../drawn/cell.ts'
+import { headed, status, text, time } from '../drawn/cell.ts'
+import { differenceWords, hostIn } from '../drawn/dns.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { act, formOf, get, post, press, some, tableOf } from '../served/made.ts'
@@ -16,13 +17,13 @@ import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 const MOST_PUBLISHED = 10
 
 const RETURN_PATH =
-  'Each message has an envelope sender (Return-Path) of its own. It is at the domain that the operator has set for all mail (RETURN_PATH_DOMAIN); without one at this domain, whose MX then has to bring bounces back to the service.'
+  'Each message has an envelope sender (Return-Path) of its own. Its domain is the one that the operator has set for all mail (RETURN_PATH_DOMAIN); without that setting it is this domain, whose MX then has to bring bounces back to the service.'
 
 const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { database }) => {
   const domains = await domainsOfTeam(database, team.id)
   return show({
     title: 'Domains',
-    lead: 'Emails are sent from verified domains alone.',
+    lead: 'Emails can be sent only from verified domains.',
     sections: some([
       tableOf(
         domains,
@@ -33,20 +34,28 @@ const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { datab
           Added: time(created_at, now),
         }),
         {
-          empty: 'No domains yet: add the one that you send from.',
+          empty:
+            team.role === 'owner'
+              ? 'No domains yet. Add the one that you send from.'
+              : 'No domains yet. An owner of the team can add one.',
         },
       ),
       team.role === 'owner' &&
-        formOf(teamPath(team, 'domains'), 'Add a domain', [
-          {
-            name: 'name',
-            label: 'Name of a domain',
-            type: 'text',
-            required: true,
-            placeholder: 'mail.example.com',
-            hint: 'What stands after the @ of your From address. A subdomain is a domain of its own.',
-          },
-        ]),
+        formOf(
+          teamPath(team, 'domains'),
+          'Add domain',
+          [
+            {
+              name: 'name',
+              label: 'Domain',
+              type: 'text',
+              required: true,
+              placeholder: 'mail.example.com',
+              hint: 'The part after the @ of your From address. A subdomain is added as a domain of its own.',
+            },
+          ],
+          { title: 'Add a domain', folded: true },
+        ),
     ]),
   })
 })
@@ -60,8 +69,10 @@ function purposeOf({ name }: { name: string }): string {
 /** A record as it is needed, with what DNS has in its place. */
 type Line = Pick<RecordCheck, 'type' | 'name' | 'value'> & Partial<RecordCheck>
 
-/** All records in one table: what each is for, what to publish, what is published. */
-const recordTable = (records: readonly Line[]): Section =>
+const joined = (published: readonly string[]): string => published.slice(0, MOST_PUBLISHED).join(' · ')
+
+/** All records in one table: what each is for, and what to publish; of one that is found, what is published. */
+const recordTable = (records: readonly Line[], zone: string | null): Section =>
   tableOf(
     records,
     ({ type, name, value, state, required = true, published = [] }) => ({
@@ -69,22 +80,54 @@ const recordTable = (records: readonly Line[]): Section =>
         state === undefined
           ? text('not known')
           : status(state, required || state === 'found' ? {} : { tone: 'warn' }),
-      Purpose: text(purposeOf({ name }), { detail: required ? 'needed' : 'recommended' }),
+      Purpose: text(purposeOf({ name }), {
+        detail:
+          state === 'different'
+            ? headed(differenceWords({ name, value }, published))
+            : required
+              ? 'Needed'
+              : 'Recommended',
+      }),
       Type: text(type, { code: true }),
-      Host: text(name, { code: true, copy: true }),
-      'Value to publish': state === 'found' ? text(null) : text(value, { code: true, copy: true }),
-      Published: text(published.slice(0, MOST_PUBLISHED).join(' · '), { code: published.length > 0 }),
+      Host: text(hostIn(zone, name), { code: true, copy: true, tip: name }),
+      Value:
+        state === 'found'
+          ? text(joined(published), { code: true, tip: joined(published) })
+          : text(value, { code: true, copy: true, tip: value }),
     }),
-    { title: 'DNS records', wrap: ['Purpose', 'Host', 'Value to publish', 'Published'], empty: '' },
+    {
+      title: 'DNS records',
+      ...(zone === null
+        ? {}
+        : { note: `Hosts are the part before ${zone}, as most DNS panels ask for it; @ is ${zone} itself.` }),
+      wrap: ['Purpose'],
+      empty: '',
+    },
   )
+
+/** What DNS has in the place of records that differ. */
+function otherRecords(records: readonly Line[]): Section | false {
+  const others = records.filter(({ state }) => state === 'different')
+  if (others.length === 0) return false
+  return tableOf(
+    others,
+    ({ name, published = [] }) => ({
+      Host: text(name, { code: true }),
+      Value: text(joined(published), { code: true }),
+    }),
+    { title: 'What DNS has instead', wrap: ['Value'], empty: '' },
+  )
+}
 
 /** How the domain stands, in one sentence. */
 function standingOf(verified: boolean, records: readonly Line[]): string {
   const lacking = records.filter(({ required, state }) => required && state !== 'found')
-  if (lacking.some(({ state }) => state === undefined)) return 'DNS does not answer just now.'
+  if (lacking.some(({ state }) => state === undefined)) return 'DNS is not answering at the moment.'
   const [first] = lacking
   if (first === undefined)
-    return verified ? 'Ready: you can send from it.' : 'DNS has what is needed: verify it now.'
+    return verified
+      ? 'Ready: you can send from it.'
+      : 'The records that are needed are published: verify the domain now.'
   const what = first.state === 'different' ? 'is different from what is needed' : 'is missing'
   return verified
     ? `You can send from it, but ${first.name} ${what}: mail may be refused or land in spam.`
@@ -94,14 +137,14 @@ function standingOf(verified: boolean, records: readonly Line[]): string {
 /** What DNS has just now; without an answer, what to publish. */
 async function recordsOf(
   { team }: TeamRequest,
-  { database, lookupTxt }: PageDeps,
+  { database, lookupTxt, spfIncludes }: PageDeps,
   name: string,
 ): Promise<readonly Line[]> {
   try {
-    return (await checkDomain({ database, lookupTxt }, team.id, name)).records
+    return (await checkDomain({ database, lookupTxt, spfIncludes }, team.id, name)).records
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'unavailable') throw error
-    return domainView(await domainOrRefusal(database, team.id, name)).dns_records
+    return domainView(await domainOrRefusal(database, team.id, name), spfIncludes).dns_records
   }
 }
 
@@ -109,7 +152,7 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
   const { team, params, now } = request
   const domain = await domainOrRefusal(deps.database, team.id, params.name ?? '')
   const at = (verb: string): string => teamPath(team, 'domains', domain.name, verb)
-  const records = await recordsOf(request, deps, domain.name)
+  const [records, zone] = await Promise.all([recordsOf(request, deps, domain.name), deps.zoneOf(domain.name)])
   return show({
     title: domain.name,
     state: status(domain.status),
@@ -123,35 +166,42 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
               press(at('verify'), 'Verify now'),
               press(at('rekey'), 'Rotate the DKIM key', {
                 confirm: `Rotate the DKIM key of ${domain.name}?`,
-                warning: 'Its new record has to be published then. Until that is verified the old key signs.',
+                warning: 'Publish the new key’s record, then verify. Until then the old key signs.',
                 tone: 'quiet',
               }),
-              press(at('delete'), 'Remove', {
+              press(at('delete'), 'Remove domain', {
                 tone: 'danger',
                 confirm: `Remove ${domain.name}?`,
-                warning: 'Nothing is sent from it any more.',
+                warning: 'Nothing can be sent from it any more. Emails that were sent stay.',
               }),
             ]
           : [],
     },
-    sections: [
-      recordTable(records),
+    sections: some([
+      recordTable(records, zone),
+      otherRecords(records),
       {
         kind: 'facts',
         facts: [
           { label: 'Verified', cell: time(domain.verified_at, now, 'not yet') },
+          ...(domain.missing_since === null
+            ? []
+            : [{ label: 'Missing since', cell: time(domain.missing_since, now) }]),
           { label: 'Last checked', cell: time(now.toISOString(), now) },
         ],
       },
       { kind: 'text', title: 'Return path', paragraphs: [RETURN_PATH] },
-    ],
+    ]),
   })
 })
 
 const add = act('owner', '/teams/:team/domains', async (by, { team, form }) => {
   const name = (form.get('name') ?? '').trim()
   const row = await addDomain(by, team.id, { name, verified: false })
-  return redirect(teamPath(team, 'domains', row.name), `${row.name} is added: publish its records now.`)
+  return redirect(
+    teamPath(team, 'domains', row.name),
+    `${row.name} was added. Publish these records, then verify it.`,
+  )
 })
 
 /** DNS is asked before the transaction, which is the use case's own. */
@@ -163,21 +213,21 @@ const verify = post('owner', '/teams/:team/domains/:name/verify', async ({ team,
   const back = teamPath(team, 'domains', name)
   if (lacks.length === 0) return redirect(back, `${name} is verified: you can send from it.`)
   const [first] = lacks
-  const words = `DNS lacks what is needed: ${first?.name} is ${first?.state}. New records can take an hour to show.`
+  const words = `${first?.name} is ${first?.state} in DNS. New records can take an hour to show.`
   return redirect(back, { tone: word === 'verified' ? 'good' : 'bad', text: words })
 })
 
 const rekey = act('owner', '/teams/:team/domains/:name/rekey', async (by, { team, params }) => {
   const name = params.name ?? ''
   await rekeyDomain(by, team.id, name)
-  const words = 'A new key is made: publish its record, then verify. Until then the old one signs.'
+  const words = 'A new key was created. Publish its record, then verify. Until then the old key signs.'
   return redirect(teamPath(team, 'domains', name), words)
 })
 
 const remove = act('owner', '/teams/:team/domains/:name/delete', async (by, { team, params }) => {
   const name = params.name ?? ''
   await removeDomain(by, team.id, name)
-  return redirect(teamPath(team, 'domains'), `${name} is removed.`)
+  return redirect(teamPath(team, 'domains'), `${name} was removed.`)
 })
 
 export const domainsPages = [list, page, add, verify, rekey, remove]

@@ -1,8 +1,12 @@
-/** What is done with one email: tried again, sent to oneself or to a corrected address, deleted. */
+/**
+ * What is done with one email: tried again, cancelled or moved while it waits for its time, sent to oneself or to a
+ * corrected address, deleted.
+ */
 
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { removeEmail } from '../../../db/messages/emails/remove.ts'
+import { cancelEmail, rescheduleEmail } from '../../../db/messages/emails/scheduled.ts'
 import { copyEmail, resendEmail } from '../../../db/messages/emails/send-again.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { inPerson } from '../served/act.ts'
@@ -11,6 +15,7 @@ import { redirect, teamPath } from '../served/page.ts'
 import { emailOf, here, noteOpened } from './email-place.ts'
 import { countOwn } from './own-mail.ts'
 import { requeueAsAsked } from './requeue.ts'
+import { scheduledActs } from './scheduled.ts'
 
 const requeue = post('editor', '/teams/:team/emails/:id/requeue', async (request, deps) => {
   return redirect(here(request), await requeueAsAsked(request, deps, EMAIL))
@@ -33,12 +38,19 @@ const resend = post('editor', '/teams/:team/emails/:id/resend', async (request, 
     deps,
     await inPerson(request, deps, (by) => resendEmail({ ...deps, ...by }, email, mailbox)),
   )
-  return redirect(teamPath(team, 'emails', id), `This is the new email, to ${mailbox.address}.`)
+  return redirect(teamPath(team, 'emails', id), `Sent to ${mailbox.address}: this is the new email.`)
 })
 
 const remove = act('owner', '/teams/:team/emails/:id/delete', async (by, { team, params }) => {
   await removeEmail(by, team.id, params.id ?? '')
-  return redirect(teamPath(team, 'emails'), 'The email is deleted.')
+  return redirect(teamPath(team, 'emails'), 'The email was deleted.')
 })
 
-export const emailActs = [requeue, copy, resend, remove]
+const scheduled = scheduledActs({
+  folder: 'emails',
+  noun: 'email',
+  cancel: (by, team_id, id) => cancelEmail(by, { team_id, domain: null }, id),
+  move: (by, team_id, id, time) => rescheduleEmail(by, { team_id, domain: null }, id, time),
+})
+
+export const emailActs = [requeue, copy, resend, remove, ...scheduled]

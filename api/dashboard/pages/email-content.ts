@@ -38,7 +38,6 @@ function previewShown(request: TeamRequest): Section {
   })
   return {
     kind: 'frame',
-    title: 'HTML',
     note: pictures
       ? 'With pictures from elsewhere. Links show their target and lead nowhere.'
       : 'Pictures from elsewhere are off: asking for them can tell the sender. Links show their target and lead nowhere.',

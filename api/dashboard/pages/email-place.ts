@@ -4,7 +4,9 @@
  */
 
 import { Refusal } from '../../../db/errors.ts'
+import { everyone } from '../../../db/messages/emails/recipients.ts'
 import { type ShownEmail, showEmail } from '../../../db/messages/emails/show.ts'
+import type { ListedEmail } from '../../../db/messages/emails/view.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { type Cell, text } from '../drawn/cell.ts'
 import { noteLook } from '../served/act.ts'
@@ -31,8 +33,9 @@ export const noteOpened = async (request: TeamRequest, deps: PageDeps, id: strin
   noteLook(request, deps, { action: 'email.open', subject: id })
 
 /** Whom an email went to, as a list has it: the address first, since names alike say nothing once cut. */
-export function recipientsCell([first = '', ...others]: readonly string[]): Cell {
+export function recipientsCell(email: ListedEmail): Cell {
+  const [first = '', ...others] = everyone(email)
   const mailbox = parseMailbox(first)
-  const more = others.length === 0 ? '' : ` and ${others.length} more`
+  const more = others.length === 0 ? '' : ` +${others.length}`
   return text(`${mailbox?.address ?? first}${more}`, mailbox?.name ? { detail: mailbox.name } : {})
 }

@@ -6,7 +6,7 @@ import { templateName } from '../../../db/content/templates/templates.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { linkedEmails } from '../../../db/messages/emails/links.ts'
-import { recipientIdentity } from '../../../db/messages/emails/recipients.ts'
+import { everyone, recipientIdentity } from '../../../db/messages/emails/recipients.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import type { LinkKind } from '../../../db/messages/emails/status.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
@@ -26,6 +26,7 @@ import { fileAnswer, fileAt, filesTable, withPictures } from './email-files.ts'
 import { emailOf, here, noteOpened } from './email-place.ts'
 import { idsOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueForms } from './requeue.ts'
+import { cancelForms, moveForm, stateOf } from './scheduled.ts'
 
 /** What stands beside the timeline: what people ask for first, and its ids behind a press. */
 function facts(
@@ -33,7 +34,7 @@ function facts(
   { contacts, template }: { contacts: Contacts; template: Cell | null },
   { team, now }: TeamRequest,
 ): Section[] {
-  const contact = email.to_emails.length === 1 ? [...contacts.values()][0] : undefined
+  const contact = everyone(email).length === 1 ? [...contacts.values()][0] : undefined
   return [
     {
       kind: 'facts',
@@ -47,9 +48,13 @@ function facts(
             contact ? { href: teamPath(team, 'contacts', contact.email) } : {},
           ),
         },
+        email.cc_emails && { label: 'Cc', cell: text(email.cc_emails.join(', ')) },
+        email.bcc_emails && { label: 'Bcc', cell: text(email.bcc_emails.join(', ')) },
         email.reply_to !== '' && { label: 'Reply to', cell: text(email.reply_to) },
         { label: 'Accepted', cell: time(email.created_at, now) },
-        email.requeued_at && { label: 'Requeued', cell: time(email.requeued_at, now) },
+        email.scheduled_at && { label: 'Scheduled for', cell: time(email.scheduled_at, now) },
+        email.expires_at && { label: 'Not sent after', cell: time(email.expires_at, now) },
+        email.requeued_at && { label: 'Queued again', cell: time(email.requeued_at, now) },
         template && { label: 'Template', cell: template },
         email.tags.length > 0 && { label: 'Tags', cell: text(email.tags.join(', ')) },
         { label: 'Size', cell: text(`${email.size_kb} kB`) },
@@ -67,7 +72,7 @@ async function contactsOf(
   { team }: TeamRequest,
   { database }: PageDeps,
 ): Promise<Contacts> {
-  const identities = email.to_emails.map(recipientIdentity)
+  const identities = everyone(email).map(recipientIdentity)
   const contacts = await contactsWithIdentities(database, team.id, identities)
   return new Map(contacts.map((contact) => [contact.identity, contact]))
 }
@@ -100,19 +105,23 @@ function suppressed(contacts: Contacts, { team }: TeamRequest): Section[] {
 
 function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest): Section {
   const { team } = request
-  const contactCell = (address: string): Cell => {
-    const contact = contacts.get(recipientIdentity(address))
-    return contact ? text('Show', { href: teamPath(team, 'contacts', contact.email) }) : text(null)
+  const addressCell = (recipient: string): Cell => {
+    const contact = contacts.get(recipientIdentity(recipient))
+    const { address, name } = parseMailbox(recipient) ?? { address: recipient, name: null }
+    const emails = `${teamPath(team, 'emails')}?${new URLSearchParams({ recipient: address })}`
+    return text(address, {
+      href: contact ? teamPath(team, 'contacts', contact.email) : emails,
+      ...(name === null ? {} : { detail: name }),
+    })
   }
+  const hasCopies = everyone(email).length > email.to_emails.length
   return tableOf(
     outcomesOf(email, request),
-    ({ address, outcome, words }) => ({
-      Address: text(address, {
-        href: `${teamPath(team, 'emails')}?${new URLSearchParams({ recipient: address })}`,
-      }),
-      'What became of it': status(outcome),
-      'In the server’s words': text(words),
-      Contact: contactCell(address),
+    ({ address, as, outcome, words }) => ({
+      ...(hasCopies ? { As: text(as) } : {}),
+      Address: addressCell(address),
+      Outcome: status(outcome),
+      'Server’s answer': text(words),
     }),
     {
       title: 'Recipients',
@@ -129,7 +138,8 @@ async function takenNote(
 ): Promise<Section[]> {
   if (email.status !== 'bounced' || team.role === 'viewer') return []
   if ((await requeueWay(database, EMAIL, { team_id: team.id, id: email.id })) !== null) return []
-  const words = 'A provider has taken it, so it is never sent again. Fix the cause, then send a new one.'
+  const words =
+    'A provider has already accepted it, so it is never sent again. Fix the cause, then send a new one.'
   return [{ kind: 'text', paragraphs: [words] }]
 }
 
@@ -144,10 +154,11 @@ async function actions(email: ShownEmail, request: TeamRequest, { database }: Pa
     kind: 'actions',
     forms: some([
       ...requeueForms(way, here(request, 'requeue')),
+      ...cancelForms(email, 'email', here(request)),
       !email.internal && press(here(request, 'copy'), 'Send a copy to me', { tone: 'quiet' }),
       team.role === 'owner' &&
         press(here(request, 'delete'), 'Delete', {
-          confirm: `Delete “${email.subject}” to ${email.to_emails.join(', ')}?`,
+          confirm: `Delete “${email.subject}” to ${everyone(email).join(', ')}?`,
           warning: 'The email is deleted with its timeline. This cannot be undone.',
           tone: 'danger',
         }),
@@ -159,12 +170,12 @@ async function actions(email: ShownEmail, request: TeamRequest, { database }: Pa
 function resending(email: ShownEmail, request: TeamRequest): Section[] {
   const { team } = request
   if (team.role === 'viewer' || email.internal || email.broadcast_id !== null) return []
-  const [only = ''] = email.to_emails.length === 1 ? email.to_emails : []
-  const former = parseMailbox(only)
+  const all = everyone(email)
+  const former = all.length === 1 ? parseMailbox(all[0] ?? '') : null
   return [
     formOf(
       here(request, 'resend'),
-      'Resend to a corrected address',
+      'Send to a corrected address',
       [
         {
           name: 'to',
@@ -172,10 +183,10 @@ function resending(email: ShownEmail, request: TeamRequest): Section[] {
           type: 'email',
           required: true,
           value: former?.address ?? '',
-          hint: `A new email with the same content${former?.name ? `, still to “${former.name}”` : ''}. It counts as any email.`,
+          hint: `A new email with the same content${former?.name ? `, still to “${former.name}”` : ''}${all.length > 1 ? ', to this address alone' : ''}. It counts as any email.`,
         },
       ],
-      { folded: true, open: email.status === 'bounced' },
+      { folded: true },
     ),
   ]
 }
@@ -210,20 +221,20 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
   const email = await emailOf(request, deps)
   const contacts = await contactsOf(email, request, deps)
   const template = await templateOf(email, request, deps)
-  const link = { href: here(request, 'content'), label: 'Open what it holds' }
+  const link = { href: here(request, 'content'), label: 'Open the content' }
   const body: Section[] = team.member
     ? content(email, request)
     : [
         {
           kind: 'actions',
           title: 'Content',
-          note: 'You are no member of this team: this view is noted in the audit trail.',
+          note: 'You are not a member of this team: opening it is recorded in the audit trail.',
           links: [link],
         },
       ]
   return show({
     title: email.subject || '(no subject)',
-    state: status(email.status),
+    state: stateOf(email),
     lead: sentenceOf(email),
     back: backTo(request, teamPath(team, 'emails'), 'Emails'),
     actions: await actions(email, request, deps),
@@ -232,8 +243,9 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
       ...(await linked(email, request, deps)),
       ...suppressed(contacts, request),
       ...(await takenNote(email, request, deps)),
+      ...(team.role === 'viewer' ? [] : moveForm(email, here(request), request.cookies('zone'))),
       ...resending(email, request),
-      email.to_emails.length > 1 && recipients(email, contacts, request),
+      everyone(email).length > 1 && recipients(email, contacts, request),
       whatHappened(momentsOf(email, request)),
       !email.internal && filesTable(email, request),
       ...body,

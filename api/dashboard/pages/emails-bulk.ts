@@ -12,10 +12,10 @@ import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { plural, utc } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
 import { type Counted, countedFields, countedOf } from '../served/counted.ts'
-import { addressWith, idGiven, onlyKnown } from '../served/list.ts'
+import { addressWith, idGiven } from '../served/list.ts'
 import { get, hidden, post, press, some } from '../served/made.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
-import { beginningOf, chosen, filterOf, NAMES } from './emails-filter.ts'
+import { filter, meantBy, searchOf } from './emails-filter.ts'
 import { FORCE, pauseWords } from './requeue.ts'
 import { wordsOf, workAnswer } from './work.ts'
 
@@ -35,21 +35,21 @@ const bulkForm = (
   press(teamPath(team, 'emails', 'all', verb), form.submit, {
     ...form,
     fields: [
-      ...[...chosen(query), ...Object.entries(between)].map(([name, value]) => hidden(name, value)),
+      ...[...filter.set(query), ...Object.entries(between)].map(([name, value]) => hidden(name, value)),
       ...countedFields({ most, seen }),
     ],
   })
 
 const requeueing = (request: TeamRequest, bulk: Bulk): Section => {
   const form = bulkForm(request, bulk, 'requeue', {
-    submit: `Requeue what waits among ${bulk.many}`,
-    confirm: `Requeue what waits among ${bulk.many}?`,
+    submit: `Send again what waits among ${bulk.many}`,
+    confirm: `Send again what waits among ${bulk.many}?`,
   })
   const options = [{ value: FORCE, label: 'also those that bounced because a server refused them outright' }]
   return {
     kind: 'form',
-    title: 'Requeue',
-    note: 'Tries those again that no provider has taken yet. The others stay as they are.',
+    title: 'Send again',
+    note: 'Sends again what no provider has accepted yet. The rest stays as it is.',
     ...form,
     fields: [...form.fields, { name: 'force', label: 'Which ones', type: 'checks', options }],
   }
@@ -75,13 +75,16 @@ function countWords({ count, lookedTo }: CountedEmails): string {
 }
 
 const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
-  const { team, query, now } = request
-  onlyKnown(query, NAMES)
-  const at = { tx: deps.database, now, since: await beginningOf(request, deps) }
-  const counted = await countEmails(at, team.id, { filter: filterOf(query), most: MOST + 1 })
+  const { team, query } = request
+  filter.only(query)
+  const { team_id, since, now, ...meant } = await searchOf(request, deps)
+  const counted = await countEmails({ tx: deps.database, now, since }, team_id, {
+    filter: meant,
+    most: MOST + 1,
+  })
   const { count, between, lookedTo, seen } = counted
   const here = addressWith({ ...request, path: teamPath(team, 'emails') }, {})
-  const filter = [...chosen(query)].map(([name, value]) => `${name}: ${value}`).join(', ')
+  const asked = [...filter.set(query)].map(([name, value]) => `${name}: ${value}`).join(', ')
   const bulk = between && {
     most: Math.min(count, MOST),
     seen,
@@ -90,14 +93,14 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   }
   const limits = some([
     ...(bulk
-      ? ['What is accepted, or comes to match, from now on is left alone.']
+      ? ['Emails that are accepted, or come to match, from now on are left alone.']
       : ['Nothing matches, so there is nothing to do.']),
     lookedTo !== null &&
       `There are many emails: those from before ${utc(lookedTo.toISOString())} were not looked at.`,
   ])
   return show({
     title: `Bulk actions: ${countWords(counted)}`,
-    lead: filter === '' ? 'No filter is set: these are all emails of the team.' : filter,
+    lead: asked || 'No filter is set: these are all emails of the team.',
     back: { href: here, label: 'Back to the list' },
     sections: some([
       { kind: 'text', paragraphs: limits },
@@ -112,7 +115,7 @@ function betweenOf(form: URLSearchParams): Between {
   const newest = idGiven(form, 'newest')
   const oldest = idGiven(form, 'oldest')
   if (newest !== undefined && oldest !== undefined) return { newest, oldest }
-  throw new Refusal('bad_request', 'this form says not which emails were counted: open the page again')
+  throw new Refusal('bad_request', 'this form does not say which emails were counted: open the page again')
 }
 
 /** Requeues or deletes those that were counted. */
@@ -122,11 +125,11 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
     `/teams/:team/emails/all/${verb}`,
     async ({ team, form, person }, deps) => {
       const force = form.get('force') === FORCE
-      const search = decodeURIComponent(chosen(form).toString())
+      const search = decodeURIComponent(filter.set(form).toString())
       const words = force ? `${search} with the refused ones`.trim() : search
       const { most, seen } = countedOf(form)
       const matching = {
-        filter: storedFilter(filterOf(form)),
+        filter: storedFilter(meantBy(form)),
         between: betweenOf(form),
         most: Math.min(most, MOST),
         seen,
@@ -142,8 +145,10 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
       const work = await beginWork(deps, wanted)
       const said = wordsOf(work).outcome(work.result)
       const paused =
-        verb === 'requeue' && Number(work.result.changed) > 0 ? await pauseWords(deps, EMAIL, person) : ''
-      return workAnswer(work, `${teamPath(team, 'emails')}?${chosen(form)}`, said + paused)
+        verb === 'requeue' && Number(work.result.changed) > 0
+          ? await pauseWords(deps, EMAIL, { team, person })
+          : ''
+      return workAnswer(work, `${teamPath(team, 'emails')}?${filter.set(form)}`, said + paused)
     },
   )
 

@@ -1,19 +1,27 @@
-/** What a new team does first: five steps, each with the page that it is done on. */
+/**
+ * What a new team does first: five steps, each with the page that it is done on. They stay until all are done; but who
+ * works alone invites nobody, so that this step is there for a week after the first email at most.
+ */
 import { keysOfTeam } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { membersOfTeam } from '../../../db/accounts/people/people.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
-import { hasFigures } from '../../../db/figures/daily/figures.sql.ts'
+import { firstDay } from '../../../db/figures/daily/figures.sql.ts'
+import { dayBefore } from '../../../db/figures/daily/fold.ts'
 import type { Section, Step } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 
+/** For how many days after the first email somebody who is alone in a team is asked to invite others. */
+const ASKED = 7
+
 /** The steps, ticked as far as they are done; nothing once all are. */
-export async function firstSteps({ team }: TeamRequest, { database }: PageDeps): Promise<Section[]> {
+export async function firstSteps({ team, now }: TeamRequest, { database }: PageDeps): Promise<Section[]> {
   const domains = await domainsOfTeam(database, team.id)
   const keys = await keysOfTeam(database, team.id)
   const members = await membersOfTeam(database, team.id)
-  const hasSent = await hasFigures(database, team.id, EMAIL)
+  const since = await firstDay(database, team.id, EMAIL)
+  const isAlone = since !== null && since < dayBefore(now, ASKED).toISOString().slice(0, 10)
   const [domain] = domains
   const link = (...path: string[]) => ({ href: teamPath(team, ...path), label: '' })
   const steps: Step[] = [
@@ -25,27 +33,27 @@ export async function firstSteps({ team }: TeamRequest, { database }: PageDeps):
     },
     {
       title: 'Publish its DNS records and verify it',
-      text: 'Emails are sent from verified domains alone.',
+      text: 'Emails can only be sent from verified domains.',
       link: domain ? link('domains', domain.name) : link('domains'),
       done: domains.some(({ status }) => status === 'verified'),
     },
     {
-      title: 'Make an API key',
+      title: 'Create an API key',
       text: 'It is shown once.',
       link: link('keys'),
       done: keys.length > 0,
     },
     {
-      title: 'Send the first email',
-      text: 'With a request to paste that has your own domain in it.',
+      title: 'Send a test email',
+      text: 'With one click, or with a request to paste that has your domain in it.',
       link: link('integration'),
-      done: hasSent,
+      done: since !== null,
     },
     {
       title: 'Invite a colleague',
-      text: 'As a viewer, an editor or an owner.',
+      text: 'As a viewer, an editor or an owner; if you work alone, this step goes away a week after your first email.',
       link: link('people'),
-      done: members.length > 1,
+      done: members.length > 1 || isAlone,
     },
   ]
   return steps.every(({ done }) => done) ? [] : [{ kind: 'steps', title: 'First steps', steps }]

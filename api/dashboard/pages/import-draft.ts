@@ -99,7 +99,7 @@ function fateOf({ suppress, columns, merge }: Mapping): string {
   return merge ? 'keep their status, get properties besides' : 'keep their status, get other properties'
 }
 
-function trialSections(draft: Draft, { tried, refused, ...made }: Trial): Section[] {
+function trialSections(draft: Draft, { tried, refusals, ...made }: Trial): Section[] {
   const first = `of the first ${tried.toLocaleString('en-US')} of ${about(draft)}`
   const of = draft.whole ? `of ${about(draft)}` : first
   return some([
@@ -109,15 +109,15 @@ function trialSections(draft: Draft, { tried, refused, ...made }: Trial): Sectio
         ...madeTiles(made, draft.mapping, { created: of, updated: fateOf(draft.mapping) }),
         {
           label: 'Refused',
-          value: refused.length.toLocaleString('en-US'),
+          value: refusals.length.toLocaleString('en-US'),
           detail: of,
-          tone: refused.length > 0 ? 'bad' : 'plain',
+          tone: refusals.length > 0 ? 'bad' : 'plain',
         },
       ],
     },
-    refused.length !== 0 &&
-      refusedTable(refused.slice(0, SHOWN), draft.mapping, {
-        title: refused.length > SHOWN ? `The first ${SHOWN} that would be refused` : 'Would be refused',
+    refusals.length !== 0 &&
+      refusedTable(refusals.slice(0, SHOWN), draft.mapping, {
+        title: refusals.length > SHOWN ? `The first ${SHOWN} that would be refused` : 'Would be refused',
         note: 'The others are imported all the same; what is refused can be had as a file afterwards.',
         empty: '',
       }),
@@ -162,7 +162,7 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
   await noteLook(request, deps, { action: 'import.open', subject: draft.file_name })
   const trial = await tryDraft({ tx: database, now, secrets }, team.id, draft)
   const topics = await topicsOfTeam(database, team.id)
-  const none = draft.whole && trial.refused.length === trial.tried
+  const none = draft.whole && trial.refusals.length === trial.tried
   return show({
     title: `Import ${draft.file_name}?`,
     lead: none

@@ -1,6 +1,6 @@
 /** What an import has made and refused, or would: in the same words before it is started and after. Pure. */
 
-import type { Made, RecordRefusal } from '../../../db/audience/import/import.ts'
+import type { Made, RecordRefusal } from '../../../db/audience/import/imports.sql.ts'
 import type { Mapping } from '../../../db/audience/import/mapping.ts'
 import { headed, number, text } from '../drawn/cell.ts'
 import type { Section, Tile } from '../drawn/section.ts'

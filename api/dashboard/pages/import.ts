@@ -100,7 +100,7 @@ const upload = (purpose: Purpose, path: string): TeamPage =>
 
 const progress = get('editor', '/teams/:team/contacts/imports/:id', async (request, deps) => {
   const { team, params } = request
-  const shown = await showImport(deps.database, team.id, params.id ?? '')
+  const shown = await showImport(deps.database, team.id, params.id ?? '', SHOWN)
   if (shown.draft) return show(await draftView(request, deps))
   const { id, file_name, records, done, refused, reading, fault, mapping, created, updated } = shown
   const here = teamPath(team, 'contacts', 'imports', id)
@@ -125,8 +125,8 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
         ...madeTiles(shown, mapping),
         {
           label: 'Refused',
-          value: refused.length.toLocaleString('en-US'),
-          tone: refused.length > 0 ? 'bad' : 'plain',
+          value: refused.toLocaleString('en-US'),
+          tone: refused > 0 ? 'bad' : 'plain',
         },
       ],
     },
@@ -138,18 +138,18 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
       alerts: some([
         fault !== null && { tone: 'bad', title: `Nothing was imported: ${fault}` },
         finished && fault === null && { tone: 'good', title: `${stored}.` },
-        refused.length !== 0 && {
+        refused !== 0 && {
           tone: 'bad',
-          title: `${plural(refused.length, 'record')} refused`,
+          title: `${plural(refused, 'record')} refused`,
           text: 'The file has each with its row and the reason: fix them and import it again.',
           link: { href: `${here}/refused.csv`, label: 'Refused records as CSV' },
         },
       ]),
     },
-    refusedTable(refused.slice(0, SHOWN), mapping, {
+    refusedTable(shown.refusals, mapping, {
       id: 'refused',
       live: !finished,
-      title: refused.length > SHOWN ? `The first ${SHOWN} refused` : 'Refused',
+      title: refused > SHOWN ? `The first ${SHOWN} refused` : 'Refused',
       empty: finished ? 'Nothing was refused.' : 'Nothing was refused so far.',
     }),
   ]

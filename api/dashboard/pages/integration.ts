@@ -1,13 +1,18 @@
-/** How to call the API as this team, ready to paste with its own domain and template; and what was refused lately. */
+/**
+ * How to call the API as this team, ready to paste with its own domain and template; session tokens for its people; and
+ * what was refused lately.
+ */
 
+import { endToken, makeToken, tokensFor } from '../../../db/accounts/credentials/tokens.ts'
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { type RefusedCall, refusedCalls } from '../../../db/accounts/refusals/refusals.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { templatesOfTeam as whatsappTemplates } from '../../../db/messages/whatsapp/templates.sql.ts'
-import { text, time } from '../drawn/cell.ts'
+import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
-import { get, tableOf } from '../served/made.ts'
-import { show, type TeamRequest } from '../served/page.ts'
+import { act, get, press, some, tableOf } from '../served/made.ts'
+import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
+import { testEmailForm } from './test-email.ts'
 
 /** A call for a shell. */
 function curl({ home }: TeamRequest, path: string, body: unknown): string {
@@ -73,15 +78,84 @@ function refused(calls: readonly RefusedCall[], now: Date): Section {
   )
 }
 
+type Token = Awaited<ReturnType<typeof tokensFor>>[number]
+
+const tokenPath = ({ team }: TeamRequest, ...rest: string[]): string =>
+  teamPath(team, 'integration', 'tokens', ...rest)
+
+const revokeButton = (request: TeamRequest, { id, user }: Token): Cell => ({
+  text: '',
+  button: {
+    action: tokenPath(request, id, 'revoke'),
+    label: 'Revoke',
+    confirm: `Revoke this session token of ${user ?? 'the team'}? Whatever uses it is refused at once.`,
+    tone: 'danger',
+  },
+})
+
+/** What a token may do, as far as its maker still may. */
+const mayOf = ({ role }: Token): string => (role === 'viewer' ? 'read' : 'send, unsubscribe')
+
+/** Session tokens, and a way to make one for oneself. */
+function tokens(request: TeamRequest, rows: readonly Token[]): Section[] {
+  const { team, now } = request
+  const frozen = team.suspended && !request.person.operator
+  return some([
+    tableOf(
+      rows,
+      (row) => ({
+        State: status(row.revoked_at === null ? 'active' : 'revoked'),
+        Person: text(row.user ?? 'the team', { detail: row.role ?? 'made by an operator' }),
+        May: text(mayOf(row)),
+        Made: time(row.created_at, now),
+        Expires: time(row.expires_at, now),
+        ...(frozen ? {} : { Action: row.revoked_at === null ? revokeButton(request, row) : text('') }),
+      }),
+      {
+        id: 'tokens',
+        title: 'Session tokens',
+        note: 'For single sends and the marketing unsubscribe, in place of a key: as a person of the team, for 30 days at most.',
+        empty: 'None.',
+      },
+    ),
+    team.member &&
+      !frozen && {
+        kind: 'actions',
+        forms: [press(tokenPath(request), 'Make a session token', { tone: 'quiet' })],
+      },
+  ])
+}
+
+const make = act('viewer', '/teams/:team/integration/tokens', async (by, { team, person }) => {
+  const { token } = await makeToken(by, team.id, { user_id: person.user_id, role: team.role })
+  const words = 'Your session token, good for 30 days. Copy it now: it is not shown again.'
+  return redirect(teamPath(team, 'integration'), { tone: 'good', text: words, secret: token })
+})
+
+const revoke = act(
+  'viewer',
+  '/teams/:team/integration/tokens/:id/revoke',
+  async (by, { team, params, person }) => {
+    await endToken(by, team.id, params.id ?? '', { user_id: person.user_id, role: team.role })
+    return redirect(teamPath(team, 'integration'), 'The session token is revoked.')
+  },
+)
+
 const page = get('viewer', '/teams/:team/integration', async (request, { database }) => {
+  const { team, person, now } = request
   return show({
     title: 'Integration',
-    lead: `The API is at ${request.home.origin}/v1. Calls carry a key of this team.`,
+    lead: `The API is at ${request.home.origin}/v1. Calls need an API key of this team.`,
     sections: [
+      ...(await testEmailForm(request, database)),
       ...(await examples(request, database)),
+      ...tokens(
+        request,
+        await tokensFor({ tx: database, now }, team.id, { user_id: person.user_id, role: team.sees }),
+      ),
       refused(await refusedCalls(database, request.team.id), request.now),
     ],
   })
 })
 
-export const integrationPages = [page]
+export const integrationPages = [page, make, revoke]

@@ -1,4 +1,4 @@
-/** API keys: what each may do and when it was used last; made, shown once, revoked. */
+/** API keys: what each may do and when it was used last; created, shown once, revoked. */
 
 import { type KeyRow, keysOfTeam, SCOPES } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { issueKey } from '../../../db/accounts/credentials/issue.ts'
@@ -25,8 +25,8 @@ const revokeButton = ({ id, name }: KeyRow, { team }: TeamRequest): Cell => ({
   text: '',
   button: {
     action: teamPath(team, 'keys', id, 'revoke'),
-    label: 'Revoke',
-    confirm: `Revoke the key ${name}? Whatever uses it is refused at once.`,
+    label: 'Revoke key',
+    confirm: `Revoke the key ${name}? Every program that uses it is refused at once.`,
     tone: 'danger',
   },
 })
@@ -73,9 +73,14 @@ function createForm({ team }: TeamRequest, domains: readonly string[]): Section 
           ...domains.map((name) => ({ value: name, label: `only ${name}` })),
         ],
       },
-      { name: 'expires', label: 'Last day (UTC); empty for none', type: 'date' },
+      {
+        name: 'expires',
+        label: 'Last day (UTC)',
+        type: 'date',
+        hint: 'Leave it empty for a key that does not expire.',
+      },
     ],
-    { title: 'New key' },
+    { title: 'New key', folded: true },
   )
 }
 
@@ -85,13 +90,16 @@ const list = get('viewer', '/teams/:team/keys', async (request, { database }) =>
   const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
   return show({
     title: 'API keys',
-    lead: 'A key is shown once, when it is made. The time of its last use is kept to the hour.',
+    lead: 'A key is shown once, when it is created. Its last use is recorded to the hour.',
     sections: some([
       tableOf(keys, (key) => shownOf(key, request), {
         id: 'keys',
         live: true,
         wrap: ['Scopes'],
-        empty: 'No keys yet: make one below for each program that sends.',
+        empty:
+          team.role === 'owner'
+            ? 'No keys yet. Create one for each program that sends.'
+            : 'No keys yet. An owner of the team can create one.',
       }),
       team.role === 'owner' && createForm(request, domains),
     ]),
@@ -108,13 +116,13 @@ const create = act('owner', '/teams/:team/keys', async (by, { team, form }) => {
     expires_at: dayOf(form, 'expires', 1) ?? null,
   }
   const { key } = await issueKey(by, team.id, wanted)
-  const words = `The key ${name}. Copy it now: it is not shown again.`
+  const words = `The key ${name} was created. Copy it now: it is not shown again.`
   return redirect(teamPath(team, 'keys'), { tone: 'good', text: words, secret: key })
 })
 
 const revoke = act('owner', '/teams/:team/keys/:id/revoke', async (by, { team, params }) => {
   const row = await endKey(by, team.id, params.id ?? '')
-  return redirect(teamPath(team, 'keys'), `The key ${row.name} is revoked.`)
+  return redirect(teamPath(team, 'keys'), `The key ${row.name} was revoked.`)
 })
 
 export const keysPages = [list, create, revoke]

@@ -1,27 +1,29 @@
 /**
  * The search for everything: by any id, in whichever of the person's teams, straight to the message; by an address, a
- * part of a contact's, a phone number or words of a subject, in the team of the page that it was asked on.
- * Promises: nobody finds what their teams do not hold; an operator's search in a team of others is noted.
+ * phone number, or words of names, addresses, properties and subjects, in the team of the page that it was asked on.
+ * Promises: nobody finds what their teams do not hold; an operator's search in a team of others is noted. What has no
+ * index is looked for newest first for a moment only: the answer says how far, and offers to go on.
  */
 
 import { noteLook } from '../../../db/accounts/audit/look.ts'
 import { type TeamRow, teamById } from '../../../db/accounts/teams/teams.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
-import { contactsWithValue } from '../../../db/audience/contacts/search.sql.ts'
-import { searchContacts } from '../../../db/audience/contacts/search.ts'
+import type { ContactSearch } from '../../../db/audience/contacts/search.sql.ts'
+import { type SearchedContacts, searchContacts } from '../../../db/audience/contacts/search.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { type MessagePlace, messagesWithId } from '../../../db/delivery/locate.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { searchEmails } from '../../../db/messages/emails/search.ts'
+import { type Searched, searchEmails } from '../../../db/messages/emails/search.ts'
+import { timeOf } from '../../../db/messages/emails/stretches.ts'
 import { sentToNumbers } from '../../../db/messages/to-numbers.sql.ts'
 import { parseAddress } from '../../../db/text/address.ts'
-import { status, text, time } from '../drawn/cell.ts'
+import { status, text, time, utc } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { given, idGiven } from '../served/list.ts'
 import { get, some, tableOf } from '../served/made.ts'
 import { type OwnRequest, type PersonRequest, redirect, show, teamPath } from '../served/page.ts'
-import { numberIn, soughtIn } from '../served/search.ts'
+import { numberIn, type Sought, soughtIn, wordsIn } from '../served/search.ts'
 import { recipientsCell } from './email-place.ts'
 
 const MOST = 50
@@ -62,40 +64,74 @@ async function teamOf(
   return team
 }
 
+/** Up to where a search has come that was broken off. */
+const lookedTo = (reached: string): string =>
+  `Looked through what was accepted or added since ${utc(new Date(timeOf(reached)).toISOString())}.`
+
+/** A whole address is found by an index; what only looks like one may be a part of another, or words. */
+async function emailsFound(
+  team: TeamRow,
+  typed: string,
+  { now }: PersonRequest,
+  deps: PageDeps,
+): Promise<Searched> {
+  const search = (sought: Sought) =>
+    searchEmails(
+      { ...deps, tx: deps.database },
+      { team_id: team.id, ...sought, since: new Date(team.created_at), now },
+      { limit: FIRST },
+    )
+  const sought = soughtIn(typed)
+  const found = await search(sought)
+  return 'recipient' in sought && found.emails.length === 0 ? search({ text: typed }) : found
+}
+
 async function emailsFor(
   team: TeamRow,
   typed: string,
   request: PersonRequest,
   deps: PageDeps,
 ): Promise<Section> {
-  const filter = { team_id: team.id, ...soughtIn(typed), since: new Date(team.created_at), now: request.now }
-  const { emails } = await searchEmails({ ...deps, tx: deps.database }, filter, { limit: FIRST })
+  const { emails, reached } = await emailsFound(team, typed, request, deps)
+  const pageFrom = (before: string | null) =>
+    `${teamPath(team, 'emails')}?${new URLSearchParams({ q: typed, ...(before === null ? {} : { before }) })}`
   return tableOf(
     emails,
     (email) => ({
       Status: status(email.status),
-      Recipient: recipientsCell(email.to_emails),
+      Recipient: recipientsCell(email),
       Subject: text(email.subject || '(no subject)', { href: teamPath(team, 'emails', email.id) }),
       Accepted: time(email.created_at, request.now),
     }),
     {
       title: 'Emails',
-      next: [
-        { href: `${teamPath(team, 'emails')}?${new URLSearchParams({ q: typed })}`, label: 'All in Emails' },
-      ],
-      empty: '',
+      ...(reached === null ? {} : { note: lookedTo(reached) }),
+      next: some([
+        { href: pageFrom(null), label: 'All in Emails' },
+        reached !== null && { href: pageFrom(reached), label: 'Look further back', rel: 'next' as const },
+      ]),
+      empty: 'No email so far.',
     },
   )
 }
 
-/** A whole address is one contact's, found by its key: as a part of others it would take a hundred times as long. */
-async function contactsNamed(team: TeamRow, typed: string, { database }: PageDeps) {
-  const number = numberIn(typed)
-  if (number) return contactsWithValue(database, team.id, number, FIRST)
+/** The contact with this very address; else those with a part of it, found by an index; else those with such words. */
+async function contactsFound(
+  team: TeamRow,
+  typed: string,
+  { database }: PageDeps,
+): Promise<SearchedContacts> {
   const identity = parseAddress(typed)?.identity
   const own = identity === undefined ? null : await contactByIdentity(database, team.id, identity)
-  if (own) return [own]
-  return (await searchContacts(database, team.id, { email: typed }, { limit: FIRST })).contacts
+  if (own) return { contacts: [own], reached: null }
+  const search = (wanted: ContactSearch) => searchContacts(database, team.id, wanted, { limit: FIRST })
+  const number = numberIn(typed)
+  const isPart = number === null && [...typed].length >= SHORTEST && !/\s/.test(typed)
+  const byAddress = isPart ? await search({ email: typed }) : { contacts: [], reached: null }
+  if (byAddress.contacts.length === FIRST) return byAddress
+  const byWords = await search({ words: number === null ? wordsIn(typed) : [number] })
+  const others = byWords.contacts.filter(({ id }) => byAddress.contacts.every((contact) => contact.id !== id))
+  return { contacts: [...byAddress.contacts, ...others].slice(0, FIRST), reached: byWords.reached }
 }
 
 async function contactsFor(
@@ -104,17 +140,19 @@ async function contactsFor(
   request: PersonRequest,
   deps: PageDeps,
 ): Promise<Section> {
-  const contacts = await contactsNamed(team, typed, deps)
+  const { contacts, reached } = await contactsFound(team, typed, deps)
   return tableOf(
     contacts,
     (contact) => ({
       Status: status(contact.status),
       Address: text(contact.email, { href: teamPath(team, 'contacts', contact.email) }),
+      Properties: text(Object.values(contact.properties).join(', ')),
       Added: time(contact.created_at, request.now),
     }),
     {
       title: 'Contacts',
-      empty: '',
+      ...(reached === null ? {} : { note: lookedTo(reached) }),
+      empty: 'No contact so far.',
     },
   )
 }
@@ -145,24 +183,23 @@ async function messagesFor(
   )
 }
 
-/** What a team holds of it, kind by kind; kinds without anything are left out. */
+/** What a team holds of it, kind by kind; kinds that were looked through to their end without a find are left out. */
 async function foundIn(
   team: TeamRow,
   typed: string,
   request: PersonRequest,
   deps: PageDeps,
 ): Promise<Section[]> {
-  const isPart = [...typed].length >= SHORTEST && !/\s/.test(typed)
-  const all = some([
-    (isPart || numberIn(typed) !== null) && (await contactsFor(team, typed, request, deps)),
+  const all = [
+    await contactsFor(team, typed, request, deps),
     await emailsFor(team, typed, request, deps),
     ...(await messagesFor(team, typed, request, deps)),
-  ])
-  return all.filter((section) => section.kind === 'table' && section.rows.length > 0)
+  ]
+  return all.filter((section) => section.kind === 'table' && (section.rows.length > 0 || section.note))
 }
 
 const WAYS =
-  'An address, a part of a contact’s address, a phone number, words of a subject, or any ID: ours, yours, a request’s, a provider’s or a Message-ID.'
+  'A name, an address or a part of one, a phone number, words of a subject, or any ID: ours, yours, a request’s, a provider’s or a Message-ID.'
 
 const locate = get('person', '/find', async (request, deps) => {
   const { query, person } = request
@@ -175,11 +212,10 @@ const locate = get('person', '/find', async (request, deps) => {
   const team = query.has('id') ? null : await teamOf(request, deps)
   const found = some([named.length > 0 && choice(named), team && (await foundIn(team, typed, request, deps))])
   const where = team ? ` in ${team.name}` : ''
-  const nothing = `No message that you may see has the id ${typed}.`
+  const nothing = `No message that you can see has the ID ${typed}.`
   return show({
     title: `Search: ${typed}`,
-    lead:
-      found.length > 0 ? `What there is${where}.` : team ? `Nothing${where} matches. ${nothing}` : nothing,
+    lead: found.length > 0 ? `Results${where}.` : team ? `Nothing${where} matches. ${nothing}` : nothing,
     sections: found.length > 0 ? found : [{ kind: 'text', paragraphs: [WAYS] }],
   })
 })

@@ -72,7 +72,7 @@ const askForLink = post('open', '/login', async (request, deps) => {
   return show({
     title: 'Check your inbox',
     narrow: true,
-    lead: 'If this address belongs to somebody here, a link is on its way. It is good once, for 15 minutes.',
+    lead: 'If this address belongs to somebody here, a link is on its way. It works once, within 15 minutes.',
     sections: [],
   })
 })
@@ -107,7 +107,7 @@ const beginOpenId = get('open', '/openid', async ({ site, query }, { openid, sec
     log.warn({ err: error }, 'the OpenID provider does not answer')
     return null
   })
-  if (!begun) return show(refusedView('Your provider does not answer just now.'), 503)
+  if (!begun) return show(refusedView('Your provider is not answering right now.'), 503)
   const { url, flow } = begun
   return redirect(url, null, [{ name: 'openid', value: seal(secrets, flow), seconds: FLOW_SECONDS }])
 })
@@ -135,13 +135,14 @@ const finishOpenId = get(
   '/openid/callback',
   async ({ site, query, cookies, now, userAgent }, { openid, secrets, database, log }) => {
     const flow = unseal<Flow>(secrets, cookies('openid'))
-    if (!openid || !flow) return show(refusedView('That took too long, or began in another browser.'), 400)
+    if (!openid || !flow)
+      return show(refusedView('That took too long, or was started in another browser.'), 400)
     const came = new URL(`${BASE}/openid/callback?${query}`, site)
     const claims = await openid.finish(came, flow).catch((error: unknown) => {
       log.warn({ err: error }, 'a sign-in through the OpenID provider failed')
       return null
     })
-    if (!claims) return show(refusedView('What your provider answered does not fit. Try once more.'), 400)
+    if (!claims) return show(refusedView('Your provider’s answer was not what we expected. Try again.'), 400)
     const secret = await database
       .transaction((tx) => signInByClaims({ tx, now }, claims, userAgent))
       .catch((error: unknown) => {

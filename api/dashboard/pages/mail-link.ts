@@ -28,8 +28,8 @@ export const linkPath = (secret: string, returnTo: string): string => {
 
 /** The email that carries a link. */
 function linkEmail(from: NonNullable<ReturnType<typeof parseMailbox>>, to: string, url: string): EmailItem {
-  const words = 'Follow this link to sign in to Heliograph. It is good once, for 15 minutes.'
-  const ignore = 'If you did not ask for it, you need do nothing.'
+  const words = 'Follow this link to sign in to Heliograph. It works once, within 15 minutes.'
+  const ignore = 'If you did not ask for it, you can ignore this email.'
   return {
     path: '',
     from,

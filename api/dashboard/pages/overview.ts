@@ -21,8 +21,9 @@ import { pausedDelivery, pausedQueue, RESTORED_COPY } from '../drawn/timeline.ts
 import { weekTiles } from '../drawn/week.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { get, some } from '../served/made.ts'
-import { show, type TeamRequest, teamPath } from '../served/page.ts'
+import { type PageTeam, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { firstSteps } from './first-steps.ts'
+import { scheduledSection } from './scheduled.ts'
 import { folded, stoppedAlerts } from './stopped.ts'
 
 const DAYS = 30
@@ -82,13 +83,17 @@ const senderAlert = ({ key, paused_until, reason }: ShownSender): Alert => {
   return { tone: 'bad', title, text: reason ?? 'It gave no reason.' }
 }
 
+/** The queues that a team's messages are delivered from. */
+const queuesOf = ({ test }: PageTeam): readonly Channel[] =>
+  CHANNEL_QUEUES.filter((channel) => channel.test === test)
+
 /** Senders that take nothing. A team reads that they do: a provider's words can name somebody else's recipient. */
-function senderAlerts(senders: readonly ShownSender[], { person }: TeamRequest): Alert[] {
+function senderAlerts(senders: readonly ShownSender[], { person, team }: TeamRequest): Alert[] {
   const still = senders.filter(standsStill)
   if (person.operator) return still.map(senderAlert)
-  return CHANNEL_QUEUES.filter((channel) => still.some(({ key }) => sendsFor(channel, key))).map(
-    ({ title }) => pausedDelivery(title),
-  )
+  return queuesOf(team)
+    .filter((channel) => still.some(({ key }) => sendsFor(channel, key)))
+    .map(({ title }) => pausedDelivery(title))
 }
 
 /** What was given up, and what waits for long, of each channel, with the most common refusal. */
@@ -140,17 +145,18 @@ async function webhookAlerts({ team }: TeamRequest, { database }: PageDeps): Pro
       return state_reason === BY_HAND ? [] : [alert('bad', endpoint, 'was disabled', state_reason ?? '')]
     return failing_since === null
       ? []
-      : [alert('warn', endpoint, `has taken nothing since ${utc(failing_since)}`)]
+      : [alert('warn', endpoint, `has received nothing since ${utc(failing_since)}`)]
   })
 }
 
 /** Deliveries that an operator has paused, or all of them in one alert, where the database is a copy. */
-function queueAlerts(paused: ReadonlyMap<string, QueuePause>, { person }: TeamRequest): Alert[] {
-  const own = CHANNEL_QUEUES.flatMap(({ job, title }) => {
+function queueAlerts(paused: ReadonlyMap<string, QueuePause>, { person, team }: TeamRequest): Alert[] {
+  const all = queuesOf(team)
+  const own = all.flatMap(({ job, title }) => {
     const pause = paused.get(job)
     return pause ? [{ title, reason: pause.reason }] : []
   })
-  if (own.length < CHANNEL_QUEUES.length || !own.some(({ reason }) => reason === RESTORED))
+  if (own.length < all.length || !own.some(({ reason }) => reason === RESTORED))
     return own.map(({ title, reason }) => pausedQueue(title, reason))
   const link = { href: '/operator/queues', label: 'Queues, and how to resume them' }
   return [person.operator ? { ...RESTORED_COPY, link } : RESTORED_COPY]
@@ -165,7 +171,9 @@ async function alertsOf(
   const { team } = request
   const { database } = deps
   const senders = await listSenders(database)
-  const domains = (await domainsOfTeam(database, team.id)).filter(({ status }) => status === 'pending')
+  const domains = await domainsOfTeam(database, team.id)
+  const pending = domains.filter(({ status }) => status === 'pending')
+  const failing = domains.filter(({ failing_since }) => failing_since !== null)
   const suspended: Alert = {
     tone: 'bad',
     title: 'Nothing goes out: the team is suspended',
@@ -183,14 +191,25 @@ async function alertsOf(
     ...(await webhookAlerts(request, deps)),
     ...shareAlerts(figures, teamPath(team, 'emails')),
     ...folded(
-      domains.map(
+      failing.map(
+        ({ name, missing_since }): Alert => ({
+          tone: 'bad',
+          title: `The DKIM record of ${name} is missing or different since ${dayWords(missing_since ?? '')}`,
+          text: 'Mail from it still goes out, but may be refused or land in spam.',
+          link: { href: teamPath(team, 'domains', name), label: 'Show the record' },
+        }),
+      ),
+      `The DKIM records of ${failing.length} domains are missing or different`,
+    ),
+    ...folded(
+      pending.map(
         ({ name }): Alert => ({
           tone: 'warn',
           title: `The domain ${name} is not verified yet`,
           link: { href: teamPath(team, 'domains', name), label: 'Show missing records' },
         }),
       ),
-      `${domains.length} domains are not verified yet`,
+      `${pending.length} domains are not verified yet`,
     ),
   ])
 }
@@ -245,7 +264,7 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
         alerts: await alertsOf(request, deps, emails),
         calm: 'Nothing. Everything is going out.',
       },
-      !isNew && [...steps, week],
+      !isNew && [...steps, week, ...(await scheduledSection(request, deps))],
       ...[...figures]
         .filter(([channel, own]) => (channel === EMAIL && !isNew) || own.length > 0)
         .flatMap(([channel, own]) =>

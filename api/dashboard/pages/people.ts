@@ -15,14 +15,25 @@ import { ROLES, type Role } from '../../../db/accounts/people/roles.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { BASE } from '../drawn/base.ts'
 import { status, text, time } from '../drawn/cell.ts'
+import type { Field } from '../drawn/section.ts'
 import { act, formOf, get, press, some, tableOf } from '../served/made.ts'
 import { type Notice, redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 const SAYS: Record<Role, string> = {
-  viewer: 'viewer: reads',
-  editor: 'editor: also templates, topics, contacts, requeueing',
-  owner: 'owner: also keys, domains, people',
+  viewer: 'Viewer: sees contacts, messages, templates and figures; changes nothing',
+  editor:
+    'Editor: also changes templates, topics, contacts, suppressions and broadcasts; imports; sends again, sends tests',
+  owner:
+    'Owner: also manages keys, domains, webhooks and people; deletes emails, erases contacts, reads the audit trail',
 }
+
+/** The roles to choose from, each with what it may do. */
+const roleField = (chosen: Role): Field => ({
+  name: 'role',
+  label: 'Role',
+  type: 'radios',
+  options: ROLES.map((role) => ({ value: role, label: SAYS[role], selected: role === chosen })),
+})
 
 const here = (team: { id: string }, ...rest: string[]): string => teamPath(team, 'people', ...rest)
 
@@ -30,23 +41,15 @@ const inviteForm = (team: { id: string }) =>
   formOf(
     here(team),
     'Invite',
-    [
-      { name: 'email', label: 'Email address', type: 'email', required: true },
-      {
-        name: 'role',
-        label: 'Role',
-        type: 'select',
-        options: ROLES.map((role) => ({ value: role, label: SAYS[role] })),
-      },
-    ],
-    { title: 'Invite somebody' },
+    [{ name: 'email', label: 'Email address', type: 'email', required: true }, roleField('viewer')],
+    { title: 'Invite a colleague', folded: true },
   )
 
 const list = get('viewer', '/teams/:team/people', async ({ team, now }, { database }) => {
   const members = await membersOfTeam(database, team.id)
   return show({
     title: 'People',
-    lead: 'Who may look into this team, and change it.',
+    lead: 'The people who can see this team, and what each of them may do.',
     sections: some([
       tableOf(
         members,
@@ -55,7 +58,7 @@ const list = get('viewer', '/teams/:team/people', async ({ team, now }, { databa
           Role: status(role),
           'Last active': time(last_seen_at, now),
         }),
-        { empty: 'Nobody yet: only operators see this team.' },
+        { empty: 'Nobody is in this team yet: only operators see it.' },
       ),
       team.role === 'owner' && inviteForm(team),
     ]),
@@ -75,8 +78,8 @@ function linkNotice(
   { email, secret }: { email: string; secret: string },
   what: string,
 ): Notice {
-  const words = `Give ${email} this ${what}, and opens ${team.name} alone.`
-  const others = 'People who sign in another way see this team from their next sign-in on.'
+  const words = `Give ${email} this ${what}, and opens only ${team.name}.`
+  const others = 'People who sign in another way see this team from their next sign-in.'
   return { tone: 'good', text: `${words} ${others}`, secret: new URL(`${BASE}/login/${secret}`, site).href }
 }
 
@@ -84,7 +87,7 @@ const add = act('owner', '/teams/:team/people', async (by, request) => {
   const { team, form } = request
   const wish = { email: form.get('email') ?? '', role: roleOf(form) }
   const invited = await invite(by, team.id, wish)
-  return redirect(here(team), linkNotice(request, invited, 'invitation: it is good once, for 7 days'))
+  return redirect(here(team), linkNotice(request, invited, 'invitation: it works once, within 7 days'))
 })
 
 /** @throws Refusal not_found. */
@@ -101,27 +104,19 @@ const page = get('owner', '/teams/:team/people/:id', async (request, { database 
     title: email,
     back: { href: here(team), label: 'People' },
     sections: [
-      formOf(
-        here(team, id, 'role'),
-        'Change the role',
-        [
-          {
-            name: 'role',
-            label: 'Role',
-            type: 'select',
-            options: ROLES.map((word) => ({ value: word, label: SAYS[word], selected: word === role })),
-          },
-        ],
-        { confirm: `Change the role of ${email}? It counts at once.` },
-      ),
+      formOf(here(team, id, 'role'), 'Change the role', [roleField(role)], {
+        confirm: `Change the role of ${email}?`,
+        warning: 'A role that allows less counts at once; one that allows more from the next sign-in.',
+      }),
       {
         kind: 'actions',
         forms: [
           press(here(team, id, 'link'), 'Create a sign-in link', { tone: 'quiet' }),
           press(here(team, id, 'end-sessions'), 'Sign out of this team', { tone: 'quiet' }),
-          press(here(team, id, 'remove'), 'Remove', {
+          press(here(team, id, 'remove'), 'Remove from the team', {
             tone: 'danger',
-            confirm: `Remove ${email} from the team?`,
+            confirm: `Remove ${email} from ${team.name}?`,
+            warning: 'They are signed out of this team at once. Nothing that they have done changes.',
           }),
         ],
       },
@@ -134,14 +129,17 @@ const change = act('owner', '/teams/:team/people/:id/role', async (by, request) 
   const role = roleOf(form)
   const { email } = await memberOf(request, by.tx)
   await addMember(by, team.id, { email, role })
-  return redirect(here(team), `${email} is ${role} now. Rights gained count from the next sign-in on.`)
+  return redirect(
+    here(team),
+    `${email} is now ${role}. A role that allows more counts from the next sign-in.`,
+  )
 })
 
 const link = act('owner', '/teams/:team/people/:id/link', async (by, request) => {
   const { team } = request
   const member = await memberOf(request, by.tx)
   const secret = await memberLink(by, team.id, member)
-  const notice = linkNotice(request, { ...member, secret }, 'link: it is good once, for 15 minutes')
+  const notice = linkNotice(request, { ...member, secret }, 'link: it works once, within 15 minutes')
   return redirect(here(team, member.user_id), notice)
 })
 
@@ -149,14 +147,14 @@ const endSessions = act('owner', '/teams/:team/people/:id/end-sessions', async (
   const { team } = request
   const member = await memberOf(request, by.tx)
   await signMemberOut(by, team.id, member)
-  return redirect(here(team, member.user_id), `${member.email} is signed out of this team.`)
+  return redirect(here(team, member.user_id), `${member.email} was signed out of this team.`)
 })
 
 const remove = act('owner', '/teams/:team/people/:id/remove', async (by, request) => {
   const { team } = request
   const { email } = await memberOf(request, by.tx)
   await removeMember(by, team.id, email)
-  return redirect(here(team), `${email} is no member any more.`)
+  return redirect(here(team), `${email} was removed from the team.`)
 })
 
 export const peoplePages = [list, add, page, change, link, endSessions, remove]

@@ -1,6 +1,7 @@
 /**
  * The button that tries a message again, and what it does, for either channel: what waits as it is, what was refused
- * outright by force and after a confirmation. What a provider has taken has no button. DECISIONS: Requeue.
+ * outright or has expired by force and after a confirmation. What waits for its time is sent now by it. What a provider
+ * has taken has no button. DECISIONS: Requeue.
  */
 
 import type { Channel, Deliverable, DeliveryJob } from '../../../db/channels/channel.sql.ts'
@@ -11,20 +12,22 @@ import type { PageDeps } from '../served/deps.ts'
 import { hidden, press } from '../served/made.ts'
 import type { TeamRequest } from '../served/page.ts'
 
-/** The value of the field `force` that means those too that were refused. */
+/** The value of the field `force` that means those too that were refused, that wait for their time or have expired. */
 export const FORCE = 'refused'
 
 /** The button, if there is a way. @param path where its form goes. */
 export function requeueForms(way: Awaited<ReturnType<typeof requeueWay>>, path: string): Form[] {
-  const form: Form = press(path, 'Try again now')
+  const form: Form = press(path, 'Send again')
   if (way === null) return []
   if (way === 'plain') return [form]
+  if (way === 'scheduled') return [{ ...form, fields: [hidden('force', FORCE)], submit: 'Send now' }]
   return [
     {
       ...form,
       fields: [hidden('force', FORCE)],
-      submit: 'Send it again',
-      confirm: 'It was refused. Send it again, to the same recipients?',
+      ...(way === 'expired'
+        ? { submit: 'Send it anyway', confirm: 'It has expired. Send it anyway?' }
+        : { submit: 'Send again', confirm: 'It was refused. Send it again to the same recipients?' }),
     },
   ]
 }
@@ -37,10 +40,10 @@ export function requeueForms(way: Awaited<ReturnType<typeof requeueWay>>, path: 
 export async function pauseWords(
   { database }: Pick<PageDeps, 'database'>,
   channel: Deliverable,
-  { operator }: { operator: boolean },
+  { team, person: { operator } }: Pick<TeamRequest, 'team' | 'person'>,
   sender?: string,
 ): Promise<string> {
-  const pauses = await pausesOf(database, channel, sender)
+  const pauses = await pausesOf(database, channel, { team_id: team.id, sender })
   if (pauses.length === 0) return ''
   const named = operator ? ` (${pauses.map(({ what }) => what).join(', ')})` : ''
   return ` Delivery is paused just now${named}: the next try comes when that ends.`
@@ -48,7 +51,7 @@ export async function pauseWords(
 
 /** What is said of a message that was requeued. @param paused what stands in its way: see `pauseWords`. */
 export const requeuedWords = (paused: string): string =>
-  paused === '' ? 'Requeued and tried again now.' : `Requeued.${paused}`
+  paused === '' ? 'Queued to be sent again.' : `Queued to be sent again.${paused}`
 
 /** Does what the button says. @returns what to say of it. @throws Refusal. */
 export async function requeueAsAsked<J extends DeliveryJob>(
@@ -60,5 +63,5 @@ export async function requeueAsAsked<J extends DeliveryJob>(
   const ref = { team_id: team.id, id: params.id ?? '' }
   const force = form.get('force') === FORCE
   await inPerson(request, deps, (by) => requeueOne({ ...by, queue: deps.queue }, channel, ref, { force }))
-  return requeuedWords(await pauseWords(deps, channel, request.person))
+  return requeuedWords(await pauseWords(deps, channel, request))
 }

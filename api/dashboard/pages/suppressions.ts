@@ -5,15 +5,14 @@
 
 import { SUPPRESSION_COLUMNS } from '../../../db/audience/import/csv.ts'
 import { SUPPRESSIONS, suppressByHand } from '../../../db/audience/suppressions/by-hand.ts'
-import { suppressedContacts } from '../../../db/audience/suppressions/suppressions.sql.ts'
+import { type SuppressedRow, suppressedContacts } from '../../../db/audience/suppressions/suppressions.sql.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
-import { noteLook } from '../served/act.ts'
-import { wordChips } from '../served/chips.ts'
-import { csvFile, rowsBy } from '../served/csv.ts'
+import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { fromList, idGiven, onlyKnown, PAGE_SIZE, pageOf, wordGiven } from '../served/list.ts'
-import { act, formOf, get, lagging, some, tableOf } from '../served/made.ts'
+import { chips, filterOf, search } from '../served/filter.ts'
+import { fromList, listOf, pageOf, type Reader, wordGiven } from '../served/list.ts'
+import { act, formOf, get, lagging, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 const addForm = ({ team }: TeamRequest): Section =>
@@ -26,7 +25,7 @@ const addForm = ({ team }: TeamRequest): Section =>
         label: 'Email address',
         type: 'email',
         required: true,
-        hint: 'An address that is no contact yet becomes one.',
+        hint: 'An address that is not a contact yet becomes one.',
       },
       {
         name: 'as',
@@ -34,20 +33,34 @@ const addForm = ({ team }: TeamRequest): Section =>
         type: 'radios',
         options: [
           { value: 'bounced', label: 'bounced: the mailbox is gone', selected: true },
-          { value: 'complained', label: 'complained: reported as spam, or asked never to be written to' },
+          {
+            value: 'complained',
+            label: 'complained: reported a message as spam, or asked never to get one again',
+          },
         ],
       },
-      { name: 'reason', label: 'Reason', type: 'text', required: true, hint: 'Kept in the audit trail.' },
+      {
+        name: 'reason',
+        label: 'Reason',
+        type: 'text',
+        required: true,
+        hint: 'It is kept in the audit trail.',
+      },
     ],
     { folded: true },
   )
 
-const list = get(lagging('viewer'), '/teams/:team/suppressions', async (request, { database }) => {
+const filter = filterOf({ email: search('Part of the address'), status: chips(SUPPRESSIONS) })
+
+const readerOf =
+  ({ team, query }: TeamRequest, { database }: PageDeps): Reader<SuppressedRow> =>
+  (before, limit) =>
+    suppressedContacts(database, team.id, { ...filter.read(query), before, limit })
+
+const list = get(lagging('viewer'), '/teams/:team/suppressions', async (request, deps) => {
   const { team, query, now } = request
-  const cause = wordGiven(query, 'status', SUPPRESSIONS)
-  const page = { status: cause, before: idGiven(query, 'before'), limit: PAGE_SIZE + 1 }
-  const { rows, next } = pageOf(request, await suppressedContacts(database, team.id, page), ({ id }) => id)
-  const csv = cause === undefined ? '' : `?status=${cause}`
+  const page = await pageOf(request, readerOf(request, deps), ({ id }) => id)
+  const set = filter.set(query)
   return show({
     title: 'Suppressions',
     lead: 'Contacts that bounced for good or complained, and those that you have added. Broadcasts leave them out; an email that your program sends to one still goes out.',
@@ -55,13 +68,13 @@ const list = get(lagging('viewer'), '/teams/:team/suppressions', async (request,
       kind: 'actions',
       links: some([
         team.role !== 'viewer' && { href: teamPath(team, 'suppressions', 'import'), label: 'Import' },
-        { href: `${teamPath(team, 'suppressions.csv')}${csv}`, label: 'CSV' },
+        { href: `${teamPath(team, 'suppressions.csv')}${set.size > 0 ? `?${set}` : ''}`, label: 'CSV' },
       ]),
     },
     sections: some([
-      { kind: 'chips', chips: wordChips(request, 'status', SUPPRESSIONS) },
-      tableOf(
-        rows,
+      ...filter.shown(request),
+      listOf(
+        page,
         ({ email, status: word, suppression_cause: because }) => ({
           Status: status(word),
           Address: text(email, { href: fromList(request, teamPath(team, 'contacts', email)) }),
@@ -71,8 +84,9 @@ const list = get(lagging('viewer'), '/teams/:team/suppressions', async (request,
         }),
         {
           keyOf: ({ id }) => id,
-          next,
-          empty: 'Nobody is suppressed.',
+          filtered: set.size > 0,
+          nothing: 'No suppressed contact matches.',
+          none: 'Nobody is suppressed.',
         },
       ),
       team.role !== 'viewer' && addForm(request),
@@ -80,21 +94,21 @@ const list = get(lagging('viewer'), '/teams/:team/suppressions', async (request,
   })
 })
 
-async function* csvRows({ team, query }: TeamRequest, { database }: PageDeps) {
-  const cause = wordGiven(query, 'status', SUPPRESSIONS)
-  const read = async (before: string | undefined, limit: number) => ({
-    rows: await suppressedContacts(database, team.id, { status: cause, before, limit }),
-  })
-  for await (const { email, status: word, suppression_cause: because } of rowsBy(read, ({ id }) => id))
-    yield [email, word, because?.what ?? '', because?.at ?? '', because?.detail ?? '']
-}
-
-const csv = get(lagging('viewer'), '/teams/:team/suppressions.csv', async (request, deps) => {
-  onlyKnown(request.query, ['status'])
-  const file = await csvFile('suppressions', SUPPRESSION_COLUMNS, csvRows(request, deps))
-  await noteLook(request, deps, { action: 'suppression.export', subject: request.query.toString() })
-  return file
-})
+const csv = csvOf<SuppressedRow>(
+  '/teams/:team/suppressions.csv',
+  { name: 'suppressions', action: 'suppression.export', header: SUPPRESSION_COLUMNS, filter },
+  (request, deps) => ({
+    read: readerOf(request, deps),
+    keyOf: ({ id }) => id,
+    line: ({ email, status: word, suppression_cause: because }) => [
+      email,
+      word,
+      because?.what ?? '',
+      because?.at ?? '',
+      because?.detail ?? '',
+    ],
+  }),
+)
 
 const add = act('editor', '/teams/:team/suppressions', async (by, { team, form }) => {
   const given = {
@@ -103,7 +117,7 @@ const add = act('editor', '/teams/:team/suppressions', async (by, { team, form }
     reason: form.get('reason') ?? '',
   }
   const { email } = await suppressByHand(by, team.id, given)
-  return redirect(teamPath(team, 'suppressions'), `${email} is suppressed.`)
+  return redirect(teamPath(team, 'suppressions'), `${email} was suppressed.`)
 })
 
 export const suppressionPages = [list, csv, add]

@@ -31,7 +31,7 @@ export async function templateFigures(
   return {
     kind: 'tiles',
     title: `The last ${DAYS} days`,
-    ...(made === MOST ? { note: `Of the newest ${MOST.toLocaleString('en-US')} emails made from it.` } : {}),
+    ...(made === MOST ? { note: `Of the newest ${MOST.toLocaleString('en-US')} emails that use it.` } : {}),
     tiles: [
       {
         label: 'Sent',

@@ -41,7 +41,7 @@ export const partFields = ({ html, text: plain }: { html: string; text: string }
   },
   {
     name: 'text',
-    label: 'Plain text (may be empty)',
+    label: 'Plain text (optional)',
     type: 'textarea',
     code: true,
     rows: 6,

@@ -17,6 +17,7 @@ import { idGiven } from '../served/list.ts'
 import { act, formOf, get, post, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { sendOwn } from './own-mail.ts'
+import { templateActs, wholeActions, wholeForms } from './template-acts.ts'
 import { draftSections } from './template-draft.ts'
 import { templateFigures } from './template-figures.ts'
 import { headersSection } from './template-headers.ts'
@@ -106,8 +107,10 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
     title: template.name,
     state: draft ? text('unpublished draft', { tone: 'warn' }) : text('published', { tone: 'good' }),
     back: { href: teamPath(team, 'templates'), label: 'Templates' },
+    ...(edits ? { actions: wholeActions(template, request) } : {}),
     even: true,
-    sections: [
+    sections: some([
+      edits && wholeForms(template, request),
       ...draftSections(template, draft, request),
       await templateFigures(request, deps, template.id),
       {
@@ -115,12 +118,12 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
         facts: [
           { label: 'ID', cell: text(template.id, { code: true, copy: true }) },
           { label: 'Variables', cell: text(slotWords(template.slots)) },
-          { label: 'Used by', cell: text('Emails made from it', { href: emails }) },
+          { label: 'Used by', cell: text('Emails that use it', { href: emails }) },
         ],
       },
       headersSection(template, request),
       history(versions, template, request),
-    ],
+    ]),
     aside: some([...preview(previewed, draft, request), edits && (await testForm(previewed, request, deps))]),
   })
 })
@@ -162,4 +165,4 @@ const test = post('editor', '/teams/:team/templates/:id/test', async (request, d
   return redirect(templatePath(request), `A test is on its way to ${person.email}.`)
 })
 
-export const templatePages = [page, ...templatePreviewPages, restore, test]
+export const templatePages = [page, ...templatePreviewPages, ...templateActs, restore, test]

@@ -29,7 +29,7 @@ const list = get('viewer', '/teams/:team/templates', async ({ team, now }, { dat
           Changed: time(updated_at, now),
         }),
         {
-          empty: 'No templates yet: make one below, then send it by its id.',
+          empty: 'No templates yet. Create one, then send it by its ID.',
         },
       ),
       team.role !== 'viewer' &&
@@ -53,7 +53,7 @@ const create = act(large('editor'), '/teams/:team/templates', async (by, { team,
     text: partOf(form, 'text'),
   }
   const { id } = await saveTemplate(by, team.id, wanted)
-  return redirect(teamPath(team, 'templates', id), `The template ${wanted.name} is created.`)
+  return redirect(teamPath(team, 'templates', id), `The template ${wanted.name} was created.`)
 })
 
 const versions = get(

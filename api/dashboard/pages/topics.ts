@@ -1,4 +1,4 @@
-/** What contacts can be subscribed to: topics with their subscribers, made, renamed and deleted. */
+/** What contacts can be subscribed to: topics with their subscribers, created, renamed and deleted. */
 
 import { subscribersOf } from '../../../db/audience/contacts/topic-counts.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
@@ -31,13 +31,18 @@ const list = get('viewer', '/teams/:team/topics', async ({ team, now }, { databa
           Created: time(created_at, now),
         }),
         {
-          empty: 'No topics yet: add one below, then subscribe contacts to it.',
+          empty: edits
+            ? 'No topics yet. Add one, such as a newsletter, then subscribe contacts to it.'
+            : 'No topics yet. An editor of the team can add one.',
         },
       ),
       edits &&
-        formOf(teamPath(team, 'topics'), 'Add a topic', [
-          { name: 'name', label: 'Name of a new topic', type: 'text', required: true },
-        ]),
+        formOf(
+          teamPath(team, 'topics'),
+          'Add topic',
+          [{ name: 'name', label: 'Name', type: 'text', required: true, placeholder: 'Newsletter' }],
+          { title: 'Add a topic', folded: true },
+        ),
     ]),
   })
 })
@@ -45,7 +50,7 @@ const list = get('viewer', '/teams/:team/topics', async ({ team, now }, { databa
 const create = act('editor', '/teams/:team/topics', async (by, { team, form }) => {
   const name = (form.get('name') ?? '').trim()
   await createTopic(by, team.id, { name })
-  return redirect(teamPath(team, 'topics'), `The topic ${name} is made.`)
+  return redirect(teamPath(team, 'topics'), `The topic ${name} was created.`)
 })
 
 const page = get('editor', '/teams/:team/topics/:id', async ({ team, params }, { database }) => {
@@ -55,7 +60,7 @@ const page = get('editor', '/teams/:team/topics/:id', async ({ team, params }, {
   const people = plural(count, 'contact')
   return show({
     title: topic.name,
-    lead: `${people} subscribed.`,
+    lead: count === 1 ? '1 contact is subscribed.' : `${people} are subscribed.`,
     back: { href: teamPath(team, 'topics'), label: 'Topics' },
     sections: [
       formOf(teamPath(team, 'topics', topic.id, 'rename'), 'Rename', [
@@ -64,9 +69,10 @@ const page = get('editor', '/teams/:team/topics/:id', async ({ team, params }, {
       {
         kind: 'actions',
         forms: [
-          press(teamPath(team, 'topics', topic.id, 'delete'), 'Delete', {
+          press(teamPath(team, 'topics', topic.id, 'delete'), 'Delete topic', {
             tone: 'danger',
-            confirm: `Delete this topic, and take it off ${people}?`,
+            confirm: `Delete the topic ${topic.name}?`,
+            warning: `${people} will no longer be subscribed to it. The contacts themselves stay.`,
           }),
         ],
       },
@@ -79,13 +85,13 @@ const rename = act('editor', '/teams/:team/topics/:id/rename', async (by, { team
   const before = (await topicsOfTeam(by.tx, team.id)).find((topic) => topic.id === id)
   const wanted = { id, name: keptOr(form.get('name') ?? '', before?.name) }
   await renameTopic(by, team.id, wanted)
-  return redirect(teamPath(team, 'topics'), `The topic is called ${wanted.name} now.`)
+  return redirect(teamPath(team, 'topics'), `The topic is now called ${wanted.name}.`)
 })
 
 const remove = act('editor', '/teams/:team/topics/:id/delete', async (by, { team, params }) => {
   const id = params.id ?? ''
   await removeTopic(by, team.id, id)
-  return redirect(teamPath(team, 'topics'), 'The topic is deleted.')
+  return redirect(teamPath(team, 'topics'), 'The topic was deleted.')
 })
 
 export const topicsPages = [list, create, page, rename, remove]

@@ -2,9 +2,10 @@
 
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
+import { cancelMessage, rescheduleMessage } from '../../../db/messages/whatsapp/scheduled.ts'
 import { type ShownMessage, showMessage } from '../../../db/messages/whatsapp/show.ts'
 import { templatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
-import { status, text, time } from '../drawn/cell.ts'
+import { text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { messageMoments, messageSentence } from '../drawn/whatsapp-timeline.ts'
 import { noteLook } from '../served/act.ts'
@@ -14,6 +15,7 @@ import { get, post, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { idsOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueAsAsked, requeueForms } from './requeue.ts'
+import { cancelForms, moveForm, scheduledActs, stateOf } from './scheduled.ts'
 
 const filling = ({ parameters }: Pick<ShownMessage, 'parameters'>): Section[] =>
   Object.keys(parameters).length === 0
@@ -30,8 +32,8 @@ const filling = ({ parameters }: Pick<ShownMessage, 'parameters'>): Section[] =>
 function parametersOf(message: ShownMessage, { team }: TeamRequest): Section[] {
   if (team.member || filling(message).length === 0) return filling(message)
   const href = teamPath(team, 'whatsapp', message.id, 'content')
-  const note = 'You are no member of this team: this view is noted in the audit trail.'
-  return [{ kind: 'actions', title: 'Parameters', note, links: [{ href, label: 'Open what it holds' }] }]
+  const note = 'You are not a member of this team: opening it is recorded in the audit trail.'
+  return [{ kind: 'actions', title: 'Parameters', note, links: [{ href, label: 'Open the content' }] }]
 }
 
 const opened = get('viewer', '/teams/:team/whatsapp/:id/content', async (request, deps) => {
@@ -60,7 +62,9 @@ async function facts(
         row.country !== null && { label: 'Country', cell: text(row.country) },
         { label: 'Template', cell: text(words, link) },
         { label: 'Accepted', cell: time(row.created_at, now) },
-        row.requeued_at && { label: 'Requeued', cell: time(row.requeued_at, now) },
+        row.scheduled_at && { label: 'Scheduled for', cell: time(row.scheduled_at, now) },
+        row.expires_at && { label: 'Not sent after', cell: time(row.expires_at, now) },
+        row.requeued_at && { label: 'Queued again', cell: time(row.requeued_at, now) },
       ]),
     },
     idsOf(row),
@@ -73,17 +77,22 @@ const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps)
   const row = await showMessage({ tx: database, now }, team.id, params.id ?? '')
   const way =
     team.role === 'viewer' ? null : await requeueWay(database, WHATSAPP, { team_id: team.id, id: row.id })
+  const path = teamPath(team, 'whatsapp', row.id)
   return show({
     title: `To ${row.to}`,
-    state: status(row.status),
+    state: stateOf(row),
     lead: messageSentence(row),
     back: backTo(request, teamPath(team, 'whatsapp'), 'WhatsApp'),
     actions: {
       kind: 'actions',
-      forms: requeueForms(way, teamPath(team, 'whatsapp', row.id, 'requeue')),
+      forms: [
+        ...requeueForms(way, teamPath(team, 'whatsapp', row.id, 'requeue')),
+        ...(team.role === 'viewer' ? [] : cancelForms(row, 'message', path)),
+      ],
     },
     sections: [
       ...whyItWaits(row, request),
+      ...(team.role === 'viewer' ? [] : moveForm(row, path, request.cookies('zone'))),
       whatHappened(messageMoments(row, request)),
       ...parametersOf(row, request),
     ],
@@ -96,4 +105,11 @@ const requeue = post('editor', '/teams/:team/whatsapp/:id/requeue', async (reque
   return redirect(teamPath(request.team, 'whatsapp', request.params.id ?? ''), said)
 })
 
-export const whatsappMessagePages = [message, opened, requeue]
+const scheduled = scheduledActs({
+  folder: 'whatsapp',
+  noun: 'message',
+  cancel: cancelMessage,
+  move: rescheduleMessage,
+})
+
+export const whatsappMessagePages = [message, opened, requeue, ...scheduled]

@@ -17,7 +17,7 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
   const here = teamPath(team, 'whatsapp-templates')
   return show({
     title: 'WhatsApp templates',
-    lead: 'Templates are made and approved at the provider; a sync brings their states here.',
+    lead: 'Templates are created and approved at the provider; a sync brings their states here.',
     actions: {
       kind: 'actions',
       forms: team.role === 'viewer' ? [] : [press(`${here}/sync`, 'Sync now', { tone: 'quiet' })],
@@ -38,13 +38,13 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
           empty:
             team.role === 'viewer'
               ? 'No templates yet.'
-              : 'No templates yet: sync those that the provider has approved, or add one below.',
+              : 'No templates yet. Sync those that the provider has approved, or add one.',
         },
       ),
       team.role !== 'viewer' &&
         formOf(
           here,
-          'Add the template',
+          'Add template',
           [
             {
               name: 'definition',
@@ -55,7 +55,7 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
               required: true,
             },
           ],
-          { title: 'Add a template', folded: templates.length > 0 },
+          { title: 'Add a template', folded: true },
         ),
     ]),
   })
@@ -138,12 +138,18 @@ function definitionOf(form: URLSearchParams): unknown {
 const add = act('editor', PATH, async (by, { team, form }) => {
   const definition = definitionOf(form)
   const added = await createWhatsappTemplate(by, team.id, definition)
-  return redirect(teamPath(team, 'whatsapp-templates', added.id), `${added.name} is there, ${added.status}.`)
+  return redirect(
+    teamPath(team, 'whatsapp-templates', added.id),
+    `${added.name} was added; it is ${added.status}.`,
+  )
 })
 
 const sync = act('editor', `${PATH}/sync`, async (by, { team }) => {
-  await requestSync(by, team.id)
-  const said = 'A worker asks the provider now. Load this page again in a moment.'
+  const asked = await requestSync(by, team.id)
+  const said =
+    asked === null
+      ? 'The provider knows nothing of a test team’s templates: they stay as they are.'
+      : 'A worker is asking the provider. Reload this page in a moment.'
   return redirect(teamPath(team, 'whatsapp-templates'), said)
 })
 

@@ -22,24 +22,24 @@ const WORDS: Readonly<Record<string, Words>> = {
   },
   'contact.erase': {
     title: 'Erase a person',
-    verb: 'Looked at',
+    verb: 'Checked',
     outcome: ({ emails, waiting_emails_deleted, reports }) =>
       `${plural(Number(emails ?? 0), 'email')} rewritten, ${Number(waiting_emails_deleted ?? 0)} deleted, ${plural(Number(reports ?? 0), 'report')} deleted.`,
   },
   'email.requeue': {
-    title: 'Requeue emails',
-    verb: 'Looked at',
-    outcome: ({ changed }) => `${plural(Number(changed ?? 0), 'email')} requeued.`,
+    title: 'Send emails again',
+    verb: 'Checked',
+    outcome: ({ changed }) => `${plural(Number(changed ?? 0), 'email')} queued to be sent again.`,
   },
   'email.delete': {
     title: 'Delete emails',
-    verb: 'Looked at',
+    verb: 'Checked',
     outcome: ({ changed }) => `${plural(Number(changed ?? 0), 'email')} deleted.`,
   },
   'message.requeue': {
-    title: 'Requeue messages',
-    verb: 'Looked at',
-    outcome: ({ requeued }) => `${plural(Number(requeued ?? 0), 'message')} requeued.`,
+    title: 'Send messages again',
+    verb: 'Checked',
+    outcome: ({ requeued }) => `${plural(Number(requeued ?? 0), 'message')} queued to be sent again.`,
   },
   'queue.redrive': {
     title: 'Try dead letters again',
@@ -48,8 +48,8 @@ const WORDS: Readonly<Record<string, Words>> = {
   },
   'webhook.replay': {
     title: 'Send webhooks again',
-    verb: 'Begun again',
-    outcome: ({ replayed }) => `${plural(Number(replayed ?? 0), 'webhook')} on the way once more.`,
+    verb: 'Queued again',
+    outcome: ({ replayed }) => `${plural(Number(replayed ?? 0), 'webhook')} queued to be sent again.`,
   },
 }
 

@@ -16,17 +16,17 @@ const standing = ({ finished_at, fault }: WorkRow): string =>
 
 function listView(works: readonly WorkRow[], now: Date): View {
   return {
-    title: 'Long work',
-    lead: 'What takes longer than a page should: workers do it, and go on where they were if one of them dies.',
+    title: 'Background jobs',
+    lead: 'Imports and bulk actions that take longer than a page should. Workers carry on where one of them stopped.',
     sections: [
       tableOf(
         works,
         (work) => ({
           What: text(wordsOf(work).title, { href: workPath(work) }),
-          Stands: status(standing(work)),
+          State: status(standing(work)),
           Done: number(work.done),
           By: text(work.begun_by),
-          Begun: time(work.begun_at, now),
+          Started: time(work.begun_at, now),
         }),
         {
           id: 'works',
@@ -64,25 +64,25 @@ function workView(work: WorkRow, now: Date, back: string): View {
       kind: 'alerts',
       id: 'outcome',
       live,
-      calm: 'Workers do it, a lot at a time. This page keeps up by itself, and you need not wait for it.',
+      calm: 'Workers do it in batches. This page updates by itself, and you need not wait for it.',
       alerts: live ? [] : [fault === null ? { tone, title: outcome(work.result) } : { tone, title: fault }],
     },
     {
       kind: 'facts',
       facts: some([
-        { label: 'Begun by', cell: text(work.begun_by) },
-        { label: 'Begun', cell: time(work.begun_at, now) },
+        { label: 'Started by', cell: text(work.begun_by) },
+        { label: 'Started', cell: time(work.begun_at, now) },
         finished_at !== null && { label: 'Ended', cell: time(finished_at, now) },
         { label: 'ID', cell: text(work.id, { code: true, copy: true }) },
       ]),
     },
   ]
-  return { title, back: { href: back, label: 'Long work' }, sections }
+  return { title, back: { href: back, label: 'Background jobs' }, sections }
 }
 
 const found = (work: WorkRow | null): WorkRow => {
   if (work) return work
-  throw new Refusal('not_found', 'there is no such work; finished work is forgotten after a month')
+  throw new Refusal('not_found', 'there is no such job; finished jobs are forgotten after a month')
 }
 
 const ofTeam = get('editor', '/teams/:team/works', async ({ team, now }, { database }) =>

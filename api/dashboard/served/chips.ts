@@ -3,12 +3,12 @@
  * take it away. Promises: a press begins at the list's first page. Must not know any list.
  */
 import type { Chip, Section } from '../drawn/section.ts'
-import { addressWith } from './list.ts'
+import { addressWith, PLACE } from './list.ts'
 import type { PageRequest } from './page.ts'
 
 /** The address of the list's first page with a part of its filter changed. */
 const filteredBy = (request: PageRequest, name: string, value: string | undefined): string =>
-  addressWith(request, { [name]: value, before: undefined, newer: undefined })
+  addressWith(request, { ...Object.fromEntries(PLACE.map((part) => [part, undefined])), [name]: value })
 
 /** A chip for each word that a part of the filter may be, behind one for all. @param counts of each. */
 export function wordChips(
@@ -45,17 +45,17 @@ export function statusChips(
   return { kind: 'chips', chips, ...(isBare ? { note: 'Counts are those of the last 30 days.' } : {}) }
 }
 
-/** What of the filter is set, each with a way to take it away. @param said how a value is shown. */
+/** What of the filter is set, each with a way to take it away. @param called a part's name. @param said a value's. */
 export function setChips(
   request: PageRequest,
   set: URLSearchParams,
-  labels: Readonly<Record<string, string>>,
-  said: (name: string, value: string) => string = (_, value) => value,
+  called: (name: string) => string,
+  said: (name: string, value: string) => string,
 ): Section[] {
   const chips = [...set]
     .filter(([name]) => name !== 'status')
     .map(([name, value]) => ({
-      label: `${labels[name] ?? name}: ${said(name, value)}`,
+      label: `${called(name)}: ${said(name, value)}`,
       href: filteredBy(request, name, undefined),
       off: true,
     }))

@@ -6,7 +6,14 @@
  * be listed is a page that says so, not a file that breaks off.
  */
 import { Readable } from 'node:stream'
-import { type PageAnswer, raw } from './page.ts'
+import { noteLook } from './act.ts'
+import type { PageDeps } from './deps.ts'
+import type { filterOf } from './filter.ts'
+import { type Reader, readBy } from './list.ts'
+import { get, lagging } from './made.ts'
+import { type PageAnswer, raw, type TeamPage, type TeamRequest } from './page.ts'
+
+type Filter = Pick<ReturnType<typeof filterOf>, 'only' | 'set'>
 
 /** One cell, quoted where it has to be. */
 function csvCell(value: string): string {
@@ -43,22 +50,46 @@ export async function csvFile(
 /** How many rows a file reads at a time. */
 const LOT = 500
 
-/**
- * All rows of a list, by lots, until one is short and nothing says that there are more.
- * @param read the rows that follow; `reached`: where a search was broken off. @param keyOf what the next lot follows.
- */
-export async function* rowsBy<R>(
-  read: (
-    after: string | undefined,
-    limit: number,
-  ) => Promise<{ rows: readonly R[]; reached?: string | null }>,
-  keyOf: (row: R) => string,
-) {
+/** All rows of a list, by lots, until one is short and nothing says that there are more. */
+async function* rowsBy<R>(read: Reader<R>, keyOf: (row: R) => string) {
   for (let after: string | undefined; ; ) {
-    const { rows, reached = null } = await read(after, LOT)
+    const { rows, reached } = await readBy(read, after, LOT)
     yield* rows
     const last = rows.at(-1)
     if (reached === null && rows.length < LOT) return
     after = reached ?? (last && keyOf(last))
   }
 }
+
+/** What a file is read and written by. @param keyOf what the next lot follows. @param subject for the audit trail. */
+type Lines<R> = {
+  read: Reader<R>
+  keyOf: (row: R) => string
+  line: (row: R) => readonly (string | null)[]
+  subject?: string
+}
+
+/**
+ * A list of a team as a file, for all who may read it; what an operator takes along is noted as `action`.
+ * @param filter what its address may say.
+ */
+export const csvOf = <R>(
+  path: string,
+  {
+    name,
+    action,
+    header,
+    filter,
+  }: { name: string; action: string; header: readonly string[]; filter: Filter },
+  open: (request: TeamRequest, deps: PageDeps) => Lines<R> | Promise<Lines<R>>,
+): TeamPage =>
+  get(lagging('viewer'), path, async (request, deps) => {
+    filter.only(request.query)
+    const { read, keyOf, line, subject = filter.set(request.query).toString() } = await open(request, deps)
+    async function* lines() {
+      for await (const row of rowsBy(read, keyOf)) yield line(row)
+    }
+    const file = await csvFile(name, header, lines())
+    await noteLook(request, deps, { action, subject })
+    return file
+  })

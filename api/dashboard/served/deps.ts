@@ -1,5 +1,5 @@
 /** What the dashboard works with. Types alone. */
-import type { TxtLookup } from '../../../db/accounts/domains/verify.ts'
+import type { TxtLookup, ZoneLookup } from '../../../db/accounts/domains/verify.ts'
 import type { Versions } from '../../../db/content/templates/versions.ts'
 import type { UnsubscribeLinks } from '../../../db/messages/emails/unsubscribe-token.ts'
 import type { Database } from '../../../db/postgres/pool.ts'
@@ -31,6 +31,9 @@ export type DashboardDeps = {
   /** A pool of its own with a short statement timeout: no page keeps the API waiting. */
   database: Database
   lookupTxt: TxtLookup
+  zoneOf: ZoneLookup
+  /** What the relay wants in the SPF record of each domain. */
+  spfIncludes: readonly string[]
   /** Private networks that webhooks may reach. */
   webhookNetworks: readonly Network[]
   /** The address that people reach the service at; null: the one that they asked for. */

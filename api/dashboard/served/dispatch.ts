@@ -21,7 +21,7 @@ import { BASE } from '../drawn/base.ts'
 import { compileViews } from '../drawn/views.ts'
 import type { DashboardDeps, PageDeps, SharedDeps } from './deps.ts'
 import { type Fault, faultOf, faultView } from './faults.ts'
-import { createFinder, type Finder, type Found } from './find.ts'
+import { createFinder, type Finder, type Found, type OtherMethod } from './find.ts'
 import {
   formToken,
   homeOf,
@@ -102,7 +102,8 @@ async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageA
   const membership = person.memberships.find(({ team_id }) => team_id === team.id)
   if (membership) await noteUse({ tx: deps.database, now: request.now }, person, membership)
   const role = page.method === 'GET' ? team.sees : team.role
-  if (!reaches(role, page.access)) throw refusalOf(team, page.access)
+  const frozen = page.method !== 'GET' && team.suspended && !person.operator
+  if (frozen || !reaches(role, page.access)) throw refusalOf(team, page.access)
   return reading(page, visit, deps, (near) => page.handle({ ...request, person, team }, near))
 }
 
@@ -225,11 +226,7 @@ async function showOnPage(
 /** Whose forms count together: a person's own; those of all who have not signed in. */
 const ownerOf = ({ person }: Visit): string => (person ? `dashboard:${person.user_id}` : 'dashboard')
 
-async function serve(
-  dashboard: Dashboard,
-  visit: Visit,
-  found: Found | 'other method' | null,
-): Promise<void> {
+async function serve(dashboard: Dashboard, visit: Visit, found: Found | OtherMethod | null): Promise<void> {
   const { ctx, request } = visit
   const { deps } = dashboard
   try {
@@ -238,9 +235,11 @@ async function serve(
     visit.hasEnded = session !== undefined && visit.person === null
     request.query = readQuery(ctx.querystring)
     visit.team = visit.person && (await teamAround(visit.person, request, deps))
-    if (found === 'other method')
-      throw new Refusal('method_not_allowed', 'this page does not accept that method')
     if (found === null) throw nothingHere()
+    if (!('page' in found)) {
+      ctx.set('Allow', found.allowed.join(', '))
+      throw new Refusal('method_not_allowed', `this page takes ${found.allowed.join(', ')} only`)
+    }
     if ([...request.query].flat().some((text) => text.includes('\0')))
       throw new Refusal('bad_request', 'the address must not contain NUL characters')
     await deps.bodies.during(ownerOf(visit), ctx.req, async (body) => {
@@ -256,7 +255,7 @@ async function serve(
     })
   } catch (error) {
     const fault = faultOf(error, ctx.state.id, deps.log)
-    const page = found === 'other method' ? undefined : found?.page
+    const page = found && 'page' in found ? found.page : undefined
     if (await showOnPage(dashboard, visit, page, fault)) return
     if (fault.retry_after !== undefined) ctx.set('Retry-After', String(fault.retry_after))
     sendPage(dashboard, visit, { kind: 'show', view: faultView(fault), status: fault.status })
@@ -283,11 +282,11 @@ export function serveDashboard(pages: readonly Page[], deps: SharedDeps, own: Da
     ctx.set(safeHeaders(home))
     if (sendAsset(ctx, assets, path)) return
     const found = board.finder.page(ctx.method, path)
-    const known = found !== null && found !== 'other method'
-    ctx.state.route = known ? BASE + found.page.path : `${BASE}/…`
+    const known = found && 'page' in found ? found : null
+    ctx.state.route = known ? BASE + known.page.path : `${BASE}/…`
     const request: PageRequest = {
       path,
-      params: known ? found.params : {},
+      params: known ? known.params : {},
       query: new URLSearchParams(),
       form: new URLSearchParams(),
       origin: originOf(ctx),

@@ -1,40 +1,58 @@
 /** Finds the page of a path, as the API finds its routes: but a parameter called `team` or `…id` is a UUID. */
+import { match } from 'path-to-regexp'
 import { isUuid } from '../../../db/text/strings.ts'
-import { createPaths } from '../../http/paths.ts'
-import { BASE } from '../drawn/base.ts'
+import { type Params, takenWith } from '../../http/route.ts'
 import type { Page } from './page.ts'
 
 /** More parts than any page's path has. */
 const DEEPEST = 20
 
-export type Found = { page: Page; params: Readonly<Record<string, string>>; path: string }
+export type Found = { page: Page; params: Params; path: string }
+
+export type OtherMethod = { allowed: readonly string[] }
 
 export type Finder = {
-  /** @param path after /dashboard. @returns `other method` where the path is known, but not for this method. */
-  page(method: string, path: string): Found | 'other method' | null
+  /** @param path after /dashboard. @returns where only its method is wrong, which it takes; null if it is unknown. */
+  page(method: string, path: string): Found | OtherMethod | null
   /** The GET page of this path, else the nearest above it: where the fault of a form is shown. */
   above(path: string): Found | null
 }
 
-const areIds = (params: Found['params']): boolean =>
-  Object.entries(params).every(([name, value]) => (name !== 'team' && !name.endsWith('id')) || isUuid(value))
+const isReadable = ([name, value]: [string, string]): boolean =>
+  name === 'team' || name.endsWith('id') ? isUuid(value) : !value.includes('\0')
+
+/** The parameters of a path that fits; null when it does not, or one of them is no percent-encoded UTF-8. */
+function paramsOf(fit: ReturnType<typeof match<Record<string, string>>>, path: string): Params | null {
+  try {
+    const found = fit(path)
+    return found && Object.entries(found.params).every(isReadable) ? found.params : null
+  } catch {
+    return null
+  }
+}
 
 /** Makes a finder over these pages. */
 export function createFinder(pages: readonly Page[]): Finder {
-  const fitting = createPaths(pages, BASE)
+  const fits = pages.map((page) => ({
+    page,
+    methods: takenWith(page.method),
+    fit: match<Record<string, string>>(page.path, { sensitive: true, trailing: false }),
+  }))
   const finder: Finder = {
     page(method, path) {
-      const fits = fitting(BASE + path).flatMap(({ route: page, methods, params }) =>
-        params && areIds(params) ? [{ page, methods, params, path }] : [],
-      )
-      const found = fits.find(({ methods }) => methods.includes(method))
-      return found ?? (fits.length > 0 ? 'other method' : null)
+      const fitting = fits.flatMap(({ page, methods, fit }) => {
+        const params = paramsOf(fit, path)
+        return params ? [{ page, methods, params, path }] : []
+      })
+      const found = fitting.find(({ methods }) => methods.includes(method))
+      if (found || fitting.length === 0) return found ?? null
+      return { allowed: [...new Set(fitting.flatMap(({ methods }) => methods))] }
     },
     above(path) {
       if (path.split('/', DEEPEST + 1).length > DEEPEST) return null
       for (let at = path; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
         const found = finder.page('GET', at)
-        if (found && found !== 'other method') return found
+        if (found && 'page' in found) return found
       }
       return null
     },

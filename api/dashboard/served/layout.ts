@@ -33,18 +33,24 @@ const SIGNS = { '+': 'add', '-': 'del', ' ': 'same' } as const
 
 type FormSection = Extract<Section, { kind: 'form' }>
 
-/** A form; a folded one has its title and its note where it is opened. */
-function formSection(section: FormSection, index: number, frame: Frame): object {
-  const ready = { ...formReady(section, index * 100, frame), unfolded: section.open }
-  if (!section.folded) return ready
-  const { title, note, submit } = section
-  return { ...ready, title: undefined, note: undefined, summary: title ?? submit, inner: note }
-}
+/** A form that a button beside the title opens. @param main whether it is what the page is for. */
+const openedForm = (
+  section: FormSection,
+  index: number,
+  { frame, main }: { frame: Frame; main: boolean },
+) => ({
+  ...formReady(section, index * 100, frame),
+  opener: section.title ?? section.submit,
+  look: main ? '' : 'quiet',
+})
+
+const isOpened = (section: Section): section is FormSection =>
+  section.kind === 'form' && section.folded === true
 
 /** A section with what its partial cannot work out for itself. */
 function prepared(section: Section, index: number, frame: Frame): object {
-  if (section.kind === 'form') return formSection(section, index, frame)
-  if (section.kind === 'filter') return formReady(section, index * 100, frame)
+  if (section.kind === 'form') return formReady(section, index * 100, frame)
+  if (section.kind === 'filter') return formReady({ ...section, tone: 'quiet' }, index * 100, frame)
   if (section.kind === 'actions') {
     const forms = section.forms?.map((form, at) => formReady(form, index * 100 + at, frame))
     return { ...section, forms }
@@ -82,7 +88,11 @@ export const createLayout =
     const { person, team, csrf, notice } = frame
     const inside = person !== null && !view.narrow
     const { sections, aside = [] } = view
-    const ready = [...sections, ...aside].map((section, index) => prepared(section, index, frame))
+    const all = [...sections, ...aside]
+    const ready = new Map(all.map((section, index) => [section, prepared(section, index, frame)]))
+    const drawn = (some: readonly Section[]) =>
+      some.flatMap((section) => (isOpened(section) ? [] : [ready.get(section)]))
+    const acts = all.flatMap((section, index) => (isOpened(section) ? [{ section, index }] : []))
     return render({
       ...view,
       heading: parted(view.title),
@@ -100,10 +110,15 @@ export const createLayout =
       account: team ? `/account?team=${team.id}` : '/account',
       csrf,
       notice,
+      alarming: notice?.tone === 'bad',
       suspended: team?.suspended,
-      live: [...sections, ...aside].some(isLive),
-      actions: view.actions && prepared(view.actions, ready.length, frame),
-      sections: ready.slice(0, sections.length),
-      aside: aside.length === 0 ? null : ready.slice(sections.length),
+      test: team?.test,
+      live: all.some(isLive),
+      actions: view.actions && prepared(view.actions, all.length, frame),
+      acts: acts.map(({ section, index }, place) =>
+        openedForm(section, index, { frame, main: place === 0 && !view.actions }),
+      ),
+      sections: drawn(sections),
+      aside: aside.length === 0 ? null : drawn(aside),
     })
   }

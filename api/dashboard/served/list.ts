@@ -6,11 +6,12 @@
 import { Refusal } from '../../../db/errors.ts'
 import { isUuid } from '../../../db/text/strings.ts'
 import { readQuery } from '../../http/forms.ts'
-import type { Field, Link, PageLink } from '../drawn/section.ts'
+import type { Field, Link, PageLink, Section } from '../drawn/section.ts'
+import { some, tableOf } from './made.ts'
 import type { PageRequest } from './page.ts'
 
 /** How many rows a page of a list has; a query reads one more, to know whether more follow. */
-export const PAGE_SIZE = 50
+const PAGE_SIZE = 50
 
 /** The address of this page with some of its parameters changed; undefined takes one away. */
 export function addressWith(
@@ -48,44 +49,109 @@ export function backTo({ query }: PageRequest, path: string, label: string): Lin
 /** How many pages back `Newer` leads; from there on `First` does. */
 const MOST_BACK = 20
 
-/** The links to the first page, to the one before, and to rows older than `key`; null: there are none older. */
-function pageLinks(request: PageRequest, key: string | null, label = 'Older'): PageLink[] {
-  const before = request.query.get('before') || undefined
+/** How a list goes on: back in time, or on by another order. */
+type Way = 'back' | 'on'
+const WAYS = {
+  back: { name: 'before', newer: 'Newer', older: 'Older' },
+  on: { name: 'after', newer: 'Previous', older: 'Next' },
+} as const
+
+/** What an address says of the page of a list. */
+export const PLACE = ['before', 'after', 'newer'] as const
+
+/** The links to the first page, to the one before, and to rows beyond `key`; null: there are none. */
+function pageLinks(request: PageRequest, way: Way, key: string | null, label?: string): PageLink[] {
+  const { name, newer, older } = WAYS[way]
+  const here = request.query.get(name) || undefined
   const back = (request.query.get('newer') ?? '').split(',').filter((part) => isUuid(part))
-  const link = (name: string, to: string | undefined, way: readonly string[]): PageLink => ({
-    href: addressWith(request, { before: to, newer: way.slice(-MOST_BACK).join(',') }),
-    label: name,
+  const link = (words: string, to: string | undefined, passed: readonly string[]): PageLink => ({
+    href: addressWith(request, { [name]: to, newer: passed.slice(-MOST_BACK).join(',') }),
+    label: words,
   })
-  return [
-    ...(before === undefined ? [] : [link('First', undefined, [])]),
-    ...(before === undefined
-      ? []
-      : [{ ...link('Newer', back.at(-1), back.slice(0, -1)), rel: 'prev' as const }]),
-    ...(key === null
-      ? []
-      : [{ ...link(label, key, before === undefined ? [] : [...back, before]), rel: 'next' as const }]),
-  ]
+  return some([
+    here !== undefined && [
+      link('First', undefined, []),
+      { ...link(newer, back.at(-1), back.slice(0, -1)), rel: 'prev' },
+    ],
+    key !== null && { ...link(label ?? older, key, some([...back, here])), rel: 'next' },
+  ])
 }
 
 /**
- * The rows to show, and the links to the pages around.
- * @param rows PAGE_SIZE + 1 at most.
- * @param reached where a search was broken off; null where it was not.
+ * What reads a list, a page or a lot at a time: the rows that follow a key, and where a search was broken off, if it
+ * was.
  */
-export function pageOf<R>(
+export type Reader<R> = (
+  from: string | undefined,
+  limit: number,
+) => Promise<readonly R[] | { rows: readonly R[]; reached: string | null }>
+
+/** @param reached null where nothing was broken off. */
+export async function readBy<R>(
+  ...[read, from, limit]: [Reader<R>, ...Parameters<Reader<R>>]
+): Promise<{ rows: readonly R[]; reached: string | null }> {
+  const found = await read(from, limit)
+  return 'rows' in found ? found : { rows: found, reached: null }
+}
+
+/** @param further the link to what was not looked at yet. */
+export type Paged<R> = { rows: readonly R[]; next: readonly PageLink[]; first: boolean; further?: PageLink }
+
+/** The page of a list that the address asks for. @param keyOf what the next one follows. */
+export async function pageOf<R>(
   request: PageRequest,
-  rows: readonly R[],
+  read: Reader<R>,
   keyOf: (row: R) => string,
-  reached: string | null = null,
-): { rows: readonly R[]; next: readonly PageLink[] } {
+  way: Way = 'back',
+): Promise<Paged<R>> {
+  const from = idGiven(request.query, WAYS[way].name)
+  const { rows, reached } = await readBy(read, from, PAGE_SIZE + 1)
   const shown = rows.slice(0, PAGE_SIZE)
   const last = shown.at(-1)
-  const key = rows.length <= PAGE_SIZE || last === undefined ? null : keyOf(last)
-  const isBroken = key === null && reached !== null
-  return {
-    rows: shown,
-    next: isBroken ? pageLinks(request, reached, 'Look further back') : pageLinks(request, key),
-  }
+  const first = from === undefined
+  if (rows.length > PAGE_SIZE && last)
+    return { rows: shown, first, next: pageLinks(request, way, keyOf(last)) }
+  const next = pageLinks(request, way, reached, 'Look further back')
+  const further = reached === null ? undefined : next.at(-1)
+  return { rows: shown, first, next, ...(further ? { further } : {}) }
+}
+
+type Shown<R> = Parameters<typeof tableOf<R>>[1]
+
+/**
+ * The table of a list's page, and what it says where there is nothing.
+ * @param filtered whether anything is asked for. @param nothing what is said then. @param none what is said otherwise.
+ * @param start where one begins when there is none.
+ */
+export function listOf<R>(
+  { rows, next, further }: Paged<R>,
+  shown: Shown<R>,
+  {
+    filtered,
+    nothing,
+    none,
+    start,
+    many = '',
+    ...more
+  }: Omit<Parameters<typeof tableOf<R>>[2], 'empty' | 'next' | 'start'> & {
+    filtered: boolean
+    nothing: string
+    none: string
+    start?: Link
+    many?: string
+  },
+): Section {
+  const leads = further ?? (filtered ? undefined : start)
+  return tableOf(rows, shown, {
+    ...more,
+    next,
+    ...(leads ? { start: leads } : {}),
+    empty: further
+      ? `Nothing matches so far: there are many ${many}, and older ones were not looked at yet.`
+      : filtered
+        ? nothing
+        : none,
+  })
 }
 
 /**
@@ -138,13 +204,6 @@ export function wordGiven<W extends string>(
   const word = words.find((candidate) => candidate === value)
   if (value === undefined || word !== undefined) return word
   throw refused(name, `one of ${words.join(', ')}`)
-}
-
-/** How many rows of a list the address passes over. @throws Refusal bad_request for what is no whole number. */
-export function offsetGiven(query: URLSearchParams, name: string): number {
-  const value = given(query, name) ?? '0'
-  if (/^\d+$/.test(value) && Number.isSafeInteger(Number(value))) return Number(value)
-  throw refused(name, 'a whole number')
 }
 
 /** Refuses an address that names anything else than these, or one of them twice. @throws Refusal bad_request. */

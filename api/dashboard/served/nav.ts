@@ -44,7 +44,7 @@ const TEAM_PAGES: readonly { label: string; places: readonly Place[] }[] = [
       ['webhooks', 'Webhooks', 'webhook'],
       ['people', 'People', 'person'],
       ['integration', 'Integration', 'code'],
-      ['works', 'Long work', 'clock', 'editor'],
+      ['works', 'Background jobs', 'clock', 'editor'],
       ['audit', 'Audit', 'clock', 'owner'],
     ],
   },
@@ -52,12 +52,13 @@ const TEAM_PAGES: readonly { label: string; places: readonly Place[] }[] = [
 
 /** The operator's pages: path after /operator. */
 const OPERATOR_PAGES: readonly Place[] = [
+  ['', 'Overview', 'home'],
   ['health', 'Health', 'pulse'],
   ['queues', 'Queues', 'layers'],
   ['senders', 'Senders', 'send'],
   ['reports', 'Reports', 'inbox'],
   ['teams', 'Teams', 'people'],
-  ['works', 'Long work', 'clock'],
+  ['works', 'Background jobs', 'clock'],
   ['plans', 'Plans', 'plan'],
   ['audit', 'Audit', 'clock'],
 ]
@@ -89,8 +90,9 @@ export function navigation({
   }
   if (person?.operator) {
     const links = OPERATOR_PAGES.map(([rest, label, icon]) => {
-      const href = `/operator/${rest}`
-      return { label, href, current: isAt(path, href), icon: ICONS[icon] }
+      const href = rest === '' ? '/operator' : `/operator/${rest}`
+      const current = rest === '' ? path === href : isAt(path, href)
+      return { label, href, current, icon: ICONS[icon] }
     })
     groups.push({ label: 'Operator', links })
   }
@@ -104,6 +106,6 @@ export function places({ memberships, operator }: Person, team: PageTeam | null)
     href: teamPath({ id }),
     current: id === team?.id,
   }))
-  const all = operator ? [{ label: 'All teams', href: '/operator/teams', current: false }] : []
+  const all = operator ? [{ label: 'Operator', href: '/operator', current: false }] : []
   return [...teams, ...all]
 }

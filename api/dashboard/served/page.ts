@@ -17,10 +17,10 @@
  *    refusal's words, and with what was typed in the form that was sent.
  * 5. Rules and queries are use cases under db/, the CLI's own: a page has no SQL and decides nothing. What changes
  *    something is given the person as `by`, and writes its own line in the audit trail.
- * 6. A list reads PAGE_SIZE + 1 rows and hands them to `pageOf` (list.ts), which makes the link to the next page
- *    (`?before=`). A filter is a form with `method: 'get'`: `filled` puts in what the address holds.
+ * 6. A list is `pageOf` (list.ts): it hands its reader a key and a number, and makes the links around (`?before=`).
+ *    `listOf` is its table, label by label as `tableOf`, with what is said when there is nothing. Its filter is one
+ *    value, `filterOf` (filter.ts): form, reader and chips. Its file is `csvOf` (csv.ts), by the same reader.
  *    With `lagging(access)` it is read from a replica where there is one, unless it follows a change of one's own.
- *    Its table is `tableOf`, label by label; its file is rows by `rowsBy` (csv.ts).
  * 7. Add the value to its file's list, the list to routes.ts, and a link to nav.ts if it is a place of its own. Write
  *    down whom it is for in test/support/page-rights.ts; other tests walk over all pages by themselves (roles.test.ts,
  *    looks.test.ts).
@@ -42,6 +42,8 @@ export type PageTeam = {
   sees: Role
   member: boolean
   suspended: boolean
+  /** Whether nothing of it is delivered. */
+  test: boolean
 }
 
 export type PageRequest = {

@@ -13,7 +13,7 @@ import { type PageAnswer, type PageRequest, show } from './page.ts'
 export const KEPT = 'kept-after-sign-out'
 
 /** Fields that belong to the page that a form stands on, not to what it sends. */
-const OWN = ['csrf', 'question', 'answer', 'answer_tone', 'warning', 'confirmed', KEPT]
+const OWN = ['csrf', 'question', 'answer', 'answer_tone', 'warning', 'keep', 'confirmed', KEPT]
 
 /** What a page carries on of a form, in fields and in characters: the columns of an import are the most fields. */
 const MOST = { fields: 500, characters: 32 * 1024 }
@@ -43,7 +43,7 @@ export const questionView = (request: PageRequest, cancel: string): View => ({
       method: 'post',
       fields: [...carried(request.form), { name: 'confirmed', label: '', type: 'hidden', value: 'yes' }],
       submit: request.form.get('answer') || 'Confirm',
-      reset: { href: cancel, label: 'Cancel' },
+      reset: { href: cancel, label: request.form.get('keep') || 'Go back' },
       ...(request.form.get('answer_tone') === 'danger' ? { tone: 'danger' as const } : {}),
     },
   ],

@@ -5,7 +5,7 @@
 import { parseMailbox } from '../../../db/text/address.ts'
 import { isUuid } from '../../../db/text/strings.ts'
 
-export type Sought = { recipient: string } | { id: string } | { subject: string }
+export type Sought = { recipient: string } | { id: string } | { text: string }
 
 /** A UUID in front of an @: the Message-ID of an email of ours. */
 const isOurMessageId = (text: string): boolean => isUuid(text.slice(0, 36)) && text[36] === '@'
@@ -14,8 +14,13 @@ const isOurMessageId = (text: string): boolean => isUuid(text.slice(0, 36)) && t
 export function soughtIn(typed: string): Sought {
   const bare = typed.startsWith('<') && typed.endsWith('>') ? typed.slice(1, -1) : typed
   if (isUuid(bare) || isOurMessageId(bare) || (bare !== typed && bare.includes('@'))) return { id: typed }
-  return parseMailbox(typed) ? { recipient: typed } : { subject: typed }
+  return parseMailbox(typed) ? { recipient: typed } : { text: typed }
 }
+
+/** The most words that are looked for, one by one, in each row. */
+const MAX_WORDS = 20
+
+export const wordsIn = (typed: string): string[] => typed.split(/\s+/).filter(Boolean).slice(0, MAX_WORDS)
 
 /** A number, with or without its +; null for what is none. */
 export const numberIn = (typed: string): string | null => {

@@ -11,9 +11,9 @@ import type { PageRequest, PageTeam } from './page.ts'
 const OF_TEAM = /^\/teams\/([^/]+)/
 const OF_OPERATOR = /^\/operator(\/|$)/
 
-function asMember({ team_id: id, name, role, suspended }: Membership, { operator }: Person): PageTeam {
+function asMember({ team_id: id, name, role, suspended, test }: Membership, { operator }: Person): PageTeam {
   const sees = operator ? 'owner' : role
-  return { id, name, role: suspended && !operator ? 'viewer' : sees, sees, member: true, suspended }
+  return { id, name, role: suspended && !operator ? 'viewer' : sees, sees, member: true, suspended, test }
 }
 
 /** A team as this person may use it; null when it is none of theirs. */
@@ -26,7 +26,9 @@ async function teamFor(
   if (membership) return asMember(membership, person)
   const team = person.operator ? await teamById(database, id) : null
   const suspended = team?.suspended_at != null
-  return team && { id, name: team.name, role: 'owner', sees: 'owner', member: false, suspended }
+  return (
+    team && { id, name: team.name, role: 'owner', sees: 'owner', member: false, suspended, test: team.test }
+  )
 }
 
 /** The member's team that the session was used in last; the first of them before it was used at all. */

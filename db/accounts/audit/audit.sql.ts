@@ -1,17 +1,18 @@
 /** Rows of the audit trail, and the queries over them. They are only ever added. */
 import { sql } from 'slonik'
-import { type InferType, object, string } from 'yup'
+import { type InferType, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import { firstIdAt } from '../../text/ids.ts'
 
-const entryRow = object({
-  id: string().defined(),
-  team_id: string().defined().nullable(),
-  actor: string().defined(),
-  action: string().defined(),
-  subject: string().defined(),
-  detail: string().defined(),
-  created_at: string().defined(),
+const entryRow = row({
+  id: string(),
+  team_id: string().nullable(),
+  actor: string(),
+  action: string(),
+  subject: string(),
+  detail: string(),
+  created_at: string(),
 })
 export type AuditRow = InferType<typeof entryRow>
 
@@ -30,6 +31,8 @@ export async function insertAuditEntry(
 /** @param actor a whole address. @param action a whole action, or its first part, such as `email`. */
 export type AuditFilter = {
   team?: string | undefined
+  /** Any of several teams. */
+  teams?: readonly string[] | undefined
   actor?: string | undefined
   action?: string | undefined
   from?: Date | undefined
@@ -41,9 +44,10 @@ export type AuditFilter = {
 /** What was done, newest first; with `before`, what comes after that entry. */
 export async function auditEntries(
   tx: Tx,
-  { team, actor, action, from, to, before, limit }: AuditFilter,
+  { team, teams, actor, action, from, to, before, limit }: AuditFilter,
 ): Promise<readonly AuditRow[]> {
   const ofTeam = team === undefined ? sql.fragment`true` : sql.fragment`team_id = ${team}`
+  const ofTeams = teams ? sql.fragment`team_id = any(${sql.array([...teams], 'uuid')})` : sql.fragment`true`
   const byActor = actor === undefined ? sql.fragment`true` : sql.fragment`lower(actor) = lower(${actor})`
   const ofAction =
     action === undefined
@@ -56,5 +60,5 @@ export async function auditEntries(
   const older = before === undefined ? sql.fragment`true` : sql.fragment`id < ${before}`
   return tx.any(sql.type(entryRow)`
     select id, team_id, actor, action, subject, detail, created_at from audit_entries
-    where ${ofTeam} and ${older} and ${byActor} and ${ofAction} and ${inTime} order by id desc limit ${limit}`)
+    where ${ofTeam} and ${ofTeams} and ${older} and ${byActor} and ${ofAction} and ${inTime} order by id desc limit ${limit}`)
 }

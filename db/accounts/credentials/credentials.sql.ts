@@ -3,6 +3,8 @@ import { sql } from 'slonik'
 import { array, type InferType, object, string } from 'yup'
 import { CHANNEL_FACTS } from '../../channels/list.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
+import { ROLES, type Role } from '../people/roles.ts'
 
 /** The scopes an API key may carry. */
 export const SCOPES = [
@@ -15,14 +17,16 @@ export const SCOPES = [
 ] as const
 export type Scope = (typeof SCOPES)[number]
 
-const principalRow = object({
-  hash: string().defined(),
-  id: string().defined(),
-  team_id: string().defined(),
-  scopes: array(string().defined()).defined(),
-  domain: string().defined().nullable(),
+const principalRow = row({
+  hash: string(),
+  id: string(),
+  team_id: string(),
+  scopes: array(string()),
+  domain: string().nullable(),
+  /** The address of whom a session is for; null for a key. */
+  person: string().nullable(),
   /** The hour of its last use; null for a session, whose use nobody asks for. */
-  last_used_at: string().defined().nullable(),
+  last_used_at: string().nullable(),
 })
 
 export type PrincipalRow = InferType<typeof principalRow>
@@ -36,19 +40,30 @@ const wanted = (hashes: readonly string[]) => sql.fragment`
  */
 export async function principalsByKeys(tx: Tx, hashes: readonly string[], now: Date) {
   return tx.any(sql.prepared('principals_by_keys', principalRow)`
-    select encode(k.hash, 'hex') as hash, k.id, k.team_id, k.scopes, k.domain, k.last_used_at
+    select encode(k.hash, 'hex') as hash, k.id, k.team_id, k.scopes, k.domain, null::text as person, k.last_used_at
     from api_keys k join teams t on t.id = k.team_id and t.suspended_at is null
     where k.hash in ${wanted(hashes)} and k.revoked_at is null
       and (k.expires_at is null or k.expires_at > ${sql.timestamp(now)})`)
 }
 
-/** Whom session tokens speak for, likewise: every scope of their team (DECISIONS: Session scope). */
+const scopesFor = (scopes: readonly Scope[]) => sql.fragment`${sql.array(scopes, 'text')}`
+const READING = SCOPES.filter((scope) => scope.endsWith(':read'))
+
+/**
+ * Whom session tokens speak for, likewise: every scope of their team, but for those that a viewer made, or whose maker
+ * is one by now, which read; none whose maker has left (DECISIONS: Session scope).
+ */
 export async function principalsBySessions(tx: Tx, hashes: readonly string[], now: Date) {
   return tx.any(sql.prepared('principals_by_sessions', principalRow)`
-    select encode(s.hash, 'hex') as hash, s.id, s.team_id, '{}'::text[] as scopes, null::text as domain,
-      null::timestamptz as last_used_at
+    select encode(s.hash, 'hex') as hash, s.id, s.team_id, null::text as domain, null::timestamptz as last_used_at,
+      u.email as person,
+      case when s.role = 'viewer' or (s.role is not null and m.role = 'viewer')
+        then ${scopesFor(READING)} else ${scopesFor(SCOPES)} end as scopes
     from sessions s join teams t on t.id = s.team_id and t.suspended_at is null
-    where s.hash in ${wanted(hashes)} and s.revoked_at is null and s.expires_at > ${sql.timestamp(now)}`)
+      left join memberships m on m.team_id = s.team_id and m.user_id = s.user_id
+      left join users u on u.id = s.user_id
+    where s.hash in ${wanted(hashes)} and s.revoked_at is null and s.expires_at > ${sql.timestamp(now)}
+      and (s.role is null or m.role is not null)`)
 }
 
 /** Notes the hour of a key's use; one request of many at once does, and none waits for it. */
@@ -79,16 +94,16 @@ export async function insertKey(tx: Tx, teamId: string, key: NewKey, now: Date):
       ${key.domain}, ${sql.timestamp(now)}, ${key.expires_at && sql.timestamp(key.expires_at)})`)
 }
 
-const keyRow = object({
-  id: string().defined(),
-  name: string().defined(),
-  prefix: string().defined(),
-  scopes: array(string().defined()).defined(),
-  domain: string().defined().nullable(),
-  created_at: string().defined(),
-  expires_at: string().defined().nullable(),
-  revoked_at: string().defined().nullable(),
-  last_used_at: string().defined().nullable(),
+const keyRow = row({
+  id: string(),
+  name: string(),
+  prefix: string(),
+  scopes: array(string()),
+  domain: string().nullable(),
+  created_at: string(),
+  expires_at: string().nullable(),
+  revoked_at: string().nullable(),
+  last_used_at: string().nullable(),
 })
 export type KeyRow = InferType<typeof keyRow>
 
@@ -107,7 +122,7 @@ export async function revokeKey(tx: Tx, teamId: string, id: string, now: Date): 
     returning id, name, prefix, scopes, domain, created_at, expires_at, revoked_at, last_used_at`)
 }
 
-const userRow = object({ id: string().defined() })
+const userRow = row({ id: string() })
 
 /** The user with this email, made if there is none, as a member of the team. @returns the user's id. */
 export async function upsertMember(
@@ -129,39 +144,55 @@ export async function upsertMember(
 export async function insertSession(
   tx: Tx,
   teamId: string,
-  session: { id: string; user_id: string | null; hash: Buffer; expires_at: Date },
+  session: { id: string; user_id: string | null; role?: Role; hash: Buffer; expires_at: Date },
   now: Date,
 ): Promise<void> {
   await tx.query(sql.unsafe`
-    insert into sessions (id, team_id, user_id, hash, created_at, expires_at)
-    values (${session.id}, ${teamId}, ${session.user_id}, ${sql.binary(session.hash)}, ${sql.timestamp(now)},
-      ${sql.timestamp(session.expires_at)})`)
+    insert into sessions (id, team_id, user_id, role, hash, created_at, expires_at)
+    values (${session.id}, ${teamId}, ${session.user_id}, ${session.role ?? null}, ${sql.binary(session.hash)},
+      ${sql.timestamp(now)}, ${sql.timestamp(session.expires_at)})`)
 }
 
-const sessionRow = object({
-  id: string().defined(),
+const sessionRow = row({
+  id: string(),
   /** Whose it is; null for a session of the team itself. */
-  user: string().defined().nullable(),
-  created_at: string().defined(),
-  expires_at: string().defined(),
-  revoked_at: string().defined().nullable(),
+  user: string().nullable(),
+  /** With which role its person made it; null: an operator did. */
+  role: string().oneOf(ROLES).nullable(),
+  created_at: string(),
+  expires_at: string(),
+  revoked_at: string().nullable(),
 })
 export type SessionRow = InferType<typeof sessionRow>
 
-/** A team's session tokens that have not expired, revoked ones too, oldest first. */
-export async function sessionsOfTeam(tx: Tx, teamId: string, now: Date): Promise<readonly SessionRow[]> {
+/**
+ * A team's session tokens that have not expired, revoked ones too, oldest first; with `userId` those of one person.
+ * Everybody by the address that this team wrote.
+ */
+export async function sessionsOfTeam(
+  tx: Tx,
+  teamId: string,
+  now: Date,
+  userId?: string,
+): Promise<readonly SessionRow[]> {
   return tx.any(sql.type(sessionRow)`
-    select s.id, u.email as user, s.created_at, s.expires_at, s.revoked_at
+    select s.id, coalesce(m.email, u.email) as user, s.role, s.created_at, s.expires_at, s.revoked_at
     from sessions s left join users u on u.id = s.user_id
-    where s.team_id = ${teamId} and s.expires_at > ${sql.timestamp(now)} order by s.id`)
+      left join memberships m on m.team_id = s.team_id and m.user_id = s.user_id
+    where s.team_id = ${teamId} and s.expires_at > ${sql.timestamp(now)}
+      and ${userId === undefined ? sql.fragment`true` : sql.fragment`s.user_id = ${userId}`} order by s.id`)
 }
 
-/** Which of a team's sessions: one, those of a person, or all. */
-export type SessionChoice = { id: string } | { identity: string } | 'all'
+/** Which of a team's sessions: one, one of a person's, those of a person, or all. */
+export type SessionChoice = { id: string; user_id?: string } | { identity: string } | 'all'
 
 const chosen = (choice: SessionChoice) => {
   if (choice === 'all') return sql.fragment`true`
-  if ('id' in choice) return sql.fragment`s.id = ${choice.id}`
+  if ('id' in choice) {
+    const own =
+      choice.user_id === undefined ? sql.fragment`true` : sql.fragment`s.user_id = ${choice.user_id}`
+    return sql.fragment`s.id = ${choice.id} and ${own}`
+  }
   return sql.fragment`s.user_id = (select id from users where identity = ${choice.identity})`
 }
 
@@ -175,7 +206,7 @@ export async function revokeSessions(
   return tx.any(sql.type(sessionRow)`
     update sessions s set revoked_at = ${sql.timestamp(now)}
     where s.team_id = ${teamId} and ${chosen(choice)} and s.revoked_at is null and s.expires_at > ${sql.timestamp(now)}
-    returning s.id, (select email from users u where u.id = s.user_id) as user, s.created_at, s.expires_at, s.revoked_at`)
+    returning s.id, (select email from users u where u.id = s.user_id) as user, s.role, s.created_at, s.expires_at, s.revoked_at`)
 }
 
 /** Deletes sessions that expired before `before`, at most `limit`. @returns how many. */

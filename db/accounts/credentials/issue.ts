@@ -14,7 +14,8 @@ import { teamOrRefusal } from '../teams/view.ts'
 import { insertKey, insertSession, SCOPES, type Scope, upsertMember } from './credentials.sql.ts'
 import { credentialHash, displayPrefix, makeCredential } from './token.ts'
 
-const SESSION_LENGTH = 30 * 86_400_000
+/** How long a session token lives, in milliseconds. */
+export const SESSION_LENGTH = 30 * 86_400_000
 
 export type KeyRequest = {
   name: string

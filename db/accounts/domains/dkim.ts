@@ -6,6 +6,7 @@ import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Secrets } from '../../process/secrets.ts'
 import type { DomainRow, NewDomain } from './domains.sql.ts'
+import { spfValue } from './spf.ts'
 
 export type DnsRecord = { type: 'TXT'; name: string; value: string }
 
@@ -58,14 +59,14 @@ export const nextDkimRecord = (domain: DomainRow): DnsRecord | null => {
 }
 
 /**
- * Where the owner says who may send for the domain. Both are hints: any policy of the owner's own is as good, since
- * only the owner knows the relay in use, and DMARC passes on the DKIM signature alone.
+ * Where the owner says who may send for the domain. Both are hints: a policy of the owner's own is as good, if it lets
+ * the relay send where the operator says which one that is, and DMARC passes on the DKIM signature alone.
  */
-export const spfRecord = ({ name }: Pick<DomainRow, 'name'>): DnsRecord => ({
-  type: 'TXT',
-  name,
-  value: 'v=spf1 a mx ~all',
-})
+export const spfRecord = (
+  { name }: Pick<DomainRow, 'name'>,
+  includes: readonly string[],
+  published: readonly string[] = [],
+): DnsRecord => ({ type: 'TXT', name, value: spfValue(includes, published) })
 
 export const dmarcRecord = ({ name }: Pick<DomainRow, 'name'>): DnsRecord => ({
   type: 'TXT',
@@ -73,8 +74,8 @@ export const dmarcRecord = ({ name }: Pick<DomainRow, 'name'>): DnsRecord => ({
   value: 'v=DMARC1; p=none',
 })
 
-/** Everything to publish, what is required first. */
-export function dnsRecords(domain: DomainRow): DnsRecord[] {
+/** Everything to publish, what is required first. @param includes what the relay wants in SPF. */
+export function dnsRecords(domain: DomainRow, includes: readonly string[]): DnsRecord[] {
   const next = nextDkimRecord(domain)
-  return [dkimRecord(domain), ...(next ? [next] : []), spfRecord(domain), dmarcRecord(domain)]
+  return [dkimRecord(domain), ...(next ? [next] : []), spfRecord(domain, includes), dmarcRecord(domain)]
 }

@@ -1,26 +1,33 @@
 /** Rows of domains, and the queries over them. */
 import { sql } from 'slonik'
-import { type InferType, mixed, number, object, string } from 'yup'
+import { boolean, type InferType, mixed, number, string } from 'yup'
+import { ofTestTeam } from '../../channels/channel.sql.ts'
+import { isHeard } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 
-const domainRow = object({
-  id: string().defined(),
-  name: string().defined(),
-  status: string().oneOf(['pending', 'verified']).defined(),
-  dkim_selector: string().defined(),
+const domainRow = row({
+  id: string(),
+  name: string(),
+  status: string().oneOf(['pending', 'verified']),
+  dkim_selector: string(),
   /** The public key as DNS publishes it: base64 of its DER form. */
-  dkim_public_key: string().defined(),
+  dkim_public_key: string(),
   /** The key that will take its place once its record is found; null while none is to. */
-  next_dkim_selector: string().defined().nullable(),
-  next_dkim_public_key: string().defined().nullable(),
-  created_at: string().defined(),
-  verified_at: string().defined().nullable(),
+  next_dkim_selector: string().nullable(),
+  next_dkim_public_key: string().nullable(),
+  created_at: string(),
+  verified_at: string().nullable(),
+  /** Since when the nightly looks have not found its key; null while it is there. */
+  missing_since: string().nullable(),
+  /** Since when that is certain, and its owners know. */
+  failing_since: string().nullable(),
 })
 export type DomainRow = InferType<typeof domainRow>
 
 const domainColumns = sql.fragment`
-  id, name, status, dkim_selector, dkim_public_key, next_dkim_selector, next_dkim_public_key, created_at, verified_at`
+  id, name, status, dkim_selector, dkim_public_key, next_dkim_selector, next_dkim_public_key, created_at, verified_at,
+  missing_since, failing_since`
 
 /** `dkim_private_key` is sealed for this team and domain (dkim.ts). */
 export type NewDomain = Pick<DomainRow, 'id' | 'name' | 'status' | 'dkim_selector' | 'dkim_public_key'> & {
@@ -45,11 +52,17 @@ export async function domainByName(tx: Tx, teamId: string, name: string): Promis
     select ${domainColumns} from domains where team_id = ${teamId} and name = ${name}`)
 }
 
-const roomRow = object({
-  plan: string().defined(),
+/** The team's domain with this id, or null without one. */
+export async function domainById(tx: Tx, teamId: string, id: string): Promise<DomainRow | null> {
+  return tx.maybeOne(sql.type(domainRow)`
+    select ${domainColumns} from domains where team_id = ${teamId} and id = ${id}`)
+}
+
+const roomRow = row({
+  plan: string(),
   /** null: no limit. */
-  domains_limit: number().defined().nullable(),
-  domains: number().defined(),
+  domains_limit: number().nullable(),
+  domains: number(),
 })
 export type DomainRoom = InferType<typeof roomRow>
 
@@ -66,6 +79,11 @@ export async function domainsOfTeam(tx: Tx, teamId: string): Promise<readonly Do
     select ${domainColumns} from domains where team_id = ${teamId} order by name`)
 }
 
+/** What is kept of a domain whose key was just found: nothing is missing any more. */
+const isFound = (at: Date) => sql.fragment`
+  status = 'verified', verified_at = coalesce(verified_at, ${sql.timestamp(at)}), found_at = ${sql.timestamp(at)},
+  missing_since = null, failing_since = null`
+
 /** Marks a domain as verified; the first time stays. @returns null when it is gone. */
 export async function markDomainVerified(
   tx: Tx,
@@ -74,7 +92,7 @@ export async function markDomainVerified(
   now: Date,
 ): Promise<DomainRow | null> {
   return tx.maybeOne(sql.type(domainRow)`
-    update domains set status = 'verified', verified_at = coalesce(verified_at, ${sql.timestamp(now)})
+    update domains set ${isFound(now)}
     where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
 }
 
@@ -107,8 +125,58 @@ export async function promoteNextKey(
       dkim_selector = next_dkim_selector, dkim_public_key = next_dkim_public_key,
       dkim_private_key = next_dkim_private_key,
       next_dkim_selector = null, next_dkim_public_key = null, next_dkim_private_key = null,
-      status = 'verified', verified_at = coalesce(verified_at, ${sql.timestamp(now)})
+      ${isFound(now)}
     where team_id = ${teamId} and id = ${id} and next_dkim_selector = ${selector} returning ${domainColumns}`)
+}
+
+const lookedRow = domainRow.concat(row({ team_id: string() }))
+export type LookedAt = InferType<typeof lookedRow>
+
+/** Verified domains of live teams that were last looked at before then, the longest ago first. */
+export async function domainsToLookAt(tx: Tx, before: Date, limit: number): Promise<readonly LookedAt[]> {
+  return tx.any(sql.type(lookedRow)`
+    select team_id, ${domainColumns} from domains
+    where status = 'verified' and (looked_at is null or looked_at < ${sql.timestamp(before)}) and not ${ofTestTeam}
+    order by looked_at nulls first limit ${limit}`)
+}
+
+/** What a look saw of the key with this selector; `found` null: DNS gave no answer. */
+export type Look = Pick<LookedAt, 'team_id' | 'id' | 'dkim_selector'> & { found: boolean | null }
+
+const failingRow = lookedRow.concat(row({ heard: boolean() }))
+
+/**
+ * Notes looks. @param certain a domain that is missing since then at the latest fails from this look on.
+ * @returns those that do, with whether anybody listens to their team.
+ */
+export async function noteLooks(
+  tx: Tx,
+  looks: readonly Look[],
+  { now, certain }: { now: Date; certain: Date },
+): Promise<readonly InferType<typeof failingRow>[]> {
+  const types = { team_id: 'uuid', id: 'uuid', dkim_selector: 'text', found: 'bool' }
+  const at = sql.timestamp(now)
+  return tx.any(sql.type(failingRow)`
+    with look as (select * from ${rowsOf('l', types, looks)}), d as materialized (
+      select * from domains where (team_id, id) in (select team_id, id from look) order by team_id, id for update
+    ), noted as (
+      update domains set
+        looked_at = ${at},
+        found_at = case when look.found then ${at} else d.found_at end,
+        missing_since = case
+          when look.found then null
+          when not look.found and d.found_at is not null then coalesce(d.missing_since, ${at})
+          else d.missing_since end,
+        failing_since = case
+          when look.found then null
+          when not look.found and d.missing_since <= ${sql.timestamp(certain)} then coalesce(d.failing_since, ${at})
+          else d.failing_since end
+      from look join d using (team_id, id, dkim_selector)
+      where domains.team_id = d.team_id and domains.id = d.id
+      returning domains.*, d.failing_since as known_since
+    )
+    select team_id, ${domainColumns}, ${isHeard(sql.fragment`noted.team_id`)} as heard from noted
+    where failing_since is not null and known_since is null`)
 }
 
 /** @returns the row that was deleted, or null when there was none. */
@@ -117,11 +185,11 @@ export async function deleteDomain(tx: Tx, teamId: string, name: string): Promis
     delete from domains where team_id = ${teamId} and name = ${name} returning ${domainColumns}`)
 }
 
-const dkimKeyRow = object({
-  team_id: string().defined(),
-  name: string().defined(),
-  dkim_selector: string().defined(),
-  dkim_private_key: mixed<Buffer>().defined(),
+const dkimKeyRow = row({
+  team_id: string(),
+  name: string(),
+  dkim_selector: string(),
+  dkim_private_key: mixed<Buffer>(),
 })
 export type DkimKeyRow = InferType<typeof dkimKeyRow>
 
@@ -136,21 +204,24 @@ export async function dkimKeysByName(
       and status = 'verified'`)
 }
 
-const ownerRow = object({ team_id: string().defined() })
+const ownerRow = row({ team_id: string() })
 
-/** The team that has verified this domain; of several the one that did so first. Null for none. */
+/**
+ * The team that has verified this domain; of several the one that did so first. Null for none. Never a test team, which
+ * verifies whatever it names, and whose mail does not arrive.
+ */
 export async function teamOfDomain(tx: Tx, name: string): Promise<string | null> {
   const owner = await tx.maybeOne(sql.type(ownerRow)`
-    select team_id from domains where name = ${name} and status = 'verified' order by verified_at limit 1`)
+    select team_id from domains where name = ${name} and status = 'verified' and not ${ofTestTeam} order by verified_at limit 1`)
   return owner?.team_id ?? null
 }
 
-const sealedKeysRow = object({
-  team_id: string().defined(),
-  id: string().defined(),
-  name: string().defined(),
-  dkim_private_key: mixed<Buffer>().defined(),
-  next_dkim_private_key: mixed<Buffer>().defined().nullable(),
+const sealedKeysRow = row({
+  team_id: string(),
+  id: string(),
+  name: string(),
+  dkim_private_key: mixed<Buffer>(),
+  next_dkim_private_key: mixed<Buffer>().nullable(),
 })
 export type SealedKeysRow = InferType<typeof sealedKeysRow>
 

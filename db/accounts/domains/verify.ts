@@ -2,7 +2,8 @@
  * Verifies a domain by the records its owner has published.
  * Promises: only a published DKIM key that is ours verifies; a key that is to follow takes over once its record is
  * found; no connection is held while DNS is asked; a domain that is verified stays so, since a name server may be away
- * for a while. The audit trail notes when that changes something. DECISIONS: From domain.
+ * for a while (look-again.ts notifies its owners).
+ * The audit trail notes when that changes something. DECISIONS: From domain.
  */
 import { Refusal } from '../../errors.ts'
 import type { Database } from '../../postgres/pool.ts'
@@ -11,6 +12,7 @@ import { type Actor, record } from '../audit/record.ts'
 import { domainOrRefusal } from './add.ts'
 import { type DnsRecord, dkimRecord, dmarcRecord, nextDkimRecord, spfRecord } from './dkim.ts'
 import { type DomainRow, markDomainVerified, promoteNextKey } from './domains.sql.ts'
+import { allowsRelay } from './spf.ts'
 
 /** The TXT records of a name, each joined to one string; none when the name has none. */
 export type TxtLookup = (name: string) => Promise<string[]>
@@ -28,23 +30,26 @@ export type Verification = Pick<DomainRow, 'id' | 'name' | 'status' | 'verified_
   records: RecordCheck[]
 }
 
+/** The zone that holds a name's records; null where that is not known just now. */
+export type ZoneLookup = (name: string) => Promise<string | null>
+
 const ABSENT = new Set(['ENOTFOUND', 'ENODATA'])
 
 /** More records than any name that we ask for has; what a server sends beyond that is not looked at. */
-const MOST_RECORDS = 200
+const MAX_RECORDS = 200
 /** For one name, however many servers the resolver asks in turn, in milliseconds. */
-const PATIENCE = 10_000
+const DNS_TIMEOUT_MS = 10_000
 
 /**
  * Asks the system's resolver, or the server named `host` or `host:port`. An answer is 64 KiB at most, by DNS itself.
  * @throws Refusal unavailable (when looking up) if no server gives an answer in time.
  */
-export function createTxtLookup(server?: string, patience = PATIENCE): TxtLookup {
+export function createTxtLookup(server?: string, patience = DNS_TIMEOUT_MS): TxtLookup {
   const names = createNames(server, patience)
   return async (name) => {
     try {
       const records = await names.texts(name)
-      return records.slice(0, MOST_RECORDS).map((strings) => strings.join(''))
+      return records.slice(0, MAX_RECORDS).map((strings) => strings.join(''))
     } catch (error) {
       if (error instanceof Refusal) throw error
       const { code, message } = error as NodeJS.ErrnoException
@@ -52,6 +57,12 @@ export function createTxtLookup(server?: string, patience = PATIENCE): TxtLookup
       throw new Refusal('unavailable', `cannot look up ${name}: ${message}`)
     }
   }
+}
+
+/** Asks as `createTxtLookup` does. Nothing hangs on the answer, so a name server that is away is no fault. */
+export function createZoneLookup(server?: string, patience = DNS_TIMEOUT_MS): ZoneLookup {
+  const names = createNames(server, patience)
+  return (name) => names.zone(name).catch(() => null)
 }
 
 /** A record's tags by name, without whitespace (RFC 6376 §3.2 allows it around and inside values). */
@@ -76,43 +87,57 @@ function publishesKey(record: string, publicKey: string): boolean {
 const startsWithVersion = (version: string) => (record: string) =>
   new RegExp(`^\\s*v\\s*=\\s*${version}(\\s|;|$)`, 'i').test(record)
 
+const compared = (record: DnsRecord, published: string[], fits: (text: string) => boolean) => {
+  const state = published.length === 0 ? 'missing' : published.some(fits) ? 'found' : 'different'
+  return { ...record, state, published } as const
+}
+
+/** What DNS has in the place of the key that a domain signs with. @throws Refusal unavailable without an answer. */
+export async function checkKey(
+  record: DnsRecord,
+  publicKey: string | null,
+  lookupTxt: TxtLookup,
+): Promise<RecordCheck> {
+  const published = await lookupTxt(record.name)
+  return { ...compared(record, published, (text) => publishesKey(text, publicKey ?? '')), required: true }
+}
+
+/** How records are looked at. @param spfIncludes what the relay wants in SPF. */
+type Looks = { lookupTxt: TxtLookup; spfIncludes: readonly string[] }
+
 type Checks = { current: RecordCheck; next: RecordCheck | null; hints: RecordCheck[] }
 
-/** Compares what is published with what should be: any policy of the owner's own counts as found. */
-async function checkRecords(domain: DomainRow, lookupTxt: TxtLookup): Promise<Checks> {
-  const check = async (record: DnsRecord, published: string[], fits: (text: string) => boolean) => {
-    const state = published.length === 0 ? 'missing' : published.some(fits) ? 'found' : 'different'
-    return { ...record, state, published } as const
+/** Compares what is published with what should be: a policy of the owner's own is as good, if the relay may send. */
+async function checkRecords(domain: DomainRow, { lookupTxt, spfIncludes }: Looks): Promise<Checks> {
+  const policies = async (name: string, version: string) =>
+    (await lookupTxt(name)).filter(startsWithVersion(version))
+  const spf = async (): Promise<RecordCheck> => {
+    const published = await policies(domain.name, 'spf1')
+    const record = spfRecord(domain, spfIncludes, published)
+    return { ...compared(record, published, () => allowsRelay(published, spfIncludes)), required: false }
   }
-  const key = async (record: DnsRecord, publicKey: string | null): Promise<RecordCheck> => {
-    const published = await lookupTxt(record.name)
-    return {
-      ...(await check(record, published, (text) => publishesKey(text, publicKey ?? ''))),
-      required: true,
-    }
-  }
-  const hint = async (record: DnsRecord, version: string): Promise<RecordCheck> => {
-    const published = (await lookupTxt(record.name)).filter(startsWithVersion(version))
-    return { ...(await check(record, published, () => true)), required: false }
+  const dmarc = async (): Promise<RecordCheck> => {
+    const record = dmarcRecord(domain)
+    return { ...compared(record, await policies(record.name, 'DMARC1'), () => true), required: false }
   }
   const nextRecord = nextDkimRecord(domain)
   const [current, next, ...hints] = await Promise.all([
-    key(dkimRecord(domain), domain.dkim_public_key),
-    nextRecord && key(nextRecord, domain.next_dkim_public_key),
-    hint(spfRecord(domain), 'spf1'),
-    hint(dmarcRecord(domain), 'DMARC1'),
+    checkKey(dkimRecord(domain), domain.dkim_public_key, lookupTxt),
+    nextRecord && checkKey(nextRecord, domain.next_dkim_public_key, lookupTxt),
+    spf(),
+    dmarc(),
   ])
   return { current, next, hints }
 }
 
 /** What DNS has of a domain's records; changes nothing. @throws as `verifyDomain`. */
 export async function checkDomain(
-  { database, lookupTxt }: { database: Database; lookupTxt: TxtLookup },
+  { database, ...looks }: Looks & { database: Database },
   teamId: string,
   name: string,
 ): Promise<{ records: RecordCheck[] }> {
   const domain = await domainOrRefusal(database, teamId, name)
-  const { current, next, hints } = await checkRecords(domain, lookupTxt)
+  const { current, next, hints } = await checkRecords(domain, looks)
   return { records: [current, ...(next ? [next] : []), ...hints] }
 }
 
@@ -121,12 +146,12 @@ export async function checkDomain(
  * over when that one is. @throws Refusal not_found; unavailable when DNS gives no answer.
  */
 export async function verifyDomain(
-  { database, lookupTxt, now, actor }: { database: Database; lookupTxt: TxtLookup; now: Date; actor: Actor },
+  { database, now, actor, ...looks }: Looks & { database: Database; now: Date; actor: Actor },
   teamId: string,
   name: string,
 ): Promise<Verification> {
   const domain = await domainOrRefusal(database, teamId, name)
-  const { current, next, hints } = await checkRecords(domain, lookupTxt)
+  const { current, next, hints } = await checkRecords(domain, looks)
   const selector = next?.state === 'found' ? domain.next_dkim_selector : null
   const isProved = current.state === 'found'
   const { promoted, row } = await database.transaction(async (tx) => {

@@ -1,13 +1,14 @@
 /** Rows of users and their memberships, and the queries over them. Read before the team is known. */
 import { sql } from 'slonik'
-import { boolean, type InferType, object, string } from 'yup'
+import { boolean, type InferType, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import { ROLES, type Role } from './roles.ts'
 
-const personRow = object({
-  id: string().defined(),
-  email: string().defined(),
-  operator: boolean().defined(),
+const personRow = row({
+  id: string(),
+  email: string(),
+  operator: boolean(),
 })
 export type PersonRow = InferType<typeof personRow>
 
@@ -29,7 +30,7 @@ export async function upsertPerson(
     returning id, email, operator`)
 }
 
-const addedRow = object({ user_id: string().defined() })
+const addedRow = row({ user_id: string() })
 
 /** Makes a person a member, known to the team by this address. @returns whether it was none before. */
 export async function insertMembership(
@@ -49,11 +50,11 @@ export async function updateRole(tx: Tx, teamId: string, userId: string, role: R
     update memberships set role = ${role} where team_id = ${teamId} and user_id = ${userId}`)
 }
 
-const memberRow = object({
-  user_id: string().defined(),
-  email: string().defined(),
-  role: string().oneOf(ROLES).defined(),
-  last_seen_at: string().defined().nullable(),
+const memberRow = row({
+  user_id: string(),
+  email: string(),
+  role: string().oneOf(ROLES),
+  last_seen_at: string().nullable(),
 })
 export type MemberRow = InferType<typeof memberRow>
 
@@ -93,7 +94,7 @@ export async function deleteMembership(tx: Tx, teamId: string, userId: string, n
       and not exists (select from memberships m where m.user_id = u.id)`)
 }
 
-const anyRow = object({ any: boolean().defined() })
+const anyRow = row({ any: boolean() })
 
 /** Whether there is anything here for a person: a team, or the whole service. */
 export async function belongs(tx: Tx, { id, operator }: PersonRow): Promise<boolean> {
@@ -103,7 +104,7 @@ export async function belongs(tx: Tx, { id, operator }: PersonRow): Promise<bool
   return any
 }
 
-const identityRow = object({ user_id: string().defined(), subject: string().defined() })
+const identityRow = row({ user_id: string(), subject: string() })
 
 /** Who somebody of an OpenID provider is here: by the provider's own id, or by the person it was bound to. */
 export async function openidIdentities(

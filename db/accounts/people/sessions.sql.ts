@@ -4,8 +4,9 @@
  * the address goes along.
  */
 import { sql } from 'slonik'
-import { boolean, type InferType, number, object, string } from 'yup'
+import { boolean, type InferType, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import { ROLES, type Role } from './roles.ts'
 
 /** Stores a one-time link; of one team with the role that its person has there just now. */
@@ -21,11 +22,11 @@ export async function insertLink(
       ${sql.timestamp(now)}, ${sql.timestamp(link.expires_at)})`)
 }
 
-const ownerRow = object({
-  user_id: string().defined(),
-  team_id: string().defined().nullable(),
-  role: string().oneOf(ROLES).defined().nullable(),
-  email: string().defined(),
+const ownerRow = row({
+  user_id: string(),
+  team_id: string().nullable(),
+  role: string().oneOf(ROLES).nullable(),
+  email: string(),
 })
 
 const ofLink = sql.fragment`
@@ -47,7 +48,7 @@ export async function takeLink(tx: Tx, hash: Buffer, now: Date) {
     returning ${ofLink}`)
 }
 
-const requestsRow = object({ by_identity: number().defined(), by_origin: number().defined() })
+const requestsRow = row({ by_identity: number(), by_origin: number() })
 
 /** Notes that somebody asked for a link. @returns how many asked since `since`, this one too. Needs a transaction. */
 export async function noteLinkRequest(
@@ -68,7 +69,7 @@ export async function noteLinkRequest(
         where origin = ${request.origin} and created_at > ${sql.timestamp(since)}) as by_origin`)
 }
 
-const begunRow = object({ holds: boolean().defined() })
+const begunRow = row({ holds: boolean() })
 
 /**
  * Stores a browser's session with what its person has just now: in `team_id` alone if that is given, as `role` at most
@@ -104,13 +105,13 @@ export async function insertDashboardSession(
   return holds
 }
 
-const sessionRow = object({
-  id: string().defined(),
-  user_id: string().defined(),
-  team_id: string().defined().nullable(),
-  email: string().defined(),
-  operator: boolean().defined(),
-  seen_at: string().defined(),
+const sessionRow = row({
+  id: string(),
+  user_id: string(),
+  team_id: string().nullable(),
+  email: string(),
+  operator: boolean(),
+  seen_at: string(),
 })
 export type SessionRow = InferType<typeof sessionRow>
 
@@ -129,20 +130,21 @@ export async function sessionByHash(
       and s.seen_at > ${sql.timestamp(idle)}`)
 }
 
-const membershipRow = object({
-  team_id: string().defined(),
-  name: string().defined(),
+const membershipRow = row({
+  team_id: string(),
+  name: string(),
   /** What the person may do now, and what when the session began: the less of the two counts. */
-  role: string().oneOf(ROLES).defined(),
-  held: string().oneOf(ROLES).defined(),
-  suspended: boolean().defined(),
-  seen_at: string().defined().nullable(),
+  role: string().oneOf(ROLES),
+  held: string().oneOf(ROLES),
+  suspended: boolean(),
+  test: boolean(),
+  seen_at: string().nullable(),
 })
 
 /** The teams that a session opens, by name. */
 export async function membershipsOfSession(tx: Tx, sessionId: string) {
   return tx.any(sql.type(membershipRow)`
-    select s.team_id, t.name, m.role, s.role as held, t.suspended_at is not null as suspended, s.seen_at
+    select s.team_id, t.name, m.role, s.role as held, t.suspended_at is not null as suspended, t.test, s.seen_at
     from dashboard_seats s join teams t on t.id = s.team_id
     join memberships m on m.team_id = s.team_id and m.user_id = s.user_id
     where s.session_id = ${sessionId} order by lower(t.name), t.id`)
@@ -183,7 +185,7 @@ type Kin = { user_id: string; team_id: string | null }
 const isKin = ({ user_id, team_id }: Kin) =>
   sql.fragment`user_id = ${user_id} and (${team_id}::uuid is null or team_id = ${team_id})`
 
-const endedRow = object({ id: string().defined() })
+const endedRow = row({ id: string() })
 
 /** Ends every session of these but for the one to keep. @returns how many ended. */
 export async function deleteOtherSessions(tx: Tx, kin: Kin, keep: string): Promise<number> {
@@ -192,11 +194,11 @@ export async function deleteOtherSessions(tx: Tx, kin: Kin, keep: string): Promi
   return ended.length
 }
 
-const listedRow = object({
-  id: string().defined(),
-  user_agent: string().defined(),
-  created_at: string().defined(),
-  seen_at: string().defined(),
+const listedRow = row({
+  id: string(),
+  user_agent: string(),
+  created_at: string(),
+  seen_at: string(),
 })
 
 /** These sessions, the one used last first. */

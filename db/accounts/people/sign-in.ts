@@ -38,8 +38,8 @@ const HOUR = 60 * MINUTE
 const LINK_LENGTH = 15 * MINUTE
 /** An invitation waits until a colleague has the time for it. */
 export const INVITATION_LENGTH = 7 * 24 * HOUR
-const IDLE = 12 * HOUR
-const LONGEST = 7 * 24 * HOUR
+const IDLE_SESSION_MS = 12 * HOUR
+const LONGEST_SESSION_MS = 7 * 24 * HOUR
 
 /** Requests for a link by mail: the most an hour for an address, and from an address of origin. */
 const LIMITS = { by_identity: 5, by_origin: 20 }
@@ -54,6 +54,8 @@ export type Membership = {
   name: string
   role: Role
   suspended: boolean
+  /** Whether nothing of it is delivered. */
+  test: boolean
   seen_at: string | null
 }
 
@@ -99,9 +101,9 @@ type Owner = { user_id: string; team_id: string | null; role: Role | null }
 /** Starts a session. @returns its secret, for the cookie. @throws Refusal not_found when it would hold nothing. */
 async function startSession({ tx, now }: At, owner: Owner, userAgent: string): Promise<string> {
   const secret = makeSecret()
-  const expires_at = new Date(now.getTime() + LONGEST)
+  const expires_at = new Date(now.getTime() + LONGEST_SESSION_MS)
   const user_agent = storableWords(userAgent).slice(0, 200).toWellFormed()
-  await deleteOver(tx, { now, idle: before(now, IDLE), since: before(now, HOUR) })
+  await deleteOver(tx, { now, idle: before(now, IDLE_SESSION_MS), since: before(now, HOUR) })
   const { user_id, team_id, role } = owner
   const session = { id: idNow(), hash: digest(secret), user_id, team_id, role, user_agent, expires_at }
   if (await insertDashboardSession(tx, session, now)) return secret
@@ -163,7 +165,7 @@ export async function requestLink(
 
 /** Who carries this secret in a cookie, with what of it counts at this moment; null when the session is over. */
 export async function personOfSession(tx: Tx, secret: string, now: Date): Promise<Person | null> {
-  const session = await sessionByHash(tx, digest(secret), { now, idle: before(now, IDLE) })
+  const session = await sessionByHash(tx, digest(secret), { now, idle: before(now, IDLE_SESSION_MS) })
   if (!session) return null
   const rows = await membershipsOfSession(tx, session.id)
   if (rows.length === 0 && !session.operator) return null
@@ -190,4 +192,4 @@ export async function noteUse(
 export const signOut = async (tx: Tx, { session_id }: Person): Promise<void> => deleteSession(tx, session_id)
 
 /** When sessions still count as used: for lists of them. */
-export const idleSince = (now: Date): Date => before(now, IDLE)
+export const idleSince = (now: Date): Date => before(now, IDLE_SESSION_MS)

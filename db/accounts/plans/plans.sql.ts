@@ -1,34 +1,33 @@
 /** Rows of the plan catalog, and the queries over them. */
 import { sql } from 'slonik'
-import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
+import { array, boolean, type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import { byLimit, QUOTAS } from './quotas.ts'
 
 /** Languages of the catalog; the first is the fallback. */
 export const LOCALES = ['en', 'fr'] as const
 export type Locale = (typeof LOCALES)[number]
 
-const words = mixed<Record<Locale, string>>().defined()
-const count = number().defined().nullable()
+const words = mixed<Record<Locale, string>>()
+const count = number().nullable()
 
-const planRow = object({
-  key: string().defined(),
-  product: string().oneOf(['transactional', 'marketing']).defined(),
-  kind: string().oneOf(['free', 'paid', 'custom']).defined(),
+const planRow = row({
+  key: string(),
+  product: string().oneOf(['transactional', 'marketing']),
+  kind: string().oneOf(['free', 'paid', 'custom']),
   name: words,
   blurb: words,
   cta: words,
-  benefits: mixed<Record<Locale, string[]>>().defined(),
-  featured: boolean().defined(),
+  benefits: mixed<Record<Locale, string[]>>(),
+  featured: boolean(),
   ...byLimit(() => count),
   domains_limit: count,
   storage_gb: count,
   send_rate_per_second: count,
   overage_per_1000_cents: count,
-  tiers: array(mixed<{ emails: number; monthly_cents: number; annual_cents?: number }>().defined())
-    .defined()
-    .nullable(),
-  contacts_tiers: array(mixed<{ contacts: number; monthly_cents: number }>().defined()).defined().nullable(),
+  tiers: array(mixed<{ emails: number; monthly_cents: number; annual_cents?: number }>()).nullable(),
+  contacts_tiers: array(mixed<{ contacts: number; monthly_cents: number }>()).nullable(),
 })
 export type PlanRow = InferType<typeof planRow>
 
@@ -69,7 +68,7 @@ export async function replacePlans(tx: Tx, plans: readonly PlanRow[]): Promise<v
       contacts_tiers = excluded.contacts_tiers`)
 }
 
-const teamsOnPlan = object({ plan_key: string().defined(), teams: number().defined() })
+const teamsOnPlan = row({ plan_key: string(), teams: number() })
 
 /** How many teams are subscribed to each plan that has any. */
 export async function plansInUse(tx: Tx): Promise<ReadonlyMap<string, number>> {

@@ -1,21 +1,21 @@
 /** Rows of refused_calls: the last API calls of a team that were refused. */
 import { sql } from 'slonik'
-import { type InferType, object, string } from 'yup'
+import { type InferType, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 
 /** How many are kept of each team. */
-const KEPT = 20
+const REFUSALS_KEPT = 20
 
-const refusedRow = object({
-  id: string().defined(),
-  method: string().defined(),
-  route: string().defined(),
-  code: string().defined(),
-  message: string().defined(),
-  key_prefix: string().defined().nullable(),
-  request_id: string().defined(),
-  created_at: string().defined(),
+const refusedRow = row({
+  id: string(),
+  method: string(),
+  route: string(),
+  code: string(),
+  message: string(),
+  key_prefix: string().nullable(),
+  request_id: string(),
+  created_at: string(),
 })
 export type RefusedCall = InferType<typeof refusedRow>
 
@@ -36,12 +36,12 @@ export async function insertRefusedCalls(
   const teams = sql.array([...new Set(calls.map(({ team_id }) => team_id))], 'uuid')
   await tx.query(sql.unsafe`
     delete from refused_calls r where team_id = any(${teams}) and id < (
-      select id from refused_calls k where k.team_id = r.team_id order by id desc offset ${KEPT - 1} limit 1)`)
+      select id from refused_calls k where k.team_id = r.team_id order by id desc offset ${REFUSALS_KEPT - 1} limit 1)`)
 }
 
 /** A team's refused calls, the latest first. */
 export async function refusedCalls(tx: Tx, teamId: string): Promise<readonly RefusedCall[]> {
   return tx.any(sql.type(refusedRow)`
     select id, method, route, code, message, key_prefix, request_id, created_at from refused_calls
-    where team_id = ${teamId} order by id desc limit ${KEPT}`)
+    where team_id = ${teamId} order by id desc limit ${REFUSALS_KEPT}`)
 }

@@ -11,8 +11,9 @@ import { type Caller, record } from '../audit/record.ts'
 import { allPlans, type PlanRow } from '../plans/plans.sql.ts'
 import { firstAllowance } from './limits.ts'
 import { insertTeam } from './teams.sql.ts'
+import { asTest } from './view.ts'
 
-export type NewTeam = { id: string; name: string; plan: string }
+export type NewTeam = { id: string; name: string; plan: string; test?: true }
 
 /** The plan of this key that teams can be on. @throws Refusal bad_request naming those that there are. */
 export async function planForTeams(tx: Tx, key: string): Promise<PlanRow> {
@@ -26,15 +27,24 @@ export async function planForTeams(tx: Tx, key: string): Promise<PlanRow> {
 /** @throws Refusal bad_request when the name cannot be stored or the plan is unknown. */
 export async function createTeam(
   by: Caller,
-  { name, plan: key = 'free' }: { name: string; plan?: string | undefined },
+  {
+    name,
+    plan: key = 'free',
+    test = false,
+  }: { name: string; plan?: string | undefined; test?: boolean | undefined },
 ): Promise<NewTeam> {
   const problem = nameProblem(name)
   if (problem) throw new Refusal('bad_request', `name ${problem}`)
   const { tx } = by
   const plan = await planForTeams(tx, key)
   const now = await serviceTime(tx)
-  const team = { id: idNow(), name, plan: plan.key }
-  await insertTeam(tx, team, firstAllowance(plan, now), now)
-  await record(by, { team_id: team.id, action: 'team.create', subject: name, detail: plan.key })
+  const team = { id: idNow(), name, plan: plan.key, ...asTest({ test }) }
+  await insertTeam(tx, { ...team, test }, firstAllowance(plan, now), now)
+  await record(by, {
+    team_id: team.id,
+    action: 'team.create',
+    subject: name,
+    detail: test ? `${plan.key}, test` : plan.key,
+  })
   return team
 }

@@ -1,7 +1,8 @@
 /** Teams as an operator looks through them: all of them, newest first, and the accounts of many at once. */
 import { sql } from 'slonik'
-import { object, string } from 'yup'
+import { string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import {
   type AccountRow,
   accountColumns,
@@ -18,7 +19,7 @@ export async function teamsAfter(
 ): Promise<readonly TeamRow[]> {
   const older = before === undefined ? sql.fragment`true` : sql.fragment`t.id < ${before}`
   return tx.any(sql.type(teamRow)`
-    select t.id, t.name, s.plan_key as plan, t.created_at, t.suspended_at
+    select t.id, t.name, s.plan_key as plan, t.created_at, t.test, t.suspended_at
     from teams t join subscriptions s on s.team_id = t.id
     where strpos(lower(t.name), lower(${name})) > 0 and ${older}
     order by t.id desc limit ${limit}`)
@@ -35,7 +36,7 @@ export async function accountRowsOf(
   return new Map(rows.map((row) => [row.team_id, row]))
 }
 
-const nameRow = object({ id: string().defined(), name: string().defined() })
+const nameRow = row({ id: string(), name: string() })
 
 /** The names of these teams, by id. */
 export async function namesOfTeams(tx: Tx, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {

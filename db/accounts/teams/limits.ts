@@ -37,6 +37,8 @@ export type Used = Record<QuotaName, number> & { storage: number }
 /** Charging means raising `used` or lowering `bucket.tokens`, then `saveAccount`. */
 export type Account = {
   plan: string
+  /** Whether it is a test team's: that chooses the queue (db/channels/queues.ts). */
+  test: boolean
   limits: Limits
   period: Period
   used: Used
@@ -52,27 +54,52 @@ const BURST = 5
 /** How many sends a team's bucket holds at most, for a rate in sends per second. */
 export const burstOf = (rate: number): number => BURST * rate
 
-/** How a team stands with its send rate: sends per second, the most that its bucket holds, what it holds now. */
-export type Standing = { rate: number; capacity: number; tokens: number }
+/**
+ * How a team stands with its send rate (sends per second, the most that its bucket holds, what it holds now) and with
+ * its emails of the period; `quota` null: no limit. Seconds are whole, rounded up.
+ */
+export type Standing = {
+  rate: number
+  capacity: number
+  tokens: number
+  quota: { limit: number; left: number; period_seconds: number; seconds_left: number } | null
+}
 
-export const standingOf = ({ bucket, limits }: Account): Standing => ({
+const seconds = (from: Date, to: Date): number => Math.ceil((to.getTime() - from.getTime()) / 1_000)
+
+export const standingOf = ({ bucket, limits, used, period, now }: Account): Standing => ({
   rate: limits.rate,
   capacity: burstOf(limits.rate),
   tokens: bucket.tokens,
+  quota:
+    limits.emails === null
+      ? null
+      : {
+          limit: limits.emails,
+          left: left(limits.emails, used.emails),
+          period_seconds: seconds(period.start, period.end),
+          seconds_left: seconds(now, period.end),
+        },
 })
 
-/** Refused for the send rate. */
-export class RateLimited extends Refusal {
+/** A send that is refused for what the team has left, with how it stands. */
+export class LimitReached extends Refusal {
   readonly standing: Standing
 
-  constructor(account: Account, wait: number) {
-    super('rate_limited', `the send rate is exceeded; retry in ${wait} s`, wait)
+  constructor(account: Account, ...refusal: ConstructorParameters<typeof Refusal>) {
+    super(...refusal)
     this.standing = standingOf(account)
   }
 }
 
+/** Refused for the send rate. */
+export function rateReached(account: Account): LimitReached {
+  const wait = secondsUntilToken(account)
+  return new LimitReached(account, 'rate_limited', `the send rate is exceeded; retry in ${wait} s`, wait)
+}
+
 /** Whole seconds, rounded up, until the account may send again; at least 1. */
-export const secondsUntilToken = ({ bucket, limits }: Account): number =>
+const secondsUntilToken = ({ bucket, limits }: Account): number =>
   Math.max(1, Math.ceil(untilToken(bucket.tokens, limits.rate)))
 
 /** The period that counts at `now`: the subscription's, or the calendar month (DECISIONS: Periods). */
@@ -101,6 +128,7 @@ export function accountOf(row: AccountRow): Account {
   const bucket: Bucket = { tokens: row.bucket_tokens, refilled_at: new Date(row.refilled_at) }
   return {
     plan: row.plan,
+    test: row.test,
     limits,
     period: rolled,
     used: {
@@ -159,6 +187,23 @@ const figuresOf = (account: Account): AllowanceFigures => ({
 /** Stores a locked account. */
 export const saveAccount = async (tx: Tx, teamId: string, account: Account): Promise<void> =>
   await saveAllowance(tx, teamId, figuresOf(account))
+
+/** Frees the places of deleted messages in a locked account, of those that count in this period. */
+export async function freePlaces(
+  tx: Tx,
+  teamId: string,
+  account: Account,
+  { quota, deleted }: { quota: QuotaName; deleted: readonly { created_at: string }[] },
+): Promise<void> {
+  const { start, end } = account.period
+  const counted = deleted.filter(({ created_at }) => {
+    const created = new Date(created_at)
+    return created >= start && created < end
+  })
+  if (counted.length === 0) return
+  account.used[quota] = Math.max(0, account.used[quota] - counted.length)
+  await saveAccount(tx, teamId, account)
+}
 
 /** A part of a statement that stores locked accounts: what is paid for and its price in one round trip. */
 export const chargesOf = (accounts: ReadonlyMap<string, Account>) =>

@@ -4,46 +4,49 @@
  * (plans/defaults.ts), nor what a period or a bucket is (limits.ts).
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { type InferType, number, object, string } from 'yup'
+import { boolean, type InferType, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 import type { Period } from '../plans/period.ts'
 import { byLimit, byUse, QUOTAS, type QuotaName } from '../plans/quotas.ts'
 
-export const teamRow = object({
-  id: string().defined(),
-  name: string().defined(),
-  plan: string().defined(),
-  created_at: string().defined(),
+export const teamRow = row({
+  id: string(),
+  name: string(),
+  plan: string(),
+  created_at: string(),
+  /** Whether nothing of it is delivered, for its whole life (DECISIONS: Test teams). */
+  test: boolean(),
   /** Since when its credentials are refused and its queued messages wait; null: they are not. */
-  suspended_at: string().defined().nullable(),
+  suspended_at: string().nullable(),
 })
 export type TeamRow = InferType<typeof teamRow>
 
-const limit = number().defined().nullable()
+const limit = number().nullable()
 
-export const accountRow = object({
-  team_id: string().defined(),
-  plan: string().defined(),
-  plan_kind: string().oneOf(['free', 'paid', 'custom']).defined(),
+export const accountRow = row({
+  team_id: string(),
+  plan: string(),
+  plan_kind: string().oneOf(['free', 'paid', 'custom']),
+  test: boolean(),
   ...byLimit(() => limit),
-  send_rate_per_second: number().defined().nullable(),
-  storage_gb: number().defined().nullable(),
-  subscription_start: string().defined().nullable(),
-  subscription_end: string().defined().nullable(),
-  period_start: string().defined(),
-  period_end: string().defined(),
-  ...byUse(() => number().defined()),
-  storage_used: number().defined(),
-  bucket_tokens: number().defined(),
-  refilled_at: string().defined(),
-  email_place: number().defined(),
-  email_batch_place: number().defined(),
-  broadcast_place: number().defined(),
-  whatsapp_place: number().defined(),
-  whatsapp_batch_place: number().defined(),
+  send_rate_per_second: number().nullable(),
+  storage_gb: number().nullable(),
+  subscription_start: string().nullable(),
+  subscription_end: string().nullable(),
+  period_start: string(),
+  period_end: string(),
+  ...byUse(() => number()),
+  storage_used: number(),
+  bucket_tokens: number(),
+  refilled_at: string(),
+  email_place: number(),
+  email_batch_place: number(),
+  broadcast_place: number(),
+  whatsapp_place: number(),
+  whatsapp_batch_place: number(),
   /** The database's time: no process's clock counts for rate, quota or period. */
-  now: string().defined(),
+  now: string(),
 })
 export type AccountRow = InferType<typeof accountRow>
 
@@ -94,7 +97,7 @@ const ownLimits = sql.join(
 
 // What neither the subscription nor the plan sets is null here: plans/defaults.ts knows what it means.
 export const accountColumns = sql.fragment`
-  a.team_id, p.key as plan, p.kind as plan_kind,
+  a.team_id, p.key as plan, p.kind as plan_kind, (select t.test from teams t where t.id = a.team_id) as test,
   ${ownLimits},
   coalesce(s.send_rate_per_second, p.send_rate_per_second) as send_rate_per_second,
   coalesce(s.storage_gb, p.storage_gb) as storage_gb,
@@ -154,12 +157,13 @@ export async function saveAllowance(tx: Tx, teamId: string, figures: AllowanceFi
 /** Stores a team with its subscription and its allowance. */
 export async function insertTeam(
   tx: Tx,
-  team: { id: string; name: string; plan: string },
+  team: { id: string; name: string; plan: string; test: boolean },
   figures: AllowanceFigures,
   now: Date,
 ): Promise<void> {
   await tx.query(sql.unsafe`
-    insert into teams (id, name, created_at) values (${team.id}, ${team.name}, ${sql.timestamp(now)})`)
+    insert into teams (id, name, created_at, test)
+    values (${team.id}, ${team.name}, ${sql.timestamp(now)}, ${team.test})`)
   await tx.query(sql.unsafe`insert into subscriptions (team_id, plan_key) values (${team.id}, ${team.plan})`)
   await tx.query(sql.unsafe`
     insert into allowances (team_id, period_start, period_end, bucket_tokens, refilled_at)
@@ -169,14 +173,14 @@ export async function insertTeam(
 /** The team with the key of its plan, or null without one. */
 export async function teamById(tx: Tx, id: string): Promise<TeamRow | null> {
   return tx.maybeOne(sql.type(teamRow)`
-    select t.id, t.name, s.plan_key as plan, t.created_at, t.suspended_at
+    select t.id, t.name, s.plan_key as plan, t.created_at, t.test, t.suspended_at
     from teams t join subscriptions s on s.team_id = t.id where t.id = ${id}`)
 }
 
 /** Every team, oldest first. */
 export async function allTeams(tx: Tx): Promise<readonly TeamRow[]> {
   return tx.any(sql.type(teamRow)`
-    select t.id, t.name, s.plan_key as plan, t.created_at, t.suspended_at
+    select t.id, t.name, s.plan_key as plan, t.created_at, t.test, t.suspended_at
     from teams t join subscriptions s on s.team_id = t.id order by t.id`)
 }
 
@@ -202,6 +206,13 @@ export async function setResumed(tx: Tx, id: string): Promise<void> {
 export const isSuspended = (teamId: FragmentSqlToken): FragmentSqlToken => sql.fragment`
   exists (select from teams s where s.id = ${teamId} and s.suspended_at is not null)`
 
+/** Whether the team of a message may send, and is a test team or none, as what asks can serve. */
+export const maySend = (
+  teamId: FragmentSqlToken,
+  { test }: { test: boolean },
+): FragmentSqlToken => sql.fragment`
+  exists (select from teams s where s.id = ${teamId} and s.suspended_at is null and s.test = ${test})`
+
 /** Whether the team of a message has been let go on since a time: then its job may have come to nothing meanwhile. */
 export const wasResumedSince = (
   teamId: FragmentSqlToken,
@@ -209,10 +220,10 @@ export const wasResumedSince = (
 ): FragmentSqlToken => sql.fragment`
   exists (select from teams s where s.id = ${teamId} and s.resumed_at >= ${since})`
 
-const overridesRow = object({
+const overridesRow = row({
   ...byLimit(() => limit),
-  send_rate_per_second: number().defined().nullable(),
-  storage_gb: number().defined().nullable(),
+  send_rate_per_second: number().nullable(),
+  storage_gb: number().nullable(),
 })
 export type OverridesRow = InferType<typeof overridesRow>
 

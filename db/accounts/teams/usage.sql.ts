@@ -4,17 +4,18 @@
  * moves, never on the path of a request.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { number, object } from 'yup'
+import { number } from 'yup'
 import { CHANNELS } from '../../channels/channels.sql.ts'
 import type { ChannelFacts } from '../../channels/list.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import { firstIdAt } from '../../text/ids.ts'
 import type { Period } from '../plans/period.ts'
 
 /** What messages are counted under. */
 type Counted = ChannelFacts['quota']['name']
 
-const countRow = object({ count: number().defined() })
+const countRow = row({ count: number() })
 
 async function countRows(
   tx: Tx,

@@ -12,6 +12,8 @@ export type TeamView = {
   id: string
   name: string
   plan: string
+  /** Said of a test team alone: nothing of it is delivered. */
+  test?: true
   /** null: the team is in good standing. */
   suspended_at: string | null
   /** null: unlimited. */
@@ -28,6 +30,9 @@ export type TeamView = {
   period: { start: string; end: string }
 }
 
+/** What is said of a test team, and of no other. */
+export const asTest = ({ test }: { test: boolean }): { test?: true } => (test ? { test } : {})
+
 /** @throws Refusal not_found. */
 export async function teamOrRefusal(tx: Tx, id: string): Promise<TeamRow> {
   const team = await teamById(tx, id)
@@ -40,7 +45,7 @@ const leftOf = (limit: number | null, used: number): number | null =>
 
 /** An account's figures under the team's name. Pure. */
 export function teamView(
-  team: Pick<TeamRow, 'id' | 'name' | 'suspended_at'>,
+  team: Pick<TeamRow, 'id' | 'name' | 'test' | 'suspended_at'>,
   account: Account,
   overrides: OverridesRow,
 ): TeamView {
@@ -49,6 +54,7 @@ export function teamView(
     id: team.id,
     name: team.name,
     plan,
+    ...asTest(team),
     suspended_at: team.suspended_at,
     limits,
     overrides: {

@@ -3,22 +3,22 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, object, string } from 'yup'
 import { isHeard } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 import { likePattern } from '../../text/strings.ts'
 
 export const CONTACT_STATUSES = ['subscribed', 'unsubscribed', 'bounced', 'complained'] as const
 export type ContactStatus = (typeof CONTACT_STATUSES)[number]
 
-export const contactRow = object({
-  id: string().defined(),
-  email: string().defined(),
-  status: string().oneOf(CONTACT_STATUSES).defined(),
+export const contactRow = row({
+  id: string(),
+  email: string(),
+  status: string().oneOf(CONTACT_STATUSES),
   /** What a delivery report once found; outlives an unsubscribe (DECISIONS: Unsubscribe). */
-  suppression: string().oneOf(['bounced', 'complained']).defined().nullable(),
-  properties: mixed<Record<string, string>>().defined(),
-  topic_ids: array(string().defined()).defined(),
-  created_at: string().defined(),
-  updated_at: string().defined(),
+  suppression: string().oneOf(['bounced', 'complained']).nullable(),
+  properties: mixed<Record<string, string>>(),
+  topic_ids: array(string()),
+  created_at: string(),
+  updated_at: string(),
 })
 export type ContactRow = InferType<typeof contactRow>
 
@@ -75,9 +75,9 @@ export async function contactByIdentity(
     select ${contactColumns} from contacts where team_id = ${teamId} and identity = ${identity}`)
 }
 
-const statusRow = object({
-  identity: string().defined(),
-  status: string().oneOf(CONTACT_STATUSES).defined(),
+const statusRow = row({
+  identity: string(),
+  status: string().oneOf(CONTACT_STATUSES),
 })
 
 /** The statuses of those of these identities that are contacts. */
@@ -92,9 +92,9 @@ export async function statusesOf(
   return new Map(rows.map(({ identity, status }) => [identity, status]))
 }
 
-const propertiesRow = object({
-  identity: string().defined(),
-  properties: mixed<Record<string, string>>().defined(),
+const propertiesRow = row({
+  identity: string(),
+  properties: mixed<Record<string, string>>(),
 })
 
 /**
@@ -127,7 +127,7 @@ export async function lockContact(tx: Tx, teamId: string, identity: string): Pro
     where team_id = ${teamId} and identity = ${identity} for no key update`)
 }
 
-const idsRow = object({ ids: mixed<Record<string, string>>().defined() })
+const idsRow = row({ ids: mixed<Record<string, string>>() })
 
 /**
  * Locks the contacts of these identities by id, as every lock of many contacts does, and writes the maps that come with
@@ -264,7 +264,7 @@ export async function updateContact(
     returning ${contactColumns}`)
 }
 
-const changedRow = contactRow.shape({ heard: boolean().defined() })
+const changedRow = contactRow.concat(row({ heard: boolean() }))
 
 /** Changes whether a contact hears from us; what a report found stays. `heard`: is its team listened to. */
 export async function updateContactStatus(
@@ -279,7 +279,7 @@ export async function updateContactStatus(
     returning ${contactColumns}, ${isHeard(sql.fragment`contacts.team_id`)} as heard`)
 }
 
-const emailRow = object({ email: string().defined() })
+const emailRow = row({ email: string() })
 
 /** Deletes a contact. @returns its address; null when there was none. */
 export async function deleteContact(tx: Tx, teamId: string, identity: string): Promise<string | null> {

@@ -20,7 +20,7 @@ import {
   insertContact,
   updateContact,
 } from './contacts.sql.ts'
-import { FRESH, initialStates } from './erased.ts'
+import { initialStates, NEW_CONTACT } from './erased.ts'
 import { claimFault, claimsStatus, type StatusClaims } from './fields.ts'
 import { holdTopics } from './topics.sql.ts'
 
@@ -76,7 +76,7 @@ export async function createContact(
     throw new Refusal('contact_exists', 'there is a contact with that email already')
   }
   const begun = await initialStates(tx, secrets, teamId, [identity])
-  const beginning = begun.get(identity) ?? FRESH
+  const beginning = begun.get(identity) ?? NEW_CONTACT
   checkClaims(given, beginning.status)
   if (left(account.limits.contacts, account.used.contacts) < 1) throw contactsReached(account.limits.contacts)
   account.used.contacts += 1

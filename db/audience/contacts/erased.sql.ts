@@ -5,13 +5,14 @@
 import { sql } from 'slonik'
 import { array, type InferType, mixed, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import { CONTACT_STATUSES } from './contacts.sql.ts'
 
-const erasedRow = object({
-  hash: mixed<Buffer>().defined(),
-  status: string().oneOf(CONTACT_STATUSES).defined(),
-  suppression: string().oneOf(['bounced', 'complained']).defined().nullable(),
-  left_topic_ids: array(string().defined()).defined(),
+const erasedRow = row({
+  hash: mixed<Buffer>(),
+  status: string().oneOf(CONTACT_STATUSES),
+  suppression: string().oneOf(['bounced', 'complained']).nullable(),
+  left_topic_ids: array(string()),
 })
 export type ErasedRow = InferType<typeof erasedRow>
 

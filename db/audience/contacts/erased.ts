@@ -17,7 +17,7 @@ export type InitialState = {
   left_topic_ids: readonly string[]
 }
 
-export const FRESH: InitialState = { status: 'subscribed', suppression: null, left_topic_ids: [] }
+export const NEW_CONTACT: InitialState = { status: 'subscribed', suppression: null, left_topic_ids: [] }
 
 const hashed = (teamId: string, identity: string): Buffer => Buffer.from(`${teamId}\0${identity}`)
 
@@ -25,7 +25,7 @@ const hashed = (teamId: string, identity: string): Buffer => Buffer.from(`${team
 export const erasureHash = (secrets: Pick<Secrets, 'sign'>, teamId: string, identity: string): Buffer =>
   secrets.sign('erasure', hashed(teamId, identity), 32)
 
-/** How new contacts of these identities begin: those that are not in the map begin `FRESH`. */
+/** How new contacts of these identities begin: those that are not in the map begin `NEW_CONTACT`. */
 export async function initialStates(
   tx: Tx,
   secrets: Pick<Secrets, 'signatures'>,
@@ -49,7 +49,7 @@ export async function initialStates(
   // An address may be kept under both of two keys: the later state counts, and topics that were left stay so.
   for (const { hash, status, suppression, left_topic_ids } of kept) {
     const identity = byHash.get(hash.toString('hex')) ?? ''
-    const before = states.get(identity) ?? FRESH
+    const before = states.get(identity) ?? NEW_CONTACT
     const left = [...new Set([...before.left_topic_ids, ...left_topic_ids])]
     const said = status === 'subscribed' ? before : { status, suppression }
     states.set(identity, { status: said.status, suppression: said.suppression, left_topic_ids: left })

@@ -4,7 +4,8 @@ import { type Described, stringMap } from '../../text/fields.ts'
 import { codePoints, memberPath } from '../../text/strings.ts'
 import type { ContactStatus } from './contacts.sql.ts'
 
-const MOST_KEYS = 100
+/** Properties of a contact. */
+export const MOST_KEYS = 100
 export const LONGEST_KEY = 128
 const LONGEST_VALUE = 2_048
 

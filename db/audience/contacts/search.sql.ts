@@ -1,8 +1,10 @@
 /** The queries behind the dashboard's contacts: a filtered list by key, what was sent to one. */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { type InferType, object, string } from 'yup'
+import { type InferType, string } from 'yup'
 import { isCustomers } from '../../channels/email.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
+import { likePattern } from '../../text/strings.ts'
 import {
   type ContactRow,
   type ContactStatus,
@@ -17,6 +19,8 @@ import { hasTopic } from './topics.sql.ts'
 export type ContactSearch = {
   /** A part of the address, as it was given or in ASCII form. */
   email?: string | undefined
+  /** Each of them is somewhere in the address, or in the value of a property, whatever the case. */
+  words?: readonly string[] | undefined
   status?: ContactStatus | undefined
   topic?: string | undefined
 }
@@ -38,11 +42,18 @@ const allOf = (parts: readonly (FragmentSqlToken | false)[]) =>
     sql.fragment` and `,
   )
 
+/** Whether a row holds each of the words. There is no index on what is free-form. */
+const rowHoldsWords = (words: readonly string[]) =>
+  sql.fragment`not exists (
+    select from unnest(${sql.array(words.map(likePattern), 'text')}) word
+    where not (email ilike word or identity ilike word
+      or exists (select from jsonb_each_text(properties) p where p.value ilike word)))`
+
 /** A team's contacts that fit. */
 export async function contactsFound(
   tx: Tx,
   teamId: string,
-  { email, status, topic }: ContactSearch,
+  { email, words, status, topic }: ContactSearch,
   { before, limit, way }: ContactPage & { way: Way },
 ): Promise<readonly ContactRow[]> {
   const isLook = typeof way === 'object'
@@ -54,6 +65,7 @@ export async function contactsFound(
     ofTeam,
     status !== undefined && sql.fragment`status = ${status}`,
     email !== undefined && (isLook ? rowHoldsPart(email) : holdsPart(teamId, email, ascii)),
+    words !== undefined && rowHoldsWords(words),
     withTopic,
     after,
   ])
@@ -75,7 +87,7 @@ export async function contactsFound(
     ) page on team_id = page_team and id = page_id ${newestFirst}`)
 }
 
-const idRow = object({ id: string().defined() })
+const idRow = row({ id: string() })
 
 /** The contact that is `count` places further in the list than `before`; null when fewer follow. */
 export async function contactFurther(
@@ -92,27 +104,10 @@ export async function contactFurther(
   return row?.id ?? null
 }
 
-/** Among how many of the newest contacts a property is looked for: there is no index on what is free-form. */
-const LOOKED_AT = 20_000
-
-/** The newest of a team's contacts that have this value as a property. */
-export async function contactsWithValue(
-  tx: Tx,
-  teamId: string,
-  value: string,
-  limit: number,
-): Promise<readonly ContactRow[]> {
-  return tx.any(sql.type(contactRow)`
-    select ${contactColumns} from (
-      select * from contacts where team_id = ${teamId} ${newestFirst} limit ${LOOKED_AT}) contacts
-    where exists (select from jsonb_each_text(properties) p where p.value = ${value})
-    ${newestFirst} limit ${limit}`)
-}
-
-const recipientRow = object({
-  email: string().defined(),
-  identity: string().defined(),
-  suppression: string().defined().nullable(),
+const recipientRow = row({
+  email: string(),
+  identity: string(),
+  suppression: string().nullable(),
 })
 export type RecipientContact = InferType<typeof recipientRow>
 
@@ -127,11 +122,11 @@ export async function contactsWithIdentities(
     where team_id = ${teamId} and identity = any(${sql.array(identities, 'text')}) order by identity`)
 }
 
-const emailRow = object({
-  id: string().defined(),
-  subject: string().defined(),
-  status: string().defined(),
-  created_at: string().defined(),
+const emailRow = row({
+  id: string(),
+  subject: string(),
+  status: string(),
+  created_at: string(),
 })
 export type SentEmailRow = InferType<typeof emailRow>
 

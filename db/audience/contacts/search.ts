@@ -12,10 +12,10 @@ import { subscribersOf } from './topic-counts.sql.ts'
 export type SearchedContacts = { contacts: ContactRow[]; reached: string | null }
 
 /** For how long to begin further stretches, in milliseconds. */
-const PATIENCE = 100
+const SEARCH_MS = 100
 /** How many contacts the first stretch has, and the longest one. */
-const FIRST = 2_000
-const LONGEST = 50_000
+const FIRST_STRETCH = 2_000
+const LONGEST_STRETCH = 50_000
 /** A topic with fewer contacts than this is found by its index. */
 const MANY = 5_000
 /** The index on parts of addresses knows no shorter ones. */
@@ -25,8 +25,9 @@ const SHORTEST = 3
 async function wayTo(
   tx: Tx,
   teamId: string,
-  { email, status, topic }: ContactSearch,
+  { email, words, status, topic }: ContactSearch,
 ): Promise<'index' | 'topic' | 'looking'> {
+  if (words !== undefined) return 'looking'
   if (topic !== undefined) {
     const counts = await subscribersOf(tx, teamId, [topic])
     if ((counts.get(topic) ?? 0) < MANY) return 'topic'
@@ -42,7 +43,7 @@ export async function searchContacts(
   teamId: string,
   search: ContactSearch,
   { before, limit }: { before?: string | undefined; limit: number },
-  { patience = PATIENCE, first = FIRST } = {},
+  { patience = SEARCH_MS, first = FIRST_STRETCH } = {},
 ): Promise<SearchedContacts> {
   const way = await wayTo(tx, teamId, search)
   if (way !== 'looking') {
@@ -52,7 +53,7 @@ export async function searchContacts(
   const started = performance.now()
   const contacts: ContactRow[] = []
   let from = before
-  for (let length = first; ; length = Math.min(LONGEST, length * 4)) {
+  for (let length = first; ; length = Math.min(LONGEST_STRETCH, length * 4)) {
     const stretch = { before: from, limit: limit - contacts.length, way: { look: length } }
     contacts.push(...(await contactsFound(tx, teamId, search, stretch)))
     if (contacts.length >= limit) return { contacts, reached: null }

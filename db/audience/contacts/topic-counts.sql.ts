@@ -3,10 +3,11 @@
  * the statement that moves them. Promises: a count is never behind the contacts, and the same before and after a fold.
  */
 import { sql } from 'slonik'
-import { number, object, string } from 'yup'
+import { number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 
-const countRow = object({ topic_id: string().defined(), count: number().defined() })
+const countRow = row({ topic_id: string(), count: number() })
 
 /** How many of a team's contacts have each of these topics; a topic that none has may be absent. */
 export async function subscribersOf(
@@ -22,7 +23,7 @@ export async function subscribersOf(
 
 /** Makes one row of all that a topic has, for up to `limit` topics that moved. @returns for how many. */
 export async function foldTopicCounts(tx: Tx, limit: number): Promise<number> {
-  const { folded } = await tx.one(sql.type(object({ folded: number().defined() }))`
+  const { folded } = await tx.one(sql.type(row({ folded: number() }))`
     with moved as (
       select distinct team_id, topic_id from topic_counts where not folded limit ${limit}
     ), taken as (

@@ -2,13 +2,13 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 import { touchedAt } from './contacts.sql.ts'
 
-const topicRow = object({
-  id: string().defined(),
-  name: string().defined(),
-  created_at: string().defined(),
+const topicRow = row({
+  id: string(),
+  name: string(),
+  created_at: string(),
 })
 export type TopicRow = InferType<typeof topicRow>
 
@@ -48,7 +48,7 @@ export async function topicsOfTeam(tx: Tx, teamId: string): Promise<readonly Top
     select id, name, created_at from topics where team_id = ${teamId} order by id`)
 }
 
-const idRow = object({ id: string().defined() })
+const idRow = row({ id: string() })
 
 /** Of these topics those that the team has; they stay until the transaction ends. */
 export async function holdTopics(tx: Tx, teamId: string, ids: readonly string[]): Promise<Set<string>> {
@@ -86,7 +86,7 @@ export async function lockTopic(tx: Tx, teamId: string, id: string): Promise<voi
   await tx.query(sql.unsafe`select from topics where team_id = ${teamId} and id = ${id} for update`)
 }
 
-const userRow = object({ name: string().defined(), state: string().defined() })
+const userRow = row({ name: string(), state: string() })
 
 /** The broadcasts that name a topic, to go to it or not to, and that have not ended. */
 export async function broadcastsNaming(tx: Tx, teamId: string, id: string) {

@@ -18,7 +18,7 @@ import { parsedAddress } from '../../text/address.ts'
 import { address, isObject, parse } from '../../text/fields.ts'
 import { insertContacts, type NewContact, propertiesOf, statusesOf, writeContacts } from './contacts.sql.ts'
 import { contactsReached } from './edit.ts'
-import { FRESH, type InitialState, initialStates } from './erased.ts'
+import { type InitialState, initialStates, NEW_CONTACT } from './erased.ts'
 import {
   breach,
   claimFault,
@@ -27,7 +27,6 @@ import {
   type StatusClaims,
   statusClaims,
 } from './fields.ts'
-import type { StoredRefusal, UpsertResult } from './upserts.sql.ts'
 
 /** What an item of a bulk call may hold. */
 export const upsertSchema = object({
@@ -38,22 +37,28 @@ export const upsertSchema = object({
 
 type Properties = InferType<typeof upsertSchema>['properties']
 export type ContactItem = {
+  /** What stands before its fields where a refusal names them: '', or `contacts[3].` in a call. */
+  path: string
   email: string
   identity: string
   properties: Properties
   claims: StatusClaims | null
 }
 
-function toItem(value: unknown, path: string): ContactItem {
-  const { email, properties, ...claims } = parse(upsertSchema, value, path)
+function toItem(value: unknown, place: string): ContactItem {
+  const { email, properties, ...claims } = parse(upsertSchema, value, place)
   const parsed = parsedAddress(email)
   return {
+    path: place === '' ? '' : `${place}.`,
     email: parsed.address,
     identity: parsed.identity,
     properties,
     claims: claimsStatus(claims) ? claims : null,
   }
 }
+
+/** One item by itself. */
+export const readItem = (value: object): ContactItem | Refusal => settle(() => toItem(value, ''))
 
 /** The items of a stored call, those that are valid by themselves; a refusal for each of the others. */
 export function readItems(body: string): (ContactItem | Refusal)[] {
@@ -106,8 +111,6 @@ function decide(
   }
 }
 
-const stored = ({ code, message }: Refusal): StoredRefusal => ({ code, message })
-
 type Upserting = At & { secrets: Pick<Secrets, 'signatures'> }
 
 /** The items, but a refusal for each that says of a contact's status what is not so: it would be lost. */
@@ -122,10 +125,10 @@ async function withoutLosses(
   const statuses = await statusesOf(tx, teamId, identities)
   const fresh = identities.filter((identity) => !statuses.has(identity))
   const begun = await initialStates(tx, secrets, teamId, fresh)
-  return items.map((item, at) => {
+  return items.map((item) => {
     if (item instanceof Refusal || !item.claims) return item
-    const { status } = begun.get(item.identity) ?? FRESH
-    const fault = claimFault(item.claims, statuses.get(item.identity) ?? status, `contacts[${at}].`)
+    const { status } = begun.get(item.identity) ?? NEW_CONTACT
+    const fault = claimFault(item.claims, statuses.get(item.identity) ?? status, item.path)
     return fault ? new Refusal('bad_request', fault) : item
   })
 }
@@ -144,10 +147,10 @@ async function merged(
     item instanceof Refusal || !item.properties ? [] : [item.identity],
   )
   const known = await propertiesOf(tx, teamId, [...new Set(identities)], hold)
-  return items.map((item, at) => {
+  return items.map((item) => {
     if (item instanceof Refusal || !item.properties) return item
     const properties = { ...known.get(item.identity), ...item.properties }
-    const fault = breach(properties, `contacts[${at}].properties`)
+    const fault = breach(properties, `${item.path}properties`)
     if (fault) return new Refusal('bad_request', fault)
     known.set(item.identity, properties)
     return { ...item, properties }
@@ -184,13 +187,16 @@ export async function tryUpsert(
   return { created, updated: contacts - created, repeated: taken.length - contacts, outcomes }
 }
 
+/** What came of each item: its contact's id, or its refusal; or of the whole call. `created`: contacts that are new. */
+export type Upserted = { items: (string | Refusal)[]; created: readonly string[] } | { refusal: Refusal }
+
 /** Upserts the items. The whole call is refused when nothing in it could be stored for want of room. */
 export async function upsertContacts(
   { tx, now, secrets }: Upserting,
   teamId: string,
   given: readonly (ContactItem | Refusal)[],
   { merge }: Writing = REPLACE,
-): Promise<UpsertResult> {
+): Promise<Upserted> {
   const account = await lockAccount(tx, teamId)
   const judged = await withoutLosses({ tx, now, secrets }, teamId, given)
   const items = merge ? await merged({ tx }, teamId, judged, true) : judged
@@ -199,15 +205,14 @@ export async function upsertContacts(
   const { limits, used } = account
   const room = left(limits.contacts, used.contacts)
   const full = contactsReached(limits.contacts)
-  if (maps.size > 0 && existing.size === 0 && room === 0) return { refusal: stored(full) }
+  if (maps.size > 0 && existing.size === 0 && room === 0) return { refusal: full }
   const { outcomes, fresh } = decide(items, existing, maps, { room, full })
   if (fresh.length > 0) {
     used.contacts += fresh.length
     const identities = fresh.map(({ identity }) => identity)
     const begun = await initialStates(tx, secrets, teamId, identities)
-    const contacts = fresh.map((contact) => ({ ...contact, ...(begun.get(contact.identity) ?? FRESH) }))
+    const contacts = fresh.map((contact) => ({ ...contact, ...(begun.get(contact.identity) ?? NEW_CONTACT) }))
     await insertContacts(tx, teamId, contacts, { now: account.now, charge: chargeOf(teamId, account) })
   }
-  const answers = outcomes.map((outcome) => (outcome instanceof Refusal ? stored(outcome) : outcome))
-  return { items: answers, created: fresh.length }
+  return { items: outcomes, created: fresh.map(({ id }) => id) }
 }

@@ -1,16 +1,17 @@
 /** Rows of contact_upserts: a bulk call as it came, and what a worker made of it. */
 import { sql } from 'slonik'
 import { mixed, number, object, string } from 'yup'
-import type { Code } from '../../errors.ts'
+import { type Code, Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
+import type { Upserted } from './upsert.ts'
 
 /** Why an item, or the whole call, was refused. */
 export type StoredRefusal = { code: Code; message: string }
-/**
- * What became of each item in request order: its contact's id, or a refusal; or of the whole call. `created`: how many
- * contacts are new.
- */
-export type UpsertResult = { items: (string | StoredRefusal)[]; created: number } | { refusal: StoredRefusal }
+/** What became of each item in request order: its contact's id, or a refusal; or of the whole call. */
+export type UpsertResult = { items: (string | StoredRefusal)[] } | { refusal: StoredRefusal }
+
+const stored = ({ code, message }: Refusal): StoredRefusal => ({ code, message })
 
 /** Stores a call. `body` is valid JSON in UTF-8: text that can be stored whatever it says. */
 export async function insertUpsert(
@@ -24,7 +25,7 @@ export async function insertUpsert(
     values (${teamId}, ${id}, ${sql.binary(body)}, ${sql.timestamp(now)})`)
 }
 
-const bodyRow = object({ body: string().defined() })
+const bodyRow = row({ body: string() })
 
 /** A call that is still to be carried out, locked until the transaction ends; null when it is done or gone. */
 export async function lockUpsert(tx: Tx, teamId: string, id: string): Promise<string | null> {
@@ -39,15 +40,19 @@ export async function finishUpsert(
   tx: Tx,
   teamId: string,
   id: string,
-  result: UpsertResult,
+  upserted: Upserted,
   now: Date,
 ): Promise<void> {
+  const result: UpsertResult =
+    'refusal' in upserted
+      ? { refusal: stored(upserted.refusal) }
+      : { items: upserted.items.map((item) => (item instanceof Refusal ? stored(item) : item)) }
   await tx.query(sql.prepared('finish_contact_upsert', object())`
     update contact_upserts set body = null, result = ${JSON.stringify(result)}, finished_at = ${sql.timestamp(now)}
     where team_id = ${teamId} and id = ${id}`)
 }
 
-const resultRow = object({ result: mixed<UpsertResult>().defined() })
+const resultRow = row({ result: mixed<UpsertResult>() })
 
 /** The result of a call, or null while there is none. */
 export async function upsertResult(tx: Tx, teamId: string, id: string): Promise<UpsertResult | null> {
@@ -57,19 +62,19 @@ export async function upsertResult(tx: Tx, teamId: string, id: string): Promise<
 }
 
 // A result holds up to a thousand ids, so a lot of this size is deleted quickly.
-const LOT = 1_000
+const FORGET_BATCH = 1_000
 
 type Past = { finishedBefore: Date; createdBefore: Date }
 
-const deletedRow = object({ deleted: number().defined() })
+const deletedRow = row({ deleted: number() })
 
 async function deleteLot(tx: Tx, { finishedBefore, createdBefore }: Past): Promise<number> {
   const { deleted } = await tx.one(sql.type(deletedRow)`
     with old as (
       select team_id, id from contact_upserts
-      where import_id is null and created_at < ${sql.timestamp(finishedBefore)}
+      where created_at < ${sql.timestamp(finishedBefore)}
         and (finished_at < ${sql.timestamp(finishedBefore)} or created_at < ${sql.timestamp(createdBefore)})
-      limit ${LOT}),
+      limit ${FORGET_BATCH}),
     gone as (
       delete from contact_upserts u using old where u.team_id = old.team_id and u.id = old.id returning 1)
     select count(*) as deleted from gone`)
@@ -77,7 +82,7 @@ async function deleteLot(tx: Tx, { finishedBefore, createdBefore }: Past): Promi
 }
 
 /**
- * Deletes calls, imports apart, that are finished, and calls that no worker has carried out for too long, in lots.
+ * Deletes calls that are finished, and calls that no worker has carried out for too long, in lots.
  * Called outside of a transaction, each lot commits by itself. @returns how many.
  */
 export async function deleteUpserts(tx: Tx, past: Past): Promise<number> {
@@ -85,6 +90,6 @@ export async function deleteUpserts(tx: Tx, past: Past): Promise<number> {
   for (;;) {
     const lot = await deleteLot(tx, past)
     deleted += lot
-    if (lot < LOT) return deleted
+    if (lot < FORGET_BATCH) return deleted
   }
 }

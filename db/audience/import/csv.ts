@@ -18,6 +18,8 @@ const SLICE = 128 * 1024
 const LONGEST_RECORD = 1024 * 1024
 /** A contact has at most 100 properties; other services export more columns than anybody needs. */
 const MOST_COLUMNS = 200
+/** Cells of a record, empty ones too: as many as a spreadsheet has columns. The parser takes long for each of them. */
+const MOST_CELLS = 16_384
 const SEPARATORS = [',', ';', '\t'] as const
 
 /** The separator that stands most often in the first line, outside of quotes. */
@@ -67,10 +69,38 @@ export function countRecords(bytes: Buffer): number {
   return isEmpty ? count : count + 1
 }
 
-type Parsing = { separator: string; isFirst: boolean; isLast: boolean }
+/** Names a record by the line before it. */
+const recordAfter = (line: number): string =>
+  line === 0 ? 'the first line' : `the record after line ${line}`
+
+/**
+ * Counts what parts cells, before anything is parsed. @param line of the last one before these bytes.
+ * @throws Refusal bad_request for a record of too many.
+ */
+function checkWidth(bytes: Buffer, separator: string, line: number): void {
+  const between = separator.charCodeAt(0)
+  let [cells, isQuoted, lines, begun] = [1, false, line, line]
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at]
+    if (byte === QUOTE) isQuoted = !isQuoted
+    else if (byte === LINE_FEED || byte === CARRIAGE_RETURN) {
+      if (byte === LINE_FEED || bytes[at + 1] !== LINE_FEED) lines += 1
+      if (!isQuoted) [cells, begun] = [1, lines]
+    } else if (byte === between && !isQuoted) {
+      cells += 1
+      if (cells > MOST_CELLS)
+        throw new Refusal(
+          'bad_request',
+          `${recordAfter(begun)} has more than ${MOST_CELLS.toLocaleString('en-US')} cells`,
+        )
+    }
+  }
+}
+
+type Parsing = { separator: string; isFirst: boolean; isLast: boolean; most: number }
 
 /** The whole records in these bytes, and what was read of them. */
-async function rowsOf(bytes: Buffer, { separator, isFirst, isLast }: Parsing) {
+async function rowsOf(bytes: Buffer, { separator, isFirst, isLast, most }: Parsing) {
   const read: Read = { rows: [], bytes: 0, lines: 0, breaks: 0 }
   const parser = parse({
     bom: isFirst,
@@ -79,6 +109,7 @@ async function rowsOf(bytes: Buffer, { separator, isFirst, isLast }: Parsing) {
     record_delimiter: ['\r\n', '\n', '\r'],
     relax_column_count: true,
     skip_empty_lines: true,
+    to: most,
   })
   await new Promise<void>((resolve, reject) => {
     parser.on('readable', () => taken(parser, read))
@@ -154,31 +185,32 @@ const headerOf = (row: CsvRecord | undefined): string[] => {
 /** @throws Refusal bad_request for a record that does not end. @param line of the one before it. */
 function checkLength(length: number, line: number): void {
   if (length < LONGEST_RECORD) return
-  const words = `the record after line ${line} is longer than 1 MB: perhaps a quote is not closed`
-  throw new Refusal('bad_request', line === 0 ? words.replace('record after line 0', 'first line') : words)
+  throw new Refusal('bad_request', `${recordAfter(line)} is longer than 1 MB: perhaps a quote is not closed`)
 }
 
 /**
- * Reads the next records of a CSV file. @param place null: from the beginning.
+ * Reads the next records of a CSV file, at most `most`. @param place null: from the beginning.
  * @returns them under the file's header, and what separates its cells; `place` null at the end of the file.
  * @throws Refusal bad_request saying where it breaks.
  */
 export async function readSlice(
   readBytes: ReadBytes,
   place: CsvPlace | null,
+  most = LONGEST_RECORD,
 ): Promise<{ table: CsvTable; place: CsvPlace | null; separator: string }> {
   const { at, line, breaks } = place ?? { at: 0, line: 0, breaks: 0 }
   for (let length = SLICE; ; length *= 2) {
     const bytes = await readBytes(at, length)
     const isLast = bytes.length < length
     const separator = place?.separator ?? separatorOf(bytes.toString())
-    const { rows, ...read } = await rowsOf(bytes, { separator, isFirst: place === null, isLast }).catch(
-      (error: unknown) => {
-        throw notCsv(error, line)
-      },
-    )
+    checkWidth(bytes, separator, line)
+    const isFirst = place === null
+    const wanted = { separator, isFirst, isLast, most: most + (isFirst ? 1 : 0) }
+    const { rows, ...read } = await rowsOf(bytes, wanted).catch((error: unknown) => {
+      throw notCsv(error, line)
+    })
     // The first slice has a record too, so that there is something to show.
-    if (rows.length <= (place === null ? 1 : 0) && !isLast) {
+    if (rows.length <= (isFirst ? 1 : 0) && !isLast) {
       checkLength(length, line + read.lines)
       continue
     }
@@ -186,6 +218,7 @@ export async function readSlice(
     const header = place?.header ?? headerOf(records.shift())
     const far = { at: at + read.bytes, line: line + read.lines, breaks: breaks + read.breaks }
     const next = { ...far, separator, header }
-    return { table: asItWas({ header, records }), place: isLast ? null : next, separator }
+    const isOver = isLast && rows.length < wanted.most
+    return { table: asItWas({ header, records }), place: isOver ? null : next, separator }
   }
 }

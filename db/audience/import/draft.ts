@@ -13,7 +13,7 @@ import { isUuid, textFault } from '../../text/strings.ts'
 import { holdTopics } from '../contacts/topics.sql.ts'
 import { tryUpsert } from '../contacts/upsert.ts'
 import { type CsvTable, countRecords, type ReadBytes, readSlice } from './csv.ts'
-import { bodyOf, checkTotal, type Made, PART, partOf, type RecordRefusal } from './import.ts'
+import { checkTotal, readRecords, refusalOf, SLICE_RECORDS } from './import.ts'
 import {
   countDrafts,
   deleteDraft,
@@ -24,12 +24,14 @@ import {
   importLength,
   insertImport,
   lastMapping,
+  type Made,
   mapDraft,
+  type RecordRefusal,
 } from './imports.sql.ts'
 import { checkMapping, type Mapping, mappingFor, type Purpose } from './mapping.ts'
 
 /** How many files of a team wait for a person at once; with the form's bound, 40 MB. */
-const MOST_DRAFTS = 5
+const MAX_DRAFTS = 5
 
 /** @param source the file's text. @param encoding how it was encoded. */
 export type Upload = { name: string; source: string; encoding: string; purpose: Purpose }
@@ -38,10 +40,8 @@ export type Upload = { name: string; source: string; encoding: string; purpose: 
 type FirstPart = { table: CsvTable; separator: string; whole: boolean }
 
 async function firstPartOf(read: ReadBytes): Promise<FirstPart> {
-  const { table, separator, place } = await readSlice(read, null)
-  const records = table.records.slice(0, PART)
-  const whole = place === null && records.length === table.records.length
-  return { table: { ...table, records }, separator, whole }
+  const { table, separator, place } = await readSlice(read, null, SLICE_RECORDS)
+  return { table, separator, whole: place === null }
 }
 
 const noDraft = () =>
@@ -65,8 +65,8 @@ export async function storeDraft(
   // One that breaks further on may seem to have none: reading it to its end says so.
   const records = Math.max(countRecords(bytes) - 1, table.records.length)
   checkTotal(records, true)
-  if ((await countDrafts(tx, teamId)) >= MOST_DRAFTS)
-    throw new Refusal('bad_request', `${MOST_DRAFTS} uploads wait to be started: start or discard one first`)
+  if ((await countDrafts(tx, teamId)) >= MAX_DRAFTS)
+    throw new Refusal('bad_request', `${MAX_DRAFTS} uploads wait to be started: start or discard one first`)
   const id = idNow()
   const guess = mappingFor(table.header, purpose)
   const mapping = (await lastMapping(tx, teamId, guess)) ?? guess
@@ -99,7 +99,7 @@ export async function setMapping(tx: Tx, teamId: string, id: string, mapping: Ma
 }
 
 /** What would become of the first records. `refused`: those that would not be taken, by their rows. */
-export type Trial = Made & { tried: number; refused: (RecordRefusal & { row: number })[] }
+export type Trial = Made & { tried: number; refusals: (RecordRefusal & { row: number })[] }
 
 /** Tries a draft on its first records. @throws Refusal bad_request for a mapping that cannot be. */
 export async function tryDraft(
@@ -108,13 +108,14 @@ export async function tryDraft(
   { table: { records }, mapping }: Draft,
 ): Promise<Trial> {
   checkMapping(mapping)
-  const part = partOf(bodyOf(records, mapping), mapping)
-  const { outcomes, ...made } = await tryUpsert(at, teamId, part.items, mapping)
-  const refused = outcomes.flatMap((outcome, index) => {
-    const row = records[index]?.row ?? 0
-    return outcome instanceof Refusal ? [{ ...part.refused(outcome, index), row }] : []
+  const read = readRecords(records, mapping)
+  const items = read.map(({ item }) => item)
+  const { outcomes, ...made } = await tryUpsert(at, teamId, items, mapping)
+  const refusals = read.flatMap((record, index) => {
+    const outcome = outcomes[index]
+    return outcome instanceof Refusal ? [{ row: record.row, ...refusalOf(record, outcome, mapping) }] : []
   })
-  return { tried: records.length, ...made, refused }
+  return { tried: records.length, ...made, refusals }
 }
 
 /** Makes a draft an import: to be called where its work is begun. @throws Refusal not_found. */

@@ -1,9 +1,10 @@
-/** Rows of contact_imports, and the bulk upserts that each is carried out by. */
+/** Rows of contact_imports: uploaded files, how far each is imported, and what its slices have made and refused. */
 import { sql } from 'slonik'
-import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
+import { boolean, type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import type { UpsertResult } from '../contacts/upserts.sql.ts'
-import type { Mapping } from './mapping.ts'
+import { row } from '../../postgres/rows.ts'
+import type { CsvPlace } from './csv.ts'
+import type { Fault, Mapping } from './mapping.ts'
 
 export type NewImport = {
   id: string
@@ -23,8 +24,8 @@ const CHUNK = 128 * 1024
 export async function insertImport(tx: Tx, teamId: string, row: NewImport, now: Date): Promise<void> {
   await tx.query(sql.unsafe`
     insert into contact_imports (
-      team_id, id, file_name, records, row_numbers, created_by, created_at, draft, mapping, encoding)
-    values (${teamId}, ${row.id}, ${row.file_name}, ${row.records}, '{}', ${row.created_by}, ${sql.timestamp(now)},
+      team_id, id, file_name, records, created_by, created_at, draft, mapping, encoding)
+    values (${teamId}, ${row.id}, ${row.file_name}, ${row.records}, ${row.created_by}, ${sql.timestamp(now)},
       true, ${JSON.stringify(row.mapping)}, ${row.encoding})`)
   const chunks = Array.from({ length: Math.ceil(row.bytes.length / CHUNK) }, (_, at) => {
     const bytes = row.bytes.subarray(at * CHUNK, (at + 1) * CHUNK)
@@ -35,7 +36,7 @@ export async function insertImport(tx: Tx, teamId: string, row: NewImport, now: 
     values ${sql.join(chunks, sql.fragment`, `)}`)
 }
 
-const countRow = object({ count: number().defined() })
+const countRow = row({ count: number() })
 
 /** How many drafts a team has. */
 export async function countDrafts(tx: Tx, teamId: string): Promise<number> {
@@ -52,7 +53,7 @@ export async function importLength(tx: Tx, teamId: string, id: string): Promise<
   return count
 }
 
-const idRow = object({ id: string().defined() })
+const idRow = row({ id: string() })
 
 /** Changes what a draft's columns become. @returns whether there is such a draft. */
 export async function mapDraft(tx: Tx, teamId: string, id: string, mapping: Mapping): Promise<boolean> {
@@ -77,7 +78,7 @@ export async function deleteDraft(tx: Tx, teamId: string, id: string): Promise<b
   return row !== null
 }
 
-const chunkRow = object({ bytes: mixed<Buffer>().defined() })
+const chunkRow = row({ bytes: mixed<Buffer>() })
 
 /** Reads bytes of an import's file; fewer than asked for at its end. */
 export const importBytes =
@@ -92,78 +93,83 @@ export const importBytes =
     return Buffer.concat(rows.map(({ bytes }) => bytes)).subarray(start, start + length)
   }
 
-/** Adds records that were read, by their rows in the file. */
-export async function addRecords(tx: Tx, teamId: string, id: string, rows: readonly number[]): Promise<void> {
+/** Says how many records were read so far. */
+export async function setRecords(tx: Tx, teamId: string, id: string, records: number): Promise<void> {
   await tx.query(sql.unsafe`
-    update contact_imports set records = records + ${rows.length},
-      row_numbers = row_numbers || ${sql.array([...rows], 'int4')}
-    where team_id = ${teamId} and id = ${id}`)
+    update contact_imports set records = ${records} where team_id = ${teamId} and id = ${id}`)
 }
 
-/** The next part of an import that is to be upserted; null when all are. */
-export async function nextPart(tx: Tx, teamId: string, importId: string): Promise<string | null> {
-  const row = await tx.maybeOne(sql.type(idRow)`
-    select id from contact_upserts
-    where team_id = ${teamId} and import_id = ${importId} and finished_at is null
-    order by first_record limit 1`)
-  return row?.id ?? null
+/** Why a record was refused: `message` says it of its column, if it is about one. */
+export type RecordRefusal = { message: string } & Omit<Fault, 'words'>
+
+/** A record that was refused, by its place in its slice and by its row in the file. */
+export type RefusedRecord = RecordRefusal & { at: number; row: number }
+
+/** What a slice has made: contacts that are new, others that it has stored too, and how many records took them. */
+export type SliceOutcome = {
+  /** The place of its first record among the records, and where the file is read for it. */
+  first: number
+  place: CsvPlace | null
+  created: readonly string[]
+  known: readonly string[]
+  taken: number
+  refused: readonly RefusedRecord[]
 }
 
-/** Forgets the parts of a file that cannot be read to its end: none of them was upserted. */
-export async function deleteParts(tx: Tx, teamId: string, importId: string): Promise<void> {
-  await tx.query(sql.unsafe`
-    delete from contact_upserts where team_id = ${teamId} and import_id = ${importId}`)
-}
-
-/** A bulk upsert that carries out a part of an import. `first` is the place of its first record. */
-export type ImportPart = { id: string; first: number; body: string }
-
-/** Stores the parts of an import, in one statement. */
-export async function insertImportParts(
+/** Adds a slice to what its import has made: a contact that an earlier slice has stored is repeated, not updated. */
+export async function addSlice(
   tx: Tx,
   teamId: string,
   importId: string,
-  parts: readonly ImportPart[],
-  now: Date,
+  { first, place, created, known, taken, refused }: SliceOutcome,
 ): Promise<void> {
+  const repeated = taken - created.length - known.length
   await tx.query(sql.unsafe`
-    insert into contact_upserts (team_id, id, body, import_id, first_record, created_at)
-    select ${teamId}, id, body, ${importId}, first, ${sql.timestamp(now)}
-    from ${sql.unnest(
-      parts.map(({ id, first, body }) => [id, first, body]),
-      ['uuid', 'int4', 'text'],
-    )} as part (id, first, body)`)
+    with before as (
+      select count(*)::int as seen from unnest(${sql.array([...known], 'uuid')}) id
+      where id in (
+        select unnest(contact_ids) from contact_import_slices where team_id = ${teamId} and import_id = ${importId})
+    ), added as (
+      insert into contact_import_slices (team_id, import_id, first_record, place, contact_ids, refused)
+      values (${teamId}, ${importId}, ${first}, ${place && JSON.stringify(place)},
+        ${sql.array([...created, ...known], 'uuid')}, ${refused.length === 0 ? null : JSON.stringify(refused)})
+    )
+    update contact_imports set created = created + ${created.length}, updated = updated + ${known.length} - seen,
+      repeated = repeated + ${repeated} + seen, refused = refused + ${refused.length}
+    from before where team_id = ${teamId} and id = ${importId}`)
 }
 
-const importRow = object({
-  id: string().defined(),
-  file_name: string().defined(),
+const importRow = row({
+  id: string(),
+  file_name: string(),
   /** Those that were read so far; of a draft all that it has. */
-  records: number().defined(),
-  created_by: string().defined(),
-  created_at: string().defined(),
-  /** Records whose part a worker has carried out. */
-  done: number().defined(),
+  records: number(),
+  created_by: string(),
+  created_at: string(),
+  created: number(),
+  updated: number(),
+  repeated: number(),
+  refused: number(),
+  /** Records of which it is known what came of them. */
+  done: number(),
   /** Whether the file is still being read: there may be more records. */
-  reading: boolean().defined(),
+  reading: boolean(),
   /** Why nothing of it was imported; null when it was, or is to be. */
-  fault: string().defined().nullable(),
+  fault: string().nullable(),
   /** Whether nobody has started it yet. */
-  draft: boolean().defined(),
-  mapping: mixed<Mapping>().defined(),
-  encoding: string().defined().nullable(),
+  draft: boolean(),
+  mapping: mixed<Mapping>(),
+  encoding: string().nullable(),
 })
 export type ImportRow = InferType<typeof importRow>
 
-// A part holds the records up to the next part's first.
+/** Contacts that are new and those that there were, and how many records were of a contact of a record before them. */
+export type Made = Pick<ImportRow, 'created' | 'updated' | 'repeated'>
+
 const importColumns = sql.fragment`
-  i.id, i.file_name, i.records, i.created_by, i.created_at, i.draft, i.mapping, i.encoding, (
-    select coalesce(sum(p.next - p.first_record) filter (where p.finished_at is not null), 0)::int
-    from (
-      select first_record, finished_at, lead(first_record, 1, i.records) over (order by first_record) as next
-      from contact_upserts where team_id = i.team_id and import_id = i.id) p) as done,
-  -- Imports from before long work have none: they were read at once.
-  coalesce(w.finished_at is null and w.total is null and w.id is not null, false) as reading, w.fault`
+  i.id, i.file_name, i.records, i.created_by, i.created_at, i.draft, i.mapping, i.encoding, i.created, i.updated,
+  i.repeated, i.refused, i.created + i.updated + i.repeated + i.refused as done, w.fault,
+  w.id is not null and w.finished_at is null and w.total is null as reading`
 
 /** An import has the id of its work. */
 const imports = sql.fragment`contact_imports i left join works w on w.id = i.id`
@@ -180,9 +186,7 @@ export async function importById(tx: Tx, teamId: string, id: string): Promise<Im
     select ${importColumns} from ${imports} where i.team_id = ${teamId} and i.id = ${id}`)
 }
 
-const rowsRow = object({ rows: array(number().defined()).defined() })
-
-const mappingRow = object({ mapping: mixed<Mapping>().defined() })
+const mappingRow = row({ mapping: mixed<Mapping>() })
 
 /** What an import's columns become. */
 export async function mappingOf(tx: Tx, teamId: string, id: string): Promise<Mapping> {
@@ -205,35 +209,26 @@ export async function lastMapping(
   return row?.mapping ?? null
 }
 
-/** The row in the file that each record stands in. */
-export async function importRows(tx: Tx, teamId: string, id: string): Promise<readonly number[]> {
-  const { rows } = await tx.one(sql.type(rowsRow)`
-    select row_numbers as rows from contact_imports where team_id = ${teamId} and id = ${id}`)
-  return rows
-}
-
-const resultRow = object({
-  first_record: number().defined(),
-  length: number().defined(),
-  result: mixed<UpsertResult>().defined(),
+const refusedRow = row({
+  first_record: number(),
+  place: mixed<CsvPlace>().nullable(),
+  refused: mixed<readonly RefusedRecord[]>(),
 })
 
-/** What became of the parts that are carried out, in the order of the file. */
-export async function importResults(
+/** The next slices of an import that have refused records, in the order of the file. */
+export async function refusingSlices(
   tx: Tx,
   teamId: string,
   id: string,
-): Promise<readonly InferType<typeof resultRow>[]> {
-  return tx.any(sql.type(resultRow)`
-    select first_record, length, result from (
-      select p.first_record, p.finished_at, p.result,
-        lead(p.first_record, 1, i.records) over (order by p.first_record) - p.first_record as length
-      from contact_upserts p join contact_imports i on i.team_id = p.team_id and i.id = p.import_id
-      where p.team_id = ${teamId} and p.import_id = ${id}) part
-    where finished_at is not null order by first_record`)
+  { after, most }: { after: number; most: number },
+): Promise<readonly InferType<typeof refusedRow>[]> {
+  return tx.any(sql.type(refusedRow)`
+    select first_record, place, refused from contact_import_slices
+    where team_id = ${teamId} and import_id = ${id} and first_record > ${after} and refused is not null
+    order by first_record limit ${most}`)
 }
 
-/** Deletes old imports with their files and parts, and drafts that nobody has started by then. */
+/** Deletes old imports with their files, and drafts that nobody has started by then. */
 export async function deleteImports(
   tx: Tx,
   { before, draftsBefore }: { before: Date; draftsBefore: Date },

@@ -98,9 +98,9 @@ export type Fault = { words: string; column?: number; value?: string }
 export type Extra = { topic_ids?: readonly string[]; suppress?: ByHand; fault?: Fault }
 
 /** How much of a value is shown. */
-const SHOWN = 100
+const SHOWN_LENGTH = 100
 const shown = (value: string): string =>
-  value.length > SHOWN ? `${value.slice(0, SHOWN).toWellFormed()}…` : value
+  value.length > SHOWN_LENGTH ? `${value.slice(0, SHOWN_LENGTH).toWellFormed()}…` : value
 
 const YES = ['yes', 'y', 'true', '1', 'x', 'on', 'subscribed']
 const NO = ['', 'no', 'n', 'false', '0', 'off', 'unsubscribed']
@@ -189,12 +189,8 @@ function heldBy({ email, properties, status = '' }: GivenItem, column: Becomes):
   }
 }
 
-/** Where an item stands in a bulk call: of no use to a person with a file. */
-const PLACE = /^contacts\[\d+\]\./
-
-/** The words of a bulk upsert's refusal as a fault of its record: of the column that became what they name. */
-export function faultOf({ columns }: Mapping, item: GivenItem, message: string): Fault {
-  const words = message.replace(PLACE, '')
+/** An item's refusal as a fault of its record: of the column that became what the words name. */
+export function faultOf({ columns }: Mapping, item: GivenItem, words: string): Fault {
   for (const [column, becomes] of columns.entries()) {
     const [path, value] = heldBy(item, becomes)
     if (path !== '' && words.startsWith(`${path} `))

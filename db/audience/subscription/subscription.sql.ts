@@ -1,14 +1,15 @@
 /** The topics of one contact: those that it gets, and those that its person has left; both change together. */
 import { sql } from 'slonik'
-import { array, boolean, type InferType, object, string } from 'yup'
+import { array, boolean, type InferType, string } from 'yup'
 import { isHeard } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import { touchedAt } from '../contacts/contacts.sql.ts'
 
-const ids = () => array(string().defined()).defined()
+const ids = () => array(string())
 
-const standingRow = object({
-  id: string().defined(),
+const standingRow = row({
+  id: string(),
   topic_ids: ids(),
   /** Left by a link or the one-shot unsubscribe; the team may have put the contact into one of them again. */
   left_topic_ids: ids(),
@@ -27,7 +28,7 @@ export async function topicsOfContact(
     ${hold === 'hold' ? sql.fragment`for no key update` : sql.fragment``}`)
 }
 
-const heardRow = object({ heard: boolean().defined() })
+const heardRow = row({ heard: boolean() })
 
 /** Writes the topics of a contact. @returns whether anybody listens to its team. */
 export async function writeTopics(

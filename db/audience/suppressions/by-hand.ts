@@ -10,7 +10,7 @@ import type { At } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { parseAddress } from '../../text/address.ts'
 import type { SuppressionCause } from '../contacts/effect.ts'
-import { readItems, upsertContacts } from '../contacts/upsert.ts'
+import { readItem, upsertContacts } from '../contacts/upsert.ts'
 import { type ContactDetail, reasonOf, showContact } from './lift.ts'
 import { bounce, complain, suppress } from './suppress.ts'
 import { lockContacts } from './suppressions.sql.ts'
@@ -65,10 +65,9 @@ export async function suppressByHand(
   const parsed = parseAddress(email)
   if (!parsed) throw new Refusal('bad_request', 'email must be an email address')
   const detail = reasonOf(reason)
-  const items = readItems(JSON.stringify({ contacts: [{ email }] }))
-  const result = await upsertContacts({ ...by, secrets }, teamId, items)
+  const result = await upsertContacts({ ...by, secrets }, teamId, [readItem({ email })])
   const [outcome] = 'refusal' in result ? [result.refusal] : result.items
-  if (typeof outcome === 'object') throw new Refusal(outcome.code, outcome.message)
+  if (outcome instanceof Refusal) throw outcome
   const { address, identity } = parsed
   if ((await suppressContacts(by, teamId, new Map([[identity, { as, detail }]]))) === 0)
     throw new Refusal('bad_request', `${JSON.stringify(address)} is suppressed already`)

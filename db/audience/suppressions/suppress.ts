@@ -23,9 +23,9 @@ import {
 /** The fifth soft bounce in a row without a delivery between is a bounce. */
 const SOFT_BOUNCES = 5
 /** An email that stayed `sent` for so long without a bounce has arrived (DECISIONS: Delivery reports). */
-const UNDISPUTED = 86_400_000
+const UNDISPUTED_MS = 86_400_000
 /** How many contacts are judged again in one transaction. */
-const LOT = 500
+const REJUDGE_BATCH = 500
 
 /** A recipient and what an event means for it. */
 export type Touched = {
@@ -85,7 +85,7 @@ const causeOf = (what: SuppressionCause['what'], event: Touched): SuppressionCau
 
 const softRule = (now: Date): SoftRule => ({
   most: SOFT_BOUNCES,
-  undisputed: new Date(now.getTime() - UNDISPUTED),
+  undisputed: new Date(now.getTime() - UNDISPUTED_MS),
   now,
 })
 
@@ -171,12 +171,12 @@ export async function reviewSoftSuppressions(database: Database, now: Date): Pro
   let back = 0
   for (;;) {
     const { refs, changed } = await database.transaction(async (tx) => {
-      const refs = await lockSoftlySuppressed(tx, after, LOT)
+      const refs = await lockSoftlySuppressed(tx, after, REJUDGE_BATCH)
       const judged = refs.map((ref) => ({ ...ref, cause: null }))
       return { refs, changed: judged.length > 0 ? await settle(tx, judged, now) : 0 }
     })
     back += changed
     after = refs.at(-1) ?? null
-    if (refs.length < LOT || after === null) return back
+    if (refs.length < REJUDGE_BATCH || after === null) return back
   }
 }

@@ -1,10 +1,10 @@
 /** The queries behind suppress.ts and lift.ts: contacts found, locked, suppressed and brought back. */
 import { sql } from 'slonik'
-import { boolean, type InferType, mixed, object, string } from 'yup'
+import { boolean, type InferType, mixed, string } from 'yup'
 import { isHeard } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
-import { touchedAt } from '../contacts/contacts.sql.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
+import { rowHoldsPart, touchedAt } from '../contacts/contacts.sql.ts'
 import type { SuppressionCause } from '../contacts/effect.ts'
 
 export type ContactRef = { team_id: string; contact_id: string }
@@ -12,12 +12,12 @@ export type IdentityRef = { team_id: string; identity: string }
 /** A contact, and what is about to suppress it. */
 export type Suppressed = ContactRef & { cause: SuppressionCause | null }
 
-const lockedRow = object({
-  team_id: string().defined(),
-  identity: string().defined(),
-  contact_id: string().defined(),
-  suppression: string().defined().nullable(),
-  suppressed_softly: boolean().defined(),
+const lockedRow = row({
+  team_id: string(),
+  identity: string(),
+  contact_id: string(),
+  suppression: string().nullable(),
+  suppressed_softly: boolean(),
 })
 
 /** The contacts of these identities, locked by id as everywhere, so that transactions over them cannot deadlock. */
@@ -28,16 +28,16 @@ export async function lockContacts(tx: Tx, refs: readonly IdentityRef[]) {
     order by team_id, id for no key update`)
 }
 
-const SUPPRESSED = { team_id: 'uuid', contact_id: 'uuid', cause: 'jsonb' }
+const SUPPRESSED = { team_id: 'uuid', contact_id: 'uuid', cause: 'json' }
 
 /** What a contact goes back to one day: as it stands, unless it is suppressed already. */
 const statusBefore = sql.fragment`
   case when c.status in ('subscribed', 'unsubscribed') then c.status else c.status_before end`
 
-const heardRow = object({
-  team_id: string().defined(),
-  contact_id: string().defined(),
-  heard: boolean().defined(),
+const heardRow = row({
+  team_id: string(),
+  contact_id: string(),
+  heard: boolean(),
 })
 /** A contact that was changed, and whether anybody listens to its team. */
 export type Changed = InferType<typeof heardRow>
@@ -81,7 +81,7 @@ export async function complainContacts(
     returning ${changedColumns}`)
 }
 
-const settledRow = heardRow.shape({ over: boolean().defined() })
+const settledRow = heardRow.concat(row({ over: boolean() }))
 
 /** How soft bounces are judged: `most` in a row suppress; mail sent before `undisputed` and not bounced arrived. */
 export type SoftRule = { most: number; undisputed: Date; now: Date }
@@ -138,7 +138,7 @@ export async function settleSoftBounces(
     returning ${changedColumns}, j.over`)
 }
 
-const refRow = object({ team_id: string().defined(), contact_id: string().defined() })
+const refRow = row({ team_id: string(), contact_id: string() })
 
 /** Contacts that soft bounces alone suppress, after `after` in the order of their ids, locked. */
 export async function lockSoftlySuppressed(tx: Tx, after: ContactRef | null, limit: number) {
@@ -163,9 +163,9 @@ export async function liftContact(tx: Tx, teamId: string, id: string, now: Date)
   return heard
 }
 
-const suppressionRow = object({
-  suppression_cause: mixed<SuppressionCause>().defined().nullable(),
-  lifted_at: string().defined().nullable(),
+const suppressionRow = row({
+  suppression_cause: mixed<SuppressionCause>().nullable(),
+  lifted_at: string().nullable(),
 })
 
 /** What suppresses a contact, and when a person last ended that; null without the contact. */
@@ -174,30 +174,39 @@ export async function suppressionOf(tx: Tx, teamId: string, id: string) {
     select suppression_cause, lifted_at from contacts where team_id = ${teamId} and id = ${id}`)
 }
 
-const suppressedRow = object({
-  id: string().defined(),
-  email: string().defined(),
-  status: string().defined(),
-  suppression_cause: mixed<SuppressionCause>().defined().nullable(),
-  created_at: string().defined(),
+const suppressedRow = row({
+  id: string(),
+  email: string(),
+  status: string(),
+  suppression_cause: mixed<SuppressionCause>().nullable(),
+  created_at: string(),
 })
 export type SuppressedRow = InferType<typeof suppressedRow>
 
-/** A team's contacts that bounced or complained, the newest contacts first; with `before`, those after this one. */
+/** @param email a part of the address, in either of its forms. @param before the contact that the page follows. */
+export type SuppressedSearch = {
+  email?: string | undefined
+  status?: string | undefined
+  before?: string | undefined
+  limit: number
+}
+
+/** A team's contacts that bounced or complained, the newest contacts first. */
 export async function suppressedContacts(
   tx: Tx,
   teamId: string,
-  { status, before, limit }: { status?: string | undefined; before?: string | undefined; limit: number },
+  { email, status, before, limit }: SuppressedSearch,
 ): Promise<readonly SuppressedRow[]> {
   const after =
     before === undefined
       ? sql.fragment`true`
       : sql.fragment`(created_at, id) < (select created_at, id from contacts where team_id = ${teamId} and id = ${before})`
+  const fits = email === undefined ? sql.fragment`true` : rowHoldsPart(email)
   const among = ['bounced', 'complained'].filter((word) => status === undefined || word === status)
   const parts = among.map(
     (word) => sql.fragment`(
       select id, email, status, suppression_cause, created_at from contacts
-      where team_id = ${teamId} and status = ${word} and ${after}
+      where team_id = ${teamId} and status = ${word} and ${after} and ${fits}
       order by created_at desc, id desc limit ${limit})`,
   )
   return tx.any(sql.type(suppressedRow)`

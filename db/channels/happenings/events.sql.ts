@@ -1,8 +1,8 @@
 /** The one statement that stores events of messages, for every channel. */
 import { sql } from 'slonik'
-import { boolean, object, string } from 'yup'
+import { boolean, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 import { digest16 } from '../../text/digest.ts'
 import type { Deliverable, DeliveryRef } from '../channel.sql.ts'
 import { isHeard } from './consumers.sql.ts'
@@ -23,11 +23,11 @@ export type MessageEvent = DeliveryRef & {
   code?: string | null | undefined
 }
 
-const storedRow = object({
-  team_id: string().defined(),
-  id: string().defined(),
-  digest: string().defined(),
-  heard: boolean().defined(),
+const storedRow = row({
+  team_id: string(),
+  id: string(),
+  digest: string(),
+  heard: boolean(),
 })
 
 const EVENT = {

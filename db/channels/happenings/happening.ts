@@ -46,4 +46,18 @@ export type BroadcastHappening = What & {
   }
 }
 
-export type Happening = MessageHappening | ContactHappening | BroadcastHappening
+/** What became of a sending domain. */
+export type DomainHappening = What & {
+  subject: 'domain'
+  kind: 'failing'
+  /** Its name, and its DKIM record: where, what belongs there, what DNS has instead, since when. */
+  about: {
+    name: string
+    host: string
+    value: string
+    state: 'missing' | 'different'
+    missing_since: string | null
+  }
+}
+
+export type Happening = MessageHappening | ContactHappening | BroadcastHappening | DomainHappening

@@ -20,6 +20,7 @@ export const WEBHOOK_TYPES = [
   'broadcast.paused',
   'broadcast.sent',
   'broadcast.cancelled',
+  'domain.failing',
 ] as const
 export type WebhookType = (typeof WEBHOOK_TYPES)[number]
 

@@ -2,7 +2,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 import { insertingJobs } from '../../queue/insert.sql.ts'
 import { frontOf } from '../../queue/line.sql.ts'
 import { REF } from '../channel.sql.ts'
@@ -22,12 +22,12 @@ export const hasEndpoint = (team: FragmentSqlToken): FragmentSqlToken => sql.fra
 
 export type Ref = { team_id: string; id: string }
 
-const endpointRow = object({
-  team_id: string().defined(),
-  id: string().defined(),
-  types: array(string().defined()).defined(),
-  domain: string().defined().nullable(),
-  enabled: boolean().defined(),
+const endpointRow = row({
+  team_id: string(),
+  id: string(),
+  types: array(string()),
+  domain: string().nullable(),
+  enabled: boolean(),
 })
 
 /** The endpoints of these teams that messages are stored for. */
@@ -37,22 +37,24 @@ export async function endpointsToNotify(tx: Tx, teams: readonly string[]) {
     where team_id = any(${sql.array([...teams], 'uuid')}) and ${isServed} order by team_id, id`)
 }
 
-const emailRow = object({
-  id: string().defined(),
-  from_address: string().defined(),
-  to_emails: array(string().defined()).defined(),
-  subject: string().defined(),
-  tags: array(string().defined()).defined(),
-  template_id: string().defined().nullable(),
-  idempotency_key: string().defined().nullable(),
-  broadcast_id: string().defined().nullable(),
-  delays: number().defined(),
+const emailRow = row({
+  id: string(),
+  from_address: string(),
+  to_emails: array(string()),
+  first_cc: number().nullable(),
+  first_bcc: number().nullable(),
+  subject: string(),
+  tags: array(string()),
+  template_id: string().nullable(),
+  idempotency_key: string().nullable(),
+  broadcast_id: string().nullable(),
+  delays: number(),
 })
 
 /** What webhooks say of emails, internal ones left out; `delays`: how often each was put off or delayed. */
 export async function emailFacts(tx: Tx, refs: readonly Ref[]) {
   return tx.any(sql.prepared('notified_emails', emailRow)`
-    select e.id, e.from_address, e.to_emails, e.subject, e.tags, e.template_id, e.idempotency_key, e.broadcast_id, (
+    select e.id, e.from_address, e.to_emails, e.first_cc, e.first_bcc, e.subject, e.tags, e.template_id, e.idempotency_key, e.broadcast_id, (
         select count(*) from email_events v
         where v.team_id = e.team_id and v.email_id = e.id and v.kind in ('deferred', 'delayed')) as delays
     from ${rowsOf('ref', REF, refs)}
@@ -60,11 +62,11 @@ export async function emailFacts(tx: Tx, refs: readonly Ref[]) {
     where ${isCustomers}`)
 }
 
-const contactRow = object({
-  id: string().defined(),
-  email: string().defined(),
-  status: string().defined(),
-  suppression: string().defined().nullable(),
+const contactRow = row({
+  id: string(),
+  email: string(),
+  status: string(),
+  suppression: string().nullable(),
 })
 
 /** What webhooks say of contacts, as they are now. */

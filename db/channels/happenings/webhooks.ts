@@ -9,6 +9,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
 import { parseMailbox } from '../../text/address.ts'
+import { type Addressed, addressees } from '../../text/addressees.ts'
 import type { Happening } from './happening.ts'
 import { rankOf, TEST_TYPE, type WebhookType, webhookTypeOf } from './webhook-types.ts'
 import {
@@ -30,7 +31,7 @@ type Draft = {
   event_id: string
   type: string
   subject_id: string | null
-  /** That an email or a broadcast comes from. */
+  /** That an email or a broadcast comes from, or that it is about. */
   domain: string | null
   body: string
 }
@@ -75,6 +76,12 @@ async function storeWebhooks(tx: Tx, messages: readonly NewWebhook[]): Promise<v
   if (messages.some(({ enabled }) => enabled)) await wakeOnCommit(tx, 'deliver-webhook')
 }
 
+/** Whom an email goes to; cc and bcc only where they were given. */
+function addressedTo(row: Addressed) {
+  const { to, cc, bcc } = addressees(row)
+  return { to, ...(cc.length > 0 ? { cc } : {}), ...(bcc.length > 0 ? { bcc } : {}) }
+}
+
 async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   const rows = new Map((await emailFacts(tx, refsOf(typed))).map((row) => [row.id, row]))
   const delays = Map.groupBy(
@@ -88,17 +95,9 @@ async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
     const fresh = delays.get(row.id) ?? []
     // Earlier ones are on record already: then the delay was sent before.
     if (type === 'email.delivery_delayed' && (fresh[0] !== each || row.delays > fresh.length)) return []
-    const {
-      from_address: from,
-      to_emails: to,
-      subject,
-      tags,
-      template_id,
-      idempotency_key,
-      broadcast_id,
-    } = row
+    const { from_address: from, subject, tags, template_id, idempotency_key, broadcast_id } = row
     const recipient = 'recipient' in happening ? happening.recipient : null
-    const about = { from, to, recipient, subject, tags, template_id, idempotency_key }
+    const about = { from, ...addressedTo(row), recipient, subject, tags, template_id, idempotency_key }
     const data = { email_id: row.id, broadcast_id, ...about }
     return [draftOf(each, domainOf(from), { ...data, rank: rankOf(happening), detail: detailOf(happening) })]
   })
@@ -142,6 +141,15 @@ async function broadcastsOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> 
   })
 }
 
+async function domainsOf(_tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
+  return typed.flatMap(({ happening, type }) => {
+    if (happening.subject !== 'domain') return []
+    const { id: domain_id, about } = happening
+    const data = { domain_id, ...about, detail: detailOf(happening) }
+    return [draftOf({ happening, type }, about.name, data)]
+  })
+}
+
 /** What webhooks say of things that happened to subjects of one kind. */
 type Drafter = (tx: Tx, typed: readonly Typed[]) => Promise<Draft[]>
 
@@ -150,6 +158,7 @@ const DRAFTERS = {
   whatsapp: whatsappOf,
   contact: contactsOf,
   broadcast: broadcastsOf,
+  domain: domainsOf,
 } as const satisfies Record<Exclude<Happening['subject'], 'webhook'>, Drafter>
 
 /** Makes messages of what happened (consumers.sql.ts, Consumer). */

@@ -1,16 +1,16 @@
 /** What a webhook says of a WhatsApp message: the statement behind webhooks.ts. */
 import { sql } from 'slonik'
-import { object, string } from 'yup'
+import { string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 import { REF } from '../channel.sql.ts'
 import type { Ref } from './webhooks.sql.ts'
 
-const whatsappRow = object({
-  id: string().defined(),
-  recipient: string().defined(),
-  template_id: string().defined(),
-  idempotency_key: string().defined().nullable(),
+const whatsappRow = row({
+  id: string(),
+  recipient: string(),
+  template_id: string(),
+  idempotency_key: string().nullable(),
 })
 
 /** What webhooks say of WhatsApp messages. */

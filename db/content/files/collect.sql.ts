@@ -5,8 +5,9 @@
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 
-const idRow = object({ team_id: string().defined(), id: string().defined() })
+const idRow = row({ team_id: string(), id: string() })
 
 /** Whether a live upload needs a file `f`. */
 const isUploaded = sql.fragment`coalesce(f.kept_until > service_time(), false)`
@@ -22,15 +23,17 @@ export async function releaseFiles(tx: Tx, limit: number): Promise<number> {
 /**
  * Files that nobody has used since `before` and nobody needs, the oldest first. Those that uploads keep are not in the
  * index: it would have to be walked past all of them each time. What is needed is found by the emails
- * that are unfinished: a content may have gone out with millions that are not.
+ * that still have to be delivered: a content may have gone out with millions that are not.
  */
 export async function unusedFiles(tx: Tx, before: Date, limit: number) {
   return tx.any(sql.type(idRow)`
     with needed as materialized (
       select distinct e.team_id, n.sha256
-      from email_states e cross join lateral (
+      from (
+        select team_id, id from email_states where unfinished
+        union all select team_id, id from email_states where due_at is not null) e
+      cross join lateral (
         select sha256 from email_files where team_id = e.team_id and email_id = e.id offset 0) n
-      where e.unfinished
     )
     select team_id, id from files f
     where state = 'ready' and kept_until is null and last_used_at < ${sql.timestamp(before)}
@@ -38,7 +41,7 @@ export async function unusedFiles(tx: Tx, before: Date, limit: number) {
     order by last_used_at limit ${limit}`)
 }
 
-const sizeRow = object({ size: number().defined() })
+const sizeRow = row({ size: number() })
 
 /**
  * Gives up those of the files that are still unused: whatever has come to need one since they were found has written
@@ -56,7 +59,7 @@ export async function doomUnused(
       select n.sha256
       from email_states e cross join lateral (
         select sha256 from email_files where team_id = ${teamId} and email_id = e.id offset 0) n
-      where e.team_id = ${teamId} and e.id >= ${accepted} and e.unfinished
+      where e.team_id = ${teamId} and e.id >= ${accepted} and (e.unfinished or e.due_at is not null)
     ), unused as materialized (
       select id from files f
       where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')})
@@ -68,7 +71,7 @@ export async function doomUnused(
     returning f.size`)
 }
 
-const contentRow = object({ sha256: string().defined() })
+const contentRow = row({ sha256: string() })
 
 /** Takes the contents away from emails that say nothing any more. @returns them. */
 export async function detachFiles(tx: Tx, teamId: string, emailIds: readonly string[]) {

@@ -22,7 +22,7 @@ const HOUR = 3_600_000
 const DAY = 24 * HOUR
 /** How many files are looked for at once; rows of one lot; files of one statement that deletes bytes, 25 MiB each. */
 const FOUND = 2_000
-const LOT = 200
+const COLLECT_BATCH = 200
 const DELETED = 10
 
 async function refund(tx: Tx, teamId: string, doomed: readonly { size: number }[]): Promise<number> {
@@ -39,8 +39,8 @@ export const deleteGivenUp = async (tx: Tx): Promise<boolean> => (await deleteDo
 
 /** Forgets uploads that have expired, and files unused for `days` days, a day at least. @returns how many files. */
 export async function collectFiles(database: Database, days: number, now: Date): Promise<number> {
-  while ((await deleteExpiredUploads(database, LOT)) === LOT);
-  while ((await releaseFiles(database, LOT)) === LOT);
+  while ((await deleteExpiredUploads(database, COLLECT_BATCH)) === COLLECT_BATCH);
+  while ((await releaseFiles(database, COLLECT_BATCH)) === COLLECT_BATCH);
   const before = new Date(now.getTime() - Math.max(1, days) * DAY)
   const accepted = firstIdAt(new Date(now.getTime() - HOUR))
   let total = 0
@@ -49,13 +49,13 @@ export async function collectFiles(database: Database, days: number, now: Date):
     let taken = 0
     for (const [teamId, files] of Map.groupBy(found, ({ team_id }) => team_id)) {
       const ids = files.map(({ id }) => id)
-      for (let at = 0; at < ids.length; at += LOT) {
+      for (let at = 0; at < ids.length; at += COLLECT_BATCH) {
         taken += await database.transaction(async (tx) => {
           await lockAccount(tx, teamId)
           return refund(
             tx,
             teamId,
-            await doomUnused(tx, teamId, ids.slice(at, at + LOT), { before, accepted }),
+            await doomUnused(tx, teamId, ids.slice(at, at + COLLECT_BATCH), { before, accepted }),
           )
         })
       }

@@ -6,7 +6,7 @@
 import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 import { CHUNK } from '../../text/files.ts'
 
 /** A team's content. */
@@ -14,7 +14,7 @@ export type FileRef = { team_id: string; sha256: string }
 
 const FILE = { team_id: 'uuid', sha256: 'text' }
 
-const refRow = object({ team_id: string().defined(), sha256: string().defined() })
+const refRow = row({ team_id: string(), sha256: string() })
 
 /** Notes a use of those that are ready, if their last one is older than an hour: none is collected for a day then. */
 export async function touchFiles(tx: Tx, refs: readonly FileRef[]): Promise<void> {
@@ -95,7 +95,7 @@ export async function dropLoading(tx: Tx, teamId: string, ids: readonly string[]
     delete from files where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) and state = 'loading'`)
 }
 
-const countRow = object({ count: number().defined() })
+const countRow = row({ count: number() })
 
 /** A file that was stored, and is to be published. */
 type Loaded = { team_id: string; id: string }
@@ -126,13 +126,13 @@ export const attaching = ({ brought, needs }: Carried) => sql.fragment`
     on conflict do nothing
   )`
 
-const uploadRow = object({
-  id: string().defined(),
-  filename: string().defined(),
-  content_type: string().defined(),
-  size: number().defined(),
-  sha256: string().defined(),
-  expires_at: string().defined(),
+const uploadRow = row({
+  id: string(),
+  filename: string(),
+  content_type: string(),
+  size: number(),
+  sha256: string(),
+  expires_at: string(),
 })
 export type Upload = InferType<typeof uploadRow>
 
@@ -168,7 +168,7 @@ export async function insertUpload(
     returning ${uploadColumns}`)
 }
 
-const pieceRow = object({ bytes: mixed<Buffer<ArrayBuffer>>().defined() })
+const pieceRow = row({ bytes: mixed<Buffer<ArrayBuffer>>() })
 
 /**
  * How much is read as one value: whole lines of base64, and less than one read of a socket brings. pg gathers larger
@@ -204,7 +204,7 @@ export async function deleteLeftFiles(tx: Tx, before: Date): Promise<number> {
   return rowCount
 }
 
-const carriedRow = refRow.shape({ id: string().defined(), filename: string().defined() })
+const carriedRow = refRow.concat(row({ id: string(), filename: string() }))
 
 /** What emails carry. */
 export async function filesOfEmails(tx: Tx, emails: readonly { team_id: string; id: string }[]) {

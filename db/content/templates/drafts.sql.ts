@@ -1,18 +1,19 @@
 /** Rows of template_drafts, one a template at most, and the queries over them. */
 import { sql } from 'slonik'
-import { array, type InferType, object, string } from 'yup'
+import { array, type InferType, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 
-const draftRow = object({
+const draftRow = row({
   /** Another one at each saving. */
-  id: string().defined(),
-  html: string().defined(),
-  text: string().defined(),
-  slots: array(string().defined()).defined(),
+  id: string(),
+  html: string(),
+  text: string(),
+  slots: array(string()),
   /** The version that was in use when the draft was begun. */
-  version_id: string().defined(),
-  saved_by: string().defined(),
-  saved_at: string().defined(),
+  version_id: string(),
+  saved_by: string(),
+  saved_at: string(),
 })
 export type DraftRow = InferType<typeof draftRow>
 
@@ -23,7 +24,7 @@ export async function draftOf(tx: Tx, teamId: string, templateId: string): Promi
     where team_id = ${teamId} and template_id = ${templateId}`)
 }
 
-const placeRow = object({ template_id: string().defined() })
+const placeRow = row({ template_id: string() })
 
 /** The ids of a team's templates that have a draft. */
 export async function templatesWithDraft(tx: Tx, teamId: string): Promise<readonly string[]> {

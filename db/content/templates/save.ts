@@ -1,6 +1,6 @@
 /**
- * Saves email templates: a change makes a new version, so that an email keeps what it was accepted with.
- * Promises: a name once per team; what is stored compiles, fits the limits and names its slots in order of first
+ * Saves and renames email templates: a change of text makes a new version, so that an email keeps what it was accepted
+ * with. Promises: a name once per team; what is stored compiles, fits the limits and names its slots in order of first
  * appearance. Drafts are draft.ts's.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
@@ -16,6 +16,7 @@ import {
   insertTemplate,
   insertVersion,
   lockCurrentVersion,
+  renameTemplateRow,
   setCurrentVersion,
 } from './templates.sql.ts'
 
@@ -92,6 +93,15 @@ export async function saveTemplate(
   await insertVersion(tx, version, now)
   await record(by, { team_id: teamId, action: 'template.create', subject: name, detail: id })
   return { id, name, version_id: versionId, slots, list_unsubscribe }
+}
+
+/** @throws Refusal bad_request for a name that cannot be or is taken, or when there is no such template. */
+export async function renameTemplate(by: By, teamId: string, id: string, name: string): Promise<void> {
+  const problem = nameProblem(name)
+  if (problem) throw new Refusal('bad_request', `name ${problem}`)
+  if (!(await renameTemplateRow(by.tx, teamId, { id, name })))
+    throw new Refusal('bad_request', `the template is gone, or another is called ${JSON.stringify(name)}`)
+  await record(by, { team_id: teamId, action: 'template.rename', subject: id, detail: name })
 }
 
 /** The version in use, its template locked for a change. @throws Refusal not_found. */

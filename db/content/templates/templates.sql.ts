@@ -1,18 +1,18 @@
 /** Rows of templates and template_versions, and the queries over them. Versions are immutable. */
 import { sql } from 'slonik'
-import { array, boolean, type InferType, number, object, string } from 'yup'
+import { array, boolean, type InferType, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 
-const versionRow = object({
-  team_id: string().defined(),
-  id: string().defined(),
-  template_id: string().defined(),
-  html: string().defined(),
-  body_text: string().defined(),
-  slots: array(string().defined()).defined(),
+const versionRow = row({
+  team_id: string(),
+  id: string(),
+  template_id: string(),
+  html: string(),
+  body_text: string(),
+  slots: array(string()),
   /** Whether its emails carry List-Unsubscribe headers (DECISIONS: Unsubscribe link). */
-  list_unsubscribe: boolean().defined(),
+  list_unsubscribe: boolean(),
 })
 export type VersionRow = InferType<typeof versionRow>
 
@@ -45,7 +45,7 @@ export async function insertVersion(
       ${sql.timestamp(now)})`)
 }
 
-const templateRow = object({ id: string().defined(), name: string().defined() })
+const templateRow = row({ id: string(), name: string() })
 
 /** What a template is called; null when the team has none of this id. */
 export async function templateName(tx: Tx, teamId: string, id: string): Promise<string | null> {
@@ -76,7 +76,7 @@ export async function versionsByIds(
       select * from ${rowsOf('ref', { team_id: 'uuid', id: 'uuid' }, refs)})`)
 }
 
-const currentRow = versionRow.shape({ name: string().defined() })
+const currentRow = versionRow.concat(row({ name: string() }))
 export type CurrentVersion = InferType<typeof currentRow>
 
 /** The version that the template's next email gets, its template locked for a change; null when the team has none. */
@@ -87,14 +87,14 @@ export async function lockCurrentVersion(tx: Tx, teamId: string, id: string): Pr
     where t.team_id = ${teamId} and t.id = ${id} for update of t`)
 }
 
-const listedRow = object({
-  id: string().defined(),
-  name: string().defined(),
-  version_id: string().defined(),
-  slots: array(string().defined()).defined(),
-  list_unsubscribe: boolean().defined(),
-  created_at: string().defined(),
-  updated_at: string().defined(),
+const listedRow = row({
+  id: string(),
+  name: string(),
+  version_id: string(),
+  slots: array(string()),
+  list_unsubscribe: boolean(),
+  created_at: string(),
+  updated_at: string(),
 })
 export type ListedTemplate = InferType<typeof listedRow>
 
@@ -106,7 +106,7 @@ export async function templatesOfTeam(tx: Tx, teamId: string): Promise<readonly 
     where t.team_id = ${teamId} order by t.id`)
 }
 
-const shownRow = listedRow.shape({ html: string().defined(), text: string().defined() })
+const shownRow = listedRow.concat(row({ html: string(), text: string() }))
 
 export type ShownTemplate = InferType<typeof shownRow>
 
@@ -119,14 +119,14 @@ export async function templateById(tx: Tx, teamId: string, id: string): Promise<
     where t.team_id = ${teamId} and t.id = ${id}`)
 }
 
-const historyRow = object({
-  id: string().defined(),
+const historyRow = row({
+  id: string(),
   /** Its place among the template's versions: the first is 1. */
-  number: number().defined(),
-  slots: array(string().defined()).defined(),
-  created_at: string().defined(),
+  number: number(),
+  slots: array(string()),
+  created_at: string(),
   /** Null when it is not known. */
-  created_by: string().defined().nullable(),
+  created_by: string().nullable(),
 })
 export type ListedVersion = InferType<typeof historyRow>
 
@@ -140,6 +140,14 @@ export async function versionsOfTemplate(
   return tx.any(sql.type(historyRow)`
     select id, row_number() over (order by id) as number, slots, created_at, created_by from template_versions
     where team_id = ${teamId} and template_id = ${id} order by id desc limit ${limit}`)
+}
+
+/** Calls a template something else. @returns it, or null without one, or where another is called that. */
+export async function renameTemplateRow(tx: Tx, teamId: string, { id, name }: { id: string; name: string }) {
+  return tx.maybeOne(sql.type(templateRow)`
+    update templates set name = ${name} where team_id = ${teamId} and id = ${id} and not exists (
+      select from templates other where other.team_id = ${teamId} and other.name = ${name} and other.id <> ${id})
+    returning id, name`)
 }
 
 /** Deletes a template and leaves its versions to the emails made from them. @returns it, or null without one. */

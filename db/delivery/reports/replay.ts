@@ -17,7 +17,7 @@ import {
   reportBodies,
   reportById,
 } from './reports.sql.ts'
-import { PATIENCE } from './store.ts'
+import { UNMATCHED_TRIES_MS } from './store.ts'
 
 const refused = (id: string) => new Refusal('not_found', `there is no report ${id}`)
 
@@ -52,7 +52,7 @@ export async function replayReport(
   id: string,
 ): Promise<ReportRow> {
   const { tx, now } = by
-  const row = await reopenReport(tx, id, new Date(now.getTime() + PATIENCE))
+  const row = await reopenReport(tx, id, new Date(now.getTime() + UNMATCHED_TRIES_MS))
   if (!row) throw refused(id)
   await queue.reenqueue(tx, 'ingest-report', [{ report_id: id }])
   await record(by, { team_id: null, action: 'report.replay', subject: id })
@@ -79,7 +79,7 @@ export async function replayParked(
   filter: ParkedFilter,
 ): Promise<{ replayed: number }> {
   const { tx, now } = by
-  const ids = await reopenReports(tx, filter, new Date(now.getTime() + PATIENCE))
+  const ids = await reopenReports(tx, filter, new Date(now.getTime() + UNMATCHED_TRIES_MS))
   await queue.reenqueue(
     tx,
     'ingest-report',

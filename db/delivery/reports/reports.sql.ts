@@ -3,13 +3,13 @@ import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
 import { CHANNEL_FACTS } from '../../channels/list.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 import { wasSeen } from '../../postgres/seen.sql.ts'
 import { withoutJob } from '../../queue/dead-letters.sql.ts'
 import { firstIdAt } from '../../text/ids.ts'
 
-/** Who reports. */
-export const PROVIDERS = CHANNEL_FACTS.flatMap(({ providers }) => [...providers])
+/** Who reports; `test` is the simulator of test teams, of any channel. */
+export const PROVIDERS = [...CHANNEL_FACTS.flatMap(({ providers }) => [...providers]), 'test' as const]
 export type Provider = (typeof PROVIDERS)[number]
 
 export const REPORT_STATES = ['pending', 'done', 'parked'] as const
@@ -24,7 +24,7 @@ type NewReport = {
   retry_until: Date
 }
 
-const idRow = object({ id: string().defined() })
+const idRow = row({ id: string() })
 
 const REPORT = {
   ...{ id: 'uuid', provider: 'text', event_key: 'text', begin: 'int4', bytes: 'int4' },
@@ -54,14 +54,15 @@ export async function insertReports(tx: Tx, reports: readonly NewReport[]): Prom
   return new Set(rows.map(({ id }) => id))
 }
 
-const pendingRow = object({
-  id: string().defined(),
-  provider: string().oneOf(PROVIDERS).defined(),
-  bytes: number().defined(),
+const pendingRow = row({
+  id: string(),
+  /** One that this version does not know, too: a newer web takes its reports. */
+  provider: string(),
+  bytes: number(),
   /** null when it is large, and is to be read by itself. */
-  body: mixed<Buffer>().defined().nullable(),
-  received_at: string().defined(),
-  retry_until: string().defined(),
+  body: mixed<Buffer>().nullable(),
+  received_at: string(),
+  retry_until: string(),
 })
 export type PendingReport = InferType<typeof pendingRow>
 
@@ -76,7 +77,7 @@ export async function pendingReports(tx: Tx, ids: readonly string[]): Promise<re
     from reports where id = any(${sql.array(ids, 'uuid')}) and state = 'pending' order by id`)
 }
 
-const bodyRow = object({ id: string().defined(), body: mixed<Buffer>().defined() })
+const bodyRow = row({ id: string(), body: mixed<Buffer>() })
 
 /** The bodies of reports, by id. */
 export async function reportBodies(tx: Tx, ids: readonly string[]): Promise<Map<string, Buffer>> {
@@ -94,7 +95,7 @@ export async function lostReports(tx: Tx, before: Date, limit: number): Promise<
   return rows.map(({ id }) => id)
 }
 
-const deletedRow = object({ deleted: number().defined() })
+const deletedRow = row({ deleted: number() })
 
 /** Deletes up to `limit` reports from before `before` that are not pending, by their ids' time. @returns how many. */
 export async function deleteOldReports(tx: Tx, before: Date, limit: number): Promise<number> {
@@ -125,14 +126,14 @@ export async function settleReports(tx: Tx, settled: readonly SettledReport[]): 
     where r.id = s.id and r.state = 'pending'`)
 }
 
-const reportRow = object({
-  id: string().defined(),
-  provider: string().oneOf(PROVIDERS).defined(),
-  event_key: string().defined(),
-  received_at: string().defined(),
-  state: string().oneOf(REPORT_STATES).defined(),
-  reason: string().defined().nullable(),
-  bytes: number().defined(),
+const reportRow = row({
+  id: string(),
+  provider: string(),
+  event_key: string(),
+  received_at: string(),
+  state: string().oneOf(REPORT_STATES),
+  reason: string().nullable(),
+  bytes: number(),
 })
 export type ReportRow = InferType<typeof reportRow>
 
@@ -213,7 +214,7 @@ export async function parkedReports(
     order by received_at desc, id desc limit ${limit}`)
 }
 
-const reasonRow = object({ reason: string().defined(), reports: number().defined() })
+const reasonRow = row({ reason: string(), reports: number() })
 
 /** How many reports are parked for which reason, most first. */
 export async function parkedByReason(
@@ -225,9 +226,9 @@ export async function parkedByReason(
     group by 1 order by 2 desc, 1 limit 50`)
 }
 
-const heardRow = object({
-  provider: string().oneOf(PROVIDERS).defined(),
-  heard_at: string().defined().nullable(),
+const heardRow = row({
+  provider: string().oneOf(PROVIDERS),
+  heard_at: string().nullable(),
 })
 
 /**

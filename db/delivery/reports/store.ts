@@ -10,7 +10,7 @@ import type { Producer } from '../../queue/producer.ts'
 import { insertReports, type Provider } from './reports.sql.ts'
 
 /** How long a report is tried again while its message is not found, in milliseconds. */
-export const PATIENCE = 3_600_000
+export const UNMATCHED_TRIES_MS = 3_600_000
 
 /** A report as its hook took it, proved genuine. */
 export type TakenReport = { provider: Provider; event_key: string; body: Buffer; received_at: Date }
@@ -26,7 +26,7 @@ export async function storeReports(
   const rows = reports.map((report) => ({
     ...report,
     id: idNow(),
-    retry_until: new Date(report.received_at.getTime() + PATIENCE),
+    retry_until: new Date(report.received_at.getTime() + UNMATCHED_TRIES_MS),
   }))
   const stored = await insertReports(tx, rows)
   const fresh = rows.filter(({ id }) => stored.has(id))

@@ -11,7 +11,7 @@ import { jobEnd } from '../../queue/jobs.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
 
 /** How long to wait for a worker, in milliseconds. */
-const PATIENCE = 45_000
+const CHECK_TIMEOUT_MS = 45_000
 
 const JOB = 'check-email'
 
@@ -38,7 +38,10 @@ export async function checkFound(tx: Tx, id: string): Promise<Check | null> {
 
 /** Waits for a check that was asked for. @throws Refusal unavailable */
 export async function awaitCheck(database: Database, id: string): Promise<Check> {
-  const found = await awaitOutcome(() => checkFound(database, id), PATIENCE)
+  const found = await awaitOutcome(() => checkFound(database, id), CHECK_TIMEOUT_MS)
   if (found) return found
-  throw new Refusal('unavailable', `no worker has checked within ${PATIENCE / 1_000} s: is one running?`)
+  throw new Refusal(
+    'unavailable',
+    `no worker has checked within ${CHECK_TIMEOUT_MS / 1_000} s: is one running?`,
+  )
 }

@@ -2,17 +2,17 @@
 import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 import { idNow } from '../../process/ids.ts'
 import { isOurs } from './senders.sql.ts'
 
 const SENDER_EVENTS = ['slowed', 'paused', 'recovered', 'resumed'] as const
 
-const eventRow = object({
-  sender: string().defined(),
-  kind: string().oneOf(SENDER_EVENTS).defined(),
-  occurred_at: string().defined(),
-  detail: string().defined(),
+const eventRow = row({
+  sender: string(),
+  kind: string().oneOf(SENDER_EVENTS),
+  occurred_at: string(),
+  detail: string(),
 })
 export type SenderEventRow = InferType<typeof eventRow>
 

@@ -3,26 +3,26 @@ import { sql } from 'slonik'
 import { boolean, type InferType, mixed, number, object, string } from 'yup'
 import { WEBHOOK_SENDERS } from '../../channels/webhook.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 
-const senderRow = object({
-  key: string().defined(),
-  rate: number().defined(),
-  slowed_at: string().defined().nullable(),
-  tokens: number().defined(),
-  refilled_at: string().defined(),
-  paused_until: string().defined().nullable(),
-  pause_reason: string().defined().nullable(),
-  troubles: number().defined(),
-  troubled_at: string().defined().nullable(),
-  accepted_at: string().defined().nullable(),
+const senderRow = row({
+  key: string(),
+  rate: number(),
+  slowed_at: string().nullable(),
+  tokens: number(),
+  refilled_at: string(),
+  paused_until: string().nullable(),
+  pause_reason: string().nullable(),
+  troubles: number(),
+  troubled_at: string().nullable(),
+  accepted_at: string().nullable(),
 })
 export type SenderRow = InferType<typeof senderRow>
 
 /** Whether a sender `s` is one of ours, and no server of a team. There may be thousands of those. */
 export const isOurs = sql.fragment`not starts_with(s.key, ${WEBHOOK_SENDERS})`
 
-const timedRow = senderRow.shape({ now: string().defined() })
+const timedRow = senderRow.concat(row({ now: string() }))
 /** A sender's row and when it was read. */
 export type TimedSender = InferType<typeof timedRow>
 
@@ -96,7 +96,7 @@ export async function saveSenders(tx: Tx, senders: readonly KeptSender[]): Promi
     where s.key = k.key`)
 }
 
-const readRow = object({ now: string().defined(), row: mixed<SenderRow>().defined().nullable() })
+const readRow = row({ now: string(), row: mixed<SenderRow>().nullable() })
 
 /** Rows of senders as they were read, by key, and when that was. */
 export type ReadSenders = { now: Date; rows: ReadonlyMap<string, SenderRow> }
@@ -129,10 +129,10 @@ export async function sendersInTrouble(tx: Tx, prefix: string): Promise<ReadSend
   )
 }
 
-const pausedRow = object({
-  key: string().defined(),
-  paused_until: string().defined(),
-  pause_reason: string().defined().nullable(),
+const pausedRow = row({
+  key: string(),
+  paused_until: string(),
+  pause_reason: string().nullable(),
 })
 
 /** The senders of ours that are paused; or the one of this key, if it is. */
@@ -146,13 +146,13 @@ export async function pausedSenders(tx: Tx, key?: string) {
 /** A recipient that is not to be sent to for a while through a sender, with the provider's words. */
 export type RecipientPause = { sender: string; recipient: string; paused_until: Date; reason: string }
 
-const recipientPauseRow = object({
-  sender: string().defined(),
-  recipient: string().defined(),
-  paused_until: string().defined(),
+const recipientPauseRow = row({
+  sender: string(),
+  recipient: string(),
+  paused_until: string(),
   /** How long it still lasts. */
-  seconds: number().defined(),
-  reason: string().defined(),
+  seconds: number(),
+  reason: string(),
 })
 
 /** The pauses of these recipients, at whichever sender. */
@@ -183,7 +183,7 @@ export async function forgetRecipientPauses(tx: Tx): Promise<void> {
   )
 }
 
-const extendedRow = object({ key: string().defined(), is_news: boolean().defined() })
+const extendedRow = row({ key: string(), is_news: boolean() })
 
 /**
  * Pauses senders until a time each, in one statement; a longer pause stays.

@@ -7,7 +7,7 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { number, object, string } from 'yup'
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 
 /** What a broadcast's figures are: emails made, contacts skipped, and emails by status. */
 export const FIGURES = ['made', 'skipped', ...EMAIL_LADDER] as const
@@ -15,10 +15,10 @@ export type Figure = (typeof FIGURES)[number]
 
 const MOVED_FIGURES = FIGURES.filter((figure) => figure !== 'made')
 
-const figureRow = object({
-  broadcast_id: string().defined(),
-  figure: string().oneOf(MOVED_FIGURES).defined(),
-  count: number().defined(),
+const figureRow = row({
+  broadcast_id: string(),
+  figure: string().oneOf(MOVED_FIGURES),
+  count: number(),
 })
 
 type FigureOf = { broadcast_id: string; figure: Figure; count: number }

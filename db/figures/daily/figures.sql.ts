@@ -6,6 +6,7 @@ import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
 import type { Channel } from '../../channels/channel.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import { addToBroadcasts } from './broadcasts.sql.ts'
 
 /** Waits for a fold in progress; the next statement sees what it did. */
@@ -13,7 +14,7 @@ export async function takeTurn(tx: Tx): Promise<void> {
   await tx.query(sql.unsafe`select pg_advisory_xact_lock(hashtext('daily_figures'))`)
 }
 
-const foldedRow = object({ folded: number().defined() })
+const foldedRow = row({ folded: number() })
 
 /** Adds up to `limit` moves to their figures. @returns how many there were. */
 export async function foldMoves(tx: Tx, limit: number): Promise<number> {
@@ -49,16 +50,21 @@ export async function deleteFigures(tx: Tx, before: Date, limit: number): Promis
   return rowCount
 }
 
-/** Whether a team has ever had a message accepted on this channel. */
-export const hasFigures = async (tx: Tx, teamId: string, { name: channel }: Channel): Promise<boolean> =>
-  tx.exists(sql.type(object())`
-    select from daily_figures where team_id = ${teamId} and channel = ${channel}
-    union all select from moved_figures where team_id = ${teamId} and channel = ${channel}`)
+const dayRow = row({ day: string().nullable() })
 
-const figureRow = object({
-  day: string().defined(),
-  status: string().defined(),
-  count: number().defined(),
+/** The first day that a team's figures of this channel tell of; null before the first message. */
+export async function firstDay(tx: Tx, teamId: string, { name: channel }: Channel): Promise<string | null> {
+  const { day } = await tx.one(sql.type(dayRow)`
+    select least(
+      (select min(day) from daily_figures where team_id = ${teamId} and channel = ${channel}),
+      (select min(day) from moved_figures where team_id = ${teamId} and channel = ${channel}))::text as day`)
+  return day
+}
+
+const figureRow = row({
+  day: string(),
+  status: string(),
+  count: number(),
 })
 export type FigureRow = InferType<typeof figureRow>
 

@@ -8,7 +8,7 @@ import { foldMoves, takeTurn } from './figures.sql.ts'
 
 const DAY = 86_400_000
 /** Moves of one transaction. */
-const LOT = 20_000
+const FOLD_BATCH = 20_000
 
 /** Midnight UTC, this many days ago. */
 export const dayBefore = (now: Date, days: number): Date =>
@@ -21,8 +21,8 @@ export async function foldFigures(database: Database): Promise<void> {
     do {
       folded = await database.transaction(async (tx) => {
         await takeTurn(tx)
-        return fold(tx, LOT)
+        return fold(tx, FOLD_BATCH)
       })
-    } while (folded >= LOT)
+    } while (folded >= FOLD_BATCH)
   }
 }

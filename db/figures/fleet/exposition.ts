@@ -16,6 +16,7 @@ import {
   type ProcessRow,
   queuedByAge,
   type SenderState,
+  scheduledMessages,
   senderStates,
   unsettledReports,
 } from './fleet.sql.ts'
@@ -38,6 +39,7 @@ export const GAUGES = {
   heliograph_worker_busy_ratio: 'How full the workers are, from 0 to 1, on average.',
   heliograph_senders: 'Relays, accounts and numbers that are sent through, by how they stand.',
   heliograph_queued_messages: `Messages that no provider has taken yet, and that are older than the label says, in seconds; up to ${MOST_COUNTED}.`,
+  heliograph_scheduled_messages: 'Messages that wait for their time: none of them waits to be delivered.',
   heliograph_queue_jobs: `Jobs of a queue, by state, up to ${MOST_COUNTED} of each; dead are its dead letters.`,
   heliograph_queues_paused:
     'Queues that an operator has paused, and that stand because the database was restored or copied.',
@@ -127,15 +129,20 @@ async function gaugeSamples(database: Database, status: QueueLook, replica: Read
   const paused = [...(await pausedQueues(database)).values()]
   // What grows with a backlog. A counter that fell, or a process that seemed to be silent, would raise alarms.
   const broadcasts = await broadcastStates(database)
-  const [queued, reports] = await replica.read(database, async (near) => [
+  const [queued, reports, scheduled] = await replica.read(database, async (near) => [
     await queuedByAge(near, AGES, MOST_COUNTED),
     await unsettledReports(near),
+    await scheduledMessages(near),
   ])
   return {
     ...processSamples(processes),
     heliograph_senders: senderSamples(senders, processes),
     heliograph_queued_messages: queued.map(({ channel, age, messages }) => [
       `channel="${channel}",older_than_seconds="${age}"`,
+      messages,
+    ]),
+    heliograph_scheduled_messages: scheduled.map(({ channel, messages }) => [
+      `channel="${channel}"`,
       messages,
     ]),
     heliograph_queue_jobs: jobSamples(queues),

@@ -4,6 +4,7 @@ import { array, type InferType, mixed, number, object, string } from 'yup'
 import { CHANNELS } from '../../channels/channels.sql.ts'
 import { WEBHOOK_SENDERS } from '../../channels/webhook.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import type { Addition } from '../../process/metrics.ts'
 
 export const GAUGES = [
@@ -46,8 +47,8 @@ export async function storeSignOfLife(
     with life as (
       insert into processes (id, kind, host, pid, queues, senders, completed, gauges, started_at, seen_at)
       values (${life.id}, ${life.kind}, ${life.host}, ${life.pid}, ${sql.array([...life.queues], 'text')},
-        ${JSON.stringify(life.senders)}::jsonb, ${JSON.stringify(life.completed)}::jsonb,
-        ${JSON.stringify(life.gauges)}::jsonb, ${sql.timestamp(life.started_at)}, now())
+        ${JSON.stringify(life.senders)}::json, ${JSON.stringify(life.completed)}::json,
+        ${JSON.stringify(life.gauges)}::json, ${sql.timestamp(life.started_at)}, now())
       on conflict (id) do update set senders = excluded.senders, completed = excluded.completed,
         gauges = excluded.gauges, seen_at = excluded.seen_at
     )
@@ -72,19 +73,17 @@ export async function deleteSilentProcesses(tx: Tx, seconds: number): Promise<vo
     delete from processes where seen_at < now() - make_interval(secs => ${seconds})`)
 }
 
-const processRow = object({
-  id: string().defined(),
-  kind: string()
-    .oneOf(['web', 'worker'] as const)
-    .defined(),
-  host: string().defined(),
-  pid: number().defined(),
-  queues: array(string().defined()).defined(),
-  senders: mixed<Record<string, string>>().defined(),
-  completed: mixed<Record<string, number>>().defined(),
-  gauges: mixed<Gauges>().defined(),
-  seen_at: string().defined(),
-  silent_seconds: number().defined(),
+const processRow = row({
+  id: string(),
+  kind: string().oneOf(['web', 'worker'] as const),
+  host: string(),
+  pid: number(),
+  queues: array(string()),
+  senders: mixed<Record<string, string>>(),
+  completed: mixed<Record<string, number>>(),
+  gauges: mixed<Gauges>(),
+  seen_at: string(),
+  silent_seconds: number(),
 })
 export type ProcessRow = InferType<typeof processRow>
 
@@ -97,10 +96,10 @@ export async function liveProcesses(tx: Tx, seconds: number): Promise<readonly P
     order by started_at, id`)
 }
 
-const counterRow = object({
-  figure: string().defined(),
-  labels: string().defined(),
-  values: array(number().defined()).defined(),
+const counterRow = row({
+  figure: string(),
+  labels: string(),
+  values: array(number()),
 })
 export type CounterRow = InferType<typeof counterRow>
 
@@ -109,11 +108,11 @@ export async function fleetCounters(tx: Tx): Promise<readonly CounterRow[]> {
   return tx.any(sql.type(counterRow)`select figure, labels, values from counters order by figure, labels`)
 }
 
-const senderRow = object({
-  key: string().defined(),
-  paused: number().defined(),
-  slowed: number().defined(),
-  full: number().defined(),
+const senderRow = row({
+  key: string(),
+  paused: number(),
+  slowed: number(),
+  full: number(),
 })
 export type SenderState = InferType<typeof senderRow>
 
@@ -130,10 +129,10 @@ export async function senderStates(tx: Tx): Promise<readonly SenderState[]> {
     from senders where not starts_with(key, ${WEBHOOK_SENDERS}) order by key`)
 }
 
-const queuedRow = object({
-  channel: string().defined(),
-  age: number().defined(),
-  messages: number().defined(),
+const queuedRow = row({
+  channel: string(),
+  age: number(),
+  messages: number(),
 })
 export type QueuedRow = InferType<typeof queuedRow>
 
@@ -147,14 +146,19 @@ export async function queuedByAge(
   most: number,
 ): Promise<readonly QueuedRow[]> {
   const lowest = sql.array([...ages], 'float8')
-  const oldest = CHANNELS.map(
-    ({ name, rows }) => sql.fragment`(
-      select ${name}::text as channel, created_at from ${rows} where unfinished order by created_at limit ${most})`,
-  )
+  // What waited for its time has been waiting since then, and has an index of its own.
+  const oldest = CHANNELS.flatMap(({ name, rows }) => [
+    sql.fragment`(
+      select ${name}::text as channel, created_at as since from ${rows}
+      where unfinished and scheduled_at is null order by created_at limit ${most})`,
+    sql.fragment`(
+      select ${name}::text as channel, greatest(created_at, scheduled_at) as since from ${rows}
+      where unfinished and scheduled_at is not null order by scheduled_at limit ${most})`,
+  ])
   const names = CHANNELS.map(({ name }) => name)
   return tx.any(sql.type(queuedRow)`
     with waiting as (
-      select channel, width_bucket(extract(epoch from now() - created_at)::float8, ${lowest}) as place, count(*) as n
+      select channel, width_bucket(extract(epoch from now() - since)::float8, ${lowest}) as place, count(*) as n
       from (${sql.join(oldest, sql.fragment` union all `)}) oldest group by channel, place
     )
     select c.channel, a.age, coalesce(sum(w.n), 0)::bigint as messages
@@ -164,7 +168,18 @@ export async function queuedByAge(
     group by c.channel, a.age order by c.channel, a.age`)
 }
 
-const broadcastRow = object({ state: string().defined(), broadcasts: number().defined() })
+const scheduledRow = row({ channel: string(), messages: number() })
+
+/** How many messages of each channel wait for their time: none of them waits to be delivered. */
+export async function scheduledMessages(tx: Tx) {
+  const counts = CHANNELS.map(
+    ({ name, rows, scheduled }) => sql.fragment`
+      select ${name}::text as channel, count(*) as messages from ${rows} where ${scheduled}`,
+  )
+  return tx.any(sql.type(scheduledRow)`${sql.join(counts, sql.fragment` union all `)} order by channel`)
+}
+
+const broadcastRow = row({ state: string(), broadcasts: number() })
 
 /** How many broadcasts are being sent, wait for a person who paused them, or were braked: have paused themselves. */
 export async function broadcastStates(tx: Tx) {
@@ -176,10 +191,10 @@ export async function broadcastStates(tx: Tx) {
     group by s.state order by s.state`)
 }
 
-const reportRow = object({
-  state: string().defined(),
-  reports: number().defined(),
-  oldest_seconds: number().defined(),
+const reportRow = row({
+  state: string(),
+  reports: number(),
+  oldest_seconds: number(),
 })
 export type ReportState = InferType<typeof reportRow>
 

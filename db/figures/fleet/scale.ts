@@ -16,7 +16,7 @@ export type Scale = {
 }
 
 /** How long an answer is good, in milliseconds. */
-const FRESH = 5_000
+const SCALE_CACHED_MS = 5_000
 /** A queue may be so late before more workers are asked for, in seconds. */
 const TARGET = 5
 /** Fewer workers than this fullness asks for are never recommended. */
@@ -91,7 +91,7 @@ export function createScale(database: Database): () => Promise<Scale> {
   }
   return () => {
     const now = performance.now()
-    if (known && now - known.at < FRESH) return known.scale
+    if (known && now - known.at < SCALE_CACHED_MS) return known.scale
     const scale = look()
     known = { at: now, scale }
     // A failed answer is not kept.

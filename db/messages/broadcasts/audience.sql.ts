@@ -4,8 +4,9 @@
  * however few of them fit.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { type InferType, mixed, number, object, string } from 'yup'
+import { type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import type { BroadcastRow, Condition } from './broadcasts.sql.ts'
 
 export type Audience = Pick<BroadcastRow, 'team_id' | 'topic_ids' | 'exclude_topic_ids' | 'conditions'>
@@ -65,7 +66,7 @@ export const isNotReached = ({ team_id, id }: Pick<BroadcastRow, 'team_id' | 'id
     select from broadcast_skips s
     where s.team_id = ${team_id} and s.broadcast_id = ${id} and s.person = contacts.identity offset 0)`
 
-const countRow = object({ count: number().defined() })
+const countRow = row({ count: number() })
 
 /** How many contacts are in the audience now. */
 export async function audienceSize(tx: Tx, audience: Audience): Promise<number> {
@@ -83,15 +84,15 @@ export async function lackingMembers(tx: Tx, audience: Audience, slots: readonly
   return count
 }
 
-const memberRow = object({
-  id: string().defined(),
-  email: string().defined(),
-  identity: string().defined(),
-  properties: mixed<Record<string, string>>().defined(),
+const memberRow = row({
+  id: string(),
+  email: string(),
+  identity: string(),
+  properties: mixed<Record<string, string>>(),
 })
 export type Member = InferType<typeof memberRow>
 
-const lastRow = object({ last: string().defined() })
+const lastRow = row({ last: string() })
 
 /**
  * The next members of the audience behind a contact, up to `limit`, among the next `look` contacts of the team.

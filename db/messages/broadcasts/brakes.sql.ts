@@ -1,21 +1,22 @@
 /** The queries behind the brakes of broadcasts: what has left, bounced and complained by now, and at the last brake. */
 import { sql } from 'slonik'
-import { type InferType, mixed, number, object, string } from 'yup'
+import { type InferType, mixed, number, string } from 'yup'
 import { type Figure, figuresOf } from '../../figures/daily/broadcasts.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import type { Brake, BroadcastRow } from './broadcasts.sql.ts'
 
 export type BrakeKey = Pick<BroadcastRow, 'team_id' | 'id'>
 
-const tally = object({
+const tally = row({
   /** Emails that wait no more. */
-  left: number().defined(),
-  bounced: number().defined(),
-  complained: number().defined(),
+  left: number(),
+  bounced: number(),
+  complained: number(),
 })
 export type Tally = InferType<typeof tally>
 
-const brakedRow = object({ braked: mixed<Tally>().defined().nullable() })
+const brakedRow = row({ braked: mixed<Tally>().nullable() })
 
 /** How a broadcast stands, and how it stood when it was braked last. */
 export async function talliesOf(tx: Tx, { team_id, id }: BrakeKey): Promise<{ now: Tally; braked: Tally }> {
@@ -38,13 +39,13 @@ export async function saveBraked(tx: Tx, { team_id, id }: BrakeKey, now: Tally, 
     where team_id = ${team_id} and id = ${id}`)
 }
 
-const stoppedRow = object({
-  team_id: string().defined(),
-  team: string().defined(),
-  id: string().defined(),
-  name: string().defined(),
-  state_reason: string().defined(),
-  brake: mixed<Brake>().defined().nullable(),
+const stoppedRow = row({
+  team_id: string(),
+  team: string(),
+  id: string(),
+  name: string(),
+  state_reason: string(),
+  brake: mixed<Brake>().nullable(),
 })
 
 /** Broadcasts that paused themselves, the newest first: of a team, or of all (null). */

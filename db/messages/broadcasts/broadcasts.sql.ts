@@ -8,6 +8,7 @@ import { array, boolean, type InferType, mixed, number, object, string } from 'y
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
 import { isHeard } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import { BROADCAST_STATES, type BroadcastState } from './state.ts'
 
 const conditionRow = object({
@@ -18,52 +19,52 @@ const conditionRow = object({
 /** What a contact's property must be. */
 export type Condition = InferType<typeof conditionRow>
 
-const brakeRow = object({
+const brakeRow = row({
   /** Emails that had left since it was judged first. */
-  left: number().defined(),
+  left: number(),
   /** How many of them bounced, or were complained about. */
-  count: number().defined(),
+  count: number(),
   /** Above this percentage it is braked. */
-  limit: number().defined(),
+  limit: number(),
 })
 /** What a broadcast was braked for. */
 export type Brake = InferType<typeof brakeRow>
 
-const broadcastRow = object({
-  team_id: string().defined(),
-  id: string().defined(),
-  name: string().defined(),
-  state: string().oneOf(BROADCAST_STATES).defined(),
+const broadcastRow = row({
+  team_id: string(),
+  id: string(),
+  name: string(),
+  state: string().oneOf(BROADCAST_STATES),
   /** Why it is paused, when no person did it. */
-  state_reason: string().defined().nullable(),
+  state_reason: string().nullable(),
   /** What it was braked for last. */
-  brake: mixed<Brake>().defined().nullable(),
-  from_address: string().defined(),
-  reply_to: string().defined(),
-  subject: string().defined(),
-  template_id: string().defined(),
-  topic_ids: array(string().defined()).defined(),
-  exclude_topic_ids: array(string().defined()).defined(),
-  conditions: array(conditionRow).defined(),
-  variables: mixed<Record<string, string>>().defined(),
-  headers: mixed<Record<string, string>>().defined().nullable(),
-  tags: array(string().defined()).defined(),
-  rate_per_minute: number().defined().nullable(),
-  send_at: string().defined().nullable(),
-  idempotency_key: string().defined().nullable(),
+  brake: mixed<Brake>().nullable(),
+  from_address: string(),
+  reply_to: string(),
+  subject: string(),
+  template_id: string(),
+  topic_ids: array(string()),
+  exclude_topic_ids: array(string()),
+  conditions: array(conditionRow),
+  variables: mixed<Record<string, string>>(),
+  headers: mixed<Record<string, string>>().nullable(),
+  tags: array(string()),
+  rate_per_minute: number().nullable(),
+  send_at: string().nullable(),
+  idempotency_key: string().nullable(),
   /** Fixed when it is started or scheduled. */
-  template_version_id: string().defined().nullable(),
-  link_base: string().defined().nullable(),
+  template_version_id: string().nullable(),
+  link_base: string().nullable(),
   /** Contacts made from then on are none of its audience. */
-  audience_until: string().defined().nullable(),
-  audience: number().defined().nullable(),
+  audience_until: string().nullable(),
+  audience: number().nullable(),
   /** The last contact that the walk has passed; `walked_at`: when it had passed them all. */
-  cursor: string().defined().nullable(),
-  walked_at: string().defined().nullable(),
-  created_at: string().defined(),
-  updated_at: string().defined(),
-  started_at: string().defined().nullable(),
-  ended_at: string().defined().nullable(),
+  cursor: string().nullable(),
+  walked_at: string().nullable(),
+  created_at: string(),
+  updated_at: string(),
+  started_at: string().nullable(),
+  ended_at: string().nullable(),
 })
 export type BroadcastRow = InferType<typeof broadcastRow>
 
@@ -166,22 +167,23 @@ export async function deleteDraft(tx: Tx, teamId: string, id: string): Promise<b
 export async function broadcastsOfTeam(
   tx: Tx,
   teamId: string,
-  { limit, offset }: { limit: number; offset: number },
+  { before, limit, offset = 0 }: { before?: string | undefined; limit: number; offset?: number },
 ): Promise<readonly BroadcastRow[]> {
+  const older = before === undefined ? sql.fragment`true` : sql.fragment`id < ${before}`
   return tx.any(sql.type(broadcastRow)`
-    select ${broadcastColumns} from broadcasts where team_id = ${teamId}
+    select ${broadcastColumns} from broadcasts where team_id = ${teamId} and ${older}
     order by id desc limit ${limit} offset ${offset}`)
 }
 
-const heardRow = broadcastRow.shape({ heard: boolean().defined() })
+const heardRow = broadcastRow.concat(row({ heard: boolean() }))
 
 /** What a change of state writes beside it; what is absent stays. */
 export type StateChange = {
   from: readonly BroadcastState[]
   to: BroadcastState
   reason?: string
-  /** Fixed at the start: the template's version, and what its links begin with. */
-  fixed?: { template_version_id: string; link_base: string; send_at: string | null }
+  /** Fixed at the start, and open again in a draft: the template's version, and what its links begin with. */
+  fixed?: { template_version_id: string | null; link_base: string | null; send_at: string | null }
   /** Set when it begins: how many contacts its audience had by now. */
   audience?: number
 }
@@ -242,7 +244,7 @@ export async function moveCursor(
     where team_id = ${team_id} and id = ${id}`)
 }
 
-const placeRow = object({ is_home: boolean().defined(), is_suspended: boolean().defined() })
+const placeRow = row({ is_home: boolean(), is_suspended: boolean() })
 
 /** Whether mail is sent from this database at all, as no copy does by itself; and whether the team is suspended. */
 export async function placeOf(tx: Tx, { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>) {

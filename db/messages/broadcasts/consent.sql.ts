@@ -3,24 +3,21 @@
  * now, what its broadcast's own rate leaves, and the withdrawal of what must not go any more.
  */
 import { sql } from 'slonik'
-import { type InferType, number, object, string } from 'yup'
+import { type InferType, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 import { deleteEmails } from '../emails/delete.sql.ts'
 import { EMAIL_REF, type EmailRef } from '../emails/emails.sql.ts'
 import { BROADCAST_STATES } from './state.ts'
 
-const standingRow = object({
-  team_id: string().defined(),
-  id: string().defined(),
-  broadcast_id: string().defined(),
-  state: string().oneOf(BROADCAST_STATES).defined(),
-  rate_per_minute: number().defined().nullable(),
+const standingRow = row({
+  team_id: string(),
+  id: string(),
+  broadcast_id: string(),
+  state: string().oneOf(BROADCAST_STATES),
+  rate_per_minute: number().nullable(),
   /** Why it must not go to its contact any more; null while it may. */
-  reason: string()
-    .oneOf(['cancelled', 'deleted', 'unsubscribed', 'suppressed', 'left_topic'])
-    .defined()
-    .nullable(),
+  reason: string().oneOf(['cancelled', 'deleted', 'unsubscribed', 'suppressed', 'left_topic']).nullable(),
 })
 /** How an email of a broadcast stands at this moment. */
 export type BroadcastStanding = InferType<typeof standingRow>
@@ -39,7 +36,7 @@ export async function standingsOf(tx: Tx, refs: readonly EmailRef[]): Promise<re
     left join lateral (select * from contacts where team_id = ref.team_id and id = e.contact_id offset 0) c on true`)
 }
 
-const idRow = object({ id: string().defined() })
+const idRow = row({ id: string() })
 
 /**
  * Which of these emails have a broadcast that is not paused any more. Waits for a change of state that is not committed
@@ -63,10 +60,10 @@ export async function emailsNotPaused(tx: Tx, refs: readonly EmailRef[]): Promis
 /** How much of its rate a broadcast may save up, in seconds: so much goes at once at most. */
 const SAVED = 5
 
-const grantRow = object({
-  granted: number().defined(),
-  interval_seconds: number().defined(),
-  wait_seconds: number().defined(),
+const grantRow = row({
+  granted: number(),
+  interval_seconds: number(),
+  wait_seconds: number(),
 })
 
 /**

@@ -4,10 +4,9 @@
  * the quota is free again, and the skip is noted, all in one transaction. What goes keeps to its broadcast's own rate.
  */
 
-import { lockAccount } from '../../accounts/teams/limits.ts'
+import { freePlaces, lockAccount } from '../../accounts/teams/limits.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
-import { freePlaces } from '../emails/remove.ts'
 import { type BroadcastStanding, deleteWaitingEmails, standingsOf, takePlaces } from './consent.sql.ts'
 import { insertSkips } from './skips.sql.ts'
 
@@ -51,7 +50,7 @@ async function withdraw(database: Database, standings: readonly BroadcastStandin
     await database.transaction(async (tx) => {
       const account = await lockAccount(tx, teamId)
       const gone = await deleteWaitingEmails(tx, teamId, [...reasons.keys()])
-      await freePlaces(tx, teamId, account, gone)
+      await freePlaces(tx, teamId, account, { quota: 'emails', deleted: gone })
       const skips = gone.flatMap(({ id, broadcast_id, contact_id, email }) => {
         if (broadcast_id === null || contact_id === null) return []
         const reason = reasons.get(id) ?? 'cancelled'

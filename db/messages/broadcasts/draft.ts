@@ -10,6 +10,7 @@ import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idAt } from '../../process/ids.ts'
 import { parseMailbox } from '../../text/address.ts'
+import { momentFault } from '../../text/moments.ts'
 import { isUuid } from '../../text/strings.ts'
 import {
   type BroadcastFields,
@@ -55,16 +56,10 @@ export function assertDomain({ domain }: Acting, from: string): void {
   throw new Refusal('domain_not_allowed', `from: this key may send from ${domain} only`)
 }
 
-/** How far ahead a broadcast may be scheduled, and how late a client may be, in milliseconds. */
-const FARTHEST = 90 * 86_400_000
-const LATEST = 5 * 60_000
-
 /** @throws Refusal bad_request for a time that is too far ahead, or past. */
 export function assertSendAt(send_at: string | null | undefined, now: Date): void {
-  if (!send_at) return
-  const ahead = Date.parse(send_at) - now.getTime()
-  if (ahead > FARTHEST) throw new Refusal('bad_request', 'send_at must be at most 90 days ahead')
-  if (ahead < -LATEST) throw new Refusal('bad_request', 'send_at must not be more than 5 minutes in the past')
+  const fault = send_at ? momentFault(send_at, now) : null
+  if (fault !== null) throw new Refusal('bad_request', `send_at ${fault}`)
 }
 
 async function assertReferences(tx: Tx, teamId: string, fields: GivenFields): Promise<void> {
@@ -159,6 +154,16 @@ export async function changeSeenBroadcast(
       'somebody saved another draft meanwhile; yours is kept below: compare the two, then save again',
     )
   return changeBroadcast(by, acting, id, fields)
+}
+
+/** The longest name that a broadcast has, in code points. */
+const LONGEST_NAME = 255
+
+/** A draft that says what another broadcast says, whatever became of that one; it has no time to begin at. */
+export async function duplicateBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
+  const { name, ...said } = await broadcastOrRefusal(by.tx, acting.team_id, id)
+  const fields = { ...said, name: [...`Copy of ${name}`].slice(0, LONGEST_NAME).join(''), send_at: null }
+  return (await createBroadcast(by, acting, { fields, idempotency_key: null })).row
 }
 
 /** @throws Refusal not_found, invalid_state, domain_not_allowed. */

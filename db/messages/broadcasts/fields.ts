@@ -14,6 +14,7 @@ import {
   parse,
   stringMap,
   text,
+  time,
   unsupported,
   uuid,
   uuids,
@@ -30,7 +31,7 @@ const MOST_CONDITIONS = 10
 const MOST_VALUES = 100
 const MOST_RATE = 1_000_000
 /** What properties are at most, of a name and of a value. */
-const LONGEST = { property: 128, value: 2_048 }
+const MAX_CONDITION_LENGTH = { property: 128, value: 2_048 }
 
 export const OPERATORS = ['eq', 'ne', 'in', 'exists', 'missing', 'contains', 'gt', 'lt'] as const
 
@@ -41,8 +42,8 @@ const isText = (value: unknown, max: number): value is string =>
 function conditionFault(given: unknown): string | null {
   if (!isObject(given)) return ' must be an object with property, op and value'
   const { property, op, value } = given
-  if (!isText(property, LONGEST.property) || property === '')
-    return `.property must be a string of 1 to ${LONGEST.property} characters`
+  if (!isText(property, MAX_CONDITION_LENGTH.property) || property === '')
+    return `.property must be a string of 1 to ${MAX_CONDITION_LENGTH.property} characters`
   if (!OPERATORS.some((each) => each === op)) return `.op must be one of ${OPERATORS.join(', ')}`
   if (op === 'exists' || op === 'missing')
     return value === undefined || value === null ? null : `.value must be left out: ${op} takes none`
@@ -51,10 +52,10 @@ function conditionFault(given: unknown): string | null {
       Array.isArray(value) &&
       value.length > 0 &&
       value.length <= MOST_VALUES &&
-      value.every((each) => isText(each, LONGEST.value))
+      value.every((each) => isText(each, MAX_CONDITION_LENGTH.value))
     return fits ? null : `.value must be an array of 1 to ${MOST_VALUES} strings`
   }
-  return isText(value, LONGEST.value) ? null : '.value must be a string'
+  return isText(value, MAX_CONDITION_LENGTH.value) ? null : '.value must be a string'
 }
 
 const conditions = () =>
@@ -66,7 +67,7 @@ const conditions = () =>
         items: {
           type: 'object',
           properties: {
-            property: { type: 'string', minLength: 1, maxLength: LONGEST.property },
+            property: { type: 'string', minLength: 1, maxLength: MAX_CONDITION_LENGTH.property },
             op: { type: 'string', enum: OPERATORS },
             value: { anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] },
           },
@@ -97,18 +98,6 @@ const topics = (min: number) =>
       '${path} must have at least 1 topic',
       (value) => value === undefined || value.length >= min,
     )
-
-const A_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/i
-
-/** A time with its offset (RFC 3339). */
-const time = () =>
-  text()
-    .meta({ jsonSchema: { type: 'string', format: 'date-time' } } satisfies Described)
-    .test('time', '${path} must be an RFC 3339 time such as 2026-01-31T09:00:00Z', (value) => {
-      if (value === undefined) return true
-      const exists = !Number.isNaN(Date.parse(`${value.slice(0, 10)}T00:00:00Z`))
-      return A_TIME.test(value) && exists && !Number.isNaN(Date.parse(value))
-    })
 
 const subject = () =>
   text({ min: 1, max: 998 })

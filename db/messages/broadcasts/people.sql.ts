@@ -1,7 +1,8 @@
 /** The lists behind a broadcast's figures: who got an email and what became of it, who got none and why. */
 import { sql } from 'slonik'
-import { type InferType, object, string } from 'yup'
+import { type InferType, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import type { EmailStatus } from '../emails/status.ts'
 
 type Place = { team_id: string; broadcast_id: string }
@@ -10,14 +11,14 @@ type Page = { after: string | undefined; limit: number }
 
 const FIRST = '00000000-0000-0000-0000-000000000000'
 
-const reachedRow = object({
-  id: string().defined(),
-  contact_id: string().defined(),
-  email: string().defined(),
-  status: string().defined(),
-  created_at: string().defined(),
+const reachedRow = row({
+  id: string(),
+  contact_id: string(),
+  email: string(),
+  status: string(),
+  created_at: string(),
   /** What was said of it last. */
-  detail: string().defined().nullable(),
+  detail: string().nullable(),
 })
 export type Reached = InferType<typeof reachedRow>
 
@@ -49,12 +50,12 @@ export async function reachedBy(
     order by page.contact_id`)
 }
 
-const skippedRow = object({
-  contact_id: string().defined(),
-  email: string().defined(),
-  reason: string().defined(),
-  detail: string().defined(),
-  at: string().defined(),
+const skippedRow = row({
+  contact_id: string(),
+  email: string(),
+  reason: string(),
+  detail: string(),
+  at: string(),
 })
 export type Skipped = InferType<typeof skippedRow>
 

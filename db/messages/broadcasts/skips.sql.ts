@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 
 const SKIP_REASONS = [
   'variables',
@@ -13,13 +13,13 @@ const SKIP_REASONS = [
   'cancelled',
 ] as const
 
-const skipRow = object({
-  team_id: string().defined(),
-  broadcast_id: string().defined(),
-  contact_id: string().defined(),
-  email: string().defined(),
-  reason: string().oneOf(SKIP_REASONS).defined(),
-  detail: string().defined(),
+const skipRow = row({
+  team_id: string(),
+  broadcast_id: string(),
+  contact_id: string(),
+  email: string(),
+  reason: string().oneOf(SKIP_REASONS),
+  detail: string(),
 })
 /** A contact that gets nothing from a broadcast, and why. */
 export type Skip = InferType<typeof skipRow>
@@ -39,12 +39,12 @@ export async function insertSkips(tx: Tx, skips: readonly Skip[], at: Date): Pro
     on conflict do nothing`)
 }
 
-const listedRow = object({
-  contact_id: string().defined(),
-  email: string().defined(),
-  reason: string().defined(),
-  detail: string().defined(),
-  at: string().defined(),
+const listedRow = row({
+  contact_id: string(),
+  email: string(),
+  reason: string(),
+  detail: string(),
+  at: string(),
 })
 
 /** Whom a broadcast skipped, in the order of the walk. */

@@ -1,5 +1,5 @@
 /**
- * Starts, schedules, pauses, resumes and cancels broadcasts, in the caller's transaction.
+ * Starts, schedules, unschedules, pauses, resumes and cancels broadcasts, in the caller's transaction.
  * Promises: each change of state is one statement that names the states it may come from, so of two at once one wins;
  * a start that is refused names everything that hinders it; everybody who was a contact when it began is met by the
  * walk, however late that was committed; what a person did is in the audit trail. Must not walk (walk.ts), nor send.
@@ -7,6 +7,7 @@
 
 import type { Caller } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
+import { BROADCAST_QUEUES } from '../../channels/channels.sql.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
@@ -97,7 +98,8 @@ export async function sendBroadcast(
           await beginningTime(tx, row.team_id),
         )
       : await change(tx, row, { act: 'sent', from: ['draft'], to: 'scheduled', fixed }, now)
-  await deps.queue.enqueue(tx, 'expand-broadcast', [{ team_id: row.team_id, broadcast_id: row.id }])
+  // It may have been scheduled before: the job of that time must not be the one that is waited for.
+  await deps.queue.reenqueue(tx, 'expand-broadcast', [{ team_id: row.team_id, broadcast_id: row.id }])
   await noteBroadcast(deps, 'start', started)
   return started
 }
@@ -117,6 +119,18 @@ export async function beginning(tx: Tx, row: BroadcastRow) {
   const set = [...(await domainHindrance(tx, row)), ...(await topicHindrances(tx, row))]
   const reach = await audienceHindrance(tx, row, true)
   return { audience: reach.audience, hindrances: [...set, ...reach.hindrances] }
+}
+
+/** Makes a scheduled one a draft again. @throws Refusal not_found, domain_not_allowed, invalid_state. */
+export async function unscheduleBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
+  const { tx } = by
+  const row = await lockOrRefusal(tx, acting.team_id, id)
+  assertDomain(acting, row.from_address)
+  const fixed = { template_version_id: null, link_base: null, send_at: row.send_at }
+  const what = { act: 'unscheduled', from: ['scheduled'], to: 'draft', fixed } as const
+  const draft = await change(tx, row, what, await serviceTime(tx))
+  await noteBroadcast(by, 'unschedule', draft)
+  return draft
 }
 
 /** @throws Refusal not_found, domain_not_allowed, invalid_state. */
@@ -160,7 +174,7 @@ export async function resumeBroadcast(
   )
   await queue.reenqueue(tx, 'expand-broadcast', [{ team_id: row.team_id, broadcast_id: row.id }])
   await bringEmailsForward(tx, row)
-  await wakeOnCommit(tx, 'deliver-broadcast')
+  for (const { job } of BROADCAST_QUEUES) await wakeOnCommit(tx, job)
   await noteBroadcast(deps, 'resume', resumed)
   return resumed
 }
@@ -176,7 +190,7 @@ export async function cancelBroadcast(by: Caller, acting: Acting, id: string): P
   const cancelled = await change(tx, row, what, await serviceTime(tx))
   // What waits is withdrawn when it is claimed.
   await bringEmailsForward(tx, row)
-  await wakeOnCommit(tx, 'deliver-broadcast')
+  for (const { job } of BROADCAST_QUEUES) await wakeOnCommit(tx, job)
   await noteBroadcast(by, 'cancel', cancelled)
   return cancelled
 }

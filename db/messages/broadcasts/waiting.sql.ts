@@ -1,8 +1,9 @@
 /** What of a broadcast's emails still waits: few rows at any time, those that are unfinished. */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
-import { BROADCAST } from '../../channels/email.sql.ts'
+import { BROADCAST_QUEUES } from '../../channels/channels.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import { openDeadLetters, withoutJob } from '../../queue/dead-letters.sql.ts'
 import { bringForward } from '../../queue/jobs.sql.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
@@ -12,9 +13,15 @@ type Key = Pick<BroadcastRow, 'team_id' | 'id'>
 /** Its unfinished emails, without those that were given up: they wait for a person. */
 const waiting = ({ team_id, id }: Key) => sql.fragment`
   select from email_states e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.unfinished
-    and not exists (select from ${openDeadLetters(BROADCAST.job)} d where d.source_id = e.id)`
+    and ${sql.join(
+      BROADCAST_QUEUES.map(
+        ({ job }) =>
+          sql.fragment`not exists (select from ${openDeadLetters(job)} d where d.source_id = e.id)`,
+      ),
+      sql.fragment` and `,
+    )}`
 
-const countRow = object({ count: number().defined() })
+const countRow = row({ count: number() })
 
 /** How many of its emails wait, counted up to `most`. */
 export async function waitingEmails(tx: Tx, key: Key, most: number): Promise<number> {
@@ -31,10 +38,10 @@ export const isUnderWay = (tx: Tx, key: Key): Promise<boolean> =>
 export async function bringEmailsForward(tx: Tx, { team_id, id }: Key): Promise<void> {
   const own = sql.fragment`
     select e.id from email_states e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.unfinished`
-  await bringForward(tx, BROADCAST.job, own)
+  for (const { job } of BROADCAST_QUEUES) await bringForward(tx, job, own)
 }
 
-const keyRow = object({ team_id: string().defined(), broadcast_id: string().defined() })
+const keyRow = row({ team_id: string(), broadcast_id: string() })
 
 /** Broadcasts under way that have lost their job, up to `limit`. */
 export async function lostWalks(tx: Tx, limit: number) {

@@ -44,7 +44,7 @@ export type WalkDeps = {
 export type Step = { kind: 'moved' | 'full' | 'walked' | 'over' } | { kind: 'early'; seconds: number }
 
 /** Emails of one transaction: the team's account is held while they are stored. */
-const LOT = 200
+const EXPAND_BATCH = 200
 /** Emails that may wait of the slowest. */
 const LEAST = 20
 /** Contacts that one step looks at, however few of them fit. */
@@ -75,7 +75,7 @@ export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<
   if (row.walked_at !== null) return finish(tx, row, now)
   const ahead = aheadOf(row, deps)
   const room = ahead - (await waitingEmails(tx, row, ahead))
-  return room <= 0 ? { kind: 'full' } : expand(deps, row, Math.min(room, LOT), now)
+  return room <= 0 ? { kind: 'full' } : expand(deps, row, Math.min(room, EXPAND_BATCH), now)
 }
 
 /** How many may wait: of one with a rate of its own what leaves in a minute, since each looks again and again. */

@@ -10,14 +10,16 @@
 import {
   type Account,
   chargesOf,
+  LimitReached,
   left,
   lockAccounts,
-  RateLimited,
+  rateReached,
   type Standing,
-  secondsUntilToken,
   standingOf,
   storageRefusal,
 } from '../../accounts/teams/limits.ts'
+import { EMAIL_FACTS } from '../../channels/email.ts'
+import { queueOf } from '../../channels/queues.ts'
 import { readyFiles } from '../../content/files/files.sql.ts'
 import type { Versions } from '../../content/templates/versions.ts'
 import { Refusal } from '../../errors.ts'
@@ -26,7 +28,9 @@ import { idsAt } from '../../process/ids.ts'
 import { placesAfter } from '../../queue/line.ts'
 import type { Placed, Producer } from '../../queue/producer.ts'
 import { formatMailbox, parseMailbox } from '../../text/address.ts'
+import { inOneList } from '../../text/addressees.ts'
 import { isLarge } from '../../text/files.ts'
+import { timeRefusal, timesOf } from '../../text/moments.ts'
 import type { EmailCall, EmailFile, EmailItem, EmailSender, ItemFile } from './call.ts'
 import { sizeKb } from './content.ts'
 import { emailsByKeys, insertEmails, insertEmailsWithFiles, type NewEmail, type With } from './emails.sql.ts'
@@ -85,7 +89,7 @@ function rowOf(item: EmailItem, sender: EmailSender, { references, account, next
     template_version_id: template?.version_id ?? null,
     variables: template ? variablesOf(item, template.slots, references, { team_id, id }) : null,
     from_address: formatMailbox(item.from),
-    to_emails: [...item.to],
+    ...inOneList(item),
     subject: item.subject,
     html,
     size_kb: html === null ? null : sizeKb(html),
@@ -105,6 +109,7 @@ function rowOf(item: EmailItem, sender: EmailSender, { references, account, next
     attachments: rowFilesOf(item),
     internal: sender.internal ?? false,
     person: item.person ?? null,
+    ...timesOf(item.when, account.now),
   }
 }
 
@@ -215,7 +220,7 @@ function store(item: EmailItem, sender: EmailSender, batch: TeamBatch): EmailOut
   const { account } = batch
   // The send rate is the API's door: broadcasts are paced where they are delivered.
   if (sender.broadcast_id === undefined && sender.rated !== false) {
-    if (account.bucket.tokens < 1) return refused(new RateLimited(account, secondsUntilToken(account)))
+    if (account.bucket.tokens < 1) return refused(rateReached(account))
     account.bucket.tokens -= 1
   }
   account.used.emails += 1
@@ -232,31 +237,31 @@ function store(item: EmailItem, sender: EmailSender, batch: TeamBatch): EmailOut
  */
 function take({ sender, items }: EmailCall, batch: TeamBatch): EmailOutcome[] | Refusal {
   const refusals = items.map((item) =>
-    replayOf(item, sender, batch) ? null : refusalOf(item, sender, batch.references),
+    replayOf(item, sender, batch)
+      ? null
+      : (timeRefusal(item, batch.account.now) ?? refusalOf(item, sender, batch.references)),
   )
   const { limits, used } = batch.account
   const wanted = wantedOf(items, refusals, batch)
   if (wanted.length > left(limits.emails, used.emails)) {
-    return new Refusal(
+    return new LimitReached(
+      batch.account,
       'quota_exceeded',
       `the allowance of ${limits.emails} emails for this period is reached`,
     )
   }
   const storageFull = storageRefusal(batch.account, bytesAdded(wanted, batch))
-  if (storageFull) return storageFull
+  if (storageFull) return new LimitReached(batch.account, storageFull.code, storageFull.message)
   return items.map((item, index) => {
     const refusal = refusals[index]
     return replayOf(item, sender, batch) ?? (refusal ? refused(refusal) : store(item, sender, batch))
   })
 }
 
-/** The lines that a team's emails wait in, each with the queue that it stands before (DECISIONS: Lines of a team). */
-const LINES = [
-  ['email', 'deliver-email'],
-  ['email_batch', 'deliver-email'],
-  ['broadcast', 'deliver-broadcast'],
-] as const
-type Line = (typeof LINES)[number][0]
+/** The lines that a team's emails wait in (DECISIONS: Lines of a team). */
+const LINES = EMAIL_FACTS.lines
+type Line = (typeof LINES)[number]
+type Queue = ReturnType<typeof queueOf<Line>>
 
 const lineOf = ({ broadcast_id, batch }: EmailSender): Line => {
   if (broadcast_id !== undefined) return 'broadcast'
@@ -264,6 +269,17 @@ const lineOf = ({ broadcast_id, batch }: EmailSender): Line => {
 }
 
 type Taken = { row: NewEmail; line: Line }
+
+/** Rows as jobs of a queue, with their places. */
+function lotOf(job: Queue, rows: readonly NewEmail[], places: readonly number[]): Placed<Queue> {
+  const refs = rows.map(({ team_id, id: email_id }) => ({ team_id, email_id }))
+  if (job === 'deliver-test') return { job, payloads: refs.map((ref) => ({ ...ref, test: true })), places }
+  const payloads = rows.map(({ team_id, id: email_id, attachments }) => ({
+    ...{ team_id, email_id },
+    ...(isLarge(attachments) ? { large: true } : {}),
+  }))
+  return { job, payloads, places }
+}
 
 /** Stores rows with the charges for them, their jobs and the contents that they bring, and notes who needs these. */
 async function insert(
@@ -278,35 +294,39 @@ async function insert(
     needs.length === 0
       ? { jobs: await insertEmails(tx, rows, { charge, jobs }), published: 0 }
       : await insertEmailsWithFiles(tx, rows, { charge, jobs, carried: { brought, needs } })
-  if (stored.jobs !== rows.length) throw new Error(`stored ${rows.length} emails but ${stored.jobs} jobs`)
+  // What waits for its time has none.
+  const due = rows.filter(({ due_at }) => due_at === null).length
+  if (stored.jobs !== due) throw new Error(`stored ${due} emails that are due but ${stored.jobs} jobs`)
   if (stored.published !== brought.length) throw new Error('the bytes of an attachment are not there')
 }
 
-/** Stores what was taken: rows with the charges for them and their jobs, each team's behind its others in line. */
+/** Stores what was taken: rows with their charges, and jobs for what is due, each behind its team's others. */
 async function commit(
   { tx, queue }: AcceptDeps,
   taken: readonly Taken[],
   batches: ReadonlyMap<string, TeamBatch>,
 ): Promise<void> {
   const charged = new Map<string, Account>()
-  const lots: Placed<(typeof LINES)[number][1]>[] = []
-  for (const [line, job] of LINES) {
-    const own = taken.flatMap((one) => (one.line === line ? [one.row] : []))
-    if (own.length === 0) continue
-    const reached = await queue.reached(tx, job)
-    const places = own.map(({ team_id }) => {
-      const account = batches.get(team_id)?.account
-      if (!account) throw new Error(`the account of ${team_id} is not locked`)
-      const [place = 0] = placesAfter(account.places[line], reached, 1)
-      account.places[line] = place
-      charged.set(team_id, account)
-      return place
-    })
-    const payloads = own.map(({ team_id, id: email_id, attachments }) => ({
-      ...{ team_id, email_id },
-      ...(isLarge(attachments) ? { large: true } : {}),
-    }))
-    lots.push({ job, payloads, places })
+  const accountOf = ({ row: { team_id } }: Taken): Account => {
+    const account = batches.get(team_id)?.account
+    if (!account) throw new Error(`the account of ${team_id} is not locked`)
+    return account
+  }
+  for (const one of taken) charged.set(one.row.team_id, accountOf(one))
+  const lots: Placed<Queue>[] = []
+  for (const line of LINES) {
+    const own = taken.filter((one) => one.line === line && one.row.due_at === null)
+    for (const [job, ones] of Map.groupBy(own, (one) => queueOf(line, accountOf(one)))) {
+      const reached = await queue.reached(tx, job)
+      const places = ones.map((one) => {
+        const account = accountOf(one)
+        const [place = 0] = placesAfter(account.places[line], reached, 1)
+        account.places[line] = place
+        return place
+      })
+      const rows = ones.map(({ row }) => row)
+      lots.push(lotOf(job, rows, places))
+    }
   }
   const brought = [...batches.values()].flatMap((batch) => batch.brought)
   const rows = taken.map(({ row }) => row)
@@ -314,8 +334,8 @@ async function commit(
 }
 
 /**
- * Accepts calls of any teams in one transaction, each as if it came alone, in order. Enqueues `deliver-email` for each
- * new row. @param lock `skip` passes over the calls of teams that somebody else has locked.
+ * Accepts calls of any teams in one transaction, each as if it came alone, in order. Enqueues the delivery of
+ * each new row. @param lock `skip` passes over the calls of teams that somebody else has locked.
  * @returns for each call its items' outcomes in order; a refusal when its new rows would not all fit the allowance:
  * then nothing of it is stored; null when it was passed over.
  */

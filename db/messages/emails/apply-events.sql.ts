@@ -3,17 +3,17 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, object, string } from 'yup'
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 import { EMAIL_REF, type EmailRef } from './emails.sql.ts'
 import type { EmailStatus } from './status.ts'
 
-const recipientsRow = object({
-  team_id: string().defined(),
-  email_id: string().defined(),
-  to_emails: array(string().defined()).defined(),
+const recipientsRow = row({
+  team_id: string(),
+  email_id: string(),
+  to_emails: array(string()),
 })
 
-const lockedRow = recipientsRow.shape({ is_late: boolean().defined() })
+const lockedRow = recipientsRow.concat(row({ is_late: boolean() }))
 
 /**
  * The recipients of emails whose states it locks, in one order, so that transactions over the same emails cannot
@@ -36,10 +36,10 @@ const recipientsOf = (tx: Tx, refs: readonly EmailRef[]) =>
     select team_id, id as email_id, to_emails from accepted_emails
     where (team_id, id) in (select * from ${rowsOf('ref', EMAIL_REF, refs)})`)
 
-const providerIdRow = object({
-  provider_message_id: string().defined(),
-  team_id: string().defined(),
-  email_id: string().defined(),
+const providerIdRow = row({
+  provider_message_id: string(),
+  team_id: string(),
+  email_id: string(),
 })
 
 /** The emails that the provider knows by these ids. */

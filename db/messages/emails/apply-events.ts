@@ -90,7 +90,10 @@ export async function applyEmailEvents(
     tx,
     placed.map((event) => ({ ...event, contact_id: contactOf(event)?.contact_id })),
   )
-  const changes = changesOf(news, attempts)
+  const changes = changesOf(
+    news,
+    attempts.map((attempt) => ({ ...attempt, pending_recipients: stillThere(attempt, recipients) })),
+  )
   if (changes.length > 0) await changeEmails(tx, changes)
   await applyContactEffects(tx, contactOf, news, now)
   return fates
@@ -108,6 +111,16 @@ function recipientOf({ recipient }: EmailEvent, own: ReadonlyMap<string, string>
   if (recipient !== null) return own.get(recipientIdentity(recipient))
   const [only, ...others] = own.values()
   return only !== undefined && others.length === 0 ? only : null
+}
+
+/** Who is still to be tried, of those who are on the row: somebody may have been erased from it meanwhile. */
+function stillThere(
+  { pending_recipients, ...ref }: AttemptRecord,
+  recipients: ReadonlyMap<string, ReadonlyMap<string, string>>,
+): readonly string[] | null {
+  const own = recipients.get(keyOf(ref))
+  const left = pending_recipients?.filter((recipient) => own?.has(recipientIdentity(recipient))) ?? []
+  return left.length > 0 ? left : null
 }
 
 /** One change for each row. */

@@ -1,5 +1,6 @@
 /** A call to send emails, as accepting takes it: who sends, and what. Types alone. */
 import type { Mailbox } from '../../text/address.ts'
+import type { When } from '../../text/moments.ts'
 
 /**
  * Who sends: the team, the domain its key is bound to (null when it is not), and the id of the HTTP request, if
@@ -45,6 +46,8 @@ export type EmailItem = {
   path: string
   from: Mailbox
   to: readonly string[]
+  cc?: readonly string[]
+  bcc?: readonly string[]
   subject: string
   html: string | null
   template_id: string | null
@@ -59,6 +62,8 @@ export type EmailItem = {
   /** Whose it is, by identity: of a broadcast and of its tests alone, so that nobody gets one twice. */
   person?: string
   attachments?: readonly ItemFile[]
+  /** Without it, it goes at once and does not expire. */
+  when?: When
 }
 
 /** One call: a single send has one item, a batch up to a hundred. */

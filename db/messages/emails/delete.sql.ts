@@ -6,16 +6,16 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 
-const deletedRow = object({
-  id: string().defined(),
-  created_at: string().defined(),
-  status: string().defined(),
-  broadcast_id: string().defined().nullable(),
-  contact_id: string().defined().nullable(),
-  email: string().defined(),
-  person: string().defined().nullable(),
+const deletedRow = row({
+  id: string(),
+  created_at: string(),
+  status: string(),
+  broadcast_id: string().nullable(),
+  contact_id: string().nullable(),
+  email: string(),
+  person: string().nullable(),
 })
 /** What was deleted, as far as somebody wants to know. `email`: its first recipient. */
 export type DeletedEmail = InferType<typeof deletedRow>

@@ -5,45 +5,53 @@
  * (DECISIONS: Rows of emails).
  */
 import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'
-import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
-import { isSuspended } from '../../accounts/teams/teams.sql.ts'
+import { array, boolean, type InferType, mixed, number, string } from 'yup'
+import { maySend } from '../../accounts/teams/teams.sql.ts'
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import { attaching, type Carried } from '../../content/files/files.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 import type { EmailFile } from './call.ts'
 
 const stringMap = mixed<Record<string, string>>()
 
-export const emailRow = object({
-  team_id: string().defined(),
-  id: string().defined(),
-  domain_id: string().defined(),
-  template_id: string().defined().nullable(),
-  template_version_id: string().defined().nullable(),
-  variables: stringMap.defined().nullable(),
-  from_address: string().defined(),
-  to_emails: array(string().defined()).defined(),
-  subject: string().defined(),
+export const emailRow = row({
+  team_id: string(),
+  id: string(),
+  domain_id: string(),
+  template_id: string().nullable(),
+  template_version_id: string().nullable(),
+  variables: stringMap.nullable(),
+  from_address: string(),
+  /** All recipients: to, then cc, then bcc (text/addressees.ts). */
+  to_emails: array(string()),
+  first_cc: number().nullable(),
+  first_bcc: number().nullable(),
+  subject: string(),
   /** Raw html; null when it is rendered from the template version. */
-  html: string().defined().nullable(),
-  size_kb: number().defined().nullable(),
-  tags: array(string().defined()).defined(),
-  status: string().oneOf(EMAIL_LADDER).defined(),
-  idempotency_key: string().defined().nullable(),
-  created_at: string().defined(),
-  requeued_at: string().defined().nullable(),
-  provider_message_id: string().defined().nullable(),
-  broadcast_id: string().defined().nullable(),
-  contact_id: string().defined().nullable(),
-  body_text: string().defined().nullable(),
-  headers: stringMap.defined().nullable(),
-  reply_to: string().defined(),
-  http_request_id: string().defined().nullable(),
-  pending_recipients: array(string().defined()).defined().nullable(),
-  attachments: mixed<EmailFile[]>().defined().nullable(),
+  html: string().nullable(),
+  size_kb: number().nullable(),
+  tags: array(string()),
+  status: string().oneOf(EMAIL_LADDER),
+  idempotency_key: string().nullable(),
+  created_at: string(),
+  requeued_at: string().nullable(),
+  provider_message_id: string().nullable(),
+  broadcast_id: string().nullable(),
+  contact_id: string().nullable(),
+  body_text: string().nullable(),
+  headers: stringMap.nullable(),
+  reply_to: string(),
+  http_request_id: string().nullable(),
+  pending_recipients: array(string()).nullable(),
+  attachments: mixed<EmailFile[]>().nullable(),
+  /** When it is to go, as the client said, and until when; null for most. */
+  scheduled_at: string().nullable(),
+  expires_at: string().nullable(),
+  /** When its time comes, while it waits for that. */
+  due_at: string().nullable(),
   /** Mail of ours, which is in no team's lists and figures, and whose body is its recipient's alone. */
-  internal: boolean().defined(),
+  internal: boolean(),
 })
 export type EmailRow = InferType<typeof emailRow>
 /** A row to store. `person`: whose it is, which nobody reads back with it. */
@@ -53,7 +61,7 @@ export type NewEmail = EmailRow & { person?: string | null }
 const lightColumns = sql.fragment`
   team_id, id, domain_id, template_id, template_version_id, from_address, to_emails, subject, size_kb, tags, status,
   idempotency_key, created_at, requeued_at, provider_message_id, broadcast_id, contact_id, headers, reply_to,
-  http_request_id, pending_recipients, attachments, internal`
+  http_request_id, pending_recipients, attachments, internal, first_cc, first_bcc, scheduled_at, expires_at, due_at`
 
 const emailColumns = sql.fragment`${lightColumns}, html, body_text, variables`
 
@@ -67,6 +75,8 @@ const NEW_COLUMNS = {
   variables: 'json',
   from_address: 'text',
   to_emails: 'json',
+  first_cc: 'int2',
+  first_bcc: 'int2',
   subject: 'text',
   html: 'text',
   tags: 'json',
@@ -84,9 +94,10 @@ const NEW_COLUMNS = {
 } as const satisfies Partial<Record<keyof NewEmail, string>>
 
 /** What its state begins as, beside what it repeats of the above. */
-const NEW_STATE = { status: 'text', size_kb: 'float8' } as const satisfies Partial<
-  Record<keyof EmailRow, string>
->
+const NEW_STATE = {
+  ...{ status: 'text', size_kb: 'float8' },
+  ...{ scheduled_at: 'timestamptz', expires_at: 'timestamptz', due_at: 'timestamptz' },
+} as const satisfies Partial<Record<keyof EmailRow, string>>
 
 const newColumns = Object.keys(NEW_COLUMNS)
 const commas = (parts: readonly SqlToken[]) => sql.join(parts, sql.fragment`, `)
@@ -112,15 +123,16 @@ function accepting(rows: readonly NewEmail[], charge: FragmentSqlToken): Fragmen
 }
 
 const insertStates = sql.fragment`
-  insert into email_states (team_id, id, created_at, broadcast_id, reached_id, internal, status, size_kb)
+  insert into email_states (team_id, id, created_at, broadcast_id, reached_id, internal, status, size_kb,
+    scheduled_at, expires_at, due_at)
   select team_id, id, created_at, broadcast_id, case when broadcast_id is not null then contact_id end, internal,
-    status, size_kb
+    status, size_kb, scheduled_at, expires_at, due_at
   from item`
 
 /** What is stored with new emails: parts of the statement that charge for them (limits.ts) and store their jobs. */
 export type With = { charge: FragmentSqlToken; jobs: FragmentSqlToken }
 
-const countRow = object({ jobs: number().defined() })
+const countRow = row({ jobs: number() })
 
 /** Stores new emails that carry no files, in one statement. @returns how many jobs it stored. */
 export async function insertEmails(
@@ -134,7 +146,7 @@ export async function insertEmails(
   return stored.jobs
 }
 
-const countsRow = countRow.shape({ published: number().defined() })
+const countsRow = countRow.concat(row({ published: number() }))
 
 /** The same for emails of which some carry files, still in one statement. @returns how many files it published, too. */
 export async function insertEmailsWithFiles(
@@ -147,13 +159,13 @@ export async function insertEmailsWithFiles(
     select (select count(*) from job)::int as jobs, (select count(*) from published)::int as published`)
 }
 
-const referenceRow = object({
-  team_id: string().defined(),
-  kind: string().oneOf(['domain', 'pending', 'template', 'contact']).defined(),
-  key: string().defined(),
-  id: string().defined(),
-  version_id: string().defined().nullable(),
-  slots: array(string().defined()).defined().nullable(),
+const referenceRow = row({
+  team_id: string(),
+  kind: string().oneOf(['domain', 'pending', 'template', 'contact']),
+  key: string(),
+  id: string(),
+  version_id: string().nullable(),
+  slots: array(string()).nullable(),
 })
 
 /** A name that a team's email refers to something by. */
@@ -186,11 +198,11 @@ export async function emailReferences(
       join contacts c on c.team_id = w.team_id and c.identity = w.key`)
 }
 
-const storedKeyRow = object({
-  team_id: string().defined(),
-  idempotency_key: string().defined(),
-  id: string().defined(),
-  from_address: string().defined(),
+const storedKeyRow = row({
+  team_id: string(),
+  idempotency_key: string(),
+  id: string(),
+  from_address: string(),
 })
 
 /** The emails that teams have stored under these keys. */
@@ -207,15 +219,25 @@ export async function emailById(tx: Tx, teamId: string, id: string): Promise<Ema
     select ${emailColumns} from emails where team_id = ${teamId} and id = ${id}`)
 }
 
-const addresseesRow = object({
-  to_emails: array(string().defined()).defined(),
-  contact_id: string().defined().nullable(),
+const addresseesRow = row({
+  to_emails: array(string()),
+  first_cc: number().nullable(),
+  first_bcc: number().nullable(),
+  contact_id: string().nullable(),
 })
 
 /** Whom an email went to, or null without one. */
 export async function addresseesOfEmail(tx: Tx, teamId: string, id: string) {
   return tx.maybeOne(sql.prepared('addressees_of_email', addresseesRow)`
-    select to_emails, contact_id from accepted_emails where team_id = ${teamId} and id = ${id}`)
+    select to_emails, first_cc, first_bcc, contact_id from accepted_emails where team_id = ${teamId} and id = ${id}`)
+}
+
+const senderRow = row({ from_address: string() })
+
+/** Who sends an email, or null without one. */
+export async function senderOfEmail(tx: Tx, teamId: string, id: string) {
+  return tx.maybeOne(sql.type(senderRow)`
+    select from_address from accepted_emails where team_id = ${teamId} and id = ${id}`)
 }
 
 export type EmailRef = { team_id: string; email_id: string }
@@ -223,20 +245,24 @@ export type EmailRef = { team_id: string; email_id: string }
 /** How references to emails travel, as rows of a statement. */
 export const EMAIL_REF = { team_id: 'uuid', email_id: 'uuid' }
 
-const outgoingRow = emailRow.shape({
-  /** From when its tries count: it was accepted, or requeued by a person. */
-  since: string().defined(),
-  /** Since then: its tries that were put off, and those without an answer. */
-  deferrals: number().defined(),
-  unknowns: number().defined(),
-  /** When the first of them was; null when it was never tried. */
-  tried_since: string().defined().nullable(),
-  /** When it was held back last because its sender may be at fault; null when it never was. */
-  held_at: string().defined().nullable(),
-  /** Whether its bodies were left out for their size: `bodiesOfEmail` has them. */
-  is_large: boolean().defined(),
-})
-export type OutgoingRow = InferType<typeof outgoingRow>
+const outgoingRow = emailRow.concat(
+  row({
+    /** From when its tries count: it was accepted, or requeued by a person. */
+    since: string(),
+    /** Since then: its tries that were put off, and those without an answer. */
+    deferrals: number(),
+    unknowns: number(),
+    /** When the first of them was; null when it was never tried. */
+    tried_since: string().nullable(),
+    /** When it was held back last because its sender may be at fault; null when it never was. */
+    held_at: string().nullable(),
+    /** Whether its bodies were left out for their size: `bodiesOfEmail` has them. */
+    is_large: boolean(),
+    /** Whether its team is a test team. */
+    test: boolean(),
+  }),
+)
+export type OutgoingRow<T extends boolean = boolean> = InferType<typeof outgoingRow> & { test: T }
 
 /** The largest bodies that are read with their rows, in bytes. */
 const LARGE = 65_536
@@ -245,10 +271,15 @@ const LARGE = 65_536
  * Those of the emails that still have something to deliver, and whose team may send. Each is looked up by its key,
  * whatever the planner thinks of the table: while it has seen nothing unfinished, it would go through all that waits.
  * Large bodies are left out: a worker that reads ahead shall not hold them all.
+ * @param test whether the simulator asks: it reads test teams' emails alone, and who speaks to a provider never one.
  */
-export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promise<readonly OutgoingRow[]> {
-  return tx.any(sql.prepared('emails_to_deliver', outgoingRow)`
-    select ${lightColumns}, is_large, case when not is_large then html end as html,
+export async function emailsToDeliver<T extends boolean = false>(
+  tx: Tx,
+  refs: readonly EmailRef[],
+  test = false as T,
+): Promise<readonly OutgoingRow<T>[]> {
+  const rows = await tx.any(sql.prepared('emails_to_deliver', outgoingRow)`
+    select ${lightColumns}, is_large, ${test}::boolean as test, case when not is_large then html end as html,
       case when not is_large then body_text end as body_text, case when not is_large then variables end as variables,
       coalesce(tries_from, created_at) as since, past.*
     from (select team_id as ref_team, email_id as ref_id from ${rowsOf('ref', EMAIL_REF, refs)}) ref
@@ -264,7 +295,9 @@ export async function emailsToDeliver(tx: Tx, refs: readonly EmailRef[]): Promis
       from email_events v
       where v.team_id = emails.team_id and v.email_id = emails.id and v.kind in ('deferred', 'unknown', 'held')
         and v.occurred_at >= coalesce(emails.tries_from, emails.created_at)) past
-    where unfinished and not ${isSuspended(sql.fragment`emails.team_id`)}`)
+    where unfinished and ${maySend(sql.fragment`emails.team_id`, { test })}`)
+  // As the statement says.
+  return rows as readonly OutgoingRow<T>[]
 }
 
 const bodiesRow = emailRow.pick(['html', 'body_text', 'variables'])

@@ -1,10 +1,11 @@
 /** Rows of email_events: what happened to emails. */
 import { sql } from 'slonik'
-import { type InferType, object, string } from 'yup'
+import { type InferType, string } from 'yup'
 import type { ContactEffect } from '../../audience/contacts/effect.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
 import { storeEvents } from '../../channels/happenings/store-events.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import type { EmailRef } from './emails.sql.ts'
 import type { EmailEventKind } from './status.ts'
 
@@ -41,11 +42,11 @@ export async function storeEmailEvents<E extends EmailEvent>(tx: Tx, events: rea
   return (await storeEvents(tx, EMAIL, given)).map(({ event }) => event)
 }
 
-const eventRow = object({
-  kind: string().defined(),
-  recipient: string().defined().nullable(),
-  occurred_at: string().defined(),
-  detail: string().defined(),
+const eventRow = row({
+  kind: string(),
+  recipient: string().nullable(),
+  occurred_at: string(),
+  detail: string(),
 })
 export type EmailEventRow = InferType<typeof eventRow>
 

@@ -20,7 +20,11 @@ export type EmailCriteria = {
   id?: string | undefined
   /** Each of them is somewhere in the subject, whatever the case. */
   words?: readonly string[] | undefined
+  /** Each of them is somewhere in the subject, or in a recipient's name or address. */
+  text?: readonly string[] | undefined
   status?: EmailStatus | undefined
+  /** Only those that wait for their time. */
+  scheduled?: boolean | undefined
   /** The spellings of one From domain. */
   domains?: readonly string[] | undefined
   template_id?: string | undefined
@@ -45,7 +49,7 @@ const texts = (values: readonly string[]) => sql.array(values, 'text')
 const anyIdIs = (id: string, team: FragmentSqlToken): FragmentSqlToken =>
   sql.fragment`e.id in (${EMAIL.named({ team, ...spellingsOfId(id) })})`
 
-// What is queued and was taken all the same waits for nothing, so the index on what is unfinished has the rest.
+// What is queued and was taken all the same waits for nothing.
 const statusIs = (status: EmailStatus): FragmentSqlToken =>
   status === 'queued'
     ? sql.fragment`e.status = 'queued' and e.unfinished`
@@ -53,6 +57,9 @@ const statusIs = (status: EmailStatus): FragmentSqlToken =>
 
 const subjectHas = (words: readonly string[]): FragmentSqlToken =>
   sql.fragment`e.subject ilike all (${texts(words.map(likePattern))})`
+
+const hasText = (words: readonly string[]): FragmentSqlToken => sql.fragment`
+  concat_ws(E'\n', e.subject, array_to_string(e.to_emails, E'\n')) ilike all (${texts(words.map(likePattern))})`
 
 const fromDomainIs = (domains: readonly string[]): FragmentSqlToken =>
   sql.fragment`substring(lower(e.from_address) from '@([^@>]+)>?$') = any(${texts(domains)})`
@@ -74,13 +81,15 @@ export const isBefore = (id: string | undefined): FragmentSqlToken =>
 /** Whether an email `e` fits the criteria, its team apart. @param team its team, where that is known beforehand. */
 export function fitsCriteria(criteria: EmailCriteria, team?: FragmentSqlToken): FragmentSqlToken {
   const { recipients, id, words, status, domains, template_id: template, tag, from, to, between } = criteria
-  const { broadcast_id: broadcast } = criteria
+  const { broadcast_id: broadcast, scheduled, text } = criteria
   const parts = [
+    scheduled && sql.fragment`e.due_at is not null`,
     criteria.whose === 'all' ? sql.fragment`true` : isCustomers,
     recipients && sql.fragment`recipient_identities(e.to_emails) && ${texts(recipients)}`,
     id !== undefined && anyIdIs(id, team ?? sql.fragment`e.team_id`),
     words && words.length > 0 && subjectHas(words),
-    status !== undefined && statusIs(status),
+    text && text.length > 0 && hasText(text),
+    status !== undefined && !criteria.scheduled && statusIs(status),
     domains && fromDomainIs(domains),
     template !== undefined && sql.fragment`e.template_id = ${template}`,
     broadcast !== undefined && sql.fragment`e.broadcast_id = ${broadcast}`,
@@ -104,7 +113,7 @@ const byKeys = (keys: FragmentSqlToken): FragmentSqlToken => sql.fragment`
  * what waits of all teams. That has an index by the time of acceptance, as ids go, too.
  */
 const statesInOrder = (criteria: EmailCriteria, before: string | undefined): FragmentSqlToken => {
-  const { team_id: team, status, whose, from, to, between } = criteria
+  const { team_id: team, status, scheduled, whose, from, to, between } = criteria
   const bounds = [
     team === undefined
       ? sql.fragment`created_at >= ${from ? sql.timestamp(from) : '-infinity'}
@@ -115,7 +124,8 @@ const statesInOrder = (criteria: EmailCriteria, before: string | undefined): Fra
     from !== undefined && sql.fragment`id >= ${firstIdAt(from)}`,
     to !== undefined && sql.fragment`id < ${firstIdAt(to)}`,
     between && sql.fragment`id between ${between.oldest} and ${between.newest}`,
-    status === 'queued' && sql.fragment`status = 'queued' and unfinished`,
+    scheduled && sql.fragment`due_at is not null`,
+    status === 'queued' && !scheduled && sql.fragment`status = 'queued' and unfinished`,
     isRare(status) && sql.fragment`rare_status = ${status ?? null}`,
   ].filter((bound) => typeof bound === 'object')
   return sql.fragment`
@@ -124,12 +134,23 @@ const statesInOrder = (criteria: EmailCriteria, before: string | undefined): Fra
 }
 
 /** What says of an email that it fits, if not its state or its team. */
-const otherParts = ({ recipients, id, words, domains, template_id, broadcast_id, tag }: EmailCriteria) =>
-  [recipients, id, domains, template_id, broadcast_id, tag, words?.[0]].filter((part) => part !== undefined)
+const otherParts = ({
+  recipients,
+  id,
+  words,
+  text,
+  domains,
+  template_id,
+  broadcast_id,
+  tag,
+}: EmailCriteria) =>
+  [recipients, id, domains, template_id, broadcast_id, tag, words?.[0], text?.[0]].filter(
+    (part) => part !== undefined,
+  )
 
 /** Whether an index of states has those of this status alone. */
-const isSetApart = ({ team_id: team, status }: EmailCriteria): boolean =>
-  status === 'queued' || (team !== undefined && isRare(status))
+const isSetApart = ({ team_id: team, status, scheduled = false }: EmailCriteria): boolean =>
+  scheduled || status === 'queued' || (team !== undefined && isRare(status))
 
 /**
  * The keys of a page, `of_team` and `of_id`, where states alone tell what is on it; else null. The limit is within: the
@@ -157,7 +178,8 @@ const listedColumns = sql.fragment`
   e.team_id, e.id, e.domain_id, e.template_id, e.template_version_id, e.variables, e.from_address, e.to_emails,
   e.subject, case when e.size_kb is null then e.html end as html, e.size_kb, e.tags, e.status, e.idempotency_key,
   e.created_at, e.requeued_at, e.provider_message_id, e.broadcast_id, e.contact_id, null as body_text, e.headers,
-  e.reply_to, e.http_request_id, e.pending_recipients, e.attachments, e.internal`
+  e.reply_to, e.http_request_id, e.pending_recipients, e.attachments, e.internal, e.first_cc, e.first_bcc,
+  e.scheduled_at, e.expires_at, e.due_at`
 
 /**
  * A page of the emails that fit, newest first, without their bodies. Of all teams, everything between the bounds of

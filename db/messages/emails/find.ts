@@ -17,16 +17,18 @@ import { versionsOf } from './show.ts'
 import { type ListedEmail, listedEmail } from './view.ts'
 
 /** What to look for, as people give it. Every part that is set has to fit; without `team_id`: in all teams. */
-export type EmailFilter = Omit<EmailCriteria, 'recipients' | 'words' | 'domains'> & {
+export type EmailFilter = Omit<EmailCriteria, 'recipients' | 'words' | 'text' | 'domains'> & {
   /** An address, with or without a name. */
   recipient?: string | undefined
   /** Words that are all in the subject, in any order and case. */
   subject?: string | undefined
+  /** Words that are all in the subject, or in recipients' names and addresses, in any order and case. */
+  text?: string | undefined
   /** The domain of the From address. */
   domain?: string | undefined
 }
 
-/** A subject's words are looked for one by one in each row. */
+/** Words are looked for one by one in each row. */
 const MOST_WORDS = 20
 
 // How many rows are read at a time: those whose size is not known yet come with their html.
@@ -49,19 +51,20 @@ function recipientSpellings(given: string): string[] {
   return domainSpellings(mailbox.domain).map((domain) => `${local}@${domain}`)
 }
 
-/** The words that a subject must have. @throws Refusal bad_request for too many. */
-function wordsOf(subject: string | undefined): string[] | undefined {
-  const words = subject?.split(/\s+/).filter((word) => word !== '')
+/** The words of a part of the filter. @throws Refusal bad_request for too many. */
+function wordsOf(what: 'subject' | 'a search', given: string | undefined): string[] | undefined {
+  const words = given?.split(/\s+/).filter((word) => word !== '')
   if (words === undefined || words.length <= MOST_WORDS) return words
-  throw new Refusal('bad_request', `subject must have at most ${MOST_WORDS} words`)
+  throw new Refusal('bad_request', `${what} must have at most ${MOST_WORDS} words`)
 }
 
 /** The filter as the query takes it. @throws Refusal bad_request for what is no address or no domain. */
-export function criteriaOf({ recipient, subject, domain, ...rest }: EmailFilter): EmailCriteria {
+export function criteriaOf({ recipient, subject, text, domain, ...rest }: EmailFilter): EmailCriteria {
   return {
     ...rest,
     recipients: recipient === undefined ? undefined : recipientSpellings(recipient),
-    words: wordsOf(subject),
+    words: wordsOf('subject', subject),
+    text: wordsOf('a search', text),
     domains: domain === undefined ? undefined : domainSpellings(domain),
   }
 }

@@ -4,6 +4,7 @@
  */
 import type { By } from '../../accounts/audit/record.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { addressees } from '../../text/addressees.ts'
 import { addresseesOfEmail } from './emails.sql.ts'
 import { storeEmailEvents } from './events.sql.ts'
 import { type Again, type LinkKind, linkIn } from './status.ts'
@@ -25,7 +26,7 @@ export async function linkEmails(
 export type LinkedEmail = { kind: LinkKind; id: string; by: string; time: string; to_emails: string[] | null }
 
 /** How many linked emails are looked up: somebody may send themselves a copy a hundred times. */
-const MOST = 5
+const MAX_LINKED_EMAILS = 5
 
 /** The emails linked with one, by its timeline, the latest first; `to_emails` null: that one has been deleted. */
 export async function linkedEmails(
@@ -37,9 +38,9 @@ export async function linkedEmails(
     return link ? [{ ...link, time: event.time }] : []
   })
   const linked: LinkedEmail[] = []
-  for (const link of links.reverse().slice(0, MOST)) {
-    const addressees = await addresseesOfEmail(tx, team_id, link.id)
-    linked.push({ ...link, to_emails: addressees?.to_emails ?? null })
+  for (const link of links.reverse().slice(0, MAX_LINKED_EMAILS)) {
+    const other = await addresseesOfEmail(tx, team_id, link.id)
+    linked.push({ ...link, to_emails: other && addressees(other).to })
   }
   return linked
 }

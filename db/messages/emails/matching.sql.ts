@@ -1,12 +1,13 @@
 /** The queries behind changing all emails that match a filter: ids in lots, how many there are. */
 import { sql } from 'slonik'
-import { boolean, number, object, string } from 'yup'
+import { boolean, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import { wasSeen } from '../../postgres/seen.sql.ts'
 import { firstIdAt } from '../../text/ids.ts'
 import { type EmailCriteria, fitsCriteria, isBefore, keysOfPage, type Page } from './find.sql.ts'
 
-const idRow = object({ id: string().defined() })
+const idRow = row({ id: string() })
 
 const fits = (teamId: string, criteria: EmailCriteria) => fitsCriteria(criteria, sql.fragment`${teamId}`)
 
@@ -62,7 +63,7 @@ export async function idsToRequeue(
   return rows.map(({ id }) => id)
 }
 
-const waitingRow = idRow.shape({ fits: boolean().defined() })
+const waitingRow = idRow.concat(row({ fits: boolean() }))
 
 /**
  * The newest of a team's emails that no provider has taken, and whether each fits: a lot of those that follow an id,
@@ -85,10 +86,10 @@ export async function waitingEmails(
     order by w.id desc`)
 }
 
-const countRow = object({
-  count: number().defined(),
-  newest: string().defined().nullable(),
-  oldest: string().defined().nullable(),
+const countRow = row({
+  count: number(),
+  newest: string().nullable(),
+  oldest: string().nullable(),
 })
 
 /** How many of a team's emails fit, the newest `most` of them, and which are the first and the last of these. */

@@ -19,12 +19,12 @@ import { needsLooking, timeToLook } from './search.ts'
 import { stretches, timeOf } from './stretches.ts'
 
 type Filter = Omit<EmailFilter, 'team_id'>
-const LOT = 500
+const MATCHING_BATCH = 500
 /** How many that wait are looked at in one statement. */
 const WAITING = 5_000
 
 /** For how long to look through further emails, in milliseconds. */
-const PATIENCE = 1_000
+const MATCHING_MS = 1_000
 
 export type Between = NonNullable<EmailCriteria['between']>
 
@@ -46,7 +46,7 @@ export async function countEmails(
   { tx, now, since }: At & { since: Date },
   teamId: string,
   { filter, most }: { filter: Filter; most: number },
-  patience = PATIENCE,
+  patience = MATCHING_MS,
 ): Promise<Counted> {
   const counted: Counted = { count: 0, between: null, lookedTo: null, seen: await seenNow(tx) }
   const time = timeToLook(filter, { since, now })
@@ -96,7 +96,7 @@ async function nextIds(tx: Tx, teamId: string, { filter, between }: Matching, { 
   const ids: string[] = []
   const time = { first: timeOf(between.oldest), last: timeOf(before ?? between.newest) + 1 }
   let reached = before
-  for (const part of stretches(time, PATIENCE)) {
+  for (const part of stretches(time, MATCHING_MS)) {
     const page = { before: ids.at(-1) ?? before, limit: limit - ids.length }
     ids.push(...(await idsMatching(tx, teamId, { ...criteria, ...part }, page)))
     if (ids.length === limit) return { ids, before: ids.at(-1) ?? null }
@@ -122,7 +122,7 @@ async function nextLot(
     work,
   }: { cursor: LotCursor; work: (ids: readonly string[]) => Promise<number> },
 ): Promise<Lot> {
-  const next = await nextIds(tx, teamId, wanted, { before, limit: LOT })
+  const next = await nextIds(tx, teamId, wanted, { before, limit: MATCHING_BATCH })
   const known = next.ids.length > 0 ? await counted(tx, teamId, wanted, next.ids) : []
   const ids = known.slice(0, wanted.most - taken)
   const changed = ids.length > 0 ? await work(ids) : 0

@@ -3,12 +3,13 @@
  * Promises: reads those alone, by an index of their own and each one's state by its key, and no more than a bound.
  */
 import { sql } from 'slonik'
-import { type InferType, number, object, string } from 'yup'
+import { type InferType, number, string } from 'yup'
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import { firstIdAt } from '../../text/ids.ts'
 
-const countRow = object({ status: string().oneOf(EMAIL_LADDER).defined(), count: number().defined() })
+const countRow = row({ status: string().oneOf(EMAIL_LADDER), count: number() })
 export type StatusCount = InferType<typeof countRow>
 
 /** The counts of emails by status. @param most how many emails are counted at most, the newest. */

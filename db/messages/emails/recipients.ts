@@ -1,8 +1,9 @@
 /**
  * The recipients of an email: stored as given, with or without a name; two spellings of one address are one recipient.
- * Pure. DECISIONS: Email addresses, Recipients that differ only in case.
+ * Pure. DECISIONS: Email addresses, Recipients that differ only in case, Copies.
  */
 import { parseMailbox } from '../../text/address.ts'
+import { type Addressed, addressees } from '../../text/addressees.ts'
 
 /** The address without a name; what is no mailbox stays as it is. */
 const bareAddress = (recipient: string): string => parseMailbox(recipient)?.address ?? recipient
@@ -25,10 +26,35 @@ const byIdentity = (recipients: readonly string[]): Map<string, string> => {
 }
 
 /** The recipients as given, the first spelling of each. */
-export const distinctRecipients = (recipients: readonly string[]): string[] => [
-  ...byIdentity(recipients).values(),
-]
+const distinctRecipients = (recipients: readonly string[]): string[] => [...byIdentity(recipients).values()]
 
 /** The bare addresses of the recipients by their identity, in the first spelling of each. */
 export const bareRecipients = (recipients: readonly string[]): Map<string, string> =>
   new Map([...byIdentity(recipients)].map(([identity, recipient]) => [identity, bareAddress(recipient)]))
+
+/** What stands in an email's recipients where an erased person stood: the others keep their places. */
+export const ERASED = 'erased@erased.invalid'
+
+/** Whom the headers To and Cc name, each recipient once: nobody of bcc who is not there as well. */
+export function named(row: Addressed): { to: string[]; cc: string[] } {
+  const { to, cc } = addressees(row)
+  const shown = distinctRecipients([...to, ...cc].filter((recipient) => recipient !== ERASED))
+  const isTo = new Set(to)
+  return { to: shown.filter((one) => isTo.has(one)), cc: shown.filter((one) => !isTo.has(one)) }
+}
+
+/** Those of the recipients who are still somebody; all, where none is. */
+export function present(recipients: readonly string[]): readonly string[] {
+  const left = recipients.filter((recipient) => recipient !== ERASED)
+  return left.length > 0 ? left : recipients
+}
+
+/** How an email's recipients are shown: cc and bcc only where they were given. */
+type Shown = { to_emails: readonly string[]; cc_emails?: readonly string[]; bcc_emails?: readonly string[] }
+
+/** All recipients of an email as it is shown, in the order to, cc, bcc. */
+export const everyone = ({ to_emails, cc_emails = [], bcc_emails = [] }: Shown): string[] => [
+  ...to_emails,
+  ...cc_emails,
+  ...bcc_emails,
+]

@@ -6,6 +6,7 @@
 import type { CompiledVersion, Versions } from '../../content/templates/versions.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { inOneList } from '../../text/addressees.ts'
 import { missingSlots, UNSUBSCRIBE_SLOT } from '../../text/slots.ts'
 import { LARGEST_PART } from '../../text/strings.ts'
 import type { EmailCall, EmailItem, EmailSender } from './call.ts'
@@ -27,9 +28,9 @@ export type References = {
   links: UnsubscribeLinks | null
 }
 
-/** The identity of an email's only recipient; null when it has several. */
+/** The identity of an email's only recipient, cc and bcc among them; null when it has several. */
 export const soleRecipient = (item: EmailItem): string | null => {
-  const [only, ...others] = bareRecipients(item.to).keys()
+  const [only, ...others] = bareRecipients(inOneList(item).to_emails).keys()
   return only !== undefined && others.length === 0 ? only : null
 }
 

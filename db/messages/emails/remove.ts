@@ -5,28 +5,11 @@
  */
 
 import { type Caller, record } from '../../accounts/audit/record.ts'
-import { type Account, lockAccount, saveAccount } from '../../accounts/teams/limits.ts'
+import { freePlaces, lockAccount } from '../../accounts/teams/limits.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { deleteEmailsById } from './delete.sql.ts'
-
-/** Frees the places of deleted emails, those that count in this period. */
-export async function freePlaces(
-  tx: Tx,
-  teamId: string,
-  account: Account,
-  deleted: readonly { created_at: string }[],
-): Promise<void> {
-  const { start, end } = account.period
-  const counted = deleted.filter(({ created_at }) => {
-    const created = new Date(created_at)
-    return created >= start && created < end
-  })
-  if (counted.length === 0) return
-  account.used.emails = Math.max(0, account.used.emails - counted.length)
-  await saveAccount(tx, teamId, account)
-}
 
 /** Deletes those of the emails that there are. @returns how many. */
 export async function removeEmails(
@@ -36,7 +19,7 @@ export async function removeEmails(
 ): Promise<number> {
   const account = await lockAccount(tx, teamId)
   const deleted = await deleteEmailsById(tx, teamId, ids)
-  await freePlaces(tx, teamId, account, deleted)
+  await freePlaces(tx, teamId, account, { quota: 'emails', deleted })
   return deleted.length
 }
 
@@ -47,7 +30,7 @@ export async function removeEmail(by: Caller, teamId: string, id: string): Promi
   const account = await lockAccount(tx, teamId)
   const [deleted] = await deleteEmailsById(tx, teamId, [id])
   if (!deleted) throw new Refusal('not_found', `there is no email ${id} in this team`)
-  await freePlaces(tx, teamId, account, [deleted])
+  await freePlaces(tx, teamId, account, { quota: 'emails', deleted: [deleted] })
   await record(by, { team_id: teamId, action: 'email.delete', subject: id })
   return deleted
 }

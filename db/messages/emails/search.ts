@@ -20,7 +20,7 @@ type Deps = { tx: Tx; versions: Versions; secrets: Secrets }
 export type Searched = { emails: ListedEmail[]; reached: string | null }
 
 /** For how long to begin further stretches, in milliseconds. */
-const PATIENCE = 100
+const SEARCH_MS = 100
 
 type Filter = Omit<EmailFilter, 'team_id'>
 
@@ -29,9 +29,9 @@ const isNamed = ({ recipient, id }: Filter): boolean => recipient !== undefined 
 
 /** Whether each of a team's rows has to be looked at, because no index finds what fits in the order of its list. */
 export const needsLooking = (filter: Filter): boolean => {
-  const { status, tag, subject, domain, template_id, broadcast_id } = filter
-  if (isNamed(filter) || status === 'queued') return false
-  const others = [tag, subject, domain, template_id, broadcast_id].some((part) => part !== undefined)
+  const { status, scheduled = false, tag, subject, text, domain, template_id, broadcast_id } = filter
+  if (isNamed(filter) || scheduled || status === 'queued') return false
+  const others = [tag, subject, text, domain, template_id, broadcast_id].some((part) => part !== undefined)
   return others || (status !== undefined && !isRare(status))
 }
 
@@ -49,7 +49,7 @@ export async function searchEmails(
   deps: Deps,
   filter: EmailFilter & { since: Date; now: Date },
   { before, limit }: Page,
-  patience = PATIENCE,
+  patience = SEARCH_MS,
 ): Promise<Searched> {
   const { since, now, ...wanted } = filter
   // No index has the emails of all teams in the order of a list.

@@ -1,7 +1,8 @@
 /**
  * Sends what an email holds once more, as a new email: a copy to the person who asks, or one to a corrected address.
- * Promises: the new email is accepted as a client's is; in the transaction that accepts it both timelines say that they
- * belong together, and one to a corrected address has its line in the audit trail. Must not be used for internal mail.
+ * Promises: it goes to that one address alone; the new email is accepted as a client's is; in the transaction that
+ * accepts it both timelines say that they belong together, and one to a corrected address has its line in the audit
+ * trail. Must not be used for internal mail.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { reusedFiles } from '../../content/files/reuse.ts'
@@ -10,6 +11,7 @@ import { formatMailbox, type Mailbox, parseMailbox } from '../../text/address.ts
 import { type AcceptDeps, acceptEmails, type EmailOutcome } from './accept.ts'
 import type { EmailItem } from './call.ts'
 import { linkEmails } from './links.ts'
+import { everyone } from './recipients.ts'
 import type { ShownEmail } from './show.ts'
 import type { Again } from './status.ts'
 
@@ -57,7 +59,8 @@ export async function resendEmail(
   if (email.broadcast_id !== null)
     throw new Refusal('bad_request', 'a broadcast goes to contacts: correct the contact’s address instead')
   const { team_id, id: subject, tags, reply_to, headers } = email
-  const [former = ''] = email.to_emails.length === 1 ? email.to_emails : []
+  const all = everyone(email)
+  const [former = ''] = all.length === 1 ? all : []
   const to = [formatMailbox({ name: name ?? parseMailbox(former)?.name ?? null, address, domain })]
   const outcomes = await sendAgain(deps, email, 'resent', { to, tags, reply_to, headers })
   for (const outcome of outcomes) {

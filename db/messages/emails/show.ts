@@ -4,7 +4,7 @@
  */
 
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
-import { BROADCAST, EMAIL } from '../../channels/email.sql.ts'
+import { EMAIL } from '../../channels/email.sql.ts'
 import type { Versions } from '../../content/templates/versions.ts'
 import { type Waiting, waitingOf } from '../../delivery/waiting.ts'
 import { Refusal } from '../../errors.ts'
@@ -12,6 +12,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { type EmailRow, emailById } from './emails.sql.ts'
 import { eventsOfEmail } from './events.sql.ts'
+import { present } from './recipients.ts'
 import { unsubscribeUrl } from './unsubscribe-token.ts'
 import { type EmailView, emailView } from './view.ts'
 
@@ -71,12 +72,10 @@ export async function showEmail(deps: ShowDeps, teamId: string, id: string): Pro
     })),
   }
   const ref = { team_id: teamId, id }
-  const waiting = await waitingOf(
-    deps.tx,
-    row.broadcast_id === null ? EMAIL : BROADCAST,
-    { ref, now: deps.now },
-    events,
-  )
+  const waiting = await waitingOf(deps.tx, EMAIL, { ref, now: deps.now }, events)
   if (waiting === null) return shown
-  return { ...shown, waiting: { ...waiting, recipients: row.pending_recipients ?? row.to_emails } }
+  return {
+    ...shown,
+    waiting: { ...waiting, recipients: [...(row.pending_recipients ?? present(row.to_emails))] },
+  }
 }

@@ -8,7 +8,7 @@ const HOUR = 3_600_000
 /** By how much the database's clock may be ahead of ours. The first part reaches as far into the past. */
 const AHEAD = HOUR
 /** How long reading one part should take at most, in milliseconds: far below the limit of a statement. */
-const LONGEST = 1_000
+const LONGEST_STRETCH_MS = 1_000
 
 /** The time after which nothing was accepted yet. */
 export const latest = (now: Date): number => now.getTime() + AHEAD
@@ -36,6 +36,6 @@ export function* stretches(
     // A part twice as long takes about twice as long: it is begun only if that ends in time, or nearly.
     const took = ended - began
     const growth = Math.min(2, Math.max(1, (started + patience - ended) / took))
-    width *= Math.min(growth, LONGEST / took)
+    width *= Math.min(growth, LONGEST_STRETCH_MS / took)
   }
 }

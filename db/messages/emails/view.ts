@@ -5,6 +5,8 @@
 
 import type { CompiledVersion } from '../../content/templates/versions.ts'
 import type { Secrets } from '../../process/secrets.ts'
+import { addressees } from '../../text/addressees.ts'
+import { givenTimes } from '../../text/moments.ts'
 import { broadcastToken } from './broadcast-token.ts'
 import type { EmailFile } from './call.ts'
 import { type Content, emailContent, sizeKb } from './content.ts'
@@ -20,6 +22,9 @@ export type EmailView = {
   template_id: string | null
   from_address: string
   to_emails: string[]
+  /** Absent when there are none, as are those of bcc. */
+  cc_emails?: string[]
+  bcc_emails?: string[]
   subject: string
   html: string
   size_kb: number
@@ -37,6 +42,9 @@ export type EmailView = {
   reply_to: string
   /** Absent when there are none. */
   attachments?: EmailFile[]
+  /** When it was to go, and until when; absent when nobody said. */
+  scheduled_at?: string
+  expires_at?: string
 }
 
 /** In a list the bodies are left out: html may be a mebibyte each. */
@@ -75,13 +83,16 @@ function viewOf(
   { html, text, size_kb }: Content & { size_kb: number },
   secrets: Secrets,
 ): EmailView {
+  const { to, cc, bcc } = addressees(row)
   return {
     id: row.id,
     team_id: row.team_id,
     domain_id: row.domain_id,
     template_id: row.template_id,
     from_address: row.from_address,
-    to_emails: row.to_emails,
+    to_emails: to,
+    ...(cc.length > 0 ? { cc_emails: cc } : {}),
+    ...(bcc.length > 0 ? { bcc_emails: bcc } : {}),
     subject: row.subject,
     html,
     size_kb,
@@ -98,5 +109,6 @@ function viewOf(
     headers: row.headers,
     reply_to: row.reply_to,
     ...(row.attachments === null ? {} : { attachments: row.attachments }),
+    ...givenTimes(row),
   }
 }

@@ -3,24 +3,24 @@ import { sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import { WEBHOOK_SENDERS } from '../../channels/webhook.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 
-const endpointRow = object({
-  id: string().defined(),
-  url: string().defined(),
-  name: string().defined(),
-  types: array(string().defined()).defined(),
+const endpointRow = row({
+  id: string(),
+  url: string(),
+  name: string(),
+  types: array(string()),
   /** The name of the domain whose events it gets, whether the team has it just now or not; null: of everything. */
-  domain: string().defined().nullable(),
-  state: string().oneOf(['enabled', 'disabled']).defined(),
-  state_reason: string().defined().nullable(),
-  disabled_at: string().defined().nullable(),
-  created_at: string().defined(),
-  last_success_at: string().defined().nullable(),
-  failing_since: string().defined().nullable(),
-  paused_until: string().defined().nullable(),
+  domain: string().nullable(),
+  state: string().oneOf(['enabled', 'disabled']),
+  state_reason: string().nullable(),
+  disabled_at: string().nullable(),
+  created_at: string(),
+  last_success_at: string().nullable(),
+  failing_since: string().nullable(),
+  paused_until: string().nullable(),
   /** Messages that wait for it. */
-  backlog: number().defined(),
+  backlog: number(),
 })
 export type EndpointRow = InferType<typeof endpointRow>
 
@@ -44,14 +44,14 @@ export async function endpointById(tx: Tx, teamId: string, id: string): Promise<
     select ${endpointColumns} from webhook_endpoints w where w.team_id = ${teamId} and w.id = ${id}`)
 }
 
-const pausedRow = object({
-  key: string().defined(),
-  team_id: string().defined(),
-  team: string().defined(),
-  id: string().defined(),
-  name: string().defined(),
-  paused_until: string().defined(),
-  reason: string().defined().nullable(),
+const pausedRow = row({
+  key: string(),
+  team_id: string(),
+  team: string(),
+  id: string(),
+  name: string(),
+  paused_until: string(),
+  reason: string().nullable(),
 })
 
 /** The endpoints of any team that ask to wait, those for longest first. */
@@ -65,7 +65,7 @@ export async function pausedEndpoints(tx: Tx, limit: number) {
     order by s.paused_until desc limit ${limit}`)
 }
 
-const countRow = object({ count: number().defined() })
+const countRow = row({ count: number() })
 
 /** How many endpoints a team has, the team locked meanwhile so that two calls cannot pass a limit together. */
 export async function countEndpoints(tx: Tx, teamId: string): Promise<number> {
@@ -164,17 +164,15 @@ export async function deleteEndpoint(tx: Tx, teamId: string, id: string): Promis
       delete from webhook_events where team_id = ${teamId} and message_id in (select id from gone)
     ), calm as (
       delete from senders where key = ${WEBHOOK_SENDERS} || ${id}::text
-    ), tried as (
-      delete from webhook_attempts where team_id = ${teamId} and endpoint_id = ${id}
     )
     delete from webhook_endpoints where team_id = ${teamId} and id = ${id}`)
 }
 
-const sealedRow = object({
-  team_id: string().defined(),
-  id: string().defined(),
-  secret: mixed<Buffer>().defined(),
-  previous_secret: mixed<Buffer>().defined().nullable(),
+const sealedRow = row({
+  team_id: string(),
+  id: string(),
+  secret: mixed<Buffer>(),
+  previous_secret: mixed<Buffer>().nullable(),
 })
 export type SealedSecrets = InferType<typeof sealedRow>
 

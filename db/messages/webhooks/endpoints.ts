@@ -34,11 +34,11 @@ import { failWaiting } from './messages.sql.ts'
 import { makeSecret } from './secret.ts'
 
 /** How many endpoints a team may have. */
-const MOST = 10
+const MAX_ENDPOINTS = 10
 /** For how long the secret before signs too. */
-const ROTATION = 86_400_000
+const SECRET_ROTATION_MS = 86_400_000
 /** How many tries are shown. */
-const SHOWN = 50
+const SHOWN_TRIES = 50
 
 /** Why a person has disabled an endpoint. */
 export const BY_HAND = 'disabled by hand'
@@ -127,7 +127,7 @@ export async function listEndpoints(tx: Tx, teamId: string): Promise<readonly En
 /** An endpoint with the latest tries. @throws Refusal not_found. */
 export async function showEndpoint(tx: Tx, teamId: string, id: string): Promise<ShownEndpoint> {
   const endpoint = await endpointOrRefusal(tx, teamId, id)
-  return { ...endpoint, attempts: await attemptsOf(tx, teamId, id, SHOWN) }
+  return { ...endpoint, attempts: await attemptsOf(tx, teamId, id, SHOWN_TRIES) }
 }
 
 /** Makes an endpoint. @throws Refusal not_found for team or domain, bad_request. */
@@ -139,8 +139,8 @@ export async function addEndpoint(
   const { tx, now } = at
   await teamOrRefusal(tx, teamId)
   const { url = fields.url, name, types, domain } = await checked(at, teamId, fields)
-  if ((await countEndpoints(tx, teamId)) >= MOST)
-    throw new Refusal('bad_request', `a team has at most ${MOST} webhooks`)
+  if ((await countEndpoints(tx, teamId)) >= MAX_ENDPOINTS)
+    throw new Refusal('bad_request', `a team has at most ${MAX_ENDPOINTS} webhooks`)
   const id = idNow()
   const secret = makeSecret(secrets, { team_id: teamId, id })
   const endpoint = {
@@ -183,7 +183,7 @@ export async function rotateSecret(
   const { tx, now } = at
   const endpoint = await endpointOrRefusal(tx, teamId, id)
   const secret = makeSecret(secrets, { team_id: teamId, id })
-  const until = at_once ? null : new Date(now.getTime() + ROTATION)
+  const until = at_once ? null : new Date(now.getTime() + SECRET_ROTATION_MS)
   await replaceSecret(tx, teamId, { id, secret: secret.sealed, until })
   await record(at, { team_id: teamId, action: 'webhook.rotate', subject: id, detail: endpoint.url })
   return { ...endpoint, secret: secret.shown }

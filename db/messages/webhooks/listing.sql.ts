@@ -1,8 +1,9 @@
 /** Webhooks as people look for them: those to an endpoint, each with its tries, and what is sent again. */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { type InferType, number, object, string } from 'yup'
+import { array, type InferType, number, string } from 'yup'
 import type { DeliveryRef } from '../../channels/channel.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import { wasSeen } from '../../postgres/seen.sql.ts'
 import { firstIdAt } from '../../text/ids.ts'
 import { isUuid } from '../../text/strings.ts'
@@ -12,62 +13,60 @@ export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]
 
 const ANY = sql.fragment`true`
 
-const tryRow = object({
-  at: string().defined(),
-  status: number().defined().nullable(),
-  ms: number().defined(),
-  response: string().defined(),
+const tryRow = row({
+  at: string(),
+  status: number().nullable(),
+  ms: number(),
+  response: string(),
 })
 export type TryRow = InferType<typeof tryRow>
 
-const attemptRow = tryRow.shape({ event_id: string().defined(), type: string().defined() })
+const attemptRow = tryRow.concat(row({ event_id: string(), type: string() }))
 export type AttemptRow = InferType<typeof attemptRow>
 
 /** The latest tries to an endpoint, newest first. */
 export async function attemptsOf(tx: Tx, teamId: string, endpointId: string, limit: number) {
   return tx.any(sql.type(attemptRow)`
-    select m.event_id, m.type, a.at, a.status, a.ms, a.response
+    select m.event_id, m.type, a.occurred_at as at, a.status, a.ms, a.detail as response
     from (
-      select * from webhook_attempts where team_id = ${teamId} and endpoint_id = ${endpointId}
-      order by id desc limit ${limit}) a
+      select * from webhook_events
+      where team_id = ${teamId} and endpoint_id = ${endpointId} and kind = 'attempt'
+      order by occurred_at desc limit ${limit}) a
       join webhook_messages m on m.team_id = a.team_id and m.id = a.message_id
-    order by a.id desc`)
+    order by a.occurred_at desc, a.event_key desc`)
 }
 
-/** The tries of one message, oldest first. */
-export async function triesOf(tx: Tx, { team_id, id }: DeliveryRef) {
-  return tx.any(sql.type(tryRow)`
-    select at, status, ms, response from webhook_attempts
-    where team_id = ${team_id} and message_id = ${id} order by at, id`)
-}
-
-const noteRow = object({
-  kind: string().defined(),
-  occurred_at: string().defined(),
-  detail: string().defined(),
+const historyRow = row({
+  kind: string().oneOf(['attempt', 'requeued', 'gave_up']),
+  occurred_at: string(),
+  detail: string(),
+  status: number().nullable(),
+  ms: number().nullable(),
 })
 
-/** What became of one message beside its tries, oldest first. */
-export async function notesOf(tx: Tx, { team_id, id }: DeliveryRef) {
-  return tx.any(sql.type(noteRow)`
-    select kind, occurred_at, detail from webhook_events
-    where team_id = ${team_id} and message_id = ${id} order by occurred_at`)
+/** What became of one message, oldest first. */
+export async function historyOf(tx: Tx, { team_id, id }: DeliveryRef) {
+  return tx.any(sql.type(historyRow)`
+    select kind, occurred_at, detail, status, ms from webhook_events
+    where team_id = ${team_id} and message_id = ${id} order by occurred_at, event_key`)
 }
 
-const listedRow = object({
-  id: string().defined(),
-  event_id: string().defined(),
-  type: string().defined(),
-  status: string().oneOf(WEBHOOK_STATUSES).defined(),
-  created_at: string().defined(),
+const listedRow = row({
+  id: string(),
+  event_id: string(),
+  type: string(),
+  status: string().oneOf(WEBHOOK_STATUSES),
+  created_at: string(),
 })
 export type ListedWebhook = InferType<typeof listedRow>
 
-const messageRow = listedRow.shape({
-  endpoint_id: string().defined(),
-  body: string().defined(),
-  requeued_at: string().defined().nullable(),
-})
+const messageRow = listedRow.concat(
+  row({
+    endpoint_id: string(),
+    body: string(),
+    requeued_at: string().nullable(),
+  }),
+)
 export type WebhookRow = InferType<typeof messageRow>
 
 /** The message to an endpoint about one event; null when there is none, or no longer. */
@@ -111,7 +110,37 @@ export async function webhooksOf(
     order by id desc limit ${limit}`)
 }
 
-const idRow = object({ team_id: string().defined(), id: string().defined() })
+const loggedRow = listedRow.concat(row({ endpoint_id: string() }))
+
+/** How many of a team's messages one look over all of its endpoints reads at most: no index has their states. */
+const LOOKED_AT = 10_000
+const looked = row({ rows: array(loggedRow), reached: string().nullable() })
+
+/**
+ * The messages to all endpoints of a team that fit, newest first; of those only that come before an id.
+ * @returns `reached`: how far it looked, where there is more behind and fewer than `limit` were found.
+ */
+export async function webhooksOfTeam(
+  tx: Tx,
+  teamId: string,
+  filter: WebhookFilter,
+  { before, limit }: { before?: string | undefined; limit: number },
+): Promise<InferType<typeof looked>> {
+  return tx.one(sql.type(looked)`
+    with newest as materialized (
+      select id, event_id, type, status, unfinished, created_at, endpoint_id from webhook_messages
+      where team_id = ${teamId} and ${before === undefined ? ANY : sql.fragment`id < ${before}`}
+      order by id desc limit ${LOOKED_AT}),
+    found as (
+      select id, event_id, type, status, created_at, endpoint_id from newest
+      where ${fits(filter)} order by id desc limit ${limit})
+    select
+      (select coalesce(json_agg(found order by id desc), '[]') from found) as rows,
+      case when (select count(*) from newest) = ${LOOKED_AT} and (select count(*) from found) < ${limit}
+        then (select min(id::text) from newest) end as reached`)
+}
+
+const idRow = row({ team_id: string(), id: string() })
 
 /**
  * Those of a team's messages that wait, or with `force` have failed: to an endpoint, of a type, where these are given.
@@ -147,13 +176,14 @@ const CONDITIONS = {
 }
 
 /** By how much an id's time may be beside the time at which its message was made, in milliseconds. */
-const ASIDE = 3_600_000
+const ID_CLOCK_SKEW_MS = 3_600_000
 
 /** Messages made between two times: nothing before or behind is read, since their ids have about the same times. */
 const madeBetween = ({ from, to }: Pick<ReplayFilter, 'from' | 'to'>): FragmentSqlToken => {
   const idAt = (at: Date, aside: number) => firstIdAt(new Date(at.getTime() + aside))
-  const since = from && sql.fragment`id >= ${idAt(from, -ASIDE)} and created_at >= ${sql.timestamp(from)}`
-  const until = to && sql.fragment`id <= ${idAt(to, ASIDE)} and created_at <= ${sql.timestamp(to)}`
+  const since =
+    from && sql.fragment`id >= ${idAt(from, -ID_CLOCK_SKEW_MS)} and created_at >= ${sql.timestamp(from)}`
+  const until = to && sql.fragment`id <= ${idAt(to, ID_CLOCK_SKEW_MS)} and created_at <= ${sql.timestamp(to)}`
   return sql.fragment`(${since ?? ANY} and ${until ?? ANY})`
 }
 
@@ -175,7 +205,7 @@ export async function replayable(
     order by id limit ${limit} for no key update`)
 }
 
-const countRow = object({ count: number().defined() })
+const countRow = row({ count: number() })
 
 /** How many messages to an endpoint would be sent again, counted up to `limit`. */
 export async function countReplayable(

@@ -1,27 +1,27 @@
-/** Rows of webhook_messages and webhook_attempts: what endpoints get, and each try. */
+/** Rows of webhook_messages, and their tries among webhook_events: what endpoints get, and how they answered. */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
 import { type DeliveryRef, REF } from '../../channels/channel.sql.ts'
 import { noteDisabled } from '../../channels/happenings/webhooks.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 
-const outgoingRow = object({
-  team_id: string().defined(),
-  id: string().defined(),
-  endpoint_id: string().defined(),
-  event_id: string().defined(),
-  type: string().defined(),
-  body: string().defined(),
-  since: string().defined(),
-  url: string().defined(),
-  secret: mixed<Buffer>().defined(),
+const outgoingRow = row({
+  team_id: string(),
+  id: string(),
+  endpoint_id: string(),
+  event_id: string(),
+  type: string(),
+  body: string(),
+  since: string(),
+  url: string(),
+  secret: mixed<Buffer>(),
   /** While a secret is replaced: the one before. */
-  previous_secret: mixed<Buffer>().defined().nullable(),
+  previous_secret: mixed<Buffer>().nullable(),
   /** Tries that count since then, and the answers to them. */
-  tries: number().defined(),
-  statuses: array(number().defined()).defined(),
+  tries: number(),
+  statuses: array(number()),
 })
 export type OutgoingWebhook = InferType<typeof outgoingRow>
 
@@ -39,9 +39,9 @@ export async function webhooksToDeliver(tx: Tx, refs: readonly DeliveryRef[]) {
         where team_id = m.team_id and id = m.endpoint_id and state = 'enabled' offset 0) w
       cross join lateral (
         select count(*) as tries, coalesce(array_agg(a.status) filter (where a.status is not null), '{}') as statuses
-        from webhook_attempts a
+        from webhook_events a
         where a.team_id = m.team_id and a.message_id = m.id and a.counts
-          and a.at >= coalesce(m.tries_from, m.created_at)) past
+          and a.occurred_at >= coalesce(m.tries_from, m.created_at)) past
     where not ${isSuspended(sql.fragment`m.team_id`)}`)
 }
 
@@ -72,7 +72,7 @@ export async function failSilenced(tx: Tx, refs: readonly DeliveryRef[]): Promis
     ${noteDisabled(sql.fragment`failed`)}`)
 }
 
-const idRow = object({ team_id: string().defined(), id: string().defined() })
+const idRow = row({ team_id: string(), id: string() })
 
 /** Ends all that still waits for an endpoint as failed: nothing more goes there. @returns what did. */
 export async function failWaiting(tx: Tx, teamId: string, endpointId: string) {
@@ -93,7 +93,7 @@ export type EndpointNews = {
   failure_at: Date | null
 }
 
-const stateRow = idRow.shape({ failing_since: string().defined().nullable(), enabled: boolean().defined() })
+const stateRow = idRow.concat(row({ failing_since: string().nullable(), enabled: boolean() }))
 
 /** A round of tries: what it says of endpoints, the tries themselves, and the messages that are over with them. */
 export type Round = {
@@ -127,8 +127,10 @@ export async function storeRound(tx: Tx, { news, attempts, ended }: Round) {
       from held h where w.team_id = h.team_id and w.id = h.id
       returning w.team_id, w.id, w.failing_since, w.state = 'enabled' as enabled
     ), tried as (
-      insert into webhook_attempts (team_id, endpoint_id, id, message_id, at, status, ms, response, counts)
-      select * from ${rowsOf('a', ATTEMPT, attempts)}
+      insert into webhook_events (
+        team_id, endpoint_id, event_key, message_id, occurred_at, status, ms, detail, counts, kind)
+      select team_id, endpoint_id, uuid_send(id), message_id, at, status, ms, response, counts, 'attempt'
+      from ${rowsOf('a', ATTEMPT, attempts)}
       on conflict do nothing
     ), ended as (
       update webhook_messages m set status = e.status

@@ -14,7 +14,7 @@ import { countReplayable, type ReplayFilter, replayable } from './listing.sql.ts
 import { restartWebhooks } from './messages.sql.ts'
 
 /** How many messages are begun once more in one transaction. */
-const LOT = 1_000
+const REPLAY_BATCH = 1_000
 const NO_ID = '00000000-0000-0000-0000-000000000000'
 
 /** What is to be sent again, as it is stored. */
@@ -71,7 +71,7 @@ export async function replaySlice(
   const { endpoint_id, what, most } = replay
   checkEnabled(await endpointOrRefusal(tx, teamId, endpoint_id))
   const { after } = cursor ?? { after: NO_ID }
-  const limit = Math.min(LOT, (most ?? Number.POSITIVE_INFINITY) - done)
+  const limit = Math.min(REPLAY_BATCH, (most ?? Number.POSITIVE_INFINITY) - done)
   const refs = await replayable(tx, { team_id: teamId, id: endpoint_id, after, limit }, filterOf(replay))
   const last = refs.at(-1)
   if (last === undefined) return { replayed: 0, cursor: null }

@@ -7,7 +7,7 @@ import { type Waiting, waitingOf } from '../../delivery/waiting.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { endpointOrRefusal } from './endpoints.ts'
-import { notesOf, type TryRow, triesOf, type WebhookRow, webhookByEvent } from './listing.sql.ts'
+import { historyOf, type TryRow, type WebhookRow, webhookByEvent } from './listing.sql.ts'
 
 export type ShownWebhook = WebhookRow & {
   attempts: readonly TryRow[]
@@ -15,9 +15,6 @@ export type ShownWebhook = WebhookRow & {
   /** null when nothing is left to deliver. */
   waiting: Waiting | null
 }
-
-/** What an answer says, in a line. */
-const wordsOf = ({ status, response }: TryRow): string => (status === null ? response : `answered ${status}`)
 
 /** The webhook of an endpoint about one event. @throws Refusal not_found. */
 export async function showWebhook(
@@ -29,10 +26,17 @@ export async function showWebhook(
   const row = await webhookByEvent(tx, teamId, names)
   if (!row) throw new Refusal('not_found', 'there is no such webhook: perhaps it was kept for long enough')
   const ref = { team_id: teamId, id: row.id }
-  const [attempts, events] = [await triesOf(tx, ref), await notesOf(tx, ref)]
-  const tries = attempts.map((each) => ({ kind: 'deferred', occurred_at: each.at, detail: wordsOf(each) }))
-  const timeline = [...events, ...tries].sort(
-    (one, other) => Date.parse(one.occurred_at) - Date.parse(other.occurred_at),
+  const history = await historyOf(tx, ref)
+  const attempts = history.flatMap(({ kind, occurred_at: at, detail: response, status, ms }) =>
+    kind === 'attempt' ? [{ at, status, ms: ms ?? 0, response }] : [],
+  )
+  const events = history.flatMap(({ kind, occurred_at, detail }) =>
+    kind === 'attempt' ? [] : [{ kind, occurred_at, detail }],
+  )
+  const timeline = history.map(({ kind, occurred_at, detail, status }) =>
+    kind === 'attempt'
+      ? { kind: 'deferred', occurred_at, detail: status === null ? detail : `answered ${status}` }
+      : { kind, occurred_at, detail },
   )
   const sender = `${WEBHOOK_SENDERS}${row.endpoint_id}`
   const waiting = await waitingOf(tx, WEBHOOK, { ref, sender, now }, timeline)

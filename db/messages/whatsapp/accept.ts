@@ -7,11 +7,13 @@
  */
 
 import { type Account, chargesOf, left, lockAccounts } from '../../accounts/teams/limits.ts'
+import { queueOf } from '../../channels/queues.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
 import { placesAfter } from '../../queue/line.ts'
-import type { Producer } from '../../queue/producer.ts'
+import type { Placed, Producer } from '../../queue/producer.ts'
+import { timeRefusal, timesOf, type When } from '../../text/moments.ts'
 import type { Phone } from '../../text/phone.ts'
 import {
   insertRequests,
@@ -31,6 +33,8 @@ export type WhatsappItem = {
   to: readonly Phone[]
   parameters: Readonly<Record<string, string>>
   idempotency_key: string | null
+  /** Without it, it goes at once and does not expire. */
+  when?: When
 }
 
 /** A request and its messages, in the order of its recipients, with the line that they wait in. */
@@ -117,14 +121,16 @@ async function openTeamBatches(
 }
 
 /** Where and when rows are stored. */
-type Place = { team_id: string; created_at: string; nextId: () => string }
+type Place = { team_id: string; now: Date; nextId: () => string }
 
 function build(
-  { team_id, created_at, nextId }: Place,
+  { team_id, now, nextId }: Place,
   item: WhatsappItem,
   { http_request_id, batch }: WhatsappCall,
 ): Stored {
-  const { template_id, parameters, idempotency_key } = item
+  const { template_id, parameters, idempotency_key, when } = item
+  const created_at = now.toISOString()
+  const times = timesOf(when, now)
   const request = {
     team_id,
     id: nextId(),
@@ -142,16 +148,20 @@ function build(
     recipient: e164,
     country,
     created_at,
+    ...times,
   }))
   return { request, messages, line: batch ? 'whatsapp_batch' : 'whatsapp' }
 }
 
 const sentRows = ({ messages }: Stored): SentRow[] =>
-  messages.map(({ id, recipient }) => ({ id, recipient, status: 'queued' }))
+  messages.map(({ id, recipient, scheduled_at, expires_at }) => ({
+    ...{ id, recipient, scheduled_at, expires_at },
+    status: 'queued',
+  }))
 
 const placeOf = (team_id: string, { now }: Account): Place => ({
   team_id,
-  created_at: now.toISOString(),
+  now,
   nextId: idsAt(now),
 })
 
@@ -159,14 +169,14 @@ const placeOf = (team_id: string, { now }: Account): Place => ({
  * Gives each new item its rows, in order, as if each came alone: a key met again is a replay once its first item has
  * its rows, whatever the later one would be refused for. Nothing is charged yet.
  */
-function buildAll(call: WhatsappCall, { stored, templates, place }: TeamBatch) {
+function buildAll(call: WhatsappCall, { account, stored, templates, place }: TeamBatch) {
   const made: Stored[] = []
   const keys = new Map<string, StoredKey>()
   const outcomes = call.items.map((item): WhatsappOutcome => {
     const { idempotency_key: key } = item
     const original = key === null ? undefined : (stored.get(key) ?? keys.get(key))
     if (original) return { kind: 'replayed', ...original }
-    const refusal = refusalOf(item, templates)
+    const refusal = timeRefusal(item, account.now) ?? refusalOf(item, templates)
     if (refusal) return { kind: 'refused', refusal }
     const built = build(place, item, call)
     made.push(built)
@@ -201,35 +211,55 @@ function take(call: WhatsappCall, batch: TeamBatch): Taken | Refusal {
   return { made, outcomes }
 }
 
-/** Stores what was taken: rows with the charges for them and their jobs, each team's behind its others in line. */
+type Queue = ReturnType<typeof queueOf<Stored['line']>>
+
+/** Messages as jobs of a queue, with their places. */
+function lotOf(job: Queue, messages: Stored['messages'], places: readonly number[]): Placed<Queue> {
+  const refs = messages.map(({ team_id, id }) => ({ team_id, message_id: id }))
+  return job === 'deliver-test-whatsapp'
+    ? { job, payloads: refs.map((ref) => ({ ...ref, test: true })), places }
+    : { job, payloads: refs, places }
+}
+
+/** Stores what was taken: rows with their charges, and jobs for what is due, each behind its team's others. */
 async function commit(
   { tx, queue }: AcceptDeps,
   made: readonly Stored[],
   batches: ReadonlyMap<string, TeamBatch>,
 ): Promise<void> {
-  const reached = await queue.reached(tx, 'deliver-whatsapp')
   const messages = made.flatMap((one) => one.messages)
   const charged = new Map<string, Account>()
-  const places: number[] = []
-  for (const { request, messages: own, line } of made) {
-    const account = batches.get(request.team_id)?.account
-    if (!account) throw new Error(`the account of ${request.team_id} is not locked`)
-    const next = placesAfter(account.places[line], reached, own.length)
-    account.places[line] = next.at(-1) ?? account.places[line]
-    places.push(...next)
-    charged.set(request.team_id, account)
+  const accountOf = ({ request: { team_id } }: Stored): Account => {
+    const account = batches.get(team_id)?.account
+    if (!account) throw new Error(`the account of ${team_id} is not locked`)
+    return account
   }
-  const payloads = messages.map(({ team_id, id }) => ({ team_id, message_id: id }))
+  for (const one of made) charged.set(one.request.team_id, accountOf(one))
+  // What waits for its time has no job.
+  const due = made.filter((one) => one.messages.every(({ due_at }) => due_at === null))
+  const lots: Placed<Queue>[] = []
+  for (const [job, ones] of Map.groupBy(due, (one) => queueOf(one.line, accountOf(one)))) {
+    const reached = await queue.reached(tx, job)
+    const places = ones.flatMap((one) => {
+      const account = accountOf(one)
+      const next = placesAfter(account.places[one.line], reached, one.messages.length)
+      account.places[one.line] = next.at(-1) ?? account.places[one.line]
+      return next
+    })
+    const rows = ones.flatMap((one) => one.messages)
+    lots.push(lotOf(job, rows, places))
+  }
   const jobs = await insertRequests(
     tx,
     { requests: made.map(({ request }) => request), messages },
-    { charge: chargesOf(charged), jobs: queue.storing(tx, [{ job: 'deliver-whatsapp', payloads, places }]) },
+    { charge: chargesOf(charged), jobs: queue.storing(tx, lots) },
   )
-  if (jobs !== messages.length) throw new Error(`stored ${messages.length} messages but ${jobs} jobs`)
+  const wanted = due.flatMap((one) => one.messages).length
+  if (jobs !== wanted) throw new Error(`stored ${wanted} messages that are due but ${jobs} jobs`)
 }
 
 /**
- * Accepts calls of any teams in one transaction, each as if it came alone, in order. Enqueues `deliver-whatsapp` for
+ * Accepts calls of any teams in one transaction, each as if it came alone, in order. Enqueues the delivery of
  * each new row. @param lock `skip` passes over the calls of teams that somebody else has locked.
  * @returns for each call its items' outcomes in order; a refusal when its new rows would not all fit the allowance:
  * then nothing of it is stored; null when it was passed over.

@@ -3,11 +3,11 @@ import { sql } from 'slonik'
 import { boolean, object, string } from 'yup'
 import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 import { MESSAGE_REF, type MessageRef } from './messages.sql.ts'
 import type { WhatsappStatus } from './status.ts'
 
-const refRow = object({ team_id: string().defined(), message_id: string().defined() })
+const refRow = row({ team_id: string(), message_id: string() })
 
 /** Locks those of the messages that there are, until the transaction ends. */
 export async function lockMessages(tx: Tx, refs: readonly MessageRef[]): Promise<readonly MessageRef[]> {
@@ -17,16 +17,18 @@ export async function lockMessages(tx: Tx, refs: readonly MessageRef[]): Promise
     order by team_id, id for no key update`)
 }
 
-const takenRow = refRow.shape({
-  status: string().oneOf(WHATSAPP_LADDER).defined(),
-  unfinished: boolean().defined(),
-  provider_message_id: string().defined().nullable(),
-})
+const takenRow = refRow.concat(
+  row({
+    status: string().oneOf(WHATSAPP_LADDER),
+    untaken: boolean(),
+    provider_message_id: string().nullable(),
+  }),
+)
 
 /** As `lockMessages`, with what the provider has said so far. */
 export async function lockTaken(tx: Tx, refs: readonly MessageRef[]) {
   return tx.any(sql.prepared('lock_taken_whatsapp_messages', takenRow)`
-    select team_id, id as message_id, status, unfinished, provider_message_id from whatsapp_messages
+    select team_id, id as message_id, status, accepted_at is null as untaken, provider_message_id from whatsapp_messages
     where (team_id, id) in (select * from ${rowsOf('ref', MESSAGE_REF, refs)})
     order by team_id, id for no key update`)
 }
@@ -38,7 +40,7 @@ export async function releaseMessages(tx: Tx, refs: readonly MessageRef[], now: 
     where (team_id, id) in (select * from ${rowsOf('ref', MESSAGE_REF, refs)}) and status = 'queued'`)
 }
 
-const foundRow = refRow.shape({ provider_message_id: string().defined() })
+const foundRow = refRow.concat(row({ provider_message_id: string() }))
 
 /** The messages that the provider has taken under these ids. */
 export async function messagesByProviderIds(

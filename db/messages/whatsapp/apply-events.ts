@@ -99,9 +99,9 @@ async function release(tx: Tx, events: readonly Found[], now: Date): Promise<Fat
   const early = (event: Found) => now.getTime() - event.occurred_at.getTime() < RECORDING
   const fates = events.map((event): Fate => {
     const row = rows.get(keyOf(event))
-    if (!row || (row.unfinished && early(event))) return UNKNOWN
+    if (!row || (row.status === 'queued' && row.untaken && early(event))) return UNKNOWN
     const { team_id, message_id } = row
-    const given_back = row.status === 'queued' && !row.unfinished
+    const given_back = row.status === 'queued' && !row.untaken
     const same = row.provider_message_id === null || row.provider_message_id === event.provider_message_id
     return given_back && same ? { kind: 'applied', again: { team_id, message_id } } : APPLIED
   })

@@ -1,10 +1,11 @@
 /** Rows of whatsapp_events: what happened to messages. */
 import { sql } from 'slonik'
-import { type InferType, object, string } from 'yup'
+import { type InferType, string } from 'yup'
 import { storeEvents } from '../../channels/happenings/store-events.ts'
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import type { MessageRef } from './messages.sql.ts'
 import type { WhatsappEventKind } from './status.ts'
 
@@ -32,11 +33,11 @@ export async function storeWhatsappEvents<E extends WhatsappEvent>(
   return (await storeEvents(tx, WHATSAPP, given)).map(({ event }) => event)
 }
 
-const eventRow = object({
-  kind: string().defined(),
-  occurred_at: string().defined(),
-  detail: string().defined(),
-  code: string().defined().nullable(),
+const eventRow = row({
+  kind: string(),
+  occurred_at: string(),
+  detail: string(),
+  code: string().nullable(),
 })
 export type WhatsappEventRow = InferType<typeof eventRow>
 

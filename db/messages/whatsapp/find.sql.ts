@@ -5,7 +5,7 @@
 import { sql } from 'slonik'
 import type { Tx } from '../../postgres/pool.ts'
 import { firstIdAt, spellingsOfId } from '../../text/ids.ts'
-import { messageColumns, messageRow, messageTables, type WhatsappRow } from './messages.sql.ts'
+import { messageColumns, messageRow, messagesFrom, type WhatsappRow } from './messages.sql.ts'
 import type { WhatsappStatus } from './status.ts'
 
 /** Every part that is set has to fit. */
@@ -15,6 +15,8 @@ export type MessageFilter = {
   /** The message's own id, its request's idempotency key or X-Request-Id, or the provider's id for it. */
   id?: string | undefined
   status?: WhatsappStatus | undefined
+  /** Only those that wait for their time. */
+  scheduled?: boolean | undefined
   template_id?: string | undefined
   /** Accepted at this time or later. */
   from?: Date | undefined
@@ -32,24 +34,19 @@ const anyIdIs = (teamId: string, id: string) => sql.fragment`
     join whatsapp_messages one on one.team_id = asked.team_id and one.request_id = asked.id
     where asked.team_id = ${teamId} and (asked.idempotency_key = ${id} or asked.http_request_id = ${id}))`
 
-// What is queued and was taken all the same waits for nothing, so the index on what is unfinished has the rest.
-const statusIs = (status: WhatsappStatus) =>
-  status === 'queued'
-    ? sql.fragment`m.status = 'queued' and m.unfinished`
-    : sql.fragment`m.status = ${status}`
-
 /** A page of a team's messages that fit, newest first; with `before`, those that follow this id. */
 export async function messagesFound(
   tx: Tx,
   teamId: string,
-  { recipients, id, status, template_id: template, from, to }: MessageFilter,
+  { recipients, id, status, scheduled, template_id: template, from, to }: MessageFilter,
   { before, limit }: { before?: string | undefined; limit: number },
 ): Promise<readonly WhatsappRow[]> {
   const parts = [
     sql.fragment`m.team_id = ${teamId}`,
     recipients !== undefined && sql.fragment`m.recipient = any(${sql.array([...recipients], 'text')})`,
     id !== undefined && anyIdIs(teamId, id),
-    status !== undefined && statusIs(status),
+    status !== undefined && sql.fragment`m.status = ${status}`,
+    scheduled && sql.fragment`m.due_at is not null`,
     template !== undefined && sql.fragment`r.template_id = ${template}`,
     from !== undefined && sql.fragment`m.id >= ${firstIdAt(from)}`,
     to !== undefined && sql.fragment`m.id < ${firstIdAt(to)}`,
@@ -60,5 +57,5 @@ export async function messagesFound(
     sql.fragment` and `,
   )
   return tx.any(sql.type(messageRow)`
-    select ${messageColumns} from ${messageTables} where ${fits} order by m.id desc limit ${limit}`)
+    select ${messageColumns} from ${messagesFrom(teamId, scheduled ? undefined : status)} where ${fits} order by m.id desc limit ${limit}`)
 }

@@ -1,10 +1,11 @@
 /** Rows of WhatsApp requests and messages, and the queries over them. Their events are in events.sql.ts. */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { array, type InferType, mixed, number, object, string } from 'yup'
-import { isSuspended } from '../../accounts/teams/teams.sql.ts'
+import { array, boolean, type InferType, mixed, number, string } from 'yup'
+import { maySend } from '../../accounts/teams/teams.sql.ts'
 import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
+import type { Times } from '../../text/moments.ts'
 import type { WhatsappStatus } from './status.ts'
 
 const stringMap = mixed<Record<string, string>>()
@@ -30,7 +31,7 @@ export type NewMessage = {
   recipient: string
   country: string | null
   created_at: string
-}
+} & Times
 
 const REQUEST = {
   ...{ team_id: 'uuid', id: 'uuid', template_id: 'uuid', parameters: 'json' },
@@ -39,9 +40,10 @@ const REQUEST = {
 const MESSAGE = {
   ...{ team_id: 'uuid', id: 'uuid', request_id: 'uuid', position: 'int2' },
   ...{ recipient: 'text', country: 'text', created_at: 'timestamptz' },
+  ...{ scheduled_at: 'timestamptz', expires_at: 'timestamptz', due_at: 'timestamptz' },
 }
 
-const countRow = object({ jobs: number().defined() })
+const countRow = row({ jobs: number() })
 
 /**
  * Stores new requests with their messages, queued, charges for them (limits.ts, chargesOf) and stores their jobs, in
@@ -59,33 +61,42 @@ export async function insertRequests(
       select * from ${rowsOf('request', REQUEST, requests)}
     ), stored as (
       insert into whatsapp_messages (
-        team_id, id, request_id, position, recipient, country, created_at, status)
-      select team_id, id, request_id, position, recipient, country, created_at, 'queued'
+        team_id, id, request_id, position, recipient, country, created_at, scheduled_at, expires_at, due_at, status)
+      select team_id, id, request_id, position, recipient, country, created_at, scheduled_at, expires_at, due_at,
+        'queued'
       from ${rowsOf('message', MESSAGE, messages)}
     ), job as (${jobs})
     select count(*)::int as jobs from job`)
   return stored.jobs
 }
 
-const storedKeyRow = object({
-  team_id: string().defined(),
-  idempotency_key: string().defined(),
-  request_id: string().defined(),
-  first_id: string().defined(),
+const storedKeyRow = row({
+  team_id: string(),
+  idempotency_key: string(),
+  request_id: string(),
+  first_id: string(),
 })
 
-/** The requests that teams have stored under these keys, each with the id of its first message. */
+/** The requests that teams have stored under these keys, each with the id of its first message that there is. */
 export async function requestsByKeys(tx: Tx, keys: readonly { team_id: string; key: string }[]) {
   return tx.any(sql.prepared('whatsapp_requests_by_keys', storedKeyRow)`
     select r.team_id, r.idempotency_key, r.id as request_id, m.id as first_id
     from ${rowsOf('w', { team_id: 'uuid', key: 'text' }, keys)}
       join whatsapp_requests r on r.team_id = w.team_id and r.idempotency_key = w.key
-      join whatsapp_messages m on m.team_id = r.team_id and m.request_id = r.id and m.position = 0`)
+      cross join lateral (
+        select id from whatsapp_messages where team_id = r.team_id and request_id = r.id
+        order by position limit 1) m`)
 }
 
-const status = () => string().oneOf(WHATSAPP_LADDER).defined()
+const status = () => string().oneOf(WHATSAPP_LADDER)
 
-const shownRow = object({ id: string().defined(), recipient: string().defined(), status: status() })
+const shownRow = row({
+  id: string(),
+  recipient: string(),
+  status: status(),
+  scheduled_at: string().nullable(),
+  expires_at: string().nullable(),
+})
 export type SentRow = InferType<typeof shownRow>
 
 /** A request's messages as they stand now, in the order of its recipients. */
@@ -95,57 +106,72 @@ export async function messagesOfRequest(
   requestId: string,
 ): Promise<readonly SentRow[]> {
   return tx.any(sql.prepared('whatsapp_messages_of_request', shownRow)`
-    select id, recipient, status from whatsapp_messages
+    select id, recipient, status, scheduled_at, expires_at from whatsapp_messages
     where team_id = ${teamId} and request_id = ${requestId} order by position`)
 }
 
-export const messageRow = object({
-  team_id: string().defined(),
-  id: string().defined(),
-  request_id: string().defined(),
-  template_id: string().defined(),
-  recipient: string().defined(),
-  country: string().defined().nullable(),
+export const messageRow = row({
+  team_id: string(),
+  id: string(),
+  request_id: string(),
+  template_id: string(),
+  recipient: string(),
+  country: string().nullable(),
   status: status(),
-  parameters: stringMap.defined(),
-  idempotency_key: string().defined().nullable(),
-  http_request_id: string().defined().nullable(),
-  created_at: string().defined(),
-  requeued_at: string().defined().nullable(),
-  accepted_at: string().defined().nullable(),
-  provider_message_id: string().defined().nullable(),
+  parameters: stringMap,
+  idempotency_key: string().nullable(),
+  http_request_id: string().nullable(),
+  created_at: string(),
+  requeued_at: string().nullable(),
+  accepted_at: string().nullable(),
+  provider_message_id: string().nullable(),
+  /** When it is to go, as the client said, and until when; null for most. */
+  scheduled_at: string().nullable(),
+  expires_at: string().nullable(),
+  /** When its time comes, while it waits for that. */
+  due_at: string().nullable(),
 })
 export type WhatsappRow = InferType<typeof messageRow>
 
 export const messageColumns = sql.fragment`
   m.team_id, m.id, m.request_id, r.template_id, m.recipient, m.country, m.status, r.parameters, r.idempotency_key,
-  r.http_request_id, m.created_at, m.requeued_at, m.accepted_at, m.provider_message_id`
+  r.http_request_id, m.created_at, m.requeued_at, m.accepted_at, m.provider_message_id, m.scheduled_at, m.expires_at,
+  m.due_at`
 
 // Each request by its key: as a join of two tables, the planner takes a page for nearly all that a team of some
 // thousands has, and reads and sorts it all.
-export const messageTables = sql.fragment`
-  whatsapp_messages m cross join lateral (
+const withRequests = (messages: FragmentSqlToken) => sql.fragment`
+  ${messages} m cross join lateral (
     select * from whatsapp_requests where team_id = m.team_id and id = m.request_id offset 0) r`
+
+/** A team's messages with what was asked for: all, or those that are queued, each half of these by an index. */
+export function messagesFrom(teamId: string, status: WhatsappStatus | undefined): FragmentSqlToken {
+  if (status !== 'queued') return withRequests(sql.fragment`whatsapp_messages`)
+  // What is queued and was taken all the same waits for nothing.
+  const queued = sql.fragment`select * from whatsapp_messages where team_id = ${teamId} and status = 'queued'`
+  return withRequests(sql.fragment`(${queued} and unfinished)`)
+}
 
 /** A message with what was asked for, or null without one. */
 export async function messageById(tx: Tx, teamId: string, id: string): Promise<WhatsappRow | null> {
   return tx.maybeOne(sql.type(messageRow)`
-    select ${messageColumns} from ${messageTables} where m.team_id = ${teamId} and m.id = ${id}`)
+    select ${messageColumns} from ${messagesFrom(teamId, undefined)} where m.team_id = ${teamId} and m.id = ${id}`)
 }
+
+/** Which messages a list has: those of a status, those that wait for their time. */
+export type Listed = { status?: WhatsappStatus | undefined; scheduled?: boolean | undefined }
 
 /** A team's messages, newest first. */
 export async function messagesOfTeam(
   tx: Tx,
   teamId: string,
-  { status: only, limit }: { status?: WhatsappStatus | undefined; limit: number },
+  { status: only, scheduled, limit }: Listed & { limit: number },
 ): Promise<readonly WhatsappRow[]> {
-  const onlyStatus =
-    only === undefined
-      ? sql.fragment`true`
-      : sql.fragment`m.status = ${only} and (${only} <> 'queued' or m.unfinished)`
+  const onlyStatus = only === undefined ? sql.fragment`true` : sql.fragment`m.status = ${only}`
+  const onlyScheduled = scheduled ? sql.fragment`m.due_at is not null` : sql.fragment`true`
   return tx.any(sql.type(messageRow)`
-    select ${messageColumns} from ${messageTables}
-    where m.team_id = ${teamId} and ${onlyStatus} order by m.id desc limit ${limit}`)
+    select ${messageColumns} from ${messagesFrom(teamId, scheduled ? undefined : only)}
+    where m.team_id = ${teamId} and ${onlyStatus} and ${onlyScheduled} order by m.id desc limit ${limit}`)
 }
 
 export type MessageRef = { team_id: string; message_id: string }
@@ -153,38 +179,44 @@ export type MessageRef = { team_id: string; message_id: string }
 /** How references to messages travel, as rows of a statement. */
 export const MESSAGE_REF = { team_id: 'uuid', message_id: 'uuid' }
 
-const outgoingRow = object({
-  team_id: string().defined(),
-  message_id: string().defined(),
-  recipient: string().defined(),
+const outgoingRow = row({
+  team_id: string(),
+  message_id: string(),
+  recipient: string(),
   /** From when its tries count: it was accepted, or requeued by a person. */
-  since: string().defined(),
+  since: string(),
   /** Since then: its tries that were put off, those without an answer, and the first of them. */
-  deferrals: number().defined(),
-  unknowns: number().defined(),
-  tried_since: string().defined().nullable(),
-  http_request_id: string().defined().nullable(),
-  parameters: stringMap.defined(),
-  template_id: string().defined(),
-  name: string().defined(),
-  language: string().defined(),
-  slots: array(string().defined()).defined(),
-  url_buttons: array(number().defined()).defined(),
+  deferrals: number(),
+  unknowns: number(),
+  tried_since: string().nullable(),
+  http_request_id: string().nullable(),
+  expires_at: string().nullable(),
+  parameters: stringMap,
+  template_id: string(),
+  name: string(),
+  language: string(),
+  slots: array(string()),
+  url_buttons: array(number()),
+  /** Whether its team is a test team. */
+  test: boolean(),
 })
-export type OutgoingRow = InferType<typeof outgoingRow>
+export type OutgoingRow<T extends boolean = boolean> = InferType<typeof outgoingRow> & { test: T }
 
 /**
  * Those of the messages that the provider has not taken and whose team may send, with what their template is now. Each
  * is looked up by its key, whatever the planner thinks of the tables: with few templates (never analyzed) it went
  * through all messages of the team, and 30 of 20,000 took half a second.
+ * @param test whether the simulator asks: it reads test teams' messages alone, and who speaks to a provider never one.
  */
-export async function messagesToDeliver(
+export async function messagesToDeliver<T extends boolean = false>(
   tx: Tx,
   refs: readonly MessageRef[],
-): Promise<readonly OutgoingRow[]> {
-  return tx.any(sql.prepared('whatsapp_to_deliver', outgoingRow)`
+  test = false as T,
+): Promise<readonly OutgoingRow<T>[]> {
+  const rows = await tx.any(sql.prepared('whatsapp_to_deliver', outgoingRow)`
     select m.team_id, m.id as message_id, m.recipient, coalesce(m.tries_from, m.created_at) as since,
-      r.http_request_id, r.parameters, r.template_id, t.name, t.language, t.slots, t.url_buttons, past.*
+      r.http_request_id, r.parameters, r.template_id, t.name, t.language, t.slots, t.url_buttons,
+      m.expires_at, ${test}::boolean as test, past.*
     from ${rowsOf('ref', MESSAGE_REF, refs)}
       cross join lateral (
         select * from whatsapp_messages where team_id = ref.team_id and id = ref.message_id and unfinished offset 0) m
@@ -198,5 +230,7 @@ export async function messagesToDeliver(
         from whatsapp_events
         where team_id = m.team_id and message_id = m.id and kind in ('deferred', 'unknown')
           and occurred_at >= coalesce(m.tries_from, m.created_at)) past
-    where not ${isSuspended(sql.fragment`m.team_id`)}`)
+    where ${maySend(sql.fragment`m.team_id`, { test })}`)
+  // As the statement says.
+  return rows as readonly OutgoingRow<T>[]
 }

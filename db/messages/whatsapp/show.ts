@@ -8,11 +8,16 @@ import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { type Waiting, waitingOf } from '../../delivery/waiting.ts'
 import { Refusal } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
+import { givenTimes } from '../../text/moments.ts'
 import { eventsOfMessage } from './events.sql.ts'
-import { messageById, messagesOfTeam, type WhatsappRow } from './messages.sql.ts'
-import type { WhatsappStatus } from './status.ts'
+import { type Listed, messageById, messagesOfTeam, type WhatsappRow } from './messages.sql.ts'
 
-export type WhatsappView = Omit<WhatsappRow, 'recipient'> & { to: string }
+/** Its times only where somebody gave them. */
+export type WhatsappView = Omit<WhatsappRow, 'recipient' | 'scheduled_at' | 'expires_at' | 'due_at'> & {
+  to: string
+  scheduled_at?: string
+  expires_at?: string
+}
 
 export type ShownMessage = WhatsappView & {
   /** `code`: the provider's fault code; absent without one. */
@@ -21,12 +26,10 @@ export type ShownMessage = WhatsappView & {
   waiting?: Waiting
 }
 
-const view = ({ team_id, id, recipient, ...rest }: WhatsappRow): WhatsappView => ({
-  id,
-  team_id,
-  to: recipient,
-  ...rest,
-})
+const view = ({ team_id, id, recipient, due_at: _due, ...row }: WhatsappRow): WhatsappView => {
+  const { scheduled_at, expires_at, ...rest } = row
+  return { id, team_id, to: recipient, ...rest, ...givenTimes({ scheduled_at, expires_at }) }
+}
 
 /** @throws Refusal not_found. */
 export async function showMessage({ tx, now }: At, teamId: string, id: string): Promise<ShownMessage> {
@@ -49,7 +52,7 @@ export async function showMessage({ tx, now }: At, teamId: string, id: string): 
 export async function listMessages(
   tx: Tx,
   teamId: string,
-  options: { status?: WhatsappStatus | undefined; limit: number },
+  options: Listed & { limit: number },
 ): Promise<WhatsappView[]> {
   await teamOrRefusal(tx, teamId)
   return (await messagesOfTeam(tx, teamId, options)).map(view)

@@ -15,7 +15,7 @@ import { templateView, type WhatsappTemplateView } from './save-template.ts'
 import { refreshTemplates, type TemplateContent, templatesOfTeam } from './templates.sql.ts'
 
 /** How long to wait for a worker, in milliseconds. */
-const PATIENCE = 30_000
+const SYNC_TIMEOUT_MS = 30_000
 
 const JOB = 'sync-whatsapp-templates'
 
@@ -38,12 +38,16 @@ export async function applyListing(
   return own.filter(({ id }) => !ids.has(id)).map(({ name, language }) => `${name} (${language})`)
 }
 
-/** Asks a worker to sync, as somebody wishes. @returns the id of its job. @throws Refusal not_found */
+/**
+ * Asks a worker to sync, as somebody wishes; the provider knows nothing of a test team's templates, and is not asked.
+ * @returns the id of the job; null for a test team. @throws Refusal not_found
+ */
 export async function requestSync(
   { queue, ...by }: Caller & { queue: Pick<Producer, 'enqueue'> },
   teamId: string,
-): Promise<string> {
-  const { name } = await teamOrRefusal(by.tx, teamId)
+): Promise<string | null> {
+  const { name, test } = await teamOrRefusal(by.tx, teamId)
+  if (test) return null
   const sync_id = idNow()
   await queue.enqueue(by.tx, JOB, [{ team_id: teamId, sync_id }])
   await record(by, { team_id: teamId, action: 'whatsapp-template.sync', subject: name, detail: sync_id })
@@ -70,12 +74,18 @@ async function syncFound(tx: Tx, teamId: string, sync_id: string): Promise<SyncR
   return null
 }
 
-/** Waits for a sync that was asked for. @throws Refusal unavailable */
-export async function awaitSync(database: Database, teamId: string, sync_id: string): Promise<SyncResult> {
-  const found = await awaitOutcome(() => syncFound(database, teamId, sync_id), PATIENCE)
+/** Waits for a sync that was asked for; without one the templates are as they were. @throws Refusal unavailable */
+export async function awaitSync(
+  database: Database,
+  teamId: string,
+  sync_id: string | null,
+): Promise<SyncResult> {
+  if (sync_id === null)
+    return { templates: (await templatesOfTeam(database, teamId)).map(templateView), missing: [] }
+  const found = await awaitOutcome(() => syncFound(database, teamId, sync_id), SYNC_TIMEOUT_MS)
   if (found) return found
   throw new Refusal(
     'unavailable',
-    `no worker has synced within ${PATIENCE / 1_000} s: is one running with WHATSAPP_ACCESS_TOKEN set?`,
+    `no worker has synced within ${SYNC_TIMEOUT_MS / 1_000} s: is one running with WHATSAPP_ACCESS_TOKEN set?`,
   )
 }

@@ -1,29 +1,30 @@
 /** Rows of WhatsApp templates, and the queries over them. */
 import { sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
+import { ofTestTeam } from '../../channels/channel.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 import type { MessageRef } from './messages.sql.ts'
 import { TEMPLATE_STATES, type TemplateState } from './status.ts'
 import type { TemplateShape } from './template.ts'
 
-const stateField = () => string().oneOf(TEMPLATE_STATES).defined()
+const stateField = () => string().oneOf(TEMPLATE_STATES)
 
-const templateRow = object({
-  team_id: string().defined(),
-  id: string().defined(),
-  name: string().defined(),
-  language: string().defined(),
-  category: string().defined().nullable(),
+const templateRow = row({
+  team_id: string(),
+  id: string(),
+  name: string(),
+  language: string(),
+  category: string().nullable(),
   status: stateField(),
-  definition: mixed<Record<string, unknown>>().defined(),
-  slots: array(string().defined()).defined(),
-  url_buttons: array(number().defined()).defined(),
-  unsupported: string().defined().nullable(),
-  fault: string().defined().nullable(),
-  created_at: string().defined(),
-  updated_at: string().defined(),
-  synced_at: string().defined().nullable(),
+  definition: mixed<Record<string, unknown>>(),
+  slots: array(string()),
+  url_buttons: array(number()),
+  unsupported: string().nullable(),
+  fault: string().nullable(),
+  created_at: string(),
+  updated_at: string(),
+  synced_at: string().nullable(),
 })
 export type WhatsappTemplateRow = InferType<typeof templateRow>
 
@@ -80,12 +81,12 @@ export async function setTemplateStatus(
     returning ${templateColumns}`)
 }
 
-const sendableRow = object({
-  team_id: string().defined(),
-  id: string().defined(),
+const sendableRow = row({
+  team_id: string(),
+  id: string(),
   status: stateField(),
-  slots: array(string().defined()).defined(),
-  unsupported: string().defined().nullable(),
+  slots: array(string()),
+  unsupported: string().nullable(),
 })
 export type SendableTemplate = InferType<typeof sendableRow>
 
@@ -158,28 +159,28 @@ export async function recordReportedFindings(
         and coalesce(array_position(${states}, m.status) > array_position(${states}, t.status), true))`)
 }
 
-/** The provider's news of a template, which names no team: every team's template of this name is meant. */
+/** The provider's news of a template, which names no team: every live team's template of this name is meant. */
 export type TemplateNews = { name: string; language: string; status: TemplateState; occurred_at: Date }
 
 /** The provider's word that a template is made of something else now. It names no team either. */
 export type TemplateChange = { name: string; language: string; occurred_at: Date }
 
-const holderRow = object({
-  team_id: string().defined(),
-  name: string().defined(),
-  language: string().defined(),
+const holderRow = row({
+  team_id: string(),
+  name: string(),
+  language: string(),
 })
 
-/** Which teams have templates of these names and languages. */
+/** Which live teams have templates of these names and languages. */
 export async function teamsWithTemplates(tx: Tx, changes: readonly TemplateChange[]) {
   const items = changes.map(({ name, language }) => ({ name, language: language.replaceAll('-', '_') }))
   return tx.any(sql.prepared('teams_with_whatsapp_templates', holderRow)`
     select distinct t.team_id, t.name, t.language
     from ${rowsOf('c', { name: 'text', language: 'text' }, items)}
-      join whatsapp_templates t on t.name = c.name and replace(t.language, '-', '_') = c.language`)
+      join whatsapp_templates t on t.name = c.name and replace(t.language, '-', '_') = c.language and not ${ofTestTeam}`)
 }
 
-const namedRow = object({ name: string().defined(), language: string().defined() })
+const namedRow = row({ name: string(), language: string() })
 
 /**
  * Sets the states that the provider reported, in one statement; each name and language at most once. The provider's
@@ -195,7 +196,7 @@ export async function applyTemplateNews(tx: Tx, news: readonly TemplateNews[], n
       select * from ${rowsOf('n', types, items)}
     ), meant as (
       select t.team_id, t.id, t.name, t.language, n.status, n.occurred_at as at from news n
-        join whatsapp_templates t on t.name = n.name and replace(t.language, '-', '_') = n.language
+        join whatsapp_templates t on t.name = n.name and replace(t.language, '-', '_') = n.language and not ${ofTestTeam}
       order by t.team_id, t.id for no key update of t
     ), changed as (
       update whatsapp_templates t set

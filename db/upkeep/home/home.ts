@@ -35,7 +35,7 @@ const TIMES: HomeTimes = { every: 1_000, hold: 3_000, patience: 30_000 }
 
 /** After how many days asleep a process remembers nothing; marks are kept for longer. */
 const FORGETS = 1
-const KEPT = 2
+const MARKS_KEPT_DAYS = 2
 
 /** What a process remembers. */
 export type Memory = {
@@ -140,7 +140,7 @@ export async function watchHome(
     if (!isDatabaseUnavailable(error)) log.error({ err: error }, 'cannot look whether the database is a copy')
   }
   const hasStopped = await look()
-  await deleteOldMarks(database, KEPT)
+  await deleteOldMarks(database, MARKS_KEPT_DAYS)
   const paused = [...(await pausedQueues(database)).values()]
   if (!hasStopped && paused.some(({ reason }) => reason === RESTORED)) log.warn({}, WHAT_TO_DO)
   const watching = (async () => {

@@ -1,35 +1,17 @@
 /** The statements that take one person out of a team's emails, their events and the raw reports. */
 import { sql } from 'slonik'
-import { array, boolean, type InferType, number, object, string } from 'yup'
+import { type InferType, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { rowsOf } from '../../postgres/rows.ts'
-
-const foundRow = object({
-  id: string().defined(),
-  to_emails: array(string().defined()).defined(),
-  undelivered: boolean().defined(),
-})
-export type FoundEmail = InferType<typeof foundRow>
-
-/**
- * The team's emails to one of these identities, by their ids, up to a limit. By the recipients' index alone: given
- * the team too, the planner goes through all that a large team sent.
- */
-export async function emailsTo(
-  tx: Tx,
-  teamId: string,
-  identities: readonly string[],
-  { after, limit }: { after: string; limit: number },
-): Promise<readonly FoundEmail[]> {
-  return tx.any(sql.type(foundRow)`
-    select e.id, e.to_emails, s.unfinished as undelivered from (
-      select id, to_emails from (
-        select team_id, id, to_emails from accepted_emails
-        where recipient_identities(to_emails) && ${sql.array([...identities], 'text')} offset 0) e
-      where team_id = ${teamId} and id > ${after} order by id limit ${limit}) e
-    cross join lateral (select unfinished from email_states where team_id = ${teamId} and id = e.id offset 0) s
-    order by e.id`)
-}
+import { row, rowsOf } from '../../postgres/rows.ts'
+import {
+  type FoundEmail,
+  foundRow,
+  hasCopies,
+  isAbout,
+  isEventNaming,
+  isReportNaming,
+  isSkipOf,
+} from './person.sql.ts'
 
 /**
  * Those of these emails that there are still; their states locked by id, as everywhere. Read once they are locked:
@@ -44,7 +26,7 @@ export async function lockEmails(
   await tx.query(sql.type(object())`
     select from email_states where team_id = ${teamId} and id = any(${these}) order by id for update`)
   return tx.any(sql.type(foundRow)`
-    select id, to_emails, unfinished as undelivered from emails
+    select id, to_emails, ${hasCopies} as has_copies, unfinished or due_at is not null as undelivered from emails
     where team_id = ${teamId} and id = any(${these}) order by id`)
 }
 
@@ -64,7 +46,8 @@ export async function rewriteEmails(
     ), state as (
       update email_states s set
         pending_recipients = nullif(array(
-          select p from unnest(s.pending_recipients) p where p in (select json_array_elements_text(n.recipients))), '{}'),
+          select p from unnest(s.pending_recipients) p
+          where recipient_identities(array[p]) && recipient_identities(array(select json_array_elements_text(n.recipients)))), '{}'),
         reached_id = null,
         rewrites = s.rewrites + 1
       from n where s.team_id = ${teamId} and s.id = n.id
@@ -86,7 +69,7 @@ export async function rewriteEmails(
       recipient = null, detail = '', contact_id = null, effect = null
     from ${rowsOf('n', { id: 'uuid', nobodys: 'bool' }, emails)}
     where v.team_id = ${teamId} and v.email_id = n.id and (
-      n.nobodys or lower(coalesce(v.recipient, '') || ' ' || v.detail) ~ ${words})`)
+      n.nobodys or ${isEventNaming(words)})`)
 }
 
 /** Takes the person's address out of the key, the tags and the reply address of these emails. @param words find it. */
@@ -107,21 +90,6 @@ export async function rewriteNames(
       and lower(concat_ws(' ', e.idempotency_key, e.reply_to, e.tags)) ~ ${words}`)
 }
 
-const idRow = object({ id: string().defined() })
-
-/** The ids of tests of broadcasts that show the contact of this identity, up to a limit. */
-export async function testsShowing(
-  tx: Tx,
-  teamId: string,
-  identity: string,
-  limit: number,
-): Promise<string[]> {
-  const rows = await tx.any(sql.type(idRow)`
-    select id from accepted_emails
-    where team_id = ${teamId} and broadcast_id is null and person = ${identity} limit ${limit}`)
-  return rows.map(({ id }) => id)
-}
-
 /** Deletes the webhook messages about these emails or contacts, with each try to deliver one. */
 export async function deleteWebhooksAbout(
   tx: Tx,
@@ -130,25 +98,24 @@ export async function deleteWebhooksAbout(
 ): Promise<void> {
   await tx.query(sql.type(object())`
     with gone as (
-      delete from webhook_messages
-      where team_id = ${teamId} and subject_id = any(${sql.array([...subjects], 'uuid')}) returning id
+      delete from webhook_messages where ${isAbout(teamId, subjects)} returning id
     ), noted as (
       delete from webhook_events where team_id = ${teamId} and message_id in (select id from gone)
     )
-    delete from webhook_attempts where team_id = ${teamId} and message_id in (select id from gone)`)
+    delete from webhook_events where team_id = ${teamId} and message_id in (select id from gone)`)
 }
 
 /** Empties the lines about a person in the lists of whom broadcasts skipped; their figures stay. */
 export async function emptySkipsOf(tx: Tx, teamId: string, spellings: readonly string[]): Promise<void> {
   await tx.query(sql.type(object())`
     update broadcast_skips set email = '', detail = '', person = null
-    where team_id = ${teamId} and lower(email) = any(${sql.array([...spellings], 'text')})`)
+    where ${isSkipOf(teamId, spellings)}`)
 }
 
-const countRow = object({
-  last: string().defined().nullable(),
-  looked: number().defined(),
-  deleted: number().defined(),
+const countRow = row({
+  last: string().nullable(),
+  looked: number(),
+  deleted: number(),
 })
 
 /** Deletes those of a stretch of reports that are done with, about this team alone, and name the address. */
@@ -164,7 +131,7 @@ export async function deleteReportsNaming(
     ), gone as (
       delete from reports where id in (
         select id from stretch
-        where state <> 'pending' and team_ids = ${sql.array([teamId], 'uuid')} and lower(encode(body, 'escape')) ~ ${words})
+        where ${isReportNaming(teamId, words)})
       returning 1
     )
     select (select max(id::text) from stretch) as last, (select count(*) from stretch) as looked,

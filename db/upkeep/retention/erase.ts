@@ -8,7 +8,6 @@
  * mails the address when it is created again (erased.ts); an email to that person alone that still waits is deleted,
  * and frees its place, and so is a test of a broadcast that shows the person.
  */
-import { domainToUnicode } from 'node:url'
 import { lockAccount } from '../../accounts/teams/limits.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { lockContact } from '../../audience/contacts/contacts.sql.ts'
@@ -17,78 +16,28 @@ import { keepErased } from '../../audience/contacts/erased.sql.ts'
 import { erasureHash } from '../../audience/contacts/erased.ts'
 import { topicsOfContact } from '../../audience/subscription/subscription.sql.ts'
 import { deleteGivenUp, eraseFiles } from '../../content/files/collect.ts'
+import { ERASED } from '../../messages/emails/recipients.ts'
 import { removeEmails } from '../../messages/emails/remove.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import { parsedAddress, parseMailbox } from '../../text/address.ts'
 import {
   deleteReportsNaming,
   deleteWebhooksAbout,
   type ErasedEmail,
-  emailsTo,
   emptySkipsOf,
-  type FoundEmail,
   lockEmails,
   rewriteEmails,
   rewriteNames,
-  testsShowing,
 } from './erase.sql.ts'
-
-/** What stands in a sent email's recipients where the person stood: the others keep their places. */
-const NOBODY = 'erased@erased.invalid'
+import { emailsTo, type FoundEmail, testsShowing } from './person.sql.ts'
+import { isPerson, isSoleRecipient, NO_ID, namedIn, type Person, personOf } from './person.ts'
 
 /** How many emails one transaction changes, and how many reports one statement looks at. */
-const LOT = 500
-const NO_ID = '00000000-0000-0000-0000-000000000000'
+const ERASE_BATCH = 500
 
 export type Erasure = { contact: boolean; emails: number; waiting_emails_deleted: number; reports: number }
 
 export const NOTHING_ERASED: Erasure = { contact: false, emails: 0, waiting_emails_deleted: 0, reports: 0 }
-
-type Person = {
-  teamId: string
-  identity: string
-  /** The identity as recipients may have it. */
-  spellings: readonly string[]
-  /** Finds the address in a text, whole, as PostgreSQL's regular expressions are written. */
-  words: string
-  /** The same, in bytes written as `encode(…, 'escape')` writes them. */
-  bytes: string
-}
-
-/** An identity as it may be written: with its domain in ASCII form, or in letters. */
-function spellingsOf(identity: string): string[] {
-  const at = identity.lastIndexOf('@')
-  const inLetters = `${identity.slice(0, at + 1)}${domainToUnicode(identity.slice(at + 1))}`
-  return [...new Set([identity, inLetters])]
-}
-
-const literally = (text: string): string => text.replace(/[!-/:-@[-`{-~]/g, '\\$&')
-
-/** Bytes as `encode(…, 'escape')` writes them: those beyond ASCII in octal. */
-const escapedBytes = (text: string): string =>
-  [...Buffer.from(text)]
-    .map((byte) => (byte < 128 ? String.fromCharCode(byte) : `\\${byte.toString(8)}`))
-    .join('')
-
-/**
- * Finds one of these addresses, whole: what stands before or after it must not make it a part of a longer one. An
- * apostrophe before it is a quotation mark, unless a letter goes before: o'neil is another person than neil. An escape
- * before it, such as JSON's \\n, is no part of it.
- */
-const wholeAddress = (spellings: readonly string[]): string =>
-  `(?:(?<![a-z0-9_.+-])(?<![a-z0-9]')|(?<=\\\\(?:[nrt]|[0-7]{3})))(?:${spellings.map(literally).join('|')})(?![a-z0-9_-])(?!\\.[a-z0-9_-])`
-
-function personOf(teamId: string, identity: string): Person {
-  const spellings = spellingsOf(identity)
-  const bytes = spellings.map(escapedBytes)
-  return { teamId, identity, spellings, words: wholeAddress(spellings), bytes: wholeAddress(bytes) }
-}
-
-function isPerson(recipient: string, identity: string): boolean {
-  const mailbox = parseMailbox(recipient)
-  return mailbox !== null && parsedAddress(mailbox.address).identity === identity
-}
 
 async function eraseContact(
   { tx, now }: At,
@@ -113,18 +62,20 @@ async function eraseContact(
 }
 
 /** What becomes of an email that names the person; null when it is to be deleted, since nobody else waits for it. */
-function erasedEmail({ id, to_emails, undelivered }: FoundEmail, identity: string): ErasedEmail | null {
+function erasedEmail(
+  { id, to_emails, has_copies, undelivered }: FoundEmail,
+  identity: string,
+): ErasedEmail | null {
   const others = to_emails.filter((recipient) => !isPerson(recipient, identity))
-  if (undelivered) return others.length === 0 ? null : { id, to: others, empty: false, nobodys: false }
-  const to = to_emails.map((recipient) => (isPerson(recipient, identity) ? NOBODY : recipient))
-  const nobodys = others.every((recipient) => recipient === NOBODY)
+  const nobodys = isSoleRecipient(to_emails, identity)
+  if (undelivered && nobodys) return null
+  // With one fewer before them, a copy would be taken for one of the list before.
+  if (undelivered && !has_copies) return { id, to: others, empty: false, nobodys: false }
+  const to = to_emails.map((recipient) => (isPerson(recipient, identity) ? ERASED : recipient))
   return { id, to, empty: nobodys, nobodys }
 }
 
 const idsOf = (emails: readonly { id: string }[]): string[] => emails.map(({ id }) => id)
-
-const namedIn = (emails: readonly FoundEmail[], { identity }: Person): FoundEmail[] =>
-  emails.filter(({ to_emails }) => to_emails.some((recipient) => isPerson(recipient, identity)))
 
 async function eraseEmails({ tx }: Pick<At, 'tx'>, person: Person, ids: readonly string[]) {
   const { teamId, identity, words } = person
@@ -158,13 +109,14 @@ async function beginning({ tx, now, secrets }: Erasing, person: Person): Promise
 
 async function emailsSlice(tx: Tx, person: Person, after: string): Promise<Slice> {
   // Looked for before the account is locked, so that the team's sends do not wait meanwhile.
-  const found = await emailsTo(tx, person.teamId, person.spellings, { after, limit: LOT })
+  const found = await emailsTo(tx, person.teamId, person.spellings, { after, limit: ERASE_BATCH })
   const ids = idsOf(namedIn(found, person))
   const { rewritten, deleted } =
     ids.length > 0 ? await eraseEmails({ tx }, person, ids) : { rewritten: 0, deleted: 0 }
   const last = found.at(-1)
   return {
-    cursor: last && found.length === LOT ? { through: 'emails', after: last.id } : { through: 'tests' },
+    cursor:
+      last && found.length === ERASE_BATCH ? { through: 'emails', after: last.id } : { through: 'tests' },
     looked: found.length,
     emails: rewritten,
     waiting_emails_deleted: deleted,
@@ -173,7 +125,7 @@ async function emailsSlice(tx: Tx, person: Person, after: string): Promise<Slice
 
 /** Empties the next of the tests of broadcasts that show the person to others; what waits of them is deleted. */
 async function testsSlice(tx: Tx, { teamId, identity, words }: Person): Promise<Slice> {
-  const ids = await testsShowing(tx, teamId, identity, LOT)
+  const ids = await testsShowing(tx, teamId, identity, { after: NO_ID, limit: ERASE_BATCH })
   if (ids.length > 0) {
     await lockAccount(tx, teamId)
     const tests = await lockEmails(tx, teamId, ids)
@@ -189,11 +141,14 @@ async function testsSlice(tx: Tx, { teamId, identity, words }: Person): Promise<
     }
     await deleteWebhooksAbout(tx, teamId, ids)
   }
-  return { cursor: { through: ids.length === LOT ? 'tests' : 'files' }, looked: ids.length }
+  return { cursor: { through: ids.length === ERASE_BATCH ? 'tests' : 'files' }, looked: ids.length }
 }
 
 async function reportsSlice(tx: Tx, { teamId, bytes }: Person, after: string): Promise<Slice> {
-  const { last, looked, deleted } = await deleteReportsNaming(tx, teamId, bytes, { after, length: LOT })
+  const { last, looked, deleted } = await deleteReportsNaming(tx, teamId, bytes, {
+    after,
+    length: ERASE_BATCH,
+  })
   const cursor = last === null ? null : { through: 'reports' as const, after: last }
   return { cursor, looked, reports: deleted }
 }

@@ -62,7 +62,7 @@ export type Forgotten = {
 
 const DAY = 86_400_000
 /** Rows of one statement, and the breath after it in milliseconds. */
-const LOT = 1_000
+const FORGET_BATCH = 1_000
 const BREATH = 20
 /** How long to look again for bodies that could not be emptied in time (just locked, or still waiting). */
 const SECOND_LOOK = 7 * DAY
@@ -75,10 +75,10 @@ const TEAMS = 1_000
 async function inLots(work: (lot: Lot) => Promise<Found | Emptied>, span: Span): Promise<number> {
   let total = 0
   for (let after = span.from; ; ) {
-    const lot = await work({ after, before: span.before, limit: LOT })
+    const lot = await work({ after, before: span.before, limit: FORGET_BATCH })
     const { found, last } = lot
     total += 'done' in lot ? lot.done : found
-    if (found < LOT || last === null) return total
+    if (found < FORGET_BATCH || last === null) return total
     after = last
     await sleep(BREATH)
   }
@@ -107,7 +107,7 @@ async function inTeams(
 const before = (now: Date, days: number): Date => new Date(now.getTime() - days * DAY)
 
 /** How many emails of a page of the table are emptied by each of a lot's statements. */
-const OF_A_PAGE = [1, 4, LOT]
+const OF_A_PAGE = [1, 4, FORGET_BATCH]
 /** How long a stretch of emails is looked through, in milliseconds, and how much time it spans at first. */
 const STRETCH = 300
 const FIRST_STRETCH = 60_000
@@ -202,9 +202,9 @@ async function deleteOldSenderEvents(database: Database, until: Date): Promise<n
 
 async function deleteOldFigures(database: Database, until: Date): Promise<number> {
   for (let total = 0; ; await sleep(BREATH)) {
-    const deleted = await deleteFigures(database, until, LOT)
+    const deleted = await deleteFigures(database, until, FORGET_BATCH)
     total += deleted
-    if (deleted < LOT) return total
+    if (deleted < FORGET_BATCH) return total
   }
 }
 

@@ -10,11 +10,12 @@ import type { Channel } from '../../channels/channel.sql.ts'
 import { keepFigures } from '../../figures/daily/broadcasts.sql.ts'
 import { deleteEmails } from '../../messages/emails/delete.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 
 /** Which rows of a team: those whose id is above `after` and below `before`, up to a limit. */
 export type Lot = { after: string; before: string; limit: number }
 
-const lotRow = object({ found: number().defined(), last: string().defined().nullable() })
+const lotRow = row({ found: number(), last: string().nullable() })
 /** How many rows a lot had, and the id of the last one: the next lot begins behind it. */
 export type Found = InferType<typeof lotRow>
 
@@ -34,7 +35,7 @@ export const WEBHOOKS = byId(sql.fragment`webhook_messages`)
 /** From this id on, and before that one. */
 export type Span = { from: string; before: string }
 
-const teamRow = object({ id: string().defined(), has_some: boolean().defined() })
+const teamRow = row({ id: string(), has_some: boolean() })
 
 /** The teams that follow `after`, in order, and whether each has any such rows: one look-up a team. */
 export async function teamsAndWhetherTheyHave(
@@ -62,7 +63,7 @@ export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, lot
       select ctid as place from ${events} e
       where team_id = ${teamId} and ${message} >= ${lot.after} and ${message} < ${lot.before}
         and not exists (
-          select from ${rows} m where m.team_id = ${teamId} and m.id = e.${message} and m.unfinished)
+          select from ${rows} m where m.team_id = ${teamId} and m.id = e.${message} and (m.unfinished or m.due_at is not null))
       order by ${message} limit ${lot.limit}
     ), gone as (
       delete from ${events} e using old where e.ctid = old.place returning e.${message} as id
@@ -73,7 +74,7 @@ export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, lot
 /** The ids of a lot of messages that are old enough, locked; the rows of the current period are none of them. */
 const oldOnes = ({ rows }: Channel, teamId: string, lot: Lot) => sql.fragment`
   select id from ${rows}
-  where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and not unfinished
+  where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and not unfinished and due_at is null
     and created_at < (
       select case when period_end > now() then period_start else period_end end
       from allowances where team_id = ${teamId})
@@ -113,15 +114,13 @@ export async function deleteWebhooks(
       order by id limit ${lot.limit} for update skip locked
     ), gone as (
       delete from webhook_messages where team_id = ${teamId} and id in (select id from old)
-    ), tried as (
-      delete from webhook_attempts where team_id = ${teamId} and message_id in (select id from old)
     ), noted as (
       delete from webhook_events where team_id = ${teamId} and message_id in (select id from old)
     )
     select count(*) as found, max(id::text) as last from old`)
 }
 
-const emptiedRow = lotRow.shape({ done: number().defined() })
+const emptiedRow = lotRow.concat(row({ done: number() }))
 /** `done`: how many of those that were found, which somebody else may hold. */
 export type Emptied = InferType<typeof emptiedRow>
 
@@ -141,11 +140,13 @@ export async function emptyEmails(tx: Tx, lot: Lot, most: number): Promise<Empti
         select e.team_id, e.id, e.ctid as place, e.html, e.body_text, e.variables, e.headers from accepted_emails e
         where e.id > ${lot.after} and e.id <= ${lot.before}
           and (e.html <> '' or e.body_text <> '' or e.variables::text <> '{}' or e.headers is not null)
-          and exists (select from email_states s where s.team_id = e.team_id and s.id = e.id and not s.unfinished)
+          and exists (select from email_states s where s.team_id = e.team_id and s.id = e.id
+            and not s.unfinished and s.due_at is null)
         order by e.id limit ${lot.limit}) e
     ), old as materialized (
       select team_id, id from email_states
-      where (team_id, id) in (select team_id, id from candidate where place <= ${most}) and not unfinished
+      where (team_id, id) in (select team_id, id from candidate where place <= ${most})
+        and not unfinished and due_at is null
       order by team_id, id for no key update skip locked
     ), emptied as (
       update accepted_emails e set
@@ -158,7 +159,7 @@ export async function emptyEmails(tx: Tx, lot: Lot, most: number): Promise<Empti
     select count(*) as found, max(id::text) as last, (select count(*) from old) as done from candidate`)
 }
 
-const sinceRow = object({ since: string().defined().nullable() })
+const sinceRow = row({ since: string().nullable() })
 
 /** When the first team was made: no message is older. */
 export async function firstTeamAt(tx: Tx): Promise<Date | null> {
@@ -175,7 +176,8 @@ export async function emptyRequests(tx: Tx, teamId: string, channel: Shared, lot
       select id from ${rows} r
       where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and ${content}::text <> '{}'
         and not exists (
-          select from ${messages} m where m.team_id = ${teamId} and m.${named_by} = r.id and m.unfinished)
+          select from ${messages} m where m.team_id = ${teamId} and m.${named_by} = r.id
+            and (m.unfinished or m.due_at is not null))
       order by id limit ${lot.limit} for no key update skip locked
     ), emptied as (
       update ${rows} r set ${content} = '{}'::json
@@ -211,7 +213,7 @@ export async function deleteSenderEvents(tx: Tx, { before, limit }: Lot): Promis
     select count(*) as found, max(id::text) as last from gone`)
 }
 
-const markRow = object({ done_until: string().defined() })
+const markRow = row({ done_until: string() })
 
 /** Until when bodies have been emptied; null at the first time. */
 export async function emptiedUntil(tx: Tx): Promise<Date | null> {

@@ -97,19 +97,15 @@ const redriving: Kind<Redriving, object> = {
 type Importing = { import_id: string; file_name: string; words?: string }
 
 const importing: Kind<Importing, ImportCursor> = {
-  async slice({ secrets, ...at }, { team_id, given, cursor, done, result }) {
+  async slice({ secrets, ...at }, { team_id, given, cursor, done, total, result }) {
     if (!secrets) throw new Error('an import takes the service’s key')
     const slice = await importSlice({ ...at, secrets }, team_id ?? '', given.import_id, cursor)
-    const upserted = done + slice.upserted
     const refused = ((result as { refused?: number }).refused ?? 0) + slice.refused
-    const total = slice.cursor?.place === null ? slice.cursor.records : null
-    const over = slice.cursor === null || upserted === total
     return {
-      cursor: over ? null : slice.cursor,
-      done: upserted,
-      total: slice.cursor === null && slice.fault === undefined ? upserted : total,
+      cursor: slice.cursor,
+      done: done + slice.done,
+      total: slice.total ?? total,
       result: { refused },
-      fault: slice.fault,
     }
   },
   entry: ({ file_name, words }, result) => ({

@@ -47,7 +47,7 @@ async function slice(tx: Tx, tools: WorkTools, id: string): Promise<WorkRow | nu
   const now = await serviceTime(tx)
   const by = { tx, now, actor: work.begun_by }
   const step = await kind.slice({ ...tools, ...by }, work)
-  const entry = step.cursor === null && step.fault === undefined ? kind.entry(work.given, step.result) : null
+  const entry = step.cursor === null ? kind.entry(work.given, step.result) : null
   if (entry) await record(by, { team_id: work.team_id, action: work.kind, ...entry })
   return moveWork(tx, id, step, now)
 }

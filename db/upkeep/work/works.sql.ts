@@ -2,19 +2,20 @@
 import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 import { withoutJob } from '../../queue/dead-letters.sql.ts'
 
-const workRow = object({
-  id: string().defined(),
-  team_id: string().defined().nullable(),
-  kind: string().defined(),
-  done: number().defined(),
-  total: number().defined().nullable(),
-  result: mixed<Record<string, unknown>>().defined(),
-  fault: string().defined().nullable(),
-  begun_by: string().defined(),
-  begun_at: string().defined(),
-  finished_at: string().defined().nullable(),
+const workRow = row({
+  id: string(),
+  team_id: string().nullable(),
+  kind: string(),
+  done: number(),
+  total: number().nullable(),
+  result: mixed<Record<string, unknown>>(),
+  fault: string().nullable(),
+  begun_by: string(),
+  begun_at: string(),
+  finished_at: string().nullable(),
 })
 export type WorkRow = InferType<typeof workRow>
 
@@ -30,10 +31,12 @@ export async function insertWork(tx: Tx, work: NewWork, now: Date): Promise<void
       ${sql.timestamp(now)}, ${sql.timestamp(now)})`)
 }
 
-const openRow = workRow.shape({
-  given: mixed<object>().defined(),
-  cursor: mixed<object>().defined().nullable(),
-})
+const openRow = workRow.concat(
+  row({
+    given: mixed<object>(),
+    cursor: mixed<object>().nullable(),
+  }),
+)
 export type OpenWork = InferType<typeof openRow>
 
 /** Work that is not over, locked until the transaction ends; null when it is over or gone. */
@@ -48,8 +51,6 @@ export type Step = {
   done: number
   total: number | null
   result: object
-  /** Set when it ends before its end: why. */
-  fault?: string | undefined
 }
 
 /** Stores what a slice has done. The last one takes away what was asked for, since it may name a person. */
@@ -58,7 +59,7 @@ export async function moveWork(tx: Tx, id: string, step: Step, now: Date): Promi
   return tx.one(sql.type(workRow)`
     update works set done = ${step.done}, total = ${step.total}, result = ${JSON.stringify(step.result)},
       cursor = ${over ? null : JSON.stringify(step.cursor)}, moved_at = ${sql.timestamp(now)},
-      fault = ${step.fault ?? null}, given = case when not ${over} then given end,
+      given = case when not ${over} then given end,
       finished_at = case when ${over} then ${sql.timestamp(now)} end
     where id = ${id} returning ${columns}`)
 }
@@ -83,7 +84,7 @@ export async function latestWorks(tx: Tx, team: string | null, limit: number): P
   return tx.any(sql.type(workRow)`select ${columns} from works where ${own} order by id desc limit ${limit}`)
 }
 
-const idRow = object({ id: string().defined() })
+const idRow = row({ id: string() })
 
 /** Unfinished works that have not moved since `before` and have no job. */
 export async function lostWorks(tx: Tx, before: Date, limit: number): Promise<string[]> {

@@ -102,7 +102,13 @@ t.test('what cannot be a page is none', async (t) => {
   for (const path of ['/teams/x', `/teams/${team.id}%00`, '/teams/%E0%A4%A', '/assets/../page.ts']) {
     t.equal((await owner.get(path)).status, 404, path)
   }
-  t.equal((await owner.post(`/teams/${team.id}`)).status, 405)
+})
+
+t.test('a page answers 405 to a method that it lacks, and Allow says which it takes', async (t) => {
+  const posted = await owner.post(`/teams/${team.id}`)
+  t.strictSame([posted.status, posted.headers.get('allow')], [405, 'HEAD, GET'])
+  const asked = await owner.get('/sign-out')
+  t.strictSame([asked.status, asked.headers.get('allow')], [405, 'POST'])
 })
 
 t.test('cookies are for encrypted connections alone, but for plain http on this machine', async (t) => {

@@ -55,7 +55,7 @@ async function journey(browser: Browser): Promise<void> {
       await page.goto(`${here}/broadcasts/new`)
       t.match(await said(page), /no topic yet[\s\S]*no template yet/)
       await page.goto(`${here}/topics`)
-      for (const name of ['News', 'Offers']) await submit(page, 'Add a topic', { name })
+      for (const name of ['News', 'Offers']) await submit(page, 'Add topic', { name })
       await page.goto(`${here}/templates`)
       const html = '<p>Dear {{name}}, <a href="{{unsubscribe_url}}">leave</a></p>'
       await submit(page, 'Create template', { name: 'Spring', html })
@@ -95,7 +95,7 @@ async function journey(browser: Browser): Promise<void> {
       t.match(await said(page), /Send “Spring” to 2 contacts of News\?/)
       await isFine('the question before it starts')
       await submit(page, 'Send now')
-      await page.getByText('1 of 2 contacts, 1 skipped').waitFor()
+      await page.getByText('100 %: 1 of 2 contacts, 1 skipped').waitFor()
       await until('it is sent', async () => {
         await page.reload()
         return /Sent: \d/.test(await said(page))

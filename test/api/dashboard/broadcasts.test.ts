@@ -1,5 +1,6 @@
 /** A broadcast as a marketer makes it, on the pages alone: draft, preview, test, start, figures, people, pause, end. */
 import { sql } from 'slonik'
+import { object, string } from 'yup'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { adminCli } from '../../support/admin.ts'
@@ -85,8 +86,8 @@ t.test('from a draft to its figures, on the pages alone', async (t) => {
   const condition = { 'property.0': 'city', 'op.0': 'eq', 'value.0': 'Graz' }
   const path = await draft({ template_id, topic_ids: topic, ...condition })
   const drafted = await editor.get(path)
-  shows(t, drafted, /draft A draft: .*Topics News Conditions city is Graz/)
-  shows(t, drafted, /Contacts 2 Lack a variable 1.*1 contact would be skipped: no value for one of name/)
+  shows(t, drafted, /draft Draft: .*Topics News Conditions city is Graz/)
+  shows(t, drafted, /Contacts 2 Missing a variable 1.*1 contact would be skipped: no value for one of name/)
   shows(t, drafted, 'Nothing is missing.')
   t.match(drafted.html, 'Send “Spring” to 2 contacts of News?')
   const previewed = await editor.get(`${path}?contact=ana@example.org`)
@@ -107,7 +108,11 @@ t.test('from a draft to its figures, on the pages alone', async (t) => {
   shows(t, started, /Spring is being sent/)
   await until('it is sent', async () => textOf((await editor.get(path)).html).includes('sent Sent: '))
   const sent = await viewer.get(path)
-  shows(t, sent, /Sent: 1 of 2 contacts, 1 skipped.*Audience 2 Emails 1 Skipped 1/)
+  shows(
+    t,
+    sent,
+    /Sent: 1 of 2 contacts, 1 skipped.*100 %: 1 of 2 contacts, 1 skipped\..*Sent 1 of 1 email Delivered – your mail server reports no deliveries Opened 0 0\.00 %.*2 contacts in the audience\. .*All recipients 1 Skipped 1 Sent 1/,
+  )
   t.match(sink.last().rcpt_to, ['ana@example.org'])
   shows(t, await viewer.get(`${path}/people?status=sent`), /sent ana@example\.org/)
   shows(t, await viewer.get(`${path}/people?status=bounced`), 'Nobody.')
@@ -129,7 +134,7 @@ t.test('from a draft to its figures, on the pages alone', async (t) => {
   await until('all of it is sent', async () => textOf((await editor.get(path)).html).includes('sent Sent: '))
   const more = sink.messages().slice(before)
   t.same(more.flatMap(({ rcpt_to }) => rcpt_to).sort(), ['ben@example.org', 'late@example.org'])
-  shows(t, await viewer.get(path), /Sent: 3 of 3 contacts.*Emails 3 Skipped 0/)
+  shows(t, await viewer.get(path), /Sent: 3 of 3 contacts.*All recipients 3 Sent 3/)
   t.equal((await editor.press(`${path}/again`, `${path}/again`)).status, 409)
   const actions = (await auditEntries(database, { team: team.id, limit: 10 })).map(({ action }) => action)
   for (const action of ['broadcast.create', 'broadcast.test', 'broadcast.start', 'broadcast.again'])
@@ -157,7 +162,7 @@ t.test(
     const odd = await editor.press(path, `${path}/edit`, { ...fields, rate_per_minute: 'many' })
     t.equal(odd.status, 400)
     shows(t, odd, /rate_per_minute must be a whole number/i)
-    shows(t, await after(await editor.post(`${path}/delete`)), 'The draft Summer is deleted.')
+    shows(t, await after(await editor.post(`${path}/delete`)), 'The draft Summer was deleted.')
   },
 )
 
@@ -168,6 +173,7 @@ t.test(
     await broadcast.emails('one@example.net', 'two@example.net')
     const path = at(`broadcasts/${broadcast.id}`)
     t.match((await editor.get(path)).html, 'Pause “News”')
+    t.match((await editor.get(path)).html, 'name="keep" value="Keep broadcast"')
     shows(
       t,
       await after(await editor.post(`${path}/pause`)),
@@ -175,9 +181,9 @@ t.test(
     )
     t.match(
       (await editor.get(path)).html,
-      /Go on with “News” to [^?]*\? So far: 0 emails sent, 0 % bounced, 0 % complained\./,
+      /Resume “News” to [^?]*\? So far: 0 emails sent, 0 % bounced, 0 % complained\./,
     )
-    shows(t, await after(await editor.post(`${path}/resume`)), /News goes on.*sending Being sent/)
+    shows(t, await after(await editor.post(`${path}/resume`)), /News is being sent.*sending Being sent/)
     shows(t, await after(await editor.post(`${path}/cancel`)), /News is cancelled.*cancelled Cancelled/)
     const late = await editor.post(`${path}/pause`)
     t.equal(late.status, 409)
@@ -225,10 +231,39 @@ t.test('one that is cancelled before its time does not say when it begins', asyn
       send_at = now() + interval '2 hours' where id = ${broadcast.id}`)
   const path = at(`broadcasts/${broadcast.id}`)
   shows(t, await editor.get(at('broadcasts')), /scheduled Advent [^%]* in 1 hour/)
-  shows(t, await editor.get(path), 'To begin')
+  shows(t, await editor.get(path), 'Starts')
   await after(await editor.post(`${path}/cancel`))
   shows(t, await editor.get(at('broadcasts')), /cancelled Advent News – 0 0 not started/)
   t.notMatch(textOf((await editor.get(path)).html), /begin/i)
+})
+
+t.test('a scheduled one becomes a draft again, and goes out when it is sent then', async (t) => {
+  const sink = await startSmtpSink(t)
+  const topic = await topicOf('Unscheduled')
+  const template_id = await templateOf('<p>Hi</p><a href="{{unsubscribe_url}}">off</a>')
+  await contact('scheduled@example.org', topic)
+  const later = new Date(Date.now() + 5 * 86_400_000).toISOString().slice(0, 16)
+  const path = await draft({ template_id, topic_ids: topic, subject: 'Hi', send_at: later })
+  shows(t, await after(await editor.press(path, `${path}/send`)), /Spring is scheduled.*scheduled Starts in/)
+  await startWorker(t, service, { smtp_url: sink.url })
+  const isEarly = sql.type(object({ state: string().defined() }))`
+    select state::text from pgboss.job where name = 'expand-broadcast' and start_after > now() + interval '1 hour'`
+  await until('its job waits for its time', async () => (await database.any(isEarly)).length === 1)
+  t.equal((await viewer.post(`${path}/unschedule`)).status, 403)
+  shows(
+    t,
+    await after(await editor.press(path, `${path}/unschedule`)),
+    /Spring is a draft again.*draft Draft:/,
+  )
+  t.equal((await editor.post(`${path}/unschedule`)).status, 409)
+  const fields = { name: 'Spring', template_id, from: 'hello@example.com', subject: 'Hi', topic_ids: topic }
+  await after(await editor.press(path, `${path}/edit`, { ...fields, send_at: '' }))
+  shows(t, await after(await editor.press(path, `${path}/send`)), /Spring is being sent/)
+  await until('it is sent', () => sink.messages().length === 1)
+  const copied = await after(await editor.post(`${path}/duplicate`))
+  shows(t, copied, /The draft Copy of Spring was created\..*draft Draft:.*Subject Hi .*Topics Unscheduled/)
+  const actions = (await auditEntries(database, { team: team.id, limit: 10 })).map(({ action }) => action)
+  t.ok(actions.includes('broadcast.unschedule'))
 })
 
 t.test(
@@ -248,7 +283,7 @@ t.test(
     })
     isRefusing = false
     const page = await editor.get(at(`broadcasts/${broadcast.id}`))
-    shows(t, page, 'Try again what did not go out')
+    shows(t, page, 'Send failed emails again')
     const found = await adminCli({ DATABASE_URL: service.url }).json([
       ...['email', 'requeue', team.id, '--broadcast', broadcast.id, '--force', '--dry-run'],
     ])

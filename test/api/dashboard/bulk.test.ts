@@ -46,7 +46,7 @@ t.test('emails that come to match after the page was drawn are neither deleted n
   await database.query(sql.unsafe`
     update email_states set status = 'queued', provider_message_id = null where id = ${waiting[1] ?? ''}`)
   await owner.post(`${list}/all/requeue`, asked)
-  shows(t, await owner.get(list), '1 email requeued.')
+  shows(t, await owner.get(list), '1 email queued to be sent again.')
 })
 
 t.test('an email that was being accepted while others were counted is not among them', async (t) => {
@@ -102,7 +102,7 @@ t.test(
     shows(t, await owner.get(`${home}/messages?status=failed`), /failed .* failed/)
     await end('failed')
     await owner.post(`${home}/replay`, form)
-    shows(t, await owner.get(home), '2 webhooks on the way once more.')
+    shows(t, await owner.get(home), '2 webhooks queued to be sent again.')
     await owner.post(`${home}/replay`, form)
     shows(t, await owner.get(home), 'Nothing was sent again: what was counted has changed meanwhile.')
     const all = await ask('failed')

@@ -37,12 +37,15 @@ async function looks(browser: Browser): Promise<void> {
     }
     const forms = {
       topics: 'Add a topic',
-      webhooks: 'Add a webhook',
-      'whatsapp-templates': 'Add the template',
+      keys: 'New key',
+      people: 'Invite a colleague',
+      domains: 'Add a domain',
+      webhooks: 'New webhook',
+      'whatsapp-templates': 'Add a template',
     }
     for (const [list, words] of Object.entries(forms)) {
       await page.goto(`${service.base}/dashboard/teams/${team.id}/${list}`)
-      t.ok(await page.getByRole('button', { name: words }).isVisible(), list)
+      t.ok(await page.locator('.acts summary', { hasText: words }).isVisible(), list)
     }
   })
 }

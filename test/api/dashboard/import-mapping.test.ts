@@ -7,6 +7,7 @@ import { showContact } from '../../../db/audience/suppressions/lift.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { forgetUpserts } from '../../../workers/jobs/forget-upserts.ts'
 import { type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { EMPTY } from '../../support/empty.ts'
 import { erasePerson } from '../../support/erase.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -93,7 +94,7 @@ t.test(
     const done = await imported(draft)
     shows(t, done, /2 contacts stored\. 2 records refused/)
     t.match(await known('new@example.com'), { properties: { city: 'Köln' }, topic_ids: [news.id] })
-    t.match(await known('old@example.com'), { properties: { plan: 'gold', city: 'Graz' }, topic_ids: [] })
+    t.match(await known('old@example.com'), { properties: { plan: 'gold', city: 'Graz' }, topic_ids: EMPTY })
     t.match(
       (await editor.get(`${draft}/refused.csv`)).html,
       /\r\nodd@example\.com,Wien,maybe,9,4,Newsletter must be yes or no\r\n/,
@@ -111,7 +112,7 @@ t.test('somebody who left a topic and was erased begins without it, in an import
   const draft = await uploaded('email,News\nleft@example.com,yes\nstays@example.com,yes\n')
   await editor.post(draft, mapping({ email: 'email', News: `topic:${news.id}` }))
   shows(t, await imported(draft), /2 contacts stored/)
-  t.match(await known('left@example.com'), { status: 'subscribed', topic_ids: [] })
+  t.match(await known('left@example.com'), { status: 'subscribed', topic_ids: EMPTY })
   t.match(await known('stays@example.com'), { topic_ids: [news.id] })
   const again = await uploaded('email,News\nleft@example.com,yes\n')
   await editor.post(again, mapping({ email: 'email', News: `topic:${news.id}` }))
@@ -216,7 +217,13 @@ t.test(
   async (t) => {
     const columns = Array.from({ length: 10_000 }, (_, index) => `c${index}`).join(',')
     await refusedUpload(t, `email,${columns}\na@example.com\n`, /names 10001 columns, more than the 200/)
-    await refusedUpload(t, `${','.repeat(3_000_000)}\n`, /The first line is longer than 1 MB/)
+    await refusedUpload(t, `${','.repeat(3_000_000)}\n`, /The first line has more than 16,384 cells/)
+    const wide = `"a\nb",${',x'.repeat(16_383)}`
+    await refusedUpload(
+      t,
+      `email\r\n"a\r\nb"\r\n${wide}`,
+      /The record after line 3 has more than 16,384 cells/,
+    )
     await refusedUpload(t, 'x'.repeat(3_000_000), /The first line is longer than 1 MB/)
     await refusedUpload(
       t,
@@ -286,7 +293,7 @@ t.test(
     await editor.post(again, mapping(ours, { as: 'bounced', reason: 'brought back' }))
     shows(t, await imported(again), /3 contacts suppressed\. Refused Nothing was refused/)
     t.match(await cause('a@example.net'), { status: 'bounced', detail: '550 gone' })
-    t.match(await cause('loud@example.net'), { status: 'complained', properties: {} })
+    t.match(await cause('loud@example.net'), { status: 'complained', properties: EMPTY })
   },
 )
 

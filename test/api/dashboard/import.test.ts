@@ -2,7 +2,7 @@
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import { continueWork } from '../../../db/upkeep/work/work.ts'
-import { shows, signedIn } from '../../support/dashboard.ts'
+import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -115,7 +115,7 @@ t.test('our own export is imported again as it was; a status that would be lost 
   const properties = { name: ' Ana ', phone: '+15551234567', "it's": "'=1" }
   await call('POST', '/v1/contacts', { key: team.key, body: { email: 'Own@example.com', properties } })
   await call('POST', '/v1/contacts/Own@example.com/unsubscribe', { key: team.key })
-  const { html: file } = await editor.get(`/teams/${team.id}/contacts.csv?email=own%40`)
+  const { html: file } = await editor.get(`/teams/${team.id}/contacts.csv?q=own%40`)
   await imported(t, file)
   t.match(await contactByIdentity(database, team.id, 'own@example.com'), {
     properties,
@@ -183,10 +183,16 @@ t.test('a file that is longer than a slice is read by workers, over a kill, reco
   const progress = await started('long.csv', longFile('"bad one",x'))
   shows(t, await editor.get(progress), /Being read [\d,]+ records so far/)
   const id = progress.split('/').at(-1) ?? ''
-  const killed = continueWork(service.deps, id, async () => {
-    throw new Error('killed')
-  })
-  await t.rejects(killed, /killed/)
+  const kill = () =>
+    continueWork(service.deps, id, async () => {
+      throw new Error('killed')
+    })
+  await t.rejects(kill(), /killed/)
+  for (let isRead = false; !isRead; isRead = / 0 of 2,401/.test(textOf((await editor.get(progress)).html)))
+    await continueWork(service.deps, id, async () => {})
+  await t.rejects(kill(), /killed/, 'among its upserts, too')
+  await continueWork(service.deps, id, async () => {})
+  shows(t, await editor.get(progress), /Being imported 1,000 of 2,401 42 % New contacts 1,000 /)
   const { stop } = await startWorker(t, service)
   await until('it is done', async () => /Done/.test((await editor.get(progress)).html))
   await stop()

@@ -68,7 +68,7 @@ t.test('an id of another team’s message is as unknown as one of nobody’s', a
     shows(
       t,
       await person.get(`/find?id=${encodeURIComponent(id)}`),
-      `No message that you may see has the id ${id}.`,
+      `No message that you can see has the ID ${id}.`,
     )
   t.equal((await viewer.get('/find')).status, 200)
 })
@@ -89,6 +89,31 @@ t.test(
     t.match((await viewer.get('/find?q=someone@example.org')).html, `/teams/${team.id}/emails/${email.id}`)
   },
 )
+
+t.test('a person is found by a part of the name or the address, in contacts and in emails', async (t) => {
+  const properties = { name: 'Zo\u00eb Example', city: 'Lisbon' }
+  const body = { email: 'z.e@elsewhere.example', properties }
+  t.equal((await service.call('POST', '/v1/contacts', { key: team.key, body })).status, 201)
+  const { body: invoice } = await service.call('POST', '/v1/emails', {
+    key: team.key,
+    body: anEmail({ to: ['"Example, Zoë" <accounts@invoices.example>'], subject: 'Invoice 4711' }),
+  })
+  const contact = `/teams/${team.id}/contacts/z.e%40elsewhere.example`
+  const page = `/teams/${team.id}/emails/${invoice.id}`
+  const find = async (q: string) => (await viewer.get(`/find?q=${encodeURIComponent(q)}`)).html
+  for (const q of ['zoë', 'ZOË example']) {
+    t.match(await find(q), contact, q)
+    t.match(await find(q), page, q)
+  }
+  for (const q of ['lisbon', 'zoë lisbon', 'elsewhere.example']) t.match(await find(q), contact, q)
+  for (const q of ['voices.exam', 'counts@invoices.ex', 'invoice zoë', '4711'])
+    t.match(await find(q), page, q)
+  for (const q of ['zoë 4712', 'zoë porto'])
+    shows(t, await viewer.get(`/find?q=${encodeURIComponent(q)}`), 'Nothing')
+  const listed = await viewer.get(`/teams/${team.id}/emails?q=${encodeURIComponent('zoë 4711')}`)
+  t.match(listed.html, page)
+  t.notMatch(listed.html, email.id)
+})
 
 t.test('a search stays in the teams of its person; an operator’s in another team is noted', async (t) => {
   shows(t, await stranger.get('/find?q=someone@example.org'), 'Nothing in A team matches')

@@ -93,17 +93,19 @@ t.test('a paused queue is shown to the team, beside a message, and to the operat
   const id = await send(team)
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
   const operator = await signedIn(service, { operator: true })
-  const [message, health] = [`/teams/${team.id}/emails/${id}`, '/operator/health']
+  const [message, first] = [`/teams/${team.id}/emails/${id}`, '/operator']
   await storePauses(database, ['deliver-email'], { paused_by: 'cli' }, new Date())
   t.match(await overviewOf(team), 'Email is paused by an operator')
-  shows(t, await viewer.get(message), 'What it waits in is paused by an operator')
-  shows(t, await operator.get(health), 'deliver-email is paused by an operator')
+  const waits = await viewer.get(message)
+  shows(t, waits, 'Its queue is paused by an operator')
+  t.notMatch(waits.html, 'No worker has taken it yet', 'one reason, the most specific')
+  shows(t, await operator.get(first), 'deliver-email is paused by an operator')
   await deletePause(database, 'deliver-email')
   await storePauses(database, ['deliver-broadcast'], { paused_by: 'cli' }, new Date())
   t.match(await overviewOf(team), 'Mail of broadcasts is paused by an operator')
   t.notMatch(textOf((await viewer.get(message)).html), 'paused by an operator')
   await deletePause(database, 'deliver-broadcast')
-  for (const page of [await overviewOf(team), await viewer.get(message), await operator.get(health)])
+  for (const page of [await overviewOf(team), await viewer.get(message), await operator.get(first)])
     t.notMatch(typeof page === 'string' ? page : textOf(page.html), 'paused by an operator')
 })
 
@@ -112,20 +114,20 @@ t.test('a copy of the database is shown to teams and operators, and one press re
   const id = await send(team)
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
   const operator = await signedIn(service, { operator: true })
-  const [message, health, queues] = [`/teams/${team.id}/emails/${id}`, '/operator/health', '/operator/queues']
-  const words = 'Nothing goes out: the database is another one than it was'
+  const [message, first, queues] = [`/teams/${team.id}/emails/${id}`, '/operator', '/operator/queues']
+  const words = 'Nothing goes out: this is not the database it was before'
   await beginHome(database, uuidv7())
   t.notMatch(await overviewOf(team), words)
   await database.query(sql.unsafe`update database_home set place = 'elsewhere'`)
   t.match(await overviewOf(team), words)
-  shows(t, await viewer.get(message), 'What it waits in is paused: the database was restored or copied')
-  shows(t, await operator.get(health), words)
+  shows(t, await viewer.get(message), 'Its queue is paused: the database was restored or copied')
+  shows(t, await operator.get(first), words)
   shows(t, await operator.get(queues), /Resume all .*deliver-webhook, paused restored/)
   const pressed = await operator.post('/operator/queues/restored')
   t.equal(pressed.status, 303)
   for (const page of [
     await viewer.get(`/teams/${team.id}`),
-    await operator.get(health),
+    await operator.get(first),
     await operator.get(queues),
   ])
     t.notMatch(textOf(page.html), /another one than it was|Resume all|restored/)
@@ -145,7 +147,7 @@ t.test('the chart shows what was accepted at once', async (t) => {
 t.test('a new team sees five steps, ticked as they are done, in place of empty figures', async (t) => {
   const team = await makeTeam(service, { domain: 'fresh.test' })
   const page = await overviewOf(team)
-  t.match(page, /First steps Add the domain .*fresh\.test .* Send the first email .* Invite a colleague/)
+  t.match(page, /First steps Add the domain .*fresh\.test .* Send a test email .* Invite a colleague/)
   t.notMatch(page, 'Emails of the last 7 days')
 })
 
@@ -156,12 +158,60 @@ t.test('the first steps stay until all are done, the first email and the colleag
     [
       ...(await owner.get(`/teams/${team.id}`)).html.matchAll(/<li class=""><div><a [^>]+><strong>([^<]+)/g),
     ].map(([, title = '']) => title)
-  t.strictSame(await left(), ['Send the first email', 'Invite a colleague'])
-  await call('POST', '/v1/emails', { key: team.key, body: anEmail({ from: 'hello@steps.test' }) })
+  t.strictSame(await left(), ['Send a test email', 'Invite a colleague'])
+  const integration = `/teams/${team.id}/integration`
+  t.match(await owner.get(integration), { html: '<option value="hello@steps.test"' })
+  const sent = await owner.post(`/teams/${team.id}/test-email`, { from: 'hello@steps.test', to: owner.email })
+  shows(t, await owner.get(sent.location ?? ''), /A test email from Heliograph .*To .*owner/)
   t.strictSame(await left(), ['Invite a colleague'])
   t.match(await owner.get(`/teams/${team.id}`), { html: 'Emails of the last 7 days' })
   await owner.post(`/teams/${team.id}/people`, { email: 'colleague@example.org', role: 'viewer' })
   t.notMatch((await owner.get(`/teams/${team.id}`)).html, 'First steps')
+})
+
+t.test('who works alone is asked to invite somebody for a week after the first email', async (t) => {
+  const team = await makeTeam(service, { domain: 'alone.test' })
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const firstSentBefore = (days: number) =>
+    database.query(sql.unsafe`
+      insert into daily_figures (team_id, channel, day, status, count)
+      values (${team.id}, 'email', (now() at time zone 'utc')::date - ${days}::int, 'sent', 1)`)
+  await firstSentBefore(7)
+  t.match((await owner.get(`/teams/${team.id}`)).html, 'Invite a colleague')
+  await firstSentBefore(8)
+  t.notMatch((await owner.get(`/teams/${team.id}`)).html, 'First steps')
+})
+
+t.test('a test email is for editors, and only from a verified domain', async (t) => {
+  const team = await makeTeam(service, { domain: 'trial.test' })
+  const path = `/teams/${team.id}/test-email`
+  const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+  t.notMatch((await viewer.get(`/teams/${team.id}/integration`)).html, 'test-email')
+  const editor = await signedIn(service, { team: team.id, role: 'editor' })
+  for (const form of [
+    { from: 'hello@elsewhere.test', to: 'a@example.org' },
+    { from: 'hello@trial.test', to: 'nobody' },
+    { from: '', to: 'a@example.org' },
+  ])
+    t.match((await editor.post(path, form)).status, /4\d\d/)
+  t.notMatch(await overviewOf(team), 'Emails of the last 7 days')
+})
+
+t.test('nothing is compared with an empty week, nor said of deliveries that no server reports', async (t) => {
+  const team = await makeTeam(service)
+  const insert = (status: string, count: number) =>
+    database.query(sql.unsafe`
+      insert into daily_figures (team_id, channel, day, status, count)
+      values (${team.id}, 'email', (now() at time zone 'UTC')::date, ${status}, ${count})`)
+  await insert('sent', 90)
+  const page = await overviewOf(team)
+  t.match(
+    page,
+    /Sent 90 Delivered – your mail server reports no deliveries Bounced 0\.0 % keep it below 5\.0 %/,
+  )
+  t.notMatch(page, 'in the 7 days before')
+  await insert('delivered', 10)
+  t.match(await overviewOf(team), /Sent 100 Delivered 10\.0 % Bounced/)
 })
 
 t.test('four figures stand beside those of the week before and what providers put up with', async (t) => {

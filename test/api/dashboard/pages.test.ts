@@ -7,7 +7,13 @@ import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 const dns = new Map<string, string[]>()
-const service = await startService(t, { dashboard: { lookupTxt: async (name) => dns.get(name) ?? [] } })
+const service = await startService(t, {
+  dashboard: {
+    lookupTxt: async (name) => dns.get(name) ?? [],
+    zoneOf: async () => 'example.net',
+    spfIncludes: ['spf.relay.example'],
+  },
+})
 const { call, database } = service
 const team = await makeTeam(service)
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
@@ -27,13 +33,9 @@ t.test('a contact is added, found, changed and forgotten', async (t) => {
   const [topic = ''] = /[0-9a-f-]{36}(?=<\/code>)/.exec((await editor.get(at('topics'))).html) ?? []
   const form = { email: 'Ana@example.org', properties: 'name: Ana\ncity: Graz', topic_ids: topic }
   const page = await after(editor, await editor.post(at('contacts'), form))
-  shows(t, page, /Ana@example\.org is a contact now.*subscribed.*News.*Graz/)
+  shows(t, page, /Ana@example\.org was added.*subscribed.*News.*Graz/)
   t.match(await lastDeed(), { action: 'contact.create', actor: editor.email })
-  shows(
-    t,
-    await viewer.get(`${at('contacts')}?email=ana&status=subscribed&topic=${topic}`),
-    'Ana@example.org',
-  )
+  shows(t, await viewer.get(`${at('contacts')}?q=ana&status=subscribed&topic=${topic}`), 'Ana@example.org')
   shows(t, await viewer.get(at('topics')), /News 1 /)
   const path = at('contacts/ana%40example.org')
   shows(t, await after(editor, await editor.post(path, { 'name.0': '"name"', 'value.0': 'Anna' })), /Anna/)
@@ -109,7 +111,7 @@ t.test('contacts that fit come as a file, and no cell is a formula', async (t) =
   const form = { email: '=cmd@example.org', properties: 'city: Graz', topic_ids: topic }
   await editor.post(at('contacts'), form)
   await editor.post(at('contacts'), { email: 'other@example.org' })
-  const file = await viewer.get(`${at('contacts.csv')}?email=cmd`)
+  const file = await viewer.get(`${at('contacts.csv')}?q=cmd`)
   t.match(file.headers.get('content-disposition'), 'contacts.csv')
   const lines = file.html.trim().split('\r\n')
   t.equal(lines.length, 2)
@@ -122,7 +124,7 @@ t.test('what cannot be is said beside the form, with what was typed', async (t) 
   t.equal(refused.status, 400)
   shows(t, refused, 'must be an email address')
   t.match(refused.html, /value="no address"/)
-  t.match(refused.html, /<details open>/)
+  t.match(refused.html, /<details class="act" open>/)
   const full = await makeTeam(service, { plan: 'free', contact_limit: 0, domain: 'full.test' })
   const person = await signedIn(service, { team: full.id, role: 'editor' })
   t.equal((await person.post(`/teams/${full.id}/contacts`, { email: 'a@example.org' })).status, 402)
@@ -152,22 +154,112 @@ t.test('a suppressed contact shows its cause, and is lifted with a reason that s
   t.match(await lastDeed(), { action: 'contact.lift', detail: 'they fixed it' })
 })
 
+t.test('a form behind a button is open again when it was refused, its fault at the field', async (t) => {
+  const refused = {
+    topics: { name: '' },
+    keys: { name: '', scopes: 'contacts:read' },
+    people: { email: 'no address', role: 'editor' },
+    domains: { name: 'no domain' },
+    'whatsapp-templates': { definition: '{' },
+    webhooks: { name: '', url: 'https://hooks.example.com' },
+  }
+  for (const [list, form] of Object.entries(refused)) {
+    const opened = /<details class="act" open>(?:(?!<\/details>)[\s\S])*autofocus[\s\S]*?class="fault"/
+    t.notMatch((await owner.get(at(list))).html, /<details class="act" open>/, list)
+    const { status, html } = await owner.post(at(list), form)
+    t.equal(status, 400, list)
+    t.match(html, opened, list)
+  }
+})
+
+t.test('an invitation says what each role may do, and a removal is named by what it does', async (t) => {
+  const roles = [
+    /Viewer: sees .*changes nothing/,
+    /Editor: also changes .*broadcasts/,
+    /Owner: also manages keys/,
+  ]
+  for (const role of roles) shows(t, await owner.get(at('people')), role)
+  const { html } = await owner.get(at('people'))
+  const person = /teams\/[^"]+\/people\/[0-9a-f-]{36}/.exec(html)?.[0] ?? ''
+  const page = await owner.get(`/${person}`)
+  t.match(page.html, /<button class="danger">Remove from the team</)
+})
+
+t.test(
+  'contacts are found by a part of their address, else by words; their number and properties show',
+  async (t) => {
+    const other = await makeTeam(service, { domain: 'found.test' })
+    const reader = await signedIn(service, { team: other.id, role: 'viewer' })
+    const list = (query = '') => reader.get(`/teams/${other.id}/contacts${query}`)
+    const people = [
+      { email: 'erika@found.test', properties: { name: 'Erika Mustermann', city: 'Graz', Status: 'gold' } },
+      { email: 'ben@found.test', properties: { name: 'Ben', city: 'Linz', Status: 'iron' } },
+      { email: 'graz@found.test', properties: { name: 'Office' } },
+    ]
+    for (const body of people) await call('POST', '/v1/contacts', { key: other.key, body })
+    const all = await list()
+    shows(t, all, /Contacts 3 contacts\./)
+    shows(
+      t,
+      all,
+      /Status Address name city Topics Added .* graz@found\.test Office – .* Ben Linz .* Erika Mustermann Graz/,
+    )
+    const found = async (query: string) => {
+      const { html } = await list(query)
+      return people.filter(({ email }) => html.includes(`/contacts/${encodeURIComponent(email)}`)).length
+    }
+    t.equal(await found('?q=found.test'), 3)
+    t.equal(await found('?q=mustermann'), 1, 'no address has it: a word of the properties')
+    t.equal(await found('?q=graz'), 1, 'some address has it')
+    t.equal(await found('?q=Linz+ben'), 1, 'each of the words')
+    t.equal(await found('?q=Linz+erika'), 0)
+    t.equal(await found('?q=li'), 1, 'two letters')
+    t.equal(await found('?q=mustermann&status=bounced'), 0)
+    shows(t, await list('?q=nobody'), 'No contact matches.')
+  },
+)
+
+t.test('suppressions are found by a part of the address', async (t) => {
+  for (const email of ['one.gone@suppressed.test', 'other.lost@suppressed.test'])
+    await editor.post(at('suppressions'), { email, as: 'bounced', reason: 'asked' })
+  const { html } = await viewer.get(at('suppressions?email=GONE%40supp'))
+  t.match(html, 'one.gone@suppressed.test')
+  t.notMatch(html, 'other.lost@')
+  const file = (await viewer.get(at('suppressions.csv?email=lost'))).html
+  t.match(file, 'other.lost@suppressed.test')
+  t.notMatch(file, 'one.gone@')
+  shows(
+    t,
+    await viewer.get(at('suppressions?email=lost&status=complained')),
+    'No suppressed contact matches.',
+  )
+})
+
 t.test('a topic is renamed and deleted', async (t) => {
   await editor.post(at('topics'), { name: 'Offers' })
   const page =
     /teams\/[^"]+\/topics\/[0-9a-f-]{36}(?=">Offers)/.exec((await editor.get(at('topics'))).html)?.[0] ?? ''
   shows(t, await after(editor, await editor.post(`/${page}/rename`, { name: 'Deals' })), 'Deals')
   t.equal((await editor.post(`/${page}/rename`, { name: 'News' })).status, 400, 'a name once')
-  shows(t, await after(editor, await editor.post(`/${page}/delete`)), 'The topic is deleted.')
+  shows(t, await after(editor, await editor.post(`/${page}/delete`)), 'The topic was deleted.')
 })
 
 t.test(
   'a domain is added, its records are compared with DNS, and it is verified once they are there',
   async (t) => {
     const added = await after(owner, await owner.post(at('domains'), { name: 'Mail.Example.net' }))
-    shows(t, added, /mail\.example\.net is added.*DKIM.*missing/)
+    shows(t, added, /mail\.example\.net was added.*DKIM.*missing/)
     const record = /v=DKIM1; k=rsa; p=[\w+/]+={0,2}/.exec(textOf(added.html))?.[0] ?? ''
     const name = /[\w-]+\._domainkey\.mail\.example\.net/.exec(added.html)?.[0] ?? ''
+    t.match(added.html, `title="${name}"`, 'the whole name in the tip')
+    shows(t, added, new RegExp(`part before example\\.net.* TXT ${name.replace('.example.net', '')} Copy`))
+    shows(t, added, 'v=spf1 a mx include:spf.relay.example ~all')
+    dns.set(name, [record.slice(0, 200)])
+    dns.set('mail.example.net', ['v=spf1 include:_spf.google.com -all'])
+    const differs = await viewer.get(at('domains/mail.example.net'))
+    shows(t, differs, `DKIM: proves that mail is yours Cut short: 200 of ${record.length} characters`)
+    shows(t, differs, /different SPF: who may send for it Lacks include:spf\.relay\.example/)
+    shows(t, differs, 'v=spf1 include:_spf.google.com include:spf.relay.example -all')
     dns.set(name, ['v=DKIM1; p=somethingelse'])
     const dmarc = 'v=DMARC1; p=reject'
     dns.set('_dmarc.mail.example.net', [dmarc])
@@ -175,13 +267,13 @@ t.test(
     shows(
       t,
       compared,
-      /Value to publish Published different DKIM: .* v=DKIM1; k=rsa; .* v=DKIM1; p=somethingelse /,
+      /different DKIM: .* Another key TXT .* v=DKIM1; k=rsa; .* What DNS has instead .* v=DKIM1; p=somethingelse /,
     )
     shows(t, compared, /found DMARC: .* v=DMARC1; p=reject/)
     t.notMatch(textOf(compared.html), /p=none/, 'what is there is not suggested')
     shows(t, compared, /Return path .*RETURN_PATH_DOMAIN/)
     const lacks = await after(owner, await owner.post(at('domains/mail.example.net/verify')))
-    shows(t, lacks, new RegExp(`DNS lacks what is needed: ${name} is different`))
+    shows(t, lacks, new RegExp(`${name} is different in DNS`))
     dns.set(name, [record])
     const verified = await after(owner, await owner.post(at('domains/mail.example.net/verify')))
     shows(
@@ -189,7 +281,7 @@ t.test(
       verified,
       /is verified: you can send from it.*mail\.example\.net verified Ready: you can send from it/,
     )
-    shows(t, await after(owner, await owner.post(at('domains/mail.example.net/delete'))), 'is removed')
+    shows(t, await after(owner, await owner.post(at('domains/mail.example.net/delete'))), 'was removed')
   },
 )
 
@@ -201,7 +293,7 @@ t.test('a key is shown once, works, and is revoked', async (t) => {
   t.notMatch((await owner.get(at('keys'))).html, key)
   await until('its use is noted', async () => /within the last hour/.test((await owner.get(at('keys'))).html))
   const revoke = /teams\/[^"]+\/revoke/.exec((await owner.get(at('keys'))).html)?.[0] ?? ''
-  shows(t, await after(owner, await owner.post(`/${revoke}`)), 'The key shop is revoked.')
+  shows(t, await after(owner, await owner.post(`/${revoke}`)), 'The key shop was revoked.')
   t.match(await lastDeed(), { action: 'key.revoke', subject: key.slice(0, 10), detail: 'shop' })
   t.equal((await call('GET', '/v1/contacts', { key })).status, 401)
   t.equal((await owner.post(at('keys'), { name: 'none' })).status, 400)
@@ -263,7 +355,7 @@ t.test('what cannot be taken back is asked about on a page of its own where no s
   const action = at('domains/asked.test/delete')
   const asked = await owner.post(action, { question: 'Remove asked.test?', kept: ['a\nb', '<c>'] })
   t.equal(asked.status, 200)
-  shows(t, asked, /Remove asked\.test\? .* Confirm Cancel/)
+  shows(t, asked, /Remove asked\.test\? .* Confirm Go back/)
   t.equal((await owner.get(at('domains/asked.test'))).status, 200, 'it is still there')
   const form = new RegExp(`<form[^>]*${action}"[\\s\\S]*?</form>`).exec(asked.html)?.[0] ?? ''
   const fields = [...form.matchAll(/name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [name, value])
@@ -303,7 +395,7 @@ t.test(
     shows(
       t,
       await after(editor, await add(wish)),
-      /is suppressed\..* complained Never@example\.net added by hand/,
+      /was suppressed\..* complained Never@example\.net added by hand/,
     )
     t.match(await lastDeed(), {
       actor: editor.email,

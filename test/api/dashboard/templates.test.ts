@@ -358,7 +358,7 @@ t.test('the page of a template shows how its emails of the last 30 days stand', 
   const page = await viewer.get(path)
   shows(t, page, /Sent 5 1 waiting Delivered 60\.0 % 3 Bounced 20\.0 % 1 Complaints 0\.0 % 0 /)
   t.match(page.html, `emails?template&#x3D;${idOf(path)}&amp;status&#x3D;bounced"`)
-  t.notMatch(page.html, 'emails made from it.</p>', 'all of them are counted')
+  t.notMatch(page.html, 'emails that use it.</p>', 'all of them are counted')
 })
 
 t.test('of a template that sends much the newest emails are counted, and the page says so', async (t) => {
@@ -375,7 +375,7 @@ t.test('of a template that sends much the newest emails are counted, and the pag
   )
   await database.query(sql.unsafe`
     update accepted_emails set template_id = ${idOf(path)} where team_id = ${team.id} and subject = 'Busy'`)
-  shows(t, await viewer.get(path), 'Of the newest 5,000 emails made from it. Sent 5,000 none waiting')
+  shows(t, await viewer.get(path), 'Of the newest 5,000 emails that use it. Sent 5,000 none waiting')
 })
 
 t.test('the page of an email has the name of its template, with a link while there is one', async (t) => {
@@ -388,4 +388,29 @@ t.test('the page of an email has the name of its template, with a link while the
   const page = await viewer.get(at(`emails/${email.id}`))
   shows(t, page, /Template deleted/)
   t.notMatch(page.html, idOf(path))
+})
+
+t.test('a template is renamed, duplicated with its published text, and deleted', async (t) => {
+  const path = await makeTemplate('Whole', '<p>Published {{name}}</p>')
+  await makeTemplate('Taken', '<p>x</p>')
+  for (const verb of ['rename', 'duplicate', 'delete'])
+    t.equal((await viewer.post(`${path}/${verb}`, { name: 'Mine' })).status, 403, verb)
+  t.notMatch((await viewer.get(path)).html, `${path}/rename`)
+  for (const [verb, name] of [
+    ['rename', 'Taken'],
+    ['rename', ' '],
+    ['duplicate', 'Taken'],
+  ] as const)
+    t.equal((await editor.post(`${path}/${verb}`, { name })).status, 400, `${verb} ${name}`)
+  t.match(await editor.post(`${path}/rename`, { name: 'All of it' }), { status: 303, location: path })
+  const copied = await editor.post(`${path}/duplicate`, { name: 'Copy of all' })
+  const copy = copied.location ?? ''
+  t.not(copy, path)
+  t.equal(framedIn(await viewer.get(`${copy}/preview`)), '<p>Published [name]</p>')
+  t.match(await editor.press(path, `${path}/delete`), { status: 303, location: at('templates') })
+  t.equal((await viewer.get(path)).status, 404)
+  t.equal((await viewer.get(copy)).status, 200)
+  t.equal((await editor.post(at(`templates/${uuidv7()}/delete`))).status, 404)
+  const actions = (await auditEntries(database, { team: team.id, limit: 4 })).map(({ action }) => action)
+  t.strictSame(actions, ['template.delete', 'template.create', 'template.rename', 'template.create'])
 })

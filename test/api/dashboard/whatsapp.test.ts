@@ -46,7 +46,7 @@ t.test('a message shows its parameters as text, its timeline and why it waits', 
   shows(t, page, /Accepted by the API/)
   shows(t, page, /No worker has taken it yet/)
   t.notMatch(page.html, /<b>body/)
-  t.notMatch(page.html, /Try again now/, 'a viewer only reads')
+  t.notMatch(page.html, /Send again/, 'a viewer only reads')
 })
 
 t.test('the page for programmers has a call with the team’s own template', async (t) => {
@@ -57,19 +57,19 @@ t.test('the page for programmers has a call with the team’s own template', asy
 t.test('an editor has a waiting message tried again', async (t) => {
   const done = await editor.post(`${path}/${first?.id}/requeue`)
   t.equal(done.status, 303)
-  shows(t, await editor.get(`${path}/${first?.id}`), /Requeued/)
+  shows(t, await editor.get(`${path}/${first?.id}`), /Queued again/)
 })
 
 t.test('what was refused outright is sent again by force alone, and says so in the audit', async (t) => {
   const [, second] = await rowsOf(service, team.id)
   const id = second?.id ?? ''
   await setFailed(service, id)
-  shows(t, await editor.get(`${path}/${id}`), 'Send it again')
-  t.notMatch((await viewer.get(`${path}/${id}`)).html, /Send it again/)
+  shows(t, await editor.get(`${path}/${id}`), 'Send again')
+  t.notMatch((await viewer.get(`${path}/${id}`)).html, /Send again/)
   t.equal((await viewer.post(`${path}/${id}/requeue`, { force: 'refused' })).status, 403)
   t.equal((await editor.post(`${path}/${id}/requeue`)).status, 400, 'not without the word')
   t.equal((await editor.post(`${path}/${id}/requeue`, { force: 'refused' })).status, 303)
-  shows(t, await editor.get(`${path}/${id}`), /queued Waiting to be sent\. .* Requeued/)
+  shows(t, await editor.get(`${path}/${id}`), /queued Waiting to be sent\. .* Queued again/)
   const [entry] = await auditEntries(service.database, { team: team.id, limit: 1 })
   const expected = { actor: editor.email, action: 'whatsapp.requeue', subject: id }
   t.match(entry, { ...expected, detail: 'it was refused before' })

@@ -310,6 +310,6 @@ t.test('the items of a large batch are taken over one by one, with room for othe
     await sleep(1)
     longest = Math.max(longest, worked() - last)
   }
-  t.match(await parsing, { length: 100, 99: { item: { variables: { k7999: '' } } } })
+  t.match(await parsing, { length: 100, 99: { item: { variables: { k7999: /^$/ } } } })
   t.ok(longest < atOnce / 2, `${longest} ms at most, of ${atOnce} ms in all`)
 })

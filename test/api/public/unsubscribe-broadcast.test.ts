@@ -9,6 +9,7 @@ import { walk } from '../../../db/messages/broadcasts/walk.ts'
 import { removeEmails } from '../../../db/messages/emails/remove.ts'
 import { type Broadcasting, beginBroadcasting, broadcastingOf } from '../../support/broadcasting.ts'
 import { deleteEmailRows } from '../../support/email-rows.ts'
+import { EMPTY } from '../../support/empty.ts'
 import { erasePerson } from '../../support/erase.ts'
 import { makeTeam } from '../../support/service.ts'
 import t from '../../support/tap.ts'
@@ -131,7 +132,7 @@ t.test('the page of topics shows those that the person gets or has left, never a
   await press(ONE_CLICK)
   t.strictSame(await boxes(), [[topic_id, false]])
   await press(`scope=topics&topic=${others.topic_id}`)
-  t.match(await contact(), { subscribed_topic_ids: [] }, 'what was not offered cannot be chosen')
+  t.match(await contact(), { subscribed_topic_ids: EMPTY }, 'what was not offered cannot be chosen')
   await press(`scope=topics&topic=${topic_id}`)
   t.match(await contact(), { status: 'subscribed', subscribed_topic_ids: [topic_id] })
   await call('PATCH', `/v1/contacts/${ANA}`, { key, body: { topic_ids: [topic_id, others.topic_id] } })
@@ -187,5 +188,5 @@ t.test('what somebody left by a link outlives an erasure', async (t) => {
   const { team, press, make } = await mailed()
   await press(ONE_CLICK)
   await erasePerson({ ...deps, database }, team.id, ANA)
-  t.match(await make(), { status: 201, body: { status: 'subscribed', subscribed_topic_ids: [] } })
+  t.match(await make(), { status: 201, body: { status: 'subscribed', subscribed_topic_ids: EMPTY } })
 })

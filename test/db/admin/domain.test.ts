@@ -169,16 +169,19 @@ t.test('domain rekey signs with the old key until the new one’s record is foun
   t.match(await cli.json(['domain', 'verify', id, 'a.test']), {
     status: 'verified',
     replaced_selector: null,
-    records: [{ state: 'missing' }, { state: 'different' }, {}, {}],
+    records: [{ state: 'missing' }, { state: 'different' }, Object, Object],
   })
   t.equal(await inUse(), `hg1 ${publicOf(old)}`)
 
   dns.records.set(next.name, [inStrings(next.value)])
   const verified = await cli.json(['domain', 'verify', id, 'a.test'])
-  t.match(verified, { replaced_selector: 'hg1', records: [{ name: next.name, state: 'found' }, {}, {}] })
+  t.match(verified, {
+    replaced_selector: 'hg1',
+    records: [{ name: next.name, state: 'found' }, Object, Object],
+  })
   t.equal(verified.records.length, 3)
   t.equal(await inUse(), `hg3 ${publicOf(next)}`)
-  t.match(await cli.json(['domain', 'list', id]), [{ dns_records: [next, {}, {}] }])
+  t.match(await cli.json(['domain', 'list', id]), [{ dns_records: [next, Object, Object] }])
   t.equal(await cli.fault(['domain', 'rekey', id, 'b.test']), 'the team has no domain b.test')
 })
 
@@ -199,7 +202,7 @@ t.test('domain list shows every domain, domain remove takes one away', async (t)
   const listed = await cli.json(['domain', 'list', id])
   t.match(listed, [
     { name: 'a.test', status: 'verified' },
-    { name: 'b.test', status: 'pending', dns_records: [{}] },
+    { name: 'b.test', status: 'pending', dns_records: [Object] },
   ])
   t.match(await cli.json(['domain', 'remove', id, 'A.test']), {
     id: listed[0].id,
@@ -208,4 +211,30 @@ t.test('domain list shows every domain, domain remove takes one away', async (t)
   })
   t.match(await cli.json(['domain', 'list', id]), [{ name: 'b.test' }])
   t.equal(await cli.fault(['domain', 'remove', id, 'a.test']), 'the team has no domain a.test')
+})
+
+t.test('SPF_INCLUDE is in the record that is shown, and a policy without it lacks it', async (t) => {
+  const { dns, cli, id } = await start(t)
+  const env = { SPF_INCLUDE: 'amazonses.com, Spf.Relay.Example' }
+  const run = async (...words: string[]) => JSON.parse((await cli.run(words, { env })).stdout)
+  const wanted = 'include:amazonses.com include:spf.relay.example'
+  const { dns_records: records } = await run('domain', 'add', id, 'a.test')
+  t.match(records[1], { name: 'a.test', value: `v=spf1 a mx ${wanted} ~all` })
+  const spf = async (...published: string[]) => {
+    dns.records.set('a.test', published.map(inStrings))
+    return (await run('domain', 'verify', id, 'a.test')).records[1]
+  }
+  const own = 'v=spf1 include:_spf.google.com Include:AmazonSES.com -all'
+  t.match(await spf(own), {
+    state: 'different',
+    value: own.replace('-all', 'include:spf.relay.example -all'),
+  })
+  t.match(await spf(`v=spf1 ${wanted} -all`), { state: 'found' })
+  t.match(await spf('v=spf1 redirect=x.test'), {
+    state: 'different',
+    value: `v=spf1 ${wanted} redirect=x.test`,
+  })
+  t.match(await spf(`v=spf1 ${wanted} -all`, 'v=spf1 -all'), { state: 'different' }, 'one of two is none')
+  const fault = await cli.fault(['domain', 'add', id, 'b.test'], { env: { SPF_INCLUDE: 'v=spf1 x' } })
+  t.match(fault, /SPF_INCLUDE must be domain names, by commas/)
 })

@@ -7,6 +7,7 @@ import { readUnsubscribeToken } from '../../../db/messages/emails/unsubscribe-to
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { adminCli } from '../../support/admin.ts'
 import { runClock } from '../../support/clock.ts'
+import { EMPTY } from '../../support/empty.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
 import { loseVersions } from '../../support/rows.ts'
 import { openStore } from '../../support/stored-emails.ts'
@@ -86,8 +87,8 @@ t.test(
       unsubscribe_token: null,
       unsubscribe_url: null,
       body_text: 'Hi',
-      reply_to: '',
-      events: [],
+      reply_to: /^$/,
+      events: EMPTY,
     })
     t.strictSame(Object.keys(fresh.headers), ['X-B', 'X-A'])
     t.match(fresh.waiting, { state: 'not_taken_yet', next_attempt_at: /Z$/, attempts: 0, last_refusal: null })
@@ -234,7 +235,7 @@ t.test('email requeue leaves an email alone that the provider has taken', async 
     await cli.fault(['email', 'requeue', id, row.id]),
     /the email is handed over as p-1; only what was never handed over/,
   )
-  t.match(await cli.json(['email', 'show', id, row.id]), { requeued_at: null, events: [] })
+  t.match(await cli.json(['email', 'show', id, row.id]), { requeued_at: null, events: EMPTY })
 })
 
 t.test(

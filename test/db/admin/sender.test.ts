@@ -44,7 +44,7 @@ t.test('sender list shows what stops a sender and what happened to it; sender re
   })
   t.equal(shown.events.length, 1, 'stored once, not at each probe')
   t.match(await cli.json(['sender', 'resume', 'smtp:relay.test']), { state: 'sending', paused_until: null })
-  t.match(await cli.json(['sender', 'list']), [{ state: 'sending', events: [{ kind: 'resumed' }, {}] }])
+  t.match(await cli.json(['sender', 'list']), [{ state: 'sending', events: [{ kind: 'resumed' }, Object] }])
   t.match(await cli.fault(['sender', 'resume', 'smtp:nobody.test']), /there is no sender smtp:nobody.test/)
 })
 

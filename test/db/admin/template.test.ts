@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { versionsByIds } from '../../../db/content/templates/templates.sql.ts'
 import { adminCli } from '../../support/admin.ts'
+import { EMPTY } from '../../support/empty.ts'
 import { openStore } from '../../support/stored-emails.ts'
 import t, { type Test } from '../../support/tap.ts'
 
@@ -115,7 +116,7 @@ t.test(
       await file('2', '<p>two</p>'),
     ])
     const shown = await cli.json(['template', 'show', id, made.id])
-    t.match(shown, { id: made.id, name: 'Welcome', html: '<p>two</p>', text: 'T', slots: [] })
+    t.match(shown, { id: made.id, name: 'Welcome', html: '<p>two</p>', text: 'T', slots: EMPTY })
     t.match(shown.versions, [{ id: updated.version_id }, { id: made.version_id, slots: ['a'] }])
 
     const gone = await cli.json(['template', 'delete', id, made.id])

@@ -5,6 +5,7 @@ import { showMessage } from '../../../db/messages/whatsapp/show.ts'
 import { cloudError } from '../../sandbox/whatsapp.ts'
 import { adminCli } from '../../support/admin.ts'
 import { startCloud } from '../../support/cloud.ts'
+import { EMPTY } from '../../support/empty.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import {
@@ -51,7 +52,7 @@ t.test(
     const piped = await cli.json([...create, '-'], {
       input: JSON.stringify(aTemplate({ header: { format: 'IMAGE' } })),
     })
-    t.match(piped, { supported: false, unsupported: /image/, slots: [] })
+    t.match(piped, { supported: false, unsupported: /image/, slots: EMPTY })
     const { status: _, ...unsaid } = aTemplate()
     t.match(await cli.json([...create, await file(unsaid)]), { status: 'pending' })
     t.match(await cli.json(['whatsapp-template', 'list', team.id]), [made, piped, { status: 'pending' }])
@@ -114,7 +115,7 @@ t.test(
       to: numbers(1)[0],
       parameters: { 'body:1': 'Ana' },
       provider_message_id: null,
-      events: [],
+      events: EMPTY,
       waiting: { attempts: 0, last_refusal: null },
     })
     const cloud = await startCloud(t, {
@@ -192,7 +193,7 @@ t.test(
       id: queued,
       status: 'queued',
       requeued_at: /Z$/,
-      paused: [],
+      paused: EMPTY,
     })
     t.ok(await jobOf(service, queued))
     t.strictSame((await cli.json([...requeue, '--status', 'queued'])).ids, [queued], 'nor what was taken')

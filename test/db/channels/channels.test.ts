@@ -5,11 +5,13 @@ import { SCOPES } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { QUOTAS } from '../../../db/accounts/plans/quotas.ts'
 import { CHANNEL_QUEUES, CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { CHANNEL_FACTS } from '../../../db/channels/list.ts'
+import { queueOf } from '../../../db/channels/queues.ts'
 import { PROVIDERS } from '../../../db/delivery/reports/reports.sql.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { isShared, JOBS } from '../../../db/queue/jobs.ts'
 import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from '../../../workers/providers/list.ts'
 import { HOSTED_RELAYS } from '../../../workers/providers/relays/list.ts'
+import { SIMULATOR } from '../../../workers/providers/test/reports.ts'
 import { testDatabase } from '../../support/database.ts'
 import t from '../../support/tap.ts'
 
@@ -65,9 +67,37 @@ t.test(
 )
 
 t.test('each that reports on a channel is a provider of the worker’s, and the other way round', async (t) => {
-  const providers = [...EMAIL_PROVIDERS, ...HOSTED_RELAYS, ...Object.values(CHANNEL_PROVIDERS)]
+  const providers = [...EMAIL_PROVIDERS, ...HOSTED_RELAYS, ...Object.values(CHANNEL_PROVIDERS), SIMULATOR]
   t.strictSame(
     providers.map(({ name }) => name),
     PROVIDERS,
   )
+})
+
+const jobRow = object({ job: string().defined() })
+
+t.test('the queue that is chosen at acceptance is the one that a stored row is delivered from', async (t) => {
+  const [live, test] = ['00000000-0000-7000-8000-000000000001', '00000000-0000-7000-8000-000000000002']
+  await database.query(sql.unsafe`
+    insert into teams (id, name, created_at, test) values (${live}, 'Live', now(), false), (${test}, 'Test', now(), true)`)
+  const stored = async (
+    job_of: (typeof CHANNELS)[number]['job_of'],
+    team: string,
+    broadcast: string | null,
+  ) =>
+    (
+      await database.one(sql.type(jobRow)`
+        select ${job_of} as job from (select ${team}::uuid as team_id, ${broadcast}::uuid as broadcast_id) m`)
+    ).job
+  for (const { job_of, lines } of CHANNELS)
+    for (const line of lines as readonly Parameters<typeof queueOf>[0][])
+      for (const [id, isTest] of [
+        [live, false],
+        [test, true],
+      ] as const)
+        t.equal(
+          await stored(job_of, id, line === 'broadcast' ? live : null),
+          queueOf(line, { test: isTest }),
+          `${line}, ${isTest}`,
+        )
 })

@@ -1,8 +1,12 @@
-/** Many values as rows of one statement: what arrives is what was given, under the names that were given. */
+/**
+ * Many values as rows of one statement: what arrives is what was given, under the names that were given. And rows as
+ * they come back: nothing is missing, and null only where a column says so.
+ */
 import { sql } from 'slonik'
-import { number, object } from 'yup'
+import { array, mixed, number, string } from 'yup'
 import { openDatabase } from '../../../db/postgres/pool.ts'
-import { rowsOf } from '../../../db/postgres/rows.ts'
+import { row, rowsOf } from '../../../db/postgres/rows.ts'
+import { isSurelyValid } from '../../../db/text/valid.ts'
 import { testDatabase } from '../../support/database.ts'
 import t from '../../support/tap.ts'
 
@@ -30,10 +34,26 @@ t.test(
     t.match(rows[0], { ...ITEM, at: ITEM.at.toISOString(), spelt: '{"b":[1],"a":null}' })
     t.match(rows[1], { ...nothing, id: ITEM.id })
     t.match(
-      await database.one(sql.type(object({ count: number().defined() }))`
+      await database.one(sql.type(row({ count: number() }))`
     select count(*) as count from ${rowsOf('r', TYPES, NONE)}`),
       { count: 0 },
     )
     t.equal(rowsOf('r', TYPES, [ITEM, ITEM]).sql, rowsOf('r', TYPES, NONE).sql)
   },
 )
+
+t.test('of a row every column is there, and null only where its schema says so', async (t) => {
+  const schema = row({
+    name: string().oneOf(['a', 'b']),
+    note: string().nullable(),
+    list: array(string()),
+    map: mixed<{ n: number }>().nullable(),
+  })
+  const fine = { name: 'a', note: null, list: ['x'], map: null } as const
+  t.ok(isSurelyValid(schema, fine), 'without yup’s machinery')
+  const { name }: { name: 'a' | 'b' } = schema.validateSync(fine, { strict: true })
+  t.equal(name, 'a')
+  const { note: _, ...missing } = fine
+  for (const odd of [missing, { ...fine, name: null }, { ...fine, name: 'c' }, { ...fine, list: [null] }])
+    t.throws(() => schema.validateSync(odd, { strict: true }), JSON.stringify(odd))
+})

@@ -1,5 +1,5 @@
 /** The token bucket behind every rate. */
-import { assert, double, integer, property } from 'fast-check'
+import { array, assert, double, integer, nat, property, tuple } from 'fast-check'
 import { refill, untilToken } from '../../../db/process/bucket.ts'
 import t from '../../support/tap.ts'
 
@@ -51,6 +51,29 @@ t.test('the time until a token is exactly when there is one', (t) => {
         at(Math.ceil(seconds * 1_000)),
       )
       return then.tokens >= 1 - 1e-6
+    }),
+  )
+  t.end()
+})
+
+t.test('whatever is asked for and when, no stretch of time grants more than capacity and rate allow', (t) => {
+  const asks = array(tuple(nat(20_000), nat(20)), { maxLength: 30 })
+  assert(
+    property(integer({ min: 1, max: 10 }), integer({ min: 1, max: 50 }), asks, (rate, capacity, asks) => {
+      let bucket = { tokens: capacity, refilled_at: at(0) }
+      let [now, granted] = [0, 0]
+      const looks: { now: number; granted: number }[] = []
+      return asks.every(([wait, asked]) => {
+        now += wait
+        bucket = refill(bucket, { rate, capacity }, at(now))
+        looks.push({ now, granted })
+        const given = Math.min(asked, Math.floor(bucket.tokens))
+        granted += given
+        bucket.tokens -= given
+        return looks.every(
+          (look) => granted - look.granted <= capacity + ((now - look.now) / 1_000) * rate + 1e-6,
+        )
+      })
     }),
   )
   t.end()

@@ -62,3 +62,12 @@ t.test('a name that stands for another one that has no address is refused with a
   dns.addresses.set('alias.test', ['cname:nowhere.test'])
   await t.rejects(names.addresses('alias.test'), { code: 'ENODATA', message: 'alias.test has no address' })
 })
+
+t.test('the zone of a name is the nearest one above it', async (t) => {
+  const { dns, names } = await begin(t, 500)
+  for (const zone of ['example.co.test', 'test']) dns.zones.add(zone)
+  t.equal(await names.zone('mail.example.co.test'), 'example.co.test')
+  t.equal(await names.zone('example.co.test'), 'example.co.test')
+  t.equal(await names.zone('other.co.test'), null, 'a top-level domain is nobody’s')
+  await t.rejects(names.zone('a.slow.test'), { name: 'Unanswered' })
+})

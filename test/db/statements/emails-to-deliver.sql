@@ -1,15 +1,16 @@
 select team_id, id, domain_id, template_id, template_version_id, from_address, to_emails, subject, size_kb,
   tags, status, idempotency_key, created_at, requeued_at, provider_message_id, broadcast_id, contact_id,
-  headers, reply_to, http_request_id, pending_recipients, attachments, internal, is_large, case
+  headers, reply_to, http_request_id, pending_recipients, attachments, internal, first_cc, first_bcc,
+  scheduled_at, expires_at, due_at, is_large, $1::boolean as test, case
   when not is_large then html end as html, case when not is_large then body_text end as body_text, case
   when not is_large then variables end as variables, coalesce(tries_from, created_at) as since, past.*
 from (
   select team_id as ref_team, email_id as ref_id
-  from unnest($1::uuid[], $2::uuid[]) as ref (team_id, email_id)
+  from unnest($2::uuid[], $3::uuid[]) as ref (team_id, email_id)
 ) ref
 cross join lateral (
   select *, coalesce(octet_length(html), 0) + coalesce(octet_length(body_text),
-    0) + coalesce(pg_column_size(variables), 0) > $3::int as is_large
+    0) + coalesce(pg_column_size(variables), 0) > $4::int as is_large
   from emails
   where team_id = ref_team
     and id = ref_id offset 0
@@ -26,9 +27,10 @@ cross join lateral (
     and v.occurred_at >= coalesce(emails.tries_from, emails.created_at)
 ) past
 where unfinished
-  and not exists (
+  and exists (
   select
   from teams s
   where s.id = emails.team_id
-    and s.suspended_at is not null
+    and s.suspended_at is null
+    and s.test = $5
 )

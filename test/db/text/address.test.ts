@@ -5,6 +5,7 @@ import {
   addressIdentity,
   domainToAscii,
   parseAddress,
+  parsedAddress,
   parseMailbox,
   toWireAddress,
 } from '../../../db/text/address.ts'
@@ -253,4 +254,8 @@ t.test('100,000 characters are answered', async (t) => {
   t.ok(parseMailbox(`${'a '.repeat(50_000)}<a@b.co>`))
   t.ok(parseMailbox(`"${'\\"'.repeat(50_000)}" <a@b.co>`))
   t.ok(parseMailbox(`${' '.repeat(100_000)}a@b.co${' '.repeat(100_000)}`))
+})
+
+t.test('what was valid and is not any more is a fault of ours', async (t) => {
+  t.throws(() => parsedAddress('nobody'), new RangeError('not an email address'))
 })

@@ -42,6 +42,7 @@ async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) 
 t.test('an id or words that cannot be stored never cost the record of what was sent', async (t) => {
   const { service, team } = await begin(t)
   const email: EmailProvider = {
+    test: false,
     signs: true,
     copies: 0,
     send: async ({ recipients }) => ({

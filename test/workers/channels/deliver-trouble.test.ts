@@ -9,6 +9,7 @@ import { listSenders } from '../../../db/delivery/senders/show.ts'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
 import { showEmail } from '../../../db/messages/emails/show.ts'
+import { EMPTY } from '../../support/empty.ts'
 import { jobStates, sentCount, setJobsDue } from '../../support/rows.ts'
 import { anEmail, makeTeam, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpScript } from '../../support/smtp-script.ts'
@@ -182,7 +183,7 @@ t.test('a server that takes mail and cuts the connection gets three copies, ten 
     state: 'given_up',
     attempts: 3,
     last_refusal: /it may have arrived/,
-    paused_senders: [],
+    paused_senders: EMPTY,
   })
   t.equal(script.steps.filter((step) => step === 'dot').length, 3)
   await worker.stop()

@@ -5,6 +5,7 @@ import { createNames } from '../../../db/process/names.ts'
 import { networksOf } from '../../../db/process/public-address.ts'
 import { onWake } from '../../../db/queue/wake.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
+import { EMPTY } from '../../support/empty.ts'
 import { isVerified, startReceiver } from '../../support/receiver.ts'
 import { storeEmails } from '../../support/reports.ts'
 import { pour, startTalker } from '../../support/talker.ts'
@@ -98,12 +99,12 @@ t.test(
     t.match(await show(), { state: 'disabled', disabled_at: String, backlog: 0 })
     const [{ event_id }] = await messages()
     t.match(await cli.json(['webhook', 'message', team.id, endpoint.id, event_id]), {
-      ...{ status: 'failed', waiting: null, attempts: [] },
+      ...{ status: 'failed', waiting: null, attempts: EMPTY },
       events: [{ kind: 'gave_up', detail: 'disabled' }],
     })
     const owner = await signedIn(service, { team: team.id, role: 'owner' })
     const at = `/teams/${team.id}/webhooks/${endpoint.id}`
-    shows(t, await owner.get(at), 'What happens in its first 7 days')
+    shows(t, await owner.get(at), 'What happens in the first 7 days is kept as failed')
     shows(t, await owner.get(`${at}/events/${event_id}`), 'Not sent: the webhook was disabled.')
     const jobs = await service.database.any(sql.unsafe`
       select from pgboss.job where name = 'deliver-webhook' and data ->> 'team_id' = ${team.id}`)
@@ -171,7 +172,7 @@ t.test('a server that asks to wait is left alone for as long, and no try counts'
   await until('it is paused', async () => (await show()).paused_until !== null)
   t.match(await show(), { backlog: 1, state: 'enabled' })
   const { counted } = await service.database.one(sql.type(object({ counted: number().defined() }))`
-    select count(*) filter (where counts) as counted from webhook_attempts where endpoint_id = ${endpoint.id}`)
+    select count(*) filter (where counts) as counted from webhook_events where endpoint_id = ${endpoint.id}`)
   t.equal(counted, 0)
   const before = receiver.received.length
   receiver.answer = null

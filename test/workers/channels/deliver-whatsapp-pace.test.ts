@@ -1,6 +1,7 @@
 // What slows or pauses WhatsApp messages: recipients, numbers, accounts. Real workers, a stand-in Cloud API.
 
 import { showMessage } from '../../../db/messages/whatsapp/show.ts'
+import { EMPTY } from '../../support/empty.ts'
 import t from '../../support/tap.ts'
 import { endPauses, jobOf, numbers, setDue } from '../../support/whatsapp.ts'
 import { answering, startDeliveries } from '../../support/whatsapp-delivery.ts'
@@ -26,7 +27,7 @@ t.test('too many to one recipient slows that pair only: at least 6 s, growing', 
     seconds.push((await jobOf(service, slow))?.wait ?? 0)
     if (attempt === 3) break
     t.match(await showMessage({ tx: service.database, now: new Date() }, team.id, slow), {
-      waiting: { paused_senders: [], paused_for_recipient: [{ reason: /131056/ }] },
+      waiting: { paused_senders: EMPTY, paused_for_recipient: [{ reason: /131056/ }] },
     })
     await endPauses(service)
     await setDue(service, [slow])

@@ -134,6 +134,6 @@ t.test('endpoints whose names have no answer keep nothing from others, nor from 
   t.ok(Date.now() - begun < 10_000, 'within the time that one of them hangs')
   await until('those that hang have failed, and say why', () =>
     service.database.exists(sql.unsafe`
-      select from webhook_attempts where team_id = ${slow.id} and response like 'no name server answered%'`),
+      select from webhook_events where team_id = ${slow.id} and detail like 'no name server answered%'`),
   )
 })

@@ -8,7 +8,8 @@ import { applyWhatsappEvents } from '../../../db/messages/whatsapp/apply-events.
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { verifiedDomain } from '../../support/domain.ts'
-import { isVerified } from '../../support/receiver.ts'
+import { EMPTY } from '../../support/empty.ts'
+import { isVerified, startReceiver } from '../../support/receiver.ts'
 import { eventsOf, storeContact, storeEmails } from '../../support/reports.ts'
 import { ageByADay, jobStates, setJobsDue } from '../../support/rows.ts'
 import { anEmail } from '../../support/service.ts'
@@ -61,7 +62,9 @@ t.test(
     await until('it is recorded', async () => (await show()).last_success_at !== null)
     const shown = await show()
     t.match(shown, { backlog: 0, failing_since: null, state: 'enabled' })
-    t.match(shown.attempts, [{ event_id: one.id, type: 'email.sent', status: 204, ms: Number, response: '' }])
+    t.match(shown.attempts, [
+      { event_id: one.id, type: 'email.sent', status: 204, ms: Number, response: /^$/ },
+    ])
     t.notMatch(JSON.stringify(await cli.json(['webhook', 'list', team.id])), /whsec_/)
   },
 )
@@ -229,7 +232,43 @@ t.test('teams without endpoints cost no statement more, and get nothing', async 
   const silent = await statements()
   t.equal(silent, 3, 'locks, stores, changes')
   t.ok(heard > silent)
-  t.match(await cli.json(['webhook', 'show', team.id, endpoint.id]), { backlog: 0, attempts: [] })
+  t.match(await cli.json(['webhook', 'show', team.id, endpoint.id]), { backlog: 0, attempts: EMPTY })
   await cli.json(['webhook', 'remove', team.id, endpoint.id])
   t.equal(await statements(), 3)
 })
+
+t.test(
+  'an email with copies names each list that was given, and says whom of them it is about',
+  async (t) => {
+    const { team, receiver } = await begin(t)
+    const sink = await startSmtpSink(t, {
+      onRcpt: (recipient) => (recipient.startsWith('quiet') ? '550 5.1.1 No such user' : undefined),
+    })
+    // Of another domain: it hears nothing of this one's mail.
+    const { secrets } = service.deps
+    await service.database.transaction((tx) =>
+      verifiedDomain({ tx, secrets, now: new Date() }, team.id, 'elsewhere.example'),
+    )
+    const bound = await startReceiver(t)
+    const { url } = bound
+    await cli.json(['webhook', 'add', team.id, '--url', url, '--types', '*', '--domain', 'elsewhere.example'])
+    await startWorker(t, service, { smtp_url: sink.url })
+    const lists = { to: ['Ana <ana@example.org>'], cc: ['zoe@example.org'], bcc: ['quiet@example.org'] }
+    for (const body of [anEmail(lists), anEmail({ to: ['ben@example.org'], cc: [] })])
+      t.equal((await service.call('POST', '/v1/emails', { key: team.key, body })).status, 201)
+    await until('all came', () => receiver.received.length >= 4)
+    const emails = receiver.received.filter(({ body }) => body.type.startsWith('email.'))
+    const about = emails.map(({ body: { type, data } }) => [
+      ...[type, data.recipient],
+      ...[data.to, data.cc ?? 'no cc', data.bcc ?? 'no bcc'],
+    ])
+    const all = [lists.to, lists.cc, lists.bcc]
+    t.strictSame(about.sort(), [
+      ['email.bounced', 'quiet@example.org', ...all],
+      ['email.sent', 'ana@example.org', ...all],
+      ['email.sent', 'ben@example.org', ['ben@example.org'], 'no cc', 'no bcc'],
+      ['email.sent', 'zoe@example.org', ...all],
+    ])
+    t.strictSame(bound.received, [])
+  },
+)

@@ -1,6 +1,7 @@
 /** How people make, change and remove endpoints, and what goes with them: the CLI, the dashboard, the sandbox. */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
+import { answerWords } from '../../../api/dashboard/pages/webhooks/parts.ts'
 import { forgetMessages } from '../../../db/upkeep/retention/forget.ts'
 import { startInbox } from '../../sandbox/inbox.ts'
 import { formsTo, shows, signedIn, textOf } from '../../support/dashboard.ts'
@@ -50,6 +51,37 @@ t.test(
   },
 )
 
+t.test('the event log shows all endpoints of a team, newest first, and what fits a filter', async (t) => {
+  const { team, receiver, endpoint } = await begin(t)
+  const other = await begin(t)
+  const second = await cli.json(['webhook', 'add', team.id, '--url', `${receiver.url}2`, '--name', 'Second'])
+  const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+  const log = `/teams/${team.id}/webhooks/events`
+  shows(t, await viewer.get(log), 'Nothing has been sent to a webhook yet.')
+  const [email_id = ''] = await storeEmails(rows, team.id, [['bounced@example.org']])
+  await happen(service, { team_id: team.id, email_id, kind: 'bounced' })
+  await cli.json(['webhook', 'test', team.id, second.id])
+  await cli.json(['webhook', 'test', other.team.id, other.endpoint.id])
+  const page = await viewer.get(log)
+  shows(t, page, /queued webhook\.test Second .*queued email\.bounced/)
+  for (const id of [endpoint.id, second.id]) t.match(page.html, `/webhooks/${id}/events/`)
+  t.notMatch(page.html, other.endpoint.id)
+  const tested = textOf((await viewer.get(`${log}?type=webhook.test&status=queued`)).html)
+  t.match(tested, 'webhook.test Second')
+  t.notMatch(tested, 'queued email.bounced')
+  shows(t, await viewer.get(`${log}?status=failed`), 'No message matches.')
+  t.equal((await viewer.get(`${log}?status=eaten`)).status, 400)
+  shows(t, await viewer.get(`/teams/${team.id}/webhooks`), 'Event log')
+})
+
+t.test('an answer that never came is said in words', (t) => {
+  const none = (response: string) => answerWords({ status: null, response })
+  t.equal(none('getaddrinfo ENOTFOUND hooks.example.test'), 'the name could not be found (ENOTFOUND)')
+  t.equal(none('no answer within 15 s'), 'no answer within 15 s')
+  t.equal(answerWords({ status: 500, response: 'ENOTFOUND' }), 'ENOTFOUND', 'a server’s own words stay')
+  t.end()
+})
+
 t.test('an owner makes a webhook on the dashboard, sees what came back, and repairs it', async (t) => {
   const team = await makeTeam(service)
   const receiver = await startReceiver(t)
@@ -65,15 +97,15 @@ t.test('an owner makes a webhook on the dashboard, sees what came back, and repa
   t.notMatch((await owner.get(at(id))).html, /whsec_/)
   receiver.answer = (_one, response) => void response.writeHead(418).end('no <tea>')
   await owner.post(at(id, 'test'))
-  await until('it failed', async () => /418 no/.test(textOf((await owner.get(at(id))).html)))
-  shows(t, await owner.get(at(id)), /failing.*webhook\.test 418 no <tea>/)
+  await until('it failed', async () => /418 \d+ ms no/.test(textOf((await owner.get(at(id))).html)))
+  shows(t, await owner.get(at(id)), /failing.*webhook\.test 418 \d+ ms no <tea>/)
   receiver.answer = null
   await until('nothing waits', async () => (await cli.json(['webhook', 'show', team.id, id])).backlog === 0)
   const asked = await owner.post(at(id, 'replay'), { what: 'over' })
   shows(t, asked, 'Send 1 webhook to Billing again?')
   const [answer = {}] = formsTo(asked, at(id, 'replay'))
   const again = await owner.post(at(id, 'replay'), answer)
-  shows(t, await owner.get(again.location ?? ''), '1 webhook on the way once more')
+  shows(t, await owner.get(again.location ?? ''), '1 webhook queued to be sent again')
   const last = receiver.received.at(-1)
   if (!last) throw new Error('nothing came')
   t.ok(isVerified(last, secret))

@@ -49,7 +49,7 @@ t.test(
     const pressed = await press('delete', 'many', 1_101)
     const work = await workNow()
     t.equal(pressed.location, `/teams/${team.id}/works/${work?.id}`)
-    shows(t, await owner.get(pressed.location ?? ''), 'Looked at 500')
+    shows(t, await owner.get(pressed.location ?? ''), 'Checked 500')
     t.strictSame(await linesOf('email.delete'), [])
     const worker = await startWorker(t, service)
     await until('it is over', async () => (await workNow())?.finished_at !== null)

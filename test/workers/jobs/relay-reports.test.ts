@@ -3,6 +3,9 @@ import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { signedReference } from '../../../db/messages/emails/return-path.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
+import { createFigures } from '../../../workers/monitoring/figures.ts'
+import { adminCli } from '../../support/admin.ts'
+import { shows, signedIn } from '../../support/dashboard.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
 import { settled } from '../../support/ingestion.ts'
 import { relayDay } from '../../support/relay-day.ts'
@@ -17,7 +20,7 @@ import {
   storeEmails,
   storeTeam,
 } from '../../support/reports.ts'
-import { type Service, startService } from '../../support/service.ts'
+import { anEmail, METRICS_TOKEN, makeTeam, type Service, startService } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
@@ -35,8 +38,8 @@ const sampleOf = (relay: Relay, is: string) => {
 async function begin(t: Test, relay: Relay) {
   const service = await startService(t)
   listenTo(service, relay)
-  await startWorker(t, service)
-  const team = await storeTeam(service)
+  await startWorker(t, service, { figures: createFigures(service.deps.metrics, 1) })
+  const { id: team } = await makeTeam(service)
   let moment = Date.now() - 3_600_000
   const post = async (id: string, is: string, recipient: string) => {
     moment += 1_000
@@ -83,8 +86,33 @@ for (const relay of RELAYS)
         'the timeline says who said so',
       )
       t.same(said.map(({ kind }) => kind).toSorted(), ['bounced', 'complained', 'delayed', 'delivered'])
+      const shown = await adminCli({ DATABASE_URL: service.url }).json(['email', 'show', team, id])
+      for (const { detail } of shown.events) t.match(detail, new RegExp(`^${relay}: `))
+      await until('the reports are counted under the relay’s name', async () => {
+        const { body } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
+        return body.includes(`heliograph_reports_total{provider="${relay}",state="done"} 5\n`)
+      })
     },
   )
+
+t.test('the email’s page names the relay before its words', async (t) => {
+  const service = await startService(t)
+  listenTo(service, 'mailgun')
+  await startWorker(t, service, { pauses: async (job) => job === 'deliver-email' })
+  const team = await makeTeam(service)
+  const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  const about = {
+    ...{ recipient: 'someone@example.org', at: new Date(), id: 'e1' },
+    reference: signedReference(secrets, { team_id: team.id, id: body.id }),
+  }
+  await deliver(
+    service,
+    postOf('mailgun', [eventAbout('mailgun', sampleOf('mailgun', 'bounced hard'), about)]),
+  )
+  await read(service)
+  const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+  shows(t, await viewer.get(`/teams/${team.id}/emails/${body.id}`), /Bounced.*mailgun: \S/s)
+})
 
 t.test(
   'the fifth soft bounce in a row ends a contact; what is put off or refused by policy does not',

@@ -12,6 +12,7 @@ import { deletePause, storePauses } from '../../../db/queue/pauses.sql.ts'
 import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
 import { adminCli } from '../../support/admin.ts'
 import { runClock, shiftClock, stopClock } from '../../support/clock.ts'
+import { EMPTY } from '../../support/empty.ts'
 import { emailStatus, eventsOf, jobsIn, loseJobs, storedReports } from '../../support/reports.ts'
 import { ageByADay, jobStates, sendersOf, setJobsDue } from '../../support/rows.ts'
 import { pauseSender } from '../../support/senders.ts'
@@ -75,7 +76,7 @@ t.test(
       events: [{ kind: 'requeued' }],
       waiting: { attempts: 0 },
     })
-    t.match(await cli.json(['email', 'show', team.id, kept]), { requeued_at: null, events: [] })
+    t.match(await cli.json(['email', 'show', team.id, kept]), { requeued_at: null, events: EMPTY })
     t.equal((await jobsIn(service, 'deliver-email')).length, 2)
   },
 )
@@ -295,7 +296,7 @@ t.test(
     t.match(await cli.json(['email', 'show', team.id, held]), {
       status: 'queued',
       requeued_at: null,
-      events: [],
+      events: EMPTY,
     })
     await cli.json(['team', 'resume', team.id])
     await sweep(later(0))

@@ -75,6 +75,7 @@ function encoded(content: string, encoding: string | false): string {
 
 const composerOptions = (email: MessageParts, places: Places): MailComposerOptions => ({
   to: email.to.flatMap(wireMailbox),
+  cc: email.cc.flatMap(wireMailbox),
   ...(email.reply_to === '' ? {} : { replyTo: { name: '', address: toWireAddress(email.reply_to) } }),
   ...subjectOptions(email.subject),
   messageId: `<${email.message_id}>`,
@@ -94,7 +95,7 @@ const attachmentOptions = ([place, { filename, content_type, content_id }]: [unk
   content: place as Buffer,
 })
 
-/** A recipient as the To header shows it; nothing where the string is anything but one mailbox. */
+/** A recipient as the headers To and Cc show it; nothing where the string is anything but one mailbox. */
 function wireMailbox(recipient: string): { name: string; address: string }[] {
   const mailbox = parseMailbox(recipient)
   return mailbox === null ? [] : [{ name: mailbox.name ?? '', address: toWireAddress(mailbox.address) }]

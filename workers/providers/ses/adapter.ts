@@ -16,6 +16,7 @@ import { bytesOf, sizeOf } from '../mail/pieces.ts'
 import { wireAddress, wireRecipients } from '../mail/recipients.ts'
 import type { EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from '../provider.ts'
 import { sendingTime } from '../sending-time.ts'
+import { boundLookUps, holdCredentials } from './credentials.ts'
 import { judgeFault, type SesFault } from './faults.ts'
 import { createHandler, type SesTimeouts } from './handler.ts'
 import { createRate } from './rate.ts'
@@ -32,7 +33,7 @@ export type SesOptions = {
   warn?: (words: string) => void
 }
 
-const DEFAULT_TIMEOUTS: SesTimeouts = { connect_ms: 5_000, answer_ms: 30_000 }
+const DEFAULT_TIMEOUTS: SesTimeouts = { connect_ms: 5_000, answer_ms: 30_000, credentials_ms: 15_000 }
 /** The pace stays this much below the account's rate, and saves this much up: no second holds more than the rate. */
 const MARGIN = 0.1
 
@@ -40,10 +41,13 @@ const MARGIN = 0.1
 export function createSesProvider(options: SesOptions): EmailProvider {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
   const client = createClient(options, timeouts)
-  const rate = createRate(client, options.warn ?? (() => undefined), options.refresh_ms)
+  const unbound = boundLookUps()
+  const held = () => holdCredentials(client, timeouts.credentials_ms)
+  const rate = createRate({ client, held }, options.warn ?? (() => undefined), options.refresh_ms)
   const in_flight = createInFlight()
   const { configuration_set } = options
   return {
+    test: false,
     signs: false,
     // Whole, in base64, in the JSON around that, and as bytes on their way.
     copies: 4,
@@ -56,6 +60,7 @@ export function createSesProvider(options: SesOptions): EmailProvider {
     async close() {
       await in_flight.settled()
       client.destroy()
+      unbound()
     },
   }
 }
@@ -69,8 +74,12 @@ const createClient = (options: SesOptions, timeouts: SesTimeouts): SESv2Client =
   })
 
 /** GetAccount is the only call that proves credentials and region without sending. */
-async function checkAccount(client: SESv2Client, { answer_ms }: SesTimeouts): Promise<string | null> {
+async function checkAccount(
+  client: SESv2Client,
+  { answer_ms, credentials_ms }: SesTimeouts,
+): Promise<string | null> {
   try {
+    await holdCredentials(client, credentials_ms)
     const { SendingEnabled } = await client.send(new GetAccountCommand({}), {
       abortSignal: AbortSignal.timeout(answer_ms),
     })
@@ -100,12 +109,13 @@ async function attempt(
   client: SESv2Client,
   email: OutgoingEmail,
   to: string[],
-  { configuration_set, timeouts: { answer_ms }, cut }: Asking,
+  { configuration_set, timeouts: { answer_ms, credentials_ms }, cut }: Asking,
 ): Promise<{ id: string | null; outcome: Outcome }> {
   let begun = false
   try {
     const { command, size } = await commandOf(email, to, configuration_set)
     begun = true
+    await holdCredentials(client, credentials_ms)
     const { MessageId } = await client.send(command, {
       ...(cut ? { abortSignal: cut } : {}),
       requestTimeout: answer_ms + sendingTime(size),

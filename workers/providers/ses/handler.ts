@@ -9,6 +9,8 @@ export type SesTimeouts = {
   connect_ms: number
   /** Bounds one request from its first byte to SES's last. */
   answer_ms: number
+  /** Bounds a look-up of credentials. */
+  credentials_ms: number
 }
 
 /** A request as the SDK has signed it. */
@@ -31,7 +33,7 @@ const LARGEST_ANSWER = 256 * 1024
 /** The SDK's request handler. @param endpoint another server than AWS's own. */
 export function createHandler(
   { endpoint = 'https://', max_connections }: { endpoint?: string | undefined; max_connections: number },
-  { connect_ms, answer_ms }: SesTimeouts,
+  { connect_ms, answer_ms }: Omit<SesTimeouts, 'credentials_ms'>,
 ) {
   const agent = keptConnections(endpoint, max_connections)
   return {

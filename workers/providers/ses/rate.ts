@@ -13,14 +13,19 @@ const FALLBACK_RATE = 14
 
 type SesRate = () => Promise<number>
 
-/** @param warn is called when the rate cannot be found out. */
-export function createRate(client: SESv2Client, warn: (words: string) => void, refresh = REFRESH): SesRate {
+/** @param held resolves once the client has credentials. @param warn is called when the rate cannot be found out. */
+export function createRate(
+  { client, held }: { client: SESv2Client; held: () => Promise<void> },
+  warn: (words: string) => void,
+  refresh = REFRESH,
+): SesRate {
   let rate: number | null = null
   let next = 0
   let asking: Promise<void> | null = null
 
   const ask = async (): Promise<void> => {
     try {
+      await held()
       const signal = AbortSignal.timeout(TIMEOUT)
       const { SendQuota } = await client.send(new GetAccountCommand({}), { abortSignal: signal })
       const found = SendQuota?.MaxSendRate

@@ -75,6 +75,7 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
   let closed = false
 
   return {
+    test: false,
     signs: true,
     copies: 0,
     async send(email, cut) {

@@ -12,7 +12,7 @@ import { bytesOf, type Pieces } from '../mail/pieces.ts'
 const SLICE = 32 * 1024
 /** Slices that go out without a rest, and the rest before each of the others, in milliseconds: some 30 MB a second. */
 const AT_ONCE = 40
-const REST = 1
+const REST_MS = 1
 
 /** The message as a stream, for nodemailer to pipe through what escapes its dots. */
 export function inSlices(message: Pieces): Readable {
@@ -30,7 +30,7 @@ export function inSlices(message: Pieces): Readable {
       if (slice === undefined) this.push(null)
       else if (given === 0) give(this, slice)
       else if (given < AT_ONCE) setImmediate(give, this, slice)
-      else setTimeout(give, REST, this, slice)
+      else setTimeout(give, REST_MS, this, slice)
       given += 1
     },
   })

@@ -12,7 +12,7 @@ import type { SMTPTransportOptions } from 'nodemailer'
 const MOST_SAID = 32 * 1024
 /** What is written at once and larger than this is a piece of a message: it gives a server no right to speak. */
 const LARGEST_COMMAND = 15 * 1024
-const PATIENCE = 10_000
+const SOCKET_TIMEOUT_MS = 10_000
 
 /** Hangs up on a server that says more than it was asked. */
 function limitWords(socket: Socket): Socket {
@@ -55,7 +55,7 @@ function streamOf(socket: Socket): Duplex {
 
 /** Opens a connection for nodemailer, by the options that it would use itself. */
 export const openSocket: NonNullable<SMTPTransportOptions['getSocket']> = (options, done) => {
-  const { host = 'localhost', port, secure, localAddress, connectionTimeout = PATIENCE } = options
+  const { host = 'localhost', port, secure, localAddress, connectionTimeout = SOCKET_TIMEOUT_MS } = options
   const socket = connect({
     host,
     port: Number(port) || (secure ? 465 : 587),

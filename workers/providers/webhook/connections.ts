@@ -5,7 +5,7 @@
  */
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import { KEPT } from '../../../db/process/bounded-answer.ts'
+import { IDLE_CONNECTION_MS } from '../../../db/process/bounded-answer.ts'
 
 export type Connections = {
   /** Where connections for such a request are kept. @param addresses those that the guard has passed. */
@@ -23,7 +23,8 @@ export function createConnections(): Connections {
     of({ protocol, host }, addresses) {
       const key = [protocol, host, ...[...addresses].sort()].join(' ')
       const Agent = protocol === 'https:' ? HttpsAgent : HttpAgent
-      const agent = known.get(key) ?? new Agent({ keepAlive: true, maxFreeSockets: IDLE, timeout: KEPT })
+      const agent =
+        known.get(key) ?? new Agent({ keepAlive: true, maxFreeSockets: IDLE, timeout: IDLE_CONNECTION_MS })
       known.delete(key)
       known.set(key, agent)
       const [oldest] = known

@@ -39,10 +39,10 @@ type Given = { url: string; headers: Readonly<Record<string, string>>; body: str
 
 /** Milliseconds: until the connection stands, and until all is over. */
 const CONNECT = 5_000
-const WHOLE = 15_000
+const POST_TIMEOUT_MS = 15_000
 /** Bytes of an answer that are read, and kept. */
-const READ = 64 * 1_024
-const KEPT = 1_024
+const READ_BYTES = 64 * 1_024
+const KEPT_BYTES = 1_024
 /** The longest that a server may ask to wait, in seconds. */
 const LONGEST_WAIT = 86_400
 /** How long one is left alone that has sent more than an answer may be, in seconds: each try costs us its flood. */
@@ -113,7 +113,7 @@ function limitTry(cut: AbortSignal): Limit {
     bound?.destroy(new Error(reason))
   }
   const onCut = (): void => end('cut off: the worker had to end')
-  const timer = setTimeout(end, WHOLE, `no answer within ${WHOLE / 1_000} s`)
+  const timer = setTimeout(end, POST_TIMEOUT_MS, `no answer within ${POST_TIMEOUT_MS / 1_000} s`)
   cut.addEventListener('abort', onCut)
   if (cut.aborted) onCut()
   return {
@@ -163,7 +163,7 @@ async function exchange(
       accept: '*/*',
     },
   }
-  const { asked, response } = beginRequest(url, options, { connect_ms: CONNECT, bytes: READ })
+  const { asked, response } = beginRequest(url, options, { connect_ms: CONNECT, bytes: READ_BYTES })
   limit.bind(asked)
   const answer = await response.catch((error: NodeJS.ErrnoException) => {
     throw asked.reusedSocket && error.code === 'ECONNRESET' ? new Stale() : error
@@ -187,11 +187,11 @@ const beginningOf = (response: IncomingMessage): Promise<string> =>
   new Promise((resolve, reject) => {
     const kept: Uint8Array[] = []
     let size = 0
-    const end = (): void => resolve(Buffer.concat(kept).subarray(0, KEPT).toString('utf8'))
+    const end = (): void => resolve(Buffer.concat(kept).subarray(0, KEPT_BYTES).toString('utf8'))
     response.on('data', (chunk: Uint8Array) => {
-      if (size < KEPT) kept.push(chunk)
+      if (size < KEPT_BYTES) kept.push(chunk)
       size += chunk.length
-      if (size <= READ) return
+      if (size <= READ_BYTES) return
       end()
       response.destroy()
     })

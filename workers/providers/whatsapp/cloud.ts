@@ -40,6 +40,7 @@ export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappP
   const in_flight = createInFlight()
   const connected = { ...options, agent: keptConnections(options.url) }
   return {
+    test: false,
     sender: {
       key: senderKey(options.phone_number_id),
       ceiling: options.messages_per_second,

@@ -7,8 +7,11 @@ import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
 import type { TemplateContent } from '../../../db/messages/whatsapp/templates.sql.ts'
 import type { Outcome } from '../provider.ts'
 
-/** One template message ready for the wire; parameters in the order of their slots. */
-export type OutgoingWhatsapp = {
+/** One template message ready for the wire; parameters in the order of their slots. `T`: as of an email. */
+export type OutgoingWhatsapp<T extends boolean = false> = {
+  test: T
+  /** How often it was put off before. */
+  deferrals: number
   team_id: string
   message_id: string
   /** The recipient in E.164 form. */
@@ -36,12 +39,18 @@ export type WhatsappOutcome = (
 export const senderKey = (phone_number_id: string): string => `whatsapp:${phone_number_id}`
 
 /** A way to send WhatsApp messages. `send` never throws: every failure is an outcome; `cut` as in provider.ts. */
-export type WhatsappProvider = {
-  send(message: OutgoingWhatsapp, cut?: AbortSignal): Promise<WhatsappOutcome>
-  /** Every template that the provider has. @throws Error in words for people. */
-  listTemplates(): Promise<TemplateContent[]>
+export type WhatsappSending<T extends boolean> = {
+  /** Whose messages it takes: test teams' alone, or never theirs. */
+  test: T
+  send(message: OutgoingWhatsapp<T>, cut?: AbortSignal): Promise<WhatsappOutcome>
   /** What these sends share a pace with; one message costs one token. */
   sender: Sender
+}
+
+/** What messages of live teams go out through. */
+export type WhatsappProvider = WhatsappSending<false> & {
+  /** Every template that the provider has. @throws Error in words for people. */
+  listTemplates(): Promise<TemplateContent[]>
   /** Waits for the sends in flight. */
   close(): Promise<void>
 }

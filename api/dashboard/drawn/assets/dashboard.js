@@ -1,10 +1,12 @@
 /**
  * What the pages can do beyond forms and links; each works without it. Shows times in the reader's zone, copies text,
- * closes menus, asks before an editor's unsaved text is left, and while the page is looked at keeps its live sections
+ * closes menus, shows that a press was heard, asks before an editor's unsaved text is left, and while the page is looked at keeps its live sections
  * up to date every five seconds, until somebody pauses that (WCAG 2.2.2). A list is never replaced under the reader: it
  * says how many rows are new.
  */
 const EVERY = 5_000
+/** How long what a press has done is shown instead of the button's name. */
+const SAID = 2_000
 
 const zoned = new Intl.DateTimeFormat(undefined, {
   year: 'numeric',
@@ -41,6 +43,22 @@ function wake(root) {
 
 wake(document)
 
+const live = document.createElement('p')
+live.className = 'vh'
+live.setAttribute('role', 'status')
+document.body.append(live)
+
+/** Shows and announces what a press has done, for a moment; the button's name is its own again then. */
+function say(button, words) {
+  button.named ??= [...button.childNodes]
+  button.textContent = live.textContent = words
+  clearTimeout(button.timer)
+  button.timer = setTimeout(() => {
+    button.replaceChildren(...button.named)
+    live.textContent = ''
+  }, SAID)
+}
+
 const closeMenus = (but) => {
   for (const menu of document.querySelectorAll('details.menu[open]'))
     if (!menu.contains(but)) menu.open = false
@@ -52,12 +70,10 @@ document.addEventListener('click', async (event) => {
   if (!button) return
   const source = button.dataset.copy
   const text = source ? document.getElementById(source).textContent : button.dataset.copyText
-  try {
-    await navigator.clipboard.writeText(text)
-    button.textContent = 'Copied'
-  } catch {
-    button.textContent = 'Select the text and copy it'
-  }
+  await navigator.clipboard.writeText(text).then(
+    () => say(button, 'Copied'),
+    () => say(button, 'Select the text and copy it'),
+  )
 })
 
 document.addEventListener('keydown', (event) => {
@@ -73,6 +89,26 @@ document.addEventListener('keydown', (event) => {
     search?.focus()
   }
 })
+
+/** How long to wait for the next page: an answer may be a file to save, which leaves this one as it is. */
+const HEARD = 10_000
+
+function release(button) {
+  button.disabled = false
+  button.removeAttribute('aria-busy')
+}
+
+/** A press is shown at once, and counts once, until the next page is there or the reader comes back to this one. */
+document.addEventListener('submit', ({ target, submitter }) => {
+  if (!submitter || submitter.formTarget || target.target) return
+  // Once the form is on its way: a disabled button would not be sent with it.
+  setTimeout(() => {
+    submitter.disabled = true
+    submitter.setAttribute('aria-busy', 'true')
+    setTimeout(release, HEARD, submitter)
+  })
+})
+addEventListener('pageshow', () => document.querySelectorAll('[aria-busy]').forEach(release))
 
 /** An editor's text is not left by mistake: what is sent elsewhere than into a frame leaves it on purpose. */
 let unsaved = null
@@ -141,7 +177,7 @@ if (pause) {
   const show = () => {
     const paused = sessionStorage.paused === 'yes'
     pause.setAttribute('aria-pressed', paused)
-    pause.textContent = paused ? 'Updates paused: go on' : 'Pause updates'
+    pause.textContent = paused ? 'Resume updates' : 'Pause updates'
   }
   pause.hidden = false
   show()

@@ -3,70 +3,103 @@
  * what concerns their team.
  */
 
-import { auditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
-import { namesOfTeams } from '../../../../db/accounts/teams/directory.sql.ts'
-import { text, time } from '../../drawn/cell.ts'
-import type { Field, View } from '../../drawn/section.ts'
+import { type AuditRow, auditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
+import { type NamedThing, namesOfThings } from '../../../../db/accounts/audit/names.sql.ts'
+import { namesOfTeams, teamsAfter } from '../../../../db/accounts/teams/directory.sql.ts'
+import { Refusal } from '../../../../db/errors.ts'
+import { isUuid } from '../../../../db/text/strings.ts'
+import { type Cell, text, time } from '../../drawn/cell.ts'
+import type { View } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
-import { dayOf, filled, given, idGiven, PAGE_SIZE, pageOf } from '../../served/list.ts'
-import { get, lagging, tableOf } from '../../served/made.ts'
+import { DAYS, filterOf, search } from '../../served/filter.ts'
+import { listOf, pageOf } from '../../served/list.ts'
+import { get, lagging } from '../../served/made.ts'
 import { type PageRequest, show, teamPath } from '../../served/page.ts'
 
-const FILTER: readonly Field[] = [
-  { name: 'actor', label: 'Person', type: 'search', placeholder: 'ana@example.com' },
-  { name: 'action', label: 'Action', type: 'search', placeholder: 'email, or email.delete' },
-  { name: 'from', label: 'From day (UTC)', type: 'date' },
-  { name: 'to', label: 'To day', type: 'date' },
-]
+const OF_TEAM = {
+  actor: search('Person', { placeholder: 'ana@example.com' }),
+  action: search('Action', { placeholder: 'email, or email.delete' }),
+  ...DAYS,
+}
+const ofOne = filterOf(OF_TEAM)
+const ofAll = filterOf({ ...OF_TEAM, team: search('Team', { placeholder: 'a part of its name, or its ID' }) })
 
-const OF_TEAM: Field = { name: 'team', label: 'Team', type: 'search', placeholder: 'id of a team' }
+/** How many teams a part of a name may mean. */
+const MOST_TEAMS = 50
+
+/** The teams that words mean: one by its id, or those with the words in their names. @throws Refusal bad_request. */
+async function teamsMeant(words: string, { database }: PageDeps): Promise<string[]> {
+  if (isUuid(words)) return [words.toLowerCase()]
+  const teams = await teamsAfter(database, { name: words, limit: MOST_TEAMS + 1 })
+  if (teams.length <= MOST_TEAMS) return teams.map(({ id }) => id)
+  throw new Refusal(
+    'bad_request',
+    `team must be in the names of at most ${MOST_TEAMS} teams: type more of it`,
+  )
+}
+
+/** Where things are shown, by the first part of an action about them. */
+const PLACES: Readonly<Record<string, string>> = {
+  template: 'templates',
+  broadcast: 'broadcasts',
+  webhook: 'webhooks',
+}
+
+/** What an entry is about: by its name where there is one, with the rest beside. */
+function subjectCell({ team_id, subject, detail }: AuditRow, names: ReadonlyMap<string, NamedThing>): Cell {
+  const named = names.get(subject) ?? names.get(detail)
+  const place = named && PLACES[named.kind]
+  const href = team_id && place && named ? { href: teamPath({ id: team_id }, place, named.id) } : {}
+  const words = names.get(subject)?.name ?? subject
+  // The id of what is named already says nothing more.
+  const rest = names.get(detail) ? (isUuid(subject) ? names.get(detail)?.name : '') : detail
+  return text(words, { ...href, ...(rest && rest !== words ? { detail: rest } : {}) })
+}
 
 /** The trail as a page. @param only the team that it is about; null: all of them. */
-async function auditView(request: PageRequest, { database }: PageDeps, only: string | null): Promise<View> {
-  const { query, now, path } = request
-  const entries = await auditEntries(database, {
-    team: only ?? idGiven(query, 'team'),
-    actor: given(query, 'actor'),
-    action: given(query, 'action'),
-    from: dayOf(query, 'from'),
-    to: dayOf(query, 'to', 1),
-    before: idGiven(query, 'before'),
-    limit: PAGE_SIZE + 1,
-  })
-  const { rows, next } = pageOf(request, entries, ({ id }) => id)
-  const ids = only === null ? rows.flatMap(({ team_id }) => team_id ?? []) : []
-  const names = await namesOfTeams(database, [...new Set(ids)])
+async function auditView(request: PageRequest, deps: PageDeps, only: string | null): Promise<View> {
+  const { query, now } = request
+  const { database } = deps
+  const filter = only === null ? ofAll : ofOne
+  const { team: meant, ...asked } = { team: undefined, ...(only === null ? ofAll : ofOne).read(query) }
+  const teams = only !== null ? [only] : meant === undefined ? undefined : await teamsMeant(meant, deps)
+  const page = await pageOf(
+    request,
+    (before, limit) => auditEntries(database, { ...asked, teams, before, limit }),
+    ({ id }) => id,
+  )
+  const ids = only === null ? page.rows.flatMap(({ team_id }) => team_id ?? []) : []
+  const teamNames = await namesOfTeams(database, [...new Set(ids)])
+  const things = page.rows.flatMap(({ team_id, subject, detail }) =>
+    team_id === null ? [] : [subject, detail].filter((id) => isUuid(id)).map((id) => ({ team_id, id })),
+  )
+  const names = await namesOfThings(database, things)
   return {
     title: 'Audit',
     lead: 'Everything that a person changed, newest first. Entries are never edited.',
     sections: [
-      {
-        kind: 'filter',
-        action: path,
-        method: 'get',
-        fields: filled(only === null ? [...FILTER, OF_TEAM] : FILTER, query),
-        submit: 'Filter',
-        reset: query.size > 0 ? { href: path, label: 'All entries' } : null,
-      },
-      tableOf(
-        rows,
-        ({ created_at, actor, action, subject, detail, team_id }) => ({
-          When: time(created_at, now),
-          Who: text(actor),
-          What: text(action, { code: true }),
-          'To what': text(subject, detail === '' ? {} : { detail }),
+      ...filter.shown(request),
+      listOf(
+        page,
+        (entry) => ({
+          When: time(entry.created_at, now),
+          Who: text(entry.actor),
+          What: text(entry.action, { code: true }),
+          'To what': subjectCell(entry, names),
           ...(only === null
             ? {
                 Team: text(
-                  names.get(team_id ?? '') ?? team_id,
-                  team_id ? { href: teamPath({ id: team_id }) } : {},
+                  teamNames.get(entry.team_id ?? '') ?? entry.team_id,
+                  entry.team_id ? { href: teamPath({ id: entry.team_id }) } : {},
                 ),
               }
             : {}),
         }),
         {
-          empty: query.size > 0 ? 'No entry matches.' : 'Nothing has been changed by a person yet.',
-          next,
+          wrap: ['To what'],
+          filtered: filter.set(query).size > 0,
+          nothing: 'No entry matches.',
+          none: 'Nothing has been changed by a person yet.',
         },
       ),
     ],

@@ -29,7 +29,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
           Domains: figure(plan.domains_limit),
           'Per second': figure(plan.send_rate_per_second),
         }),
-        { empty: 'The catalog is empty: paste one below, or run “plan load FILE”.' },
+        { empty: 'The catalog is empty: paste one, or run “plan load FILE”.' },
       ),
       formOf(
         PATH,
@@ -70,7 +70,7 @@ const replace = act('operator', PATH, async (by, { form }) => {
   const content = readCatalog(form.get('catalog') ?? '')
   await loadCatalog(by, content)
   const count = (await allPlans(by.tx)).length
-  return redirect(PATH, `The catalog has ${plural(count, 'plan')} now.`)
+  return redirect(PATH, `The catalog now has ${plural(count, 'plan')}.`)
 })
 
 export const planPages = [plans, replace]

@@ -41,7 +41,7 @@ const button = (queue: ShownQueue): Cell => ({
 })
 
 /** What waits, as far as it was counted. */
-const counted = (jobs: number): Cell => ({
+export const counted = (jobs: number): Cell => ({
   ...number(jobs),
   ...(jobs < MOST_COUNTED ? {} : { text: `≥ ${number(MOST_COUNTED).text}` }),
 })
@@ -59,14 +59,14 @@ const isRestored = ({ pause_reason }: ShownQueue): boolean => pause_reason === R
 
 const RESUME_ALL: Form = press(`${PATH}/restored`, 'Resume all', {
   confirm:
-    'Resume everything that stands since the database was restored? What waits goes out, and some of it may have gone out before.',
+    'Resume everything that has been paused since the database was restored? What waits goes out, and some of it may have gone out before.',
 })
 
 /** How many reasons a page lists. */
 const REASONS = 50
 
 /** In the unit that leaves no fraction worth reading. */
-const rate = (perSecond: number): string =>
+export const rate = (perSecond: number): string =>
   perSecond > 0 && perSecond < 1 ? `${Math.round(perSecond * 60)}/min` : `${Math.round(perSecond)}/s`
 
 /** Why a queue stands though it is not paused: what its messages go through takes nothing. */
@@ -94,7 +94,7 @@ const queues = get('operator', PATH, async ({ now }, { database }) => {
     ...(isCopy ? { actions: { kind: 'actions', forms: [RESUME_ALL] } } : {}),
     lead: 'Ready jobs wait for a worker, deferred ones for their time; dead letters wait for you.',
     sections: some([
-      alerts.length !== 0 && { kind: 'alerts', title: 'Why queues stand', calm: '', alerts },
+      alerts.length !== 0 && { kind: 'alerts', title: 'Why queues are paused', calm: '', alerts },
       tableOf(
         rows,
         (queue) => ({

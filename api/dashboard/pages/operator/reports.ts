@@ -9,10 +9,11 @@ import {
 } from '../../../../db/delivery/reports/reports.sql.ts'
 import { seenNow } from '../../../../db/postgres/seen.sql.ts'
 import { number, plural, status, text, time } from '../../drawn/cell.ts'
-import type { Field, Form } from '../../drawn/section.ts'
+import type { Form } from '../../drawn/section.ts'
 import { inPerson } from '../../served/act.ts'
 import { type Counted, countedFields, countedOf } from '../../served/counted.ts'
-import { anyOf, filled, given, idGiven, PAGE_SIZE, pageOf, wordGiven } from '../../served/list.ts'
+import { filterOf, oneOf, search } from '../../served/filter.ts'
+import { given, idGiven, pageOf } from '../../served/list.ts'
 import { act, get, hidden, press, some, tableOf } from '../../served/made.ts'
 import { type PersonRequest, redirect, show } from '../../served/page.ts'
 
@@ -20,16 +21,7 @@ const PATH = '/operator/reports'
 /** A body is shown to this length; the CLI prints the whole. */
 const SHOWN = 20_000
 
-const fields: readonly Field[] = [
-  { name: 'provider', label: 'From', type: 'select', options: anyOf(PROVIDERS) },
-  { name: 'reason', label: 'Reason contains', type: 'search' },
-]
-
-/** The reports that an address or a form means. @throws Refusal bad_request for an unknown provider. */
-const filterOf = (asked: URLSearchParams): ParkedFilter => ({
-  provider: wordGiven(asked, 'provider', PROVIDERS),
-  reason: given(asked, 'reason'),
-})
+const filter = filterOf({ provider: oneOf('From', PROVIDERS), reason: search('Reason contains') })
 
 /** A button that does something to all parked reports that the filter fits, and that are there now. */
 const onAll = (verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>, counted: Counted): Form =>
@@ -38,7 +30,7 @@ const onAll = (verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>,
     `${verb === 'replay' ? 'Try again' : 'Drop'}: all ${plural(counted.most, 'report')}`,
     {
       fields: [
-        ...['provider', 'reason'].map((name) => hidden(name, given(query, name) ?? '')),
+        ...filter.names.map((name) => hidden(name, given(query, name) ?? '')),
         ...countedFields(counted),
       ],
       confirm: `${verb === 'replay' ? 'Try' : 'Drop'} ${plural(counted.most, 'report')}?`,
@@ -48,13 +40,15 @@ const onAll = (verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>,
 
 const reports = get('operator', PATH, async (request, { database }) => {
   const { query, now } = request
-  const filter = filterOf(query)
+  const asked = filter.read(query)
   const seen = await seenNow(database)
-  const page = { after: idGiven(query, 'before'), limit: PAGE_SIZE + 1 }
-  const found = await parkedReports(database, { ...filter, ...page })
-  const { rows, next } = pageOf(request, found, ({ id }) => id)
-  const reasons = await parkedByReason(database, filter)
-  const isFiltered = filter.provider !== undefined || filter.reason !== undefined
+  const page = await pageOf(
+    request,
+    (after, limit) => parkedReports(database, { ...asked, after, limit }),
+    ({ id }) => id,
+  )
+  const reasons = await parkedByReason(database, asked)
+  const isFiltered = filter.set(query).size > 0
   const total = reasons.reduce((sum, { reports: count }) => sum + count, 0)
   return show({
     title: 'Parked reports',
@@ -67,14 +61,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
           : [onAll('replay', request, { most: total, seen }), onAll('drop', request, { most: total, seen })],
     },
     sections: some([
-      {
-        kind: 'filter',
-        action: PATH,
-        method: 'get',
-        fields: filled(fields, query),
-        submit: 'Filter',
-        reset: isFiltered ? { href: PATH, label: 'All' } : null,
-      },
+      ...filter.shown(request),
       tableOf(
         reasons,
         ({ reason, reports: count }) => ({
@@ -89,7 +76,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
       ),
       total !== 0 &&
         tableOf(
-          rows,
+          page.rows,
           ({ id, received_at, provider, reason, bytes }) => ({
             Received: { ...time(received_at, now), href: `${PATH}/${id}` },
             From: text(provider),
@@ -99,7 +86,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
           {
             title: 'Reports',
             empty: '',
-            next,
+            next: page.next,
           },
         ),
     ]),
@@ -138,7 +125,7 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
 function meantBy(form: URLSearchParams): ParkedFilter {
   const id = idGiven(form, 'id')
   if (id !== undefined) return { ids: [id] }
-  return { ...filterOf(form), ...countedOf(form) }
+  return { ...filter.read(form), ...countedOf(form) }
 }
 
 const replay = act('operator', `${PATH}/replay`, async (by, request) => {

@@ -14,8 +14,9 @@ import type { Tx } from '../../../../db/postgres/pool.ts'
 import { ageOf, type Cell, headed, number, status, text, time } from '../../drawn/cell.ts'
 import type { Field, Form, Section } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
-import { given, idGiven, PAGE_SIZE, pageOf } from '../../served/list.ts'
-import { act, formOf, get, press, tableOf } from '../../served/made.ts'
+import { filterOf, search } from '../../served/filter.ts'
+import { pageOf } from '../../served/list.ts'
+import { act, formOf, get, press, some, tableOf } from '../../served/made.ts'
 import { redirect, show, teamPath } from '../../served/page.ts'
 
 const PATH = '/operator/teams'
@@ -25,6 +26,15 @@ const planPath = (id: string): string => `${PATH}/${id}/plan`
 /** What is used of a limit, as a number with the limit under it. */
 const usage = (used: number, limit: number | null): Cell =>
   number(used, { detail: limit === null ? 'no limit' : `of ${limit.toLocaleString('en-US')}` })
+
+const TEST_FIELD: Field = {
+  name: 'test',
+  label: 'Kind',
+  type: 'checks',
+  options: [
+    { value: 'yes', label: 'Test team: everything as live, but nothing is delivered, for its whole life' },
+  ],
+}
 
 const planField = async (tx: Tx, chosen?: string): Promise<Field> => {
   const plans = (await allPlans(tx)).filter(({ product }) => product === 'transactional')
@@ -36,52 +46,51 @@ const planField = async (tx: Tx, chosen?: string): Promise<Field> => {
   return { name: 'plan', label: 'Plan', type: 'select', options, required: true }
 }
 
+const filter = filterOf({ name: search('Name') })
+
 const teams = get('operator', PATH, async (request, { database }) => {
   const { query, now } = request
-  const found = await teamsAfter(database, {
-    name: given(query, 'name'),
-    before: idGiven(query, 'before'),
-    limit: PAGE_SIZE + 1,
-  })
-  const { rows, next } = pageOf(request, found, ({ id }) => id)
+  const asked = filter.read(query)
+  const page = await pageOf(
+    request,
+    (before, limit) => teamsAfter(database, { ...asked, before, limit }),
+    ({ id }) => id,
+  )
   const accounts = await accountRowsOf(
     database,
-    rows.map(({ id }) => id),
+    page.rows.map(({ id }) => id),
   )
   return show({
     title: 'Teams',
     sections: [
-      {
-        kind: 'filter',
-        action: PATH,
-        method: 'get',
-        fields: [{ name: 'name', label: 'Name', type: 'search', value: given(query, 'name') ?? '' }],
-        submit: 'Filter',
-        reset: query.size > 0 ? { href: PATH, label: 'All teams' } : null,
-      },
+      ...filter.shown(request),
       tableOf(
-        rows,
+        page.rows,
         (team) => {
           const row = accounts.get(team.id)
           const account = row && accountOf(row)
-          const detail = team.suspended_at === null ? team.id : 'suspended'
+          const detail = some([team.suspended_at === null ? team.id : 'suspended', team.test && 'test team'])
           const used = USED.map(({ name, title }) => [
             title,
             usage(account?.used[name] ?? 0, account?.limits[name] ?? null),
           ])
           return {
-            Team: text(team.name, { href: pageOfTeam(team.id), detail }),
+            Team: text(team.name, { href: pageOfTeam(team.id), detail: detail.join(', ') }),
             Plan: text(team.plan),
             ...Object.fromEntries(used),
             Created: time(team.created_at, now),
           }
         },
-        { empty: 'No team fits.', next },
+        { empty: 'No team matches.', next: page.next },
       ),
       formOf(
         PATH,
         'Create team',
-        [{ name: 'name', label: 'Name', type: 'text', required: true }, await planField(database, 'free')],
+        [
+          { name: 'name', label: 'Name', type: 'text', required: true },
+          await planField(database, 'free'),
+          TEST_FIELD,
+        ],
         { title: 'New team', folded: true },
       ),
     ],
@@ -89,9 +98,13 @@ const teams = get('operator', PATH, async (request, { database }) => {
 })
 
 const create = act('operator', PATH, async (by, { form }) => {
-  const wanted = { name: form.get('name') ?? '', plan: form.get('plan') ?? 'free' }
+  const wanted = {
+    name: form.get('name') ?? '',
+    plan: form.get('plan') ?? 'free',
+    test: form.get('test') === 'yes',
+  }
   const team = await createTeam(by, wanted)
-  return redirect(teamPath(team), `The team ${team.name} is there. Add a domain and a key next.`)
+  return redirect(teamPath(team), `The team ${team.name} was created. Add a domain and a key next.`)
 })
 
 const FIGURES = [
@@ -172,7 +185,7 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
     },
     lead:
       suspended_at === null
-        ? `Plan ${team.plan}, from ${period.start.slice(0, 10)} to ${period.end.slice(0, 10)}.`
+        ? `${team.test ? 'Test team: nothing is delivered. ' : ''}Plan ${team.plan}, from ${period.start.slice(0, 10)} to ${period.end.slice(0, 10)}.`
         : `Suspended ${ageOf(suspended_at, now)}: its credentials are refused, and what it has queued waits.`,
     sections: [
       {

@@ -35,7 +35,7 @@ const set = act('owner', `${PATH}/:id/set`, async (by, request) => {
   const { team, params, form } = request
   const before = await endpointOrRefusal(by.tx, team.id, params.id ?? '')
   await changeEndpoint({ ...by, allowed: by.webhookNetworks }, team.id, before.id, given(form, before))
-  return redirect(one(request), 'It is saved.')
+  return redirect(one(request), 'The webhook was saved.')
 })
 
 /** A press that does one thing to an endpoint, and needs to know no more. */
@@ -88,7 +88,7 @@ const replay = post('owner', `${PATH}/:id/replay`, async (request, deps) => {
   const given = { ...replay, ...counted }
   const shared = { given, total: counted.most, team_id: team.id, actor: person.email }
   const work = await beginWork(deps, { kind: 'webhook.replay', ...shared })
-  const paused = await pauseWords(deps, WEBHOOK, person, WEBHOOK_SENDERS + id)
+  const paused = await pauseWords(deps, WEBHOOK, request, WEBHOOK_SENDERS + id)
   return workAnswer(work, teamPath(team, 'webhooks', id), {
     tone: work.result.replayed === 0 ? 'bad' : 'good',
     text:
@@ -101,13 +101,13 @@ const replay = post('owner', `${PATH}/:id/replay`, async (request, deps) => {
 const rotate = act('owner', `${PATH}/:id/rotate`, async (by, request) => {
   const id = request.params.id ?? ''
   const { secret } = await rotateSecret(by, request.team.id, id)
-  const words = 'The new secret. Copy it now: it is not shown again. The old one signs too for 24 hours.'
+  const words = 'The new secret. Copy it now: it is not shown again. The old one also signs for 24 hours.'
   return redirect(teamPath(request.team, 'webhooks', id), { tone: 'good', text: words, secret })
 })
 
 const remove = act('owner', `${PATH}/:id/remove`, async (by, request) => {
   const { name } = await removeEndpoint(by, request.team.id, request.params.id ?? '')
-  return redirect(teamPath(request.team, 'webhooks'), `${name} is removed.`)
+  return redirect(teamPath(request.team, 'webhooks'), `${name} was removed.`)
 })
 
 export const webhookActs = [
@@ -117,7 +117,7 @@ export const webhookActs = [
   doing(
     'disable',
     disableEndpoint,
-    `It gets nothing more. What happens in the next ${KEPT_DAYS} days is kept, to be sent again once it is enabled.`,
+    `It is disabled. What happens in the next ${KEPT_DAYS} days is kept, to be sent again once it is enabled.`,
   ),
   replay,
   rotate,

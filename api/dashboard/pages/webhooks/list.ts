@@ -12,7 +12,11 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
   const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
   return show({
     title: 'Webhooks',
-    lead: 'Your own servers get what becomes of messages and contacts, as it happens.',
+    lead: 'Events about messages and contacts, sent to your own servers as they happen.',
+    actions: {
+      kind: 'actions',
+      links: [{ href: teamPath(team, 'webhooks', 'events'), label: 'Event log' }],
+    },
     sections: some([
       tableOf(
         endpoints,
@@ -28,14 +32,14 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
           live: true,
           empty:
             team.role === 'owner'
-              ? 'No webhooks yet: add one below. The documentation shows how a server checks what it gets.'
+              ? 'No webhooks yet. Add one; the documentation shows how a server checks what it gets.'
               : 'No webhooks yet. An owner of the team can add one.',
         },
       ),
       team.role === 'owner' &&
         formOf(teamPath(team, 'webhooks'), 'Add a webhook', fieldsFor(domains, null), {
           title: 'New webhook',
-          folded: endpoints.length > 0,
+          folded: true,
         }),
     ]),
   })

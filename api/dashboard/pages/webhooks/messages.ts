@@ -4,77 +4,103 @@ import { DISABLED } from '../../../../db/channels/happenings/webhooks.sql.ts'
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../../../db/channels/webhook.sql.ts'
 import { requeueOne } from '../../../../db/delivery/requeue.ts'
 import { Refusal } from '../../../../db/errors.ts'
-import { checkEnabled, endpointOrRefusal } from '../../../../db/messages/webhooks/endpoints.ts'
-import { WEBHOOK_STATUSES, webhookByEvent, webhooksOf } from '../../../../db/messages/webhooks/listing.sql.ts'
+import { checkEnabled, endpointOrRefusal, listEndpoints } from '../../../../db/messages/webhooks/endpoints.ts'
+import {
+  type ListedWebhook,
+  WEBHOOK_STATUSES,
+  webhookByEvent,
+  webhooksOf,
+  webhooksOfTeam,
+} from '../../../../db/messages/webhooks/listing.sql.ts'
 import { type ShownWebhook, showWebhook } from '../../../../db/messages/webhooks/show.ts'
 import { plural, status, text, time } from '../../drawn/cell.ts'
 import type { Alert, Form, Moment, Section } from '../../drawn/section.ts'
-import { pausedQueue, stateAlert } from '../../drawn/timeline.ts'
+import { mainReason, pausedQueue, stateAlert } from '../../drawn/timeline.ts'
 import { inPerson, noteLook } from '../../served/act.ts'
-import { wordChips } from '../../served/chips.ts'
-import { filled, idGiven, onlyKnown, PAGE_SIZE, pageOf, wordGiven } from '../../served/list.ts'
-import { get, post, press, some, tableOf } from '../../served/made.ts'
+import { chips, filterOf, oneOf } from '../../served/filter.ts'
+import { listOf, PLACE, pageOf } from '../../served/list.ts'
+import { get, post, press, some } from '../../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../../served/page.ts'
 import { pauseWords, requeuedWords } from '../requeue.ts'
-import { answerCell, EVERY_TYPE, PATH } from './parts.ts'
+import { answerCell, answerWords, EVERY_TYPE, PATH, typeOptions } from './parts.ts'
+
+const filter = filterOf({
+  status: chips(WEBHOOK_STATUSES),
+  type: oneOf('Type', EVERY_TYPE, { options: typeOptions('any') }),
+})
+
+/** A message as a list shows it. */
+const listed = ({ team, now }: TeamRequest, endpointId: string, each: ListedWebhook) => ({
+  Status: status(each.status),
+  Type: text(each.type, { href: teamPath(team, 'webhooks', endpointId, 'events', each.event_id) }),
+  Created: time(each.created_at, now),
+})
+
+/** What happened lately, and whether the team's servers have it: over all endpoints. */
+const log = get('viewer', `${PATH}/events`, async (request, { database }) => {
+  const { team, query } = request
+  filter.only(query, ...PLACE)
+  const names = new Map((await listEndpoints(database, team.id)).map(({ id, name }) => [id, name]))
+  const asked = filter.read(query)
+  const page = await pageOf(
+    request,
+    (before, limit) => webhooksOfTeam(database, team.id, asked, { before, limit }),
+    ({ id }) => id,
+  )
+  return show({
+    title: 'Event log',
+    lead: 'What your webhooks were sent. Delivered messages are kept for 3 days, failed ones for 30.',
+    back: { href: teamPath(team, 'webhooks'), label: 'Webhooks' },
+    sections: [
+      ...filter.shown(request),
+      listOf(
+        page,
+        (each) => {
+          const { Created, ...cells } = listed(request, each.endpoint_id, each)
+          const href = teamPath(team, 'webhooks', each.endpoint_id)
+          return { ...cells, Webhook: text(names.get(each.endpoint_id) ?? 'removed', { href }), Created }
+        },
+        {
+          keyOf: (each) => each.id,
+          id: 'messages',
+          live: page.first,
+          fresh: true,
+          filtered: filter.set(query).size > 0,
+          many: 'messages',
+          nothing: 'No message matches.',
+          none: 'Nothing has been sent to a webhook yet.',
+        },
+      ),
+    ],
+  })
+})
 
 const list = get('viewer', `${PATH}/:id/messages`, async (request, { database }) => {
-  const { team, params, query, now } = request
-  onlyKnown(query, ['status', 'type', 'before', 'newer'])
+  const { team, params, query } = request
+  filter.only(query, ...PLACE)
   const endpoint = await endpointOrRefusal(database, team.id, params.id ?? '')
-  const filter = {
-    status: wordGiven(query, 'status', WEBHOOK_STATUSES),
-    type: wordGiven(query, 'type', EVERY_TYPE),
-  }
-  const page = { before: idGiven(query, 'before'), limit: PAGE_SIZE + 1 }
-  const found = await webhooksOf(database, { team_id: team.id, id: endpoint.id }, filter, page)
-  const { rows, next } = pageOf(request, found, ({ id }) => id)
-  const path = teamPath(team, 'webhooks', endpoint.id, 'messages')
-  const isFiltered = filter.status !== undefined || filter.type !== undefined
+  const place = { team_id: team.id, id: endpoint.id }
+  const asked = filter.read(query)
+  const page = await pageOf(
+    request,
+    (before, limit) => webhooksOf(database, place, asked, { before, limit }),
+    ({ id }) => id,
+  )
   return show({
     title: `Messages to ${endpoint.name}`,
     lead: 'What was delivered is kept for 3 days, what failed for 30.',
     back: { href: teamPath(team, 'webhooks', endpoint.id), label: endpoint.name },
     sections: [
-      {
-        kind: 'filter',
-        action: path,
-        method: 'get',
-        submit: 'Find',
-        reset: isFiltered ? { href: path, label: 'All' } : null,
-        fields: filled(
-          [
-            { name: 'status', label: '', type: 'hidden' },
-            {
-              name: 'type',
-              label: 'Type',
-              type: 'select',
-              options: [
-                { value: '', label: 'any' },
-                ...EVERY_TYPE.map((type) => ({ value: type, label: type })),
-              ],
-            },
-          ],
-          query,
-        ),
-      },
-      { kind: 'chips', chips: wordChips(request, 'status', WEBHOOK_STATUSES) },
-      tableOf(
-        rows,
-        (each) => ({
-          Status: status(each.status),
-          Type: text(each.type, { href: teamPath(team, 'webhooks', endpoint.id, 'events', each.event_id) }),
-          Made: time(each.created_at, now),
-        }),
-        {
-          keyOf: (each) => each.id,
-          id: 'messages',
-          live: !query.has('before'),
-          fresh: true,
-          empty: isFiltered ? 'No message matches.' : 'Nothing has happened yet that it gets.',
-          next,
-        },
-      ),
+      ...filter.shown(request),
+      listOf(page, (each) => listed(request, endpoint.id, each), {
+        keyOf: (each) => each.id,
+        id: 'messages',
+        live: page.first,
+        fresh: true,
+        filtered: filter.set(query).size > 0,
+        nothing: 'No message matches.',
+        none: 'Nothing has been sent to it yet.',
+      }),
     ],
   })
 })
@@ -84,27 +110,26 @@ function waitsOf({ waiting, created_at }: ShownWebhook, { team, now }: TeamReque
   if (!waiting) return []
   const seconds = (now.getTime() - Date.parse(created_at)) / 1_000
   const suspended: Alert = { tone: 'bad', title: 'Nothing goes out: the team is suspended' }
-  return some([
-    team.suspended && suspended,
-    waiting.queue_paused && pausedQueue('What it waits in', waiting.queue_pause_reason),
-    ...waiting.paused_senders.map(({ until, reason }): Alert => {
-      const title = `Its server asks to wait until ${time(until, now).text}`
-      const link = { href: teamPath(team, 'webhooks', id), label: 'The webhook' }
-      return { tone: 'warn', title, text: reason ?? '', link }
-    }),
-    stateAlert(waiting, seconds, now),
-  ])
+  const asked = waiting.paused_senders.map(({ until, reason }): Alert => {
+    const title = `Its server asks to wait until ${time(until, now).text}`
+    const link = { href: teamPath(team, 'webhooks', id), label: 'The webhook' }
+    return { tone: 'warn', title, text: reason ?? '', link }
+  })
+  const queue = waiting.queue_paused && pausedQueue('Its queue', waiting.queue_pause_reason)
+  const stops = team.suspended ? [suspended] : queue ? [queue] : asked
+  return mainReason(stateAlert(waiting, seconds, now), stops, waiting)
 }
 
 /** Everything that happened to it, the latest first. */
 function momentsOf({ attempts, events, created_at }: ShownWebhook, now: Date): Moment[] {
-  const tries = attempts.map(({ at, status: code, ms, response }) => {
+  const tries = attempts.map((each) => {
+    const { at, status: code, ms } = each
     const { text: answer, tone } = answerCell(code)
     const title = code === null ? 'No answer' : `Answered ${answer} after ${ms.toLocaleString('en-US')} ms`
-    return { at, moment: { tone: tone ?? 'plain', title, detail: response } }
+    return { at, moment: { tone: tone ?? 'plain', title, detail: answerWords(each) } }
   })
   const notes = events.map(({ kind, occurred_at, detail }) => {
-    const title = kind === 'gave_up' ? 'Given up' : 'Begun again'
+    const title = kind === 'gave_up' ? 'Given up' : 'Queued again'
     return { at: occurred_at, moment: { tone: kind === 'gave_up' ? 'bad' : 'busy', title, detail } }
   })
   const made = { at: created_at, moment: { tone: 'plain', title: 'It happened', detail: '' } }
@@ -138,7 +163,7 @@ const one = get('viewer', `${PATH}/:id/events/:event_id`, async (request, { data
       : [{ kind: 'alerts', id: 'waiting', live: true, title: 'Why it waits', calm: '', alerts }]
   const again: Form = press(
     teamPath(team, 'webhooks', endpoint_id, 'events', event_id, 'requeue'),
-    'Try again now',
+    'Send again',
   )
   const canRetry = team.role === 'owner' && found.status !== 'delivered'
   return show({
@@ -165,8 +190,8 @@ const one = get('viewer', `${PATH}/:id/events/:event_id`, async (request, { data
         id: 'facts',
         live: true,
         facts: some([
-          { label: 'Made', cell: time(found.created_at, now) },
-          found.requeued_at !== null && { label: 'Begun again', cell: time(found.requeued_at, now) },
+          { label: 'Created', cell: time(found.created_at, now) },
+          found.requeued_at !== null && { label: 'Queued again', cell: time(found.requeued_at, now) },
           { label: 'webhook-id', cell: text(event_id, { code: true, copy: true }) },
         ]),
       },
@@ -179,12 +204,15 @@ const requeue = post('owner', `${PATH}/:id/events/:event_id/requeue`, async (req
   const { id: endpoint_id = '', event_id = '' } = params
   checkEnabled(await endpointOrRefusal(deps.database, team.id, endpoint_id))
   const found = await webhookByEvent(deps.database, team.id, { endpoint_id, event_id })
-  if (!found) throw new Refusal('not_found', 'there is no such webhook: perhaps it was kept for long enough')
+  if (!found)
+    throw new Refusal('not_found', 'there is no such webhook: it may have been deleted after its time')
   const ref = { team_id: team.id, id: found.id }
   const how = { force: true, words: `event ${event_id}` }
   await inPerson(request, deps, (by) => requeueOne({ ...by, queue: deps.queue }, WEBHOOK, ref, how))
-  const paused = await pauseWords(deps, WEBHOOK, request.person, WEBHOOK_SENDERS + endpoint_id)
+  const paused = await pauseWords(deps, WEBHOOK, request, WEBHOOK_SENDERS + endpoint_id)
   return redirect(teamPath(team, 'webhooks', endpoint_id, 'events', event_id), requeuedWords(paused))
 })
 
+/** Before a webhook's own page: `events` is no id. */
+export const webhookLogPages = [log]
 export const webhookMessagePages = [list, one, requeue]

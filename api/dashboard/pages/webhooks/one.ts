@@ -5,11 +5,20 @@ import { KEPT_DAYS } from '../../../../db/channels/happenings/webhooks.sql.ts'
 import type { EndpointRow } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import { type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
-import { countdown, number, text, time } from '../../drawn/cell.ts'
+import { countdown, text, time } from '../../drawn/cell.ts'
 import type { Section } from '../../drawn/section.ts'
 import { formOf, get, press, some, tableOf } from '../../served/made.ts'
 import { show, type TeamRequest, teamPath } from '../../served/page.ts'
-import { answerCell, EVERY_TYPE, fieldsFor, PATH, stateCell, typeWords, WHICH } from './parts.ts'
+import {
+  answerCell,
+  answerWords,
+  fieldsFor,
+  PATH,
+  stateCell,
+  typeOptions,
+  typeWords,
+  WHICH,
+} from './parts.ts'
 
 /** How many tries are listed; the others are behind their messages. */
 const TRIES = 15
@@ -26,7 +35,7 @@ function actionsFor({ team }: TeamRequest, { id, state, name }: EndpointRow): Ac
           press(at('test'), 'Send a test'),
           press(at('disable'), 'Disable', {
             tone: 'danger',
-            confirm: `Send ${name} nothing more? What waits for it fails; what happens in the next ${KEPT_DAYS} days is kept. Both can be sent again once it is enabled.`,
+            confirm: `Stop sending to ${name}? What waits for it fails; what happens in the next ${KEPT_DAYS} days is kept. Both can be sent again once it is enabled.`,
           }),
         ]
       : [press(at('enable'), 'Enable')]
@@ -36,7 +45,7 @@ function actionsFor({ team }: TeamRequest, { id, state, name }: EndpointRow): Ac
       ...forms,
       press(at('rotate'), 'New secret', {
         tone: 'quiet',
-        confirm: `Make a new secret for ${name}? The old one signs too for 24 hours.`,
+        confirm: `Create a new secret for ${name}? The old one also signs for 24 hours.`,
       }),
       press(at('remove'), 'Remove', { tone: 'danger', confirm: `Remove ${name}, and all messages to it?` }),
     ],
@@ -50,12 +59,7 @@ const replayForm = ({ team }: TeamRequest, { id }: EndpointRow): Section =>
     [
       { name: 'from', label: 'First day (UTC); empty for all', type: 'date' },
       { name: 'to', label: 'Last day (UTC)', type: 'date' },
-      {
-        name: 'type',
-        label: 'Type',
-        type: 'select',
-        options: [{ value: '', label: 'all' }, ...EVERY_TYPE.map((type) => ({ value: type, label: type }))],
-      },
+      { name: 'type', label: 'Type', type: 'select', options: typeOptions('all') },
       {
         name: 'what',
         label: 'Which',
@@ -76,15 +80,14 @@ const triesOf = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): S
     (each) => ({
       At: time(each.at, now),
       Type: text(each.type, { href: teamPath(team, 'webhooks', id, 'events', each.event_id) }),
-      Answer: answerCell(each.status),
-      'What came back': text(each.response, { code: true }),
-      ms: number(each.ms),
+      Answer: { ...answerCell(each.status), detail: `${each.ms.toLocaleString('en-US')} ms` },
+      'What came back': text(answerWords(each), { code: each.status !== null }),
     }),
     {
       title: 'Recent tries',
       id: 'tries',
       live: true,
-      empty: 'Nothing was sent so far.',
+      empty: 'Nothing has been sent yet.',
       next: [{ href: teamPath(team, 'webhooks', id, 'messages'), label: 'All its messages' }],
     },
   )
@@ -95,7 +98,7 @@ function troubles({ state, state_reason, failing_since, paused_until }: Endpoint
     { kind: 'alerts', id: 'troubles', live: true, calm: '', alerts: [{ tone, title, text }] },
   ]
   if (state === 'disabled') {
-    const words = `Nothing is sent to it. What happens in its first ${KEPT_DAYS} days of that is kept as failed: enable it, then send again what failed.`
+    const words = `Nothing is sent to it. What happens in the first ${KEPT_DAYS} days is kept as failed: enable it, then send again what failed.`
     return alert('bad', `It is disabled${state_reason ? `: ${state_reason}` : ''}`, words)
   }
   if (paused_until !== null)
@@ -106,7 +109,7 @@ function troubles({ state, state_reason, failing_since, paused_until }: Endpoint
     )
   if (failing_since === null) return []
   const words = 'Each message is tried again, less and less often. The tries below have its answers.'
-  return alert('warn', `It has taken nothing since ${time(failing_since, now).text}`, words)
+  return alert('warn', `Nothing has been delivered to it since ${time(failing_since, now).text}`, words)
 }
 
 /** What stands beside its tries. */

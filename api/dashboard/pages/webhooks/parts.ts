@@ -14,6 +14,12 @@ export const PATH = '/teams/:team/webhooks'
 /** Every type, the test's too. */
 export const EVERY_TYPE: readonly string[] = [...WEBHOOK_TYPES, TEST_TYPE]
 
+/** The types to choose among, behind a word for all of them. */
+export const typeOptions = (all: string) => [
+  { value: '', label: all },
+  ...EVERY_TYPE.map((type) => ({ value: type, label: type })),
+]
+
 /** What is sent again, in words. */
 export const WHICH: Readonly<Record<(typeof REPLAYED)[number], string>> = {
   failed: 'what failed',
@@ -38,9 +44,35 @@ export const answerCell = (code: number | null): Cell =>
     ? { text: 'no answer', tone: 'bad' }
     : { text: String(code), tone: code >= 200 && code <= 299 ? 'good' : 'bad' }
 
+/** Why there was no answer, by the code that is in its words. */
+const FAULTS: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'the name could not be found',
+  EAI_AGAIN: 'the name could not be looked up',
+  ECONNREFUSED: 'the connection was refused',
+  ECONNRESET: 'the server closed the connection',
+  EPIPE: 'the server closed the connection',
+  ETIMEDOUT: 'the server could not be reached in time',
+  EHOSTUNREACH: 'the server cannot be reached',
+  ENETUNREACH: 'the server cannot be reached',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is self-signed',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate cannot be verified',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate cannot be verified',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
+}
+
+/** What came back of a try, in words where nothing did: a server's own answer stays as it is. */
+export function answerWords({ status, response }: { status: number | null; response: string }): string {
+  const code = status === null ? response.match(/\b[A-Z][A-Z_]{4,}\b/)?.[0] : undefined
+  const words = code === undefined ? undefined : FAULTS[code]
+  return words === undefined ? response : `${words} (${code})`
+}
+
 /** The fields of an endpoint, filled with what it has. */
 export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | null): Field[] {
   const types = endpoint?.types ?? []
+  const hasAll = types.includes(ALL_TYPES)
   // A domain that was removed stays chosen: saving the rest must not widen the endpoint to all.
   const choices = new Set(some([...domains, endpoint?.domain && endpoint.domain]))
   return [
@@ -60,8 +92,9 @@ export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | nu
       options: [ALL_TYPES, ...EVERY_TYPE].map((type) => ({
         value: type,
         label: type === ALL_TYPES ? 'everything' : type,
-        selected: types.includes(type),
+        selected: hasAll ? type === ALL_TYPES : types.includes(type),
       })),
+      hint: 'Everything, types of later versions too; or only the types that you choose.',
     },
     {
       name: 'domain',

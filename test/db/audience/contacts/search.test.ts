@@ -1,4 +1,5 @@
 /** Looking through contacts: by an index where there is one, else in stretches, soon, and never a contact twice. */
+import { sql } from 'slonik'
 import { createContact } from '../../../../db/audience/contacts/edit.ts'
 import type { ContactSearch } from '../../../../db/audience/contacts/search.sql.ts'
 import { searchContacts } from '../../../../db/audience/contacts/search.ts'
@@ -43,6 +44,17 @@ t.test('a search that loses patience says from where to go on, and loses and rep
   t.strictSame((await found({ email: 'z' }, 60_000)).emails, broken.emails)
   t.strictSame(await found({ email: 'q' }, 60_000), { emails: [], pages: 1 })
   t.equal((await found({ status: 'subscribed' }, -1)).emails.length, 7)
+})
+
+t.test('words are looked for in addresses and in the values of properties, not in their names', async (t) => {
+  await database.query(sql.unsafe`
+    update contacts set properties = '{"city": "S\u00e3o Paulo", "plan": "50%_off"}' where email = 'eve@example.org'`)
+  const eve = { emails: ['eve@example.org'], pages: 1 }
+  for (const words of [['paulo'], ['SÃO', 'eve@'], ['50%_']])
+    t.strictSame(await found({ words }, 60_000), eve, words.join(' '))
+  for (const words of [['city'], ['paulo', 'ana'], ['5_%']])
+    t.strictSame((await found({ words }, 60_000)).emails, [], words.join(' '))
+  t.ok((await found({ words: ['paulo'] }, -1)).pages > 4, 'broken off, and gone on with')
 })
 
 t.test(

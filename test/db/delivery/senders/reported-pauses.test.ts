@@ -3,6 +3,7 @@ import { applyReportedPauses } from '../../../../db/delivery/senders/reported-pa
 import { pausedSenders } from '../../../../db/delivery/senders/senders.sql.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
 import { stopClock } from '../../../support/clock.ts'
+import { EMPTY } from '../../../support/empty.ts'
 import { noteTrouble, reserveOne } from '../../../support/senders.ts'
 import { startService } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
@@ -45,7 +46,7 @@ t.test(
     await apply(pause('a', -10), pause('a', -100), pause('b', -30, 60))
     t.same(await paused(), both, 'repeats and earlier ones change nothing')
     t.match(await reserveOne(database, { key: 'a', ceiling: 10 }, [1], 1), {
-      delays: [],
+      delays: EMPTY,
       wait_seconds: 290,
     })
   },

@@ -7,6 +7,7 @@ import { listSenders } from '../../../../db/delivery/senders/show.ts'
 import { openDatabase } from '../../../../db/postgres/pool.ts'
 import { stopClock } from '../../../support/clock.ts'
 import { testDatabase } from '../../../support/database.ts'
+import { EMPTY } from '../../../support/empty.ts'
 import { sendersOf } from '../../../support/rows.ts'
 import { pauseSender, reserveOne, slowSender } from '../../../support/senders.ts'
 import t from '../../../support/tap.ts'
@@ -55,7 +56,7 @@ t.test('what lies beyond the horizon is not reserved, and answered with when to 
 t.test('a paused sender reserves nothing and says why, until its pause is over', async (t) => {
   const paused = pace({ paused_until: after(90), pause_reason: 'account paused' })
   t.match(reserve(paused, [1], 5, START).reservation, {
-    delays: [],
+    delays: EMPTY,
     wait_seconds: 90,
     reason: 'account paused',
   })
@@ -145,7 +146,7 @@ t.test(
     t.match(shown?.events, [{ kind: 'paused', detail: 'logged out' }, { kind: 'slowed' }], 'each stored once')
     await stopClock(database, after(601))
     t.match(await reserveOne(database, sender, [1], 5), {
-      delays: [],
+      delays: EMPTY,
       wait_seconds: 299,
       reason: 'logged out',
     })

@@ -15,6 +15,7 @@ import { acceptEmails } from '../../../../db/messages/emails/accept.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { removeEmails } from '../../../../db/messages/emails/remove.ts'
 import { forgetMessages } from '../../../../db/upkeep/retention/forget.ts'
+import { EMPTY } from '../../../support/empty.ts'
 import { anItem, openStore, type Store } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
 
@@ -194,5 +195,5 @@ t.test('a contact is skipped once, for the first reason that was found', async (
   await insertSkips(database, [{ ...skip, reason: 'variables' }], new Date())
   await insertSkips(database, [{ ...skip, reason: 'cancelled' }], new Date())
   t.match(await database.any(sql.unsafe`select reason from broadcast_skips`), [{ reason: 'variables' }])
-  t.match(await broadcastById(database, teamId, id), { state: 'sending', conditions: [], audience: null })
+  t.match(await broadcastById(database, teamId, id), { state: 'sending', conditions: EMPTY, audience: null })
 })

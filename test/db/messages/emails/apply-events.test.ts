@@ -332,6 +332,26 @@ t.test(
   },
 )
 
+t.test('an attempt leaves nobody to be tried who was erased from the email meanwhile', async (t) => {
+  const service = await start(t)
+  const team = await storeTeam(service)
+  const [id = ''] = await storeEmails(service, team, [['now@example.org', 'Later <later@example.org>']])
+  const ref = { team_id: team, email_id: id }
+  const seen = { provider_message_id: null, pending_recipients: null }
+  for (const [gone, left] of [
+    [['Later@example.org', 'erased@example.org'], ['Later@example.org']],
+    [['erased@example.org'], null],
+  ] as const) {
+    const event = { ...ref, event_key: gone.join(), kind: 'sent' as const, recipient: 'now@example.org' }
+    const attempt = { ...ref, provider_message_id: null, size_kb: 1, pending_recipients: gone, seen }
+    await service.database.transaction((tx) =>
+      applyEmailEvents(tx, [{ ...event, occurred_at: NOW, detail: '' }], NOW, [attempt]),
+    )
+    t.match(await emailById(service.database, team, id), { pending_recipients: left })
+    seen.pending_recipients = left as never
+  }
+})
+
 t.test(
   'a report of delivery, opening or clicking writes no index: its update stays within its page',
   async (t) => {

@@ -1,16 +1,15 @@
 /** Recipients of an email. DECISIONS: Email addresses, Recipients that differ only in case. */
-import {
-  bareRecipients,
-  distinctRecipients,
-  recipientIdentity,
-} from '../../../../db/messages/emails/recipients.ts'
+import { bareRecipients, named, recipientIdentity } from '../../../../db/messages/emails/recipients.ts'
 import { recipientsOf } from '../../../../workers/channels/render.ts'
 import t from '../../../support/tap.ts'
 
 const to = ['dup@x.test', 'DUP@X.test', 'Dup <dup@x.test>', 'Bob <bob@bücher.test>', 'bob@xn--bcher-kva.test']
 
 t.test('two spellings of one address are one recipient, in the first spelling', (t) => {
-  t.same(distinctRecipients(to), ['dup@x.test', 'Bob <bob@bücher.test>'])
+  t.same(named({ to_emails: to, first_cc: null, first_bcc: null }).to, [
+    'dup@x.test',
+    'Bob <bob@bücher.test>',
+  ])
   t.same(
     [...bareRecipients(to)],
     [

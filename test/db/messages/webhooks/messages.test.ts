@@ -8,6 +8,7 @@ import { networksOf } from '../../../../db/process/public-address.ts'
 import { deadLetterOf, JOBS } from '../../../../db/queue/jobs.ts'
 import { forgetMessages } from '../../../../db/upkeep/retention/forget.ts'
 import { formsTo, shows, signedIn, textOf } from '../../../support/dashboard.ts'
+import { EMPTY } from '../../../support/empty.ts'
 import { storeEmails } from '../../../support/reports.ts'
 import { pauseSender } from '../../../support/senders.ts'
 import t from '../../../support/tap.ts'
@@ -33,7 +34,7 @@ t.test(
     t.match(await message(), {
       ...{ event_id, type: 'webhook.test', status: 'queued', body: /"webhook\.test"/ },
       attempts: [{ status: 503, response: 'not <now>', ms: Number }],
-      waiting: { attempts: 1, last_refusal: 'answered 503', paused_senders: [], queue_paused: false },
+      waiting: { attempts: 1, last_refusal: 'answered 503', paused_senders: EMPTY, queue_paused: false },
     })
     const owner = await signedIn(service, { team: team.id, role: 'owner' })
     const at = (...rest: string[]) => ['', 'teams', team.id, 'webhooks', endpoint.id, ...rest].join('/')
@@ -49,7 +50,7 @@ t.test(
     t.match(await message(), {
       waiting: null,
       events: [{ kind: 'requeued' }],
-      attempts: [{}, { status: 204 }],
+      attempts: [Object, { status: 204 }],
     })
     t.match((await owner.post(at('events', event_id, 'requeue'))).status, 400)
     const requeues = (await cli.json(['audit', 'list', '--team', team.id])).filter(
@@ -105,7 +106,7 @@ t.test('what waits is requeued by a filter, what failed with --force; nobody els
   t.match(await requeue('--type', 'email.sent'), { requeued: 0 })
   t.match(await requeue('--type', 'email.delivered', '--dry-run'), { requeued: 2, dry_run: true })
   t.match(await requeue('--webhook', other.endpoint.id), { requeued: 0 })
-  t.match(await requeue('--webhook', endpoint.id), { requeued: 2, paused: [] })
+  t.match(await requeue('--webhook', endpoint.id), { requeued: 2, paused: EMPTY })
   t.match(await cli.fault(['webhook', 'requeue', team.id]), /name one message, or a filter/)
   await service.database.query(sql.unsafe`
     update webhook_messages set status = 'failed' where endpoint_id = ${endpoint.id}`)
@@ -141,12 +142,12 @@ t.test('thousands are sent again in slices: each once, with the progress on a pa
   const [answer = {}] = formsTo(asked, `${at}/replay`)
   const { location } = await owner.post(`${at}/replay`, answer)
   t.match(location, `/teams/${team.id}/works/`, 'more than one slice: it goes on without the page')
-  shows(t, await owner.get(location ?? ''), 'Begun again 1,000')
+  shows(t, await owner.get(location ?? ''), 'Queued again 1,000')
   t.match((await owner.post(`${at}/replay`, { what: 'everything' })).status, 400)
   await startWorker(t, service)
   await until('all came', () => receiver.received.length >= many, 120)
   await until('it says so', async () =>
-    /1,500 webhooks on the way/.test(textOf((await owner.get(location ?? '')).html)),
+    /1,500 webhooks queued to be sent again/.test(textOf((await owner.get(location ?? '')).html)),
   )
   t.equal(new Set(receiver.received.map(({ id }) => id)).size, many)
   await until('all are recorded', async () => (await show()).backlog === 0)
@@ -281,16 +282,17 @@ t.test('a paused queue is why a webhook waits, from the command line and on its 
   t.match(await cli.json(message), { waiting: { state: 'not_taken_yet', queue_paused: true } })
   const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
   const page = await viewer.get(`/teams/${team.id}/webhooks/${endpoint.id}/events/${event_id}`)
-  shows(t, page, 'What it waits in is paused by an operator')
-  t.notMatch(page.html, 'Try again now', 'a viewer only reads')
+  shows(t, page, 'Its queue is paused by an operator')
+  t.notMatch(page.html, 'No worker has taken it yet', 'one reason, the most specific')
+  t.notMatch(page.html, 'Send again', 'a viewer only reads')
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   const own = `/teams/${team.id}/webhooks/${endpoint.id}/events/${event_id}`
-  const paused = 'Requeued. Delivery is paused just now: the next try comes when that ends.'
+  const paused = 'Queued to be sent again. Delivery is paused just now: the next try comes when that ends.'
   await owner.post(`${own}/requeue`)
   shows(t, await owner.get(own), paused)
   await cli.json(['queue', 'resume', 'deliver-webhook'])
   for (const [id, said] of [
-    [crypto.randomUUID(), 'Requeued and tried again now.'],
+    [crypto.randomUUID(), 'Queued to be sent again.'],
     [endpoint.id, paused],
   ]) {
     const sender = { key: `webhook:${id}`, ceiling: 10 }

@@ -18,7 +18,10 @@ import t, { type Test } from '../../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../../support/whatsapp.ts'
 import { startProcess, startWorker, until } from '../../../support/worker.ts'
 
-const DELIVERIES = ['deliver-broadcast', 'deliver-email', 'deliver-webhook', 'deliver-whatsapp']
+const DELIVERIES = [
+  ...['deliver-broadcast', 'deliver-email', 'deliver-test', 'deliver-test-whatsapp'],
+  ...['deliver-webhook', 'deliver-whatsapp'],
+]
 const ALLOWED = { WEBHOOK_ALLOW: '127.0.0.0/8' }
 const PERSON = 'ana@example.com'
 
@@ -190,7 +193,7 @@ t.test(
     await startApi(t, url)
     await adminCli({ DATABASE_URL: url }).json(['queue', 'pause', 'deliver-webhook'])
     const { queues } = await adminCli({ DATABASE_URL: url }).json(['queue', 'resume', '--restored'])
-    t.strictSame(queues, ['deliver-broadcast', 'deliver-email'])
+    t.strictSame(queues, ['deliver-broadcast', 'deliver-email', 'deliver-test', 'deliver-test-whatsapp'])
     const paused = (await queuesOf(url)).filter((each) => each.paused)
     t.strictSame(paused.map(({ queue }) => queue).sort(), ['deliver-webhook', 'deliver-whatsapp'])
     for (const each of paused) t.match(each, { paused_at: /^2/, paused_by: 'cli', pause_reason: null })

@@ -194,3 +194,48 @@ t.test('what cannot be read is an error that says so', async (t) => {
   await t.rejects(readSesReport(bare), { message: /form/ })
   await t.rejects(readSesReport({ ...bare, body: Buffer.from([0xff]) }), { message: /not JSON/ })
 })
+
+t.test('what a report leaves out is nothing, and its time is the mail’s', async (t) => {
+  const opened = await read(sesEvent('Open', {}))
+  t.strictSame(opened.map(summary), [['opened', 'none', null, '']])
+  const agent = await read(sesEvent('Open', { open: { userAgent: 'A browser' } }))
+  t.strictSame(agent.map(summary), [['opened', 'none', null, 'A browser']])
+  t.strictSame((await read(sesEvent('Click', {}))).map(summary), [['clicked', 'none', null, '']])
+  t.strictSame(await read(sesEvent('Bounce', {})), [])
+  t.strictSame(await read(sesEvent('Complaint', {})), [])
+  const silent = delivery(['ana@example.com'], { smtpResponse: undefined, timestamp: 'yesterday' })
+  const [delivered] = await read(sesEvent('Delivery', silent))
+  t.strictSame([delivered?.detail, delivered?.occurred_at], ['', at('12:00:00')])
+  const [bounced] = await read(
+    sesEvent(
+      'Bounce',
+      bounce('Transient', 'General', [{ emailAddress: 'ana@example.com', status: '', diagnosticCode: null }]),
+    ),
+  )
+  t.equal(bounced?.detail, 'Transient/General')
+  const [complained] = await read(sesEvent('Complaint', complaint('abuse')))
+  t.match(complained?.detail, /^complaint abuse/)
+})
+
+t.test('a key is of the recipient in any case, and fit for an index', async (t) => {
+  const keyOf = async (address: string) =>
+    (await read(sesEvent('Delivery', delivery([address]))))[0]?.event_key
+  t.equal(await keyOf('Ana@Example.com'), await keyOf('ana@example.com'))
+  t.not(await keyOf('bo@example.com'), await keyOf('ana@example.com'))
+  t.match(await keyOf('ana@example.com'), /^ses:delivery:[\w-]{43}$/)
+})
+
+t.test('what is no notification, or is broken within, says which', async (t) => {
+  const { body, ...rest } = sesReport(sesEvent('Send', {}))
+  const envelope = JSON.parse(body.toString())
+  const as = (changes: object) =>
+    readSesReport({ ...rest, body: Buffer.from(JSON.stringify({ ...envelope, ...changes })) })
+  await t.rejects(as({ Type: 'SubscriptionConfirmation' }), {
+    message: "SNS's SubscriptionConfirmation is no report",
+  })
+  await t.rejects(as({ Message: '{' }), { message: 'its message is not JSON' })
+  await t.rejects(as({ Message: '{}' }), { message: /^its message is not in SES's form: mail/ })
+  await t.rejects(as({ Message: 5 }), { message: /^the report is not in SES's form: Message/ })
+  await t.rejects(as({ Message: 'x Successfully validated SNS topic for Amazon SES event publishing' }))
+  await t.rejects(readSesReport({ ...rest, body: Buffer.from('x') }), { message: 'the report is not JSON' })
+})

@@ -47,6 +47,13 @@ t.test('without our ids it is found by the provider’s; without either it is le
   t.match(event, { ref: { team_id: TEAM }, provider_message_id: null })
 })
 
+t.test('our own ids are ours in either case', async (t) => {
+  const data = `${TEAM}:${MESSAGE}`.toUpperCase()
+  t.match(await read(statusWebhook('1', [status({ biz_opaque_callback_data: data })])), [
+    { ref: { team_id: TEAM, id: MESSAGE } },
+  ])
+})
+
 t.test('a failure keeps code and details', async (t) => {
   const errors = [
     {
@@ -116,31 +123,22 @@ t.test(
     const odd = [null, 5, 'x', [], status({ status: null }), status({ timestamp: 'never' })]
     const events = await read(statusWebhook('1', [...(odd as never[]), status({ status: 'read' })]))
     t.match(events, [{ occurred_at: RECEIVED }, { status: 'read' }])
+    const timeOf = async (timestamp: unknown) =>
+      (await read(statusWebhook('1', [status({ timestamp }) as never])))[0]?.occurred_at
+    for (const none of [0, '0', -1, 32_503_680_000, [1_750_000_000]])
+      t.strictSame(await timeOf(none), RECEIVED, JSON.stringify(none))
+    t.strictSame(await timeOf(32_503_679_999), new Date('2999-12-31T23:59:59Z'))
   },
 )
 
-const update = (event: string, title?: string) => ({
-  object: 'whatsapp_business_account',
-  entry: [
-    {
-      id: '1',
-      time: 1_750_000_000,
-      changes: [
-        {
-          field: 'message_template_status_update',
-          value: {
-            event,
-            message_template_id: 5,
-            message_template_name: 'order_ready',
-            message_template_language: 'en-US',
-            reason: 'NONE',
-            ...(title === undefined ? {} : { other_info: { title } }),
-          },
-        },
-      ],
-    },
-  ],
-})
+/** News of a template. */
+const news = (field: string, value: Record<string, unknown>) => {
+  const template = { message_template_name: 'order_ready', message_template_language: 'en-US' }
+  const changes = [{ field, value: { ...template, message_template_id: 5, reason: 'NONE', ...value } }]
+  return { object: 'whatsapp_business_account', entry: [{ id: '1', time: 1_750_000_000, changes }] }
+}
+const update = (event: string, title?: string) =>
+  news('message_template_status_update', { event, ...(title === undefined ? {} : { other_info: { title } }) })
 
 t.test('a template’s new state is read, in our words', async (t) => {
   t.strictSame(await read(update('PAUSED')), [
@@ -158,13 +156,17 @@ t.test('a template’s new state is read, in our words', async (t) => {
     UNARCHIVED: 'approved',
     ARCHIVED: 'disabled',
     LOCKED: 'disabled',
+    PENDING: 'pending',
     IN_APPEAL: 'pending',
     REJECTED: 'rejected',
     DISABLED: 'disabled',
     DELETED: 'disabled',
+    PENDING_DELETION: 'disabled',
+    paused: 'paused',
   }
   for (const [word, state] of Object.entries(words)) t.match(await read(update(word)), [{ status: state }])
   for (const word of ['FLAGGED', 'LIMIT_EXCEEDED', '__proto__', '']) t.same(await read(update(word)), [])
+  t.same(await read(update(5 as never)), [])
 })
 
 t.test('a lock that names its own end leaves the template usable', async (t) => {
@@ -174,13 +176,37 @@ t.test('a lock that names its own end leaves the template usable', async (t) => 
   }
 })
 
-t.test('templates of another business account are left alone where ours is named', async (t) => {
-  t.same(await read(update('DISABLED'), '2'), [])
-  t.match(await read(update('DISABLED'), '1'), [{ status: 'disabled' }])
+t.test('a template whose parts or category have changed is to be listed again', async (t) => {
+  for (const field of ['message_template_components_update', 'template_category_update'])
+    t.strictSame(await read(news(field, {})), [
+      {
+        channel: 'whatsapp-template-change',
+        name: 'order_ready',
+        language: 'en-US',
+        occurred_at: new Date(1_750_000_000_000),
+      },
+    ])
+  t.equal((await read(news('messages', { statuses: [status()] }))).length, 1, 'without a word of its number')
+  t.strictSame(await read(news('phone_number_quality_update', { statuses: [status()] })), [])
 })
 
+t.test(
+  'templates of another business account are left alone where ours is named, and nameless ones',
+  async (t) => {
+    for (const one of [update('DISABLED'), news('template_category_update', {})]) {
+      t.strictSame(await read(one, '2'), [])
+      t.equal((await read(one, '1')).length, 1)
+    }
+    for (const gone of ['message_template_name', 'message_template_language'])
+      for (const field of ['message_template_status_update', 'template_category_update'])
+        t.strictSame(await read(news(field, { event: 'PAUSED', [gone]: undefined })), [])
+  },
+)
+
 t.test('what is no JSON object is not read at all', async (t) => {
-  for (const body of ['', '{', '[]', 'null', '5']) await t.rejects(read(body))
+  for (const body of ['', '{']) await t.rejects(read(body))
+  for (const body of ['[]', 'null', '5'])
+    await t.rejects(read(body), { message: 'the report is not an object' })
   t.same(await read({ object: 'page', entry: 'x' }), [])
 })
 

@@ -4,7 +4,7 @@
  * order of arrival within its key. A key that somebody else holds never holds up the others. When a lot fails, each of
  * its calls is tried alone. A call that could not begin in time never begins. Must not know what the calls are about.
  */
-import { Refusal } from '../errors.ts'
+import { Refusal } from '../../db/errors.ts'
 
 /** How a call ended: its result, its refusal, or null: its key is held by somebody else. */
 export type CallEnd<O> = O | Refusal | null
@@ -16,7 +16,7 @@ export type Batching<C, O> = {
   work(calls: readonly C[], alone: boolean): Promise<CallEnd<O>[]>
   /** Whose calls go one lot after another. */
   keyOf(call: C): string
-  /** What a call weighs, in bytes; a lot ends where it would pass LARGEST. */
+  /** What a call weighs, in bytes; a lot ends where it would pass MAX_BYTES. */
   weightOf(call: C): number
   /** Whether a lot that failed so has surely left nothing behind, and its calls may be tried one by one. */
   isSafe(error: unknown): boolean
@@ -25,13 +25,13 @@ export type Batching<C, O> = {
 type Waiting<C, O> = { call: C; key: string; since: number } & PromiseWithResolvers<O>
 
 /** Lots under way at once, those of single keys apart. */
-const LOTS = 2
+const BATCHES_AT_ONCE = 2
 /** Keys that are gone through alone at once: they may wait for locks, each with a connection. */
 const ALONE = 3
-const MOST = 100
-const LARGEST = 4 * 1024 * 1024
+const MAX_CALLS = 100
+const MAX_BYTES = 4 * 1024 * 1024
 /** How long a call waits for its turn, in milliseconds. */
-const PATIENCE = 10_000
+const TURN_WAIT_MS = 10_000
 
 /** The next calls whose key is not under way, and those that are left; what has waited for too long is refused. */
 function nextLot<C, O>(
@@ -44,9 +44,9 @@ function nextLot<C, O>(
   const now = performance.now()
   let weight = 0
   for (const each of pending) {
-    const full = lot.length === MOST || (lot.length > 0 && weight + weightOf(each.call) > LARGEST)
+    const full = lot.length === MAX_CALLS || (lot.length > 0 && weight + weightOf(each.call) > MAX_BYTES)
     if (busy.has(each.key) || full) left.push(each)
-    else if (now - each.since > PATIENCE) each.reject(late())
+    else if (now - each.since > TURN_WAIT_MS) each.reject(late())
     else {
       lot.push(each)
       weight += weightOf(each.call)
@@ -91,7 +91,7 @@ export function createBatcher<C, O>(gathering: Batching<C, O>): Batcher<C, O> {
       if (!lot) break
       void runAlone(lot)
     }
-    while (running.lots < LOTS) {
+    while (running.lots < BATCHES_AT_ONCE) {
       const { lot, left } = nextLot(pending, busy, weightOf)
       pending = left
       if (lot.length === 0) break

@@ -1,6 +1,7 @@
 /** Batching calls into lots: who goes with whom, and what becomes of each. */
+
+import { type Batcher, type CallEnd, createBatcher } from '../../../api/http/batcher.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { type Batcher, type CallEnd, createBatcher } from '../../../db/process/batcher.ts'
 import t from '../../support/tap.ts'
 
 type Lot = { calls: readonly string[]; alone: boolean } & PromiseWithResolvers<CallEnd<string>[]>

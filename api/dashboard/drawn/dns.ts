@@ -1,0 +1,50 @@
+/**
+ * DNS records as people publish them: a name's part before its zone, and in words how what is published differs from
+ * what is needed. Pure.
+ */
+
+/** What a DNS panel asks for as host: the part before the zone, `@` for the zone itself; the name without a zone. */
+export function hostIn(zone: string | null, name: string): string {
+  if (zone === null) return name
+  if (name === zone) return '@'
+  return name.endsWith(`.${zone}`) ? name.slice(0, -zone.length - 1) : name
+}
+
+const bare = (text: string): string => text.replace(/\s+/g, '')
+
+/** For how many characters both begin alike. */
+function alike(one: string, other: string): number {
+  let at = 0
+  while (at < one.length && one[at] === other[at]) at += 1
+  return at
+}
+
+function wordsOf(wanted: string, found: string): string {
+  const [needed, has] = [bare(wanted), bare(found)]
+  if (has.replace(/["\\]/g, '') === needed)
+    return 'has quotation marks or backslashes that do not belong in it'
+  if (/(^|;)p=(;|$)/.test(has)) return 'a revoked key: nothing follows p='
+  if (needed.startsWith(has)) return `cut short: ${found.length} of ${wanted.length} characters`
+  if (has.startsWith(needed)) return `too long: ${found.length} characters in place of ${wanted.length}`
+  return /(^|;)p=/.test(has) ? 'another key' : 'another text'
+}
+
+/** How a published record differs from the one that is needed: of several the nearest counts. */
+export function differenceWords(
+  { name, value }: { name: string; value: string },
+  published: readonly string[],
+): string {
+  if (/^v=spf1\b/i.test(value)) {
+    if (published.length > 1) return `${published.length} SPF records: receivers accept only one`
+    const has = new Set(published[0]?.toLowerCase().split(/\s+/))
+    const lacks = value.split(' ').filter((term) => !has.has(term.toLowerCase()))
+    return `lacks ${lacks.join(' ')}`
+  }
+  const [nearest = ''] = [...published].sort(
+    (a, b) => alike(bare(b), bare(value)) - alike(bare(a), bare(value)),
+  )
+  const words = wordsOf(value, nearest)
+  return published.length > 1
+    ? `none of ${published.length} records at ${name} fits; the nearest: ${words}`
+    : words
+}

@@ -1,0 +1,186 @@
+/** Whether everything is going out: what stands, what waits, and who works on it. The first page of an operator. */
+
+import { DELIVERIES } from '../../../../db/channels/channels.sql.ts'
+import { listQueues, QUEUES, type ShownQueue } from '../../../../db/delivery/queues.ts'
+import { listSenders, type ShownSender } from '../../../../db/delivery/senders/show.ts'
+import { liveProcesses, type ProcessRow } from '../../../../db/figures/fleet/fleet.sql.ts'
+import { FORGOTTEN, SILENCE } from '../../../../db/figures/fleet/fleet.ts'
+import { stoppedBroadcasts } from '../../../../db/messages/broadcasts/brakes.sql.ts'
+import { pausedQueues, type QueuePause, RESTORED } from '../../../../db/queue/pauses.sql.ts'
+import { type Cell, duration, number, plural, status, text, time } from '../../drawn/cell.ts'
+import type { Alert, Tile } from '../../drawn/section.ts'
+import { pausedQueue, RESTORED_COPY } from '../../drawn/timeline.ts'
+import { get, some, tableOf } from '../../served/made.ts'
+import { show } from '../../served/page.ts'
+import { folded, stoppedAlerts } from '../stopped.ts'
+import { counted, rate } from './queues.ts'
+
+const PATH = '/operator'
+/** The most broadcasts that are named. */
+const MAX_STOPPED = 100
+
+const megabytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`
+
+/** The queues of a process, by what it leaves alone where that is shorter. */
+function queuesShown(queues: readonly string[]): string | null {
+  const others = QUEUES.filter((queue) => !queues.includes(queue))
+  if (others.length === 0) return 'all'
+  return (others.length < queues.length ? `all but ${others.join(', ')}` : queues.join(', ')) || null
+}
+
+const processShown =
+  (now: Date) =>
+  ({ kind, host, pid, queues, gauges, seen_at, silent_seconds }: ProcessRow): Record<string, Cell> => ({
+    Process: text(kind, { detail: `${host}, ${pid}` }),
+    Queues: text(queuesShown(queues)),
+    Busy: text(`${Math.round(gauges.busy * 100)} %`, { number: true }),
+    Memory: text(megabytes(gauges.resident_memory_bytes), { number: true }),
+    Lag: text(`${Math.round(gauges.event_loop_lag_seconds * 1_000)} ms`, { number: true }),
+    'Last sign of life': {
+      ...time(seen_at, now),
+      ...(silent_seconds > SILENCE ? { tone: 'bad' } : {}),
+    },
+  })
+
+function processAlerts(processes: readonly ProcessRow[]): Alert[] {
+  const workers = processes.filter(
+    ({ kind, silent_seconds }) => kind === 'worker' && silent_seconds <= SILENCE,
+  )
+  if (workers.length > 0) return []
+  return [
+    {
+      tone: 'bad',
+      title: 'No worker is running',
+      text: 'Nothing is sent, and no report is taken in. Start one: see “worker” in the Procfile.',
+    },
+  ]
+}
+
+/** A sender that a live worker delivers through, and cannot: as the workers' own tries found it. */
+function senderAlerts(senders: readonly ShownSender[]): Alert[] {
+  return senders
+    .filter(({ state }) => state === 'paused' || state === 'probing')
+    .map(({ key, reason }) => ({
+      tone: 'bad',
+      title: `${key} takes nothing`,
+      text: reason ?? 'It gave no reason.',
+      link: { href: '/operator/senders', label: 'What happened, and how to resume' },
+    }))
+}
+
+/** Queues that somebody paused, and perhaps forgot; in one alert those of a copy of the database. */
+function queueAlerts(paused: ReadonlyMap<string, QueuePause>): Alert[] {
+  const all = [...paused.values()]
+  const others = all.filter(({ reason }) => reason !== RESTORED)
+  const link = { href: '/operator/queues', label: 'Queues, and how to resume it' }
+  return some([
+    others.length < all.length && { ...RESTORED_COPY, link },
+    ...others.map(({ queue, reason }) => ({ ...pausedQueue(queue, reason), link })),
+  ])
+}
+
+const isLive = ({ silent_seconds }: ProcessRow): boolean => silent_seconds <= SILENCE
+
+/** Each sender that live workers deliver through, or that stands, with how it is. */
+function sendersShown(processes: readonly ProcessRow[], senders: readonly ShownSender[], now: Date) {
+  const used = processes.filter(isLive).flatMap((process) => Object.values(process.senders))
+  const standing = senders.filter(({ state }) => state !== 'sending').map(({ key }) => key)
+  return [...new Set([...used, ...standing])].sort().map((key) => {
+    const known = senders.find((sender) => sender.key === key)
+    return {
+      Sender: text(key),
+      State: known ? status(known.state) : status('no problems yet', { tone: 'good' }),
+      'Last problem': time(known?.troubled_at ?? null, now),
+    }
+  })
+}
+
+const isDelivery = ({ queue }: ShownQueue): boolean => DELIVERIES.some(({ job }) => job === queue)
+
+/** What waits for delivery, how fast it goes out, what was given up, and who is at work. */
+function tiles(queues: readonly ShownQueue[], processes: readonly ProcessRow[]): Tile[] {
+  const out = queues.filter(isDelivery)
+  const sum = (of: (queue: ShownQueue) => number) => out.reduce((all, queue) => all + of(queue), 0)
+  const ready = sum((queue) => queue.ready)
+  const oldest = Math.max(0, ...out.map((queue) => queue.oldest_ready_seconds ?? 0))
+  const dead = sum((queue) => queue.dead)
+  const workers = processes.filter((process) => isLive(process) && process.kind === 'worker').length
+  return [
+    {
+      label: 'Waiting to go out',
+      value: counted(ready).text,
+      detail: ready === 0 ? 'nothing waits' : `the oldest for ${duration(oldest)}`,
+    },
+    { label: 'Going out now', value: rate(sum((queue) => queue.completed_per_second)) },
+    {
+      label: 'Given up',
+      value: counted(dead).text,
+      href: '/operator/queues',
+      ...(dead > 0 ? { tone: 'warn', detail: 'dead letters: see why, and try again' } : {}),
+    },
+    { label: 'Workers', value: number(workers).text, tone: workers === 0 ? 'bad' : 'plain' },
+  ]
+}
+
+/** The queues in which something waits, runs or was given up, or that are paused. */
+const busyQueues = (queues: readonly ShownQueue[]): ShownQueue[] =>
+  queues.filter(({ ready, active, deferred, dead, paused }) => paused || ready + active + deferred + dead > 0)
+
+const queueShown = (queue: ShownQueue): Record<string, Cell> => ({
+  Queue: queue.paused ? status(`${queue.queue}, paused`, { tone: 'warn' }) : text(queue.queue),
+  Ready: counted(queue.ready),
+  Active: number(queue.active),
+  Deferred: counted(queue.deferred),
+  Dead: { ...counted(queue.dead), ...(queue.dead > 0 ? { href: `/operator/queues/${queue.queue}` } : {}) },
+  'Oldest waits': text(queue.oldest_ready_seconds === null ? null : duration(queue.oldest_ready_seconds), {
+    number: true,
+  }),
+  Done: text(rate(queue.completed_per_second), { number: true }),
+})
+
+const overview = get('operator', PATH, async ({ now }, { database }) => {
+  const processes = await liveProcesses(database, FORGOTTEN)
+  const senders = await listSenders(database)
+  const queues = await listQueues(database)
+  const stopped = stoppedAlerts(await stoppedBroadcasts(database, null, MAX_STOPPED), true)
+  const alerts = [
+    ...processAlerts(processes),
+    ...queueAlerts(await pausedQueues(database)),
+    ...senderAlerts(senders),
+    ...folded(stopped, `${stopped.length} broadcasts have paused themselves`),
+  ]
+  const used = sendersShown(processes, senders, now)
+  return show({
+    title: 'Is everything going out?',
+    state:
+      alerts.length === 0
+        ? status('yes', { tone: 'good' })
+        : status(plural(alerts.length, 'alert'), { tone: 'bad' }),
+    sections: some([
+      { kind: 'alerts', id: 'alerts', live: true, alerts, calm: 'Nothing is stuck.' },
+      { kind: 'tiles', id: 'figures', live: true, tiles: tiles(queues, processes) },
+      tableOf(busyQueues(queues), queueShown, {
+        title: 'Queues',
+        id: 'queues',
+        live: true,
+        empty: 'Every queue is empty.',
+        next: [{ href: '/operator/queues', label: 'All queues' }],
+      }),
+      tableOf(used, (sender) => sender, {
+        title: 'Senders',
+        id: 'senders',
+        live: true,
+        empty: 'No worker is delivering anything.',
+        next: [{ href: '/operator/senders', label: 'History of senders' }],
+      }),
+      tableOf(processes, processShown(now), {
+        title: 'Processes',
+        id: 'processes',
+        live: true,
+        empty: 'No process has given a sign of life within an hour.',
+      }),
+    ]),
+  })
+})
+
+export const operatorOverviewPages = [overview]

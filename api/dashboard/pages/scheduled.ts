@@ -1,0 +1,145 @@
+/**
+ * What waits for its time, on the page of a message of any channel: the chip that says so, the form that moves
+ * it, the button that cancels it. That it is sent now is requeue.ts's.
+ */
+import type { By } from '../../../db/accounts/audit/record.ts'
+import type { Channel } from '../../../db/channels/channel.sql.ts'
+import { CHANNELS } from '../../../db/channels/channels.sql.ts'
+import { scheduledOfTeam } from '../../../db/delivery/schedule.sql.ts'
+import { Refusal } from '../../../db/errors.ts'
+import type { FigureRow } from '../../../db/figures/daily/figures.sql.ts'
+import { isMoment } from '../../../db/text/moments.ts'
+import { ageOf, type Cell, status, utc } from '../drawn/cell.ts'
+import type { Form, Section, Tile } from '../drawn/section.ts'
+import { momentOf, momentWords, typedOf, zoneOf } from '../drawn/zone.ts'
+import type { PageDeps } from '../served/deps.ts'
+import { act, formOf, hidden, press } from '../served/made.ts'
+import { redirect, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+
+/** How a filter calls what waits for its time, beside the statuses. */
+export const SCHEDULED = 'scheduled' as const
+
+/** What the word of a list's chip means. */
+export const standingAs = <W extends string>(
+  word: W | undefined,
+): { status?: Exclude<W, typeof SCHEDULED> | undefined; scheduled?: true } =>
+  word === SCHEDULED
+    ? { scheduled: true }
+    : // As the condition says.
+      { status: word as Exclude<W, typeof SCHEDULED> | undefined }
+
+/** How many of a team's messages are counted that wait for their time. */
+const COUNTED = 100_000
+
+type Figure = Pick<FigureRow, 'status' | 'count'>
+
+/** The figures of a list, with what waits for its time apart from what is queued. */
+export async function apart(
+  { team }: TeamRequest,
+  { database }: Pick<PageDeps, 'database'>,
+  channel: Channel,
+  figures: readonly Figure[],
+): Promise<Figure[]> {
+  const { messages } = await scheduledOfTeam(database, team.id, channel, COUNTED)
+  const queued = figures.reduce((sum, { status: word, count }) => sum + (word === 'queued' ? count : 0), 0)
+  return [
+    ...figures.filter(({ status: word }) => word !== 'queued'),
+    { status: 'queued', count: Math.max(0, queued - messages) },
+    { status: SCHEDULED, count: messages },
+  ]
+}
+
+/** What waits for its time, for a team's first page: of each channel that has such messages. */
+export async function scheduledSection(
+  { team, now }: TeamRequest,
+  { database }: Pick<PageDeps, 'database'>,
+): Promise<Section[]> {
+  const tiles: Tile[] = []
+  for (const channel of CHANNELS) {
+    const { messages, next } = await scheduledOfTeam(database, team.id, channel, COUNTED)
+    if (messages === 0 || next === null) continue
+    tiles.push({
+      label: `Scheduled ${channel.noun}s`,
+      value: messages.toLocaleString('en-US'),
+      detail: `the first ${ageOf(next, now)}`,
+      href: `${teamPath(team, channel.path)}?status=${SCHEDULED}`,
+    })
+  }
+  return tiles.length === 0 ? [] : [{ kind: 'tiles', title: 'Waiting for their time', tiles }]
+}
+
+/** A message, as far as it waits for its time. */
+type Waits = {
+  status: string
+  scheduled_at?: string
+  waiting?: { state: string; next_attempt_at: string | null }
+}
+
+const dueAt = ({ waiting }: Waits): string | null =>
+  waiting?.state === 'scheduled' ? waiting.next_attempt_at : null
+
+/** The chip beside the title. */
+export const stateOf = (message: Waits): Cell =>
+  status(dueAt(message) === null ? message.status : 'scheduled')
+
+/** The chip in a list: its time says whether it waits. */
+export function listedState(
+  { status: word, scheduled_at = null }: { status: string; scheduled_at?: string | null | undefined },
+  now: Date,
+): Cell {
+  if (word !== 'queued' || scheduled_at === null || Date.parse(scheduled_at) <= now.getTime())
+    return status(word)
+  return status('scheduled', { text: `scheduled ${utc(scheduled_at)}` })
+}
+
+/** The button that cancels. @param noun such as `email`. @param path of the message's page. */
+export const cancelForms = (message: Waits, noun: string, path: string): Form[] =>
+  dueAt(message) === null
+    ? []
+    : [
+        press(`${path}/cancel`, `Cancel this ${noun}`, {
+          confirm: `Cancel this ${noun}? It is gone then, and never sent.`,
+          tone: 'danger',
+        }),
+      ]
+
+/** The form that moves it. */
+export function moveForm(message: Waits, path: string, given: string | undefined): Section[] {
+  const due = dueAt(message)
+  if (due === null) return []
+  const zone = zoneOf(given)
+  const fields = [
+    {
+      name: 'scheduled_at',
+      label: `Send at (${zone} time)`,
+      type: 'datetime-local' as const,
+      required: true,
+      value: typedOf(due, zone),
+    },
+    hidden('zone', zone, true),
+  ]
+  return [formOf(`${path}/move`, 'Move', fields, { folded: true })]
+}
+
+type Acts = {
+  folder: string
+  noun: string
+  cancel(by: By, team: string, id: string): Promise<unknown>
+  move(by: By, team: string, id: string, time: string): Promise<{ scheduled_at: string }>
+}
+
+/** What the two do. */
+export const scheduledActs = ({ folder, noun, cancel, move }: Acts): TeamPage[] => [
+  act('editor', `/teams/:team/${folder}/:id/cancel`, async (by, { team, params }) => {
+    await cancel(by, team.id, params.id ?? '')
+    return redirect(teamPath(team, folder), `The ${noun} is cancelled: it will not be sent.`)
+  }),
+  act('editor', `/teams/:team/${folder}/:id/move`, async (by, { team, params, form }: TeamRequest) => {
+    const zone = zoneOf(form.get('zone') ?? undefined)
+    const time = momentOf(form.get('scheduled_at') ?? '', zone)
+    if (!isMoment(time)) throw new Refusal('bad_request', 'scheduled_at must be a date and a time')
+    const id = params.id ?? ''
+    const { scheduled_at } = await move(by, team.id, id, time)
+    return redirect(teamPath(team, folder, id), `It goes ${momentWords(scheduled_at, zone)}.`)
+  }),
+]

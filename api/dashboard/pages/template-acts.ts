@@ -1,0 +1,58 @@
+/** What can be done with a template as a whole: rename, duplicate, delete. */
+
+import { removeTemplate } from '../../../db/content/templates/remove.ts'
+import { renameTemplate, saveTemplate } from '../../../db/content/templates/save.ts'
+import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
+import type { Section } from '../drawn/section.ts'
+import { act, formOf, press } from '../served/made.ts'
+import { redirect, type TeamRequest, teamPath } from '../served/page.ts'
+import { templateOf, templatePath } from './template-parts.ts'
+
+type Actions = Extract<Section, { kind: 'actions' }>
+
+const nameField = (value: string) =>
+  ({ name: 'name', label: 'Name', type: 'text', required: true, value }) as const
+
+/** The forms that buttons beside the title open. */
+export const wholeForms = ({ name }: ShownTemplate, request: TeamRequest): Section[] => [
+  formOf(templatePath(request, 'rename'), 'Rename', [nameField(name)], { folded: true }),
+  formOf(templatePath(request, 'duplicate'), 'Duplicate', [nameField(`Copy of ${name}`)], {
+    folded: true,
+    note: 'A new template with the published text of this one.',
+  }),
+]
+
+export const wholeActions = ({ name }: ShownTemplate, request: TeamRequest): Actions => ({
+  kind: 'actions',
+  forms: [
+    press(templatePath(request, 'delete'), 'Delete', {
+      tone: 'danger',
+      keep: 'Keep template',
+      confirm: `Delete the template ${name}?`,
+      warning:
+        'Sends that name it are refused from then on, and broadcasts that use it cannot start. Emails that were accepted before stay, and still go out.',
+    }),
+  ],
+})
+
+const named = (form: URLSearchParams): string => (form.get('name') ?? '').trim()
+
+const rename = act('editor', '/teams/:team/templates/:id/rename', async (by, request) => {
+  const name = named(request.form)
+  await renameTemplate(by, request.team.id, request.params.id ?? '', name)
+  return redirect(templatePath(request), `The template is now called ${name}.`)
+})
+
+const duplicate = act('editor', '/teams/:team/templates/:id/duplicate', async (by, request) => {
+  const { html, text, list_unsubscribe } = await templateOf(request, by.tx)
+  const copy = { name: named(request.form), html, text, list_unsubscribe }
+  const { id, name } = await saveTemplate(by, request.team.id, copy)
+  return redirect(teamPath(request.team, 'templates', id), `The template ${name} was created.`)
+})
+
+const remove = act('editor', '/teams/:team/templates/:id/delete', async (by, { team, params }) => {
+  const { name } = await removeTemplate(by, team.id, params.id ?? '')
+  return redirect(teamPath(team, 'templates'), `The template ${name} was deleted.`)
+})
+
+export const templateActs = [rename, duplicate, remove]

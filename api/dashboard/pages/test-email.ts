@@ -1,0 +1,68 @@
+/** A first email to see that everything works: from a verified domain of the team to whom the person likes. */
+
+import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
+import { Refusal } from '../../../db/errors.ts'
+import type { EmailItem } from '../../../db/messages/emails/call.ts'
+import { fromOf } from '../../../db/messages/emails/item.ts'
+import type { Tx } from '../../../db/postgres/pool.ts'
+import { formatMailbox, parseMailbox } from '../../../db/text/address.ts'
+import type { Section } from '../drawn/section.ts'
+import { given } from '../served/list.ts'
+import { formOf, post, some } from '../served/made.ts'
+import { redirect, type TeamRequest, teamPath } from '../served/page.ts'
+import { sendOwn } from './own-mail.ts'
+
+const SUBJECT = 'A test email from Heliograph'
+const TEXT = 'It works: this email was accepted, signed and delivered as every email of your team will be.'
+
+/** The form behind a button; nothing for a viewer, or before a domain is verified. */
+export async function testEmailForm({ team, person }: TeamRequest, tx: Tx): Promise<Section[]> {
+  const domains = await domainsOfTeam(tx, team.id)
+  const from = domains.flatMap(({ name, status }) => (status === 'verified' ? [`hello@${name}`] : []))
+  return some([
+    team.role !== 'viewer' &&
+      from.length > 0 &&
+      formOf(
+        teamPath(team, 'test-email'),
+        'Send test email',
+        [
+          {
+            name: 'from',
+            label: 'From',
+            type: 'select',
+            options: from.map((address) => ({ value: address, label: address })),
+          },
+          { name: 'to', label: 'To', type: 'email', required: true, value: person.email },
+        ],
+        { title: 'Send a test email', note: 'It counts as any email.', folded: true },
+      ),
+  ])
+}
+
+/** @throws Refusal bad_request, invalid_from */
+function testEmail(form: URLSearchParams): EmailItem {
+  const to = parseMailbox(given(form, 'to') ?? '')
+  if (!to) throw new Refusal('bad_request', 'to must be an email address')
+  return {
+    path: '',
+    from: fromOf(given(form, 'from') ?? ''),
+    to: [formatMailbox(to)],
+    subject: SUBJECT,
+    html: `<p>${TEXT}</p>`,
+    template_id: null,
+    variables: null,
+    text: TEXT,
+    headers: null,
+    reply_to: '',
+    tags: [],
+    idempotency_key: null,
+  }
+}
+
+const send = post('editor', '/teams/:team/test-email', async ({ team, form }, deps) => {
+  const item = testEmail(form)
+  const id = await sendOwn(deps, { team_id: team.id, domain: null, rated: false }, item)
+  return redirect(teamPath(team, 'emails', id), `A test email is on its way to ${item.to[0]}.`)
+})
+
+export const testEmailPages = [send]

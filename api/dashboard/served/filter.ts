@@ -1,0 +1,122 @@
+/**
+ * The filter of a list as one value: what it asks for, what an address or a form says of it, and what of it is set.
+ * Promises: its form, its reader and its chips come from the same parts; a value that does not parse is refused, never
+ * ignored: a bulk act on "all that match" must not widen because of a typo. Must not know any list.
+ */
+import type { Field, Link, Section } from '../drawn/section.ts'
+import { setChips, statusChips, wordChips } from './chips.ts'
+import { anyOf, dayOf, filled, given, idGiven, onlyKnown, wordGiven } from './list.ts'
+import { some } from './made.ts'
+import type { PageRequest } from './page.ts'
+
+/** @param short what it is called where it is set. @param words those that are chosen by chips. */
+type Part<V> = {
+  read: (query: URLSearchParams, name: string) => V | undefined
+  label: string
+  field: Partial<Field>
+  short?: string
+  words?: readonly string[]
+}
+type More = Partial<Field> & { short?: string }
+
+const part = <V>(read: Part<V>['read'], label: string, { short, ...field }: More): Part<V> => ({
+  ...{ read, label, field },
+  ...(short === undefined ? {} : { short }),
+})
+
+/** Words that somebody types. */
+export const search = (label: string, more: More = {}) => part(given, label, { type: 'search', ...more })
+
+/** One of some words, chosen in a list of them. */
+export const oneOf = <W extends string>(label: string, words: readonly W[], more: More = {}) =>
+  part((query, name) => wordGiven(query, name, words), label, {
+    type: 'select',
+    options: anyOf(words),
+    ...more,
+  })
+
+/** One of some words, chosen by a press. */
+export const chips = <W extends string>(words: readonly W[]) => ({
+  ...part((query, name) => wordGiven(query, name, words), '', { type: 'hidden' }),
+  words,
+})
+
+/** One of the things that there are, by its id; without choices it is set by links alone. */
+export const idOf = (label: string, more: More = {}) => part(idGiven, label, { type: 'select', ...more })
+
+const day = (label: string, short: string, later: number) =>
+  part((query, name) => dayOf(query, name, later), label, { type: 'date', short })
+
+/** From one day to another, which counts whole. */
+export const DAYS = { from: day('From day (UTC)', 'From', 0), to: day('To day', 'To', 1) }
+
+type Parts = Readonly<Record<string, Part<unknown>>>
+type ReadOf<P extends Parts> = { [N in keyof P]: P[N] extends Part<infer V> ? V | undefined : never }
+
+/** What a filter is drawn with. */
+type Around = {
+  /** What can be chosen, by the part's name: ids with their words. */
+  choices?: Readonly<Record<string, ReadonlyMap<string, string>>>
+  more?: readonly Link[]
+  /** How many there are of each word of the list's chips. */
+  figures?: readonly { status: string; count: number }[]
+}
+
+/** A select without options, and without choices, is no field: links alone set it. */
+function fieldsOf(parts: Parts, { query }: PageRequest, choices: NonNullable<Around['choices']>): Field[] {
+  const fields = Object.entries(parts).flatMap(([name, { label, field }]): Field[] => {
+    const named = choices[name]
+    if (field.type === 'select' && !field.options && !named) return []
+    const options = [...(named ?? [])].map(([value, words]) => ({ value, label: words }))
+    return [
+      { name, label, type: 'search', ...(named ? { options: [...anyOf([]), ...options] } : {}), ...field },
+    ]
+  })
+  return filled(fields, query)
+}
+
+/** The parts that are chosen by a press, as chips. */
+const pressed = (parts: Parts, request: PageRequest, set: URLSearchParams, { figures }: Around): Section[] =>
+  Object.entries(parts).flatMap(([name, { words }]): Section[] => {
+    if (!words) return []
+    if (figures) return [statusChips(request, words, figures, set)]
+    return [{ kind: 'chips', chips: wordChips(request, name, words) }]
+  })
+
+/** @param further what is asked for behind a fold; then whatever is set shows as a chip. */
+export function filterOf<P extends Parts, F extends Parts = Record<never, never>>(near: P, further?: F) {
+  const parts: Parts = { ...near, ...further }
+  const names = Object.keys(parts)
+  const set = (query: URLSearchParams): URLSearchParams =>
+    new URLSearchParams([...query].filter(([name, value]) => name in parts && value.trim() !== ''))
+
+  const formOf = (request: PageRequest, { choices = {}, more = [] }: Around): Section => ({
+    ...{ kind: 'filter', action: request.path, method: 'get', submit: 'Find' },
+    fields: fieldsOf(near, request, choices),
+    ...(further ? { further: fieldsOf(further, request, choices) } : {}),
+    ...(more.length > 0 ? { more } : {}),
+    reset: set(request.query).size > 0 ? { href: request.path, label: 'Clear' } : null,
+  })
+
+  return {
+    names,
+    /** What is set, as the address has it. */
+    set,
+    /** @throws Refusal bad_request. */
+    read: (query: URLSearchParams) =>
+      Object.fromEntries(names.map((name) => [name, parts[name]?.read(query, name)])) as ReadOf<P & F>,
+    /** Refuses whatever else an address says. @throws Refusal bad_request. */
+    only: (query: URLSearchParams, ...others: string[]): void => onlyKnown(query, [...names, ...others]),
+    /** Its form, unless presses are all there is to it, and its chips. */
+    shown(request: PageRequest, around: Around = {}): Section[] {
+      const isSet = set(request.query)
+      const said = (name: string, value: string) => around.choices?.[name]?.get(value) ?? value
+      const called = (name: string) => parts[name]?.short ?? parts[name]?.label ?? name
+      return some([
+        Object.values(parts).some(({ words }) => !words) && formOf(request, around),
+        further && setChips(request, isSet, called, said),
+        pressed(parts, request, isSet, around),
+      ])
+    },
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * Looks verified domains up again each night, so that a key that went missing is noticed before mail lands in spam.
+ * Promises: each verified domain of a live team once a night, some at a time; no connection is held while DNS is asked;
+ * what gives no answer says nothing; a domain fails by two looks a day apart that both missed its key, and works again
+ * by one that found it. Mail goes on whatever is seen. DECISIONS: Domains looked at again.
+ */
+import { publish } from '../../channels/happenings/publish.ts'
+import { Refusal } from '../../errors.ts'
+import type { Database } from '../../postgres/pool.ts'
+import { serviceTime } from '../../postgres/time.sql.ts'
+import { idNow } from '../../process/ids.ts'
+import type { Producer } from '../../queue/producer.ts'
+import { dkimRecord } from './dkim.ts'
+import { domainsToLookAt, type Look, type LookedAt, noteLooks } from './domains.sql.ts'
+import { checkKey, type RecordCheck, type TxtLookup } from './verify.ts'
+
+/** How many are asked about at once. */
+const LOT = 50
+/** From one look at a domain to the next, at least: a night's round may reach it earlier than the one before did. */
+const DAY_APART = 23 * 3_600_000
+
+type LookDeps = { database: Database; lookupTxt: TxtLookup; queue: Pick<Producer, 'enqueue'> }
+
+/** What DNS has in the place of a domain's key; null without an answer. */
+async function keyOf(domain: LookedAt, lookupTxt: TxtLookup): Promise<RecordCheck | null> {
+  try {
+    return await checkKey(dkimRecord(domain), domain.dkim_public_key, lookupTxt)
+  } catch (error) {
+    if (error instanceof Refusal) return null
+    throw error
+  }
+}
+
+type Missed = RecordCheck & { state: 'missing' | 'different' }
+const isMissed = (key: RecordCheck | null | undefined): key is Missed => key != null && key.state !== 'found'
+
+type Failing = Awaited<ReturnType<typeof noteLooks>>[number]
+
+const happeningOf = (
+  { team_id, id, name, missing_since }: Failing,
+  { state, ...record }: Missed,
+  occurred_at: Date,
+) => ({
+  ...({ subject: 'domain', kind: 'failing', team_id, id, occurred_at } as const),
+  detail: `the DKIM record ${record.name} is ${state}`,
+  about: { name, state, host: record.name, value: record.value, missing_since },
+})
+
+/**
+ * Looks at the next lot. @returns how many there were, and how many of them fail since this look; fewer than a lot when
+ * none is left for this night.
+ */
+async function lookAtLot({
+  database,
+  lookupTxt,
+  queue,
+}: LookDeps): Promise<{ looked: number; failing: number }> {
+  const now = await serviceTime(database)
+  const before = new Date(now.getTime() - DAY_APART)
+  const domains = await domainsToLookAt(database, before, LOT)
+  if (domains.length === 0) return { looked: 0, failing: 0 }
+  const keys = await Promise.all(domains.map((domain) => keyOf(domain, lookupTxt)))
+  const looks = domains.map(({ team_id, id, dkim_selector }, index): Look => {
+    const key = keys[index]
+    return { team_id, id, dkim_selector, found: key ? key.state === 'found' : null }
+  })
+  const keyById = new Map(domains.map(({ id }, index) => [id, keys[index]]))
+  const failing = await database.transaction(async (tx) => {
+    const failing = await noteLooks(tx, looks, { now, certain: before })
+    const heard = failing.flatMap((domain) => {
+      const key = keyById.get(domain.id)
+      return domain.heard && isMissed(key) ? [happeningOf(domain, key, now)] : []
+    })
+    await publish(tx, heard)
+    const notices = failing.map(({ team_id, id }) => ({ team_id, domain_id: id, notice_id: idNow() }))
+    await queue.enqueue(tx, 'mail-owners', notices)
+    return failing.length
+  })
+  return { looked: domains.length, failing }
+}
+
+/** Looks at what is due until none is left, or for so long, in milliseconds. @returns how many, and how many fail. */
+export async function lookAgain(
+  deps: LookDeps,
+  patience: number,
+): Promise<{ looked: number; failing: number }> {
+  const end = performance.now() + patience
+  const all = { looked: 0, failing: 0 }
+  do {
+    const lot = await lookAtLot(deps)
+    all.looked += lot.looked
+    all.failing += lot.failing
+    if (lot.looked < LOT) break
+  } while (performance.now() < end)
+  return all
+}

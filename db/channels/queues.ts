@@ -1,0 +1,27 @@
+/**
+ * The queue that a message is delivered from: the one place that chooses, for what is accepted. The job_of of its
+ * channel says the same of what is stored; test/db/channels/channels.test.ts compares them. Pure.
+ */
+import type { ChannelFacts } from './list.ts'
+
+type LineName = ChannelFacts['lines'][number]
+
+const LIVE = {
+  email: 'deliver-email',
+  email_batch: 'deliver-email',
+  broadcast: 'deliver-broadcast',
+  whatsapp: 'deliver-whatsapp',
+  whatsapp_batch: 'deliver-whatsapp',
+} as const satisfies Record<LineName, string>
+
+const TEST = {
+  email: 'deliver-test',
+  email_batch: 'deliver-test',
+  broadcast: 'deliver-test',
+  whatsapp: 'deliver-test-whatsapp',
+  whatsapp_batch: 'deliver-test-whatsapp',
+} as const satisfies Record<LineName, string>
+
+/** @param of whose message it is: a test team's is never in a queue of the providers'. */
+export const queueOf = <L extends LineName>(line: L, { test }: { test: boolean }) =>
+  test ? TEST[line] : LIVE[line]

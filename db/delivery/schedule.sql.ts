@@ -1,0 +1,114 @@
+/**
+ * Messages that wait for their time: rows with `due_at` and without a job. The queries that find them, let them go,
+ * move and count them, for every channel.
+ * Promises: nothing is let go before its time, nor from a copy; of two that want a row, one waits for the other.
+ */
+import { sql } from 'slonik'
+import { number, object, string } from 'yup'
+import { type Channel, type Deliverable, type DeliveryRef, refTuples } from '../channels/channel.sql.ts'
+import { CHANNELS } from '../channels/channels.sql.ts'
+import type { Tx } from '../postgres/pool.ts'
+import { row } from '../postgres/rows.ts'
+import { SHARED_JOBS } from '../queue/jobs.ts'
+import { RESTORED } from '../queue/pauses.sql.ts'
+
+const nameRow = row({ name: string() })
+
+/** The channels that have something due, of those whose deliveries a copy does not hold back. */
+export async function dueChannels(tx: Tx): Promise<readonly Channel[]> {
+  const looks = CHANNELS.map(
+    ({ name, rows, job }) => sql.fragment`
+      select ${name}::text as name
+      where exists (select from ${rows} where due_at <= (select service_time()))
+        and not exists (select from paused_queues where queue = ${job} and reason = ${RESTORED})`,
+  )
+  const found = await tx.any(sql.prepared('due_channels', nameRow)`
+    select name from (${sql.join(looks, sql.fragment` union all `)}) due where is_at_home()`)
+  return CHANNELS.filter(({ name }) => found.some((each) => each.name === name))
+}
+
+const refRow = row({ team_id: string(), id: string() })
+const releasedRow = refRow.concat(
+  row({
+    job: string().oneOf(SHARED_JOBS),
+  }),
+)
+
+/**
+ * Lets go what is due, `most` at most, each team's share of them: from now on it waits to be delivered, and its tries
+ * and hours count. Teams are found one after the other, by an index; what somebody else holds is passed over.
+ * @returns what needs a job now.
+ */
+export async function releaseDue(tx: Tx, { rows, job_of }: Channel, most: number) {
+  // Not prepared: a plan that was made while nothing was scheduled would be kept.
+  return tx.any(sql.type(releasedRow)`
+    with recursive clock as materialized (
+      select service_time() as now where is_at_home()
+    ), team as (
+      (select team_id, due_at from ${rows} where due_at is not null order by team_id, due_at limit 1)
+      union all
+      select n.* from team t cross join lateral (
+        select team_id, due_at from ${rows} where due_at is not null and team_id > t.team_id
+        order by team_id, due_at limit 1) n
+    ), due as materialized (
+      select t.team_id, c.now, (${most} + count(*) over () - 1) / count(*) over () as share
+      from team t join clock c on t.due_at <= c.now
+      order by t.due_at, t.team_id limit ${most}
+    ), picked (of_team, of_id) as materialized (
+      select r.team_id, r.id from due d cross join lateral (
+        select team_id, id from ${rows} where team_id = d.team_id and due_at <= d.now
+        order by due_at limit d.share for no key update skip locked) r
+      limit ${most}
+    )
+    update ${rows} m set due_at = null, tries_from = due_at
+    from picked where m.team_id = of_team and m.id = of_id
+    returning m.team_id, m.id, ${job_of} as job`)
+}
+
+const dueRow = row({ due_at: string().nullable() })
+
+/** Until when a message waits for its time, locked until the transaction ends; null without one of this id. */
+export async function lockDue(tx: Tx, { rows }: Channel, { team_id, id }: DeliveryRef) {
+  return tx.maybeOne(sql.type(dueRow)`
+    select due_at from ${rows} where team_id = ${team_id} and id = ${id} for update`)
+}
+
+/** Moves a locked message to another time; one that has passed means now. Its end moves along. */
+export async function moveDue(
+  tx: Tx,
+  { rows }: Channel,
+  { team_id, id }: DeliveryRef,
+  { to, now }: { to: Date; now: Date },
+): Promise<void> {
+  const due = sql.fragment`greatest(${sql.timestamp(to)}, ${sql.timestamp(now)})`
+  await tx.query(sql.type(object())`
+    update ${rows} set scheduled_at = ${sql.timestamp(to)}, due_at = ${due}, expires_at = expires_at + (${due} - due_at)
+    where team_id = ${team_id} and id = ${id}`)
+}
+
+/** Gives up those of the messages that still wait to be delivered, since they have expired. @returns these. */
+export async function markExpired(
+  tx: Tx,
+  { rows }: Deliverable,
+  refs: readonly DeliveryRef[],
+  at: Date,
+): Promise<readonly DeliveryRef[]> {
+  return tx.any(sql.type(refRow)`
+    with held (of_team, of_id) as materialized (
+      select team_id, id from ${rows}
+      where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and unfinished
+      order by team_id, id for no key update
+    )
+    update ${rows} m set expired_at = ${sql.timestamp(at)}
+    from held where m.team_id = of_team and m.id = of_id returning m.team_id, m.id`)
+}
+
+const ofTeamRow = row({ messages: number(), next: string().nullable() })
+
+/** How many of a team's messages wait for their time, counted up to `most`, and the first of their times. */
+export async function scheduledOfTeam(tx: Tx, teamId: string, { rows, customers }: Channel, most: number) {
+  return tx.one(sql.type(ofTeamRow)`
+    select count(*) as messages, min(due_at) as next from (
+      select due_at from ${rows} where team_id = ${teamId} and due_at is not null and ${customers}
+      order by due_at limit ${most}) due`)
+}

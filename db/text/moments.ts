@@ -1,0 +1,65 @@
+/**
+ * The times that clients give: when something is to be sent, and until when. Pure.
+ * Promises: a time has its zone, is a date of the calendar, and is kept to the millisecond; a client may be five
+ * minutes late, and then means now.
+ */
+import { Refusal } from '../errors.ts'
+
+const A_TIME = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/i
+
+/** Whether a text is an RFC 3339 time with its zone. */
+export function isMoment(text: string): boolean {
+  const [, day] = A_TIME.exec(text) ?? []
+  if (day === undefined || Number.isNaN(Date.parse(text))) return false
+  // A day that its month does not have is taken for one of the next.
+  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
+}
+
+/** How far ahead a time may be, and how late a client, in milliseconds. */
+const FARTHEST = 90 * 86_400_000
+const LATEST = 5 * 60_000
+
+/** What is wrong with a time to send at, after its field's name; null when it may be. */
+export function momentFault(time: string, now: Date): string | null {
+  const ahead = Date.parse(time) - now.getTime()
+  if (ahead > FARTHEST) return 'must be at most 90 days ahead'
+  return ahead < -LATEST ? 'must not be more than 5 minutes in the past' : null
+}
+
+/** What a send says of its time: when it is to go, and for how many seconds from then on it is worth sending. */
+export type When = { scheduled_at: string | null; expires_in: number | null }
+
+/** The shortest and the longest of these, in seconds. */
+export const EXPIRES_IN = { min: 60, max: 86_400 } as const
+
+/** Why a send cannot have the time that it asks for. @param path where it lies in a call. */
+export function timeRefusal({ when, path }: { when?: When; path: string }, now: Date): Refusal | null {
+  const fault = when?.scheduled_at ? momentFault(when.scheduled_at, now) : null
+  return fault === null ? null : new Refusal('bad_request', `${path}scheduled_at ${fault}`)
+}
+
+/** What a message is stored with. `due_at`: null when it goes at once. */
+export type Times = { scheduled_at: string | null; expires_at: string | null; due_at: string | null }
+
+const NO_TIMES: Times = { scheduled_at: null, expires_at: null, due_at: null }
+
+/** What it is, of a message that is accepted now. */
+export function timesOf(when: When | undefined, now: Date): Times {
+  if (!when) return NO_TIMES
+  const { scheduled_at, expires_in } = when
+  const due = Math.max(now.getTime(), scheduled_at === null ? 0 : Date.parse(scheduled_at))
+  return {
+    scheduled_at: scheduled_at === null ? null : new Date(scheduled_at).toISOString(),
+    expires_at: expires_in === null ? null : new Date(due + expires_in * 1_000).toISOString(),
+    due_at: due > now.getTime() ? new Date(due).toISOString() : null,
+  }
+}
+
+/** Those of its times that a row shows: the ones that were given. */
+export const givenTimes = ({
+  scheduled_at,
+  expires_at,
+}: Pick<Times, 'scheduled_at' | 'expires_at'>): { scheduled_at?: string; expires_at?: string } => ({
+  ...(scheduled_at === null ? {} : { scheduled_at }),
+  ...(expires_at === null ? {} : { expires_at }),
+})

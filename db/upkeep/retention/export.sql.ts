@@ -1,0 +1,116 @@
+/** What is shown of one person's emails, with the events, webhooks, skips and reports that person.sql.ts finds. */
+import { sql } from 'slonik'
+import { array, boolean, type InferType, mixed, number, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
+import { isAbout, isEventNaming, isReportNaming, isSkipOf } from './person.sql.ts'
+
+const emailRow = row({
+  id: string(),
+  created_at: string(),
+  from: string(),
+  to_emails: array(string()),
+  status: string(),
+  broadcast_id: string().nullable(),
+  template_id: string().nullable(),
+  template_version_id: string().nullable(),
+  subject: string(),
+  html: string().nullable(),
+  text: string().nullable(),
+  variables: mixed<Record<string, string>>().nullable(),
+  headers: mixed<Record<string, string>>().nullable(),
+  reply_to: string(),
+  tags: array(string()),
+  idempotency_key: string().nullable(),
+  attachments: mixed<readonly { filename: string; content_type: string; size: number }[]>().nullable(),
+  internal: boolean(),
+})
+export type ExportedRow = InferType<typeof emailRow>
+
+/** These emails as they are stored. */
+export async function emailsToShow(tx: Tx, teamId: string, ids: readonly string[]) {
+  return tx.any(sql.type(emailRow)`
+    select id, created_at, from_address as "from", to_emails, status, broadcast_id, template_id, template_version_id,
+      subject, html, body_text as text, variables, headers, reply_to, tags, idempotency_key, attachments, internal
+    from emails where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) order by id`)
+}
+
+const eventRow = row({
+  email_id: string(),
+  kind: string(),
+  occurred_at: string(),
+  recipient: string().nullable(),
+  detail: string(),
+  /** Whether it names the person. */
+  names: boolean(),
+})
+
+/** The events of these emails, in order. */
+export async function eventsToShow(tx: Tx, teamId: string, ids: readonly string[], words: string) {
+  return tx.any(sql.type(eventRow)`
+    select email_id, kind, occurred_at, recipient, detail, ${isEventNaming(words)} as names from email_events v
+    where team_id = ${teamId} and email_id = any(${sql.array([...ids], 'uuid')})
+    order by email_id, occurred_at, event_key`)
+}
+
+const webhookRow = row({
+  subject_id: string(),
+  event_id: string(),
+  endpoint_id: string(),
+  type: string(),
+  status: string(),
+  created_at: string(),
+})
+
+/** The webhook messages about these emails or contacts, but for what they say: it names other recipients. */
+export async function webhooksToShow(tx: Tx, teamId: string, subjects: readonly string[]) {
+  return tx.any(sql.type(webhookRow)`
+    select subject_id, event_id, endpoint_id, type, status, created_at from webhook_messages
+    where ${isAbout(teamId, subjects)} order by id`)
+}
+
+const skipRow = row({
+  broadcast_id: string(),
+  contact_id: string(),
+  email: string(),
+  reason: string(),
+  detail: string(),
+  at: string(),
+})
+
+/** The broadcasts that left the person out, and why. */
+export async function skipsToShow(tx: Tx, teamId: string, spellings: readonly string[]) {
+  return tx.any(sql.type(skipRow)`
+    select broadcast_id, contact_id, email, reason, detail, at from broadcast_skips
+    where ${isSkipOf(teamId, spellings)} order by at, broadcast_id`)
+}
+
+const reportRow = row({
+  id: string(),
+  provider: string(),
+  received_at: string(),
+  bytes: number(),
+})
+
+const stretchRow = row({
+  last: string().nullable(),
+  found: mixed<InferType<typeof reportRow>[]>(),
+})
+
+/** Of a stretch of reports those that name the person, but for what they say: it may name other recipients. */
+export async function reportsToShow(
+  tx: Tx,
+  teamId: string,
+  bytes: string,
+  { after, length }: { after: string; length: number },
+) {
+  return tx.one(sql.type(stretchRow)`
+    with stretch as (
+      select id, provider, received_at, state, team_ids, body from reports where id > ${after} order by id limit ${length}
+    )
+    select (select max(id::text) from stretch) as last, coalesce((
+      select json_agg(json_build_object(
+        'id', id, 'provider', provider, 'received_at', to_char(received_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+        'bytes', length(body)) order by id)
+      from stretch where ${isReportNaming(teamId, bytes)}), '[]') as found`)
+}

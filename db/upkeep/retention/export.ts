@@ -1,0 +1,215 @@
+/**
+ * Everything that a team has stored of one person, by the address: what erase.ts would find, as one JSON.
+ * Promises: it is found by person.ts and person.sql.ts, as an erasure finds it; nothing of other recipients is shown:
+ * of an email that had others, the person's own place and events alone, without its contents and its status, and other
+ * addresses in a server's words are blotted out; mail of our own is listed without its links. What is shown is noted in
+ * the audit trail, by the hash that an erasure would leave. Lists come lot by lot, so that a large one is never held
+ * whole. Changes nothing.
+ */
+import { type By, record } from '../../accounts/audit/record.ts'
+import { teamOrRefusal } from '../../accounts/teams/view.ts'
+import { contactByIdentity } from '../../audience/contacts/contacts.sql.ts'
+import { noContact } from '../../audience/contacts/edit.ts'
+import { erasureHash } from '../../audience/contacts/erased.ts'
+import { topicsOfContact } from '../../audience/subscription/subscription.sql.ts'
+import { showContact } from '../../audience/suppressions/lift.ts'
+import type { Database, Tx } from '../../postgres/pool.ts'
+import type { Secrets } from '../../process/secrets.ts'
+import {
+  type ExportedRow,
+  emailsToShow,
+  eventsToShow,
+  reportsToShow,
+  skipsToShow,
+  webhooksToShow,
+} from './export.sql.ts'
+import { emailsTo, testsShowing } from './person.sql.ts'
+import { isPerson, isSoleRecipient, NO_ID, namedIn, type Person, personOf } from './person.ts'
+
+/** How many rows a statement looks at. */
+const LOT = 200
+
+type Finding = { tx: Tx; person: Person }
+
+const AN_ADDRESS = /[^\s<>()[\]{},;:"'=]+@[^\s<>()[\]{},;:"'=]+/g
+
+/** A text without the addresses of others. */
+const withoutOthers = (text: string, { identity }: Person): string =>
+  text.replace(AN_ADDRESS, (address) => (isPerson(address.replace(/\.+$/, ''), identity) ? address : '…'))
+
+type Events = Awaited<ReturnType<typeof eventsToShow>>
+type Webhooks = Awaited<ReturnType<typeof webhooksToShow>>
+
+/** What was sent to the person alone, as it is stored. */
+const contentOf = ({
+  subject,
+  html,
+  text,
+  template_version_id,
+  variables,
+  headers,
+  ...row
+}: ExportedRow) => ({
+  ...{ status: row.status, subject, html, text, template_version_id, variables, headers },
+  ...{ reply_to: row.reply_to, tags: row.tags, idempotency_key: row.idempotency_key },
+  attachments: (row.attachments ?? []).map(({ filename, content_type, size }) => ({
+    filename,
+    content_type,
+    size,
+  })),
+})
+
+/** Webhook messages of one subject. */
+const webhooksOf = (all: Webhooks, id: string) =>
+  all.flatMap(({ subject_id, ...message }) => (subject_id === id ? [message] : []))
+
+function shownEmail(
+  row: ExportedRow,
+  person: Person,
+  { events, webhooks }: { events: Events; webhooks: Webhooks },
+) {
+  const { id, created_at, from, to_emails, broadcast_id, template_id, internal } = row
+  const { identity } = person
+  const sole = isSoleRecipient(to_emails, identity)
+  return {
+    ...{ id, created_at, from, broadcast_id, template_id },
+    to: to_emails.filter((recipient) => isPerson(recipient, identity)),
+    ...(sole && !internal ? contentOf(row) : {}),
+    events: events
+      .filter(({ email_id, names }) => email_id === id && (sole || names))
+      .map(({ kind, occurred_at, detail, recipient }) => ({
+        ...{ kind, occurred_at, detail: withoutOthers(detail, person) },
+        recipient: recipient === null || isPerson(recipient, identity) ? recipient : null,
+      })),
+    webhooks: webhooksOf(webhooks, id),
+  }
+}
+
+async function* emails({ tx, person }: Finding) {
+  const { teamId, spellings, words } = person
+  for (let after = NO_ID; ; ) {
+    const found = await emailsTo(tx, teamId, spellings, { after, limit: LOT })
+    const ids = namedIn(found, person).map(({ id }) => id)
+    if (ids.length > 0) {
+      const about = {
+        events: await eventsToShow(tx, teamId, ids, words),
+        webhooks: await webhooksToShow(tx, teamId, ids),
+      }
+      for (const row of await emailsToShow(tx, teamId, ids)) yield shownEmail(row, person, about)
+    }
+    const last = found.at(-1)
+    if (!last || found.length < LOT) return
+    after = last.id
+  }
+}
+
+/** Tests of broadcasts that show the person to others: what they show, not to whom. */
+async function* tests({ tx, person: { teamId, identity } }: Finding) {
+  for (let after = NO_ID; ; ) {
+    const ids = await testsShowing(tx, teamId, identity, { after, limit: LOT })
+    if (ids.length === 0) return
+    const webhooks = await webhooksToShow(tx, teamId, ids)
+    for (const { id, created_at, subject, template_version_id, variables } of await emailsToShow(
+      tx,
+      teamId,
+      ids,
+    ))
+      yield { id, created_at, subject, template_version_id, variables, webhooks: webhooksOf(webhooks, id) }
+    after = ids.at(-1) ?? after
+    if (ids.length < LOT) return
+  }
+}
+
+async function* broadcast_skips({ tx, person }: Finding) {
+  for (const skip of await skipsToShow(tx, person.teamId, person.spellings))
+    yield { ...skip, detail: withoutOthers(skip.detail, person) }
+}
+
+async function* reports({ tx, person: { teamId, bytes } }: Finding) {
+  for (let after: string | null = NO_ID; after !== null; ) {
+    const { last, found }: Awaited<ReturnType<typeof reportsToShow>> = await reportsToShow(
+      tx,
+      teamId,
+      bytes,
+      {
+        after,
+        length: LOT,
+      },
+    )
+    yield* found
+    after = last
+  }
+}
+
+const LIST_NAMES = ['emails', 'tests', 'broadcast_skips', 'reports'] as const
+type ListName = (typeof LIST_NAMES)[number]
+const LISTS: Record<ListName, (at: Finding) => AsyncGenerator<object>> = {
+  emails,
+  tests,
+  broadcast_skips,
+  reports,
+}
+
+/** The contact, with what it has left, why it is suppressed, and the webhooks about it; null without one. */
+async function contactOf({ tx, person }: Finding) {
+  const { teamId, identity } = person
+  if (!(await contactByIdentity(tx, teamId, identity))) return null
+  const { suppression_cause: cause, ...contact } = await showContact(tx, teamId, identity)
+  const standing = await topicsOfContact(tx, teamId, identity, 'look')
+  const webhooks = await webhooksToShow(tx, teamId, [contact.id])
+  return {
+    ...contact,
+    suppression_cause: cause && { ...cause, detail: withoutOthers(cause.detail, person) },
+    left_topic_ids: standing?.left_topic_ids ?? [],
+    webhooks: webhooksOf(webhooks, contact.id),
+  }
+}
+
+type Exporting = Omit<By, 'tx'> & { database: Database; secrets: Pick<Secrets, 'sign'> }
+
+async function noteExport(
+  { database, now, actor, secrets }: Exporting,
+  { teamId, identity }: Person,
+): Promise<void> {
+  const subject = erasureHash(secrets, teamId, identity).toString('hex')
+  await record({ tx: database, now, actor }, { team_id: teamId, action: 'contact.export', subject })
+}
+
+/** All of it at once. @throws Refusal not_found for the team; contact_not_found when nothing is stored. */
+export async function exportPerson(at: Exporting, teamId: string, identity: string) {
+  const finding = { tx: at.database, person: personOf(teamId, identity) }
+  await teamOrRefusal(at.database, teamId)
+  const contact = await contactOf(finding)
+  const lists: [ListName, object[]][] = []
+  for (const name of LIST_NAMES) lists.push([name, await Array.fromAsync(LISTS[name](finding))])
+  if (contact === null && lists.every(([, items]) => items.length === 0)) throw noContact()
+  await noteExport(at, finding.person)
+  return { email: identity, exported_at: at.now.toISOString(), contact, ...Object.fromEntries(lists) }
+}
+
+/** The same as text, piece by piece, for a contact that there is. @throws Refusal contact_not_found. */
+export async function exportContact(
+  at: Exporting,
+  teamId: string,
+  identity: string,
+): Promise<AsyncGenerator<string>> {
+  const finding = { tx: at.database, person: personOf(teamId, identity) }
+  const contact = await contactOf(finding)
+  if (contact === null) throw noContact()
+  await noteExport(at, finding.person)
+  const head = JSON.stringify({ email: identity, exported_at: at.now.toISOString(), contact })
+  async function* pieces() {
+    yield head.slice(0, -1)
+    for (const name of LIST_NAMES) {
+      yield `,${JSON.stringify(name)}:[`
+      let separator = ''
+      for await (const item of LISTS[name](finding)) {
+        yield separator + JSON.stringify(item)
+        separator = ','
+      }
+      yield ']'
+    }
+    yield '}\n'
+  }
+  return pieces()
+}

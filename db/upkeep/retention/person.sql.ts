@@ -1,0 +1,70 @@
+/** What finds one person among a team's rows: erase.sql.ts takes it away, export.sql.ts shows it. */
+import { sql } from 'slonik'
+import { array, boolean, type InferType, string } from 'yup'
+import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
+
+export const foundRow = row({
+  id: string(),
+  to_emails: array(string()),
+  /** Whether some of them are of cc or bcc. */
+  has_copies: boolean(),
+  undelivered: boolean(),
+})
+export type FoundEmail = InferType<typeof foundRow>
+
+export const hasCopies = sql.fragment`coalesce(first_cc, first_bcc) is not null`
+
+/**
+ * The team's emails to one of these identities, by their ids, up to a limit. By the recipients' index alone: given
+ * the team too, the planner goes through all that a large team sent.
+ */
+export async function emailsTo(
+  tx: Tx,
+  teamId: string,
+  identities: readonly string[],
+  { after, limit }: { after: string; limit: number },
+): Promise<readonly FoundEmail[]> {
+  return tx.any(sql.type(foundRow)`
+    select e.id, e.to_emails, e.has_copies, s.undelivered from (
+      select id, to_emails, has_copies from (
+        select team_id, id, to_emails, ${hasCopies} as has_copies from accepted_emails
+        where recipient_identities(to_emails) && ${sql.array([...identities], 'text')} offset 0) e
+      where team_id = ${teamId} and id > ${after} order by id limit ${limit}) e
+    cross join lateral (
+      select unfinished or due_at is not null as undelivered from email_states
+      where team_id = ${teamId} and id = e.id offset 0) s
+    order by e.id`)
+}
+
+const idRow = row({ id: string() })
+
+/** The ids of tests of broadcasts that show the contact of this identity, up to a limit. */
+export async function testsShowing(
+  tx: Tx,
+  teamId: string,
+  identity: string,
+  { after, limit }: { after: string; limit: number },
+): Promise<string[]> {
+  const rows = await tx.any(sql.type(idRow)`
+    select id from accepted_emails
+    where team_id = ${teamId} and broadcast_id is null and person = ${identity} and id > ${after}
+    order by id limit ${limit}`)
+  return rows.map(({ id }) => id)
+}
+
+/** Whether an event `v` names the person, whose address `words` find. */
+export const isEventNaming = (words: string) =>
+  sql.fragment`lower(coalesce(v.recipient, '') || ' ' || v.detail) ~ ${words}`
+
+/** Whether a webhook message is about one of these emails or contacts. */
+export const isAbout = (teamId: string, subjects: readonly string[]) =>
+  sql.fragment`team_id = ${teamId} and subject_id = any(${sql.array([...subjects], 'uuid')})`
+
+/** Whether a line in the list of whom a broadcast skipped is about the person. */
+export const isSkipOf = (teamId: string, spellings: readonly string[]) =>
+  sql.fragment`team_id = ${teamId} and lower(email) = any(${sql.array([...spellings], 'text')})`
+
+/** Whether a report is done with, about this team alone, and names the address. */
+export const isReportNaming = (teamId: string, bytes: string) => sql.fragment`
+  state <> 'pending' and team_ids = ${sql.array([teamId], 'uuid')} and lower(encode(body, 'escape')) ~ ${bytes}`

@@ -1,0 +1,27 @@
+/** DNS records in words: what a panel asks for as host, and how what is published differs from what is needed. */
+import { differenceWords, hostIn } from '../../../api/dashboard/drawn/dns.ts'
+import t from '../../support/tap.ts'
+
+t.test('a host is the part of a name before its zone', async (t) => {
+  t.equal(hostIn('example.com', 'hg1._domainkey.mail.example.com'), 'hg1._domainkey.mail')
+  t.equal(hostIn('example.com', 'example.com'), '@')
+  t.equal(hostIn('example.com', 'other.test'), 'other.test')
+  t.equal(hostIn('example.com', 'mail.myexample.com'), 'mail.myexample.com')
+  t.equal(hostIn(null, '_dmarc.example.com'), '_dmarc.example.com')
+})
+
+t.test('how a record differs is said in words', async (t) => {
+  const value = `v=DKIM1; k=rsa; p=${'A'.repeat(392)}`
+  const dkim = { name: 'hg1._domainkey.example.com', value }
+  const said = (...published: string[]) => differenceWords(dkim, published)
+  t.equal(said(value.slice(0, 200)), 'cut short: 200 of 410 characters')
+  t.equal(said(`${value}AAAA`), 'too long: 414 characters in place of 410')
+  t.equal(said(value.replaceAll(';', '\\;')), 'has quotation marks or backslashes that do not belong in it')
+  t.equal(said('v=DKIM1; k=rsa; p='), 'a revoked key: nothing follows p=')
+  t.equal(said('v=DKIM1; k=rsa; p=BBBB'), 'another key')
+  t.equal(said('hello'), 'another text')
+  t.match(said('hello', value.slice(0, 300)), /^none of 2 records .* the nearest: cut short: 300 of 410/)
+  const spf = { name: 'example.com', value: 'v=spf1 mx include:spf.relay.example -all' }
+  t.equal(differenceWords(spf, ['v=spf1 mx -all']), 'lacks include:spf.relay.example')
+  t.equal(differenceWords(spf, ['v=spf1 -all', 'v=spf1 mx -all']), '2 SPF records: receivers accept only one')
+})

@@ -1,0 +1,120 @@
+/**
+ * What is of a wrong type is refused and named, and what is required is asked for: each field of each body that /v1
+ * takes. The table says what the contract says; what a route takes besides fails here.
+ */
+import { parseBody } from '../../api/http/input.ts'
+import { V1_ROUTES } from '../../api/v1/routes.ts'
+import { readItems } from '../../db/audience/contacts/upsert.ts'
+import { itemOf, Refusal, type Settled, settle } from '../../db/errors.ts'
+import t from '../support/tap.ts'
+
+const UUID = '0190a000-0000-7000-8000-000000000000'
+
+/** Of each type a value that is taken, and some that are not. */
+const VALUES = {
+  text: ['Hello', 5, true, [], {}],
+  sender: ['hello@example.com', 5, true, [], {}],
+  email: ['ana@example.org', 5, true, [], {}, 'nobody'],
+  mailbox: ['Ana <ana@example.org>', 5, true, [], {}, 'nobody'],
+  number: ['+15555550101', 5, true, [], {}],
+  uuid: [UUID, 5, true, [], {}, 'x', UUID.slice(1)],
+  time: [new Date(Date.now() + 3_600_000).toISOString(), 5, true, [], {}, 'tomorrow', '2026-02-30T00:00:00Z'],
+  integer: [5, '5', true, [], {}, 1.5],
+  map: [{ a: 'b' }, 'x', 5, ['x'], { a: 5 }, { a: null }, { a: {} }],
+  file: [
+    { filename: 'a.txt', content: 'YQ==' },
+    5,
+    'x',
+    [],
+    { filename: 5, content: 'YQ==' },
+    { filename: 'a.txt' },
+  ],
+  condition: [
+    { property: 'a', op: 'eq', value: 'b' },
+    5,
+    'x',
+    [],
+    { property: 5, op: 'eq', value: 'b' },
+    { op: 'eq' },
+  ],
+  /** Nothing is taken. */
+  none: [undefined, 'x'],
+  /** What the contact is anyway is taken: contacts.test.ts, bulk.test.ts. */
+  claim: [undefined],
+} as const satisfies Record<string, readonly unknown[]>
+
+const SEND = `from!:sender to!:mailbox[] subject!:text html:text template_id:uuid variables:map text:text headers:map
+  reply_to:sender tags:text[] idempotency_key:text attachments:file[]
+  cc:mailbox[] bcc:mailbox[] scheduled_at:none expires_in:none send_at:none`
+const WHATSAPP = `template_id!:uuid to!:number[] parameters:map idempotency_key:text
+  cc:none bcc:none scheduled_at:none expires_in:none send_at:none`
+const CONTACT = 'properties:map status:claim unsubscribed:claim'
+const BROADCAST = `name!:text template_id!:uuid from!:sender subject!:text topic_ids!:uuid[] reply_to:sender
+  exclude_topic_ids:uuid[] where:condition[] variables:map headers:map tags:text[] rate_per_minute:integer send_at:time
+  cc:none bcc:none scheduled_at:none expires_in:none`
+
+const BODIES: Record<string, string> = {
+  'POST /v1/contacts': `email!:email topic_ids:uuid[] ${CONTACT}`,
+  'PATCH /v1/contacts/:email': `topic_ids:uuid[] ${CONTACT}`,
+  'POST /v1/contacts/bulk': `email!:email ${CONTACT}`,
+  'POST /v1/marketing/unsubscribe': 'email!:email topic_ids:uuid[]',
+  'POST /v1/emails': SEND,
+  'POST /v1/emails/batch': SEND,
+  'POST /v1/whatsapp/messages': WHATSAPP,
+  'POST /v1/whatsapp/messages/batch': WHATSAPP,
+  'POST /v1/broadcasts': `${BROADCAST} idempotency_key:text`,
+  'PATCH /v1/broadcasts/:id': BROADCAST.replaceAll('!', ''),
+  'POST /v1/broadcasts/:id/test': 'to!:email[] contact:email',
+  'POST /v1/broadcasts/:id/send': 'send_at:time cc:none bcc:none scheduled_at:none expires_in:none',
+}
+
+type Field = { name: string; isRequired: boolean; right: unknown; wrong: unknown[] }
+
+function fieldOf(words: string): Field {
+  const [, name = '', mark, type = '', list] = /^(\w+)(!?):(\w+)(\[\])?$/.exec(words) ?? []
+  const [one, ...others] = VALUES[type as keyof typeof VALUES]
+  const right = list ? [one] : one
+  const wrong = list ? ['x', 5, {}, [null], ...others.map((each) => [each])] : [...others]
+  return { name, isRequired: mark === '!', right, wrong }
+}
+
+const written = (value: unknown): string => JSON.stringify(value) ?? 'nothing'
+
+for (const { method, path, body } of V1_ROUTES) {
+  if (!body) continue
+  const route = `${method} ${path}`
+  t.test(route, async (t) => {
+    const fields = (BODIES[route] ?? '').split(/\s+/).map(fieldOf)
+    t.strictSame(Object.keys(body.schema.fields).sort(), fields.map(({ name }) => name).sort())
+    /** What is refused of a body, or of the one item of a batch. */
+    const faultOf = (item: object): Refusal | null => {
+      const sent = JSON.stringify(body.batch ? { [body.batch.field]: [item] } : item)
+      const judged = settle(() => {
+        // A worker judges the items of a bulk upsert.
+        const [first] = route.endsWith('/bulk')
+          ? readItems(sent)
+          : [parseBody<unknown>(body, Buffer.from(sent))].flat()
+        return first && typeof first === 'object' && 'refused' in first
+          ? itemOf(first as Settled<object>)
+          : first
+      })
+      return judged instanceof Refusal ? judged : null
+    }
+    const right = Object.fromEntries(fields.map((field) => [field.name, field.right]))
+    const base = 'html' in right ? { ...right, html: '<p>Hello</p>' } : right
+    t.equal(faultOf(base), null, 'all that is right')
+    for (const { name, isRequired, wrong } of fields) {
+      for (const value of wrong) {
+        const { code = '', message = '' } = faultOf({ ...base, [name]: value }) ?? {}
+        t.match(code, /^(bad_request|invalid_\w+)$/, `${name}: ${written(value)}`)
+        t.match(message, new RegExp(`^(\\w+\\[0\\]\\.)?${name}\\b`), `${name}: ${written(value)}`)
+      }
+      for (const value of [undefined, null]) {
+        const fault = faultOf({ ...base, [name]: value })
+        if (isRequired)
+          t.match(fault?.message, new RegExp(`\\b${name} is required`), `${name}: ${written(value)}`)
+        else t.equal(fault, null, `${name}: ${written(value)}`)
+      }
+    }
+  })
+}

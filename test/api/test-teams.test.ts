@@ -1,0 +1,358 @@
+// Test teams to those who use them: the answers of a live team, a team that says what it is, and nobody else's mail.
+import { applyTemplateNews } from '../../db/messages/whatsapp/templates.sql.ts'
+import { adminCli } from '../support/admin.ts'
+import { broadcastingOf } from '../support/broadcasting.ts'
+import { shows, signedIn, visitor } from '../support/dashboard.ts'
+import { EMPTY } from '../support/empty.ts'
+import { jobsOf } from '../support/rows.ts'
+import { anEmail, makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'
+import t from '../support/tap.ts'
+import { aMessage, aTemplate, makeTemplate } from '../support/whatsapp.ts'
+import { startWorker } from '../support/worker.ts'
+
+const PUBLIC_URL = 'https://mail.example.com'
+const service = await startService(t, { publicUrl: PUBLIC_URL, dashboard: { from: 'us@example.com' } })
+const cli = adminCli({ DATABASE_URL: service.url })
+
+type Ask = {
+  method: string
+  path: string
+  body?: unknown
+  raw?: string
+  as?: 'nobody' | 'session' | 'reader' | 'narrow'
+  headers?: Record<string, string>
+}
+type World = {
+  template: string
+  topic: string
+  whatsapp: string
+  pending: string
+  id: (name: string) => string
+}
+
+const post = (path: string, body: unknown, more: Partial<Ask> = {}): Ask => ({
+  method: 'POST',
+  path,
+  body,
+  ...more,
+})
+
+/** Bodies of single emails, good and bad. */
+const EMAILS: Record<string, unknown>[] = [
+  ...['someone', 'delivered', 'bounced', 'complained', 'deferred', 'refused', 'opened', 'clicked'].flatMap(
+    (who) => [
+      { to: [`${who}@example.org`] },
+      { to: [`${who}+tag@example.org`], idempotency_key: `key-${who}` },
+      { to: [`${who}+tag@example.org`], idempotency_key: `key-${who}` },
+    ],
+  ),
+  ...[undefined, null, '', 'a@', 'hello@example.net', 'Acme <hello@example.com>', 5, []].map((from) => ({
+    from,
+  })),
+  ...[undefined, null, '', [], ['x'], 'a@example.org', [5], Array(51).fill('a@example.org')].map((to) => ({
+    to,
+  })),
+  ...[undefined, null, '', 'x'.repeat(2_000), 7].map((subject) => ({ subject })),
+  ...[undefined, null, '', 7, {}].map((html) => ({ html })),
+  ...[{}, { 'X-A': 'b' }, { From: 'x' }, { Bcc: 'x' }, { 'X-A': 5 }, []].map((headers) => ({ headers })),
+  ...['a@example.org', 'no', 5].map((reply_to) => ({ reply_to })),
+  ...[['a'], ['a', 'a'], 'a', [5], Array(60).fill('a')].map((tags) => ({ tags })),
+  ...['x', '', 5, 'x'.repeat(300)].map((idempotency_key) => ({ idempotency_key })),
+  ...[
+    [{ filename: 'a.txt', content: 'aGVsbG8=' }],
+    [{ filename: 'a.exe', content: 'aGVsbG8=' }],
+    [{}],
+    5,
+  ].map((attachments) => ({ attachments })),
+  { contact_id: 'nobody' },
+  { text: 'plain' },
+  { unknown: 1 },
+  { send_at: '2030-01-01T00:00:00Z' },
+]
+
+/** A value of each type for each of these fields. */
+const ofEachType = (fields: readonly string[]): Record<string, unknown>[] =>
+  fields.flatMap((field) => [5, {}, [], 'x', true].map((value) => ({ [field]: value })))
+
+const FIELDS = [
+  ...['cc', 'bcc', 'scheduled_at', 'expires_in', 'text', 'tags', 'variables', 'template_id', 'contact_id'],
+  ...['idempotency_key', 'headers', 'reply_to'],
+]
+
+const emailAsks = ({ template }: World): Ask[] => [
+  ...[...EMAILS, ...ofEachType(FIELDS)].map((changes) => post('/v1/emails', anEmail(changes))),
+  ...[{ name: 'Ana' }, {}, { name: 5 }, 'no'].map((variables) =>
+    post('/v1/emails', anEmail({ html: undefined, template_id: template, variables })),
+  ),
+  post('/v1/emails', anEmail({ template_id: 'no' })),
+  post('/v1/emails', anEmail(), { as: 'session' }),
+  ...(['nobody', 'reader', 'narrow'] as const).map((as) => post('/v1/emails', anEmail(), { as })),
+  { method: 'POST', path: '/v1/emails', raw: '{', headers: { 'Content-Type': 'application/json' } },
+  { method: 'GET', path: '/v1/emails' },
+]
+
+const batchAsks = (): Ask[] =>
+  [
+    [],
+    [anEmail()],
+    [anEmail({ to: ['bounced@example.org'] }), anEmail({ to: [] }), anEmail({ from: 'a@example.net' })],
+    [anEmail({ idempotency_key: 'b' }), anEmail({ idempotency_key: 'b' })],
+    Array.from({ length: 100 }, () => anEmail()),
+    'no',
+    [null],
+    [5, anEmail()],
+  ].flatMap((emails) => [post('/v1/emails/batch', { emails }), post('/v1/emails/batch', { emails, x: 1 })])
+
+const contactAsks = ({ topic }: World): Ask[] => [
+  ...['ana', 'ben', 'Ana', 'bounced', 'refused'].flatMap((who) => [
+    post('/v1/contacts', { email: `${who}@example.org`, properties: { name: who }, topic_ids: [topic] }),
+    post('/v1/contacts', { email: `${who}@example.org` }),
+    { method: 'GET', path: `/v1/contacts/${who}@example.org` },
+    { method: 'PATCH', path: `/v1/contacts/${who}@example.org`, body: { properties: { plan: 'x' } } },
+    { method: 'PATCH', path: `/v1/contacts/${who}@example.org`, body: { topic_ids: ['no'] } },
+    post(`/v1/contacts/${who}@example.org/unsubscribe`, {}),
+  ]),
+  ...ofEachType(['properties', 'topic_ids', 'name']).map((changes) =>
+    post('/v1/contacts', { email: 'cleo@example.org', ...changes }),
+  ),
+  ...[undefined, null, '', 5, 'no'].map((email) => post('/v1/contacts', { email })),
+  ...['limit=1', 'limit=0', 'limit=x', 'status=bounced', 'status=no', ''].map((query) => ({
+    method: 'GET',
+    path: `/v1/contacts?${query}`,
+  })),
+  ...[[], [{ email: 'bulk@example.org' }], [{ email: 'no' }], 5].map((contacts) =>
+    post('/v1/contacts/bulk', { contacts }),
+  ),
+  { method: 'DELETE', path: '/v1/contacts/ben@example.org' },
+  { method: 'DELETE', path: '/v1/contacts/nobody@example.org' },
+  ...[undefined, 'ana@example.org', 'no'].map((email) => post('/v1/marketing/unsubscribe', { email })),
+]
+
+const whatsappAsks = ({ whatsapp, pending }: World): Ask[] => [
+  ...Array.from({ length: 8 }, (_, digit) => `+1555555010${digit}`).flatMap((to) => [
+    post('/v1/whatsapp/messages', aMessage(whatsapp, { to: [to], idempotency_key: `w${to}` })),
+    post('/v1/whatsapp/messages', aMessage(whatsapp, { to: [to], idempotency_key: `w${to}` })),
+  ]),
+  ...ofEachType(['to', 'template_id', 'parameters', 'idempotency_key', 'scheduled_at']).map((changes) =>
+    post('/v1/whatsapp/messages', aMessage(whatsapp, changes)),
+  ),
+  ...[[], ['no'], 'no', undefined, ['+15555550101', '+15555550101'], ['+15555550101', '+15555550102']].map(
+    (to) => post('/v1/whatsapp/messages', aMessage(whatsapp, { to })),
+  ),
+  ...[{}, { 'body:1': '' }, { 'body:1': 5 }, { 'body:2': 'x' }, null].map((parameters) =>
+    post('/v1/whatsapp/messages', aMessage(whatsapp, { parameters })),
+  ),
+  post('/v1/whatsapp/messages', aMessage(pending)),
+  post('/v1/whatsapp/messages', aMessage('no')),
+  post('/v1/whatsapp/messages', aMessage(whatsapp), { as: 'reader' }),
+  ...[[], [aMessage(whatsapp)], [aMessage('no'), aMessage(whatsapp)], 5].map((messages) =>
+    post('/v1/whatsapp/messages/batch', { messages }),
+  ),
+]
+
+const broadcastAsks = ({ template, topic, id }: World): Ask[] => {
+  const draft = (changes: object = {}) => ({
+    ...{
+      name: 'News',
+      template_id: template,
+      from: 'Acme <news@example.com>',
+      subject: 'News',
+      topic_ids: [topic],
+    },
+    ...changes,
+  })
+  const at = (verb = ''): string => `/v1/broadcasts/${id('/v1/broadcasts')}${verb}`
+  return [
+    ...[
+      { name: '' },
+      { from: 'a@example.net' },
+      { template_id: 'no' },
+      { topic_ids: ['no'] },
+      { cc: ['a@b.test'] },
+    ].map((changes) => post('/v1/broadcasts', draft(changes))),
+    post('/v1/broadcasts', draft()),
+    { method: 'GET', path: '/v1/broadcasts' },
+    { method: 'GET', path: at() },
+    { method: 'PATCH', path: at(), body: { subject: 'Other' } },
+    { method: 'PATCH', path: at(), body: { subject: 5 } },
+    ...['/test', '/pause', '/resume', '/cancel', '/send', '/send', '/pause', '/resume', '/cancel'].map(
+      (verb) => post(at(verb), verb === '/test' ? { to: ['ana@example.org'] } : {}),
+    ),
+    { method: 'DELETE', path: at() },
+    { method: 'GET', path: '/v1/broadcasts/no' },
+  ]
+}
+
+const otherAsks = (): Ask[] => [
+  { method: 'POST', path: '/v1/attachments?filename=a.txt', raw: 'hello' },
+  { method: 'POST', path: '/v1/attachments?filename=a.exe', raw: 'hello' },
+  { method: 'POST', path: '/v1/attachments', raw: 'hello' },
+  { method: 'GET', path: '/v1/plans' },
+  { method: 'GET', path: '/v1/nothing' },
+]
+
+const GROUPS = [emailAsks, batchAsks, contactAsks, whatsappAsks, broadcastAsks, otherAsks]
+
+const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
+const HEADERS = ['content-type', 'retry-after', 'allow', 'ratelimit-policy', 'location']
+
+/** An answer without what differs from team to team and from moment to moment: ids by their order, times, tokens. */
+function plain(reply: Reply, ids: Map<string, string>) {
+  const known = (id: string): string => {
+    if (!ids.has(id)) ids.set(id, `#${ids.size}`)
+    return ids.get(id) ?? ''
+  }
+  const text = JSON.stringify(reply.body)
+    .replace(/"([a-z_]*token|cursor|next)":"[^"]*"/g, '"$1":"…"')
+    .replace(UUID, known)
+    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'time')
+  const headers = Object.fromEntries(
+    HEADERS.map((name) => [name, reply.headers.get(name)?.replace(UUID, known)]),
+  )
+  return { status: reply.status, headers, body: JSON.parse(text) as unknown }
+}
+
+/** Only what a client waits for is worked on: what is queued has its moments, which no two teams share. */
+await startWorker(t, service, {
+  pauses: async (job) => job.startsWith('deliver-') || job === 'expand-broadcast',
+})
+
+/** Makes every call as a team. @returns what was asked and answered. */
+async function answersOf(test: boolean, limits: { email_limit?: number } = {}) {
+  const team = await makeTeam(service, { test, ...limits })
+  const news = await broadcastingOf(service, team)
+  const keys = {
+    nobody: undefined,
+    session: await makeSession(service, team.id),
+    reader: await makeKey(service, team.id, { scopes: ['contacts:read'] }),
+    narrow: await makeKey(service, team.id, { domain: 'example.net' }),
+  }
+  const made = new Map<string, string>()
+  const { id: pending } = await makeTemplate(service, team.id)
+  await cli.json(['whatsapp-template', 'status', team.id, pending, 'paused'])
+  const world: World = {
+    template: news.template_id,
+    topic: news.topic_id,
+    whatsapp: (await makeTemplate(service, team.id, aTemplate({}, { name: 'order_ready' }))).id,
+    pending,
+    id: (path) => made.get(path) ?? 'none',
+  }
+  const ids = new Map(
+    [world.template, world.topic, world.whatsapp, pending, team.id].map((id, at) => [id, `@${at}`]),
+  )
+  const answers: object[] = []
+  for (const group of GROUPS) {
+    for (let at = 0; at < group(world).length; at++) {
+      const { method, path, as, ...rest } = group(world)[at] ?? { method: 'GET', path: '/' }
+      const key = as === undefined ? team.key : keys[as]
+      const reply = await service.call(method, path, { ...rest, ...(key === undefined ? {} : { key }) })
+      if (reply.status === 201 && typeof reply.body.id === 'string') made.set(path, reply.body.id)
+      const asked = `${method} ${path.replace(UUID, '…')} ${JSON.stringify(rest.body)?.replace(UUID, '…').slice(0, 200)}`
+      answers.push({ asked, ...plain(reply, ids) })
+    }
+  }
+  return answers
+}
+
+for (const [what, limits] of [
+  ['with room', {}],
+  ['at its quota', { email_limit: 12 }],
+] as const)
+  t.test(`a live team and a test team ${what} get the same answers to three hundred calls`, async (t) => {
+    const [live, test] = [await answersOf(false, limits), await answersOf(true, limits)]
+    t.ok(live.length >= 300, `${live.length} calls`)
+    const statuses = new Set(live.map((answer) => (answer as { status: number }).status))
+    for (const status of [200, 201, 400, 401, 403, 404, 409]) t.ok(statuses.has(status), String(status))
+    t.equal(statuses.has(402), 'email_limit' in limits)
+    for (const [at, answer] of live.entries())
+      t.strictSame(test[at], answer, JSON.stringify(answer).slice(0, 160))
+  })
+
+t.test('the CLI makes one, and says so; its domains and templates are there at once', async (t) => {
+  const live = await makeTeam(service, { domain: 'taken.test' })
+  const made = await cli.json(['team', 'create', '--name', 'Staging', '--test'])
+  t.match(made, { name: 'Staging', plan: 'free', test: true })
+  t.match(await cli.json(['team', 'show', made.id]), { test: true })
+  t.notOk('test' in (await cli.json(['team', 'show', live.id])))
+  const teams: { id: string; test?: true }[] = await cli.json(['team', 'list'])
+  t.equal(teams.find(({ id }) => id === made.id)?.test, true)
+  t.notOk(teams.find(({ id }) => id === live.id)?.test)
+  t.match(await cli.json(['domain', 'add', made.id, 'taken.test']), {
+    name: 'taken.test',
+    status: 'verified',
+  })
+  t.match(await cli.json(['domain', 'add', live.id, 'new.test']), { status: 'pending' })
+  const create = ['whatsapp-template', 'create', made.id, '--file', '-']
+  const file = { input: JSON.stringify(aTemplate({}, { status: 'REJECTED' })) }
+  const template = await cli.json(create, file)
+  t.equal(template.status, 'approved')
+  t.match(await cli.json(['whatsapp-template', 'sync', made.id]), {
+    templates: [{ id: template.id }],
+    missing: EMPTY,
+  })
+  const about = { name: template.name, language: template.language, occurred_at: new Date() }
+  const news = await applyTemplateNews(service.database, [{ ...about, status: 'disabled' }], new Date())
+  t.same(news, [], 'the provider’s news of that name are not about it')
+  const status = ['whatsapp-template', 'status', made.id, template.id, 'paused']
+  t.match(await cli.json(status), { status: 'paused' })
+})
+
+const BANNER = 'Test team: nothing is delivered'
+
+t.test('every page of a test team says so, and no page of a live team does', async (t) => {
+  const [test, live] = [await makeTeam(service, { test: true }), await makeTeam(service)]
+  const { body } = await service.call('POST', '/v1/emails', {
+    key: test.key,
+    body: anEmail({ html: '<p>Read me</p>' }),
+  })
+  const operator = await signedIn(service, { operator: true, email: 'op@example.com' })
+  const member = await signedIn(service, { team: test.id, role: 'viewer' })
+  const paths = [
+    '',
+    '/emails',
+    `/emails/${body.id}`,
+    '/whatsapp',
+    '/broadcasts',
+    '/contacts',
+    '/domains',
+    '/templates',
+  ]
+  for (const path of [
+    ...paths,
+    '/webhooks',
+    '/people',
+    '/keys',
+    '/integration',
+    '/suppressions',
+    '/topics',
+  ]) {
+    for (const who of [operator, member]) {
+      const page = await who.get(`/teams/${test.id}${path}`)
+      if (page.status === 200) shows(t, page, BANNER)
+      else t.equal(page.status, 403)
+    }
+    t.notOk((await operator.get(`/teams/${live.id}${path}`)).html.includes(BANNER))
+  }
+})
+
+t.test('an operator makes one by a box on the page', async (t) => {
+  const operator = await signedIn(service, { operator: true, email: 'op2@example.com' })
+  const before = await operator.get('/operator/teams')
+  shows(t, before, /Test team/)
+  const made = await operator.post('/operator/teams', { name: 'By hand', plan: 'free', test: 'yes' })
+  const page = await operator.get(made.location?.replace('/dashboard', '') ?? '')
+  shows(t, page, BANNER)
+  const other = await operator.post('/operator/teams', { name: 'Live by hand', plan: 'free' })
+  t.notOk((await operator.get(other.location?.replace('/dashboard', '') ?? '')).html.includes(BANNER))
+})
+
+t.test('our own mail never goes by a test team, whatever domains it names', async (t) => {
+  const own = await startService(t, { publicUrl: PUBLIC_URL, dashboard: { from: 'us@example.com' } })
+  const test = await makeTeam(own, { test: true })
+  const live = await makeTeam(own)
+  await signedIn(own, { team: test.id, role: 'owner', email: 'owner@example.org' })
+  await visitor(own).post('/login', { email: 'owner@example.org', csrf: '' })
+  const queues = async (id: string) => (await jobsOf(own, id)).map(({ name }) => name)
+  t.same(await queues(live.id), ['deliver-email'])
+  t.same(await queues(test.id), [])
+})

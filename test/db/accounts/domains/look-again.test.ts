@@ -1,0 +1,274 @@
+/** Verified domains are looked at again each night, by a DNS server of ours. DECISIONS: Domains looked at again. */
+import { sql } from 'slonik'
+import { object, string } from 'yup'
+import { addDomain, domainView } from '../../../../db/accounts/domains/add.ts'
+import { domainByName } from '../../../../db/accounts/domains/domains.sql.ts'
+import { lookAgain } from '../../../../db/accounts/domains/look-again.ts'
+import { createTxtLookup, type TxtLookup, verifyDomain } from '../../../../db/accounts/domains/verify.ts'
+import { mailOwnersOf } from '../../../../db/messages/notice.ts'
+import { addEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
+import { stopClock } from '../../../support/clock.ts'
+import { shows, signedIn, textOf } from '../../../support/dashboard.ts'
+import { assertWebhook } from '../../../support/described.ts'
+import { startDns } from '../../../support/dns.ts'
+import { anEmail, makeTeam, startService } from '../../../support/service.ts'
+import { startSmtpSink } from '../../../support/smtp-sink.ts'
+import t, { type Test } from '../../../support/tap.ts'
+import { startWorker, until } from '../../../support/worker.ts'
+
+const DAY = 86_400_000
+const bodyRow = object({ body: string().defined() })
+
+/** A team whose domain was verified by its record, and nights to look at it in. */
+async function start(t: Test, { test = false } = {}) {
+  const service = await startService(t)
+  const { database, deps } = service
+  const dns = await startDns(t)
+  const lookupTxt = createTxtLookup(dns.address, 300)
+  const team = await makeTeam(service, { domain: 'word.test', test })
+  let now = new Date('2027-03-01T02:30:00Z')
+  await stopClock(database, now)
+  const publish = (row: Parameters<typeof domainView>[0]): void => {
+    const [record] = domainView(row, []).dns_records
+    if (record) dns.records.set(record.name, [record.value.match(/.{1,255}/gs) ?? []])
+  }
+  const look = (lookup: TxtLookup = lookupTxt) =>
+    lookAgain({ database, lookupTxt: lookup, queue: deps.queue }, 60_000)
+  return {
+    ...{ service, database, deps, dns, team, publish, look, lookupTxt },
+    now: () => now,
+    /** The round of the next night. */
+    async night(lookup?: TxtLookup) {
+      now = new Date(now.getTime() + DAY - 5_000)
+      await stopClock(database, now)
+      return look(lookup)
+    },
+    async verified(name: string) {
+      const by = { now, actor: 'cli' as const }
+      const row = await addDomain({ ...by, tx: database, secrets: deps.secrets }, team.id, {
+        name,
+        verified: false,
+      })
+      publish(row)
+      await verifyDomain({ ...by, database, lookupTxt, spfIncludes: [] }, team.id, name)
+      return row
+    },
+    missing: async (name: string) => {
+      const row = await domainByName(database, team.id, name)
+      return [row?.status, row?.missing_since?.slice(0, 10) ?? null, row?.failing_since?.slice(0, 10) ?? null]
+    },
+    webhooks: async () =>
+      (await database.anyFirst(sql.type(bodyRow)`select body from webhook_messages order by id`)).map(
+        (body) => JSON.parse(body),
+      ),
+    notices: () =>
+      database.any(sql.unsafe`select data from pgboss.job where name = 'mail-owners'`) as Promise<
+        readonly { data: Record<string, string> }[]
+      >,
+    overview: async () =>
+      textOf(
+        (await (await signedIn(service, { team: team.id, role: 'viewer' })).get(`/teams/${team.id}`)).html,
+      ),
+  }
+}
+
+const wishOf = (types: readonly string[], domain: string | null) => ({
+  ...{ url: 'https://hooks.example.com/', name: domain ?? 'all', types: [...types], domain },
+})
+
+t.test(
+  'two nights without the record, and its owners know: overview, mail, webhook; mail goes on',
+  async (t) => {
+    const {
+      service,
+      database,
+      deps,
+      dns,
+      team,
+      verified,
+      night,
+      look,
+      missing,
+      webhooks,
+      notices,
+      overview,
+      ...own
+    } = await start(t)
+    await verified('mail.example.com')
+    await verified('other.example.com')
+    await addEndpoint(
+      { tx: database, now: own.now(), actor: 'cli', secrets: deps.secrets, allowed: [] },
+      team.id,
+      wishOf(['*'], null),
+    )
+    await addEndpoint(
+      { tx: database, now: own.now(), actor: 'cli', secrets: deps.secrets, allowed: [] },
+      team.id,
+      wishOf(['domain.failing'], 'other.example.com'),
+    )
+    t.match(await night(), { looked: 3, failing: 0 })
+    t.strictSame(await missing('mail.example.com'), ['verified', null, null])
+    dns.records.delete('hg1._domainkey.mail.example.com')
+    t.match(await night(), { looked: 3, failing: 0 })
+    t.strictSame(await missing('mail.example.com'), ['verified', '2027-03-03', null])
+    t.match(await look(), { looked: 0 }, 'once a night')
+    t.match(await overview(), 'Nothing. Everything is going out.')
+    t.strictSame(await webhooks(), [])
+    t.match(await night(), { looked: 3, failing: 1 })
+    t.strictSame(await missing('mail.example.com'), ['verified', '2027-03-03', '2027-03-04'])
+    t.strictSame(await missing('other.example.com'), ['verified', null, null])
+    t.match(
+      await overview(),
+      /The DKIM record of mail\.example\.com is missing or different since 3 March Mail from it still goes out/,
+    )
+    const heard = await webhooks()
+    t.match(heard, [
+      {
+        type: 'domain.failing',
+        timestamp: '2027-03-04T02:29:45.000Z',
+        data: {
+          name: 'mail.example.com',
+          host: 'hg1._domainkey.mail.example.com',
+          value: /^v=DKIM1; k=rsa; p=/,
+          state: 'missing',
+          missing_since: /^2027-03-03/,
+          detail: 'the DKIM record hg1._domainkey.mail.example.com is missing',
+        },
+      },
+    ])
+    t.equal(heard.length, 1, 'the webhook of another domain hears nothing of it')
+    for (const body of heard) assertWebhook(body)
+    t.equal((await notices()).length, 1)
+    await night()
+    t.equal((await webhooks()).length, 1, 'once')
+    t.equal((await notices()).length, 1)
+    const sent = await service.call('POST', '/v1/emails', {
+      key: team.key,
+      body: anEmail({ from: 'a@mail.example.com' }),
+    })
+    t.equal(sent.status, 201, 'mail goes on')
+    const owner = await signedIn(service, { team: team.id, role: 'owner' })
+    shows(t, await owner.get(`/teams/${team.id}/domains/mail.example.com`), /Missing since 2027-03-03/)
+  },
+)
+
+t.test('found again ends it, at night or by Verify; lost again, its owners know again', async (t) => {
+  const { database, deps, dns, team, verified, publish, night, missing, notices, overview, lookupTxt, now } =
+    await start(t)
+  const row = await verified('mail.example.com')
+  const lose = async () => {
+    dns.records.set('hg1._domainkey.mail.example.com', [['v=DKIM1; k=rsa; p=AAAA']])
+    await night()
+    await night()
+    t.match(await missing('mail.example.com'), ['verified', /2027/, /2027/], 'another key is as bad as none')
+  }
+  await lose()
+  publish(row)
+  await night()
+  t.strictSame(await missing('mail.example.com'), ['verified', null, null])
+  t.match(await overview(), 'Nothing. Everything is going out.')
+  const [first] = await notices()
+  const versions = deps.versions
+  const late = await mailOwnersOf({ tx: database, queue: deps.queue, versions }, first?.data as never, {
+    from: 'login@word.test',
+    site: null,
+  })
+  t.equal(late, 0, 'a mail that was not written yet is not written any more')
+  await lose()
+  t.equal((await notices()).length, 2)
+  publish(row)
+  await verifyDomain(
+    { database, lookupTxt, spfIncludes: [], now: now(), actor: 'cli' },
+    team.id,
+    'mail.example.com',
+  )
+  t.strictSame(await missing('mail.example.com'), ['verified', null, null])
+})
+
+t.test('SERVFAIL and silence say nothing of a domain', async (t) => {
+  const { dns, verified, night, missing } = await start(t)
+  await verified('mail.example.com')
+  for (const trouble of ['failing', 'silent'] as const) {
+    dns[trouble] = true
+    for (let nights = 0; nights < 3; nights++) await night(createTxtLookup(dns.address, 300))
+    t.strictSame(await missing('mail.example.com'), ['verified', null, null], trouble)
+    dns[trouble] = false
+  }
+  dns.records.delete('hg1._domainkey.mail.example.com')
+  await night()
+  dns.failing = true
+  await night()
+  t.match(await missing('mail.example.com'), ['verified', /2027/, null], 'nor that it is missing still')
+  dns.failing = false
+  await night()
+  t.match(await missing('mail.example.com'), ['verified', /2027/, /2027/])
+})
+
+t.test('who took a domain at their word is not alarmed until its record was there once', async (t) => {
+  const { database, team, publish, night, missing, dns } = await start(t)
+  for (let nights = 0; nights < 3; nights++) await night()
+  t.strictSame(await missing('word.test'), ['verified', null, null])
+  const row = await domainByName(database, team.id, 'word.test')
+  if (row) publish(row)
+  await night()
+  dns.records.clear()
+  await night()
+  await night()
+  t.match(await missing('word.test'), ['verified', /2027/, /2027/])
+})
+
+t.test('test teams’ domains and pending ones are not asked about', async (t) => {
+  const { database, deps, dns, team, night, now } = await start(t, { test: true })
+  const live = await makeTeam({ database, deps }, { domain: 'live.test' })
+  const by = { tx: database, now: now(), actor: 'cli' as const, secrets: deps.secrets }
+  await addDomain(by, live.id, { name: 'pending.test', verified: false })
+  await addDomain(by, team.id, { name: 'simulated.test', verified: false })
+  await night()
+  t.strictSame(dns.asked, ['hg1._domainkey.live.test'])
+})
+
+t.test('they are asked about 50 at a time, every one of them in a night, slow ones too', async (t) => {
+  const { database, team, night } = await start(t)
+  await database.query(sql.unsafe`
+    insert into domains (team_id, id, name, status, dkim_selector, dkim_public_key, dkim_private_key, created_at, verified_at)
+    select team_id, gen_random_uuid(), 'd' || n || '.test', 'verified', dkim_selector, dkim_public_key, dkim_private_key, now(), now()
+    from domains, generate_series(1, 129) n where team_id = ${team.id}`)
+  let [open, most] = [0, 0]
+  const asked = new Set<string>()
+  const looked = await night(async (name) => {
+    asked.add(name)
+    most = Math.max(most, ++open)
+    await new Promise((done) => setTimeout(done, 20))
+    open -= 1
+    return []
+  })
+  t.strictSame(looked, { looked: 130, failing: 0 })
+  t.equal(asked.size, 130)
+  t.equal(most, 50)
+})
+
+t.test('the owners get one mail, that names the record and holds no key', async (t) => {
+  const { service, dns, team, verified, night, now } = await start(t)
+  const sink = await startSmtpSink(t)
+  await verified('mail.example.com')
+  await signedIn(service, { team: team.id, role: 'owner', email: 'a-owner@example.org' })
+  await signedIn(service, { team: team.id, role: 'editor', email: 'b-editor@example.org' })
+  dns.records.delete('hg1._domainkey.mail.example.com')
+  await night()
+  await night()
+  const notices = { from: 'Heliograph <login@word.test>', site: 'https://mail.example.com' }
+  await startWorker(t, service, { smtp_url: sink.url, notices, clock: now })
+  await until('the owner has mail', () => sink.messages().length > 0)
+  const row = object({ to: string().defined(), subject: string().defined(), body_text: string().defined() })
+  t.match(
+    await service.database.any(sql.type(row)`select to_emails[1] as to, subject, body_text from emails`),
+    [
+      {
+        to: 'a-owner@example.org',
+        subject: 'The DKIM record of mail.example.com is gone',
+        body_text:
+          /Since 2027-03-02 DNS does not have .* hg1\._domainkey\.mail\.example\.com is missing.*\/domains\/mail\.example\.com/s,
+      },
+    ],
+  )
+})

@@ -1,0 +1,174 @@
+/** What a team's row says of its account. Pure: the rules of quota, period and bucket, without a database. */
+import {
+  accountOf,
+  burstOf,
+  chargeOf,
+  currentPeriod,
+  firstAllowance,
+  left,
+  rateReached,
+  standingOf,
+  storageRefusal,
+} from '../../../../db/accounts/teams/limits.ts'
+import type { AccountRow } from '../../../../db/accounts/teams/teams.sql.ts'
+import t from '../../../support/tap.ts'
+
+const NOW = '2026-02-10T12:00:00.000Z'
+const ROW: AccountRow = {
+  team_id: '0190a000-0000-7000-8000-000000000000',
+  plan: 'pro',
+  plan_kind: 'paid',
+  test: false,
+  email_limit: 50,
+  contact_limit: 20,
+  whatsapp_limit: 7,
+  send_rate_per_second: 2,
+  storage_gb: 3,
+  subscription_start: '2026-01-20T00:00:00.000Z',
+  subscription_end: '2026-02-20T00:00:00.000Z',
+  period_start: '2026-01-20T00:00:00.000Z',
+  period_end: '2026-02-20T00:00:00.000Z',
+  emails_used: 11,
+  contacts_used: 12,
+  whatsapp_used: 13,
+  storage_used: 14,
+  bucket_tokens: 1,
+  refilled_at: '2026-02-10T11:59:58.500Z',
+  email_place: 1,
+  email_batch_place: 2,
+  broadcast_place: 3,
+  whatsapp_place: 4,
+  whatsapp_batch_place: 5,
+  now: NOW,
+}
+const account = (changes: Partial<AccountRow> = {}) => accountOf({ ...ROW, ...changes })
+
+t.test('an account is its row, with the bucket as it is filled by now', async (t) => {
+  t.strictSame(account(), {
+    plan: 'pro',
+    test: false,
+    limits: { emails: 50, contacts: 20, whatsapp: 7, rate: 2, storage: 3_000_000_000 },
+    period: { start: new Date(ROW.period_start), end: new Date(ROW.period_end) },
+    used: { emails: 11, whatsapp: 13, contacts: 12, storage: 14 },
+    bucket: { tokens: 4, refilled_at: new Date(NOW) },
+    places: { email: 1, email_batch: 2, broadcast: 3, whatsapp: 4, whatsapp_batch: 5 },
+    now: new Date(NOW),
+  })
+  t.match(account({ test: true, storage_gb: null }), { test: true, limits: { storage: null } })
+  t.equal(account({ storage_gb: 1e-9 / 2 }).limits.storage, 0, 'half a byte is none')
+})
+
+t.test('a period that has ended rolls on and is counted afresh; contacts and bytes stay', async (t) => {
+  const rolled = account({ now: ROW.period_end })
+  t.match(rolled.period, { start: new Date(ROW.period_end), end: new Date('2026-03-20T00:00:00.000Z') })
+  t.strictSame(rolled.used, { emails: 0, whatsapp: 0, contacts: 12, storage: 14 })
+  t.equal(account({ now: '2026-02-19T23:59:59.999Z' }).used.emails, 11)
+  const moved = {
+    subscription_start: '2026-01-20T00:00:00.000Z',
+    subscription_end: '2026-02-25T00:00:00.000Z',
+  }
+  t.equal(account({ ...moved, now: ROW.period_end }).used.emails, 11, 'one that goes on longer is the same')
+  const later = {
+    subscription_start: '2026-02-05T00:00:00.000Z',
+    subscription_end: '2026-03-05T00:00:00.000Z',
+  }
+  t.equal(account(later).used.emails, 11, 'what was begun is counted to its end')
+})
+
+t.test('what is stored before its period counts as of the period', async (t) => {
+  const early = account({ now: '2026-01-19T00:00:00.000Z' })
+  t.strictSame([early.now, early.used.emails], [new Date(ROW.period_start), 11])
+})
+
+t.test(
+  'the period is the subscription’s, but a free plan’s, or one without, is the calendar month',
+  async (t) => {
+    const month = { start: new Date('2026-02-01'), end: new Date('2026-03-01') }
+    const now = new Date(NOW)
+    t.strictSame(currentPeriod({ ...ROW, plan_kind: 'free' }, now), month)
+    t.strictSame(currentPeriod({ ...ROW, subscription_start: null }, now), month)
+    t.strictSame(currentPeriod({ ...ROW, subscription_end: null }, now), month)
+    t.strictSame(currentPeriod(ROW, now), {
+      start: new Date(ROW.period_start),
+      end: new Date(ROW.period_end),
+    })
+  },
+)
+
+t.test(
+  'the bucket holds five seconds of the rate; a refusal says until when, in whole seconds',
+  async (t) => {
+    t.equal(burstOf(2), 10)
+    t.equal(account({ refilled_at: '2026-02-01T00:00:00.000Z' }).bucket.tokens, 10)
+    const empty = { bucket_tokens: -3, refilled_at: NOW }
+    t.equal(rateReached(account({ ...empty, send_rate_per_second: 3 })).retry_after, 2, 'rounded up')
+    t.equal(rateReached(account()).retry_after, 1, 'never none')
+    t.match(rateReached(account(empty)), {
+      code: 'rate_limited',
+      message: 'the send rate is exceeded; retry in 2 s',
+      retry_after: 2,
+      standing: { rate: 2, capacity: 10, tokens: -3 },
+    })
+  },
+)
+
+t.test(
+  'a standing says what is left of the rate, and of the emails of the period in whole seconds',
+  async (t) => {
+    const standing = { rate: 2, capacity: 10, tokens: 4 }
+    const quota = { limit: 50, left: 39, period_seconds: 31 * 86_400, seconds_left: 9.5 * 86_400 }
+    t.strictSame(standingOf(account()), { ...standing, quota })
+    t.strictSame(standingOf(account({ email_limit: null })), { ...standing, quota: null })
+  },
+)
+
+t.test('what is left is never less than nothing, and without a limit no end of it', async (t) => {
+  t.strictSame([left(5, 3), left(5, 5), left(5, 7), left(0, 0)], [2, 0, 0, 0])
+  t.equal(left(null, 7), Number.POSITIVE_INFINITY)
+})
+
+t.test('storage takes what fits to the byte, and nothing added never fails', async (t) => {
+  const full = { storage_gb: 1e-7, storage_used: 90 }
+  t.equal(storageRefusal(account(full), 10), null)
+  t.match(storageRefusal(account(full), 11), {
+    code: 'quota_exceeded',
+    message: 'the storage of 100 bytes is reached: 90 are used, and this would add 11',
+  })
+  t.equal(storageRefusal(account({ ...full, storage_used: 200 }), 0), null)
+  t.equal(storageRefusal(account({ storage_gb: null }), 1e12), null)
+})
+
+t.test('what a charge stores is the account', async (t) => {
+  t.strictSame(chargeOf(ROW.team_id, account()).values.flat(), [
+    ROW.team_id,
+    ROW.period_start,
+    ROW.period_end,
+    11,
+    13,
+    12,
+    14,
+    4,
+    NOW,
+    1,
+    2,
+    3,
+    4,
+    5,
+  ])
+})
+
+t.test('a new team begins with a full bucket in this month, and with nothing used', async (t) => {
+  t.strictSame(firstAllowance({ kind: 'free', send_rate_per_second: 3 }, new Date(NOW)), {
+    period_start: '2026-02-01T00:00:00.000Z',
+    period_end: '2026-03-01T00:00:00.000Z',
+    ...{ emails_used: 0, whatsapp_used: 0, contacts_used: 0, storage_used: 0, bucket_tokens: 15 },
+    refilled_at: NOW,
+    ...{
+      email_place: 0,
+      email_batch_place: 0,
+      broadcast_place: 0,
+      whatsapp_place: 0,
+      whatsapp_batch_place: 0,
+    },
+  })
+})

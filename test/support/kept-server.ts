@@ -1,0 +1,69 @@
+/**
+ * The server of tests that are run without test/run.ts: DATABASE_URL's, one that another run in this checkout holds, or
+ * one of our own, with a template that is kept for as long as the schema is the same.
+ */
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { Client } from 'pg'
+import { runningPostgres, startPostgres } from '../../db/dev/postgres.ts'
+import { createTemplate, hurryLogins, type TestServer } from './database.ts'
+import { ROOT } from './program.ts'
+import { SETTINGS } from './quick-server.ts'
+
+/** What makes a template another one. */
+const SCHEMA = ['db/migrations', 'db/queue', 'db/accounts/plans', 'db/migrate.ts', 'package-lock.json']
+const filesIn = (path: string): string[] =>
+  existsSync(path) && !path.match(/\.\w+$/) ? readdirSync(path).map((name) => join(path, name)) : [path]
+
+/** Whether a file imports, itself or by way of others, what hands out databases. */
+export function needsDatabase(file: string, seen = new Set<string>()): boolean {
+  if (file.endsWith('/support/database.ts')) return true
+  if (seen.has(file) || !existsSync(file)) return false
+  seen.add(file)
+  const imports = readFileSync(file, 'utf8').matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)
+  return [...imports].some(([, path]) => needsDatabase(resolve(dirname(file), path as string), seen))
+}
+
+/**
+ * Makes the template of today's schema unless it is there. On a server of our own another schema's are dropped, and
+ * what a killed run has left.
+ */
+async function prepare(url: string, isOurs: boolean): Promise<TestServer> {
+  const hash = createHash('sha256')
+  for (const file of SCHEMA.flatMap((path) => filesIn(join(ROOT, path)))) hash.update(readFileSync(file))
+  const prefix = `heliograph_one_${hash.digest('hex').slice(0, 12)}`
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ name: string; isWhole: boolean }>(
+      `select datname as name, not datallowconn as "isWhole" from pg_database where datname like 'heliograph\\_one\\_%'`,
+    )
+    const kept = rows.find(({ name, isWhole }) => name === `${prefix}_template` && isWhole)
+    for (const { name } of rows)
+      if (isOurs ? name !== kept?.name : !kept && name === `${prefix}_template`)
+        await client.query(`drop database if exists "${name}" with (force)`)
+    if (!kept) {
+      const { migrate } = await import('../../db/migrate.ts')
+      await createTemplate({ url, prefix }, migrate)
+    }
+    return { url, prefix }
+  } finally {
+    await client.end()
+  }
+}
+
+type Opened = { server: TestServer; close(): Promise<unknown> }
+
+/** @param parent where the data of one of our own lie. */
+export async function openServer(parent: string): Promise<Opened> {
+  const directory = join(
+    parent,
+    `heliograph-one-${createHash('sha256').update(ROOT).digest('hex').slice(0, 12)}`,
+  )
+  const found = process.env.DATABASE_URL || (await runningPostgres(directory).catch(() => null))
+  if (found) return { server: await prepare(found, false), close: async () => {} }
+  const postgres = await startPostgres({ directory, settings: SETTINGS })
+  await hurryLogins(postgres.url)
+  return { server: await prepare(postgres.url, true), close: postgres.stop }
+}

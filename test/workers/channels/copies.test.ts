@@ -1,0 +1,277 @@
+/** Copies on their way out: who gets the message, what its bytes name, who is tried again. Both providers. */
+import { emailById } from '../../../db/messages/emails/emails.sql.ts'
+import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
+import { createSesProvider } from '../../../workers/providers/ses/adapter.ts'
+import { adminCli } from '../../support/admin.ts'
+import { signedIn } from '../../support/dashboard.ts'
+import { jobStates, setJobsDue, usedBy } from '../../support/rows.ts'
+import { anEmail, makeTeam, type Service, startService } from '../../support/service.ts'
+import { startSesApi } from '../../support/ses-api.ts'
+import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.ts'
+import t, { type Test } from '../../support/tap.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+const COPIES = {
+  to: ['Ana <ana@example.org>', 'ben@example.org'],
+  cc: ['"Zoe, PhD" <zoe@example.org>', 'yan@example.net'],
+  bcc: ['Verena Still <hidden.7x@quiet.example>', 'archive.8y@quiet.example'],
+}
+const EVERYBODY = [
+  ...['ana@example.org', 'ben@example.org', 'zoe@example.org', 'yan@example.net'],
+  ...['hidden.7x@quiet.example', 'archive.8y@quiet.example'],
+]
+
+/** What gives somebody of bcc away, in plain letters. */
+const MARKS = ['hidden.7x', 'archive.8y', 'quiet.example', 'Verena']
+
+/** The same as base64 writes it, at each of the three places where a group of its letters may begin. */
+const inBase64 = (word: string): string[] =>
+  [0, 1, 2].map((lead) => {
+    const whole = Buffer.from(`${'-'.repeat(lead)}${word}`)
+      .toString('base64')
+      .replace(/=+$/, '')
+    return whole.slice(lead === 0 ? 0 : 4, -2)
+  })
+
+/** Which of it stands in these bytes, in whatever case, folded or encoded. */
+function given(raw: Buffer): string[] {
+  const text = raw.toString('latin1')
+  const plain = text.replaceAll('\r\n', '').replaceAll('=\r\n', '').toLowerCase()
+  const coded = text.replaceAll('\r\n', '')
+  const found = MARKS.filter(
+    (word) => plain.includes(word.toLowerCase()) || inBase64(word).some((form) => coded.includes(form)),
+  )
+  return /^[a-z-]*bcc[ \t]*:/im.test(text) ? ['a header', ...found] : found
+}
+
+/** The header section as fields, in order. */
+const fieldsOf = (raw: Buffer): string[] =>
+  (raw.toString('latin1').split('\r\n\r\n', 1)[0] ?? '')
+    .split(/\r\n(?![ \t])/)
+    .map((field) => field.replace(/\r\n/g, ''))
+
+const namesOf = (raw: Buffer): string[] => fieldsOf(raw).map((field) => field.slice(0, field.indexOf(':')))
+
+async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) {
+  const service = await startService(t)
+  const sink = await startSmtpSink(t, script)
+  const team = await makeTeam(service)
+  await startWorker(t, service, { smtp_url: sink.url })
+  const post = async (changes: Record<string, unknown>): Promise<string> => {
+    const { status, body } = await service.call('POST', '/v1/emails', {
+      key: team.key,
+      body: anEmail(changes),
+    })
+    if (status !== 201) throw new Error(JSON.stringify(body))
+    return body.id
+  }
+  const row = async (id: string) => {
+    const found = await emailById(service.database, team.id, id)
+    if (!found) throw new Error('the row is gone')
+    return found
+  }
+  return { service, sink, team, post, row }
+}
+
+const silent = (t: Test, sink: Pick<SmtpSink, 'messages'>): void => {
+  for (const { raw, rcpt_to } of sink.messages()) t.strictSame(given(raw), [], `to ${rcpt_to.join(', ')}`)
+}
+
+t.test('the search for bcc in bytes finds it, however it is written', async (t) => {
+  t.strictSame(given(Buffer.from('To: a\r\n\r\nBody')), [])
+  for (const word of ['hidden.7x@quiet.example', 'x hidden.7x', 'xx hidden.7x'])
+    t.not(given(Buffer.from(`X: ${Buffer.from(word).toString('base64')}`)).length, 0, word)
+  t.strictSame(given(Buffer.from('X: hid\r\nden.7x')), ['hidden.7x'])
+})
+
+t.test(
+  'over SMTP all get one message: Cc follows To and is signed, and nothing in it names bcc',
+  async (t) => {
+    const { service, sink, team, post, row } = await begin(t)
+    const id = await post({ ...COPIES, text: 'Hello', reply_to: 'help@example.net' })
+    await until('it is sent', async () => (await row(id)).status === 'sent')
+    const [message, ...others] = sink.messages()
+    t.equal(others.length, 0)
+    t.strictSame(message?.rcpt_to, EVERYBODY)
+    const raw = message?.raw ?? Buffer.of()
+    const fields = fieldsOf(raw)
+    const at = fields.findIndex((field) => field.startsWith('To: '))
+    t.equal(fields[at], 'To: Ana <ana@example.org>, ben@example.org')
+    t.equal(fields[at + 1], 'Cc: "Zoe, PhD" <zoe@example.org>, yan@example.net')
+    t.match(
+      fields.find((field) => field.startsWith('DKIM-Signature')),
+      /[:=]to:\s*cc:/,
+    )
+    silent(t, sink)
+    t.equal((await usedBy(service, team.id)).emails, 1, 'one place in the quota')
+    const sent = await eventsOfEmail(service.database, team.id, id)
+    t.strictSame(
+      sent.map(({ kind, recipient }) => `${kind} ${recipient}`).sort(),
+      EVERYBODY.map((to) => `sent ${to}`).sort(),
+    )
+  },
+)
+
+t.test('without copies there is no Cc, and bcc alone makes none', async (t) => {
+  const { sink, post, row } = await begin(t)
+  const ids = [await post({}), await post({ to: COPIES.to, bcc: COPIES.bcc })]
+  for (const id of ids) await until('it is sent', async () => (await row(id)).status === 'sent')
+  for (const { raw } of sink.messages()) t.notOk(namesOf(raw).includes('Cc'))
+  silent(t, sink)
+})
+
+t.test(
+  'an address that stands in several lists gets one copy, and is named where it stands first',
+  async (t) => {
+    const { sink, post, row } = await begin(t)
+    const id = await post({
+      to: ['ana@example.org', 'Ana <ANA@example.org>'],
+      cc: ['Ana <Ana@Example.org>', 'zoe@example.org', 'ZOE@example.org', 'u@bücher.example'],
+      bcc: [
+        'Verena <ana@example.org>',
+        'zoe@example.org',
+        'u@xn--bcher-kva.example',
+        'hidden.7x@quiet.example',
+      ],
+    })
+    await until('it is sent', async () => (await row(id)).status === 'sent')
+    t.equal(sink.messages().length, 1)
+    t.strictSame(sink.last().rcpt_to, [
+      ...['ana@example.org', 'zoe@example.org', 'u@bücher.example', 'hidden.7x@quiet.example'],
+    ])
+    const fields = fieldsOf(sink.last().raw)
+    t.ok(fields.includes('To: ana@example.org'))
+    t.ok(fields.includes('Cc: zoe@example.org, u@xn--bcher-kva.example'))
+    silent(t, sink)
+  },
+)
+
+t.test(
+  'who was put off is tried again alone, with the same bytes; the status is the highest of any',
+  async (t) => {
+    const later = new Set(['zoe@example.org', 'hidden.7x@quiet.example'])
+    const { service, sink, post, row } = await begin(t, {
+      onRcpt: (recipient) => (later.has(recipient) ? '451 4.3.0 Later' : undefined),
+    })
+    const id = await post(COPIES)
+    await until('two are put off', async () => (await row(id)).pending_recipients?.length === 2)
+    t.equal((await row(id)).status, 'sent')
+    for (const next of ['zoe@example.org', 'hidden.7x@quiet.example']) {
+      later.delete(next)
+      const tried = sink.messages().length
+      await until('its job waits', async () => (await jobStates(service, id))[0] === 'retry')
+      await setJobsDue(service, id)
+      await until('one more is sent', () => sink.messages().length > tried)
+    }
+    await until('nobody waits', async () => (await row(id)).pending_recipients === null)
+    t.strictSame(
+      sink.messages().map(({ rcpt_to }) => rcpt_to),
+      [
+        EVERYBODY.filter((to) => !['zoe@example.org', 'hidden.7x@quiet.example'].includes(to)),
+        ['zoe@example.org'],
+        ['hidden.7x@quiet.example'],
+      ],
+    )
+    const [first] = sink.messages()
+    // Boundaries are drawn for each try; there is none in a message of one part.
+    t.strictSame(sink.last().raw.toString('latin1'), first?.raw.toString('latin1'))
+    silent(t, sink)
+  },
+)
+
+t.test('one refused of bcc makes the email bounced, though the others have it', async (t) => {
+  const { post, row, service, team, sink } = await begin(t, {
+    onRcpt: (recipient) => (recipient.startsWith('hidden') ? '550 5.1.1 No such user' : undefined),
+  })
+  await service.call('POST', '/v1/contacts', { key: team.key, body: { email: 'Hidden.7x@quiet.example' } })
+  const id = await post(COPIES)
+  await until('it bounced', async () => (await row(id)).status === 'bounced')
+  const { body } = await service.call('GET', '/v1/contacts/hidden.7x@quiet.example', { key: team.key })
+  t.equal(body.status, 'bounced', 'the dialogue names whom it refuses')
+  t.equal(sink.messages().length, 1)
+  silent(t, sink)
+})
+
+t.test('requeued by force it goes to all again; a resend and a copy go to one address alone', async (t) => {
+  let open = false
+  const { service, sink, team, post, row } = await begin(t, {
+    onRcpt: () => (open ? undefined : '550 5.1.1 No such user'),
+  })
+  const id = await post({ ...COPIES, headers: { 'X-Order': '17' } })
+  await until('it bounced', async () => (await row(id)).status === 'bounced')
+  open = true
+  await adminCli({ DATABASE_URL: service.url }).json(['email', 'requeue', team.id, id, '--force'])
+  await until('it is sent', () => sink.messages().length === 1)
+  t.strictSame(sink.last().rcpt_to, EVERYBODY)
+  const editor = await signedIn(service, { team: team.id, role: 'editor' })
+  const page = `/teams/${team.id}/emails/${id}`
+  for (const [verb, form, to] of [
+    ['resend', { to: 'right@example.org' }, 'right@example.org'],
+    ['copy', {}, editor.email],
+  ] as const) {
+    const before = sink.messages().length
+    t.equal((await editor.post(`${page}/${verb}`, form)).status, 303)
+    await until(`the ${verb} is sent`, () => sink.messages().length > before)
+    t.strictSame(sink.last().rcpt_to, [to])
+    t.notOk(namesOf(sink.last().raw).includes('Cc'), verb)
+    t.notMatch(sink.last().raw.toString('latin1'), /ana@|zoe@/)
+  }
+  silent(t, sink)
+})
+
+t.test('who is erased while others wait is neither in an envelope nor in a header any more', async (t) => {
+  const waits = new Set(EVERYBODY)
+  const { service, sink, team, post, row } = await begin(t, {
+    onRcpt: (recipient) => (waits.has(recipient) ? '451 4.3.0 Later' : undefined),
+  })
+  const id = await post(COPIES)
+  await until('it is put off', async () => (await jobStates(service, id))[0] === 'retry')
+  const cli = adminCli({ DATABASE_URL: service.url })
+  for (const address of ['ana@example.org', 'zoe@example.org', 'archive.8y@quiet.example'])
+    await cli.json(['contact', 'erase', team.id, address])
+  waits.clear()
+  waits.add('hidden.7x@quiet.example')
+  await setJobsDue(service, id)
+  await until('some are sent', () => sink.messages().length === 1)
+  t.strictSame(sink.last().rcpt_to, ['ben@example.org', 'yan@example.net'])
+  const fields = fieldsOf(sink.last().raw)
+  t.ok(fields.includes('To: ben@example.org') && fields.includes('Cc: yan@example.net'))
+  t.notMatch(sink.last().raw.toString('latin1'), /erased|invalid/)
+  await until('one waits', async () => (await row(id)).pending_recipients?.length === 1)
+  await cli.json(['contact', 'erase', team.id, 'ben@example.org'])
+  t.strictSame(
+    (await row(id)).pending_recipients,
+    ['hidden.7x@quiet.example'],
+    'who waits under a name goes on waiting',
+  )
+  waits.clear()
+  await until('its job waits', async () => (await jobStates(service, id))[0] === 'retry')
+  await setJobsDue(service, id)
+  await until('the last is sent', () => sink.messages().length === 2)
+  t.strictSame(sink.last().rcpt_to, ['hidden.7x@quiet.example'])
+  t.notOk(namesOf(sink.last().raw).includes('To'), 'nobody of to is left')
+  silent(t, sink)
+})
+
+t.test('through SES the destinations are named beside the message, which names nobody of bcc', async (t) => {
+  const service: Service = await startService(t)
+  const team = await makeTeam(service)
+  const api = await startSesApi(t, {
+    onSend: (_call, nth) => (nth === 1 ? { status: 429, type: 'TooManyRequestsException' } : undefined),
+  })
+  const email = createSesProvider({ region: 'eu-west-1', endpoint: api.url, max_connections: 5 })
+  t.teardown(() => email.close())
+  await startWorker(t, service, { email })
+  const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail(COPIES) })
+  await until('SES has it', () => api.calls.length === 2)
+  for (const call of api.calls) {
+    t.strictSame(call.to, EVERYBODY)
+    t.strictSame(given(call.raw), [])
+    const fields = fieldsOf(call.raw)
+    t.ok(fields.includes('Cc: "Zoe, PhD" <zoe@example.org>, yan@example.net'))
+  }
+  await until(
+    'it is sent',
+    async () => (await emailById(service.database, team.id, body.id))?.status === 'sent',
+  )
+})

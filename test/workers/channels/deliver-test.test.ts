@@ -1,0 +1,301 @@
+// Test teams: nothing of theirs meets a provider, whatever way it takes; nothing of a live team's meets the simulator.
+import { sql } from 'slonik'
+import { object, string } from 'yup'
+import { DELIVERIES } from '../../../db/channels/channels.sql.ts'
+import { requeueLost } from '../../../db/delivery/sweep.ts'
+import { openConsumer } from '../../../db/queue/boss.ts'
+import type { Payload, SharedJob } from '../../../db/queue/jobs.ts'
+import type { EmailProvider, OutgoingEmail } from '../../../workers/providers/provider.ts'
+import { SIMULATED_EMAIL } from '../../../workers/providers/test/simulator.ts'
+import type { OutgoingWhatsapp, WhatsappProvider } from '../../../workers/providers/whatsapp/provider.ts'
+import { adminCli } from '../../support/admin.ts'
+import { broadcastingOf } from '../../support/broadcasting.ts'
+import { startCloud } from '../../support/cloud.ts'
+import { startReceiver } from '../../support/receiver.ts'
+import { contactState, eventsOf, loseJobs, setDue, storedReports } from '../../support/reports.ts'
+import { ageByADay, jobsOf, sendersOf } from '../../support/rows.ts'
+import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import t, { type Test } from '../../support/tap.ts'
+import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
+import { startProcess, startWorker, until } from '../../support/worker.ts'
+
+const PUBLIC_URL = 'https://mail.example.com'
+
+/** A service, a live team and a test team, a relay and a Cloud API that count who connects. */
+async function begin(t: Test) {
+  const service = await startService(t, { publicUrl: PUBLIC_URL })
+  const cli = adminCli({ DATABASE_URL: service.url, WEBHOOK_ALLOW: '127.0.0.0/8' })
+  const [live, test] = [await makeTeam(service), await makeTeam(service, { test: true })]
+  let connections = 0
+  const sink = await startSmtpSink(t, {
+    onConnect: () => {
+      connections++
+      return undefined
+    },
+  })
+  const cloud = await startCloud(t, {})
+  const work = () => startWorker(t, service, { smtp_url: sink.url, whatsapp: cloud.delivery })
+  return { service, cli, live, test, sink, cloud, work, connected: () => connections + cloud.connections() }
+}
+
+/** Sends an email. @returns its id. */
+async function send({ call }: Service, { key }: TestTeam, changes: Record<string, unknown> = {}) {
+  const { status, body } = await call('POST', '/v1/emails', { key, body: anEmail(changes) })
+  if (status !== 201) throw new Error(JSON.stringify(body))
+  return body.id as string
+}
+
+/** Sends a WhatsApp message. @returns its id. */
+async function whatsapp(service: Service, team: TestTeam, to: string) {
+  const template = await makeTemplate(service, team.id)
+  const body = aMessage(template.id, { to: [to] })
+  const reply = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
+  return reply.body.data[0].id as string
+}
+
+/** The names of the queues that hold something of a team's messages. */
+const queuesOf = async (service: Service, { id }: TestTeam) =>
+  [...new Set((await jobsOf(service, id)).map(({ name }) => name))]
+    .filter((name) => name.startsWith('deliver-'))
+    .sort()
+
+/** Gives every job of a queue up, as a worker does. */
+async function giveUpAll({ url, database }: Service, job: SharedJob): Promise<void> {
+  const consumer = await openConsumer(url, { connections: 2, onError: () => {} })
+  const claims = consumer.claims(job)
+  let jobs: Awaited<ReturnType<typeof claims.fetch>>
+  do {
+    jobs = await claims.fetch(10)
+    const ends = new Map(jobs.map((one) => [one, { end: 'given_up', reason: 'words' } as const]))
+    await database.transaction((tx) => claims.settle(tx, ends))
+  } while (jobs.length > 0)
+  await consumer.stop(5_000)
+}
+
+const unfinishedOf = async ({ database }: Service, { id }: TestTeam): Promise<number> =>
+  Number(
+    await database.oneFirst(sql.unsafe`
+      select (select count(*) from email_states where team_id = ${id} and unfinished)
+        + (select count(*) from whatsapp_messages where team_id = ${id} and unfinished)`),
+  )
+
+t.test(
+  'no connection is opened for a test team’s message: single, batch, broadcast, WhatsApp, requeued, swept, redriven, in the wrong queue',
+  async (t) => {
+    const { service, cli, test, live, sink, cloud, work, connected } = await begin(t)
+    const { database, deps } = service
+    const ids: Record<string, string> = {}
+    for (const way of ['single', 'requeued', 'redriven', 'swept', 'astray', 'bulk'])
+      ids[way] = await send(service, test, { to: [`${way}@example.org`] })
+    const batch = { emails: [anEmail({ to: ['batch@example.org'] })] }
+    t.equal((await service.call('POST', '/v1/emails/batch', { key: test.key, body: batch })).status, 200)
+    ids.whatsapp = await whatsapp(service, test, '+15555550101')
+    ids.sweptWhatsapp = await whatsapp(service, test, '+15555550102')
+    ids.astrayWhatsapp = await whatsapp(service, test, '+15555550101')
+    const { id = '' } = test
+    const queues = ['deliver-test', 'deliver-test-whatsapp']
+    t.same(await queuesOf(service, test), queues)
+
+    await giveUpAll(service, 'deliver-test')
+    t.match(await cli.json(['queue', 'redrive', 'deliver-test']), { redriven: 7 })
+    await cli.json(['email', 'requeue', id, ids.requeued ?? ''])
+    const lost = [ids.swept ?? '', ids.sweptWhatsapp ?? '']
+    for (const one of lost) await ageByADay(service, one)
+    await loseJobs(service, lost)
+    for (const channel of DELIVERIES)
+      await requeueLost({ database, queue: deps.queue, now: new Date() }, channel, {
+        before: new Date(),
+        most: 100,
+      })
+    t.same(await queuesOf(service, test), queues, 'the same queues, whatever brought them back')
+    await loseJobs(service, [ids.astray ?? '', ids.astrayWhatsapp ?? ''])
+    await database.transaction(async (tx) => {
+      const [email, message] = [ids.astray ?? '', ids.astrayWhatsapp ?? '']
+      await deps.queue.enqueue(tx, 'deliver-email', [{ team_id: id, email_id: email }])
+      await deps.queue.enqueue(tx, 'deliver-broadcast', [{ team_id: id, email_id: ids.bulk ?? '' }])
+      await deps.queue.enqueue(tx, 'deliver-whatsapp', [{ team_id: id, message_id: message }])
+    })
+    const news = await broadcastingOf(service, test)
+    await news.contacts(['one', 'two'])
+    await news.post(await news.create(), 'send')
+
+    await work()
+    await until('all but what is astray has gone', async () => (await unfinishedOf(service, test)) <= 2)
+    await until('the wrong queues are empty', async () => (await queuesOf(service, test)).length === 0)
+    t.equal(await unfinishedOf(service, test), 2, 'what is in the wrong queue is not sent')
+    for (const channel of DELIVERIES)
+      await requeueLost({ database, queue: deps.queue, now: new Date(Date.now() + 60_000) }, channel, {
+        before: new Date(Date.now() + 60_000),
+        most: 100,
+      })
+    await until('the sweep has brought it home', async () => (await unfinishedOf(service, test)) === 0)
+    t.equal(connected(), 0, 'nobody has connected')
+
+    await send(service, live)
+    await whatsapp(service, live, '+15555550101')
+    await until('a live team’s arrive', () => sink.messages().length === 1 && cloud.messages().length === 1)
+    t.ok(connected() > 0, 'the listeners do count')
+  },
+)
+
+t.test('a live team’s message never meets the simulator, not even in its queue', async (t) => {
+  const { service, live, sink, work } = await begin(t)
+  const { database, deps } = service
+  const [usual, astray] = [await send(service, live), await send(service, live)]
+  t.same(await queuesOf(service, live), ['deliver-email'])
+  await loseJobs(service, [astray])
+  await database.transaction((tx) =>
+    deps.queue.enqueue(tx, 'deliver-test', [{ team_id: live.id, email_id: astray, test: true }]),
+  )
+  await work()
+  await until('both queues are empty', async () => (await queuesOf(service, live)).length === 0)
+  t.equal(sink.messages().length, 1)
+  t.same(
+    (await eventsOf(service, usual)).map(({ kind }) => kind),
+    ['sent'],
+  )
+  t.same(await eventsOf(service, astray), [])
+  t.same(await storedReports(service), [])
+  t.notOk((await sendersOf(service)).some(({ key }) => key.startsWith('test:')))
+})
+
+t.test(
+  'the simulator answers by the local part, and its reports end in the ladder, contacts and webhooks',
+  async (t) => {
+    const { service, cli, test, work, connected } = await begin(t)
+    const receiver = await startReceiver(t)
+    await cli.json(['webhook', 'add', test.id, '--url', receiver.url, '--types', '*'])
+    const ends = {
+      delivered: 'delivered',
+      'Bounced+tag': 'bounced',
+      complained: 'complained',
+      opened: 'opened',
+      clicked: 'clicked',
+      refused: 'bounced',
+      anybody: 'delivered',
+      deferred: 'delivered',
+    }
+    const ids = new Map<string, string>()
+    for (const who of Object.keys(ends)) {
+      const email = `${who}@example.org`
+      await service.call('POST', '/v1/contacts', { key: test.key, body: { email } })
+      ids.set(who, await send(service, test, { to: [email] }))
+    }
+    await work()
+    const statusOf = async (who: string) =>
+      String(
+        await service.database.oneFirst(
+          sql.unsafe`select status from emails where id = ${ids.get(who) ?? ''}`,
+        ),
+      )
+    for (const [who, status] of Object.entries(ends)) {
+      await until(`${who} is ${status}`, async () => {
+        if (who === 'deferred') await setDue(service, 'deliver-test')
+        return (await statusOf(who)) === status
+      })
+    }
+    const deferred = (await eventsOf(service, ids.get('deferred') ?? '')).map(({ kind }) => kind)
+    t.same(deferred, ['deferred', 'deferred', 'sent', 'delivered'])
+    for (const [who, status] of [
+      ['Bounced+tag', 'bounced'],
+      ['complained', 'complained'],
+      ['refused', 'bounced'],
+      ['clicked', 'subscribed'],
+    ] as const)
+      t.match(await contactState(service, test.id, `${who.toLowerCase()}@example.org`), { status }, who)
+    t.ok(
+      (await storedReports(service)).every(({ provider, state }) => provider === 'test' && state === 'done'),
+    )
+    const wanted = ['email.bounced', 'email.clicked', 'email.complained', 'email.delivered', 'email.opened']
+    await until('webhooks said so', () =>
+      wanted.every((type) => receiver.received.some(({ body }) => body.type === type)),
+    )
+    t.equal(connected(), 0)
+  },
+)
+
+const messageRow = object({ status: string().defined(), code: string().defined().nullable() })
+
+t.test('WhatsApp goes by the number’s last digits', async (t) => {
+  const { service, test, work, connected } = await begin(t)
+  const ends = {
+    '+15555550101': ['delivered', null],
+    '+4915112340102': ['read', null],
+    '+15555550103': ['failed', '131026'],
+    '+15555550104': ['failed', '131026'],
+    '+15555550105': ['delivered', '130429'],
+    '+15555550106': ['delivered', '131056'],
+    '+15555550107': ['queued', null],
+    '+33612345678': ['delivered', null],
+  }
+  const ids = new Map<string, string>()
+  for (const to of Object.keys(ends)) ids.set(to, await whatsapp(service, test, to))
+  await work()
+  for (const [to, [status, code]] of Object.entries(ends)) {
+    const read = () =>
+      service.database.one(sql.type(messageRow)`
+        select status, (select max(code) from whatsapp_events where message_id = m.id) as code
+        from whatsapp_messages m where id = ${ids.get(to) ?? ''}`)
+    await until(`${to} is ${status}`, async () => {
+      await setDue(service, 'deliver-test-whatsapp')
+      return (await read()).status === status
+    })
+    t.match(await read(), { code }, to)
+  }
+  t.equal(connected(), 0)
+})
+
+t.test('a paused broadcast of a test team waits, and goes on when it is resumed', async (t) => {
+  const { service, test, work } = await begin(t)
+  const news = await broadcastingOf(service, test)
+  await news.contacts(['one', 'two'])
+  const id = await news.create({ rate_per_minute: 1 })
+  await news.post(id, 'send')
+  await work()
+  const sent = async () =>
+    Number(
+      await service.database.oneFirst(sql.unsafe`
+      select count(*) from email_states where team_id = ${test.id} and not unfinished`),
+    )
+  await until('one has gone', async () => (await sent()) === 1)
+  t.equal((await news.post(id, 'pause')).status, 200)
+  await service.database.query(sql.unsafe`update broadcasts set rate_per_minute = null where id = ${id}`)
+  t.equal((await news.post(id, 'resume')).status, 200)
+  await until('the other goes', async () => (await sent()) === 2)
+})
+
+t.test('a worker without settings of any provider serves test teams', async (t) => {
+  const { service, test } = await begin(t)
+  const [email, message] = [await send(service, test), await whatsapp(service, test, '+15555550101')]
+  await startProcess(t, 'workers/main.ts', {
+    DATABASE_URL: service.url,
+    WORKER_QUEUES: 'deliver-test,deliver-test-whatsapp,ingest-report',
+  })
+  await until('both are delivered', async () =>
+    Boolean(
+      await service.database.oneFirst(sql.unsafe`
+        select exists (select from emails where id = ${email} and status = 'delivered')
+          and exists (select from whatsapp_messages where id = ${message} and status = 'delivered')`),
+    ),
+  )
+  t.pass()
+})
+
+t.test(
+  'what is a test team’s cannot be handed to a provider, nor the other way round: it does not compile',
+  async (t) => {
+    const toProvider = (provider: EmailProvider, email: OutgoingEmail<true>) =>
+      // @ts-expect-error an email of a test team
+      provider.send(email)
+    const toSimulator = (email: OutgoingEmail) =>
+      // @ts-expect-error an email of a live team
+      SIMULATED_EMAIL.send(email)
+    const toCloud = (provider: WhatsappProvider, message: OutgoingWhatsapp<true>) =>
+      // @ts-expect-error a message of a test team
+      provider.send(message)
+    // @ts-expect-error a job that does not say so
+    const asJob: Payload<'deliver-test'> = { team_id: '', email_id: '' }
+    t.ok([toProvider, toSimulator, toCloud, asJob])
+  },
+)

@@ -1,0 +1,207 @@
+/**
+ * What waits for its time, let go by real workers: never early, never twice, never lost, and not what was cancelled or
+ * has expired. DECISIONS: When.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'slonik'
+import { number, object } from 'yup'
+import { releaseAll } from '../../db/delivery/schedule.ts'
+import { eventsOfEmail } from '../../db/messages/emails/events.sql.ts'
+import { showEmail } from '../../db/messages/emails/show.ts'
+import { showMessage } from '../../db/messages/whatsapp/show.ts'
+import { runClock, shiftClock } from '../support/clock.ts'
+import { jobStates, jobsOf } from '../support/rows.ts'
+import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../support/service.ts'
+import { startSmtpSink } from '../support/smtp-sink.ts'
+import t, { type Test } from '../support/tap.ts'
+import { aMessage, makeTemplate } from '../support/whatsapp.ts'
+import { startProcess, startWorker, until } from '../support/worker.ts'
+
+const HOUR = 3_600_000
+const ahead = (ms: number): string => new Date(Date.now() + ms).toISOString()
+
+async function begin(t: Test) {
+  const service = await startService(t)
+  t.teardown(() => runClock(service.database))
+  const team = await makeTeam(service)
+  const release = () => releaseAll(service.deps)
+  return { service, team, release }
+}
+
+const post = async ({ call }: Service, { key }: TestTeam, changes: object): Promise<string> => {
+  const { status, body } = await call('POST', '/v1/emails', { key, body: anEmail({ ...changes }) })
+  if (status !== 201) throw new Error(JSON.stringify(body))
+  return body.id
+}
+
+/** Schedules many in one statement, as a batch would: copies of one that was accepted. */
+const scheduleMany = async ({ database }: Service, { id: team }: TestTeam, count: number, due: Date) => {
+  await database.query(sql.unsafe`
+    with model as (select * from accepted_emails where team_id = ${team} limit 1), made as (
+      insert into accepted_emails (team_id, id, domain_id, from_address, to_emails, subject, html, reply_to, tags, created_at)
+      select team_id, gen_random_uuid(), domain_id, from_address, to_emails, 'Scheduled', html, reply_to, tags, now()
+      from model, generate_series(1, ${count}) returning team_id, id, created_at
+    )
+    insert into email_states (team_id, id, created_at, status, scheduled_at, due_at)
+    select team_id, id, created_at, 'queued', ${sql.timestamp(due)}, ${sql.timestamp(due)} from made`)
+}
+
+t.test('nothing goes before its time, and all of it after', async (t) => {
+  const { service, team, release } = await begin(t)
+  const [soon, later] = [
+    await post(service, team, { scheduled_at: ahead(HOUR) }),
+    await post(service, team, { scheduled_at: ahead(2 * HOUR) }),
+  ]
+  await release()
+  t.strictSame(await jobStates(service, soon), [])
+  await shiftClock(service.database, 3_600 + 60)
+  await release()
+  await release()
+  t.strictSame(await jobStates(service, soon), ['created'])
+  t.strictSame(await jobStates(service, later), [])
+})
+
+t.test('a worker sends it at its time by itself, and its latency counts from there', async (t) => {
+  const { service, team } = await begin(t)
+  const sink = await startSmtpSink(t)
+  const at = Date.now() + 3_000
+  const id = await post(service, team, { scheduled_at: new Date(at).toISOString() })
+  const now = await post(service, team, {})
+  await startWorker(t, service, { smtp_url: sink.url })
+  const events = () => eventsOfEmail(service.database, team.id, id)
+  await until('it is sent', async () => (await events()).some(({ kind }) => kind === 'sent'))
+  const [sent] = await events()
+  t.ok(Date.parse(sent?.occurred_at ?? '') >= at, 'not early')
+  t.ok(now)
+  t.equal(sink.messages().length, 2)
+})
+
+t.test('what was cancelled never goes, and what goes cannot be cancelled', async (t) => {
+  const { service, team, release } = await begin(t)
+  const { key } = team
+  const ids: string[] = []
+  for (let index = 0; index < 40; index += 1)
+    ids.push(await post(service, team, { scheduled_at: ahead(HOUR), subject: `Number ${index}` }))
+  await shiftClock(service.database, 3_600 + 60)
+  const cancelling = ids.map((id) => service.call('POST', `/v1/emails/${id}/cancel`, { key }))
+  const [replies] = await Promise.all([
+    Promise.all(cancelling),
+    sleep(20).then(release),
+    sleep(30).then(release),
+  ])
+  const statuses = replies.map(({ status }) => status)
+  t.ok(statuses.every((status) => status === 200 || status === 409))
+  for (const [index, id] of ids.entries())
+    t.equal((await jobStates(service, id)).length, statuses[index] === 200 ? 0 : 1, `${statuses[index]}`)
+})
+
+t.test('one team’s nine o’clock does not delay another’s', async (t) => {
+  const { service, team, release } = await begin(t)
+  const other = await makeTeam(service)
+  await post(service, team, {})
+  const due = new Date(Date.now() + HOUR)
+  await scheduleMany(service, team, 3_000, due)
+  const id = await post(service, other, { scheduled_at: new Date(due.getTime() + 1_000).toISOString() })
+  await shiftClock(service.database, 3_600 + 60)
+  const { database, deps } = service
+  // It ends once it has let go one lot.
+  const closing = new AbortController()
+  const queue = {
+    enqueue: (...given: Parameters<typeof deps.queue.enqueue>) => {
+      closing.abort()
+      return deps.queue.enqueue(...given)
+    },
+  }
+  await releaseAll({ database, queue: queue as typeof deps.queue }, closing.signal)
+  t.ok((await jobsOf(service, team.id)).length <= 501)
+  t.strictSame(await jobStates(service, id), ['created'], 'it is in the first lot')
+  await release()
+  t.equal((await jobsOf(service, team.id)).length, 3_001)
+  const placeRow = object({ place: number().defined() })
+  const { place } = await database.one(sql.type(placeRow)`
+    select count(*) as place from pgboss.job j, pgboss.job own
+    where own.id = ${id} and j.name = 'deliver-email' and j.priority > own.priority`)
+  t.ok(place < 10, `${place} jobs stand before it`)
+})
+
+t.test('a restored copy lets nothing go until somebody says so', async (t) => {
+  const { service, team, release } = await begin(t)
+  const id = await post(service, team, { scheduled_at: ahead(HOUR) })
+  await shiftClock(service.database, 3_600 + 60)
+  await service.database.query(sql.unsafe`
+    insert into paused_queues (queue, paused_at, reason) values ('deliver-email', now(), 'restored')`)
+  await release()
+  t.strictSame(await jobStates(service, id), [])
+  await service.database.query(sql.unsafe`delete from paused_queues`)
+  await release()
+  t.strictSame(await jobStates(service, id), ['created'])
+})
+
+t.test('an expired one never goes, is given up with its reason, and is no dead letter', async (t) => {
+  const { service, team } = await begin(t)
+  const sink = await startSmtpSink(t)
+  const hooked = await service.call('POST', '/v1/emails', {
+    key: team.key,
+    body: anEmail({ expires_in: 60 }),
+  })
+  const id = hooked.body.id
+  await shiftClock(service.database, 61)
+  await startWorker(t, service, { smtp_url: sink.url })
+  const events = () => eventsOfEmail(service.database, team.id, id)
+  await until('it is given up', async () => (await events()).some(({ kind }) => kind === 'gave_up'))
+  t.match((await events())[0]?.detail, /^expired: /)
+  await until('its job is gone', async () => (await jobStates(service, id)).length === 0)
+  const deps = { ...service.deps, tx: service.database, now: new Date() }
+  const shown = await showEmail({ ...deps, publicUrl: undefined }, team.id, id)
+  t.match(shown, { status: 'queued', waiting: { state: 'given_up', last_refusal: /^expired: / } })
+  t.equal(sink.messages().length, 0)
+  const dead = await service.database.exists(sql.type(object())`
+    select from pgboss.job where name = 'deliver-email-dead'`)
+  t.notOk(dead)
+})
+
+t.test('WhatsApp messages wait, are let go and expire alike', async (t) => {
+  const { service, team, release } = await begin(t)
+  const template = await makeTemplate(service, team.id)
+  const send = async (changes: object) =>
+    (
+      await service.call('POST', '/v1/whatsapp/messages', {
+        key: team.key,
+        body: aMessage(template.id, { ...changes }),
+      })
+    ).body.data[0].id
+  const id = await send({ scheduled_at: ahead(HOUR) })
+  const state = async () =>
+    (await showMessage({ tx: service.database, now: new Date() }, team.id, id)).waiting?.state
+  t.equal(await state(), 'scheduled')
+  await release()
+  t.strictSame(await jobStates(service, id), [])
+  await shiftClock(service.database, 3_600 + 60)
+  await release()
+  t.strictSame(await jobStates(service, id), ['created'])
+  t.equal(await state(), 'not_taken_yet')
+})
+
+t.test('none is lost or doubled when workers are killed while they let go', async (t) => {
+  const { service, team } = await begin(t)
+  const sink = await startSmtpSink(t)
+  await post(service, team, { to: ['first@example.org'] })
+  await scheduleMany(service, team, 1_500, new Date(Date.now() + 4_000))
+  const env = { DATABASE_URL: service.url, SMTP_URL: sink.url, WORKER_CONCURRENCY: '5' }
+  for (let round = 0; round < 3; round += 1) {
+    const worker = await startProcess(t, 'workers/main.ts', env)
+    await sleep(2_500)
+    worker.kill()
+    await worker.exited
+  }
+  await startProcess(t, 'workers/main.ts', env)
+  const waitingRow = object({ waiting: number().defined() })
+  const waiting = async () =>
+    (
+      await service.database.one(sql.type(waitingRow)`
+        select count(*) as waiting from email_states where team_id = ${team.id} and status = 'queued'`)
+    ).waiting
+  await until('all are sent', async () => (await waiting()) === 0)
+  const ids = sink.messages().map(({ raw }) => /^Message-ID: (.*)$/im.exec(raw.toString())?.[1])
+  t.equal(new Set(ids).size, 1_501)
+})

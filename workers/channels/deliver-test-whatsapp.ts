@@ -1,0 +1,22 @@
+/** WhatsApp messages of test teams on their way to the simulator. Promises as deliver-test.ts does. */
+import { TEST_WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
+import type { DeliveryChannel } from '../delivery/channel.ts'
+import { reportsOfWhatsapp, SIMULATED_WHATSAPP } from '../providers/test/whatsapp.ts'
+import { type Reporting, reporting } from './deliver-test.ts'
+import { type WhatsappAttempt, type WhatsappDeps, whatsappThrough } from './deliver-whatsapp.ts'
+
+/** After a lost answer, in seconds: the simulator loses none. */
+const UNKNOWN_WAIT = 60
+
+/** WhatsApp messages of test teams. */
+export const testWhatsappChannel = (
+  deps: Omit<WhatsappDeps, 'whatsapp'> & Reporting,
+): DeliveryChannel<'deliver-test-whatsapp', WhatsappAttempt> =>
+  reporting(
+    whatsappThrough(TEST_WHATSAPP, { provider: SIMULATED_WHATSAPP, unknown_wait: UNKNOWN_WAIT }, deps),
+    deps,
+    ({ answer: { row, outcome }, at }) =>
+      outcome.kind === 'accepted'
+        ? reportsOfWhatsapp({ team_id: row.team_id, id: row.message_id, to: row.recipient, at })
+        : [],
+  )

@@ -1,0 +1,58 @@
+/**
+ * Stands in for the providers of test teams' email: takes it, answers and reports by its recipients (fates.ts).
+ * Promises: opens no connection, whatever it is handed; a repeat of a report is the same bytes. Its
+ * types take no email of a live team, as no other provider's take one of a test team. DECISIONS: Test teams.
+ */
+import type { TakenReport } from '../../../db/delivery/reports/store.ts'
+import type { ReportedEvent } from '../../../db/messages/apply-reports.ts'
+import type { EmailProvider, Outcome } from '../provider.ts'
+import { type EmailReport, emailReply, emailReports } from './fates.ts'
+import { type News, reportsOf, senderOf, type Taken } from './stored.ts'
+
+const OUTCOMES = {
+  taken: { kind: 'accepted', detail: '250 2.0.0 Simulated: nothing is delivered' },
+  deferred: { kind: 'deferred', detail: '451 4.3.0 Try again later (simulated)' },
+  refused: { kind: 'refused', detail: '550 5.1.1 No such mailbox (simulated)', effect: 'hard' },
+} as const satisfies Record<ReturnType<typeof emailReply>, Outcome>
+
+/** Where emails of test teams end. */
+export const SIMULATED_EMAIL: EmailProvider<true> = {
+  test: true,
+  signs: false,
+  copies: 1,
+  async send({ email_id, recipients, deferrals }) {
+    const outcomes = new Map(recipients.map((to) => [to, OUTCOMES[emailReply(to, deferrals)]]))
+    const isTaken = [...outcomes.values()].some(({ kind }) => kind === 'accepted')
+    return { provider_message_id: isTaken ? `test-${email_id}` : null, outcomes }
+  },
+  sender: async () => senderOf('email'),
+  check: async () => null,
+  close: async () => {},
+}
+
+/** What is reported of an email that was taken for this recipient; without magic it is delivered. */
+export const reportsOfEmail = (taken: Taken): TakenReport[] =>
+  reportsOf('email', taken, emailReports(taken.to) ?? ['delivered'])
+
+const EFFECTS = {
+  delivered: 'delivered',
+  bounced: 'hard',
+  complained: 'complaint',
+  opened: 'none',
+  clicked: 'none',
+} as const satisfies Record<EmailReport, string>
+
+const BOUNCE = '550 5.1.1 The mailbox does not exist (simulated)'
+
+/** A report of an email as a neutral event. */
+export const readEmail = ({ team_id, id, to, event, time }: News<EmailReport>): ReportedEvent => ({
+  channel: 'email',
+  ref: { team_id, id },
+  kind: event,
+  recipient: to,
+  occurred_at: new Date(time),
+  detail: event === 'bounced' ? BOUNCE : '',
+  event_key: `test:${event}:${time}:${to}`,
+  provider_message_id: null,
+  effect: EFFECTS[event],
+})
