@@ -156,15 +156,14 @@ const unsupportedList = () => unsupported(undefined, (value) => Array.isArray(va
 /** Copies of a message to others. */
 export const noCopies = () => ({ cc: unsupportedList(), bcc: unsupportedList() })
 
+const A_TIME = '${path} must be an RFC 3339 time with its zone, such as 2026-01-31T09:00:00Z'
+
 /** A time with its zone (RFC 3339). */
 export const time = () =>
   text()
     .meta(described({ type: 'string', format: 'date-time' }))
-    .test(
-      'time',
-      '${path} must be an RFC 3339 time with its zone, such as 2026-01-31T09:00:00Z',
-      (value) => value === undefined || isMoment(value),
-    )
+    .typeError(A_TIME)
+    .test('time', A_TIME, (value) => value === undefined || isMoment(value))
 
 const SECONDS = `\${path} must be a whole number of seconds from ${EXPIRES_IN.min} to ${EXPIRES_IN.max}`
 

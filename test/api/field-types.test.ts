@@ -20,6 +20,8 @@ const VALUES = {
   uuid: [UUID, 5, true, [], {}, 'x', UUID.slice(1)],
   time: [new Date(Date.now() + 3_600_000).toISOString(), 5, true, [], {}, 'tomorrow', '2026-02-30T00:00:00Z'],
   integer: [5, '5', true, [], {}, 1.5],
+  /** As long as something is worth sending, in seconds. */
+  seconds: [60, '60', true, [], {}, 60.5, 59, 86_401],
   map: [{ a: 'b' }, 'x', 5, ['x'], { a: 5 }, { a: null }, { a: {} }],
   file: [
     { filename: 'a.txt', content: 'YQ==' },
@@ -45,9 +47,9 @@ const VALUES = {
 
 const SEND = `from!:sender to!:mailbox[] subject!:text html:text template_id:uuid variables:map text:text headers:map
   reply_to:sender tags:text[] idempotency_key:text attachments:file[]
-  cc:mailbox[] bcc:mailbox[] scheduled_at:none expires_in:none send_at:none`
+  cc:mailbox[] bcc:mailbox[] scheduled_at:time expires_in:seconds send_at:none`
 const WHATSAPP = `template_id!:uuid to!:number[] parameters:map idempotency_key:text
-  cc:none bcc:none scheduled_at:none expires_in:none send_at:none`
+  cc:none bcc:none scheduled_at:time expires_in:seconds send_at:none`
 const CONTACT = 'properties:map status:claim unsubscribed:claim'
 const BROADCAST = `name!:text template_id!:uuid from!:sender subject!:text topic_ids!:uuid[] reply_to:sender
   exclude_topic_ids:uuid[] where:condition[] variables:map headers:map tags:text[] rate_per_minute:integer send_at:time
@@ -60,6 +62,8 @@ const BODIES: Record<string, string> = {
   'POST /v1/marketing/unsubscribe': 'email!:email topic_ids:uuid[]',
   'POST /v1/emails': SEND,
   'POST /v1/emails/batch': SEND,
+  'PATCH /v1/emails/:id': 'scheduled_at!:time',
+  'PATCH /v1/whatsapp/messages/:id': 'scheduled_at!:time',
   'POST /v1/whatsapp/messages': WHATSAPP,
   'POST /v1/whatsapp/messages/batch': WHATSAPP,
   'POST /v1/broadcasts': `${BROADCAST} idempotency_key:text`,

@@ -33,6 +33,11 @@ const sent = await asThem('/v1/emails', anEmail({ from: 'a@example.net', idempot
 const message = { template_id: whatsapp, to: ['+15555550100'], parameters: { 'body:1': 'x' } }
 const messaged = await asThem('/v1/whatsapp/messages', { ...message, idempotency_key: 'k' })
 
+const scheduled_at = new Date(Date.now() + 86_400_000).toISOString()
+const waiting = await asThem('/v1/emails', anEmail({ from: 'a@example.net', scheduled_at }))
+const waitingMessage = await asThem('/v1/whatsapp/messages', { ...message, scheduled_at })
+const moved = { scheduled_at }
+
 const upload = await service.call('POST', '/v1/attachments?filename=secret.txt', {
   key: theirs.key,
   raw: 'secret',
@@ -54,6 +59,8 @@ type Ids = {
   email: string
   from: string
   key: string
+  waiting: string
+  waitingMessage: string
 }
 /** `expect`: the status, and the code of the refusal, of the call or of its first item. */
 type Ask = { path?: string; body?: unknown; expect: string }
@@ -114,8 +121,16 @@ const asks = (ids: Ids): Record<string, Ask[]> => {
       { body: { emails: [templated] }, expect: '200 not_found' },
       { body: { emails: [elsewhere] }, expect: '200 from_domain_not_verified' },
     ],
+    'POST /v1/emails/:id/cancel': [{ path: `/v1/emails/${ids.waiting}/cancel`, expect: '404 not_found' }],
+    'PATCH /v1/emails/:id': [{ path: `/v1/emails/${ids.waiting}`, body: moved, expect: '404 not_found' }],
     'POST /v1/attachments': [{ path: '/v1/attachments?filename=a.txt', body: {}, expect: '201' }],
     'POST /v1/whatsapp/messages': [{ body: whatsapp, expect: '404 not_found' }],
+    'POST /v1/whatsapp/messages/:id/cancel': [
+      { path: `/v1/whatsapp/messages/${ids.waitingMessage}/cancel`, expect: '404 not_found' },
+    ],
+    'PATCH /v1/whatsapp/messages/:id': [
+      { path: `/v1/whatsapp/messages/${ids.waitingMessage}`, body: moved, expect: '404 not_found' },
+    ],
     'POST /v1/whatsapp/messages/batch': [{ body: { messages: [whatsapp] }, expect: '200 not_found' }],
     'POST /v1/contacts/bulk': [
       { body: { contacts: [{ email: ids.email, properties: { stolen: 'x' } }] }, expect: '200' },
@@ -149,6 +164,8 @@ const foreign = asks({
   email,
   from: 'a@example.net',
   key: 'k',
+  waiting: waiting.body.id,
+  waitingMessage: waitingMessage.body.data[0].id,
 })
 const unknown = asks({
   template: uuidv7(),
@@ -159,6 +176,8 @@ const unknown = asks({
   email: 'nobody@example.org',
   from: 'a@example.invalid',
   key: 'free',
+  waiting: uuidv7(),
+  waitingMessage: uuidv7(),
 })
 
 t.test('every route that acts for a team has its lines', async (t) => {
@@ -210,6 +229,6 @@ t.test('another team’s idempotency key is no replay', async (t) => {
 t.test('the other team is as it was', async (t) => {
   const found = await service.call('GET', `/v1/contacts/${email}`, { key: theirs.key })
   t.strictSame(found.body, contact.body)
-  t.strictSame(await usedBy(service, theirs.id), { emails: 1, whatsapp: 1, contacts: 1, storage: 6 })
+  t.strictSame(await usedBy(service, theirs.id), { emails: 2, whatsapp: 2, contacts: 1, storage: 6 })
   t.equal((await jobsOf(service, theirs.id)).length, 2)
 })

@@ -34,7 +34,10 @@ export const isPatient = (seconds: number): boolean => seconds >= 100
 export const holds = ({ lost, over, after_answer, recovered, allowed = 0, limit = 120 }: Outcome): boolean =>
   lost === 0 && over === 0 && after_answer <= allowed && recovered !== null && recovered <= limit
 
-/** Does something again and again while work goes on. @returns the work's result, and how often it was done. */
+/**
+ * Does something again and again while work goes on; what says `false` did nothing, and is tried at the next turn.
+ * @returns the work's result, and how often it was done.
+ */
 export async function meanwhile<T>(
   work: Promise<T>,
   every: number,
@@ -48,7 +51,7 @@ export async function meanwhile<T>(
   for (;;) {
     await Promise.race([done, sleep(every)])
     if (over) break
-    await strike(strikes++)
+    if ((await strike(strikes)) !== false) strikes++
   }
   return { result: await done, strikes }
 }

@@ -56,7 +56,8 @@ export type Member = {
   /** Whether it has said that it is up, and has not ended since. */
   isUp(): boolean
   pid(): number
-  signal(signal: NodeJS.Signals): void
+  /** Reaches it once it is up: what is killed on its way up again and again never works. @returns whether it did. */
+  signal(signal: NodeJS.Signals): boolean
   /** Ends it for good. @returns its exit code or signal. */
   stop(signal?: NodeJS.Signals): Promise<number | string>
   /** How often it was started. */
@@ -120,7 +121,7 @@ async function startMember(entry: Entry, { env = {}, argv = [] }: Start): Promis
     base: () => base,
     isUp: () => up,
     pid: () => child.pid ?? 0,
-    signal: (signal) => void child.kill(signal),
+    signal: (signal) => up && child.kill(signal),
     starts: () => starts,
     async ask(question) {
       child.send(question)

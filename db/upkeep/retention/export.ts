@@ -31,11 +31,20 @@ const LOT = 200
 
 type Finding = { tx: Tx; person: Person }
 
-const AN_ADDRESS = /[^\s<>()[\]{},;:"'=]+@[^\s<>()[\]{},;:"'=]+/g
+/** What an address may stand in, between what ends it. One class alone: its matching is linear. */
+const WORDS = /[^\s<>()[\]{},;:"'=]+/g
+
+const withoutFullStops = (word: string): string => {
+  let end = word.length
+  while (word[end - 1] === '.') end--
+  return word.slice(0, end)
+}
 
 /** A text without the addresses of others. */
 const withoutOthers = (text: string, { identity }: Person): string =>
-  text.replace(AN_ADDRESS, (address) => (isPerson(address.replace(/\.+$/, ''), identity) ? address : '…'))
+  text.replace(WORDS, (word) =>
+    !word.includes('@') || isPerson(withoutFullStops(word), identity) ? word : '…',
+  )
 
 type Events = Awaited<ReturnType<typeof eventsToShow>>
 type Webhooks = Awaited<ReturnType<typeof webhooksToShow>>

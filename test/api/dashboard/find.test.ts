@@ -1,6 +1,7 @@
 /** Which of the dashboard's pages a path is. */
 import { createFinder } from '../../../api/dashboard/served/find.ts'
 import type { Page } from '../../../api/dashboard/served/page.ts'
+import { EMPTY } from '../../support/empty.ts'
 import t from '../../support/tap.ts'
 
 const LIST = [
@@ -22,11 +23,11 @@ function said(method: string, path: string) {
 }
 
 t.test('the first page of the list that fits and has the method; HEAD with GET', async (t) => {
-  t.match(said('POST', '/things/bulk'), ['/things/bulk', {}])
+  t.match(said('POST', '/things/bulk'), ['/things/bulk', EMPTY])
   t.match(said('GET', '/things/bulk'), ['/things/:name', { name: 'bulk' }])
   t.match(said('HEAD', '/things/a'), ['/things/:name', { name: 'a' }])
   t.match(said('GET', `/things/a%2Fb/parts/${ID}`), [/part_id$/, { name: 'a/b', part_id: ID }])
-  t.match(said('GET', ''), [/^$/, {}])
+  t.match(said('GET', ''), [/^$/, EMPTY])
 })
 
 t.test('another method says which there are', async (t) => {

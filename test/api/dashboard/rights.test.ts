@@ -132,7 +132,7 @@ t.test('an owner ends what is of the team, and nothing of a person elsewhere', a
   t.equal(account.html.match(/<tr>/g)?.length, 2, 'a head and the thief’s own session')
   await thief.post('/account/end-others')
   const member = await pageOf(owner, people, email)
-  shows(t, await pageAfter(owner, `${member}/end-sessions`), 'root@ops.example is signed out of this team.')
+  shows(t, await pageAfter(owner, `${member}/end-sessions`), 'root@ops.example was signed out of this team.')
   t.equal((await thief.get(`/teams/${team.id}`)).status, 303, 'what is of the team ends')
   for (const person of [victim, both]) {
     t.equal((await person.get(`/teams/${home.id}`)).status, 200)
@@ -166,7 +166,7 @@ t.test('nothing that an owner sees betrays whether an invitee is known elsewhere
     return pages
   }
   const stranger = await sees('x-stranger')
-  t.match(stranger[0], /Give WHO this invitation: it is good once, for 7 days, .* LINK/)
+  t.match(stranger[0], /Give WHO this invitation: it works once, within 7 days, .* LINK/)
   t.strictSame(await sees('x-known'), stranger)
   t.strictSame(await sees('x-operator'), stranger)
 })
@@ -182,7 +182,7 @@ t.test(
     const invitation = await invite(owner, people, email, 'viewer')
     const member = await pageOf(owner, people, email)
     const link = await pageAfter(owner, `${member}/link`)
-    shows(t, link, /Give away@example.org this link: it is good once, for 15 minutes/)
+    shows(t, link, /Give away@example.org this link: it works once, within 15 minutes/)
     await owner.post(`${member}/role`, { role: 'owner' })
     const late = await invite(owner, people, 'late@example.org', 'viewer')
     now = new Date(now.getTime() + 7 * 86_400_000 - 1_000)

@@ -112,8 +112,8 @@ export const fileFaults: readonly Fault[] = [
         const kind = inTurn([world.workers, world.apis], nth)
         // Of API processes one is always left, however long the other takes to start.
         if (kind === world.apis && !kind.every((member) => member.isUp())) return
-        if (kind === world.workers) kills += 1
-        inTurn(kind, nth >> 1).signal('SIGKILL')
+        const isKilled = inTurn(kind, nth >> 1).signal('SIGKILL')
+        if (isKilled && kind === world.workers) kills += 1
       })
       const account = await settle(world, load, { ended: performance.now() })
       const wrong = await contradictions(world, team)

@@ -8,7 +8,7 @@ import { report } from '../../support/contacts.ts'
 import { startDns } from '../../support/dns.ts'
 import { storeContact, storedReports } from '../../support/reports.ts'
 import { pauseSender } from '../../support/senders.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, makeKey, makeTeam, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { aMessage, aTemplate, makeTemplate } from '../../support/whatsapp.ts'
 import { startWorker } from '../../support/worker.ts'
@@ -107,6 +107,25 @@ async function* broadcastChanges(): AsyncGenerator<Change> {
     yield { args: ['broadcast', verb, team, id], subject: 'May', detail: id }
 }
 
+/** The verbs about what waits for its time. */
+async function* scheduledChanges(): AsyncGenerator<Change> {
+  const day = 86_400_000
+  const scheduled_at = new Date(Date.now() + day).toISOString()
+  const later = new Date(Date.now() + 2 * day).toISOString()
+  // The one that the world began with is revoked by now.
+  const key = await makeKey(service, team)
+  const sends = {
+    email: ['/v1/emails', anEmail({ scheduled_at })],
+    whatsapp: ['/v1/whatsapp/messages', { ...aMessage(world.whatsappTemplate), scheduled_at }],
+  } as const
+  for (const [noun, [path, sent]] of Object.entries(sends)) {
+    const { body } = await service.call('POST', path, { key, body: sent })
+    const id = body.id ?? body.data[0].id
+    yield { args: [noun, 'reschedule', team, id, '--at', later], subject: id, detail: later }
+    yield { args: [noun, 'cancel', team, id], subject: id }
+  }
+}
+
 /** A call of each verb that changes something, in an order in which each finds what it needs. */
 async function* changes(): AsyncGenerator<Change> {
   yield { args: ['team', 'create', '--name', 'Another'], subject: 'Another', detail: 'free' }
@@ -147,7 +166,9 @@ async function* changes(): AsyncGenerator<Change> {
   yield { args: ['contact', 'lift', team, bob, '--reason', 'he asked'], subject: bob }
   const byHand = ['--as', 'complained', '--reason', 'by post']
   yield { args: ['contact', 'suppress', team, 'never@example.org', ...byHand], subject: 'never@example.org' }
+  yield { args: ['contact', 'export', team, 'ana@example.org'], subject: /^[0-9a-f]{64}$/ }
   yield { args: ['contact', 'erase', team, 'ana@example.org'], subject: /^[0-9a-f]{64}$/ }
+  yield* scheduledChanges()
   const forced = { subject: world.stays.id, detail: 'status: queued' }
   yield { args: ['email', 'requeue', team, world.stays.id, '--status', 'queued', '--force'], ...forced }
   yield { args: ['email', 'delete', team, world.gone.id], subject: world.gone.id }

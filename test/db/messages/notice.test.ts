@@ -70,7 +70,7 @@ t.test('an owner who disables a webhook gets no mail; one that fails stands on t
   receiver.answer = (_one, response) => void response.writeHead(500).end()
   await cli.json(['webhook', 'test', team.id, endpoint.id])
   await until('it fails', async () => (await show()).failing_since !== null)
-  shows(t, await owner.get(`/teams/${team.id}`), 'The webhook 127.0.0.1 has taken nothing since')
+  shows(t, await owner.get(`/teams/${team.id}`), 'The webhook 127.0.0.1 has received nothing since')
   await owner.post(`/teams/${team.id}/webhooks/${endpoint.id}/disable`, { confirmed: 'yes' })
   shows(t, await owner.get(`/teams/${team.id}`), 'Nothing. Everything is going out.')
   const jobs = await service.database.any(sql.unsafe`
