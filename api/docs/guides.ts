@@ -306,8 +306,8 @@ an <code>X-Request-Id</code>, your own if you sent one: tell it to the operator.
   {
     id: 'from-resend',
     title: 'Going from Resend',
-    html: `<p>The official <code>resend</code> package works for <code>emails.send</code>, <code>contacts.create</code> and
-<code>contacts.get</code> when it is pointed here:</p>
+    html: `<p>The official <code>resend</code> package works for <code>emails.send</code>, <code>emails.update</code>,
+<code>emails.cancel</code>, <code>contacts.create</code> and <code>contacts.get</code> when it is pointed here:</p>
 ${code('RESEND_BASE_URL="$HELIOGRAPH_URL/v1" RESEND_API_KEY="$HELIOGRAPH_KEY" node your-program.js')}
 <p>Its <code>error</code> holds our envelope, so that <code>error.message</code> is undefined. Two lines put that right:</p>
 ${code(`const { data, error: refused } = await resend.emails.send(email)
@@ -324,7 +324,7 @@ ${table(
     ['<code>replyTo</code>', 'a string or an array', 'a string with one address'],
     ['<code>tags</code>', 'objects', 'strings'],
     ['<code>cc</code>, <code>bcc</code>', 'a string or an array', 'an array'],
-    ['<code>scheduled_at</code>', 'a time, or words such as “in 1 hour”', 'a time with its zone'],
+    ['<code>scheduledAt</code>', 'a time, or words such as “in 1 hour”', 'a time with its zone'],
     ['Idempotency', 'the header, for 24 hours', 'the header or the field, as long as the email'],
     ['Batch', 'an array', '<code>{"emails": […]}</code>, an outcome for each item'],
     ['Answer of a send', 'the id', 'the whole email, its id in it'],

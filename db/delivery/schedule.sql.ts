@@ -16,10 +16,11 @@ const nameRow = row({ name: string() })
 
 /** The channels that have something due, of those whose deliveries a copy does not hold back. */
 export async function dueChannels(tx: Tx): Promise<readonly Channel[]> {
+  // The first of them and not any that is due: that would be looked for row by row while none is.
   const looks = CHANNELS.map(
     ({ name, rows, job }) => sql.fragment`
       select ${name}::text as name
-      where exists (select from ${rows} where due_at <= (select service_time()))
+      where (select min(due_at) from ${rows}) <= (select service_time())
         and not exists (select from paused_queues where queue = ${job} and reason = ${RESTORED})`,
   )
   const found = await tx.any(sql.prepared('due_channels', nameRow)`

@@ -378,6 +378,26 @@ t.test('the official resend package sends emails and makes contacts here', async
   t.equal((await call('GET', '/v1/contacts/resend@example.org', { key: team.key })).status, 404)
 })
 
+t.test('the official resend package schedules an email, with copies, moves it and cancels it', async (t) => {
+  const resend = new Resend(team.key, { baseUrl: `${base}/v1` })
+  const [time, later] = [3_600_000, 7_200_000].map((ms) => new Date(Date.now() + ms).toISOString())
+  const email = {
+    ...{ from: 'Acme <hello@example.com>', to: ['ana@example.org'], subject: 'Hello', html: '<p>Hello</p>' },
+    ...{ cc: ['ben@example.org'], bcc: ['archive@example.com'], scheduledAt: time },
+  }
+  const { data, error } = await resend.emails.send(email as Parameters<typeof resend.emails.send>[0])
+  t.equal(error, null)
+  t.match(data, { scheduled_at: time, cc_emails: email.cc, bcc_emails: email.bcc })
+  const id = data?.id ?? ''
+  const moved = await resend.emails.update({ id, scheduledAt: later ?? '' })
+  t.match(moved, { error: null, data: { id, scheduled_at: later } })
+  const cancelled = await resend.emails.cancel(id)
+  t.match(cancelled, { error: null, data: { id } })
+  t.match(await resend.emails.cancel(id), {
+    error: { error: { code: 'not_found', message: `there is no email ${id}` } },
+  })
+})
+
 t.test(
   'what the resend package sends in another form is refused in words that name the right one',
   async (t) => {
@@ -401,6 +421,10 @@ t.test(
         await refusal({ [field]: 'ben@example.org' }),
         `${field} must be an array of email addresses, such as ["name@example.com"]`,
       )
+    t.equal(
+      await refusal({ scheduledAt: 'in 1 min' }),
+      'scheduled_at must be an RFC 3339 time with its zone, such as 2026-01-31T09:00:00Z',
+    )
     t.equal(await refusal({ replyTo: ['ana@example.org'] }), 'reply_to must be a string with one address')
     t.equal(
       await refusal({ tags: [{ name: 'category', value: 'receipt' }] }),
@@ -412,7 +436,16 @@ t.test(
     )
     const { body: page } = await call('GET', '/docs')
     const [section = ''] = /<section><h3 id="from-resend">.*?<\/section>/s.exec(page) ?? []
-    for (const what of ['to', 'replyTo', 'tags', 'cc', 'bcc', 'contacts.remove'])
+    for (const what of [
+      'to',
+      'replyTo',
+      'tags',
+      'cc',
+      'bcc',
+      'scheduledAt',
+      'emails.cancel',
+      'contacts.remove',
+    ])
       t.match(section, `<code>${what}</code>`, 'and the guide says so beforehand')
     t.match(section, 'const error = refused?.error ?? refused')
   },

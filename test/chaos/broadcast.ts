@@ -59,12 +59,13 @@ export async function insistOn(
   verb: string,
   wanted: number,
 ): Promise<boolean> {
-  for (;;) {
+  while (!world.closed.aborted) {
     const { status } = await attempt(world, team, {}, `/v1/broadcasts/${id}/${verb}`)
     if (status === wanted) return true
     if (status >= 400 && status < 500) return false
     await sleep(200)
   }
+  return false
 }
 
 type Tally = { state: string; made: number; left: number; skipped: number }

@@ -48,6 +48,8 @@ export async function meanwhile<T>(
   const done = work.finally(() => {
     over = true
   })
+  // Nobody waits for it any more where a strike fails.
+  done.catch(() => {})
   for (;;) {
     await Promise.race([done, sleep(every)])
     if (over) break

@@ -37,7 +37,7 @@ async function post(
   }
 }
 
-/** Sends one email until it is answered for good. */
+/** Sends one email until it is answered for good, or the world is closed. */
 export async function insist(
   world: World,
   team: TestTeam,
@@ -45,7 +45,7 @@ export async function insist(
   load: Load,
   changes: Record<string, unknown> = {},
 ): Promise<void> {
-  for (;;) {
+  while (!world.closed.aborted) {
     const { status, body } = await post(world, team, '/v1/emails', anEmail({ ...changes, idempotency_key }))
     if (status === 201 || status === 200) {
       const known = load.accepted.get(idempotency_key)
@@ -79,11 +79,16 @@ export async function send(
 }
 
 /** Sends many emails in batches of a hundred. */
-export async function sendBatches(world: World, team: TestTeam, count: number): Promise<Load> {
+export async function sendBatches(
+  world: World,
+  team: TestTeam,
+  count: number,
+  changes: Record<string, unknown> = {},
+): Promise<Load> {
   const load: Load = { accepted: new Map(), wrong: [] }
   const one = async (size: number): Promise<void> => {
-    const emails = Array.from({ length: size }, () => anEmail({ idempotency_key: randomUUID() }))
-    for (;;) {
+    const emails = Array.from({ length: size }, () => anEmail({ ...changes, idempotency_key: randomUUID() }))
+    while (!world.closed.aborted) {
       const { status, body } = await post(world, team, '/v1/emails/batch', { emails })
       if (status === 200) {
         for (const { index, id } of body.data) {

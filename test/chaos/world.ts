@@ -80,9 +80,15 @@ export type World = {
   start(entry: Entry, own?: Start): Promise<Member>
   team(limits?: TeamLimits): Promise<TestTeam>
   whatsappTemplate(team: TestTeam, definition: Record<string, unknown>): Promise<{ id: string }>
+  /** @throws Error once the world is closed. */
   sql<T>(text: string, values?: unknown[]): Promise<T[]>
+  /** Aborted when it closes: what insists on something in it is to end. */
+  closed: AbortSignal
   close(): Promise<void>
 }
+
+/** What a closed world answers. */
+const CLOSED = new Error('the world is closed')
 
 /** Keeps one process running. */
 async function startMember(entry: Entry, { env = {}, argv = [] }: Start): Promise<Member> {
@@ -161,6 +167,7 @@ export async function openWorld(
   const toRelay = await startNetwork(relay.port)
   const database = await openDatabase(url, { size: 5 })
   const admin = await connected(url)
+  const closed = new AbortController()
   const members: Member[] = []
   const start: World['start'] = async (entry, own = {}) => {
     // Its name in EHLO shows the relay who speaks.
@@ -192,46 +199,70 @@ export async function openWorld(
     start,
     team: (limits = {}) => makeTeam(place as unknown as Service, { email_limit: 1_000_000, ...limits }),
     whatsappTemplate: ({ id }, definition) => makeTemplate(place as unknown as Service, id, definition),
-    sql: async (text, values) => (await admin().query(text, values)).rows,
+    sql: async (text, values) => {
+      closed.signal.throwIfAborted()
+      return (await admin.client().query(text, values)).rows
+    },
+    closed: closed.signal,
     async close() {
+      closed.abort(CLOSED)
       toDatabase.weather('calm')
       toRelay.weather('calm')
       await Promise.all(members.map((member) => member.stop('SIGKILL')))
       await Promise.allSettled([relay.close(), toDatabase.close(), toRelay.close(), database.end()])
-      await admin().end()
+      await admin.end()
       for (const end of endings) await end()
     },
   }
 }
 
-/** A connection that is made again after a crash of the database. */
-async function connected(url: string): Promise<() => Client> {
+/** A connection that is made again after a crash of the database, until it is ended. */
+async function connected(url: string): Promise<{ client(): Client; end(): Promise<void> }> {
   let client: Client
+  let over = false
+  let repair = Promise.resolve()
   const connect = async (): Promise<void> => {
-    const fresh = new Client({ connectionString: url })
-    fresh.on('error', async () => {
-      for (;;) {
-        await sleep(200)
-        const again = await connect().then(
-          () => true,
-          () => false,
-        )
-        if (again) return
-      }
-    })
+    const fresh = new Client({ connectionString: url, connectionTimeoutMillis: 10_000 })
+    // One that breaks may say so twice: each time it would be replaced by a connection that nobody ends.
+    fresh
+      .on('error', () => {})
+      .once('error', () => {
+        repair = reconnect()
+      })
     await fresh.connect()
     // Not before: what is asked of one that never connects is never answered.
     client = fresh
   }
+  const reconnect = async (): Promise<void> => {
+    while (!over) {
+      await sleep(200)
+      const again = await connect().then(
+        () => true,
+        () => false,
+      )
+      if (again) return
+    }
+  }
   await connect()
-  return () => client
+  return {
+    client: () => client,
+    async end() {
+      over = true
+      await repair
+      await client.end()
+    },
+  }
 }
 
-/** Waits until a condition holds. @returns false when it does not within `seconds`. */
+/** Waits until a condition holds. @returns false when it does not within `seconds`, or asks a world that is closed. */
 export async function within(seconds: number, holds: () => Promise<boolean> | boolean): Promise<boolean> {
   const end = performance.now() + seconds * 1_000
   for (;;) {
-    if (await Promise.resolve(holds()).catch(() => false)) return true
+    try {
+      if (await holds()) return true
+    } catch (error) {
+      if (error === CLOSED) return false
+    }
     if (performance.now() > end) return false
     await sleep(100)
   }

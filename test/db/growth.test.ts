@@ -5,6 +5,7 @@
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import { auditEntries } from '../../db/accounts/audit/audit.sql.ts'
+import { createTeam } from '../../db/accounts/teams/create.ts'
 import { subscribersOf } from '../../db/audience/contacts/topic-counts.sql.ts'
 import { deleteTopic, hasTopic, insertTopic } from '../../db/audience/contacts/topics.sql.ts'
 import { settleSoftBounces } from '../../db/audience/suppressions/suppressions.sql.ts'
@@ -14,10 +15,13 @@ import { WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
 import { doomUnused, unusedFiles } from '../../db/content/files/collect.sql.ts'
 import { createVersions } from '../../db/content/templates/versions.ts'
 import { messagesWithId } from '../../db/delivery/locate.sql.ts'
+import { dueChannels, releaseDue } from '../../db/delivery/schedule.sql.ts'
 import { troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { lostMessages } from '../../db/delivery/sweep.sql.ts'
 import { foldFigures } from '../../db/figures/daily/fold.ts'
 import { queuedByAge, unsettledReports } from '../../db/figures/fleet/fleet.sql.ts'
+import { acceptEmails } from '../../db/messages/emails/accept.ts'
+import { emailsToDeliver } from '../../db/messages/emails/emails.sql.ts'
 import { type EmailCriteria, emailsFound } from '../../db/messages/emails/find.sql.ts'
 import { countsOfTemplate } from '../../db/messages/emails/of-template.sql.ts'
 import { searchEmails } from '../../db/messages/emails/search.ts'
@@ -30,13 +34,16 @@ import { claimByGroup } from '../../db/queue/group-claims.sql.ts'
 import { deleteDoneJobs, queueStatus } from '../../db/queue/jobs.sql.ts'
 import { lookAtLine } from '../../db/queue/line.sql.ts'
 import type { Run } from '../../db/queue/pgboss.sql.ts'
+import { createProducer } from '../../db/queue/producer.ts'
 import { isAnyDue, spreadCounts } from '../../db/queue/upkeep.sql.ts'
 import { firstIdAt } from '../../db/text/ids.ts'
 import { emailsTo } from '../../db/upkeep/retention/person.sql.ts'
 import { emptyEmails, messagesOf, teamsAndWhetherTheyHave } from '../../db/upkeep/retention/retention.sql.ts'
+import { verifiedDomain } from '../support/domain.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
 import { SECRET_KEY } from '../support/environment.ts'
 import { ownServer } from '../support/own-server.ts'
+import { anItem } from '../support/stored-emails.ts'
 import t from '../support/tap.ts'
 import { touched } from '../support/touched.ts'
 
@@ -577,6 +584,68 @@ t.test('a claim by group reads what it takes, however much waits of groups that 
     t.ok(buffers < most, `${buffers} buffers for ${full} and ${free}`)
   }
 })
+
+t.test(
+  'a hundred thousand that wait for their time change neither buffers nor plans of accept and claim',
+  async (t) => {
+    const secrets = createSecrets(SECRET_KEY)
+    const team_id = await database.transaction(async (tx) => {
+      const { id } = await createTeam(
+        { tx, now: new Date(), actor: null },
+        { name: 'Nine o’clock', plan: 'pro' },
+      )
+      await verifiedDomain({ tx, secrets, now: new Date() }, id, 'demo.test')
+      return id
+    })
+    const deps = { queue: createProducer(), versions: createVersions() }
+    const accept = (tx: Tx) => acceptEmails({ ...deps, tx }, { team_id, domain: null }, [anItem()])
+    const [made] = await database.transaction(accept)
+    if (made?.kind !== 'stored') throw new Error(made?.kind)
+    const works = {
+      accept,
+      claim: async (tx: Tx) => {
+        t.equal(await isAnyDue(runOn(tx), 'deliver-email'), true)
+        t.equal((await emailsToDeliver(tx, [{ team_id, email_id: made.row.id }])).length, 1)
+      },
+      'the look at what is due': async (tx: Tx) => t.strictSame(await dueChannels(tx), []),
+      release: async (tx: Tx) => t.strictSame(await releaseDue(tx, EMAIL, 500), []),
+      'the count of what waits': async (tx: Tx) => {
+        const counts = await queuedByAge(tx, [0], 1_000)
+        t.equal(counts.find(({ channel }) => channel === 'email')?.messages, 21)
+      },
+    }
+    const measure = async () => {
+      const found: { work: string; buffers: number; plan: string[] }[] = []
+      for (const [work, run] of Object.entries(works)) {
+        const { buffers, nodes } = await touched(database, run)
+        found.push({
+          work,
+          buffers,
+          plan: nodes.map((node) => `${node['Node Type']} ${node['Index Name'] ?? ''}`),
+        })
+      }
+      return found
+    }
+    await database.query(sql.unsafe`vacuum analyze accepted_emails, email_states`)
+    const before = await measure()
+    await database.query(sql.unsafe`
+    with made as (
+      insert into accepted_emails (team_id, id, domain_id, from_address, to_emails, subject, html, reply_to, tags, created_at)
+      select team_id, gen_random_uuid(), domain_id, from_address, to_emails, subject, html, reply_to, tags, created_at
+      from accepted_emails, generate_series(1, 100000) where team_id = ${team_id} returning team_id, id, created_at
+    )
+    insert into email_states (team_id, id, created_at, status, scheduled_at, due_at)
+    select team_id, id, created_at, 'queued', now() + interval '1 hour', now() + interval '1 hour' from made`)
+    await database.query(sql.unsafe`vacuum analyze accepted_emails, email_states`)
+    for (const [nth, { work, buffers, plan }] of (await measure()).entries()) {
+      if (work === 'accept' || work === 'claim') t.strictSame(plan, before[nth]?.plan, work)
+      t.ok(
+        buffers <= (before[nth]?.buffers ?? 0) + 20,
+        `${work}: ${buffers} buffers, ${before[nth]?.buffers} before`,
+      )
+    }
+  },
+)
 
 // The last: it leaves many versions of jobs behind.
 t.test('jobs that are done are found by their key, however many wait or run', async (t) => {

@@ -2,6 +2,7 @@
  * Runs test files in this process, one after another: of those that TEST_FILES names, separated by commas, the next
  * that no other process has taken, until none is left. TAP goes to its output. They are no arguments: tap makes these a
  * part of the names of folders, which then are too long.
+ * Promises: once they are done it ends, whatever they left, and says what that was.
  */
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,11 +21,20 @@ function take(nth: number): boolean {
   }
 }
 
+/** How long what files left may keep the process. */
+const REST_MS = 5_000
+
 t.setTimeout(0)
-let taken = 0
+const taken: string[] = []
 for (const [nth, file] of TEST_FILES.split(',').entries()) {
   if (!take(nth)) continue
-  taken++
+  taken.push(file)
   await runFile(file)
 }
-if (taken === 0) t.plan(0, 'other processes have taken every file')
+if (taken.length === 0) t.plan(0, 'other processes have taken every file')
+setTimeout(() => {
+  const kept = [...new Set(process.getActiveResourcesInfo())].join(', ')
+  process.stderr.write(`a process is done and does not end (${kept}): ${taken.join(', ')}\n`)
+  t.end()
+  process.exit()
+}, REST_MS).unref()

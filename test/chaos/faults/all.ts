@@ -13,6 +13,7 @@ import { processFaults } from './processes.ts'
 import { providerFaults } from './provider.ts'
 import { queueFaults } from './queue.ts'
 import { webhookFaults } from './webhooks.ts'
+import { whenFaults } from './when.ts'
 
 export const FAULTS: readonly Fault[] = [
   ...processFaults,
@@ -28,4 +29,5 @@ export const FAULTS: readonly Fault[] = [
   ...broadcastFaults,
   ...fileFaults,
   ...webhookFaults,
+  ...whenFaults,
 ]

@@ -16,7 +16,7 @@ const DAY = 86_400_000
 
 /** Uploads bytes until that is answered for good. @returns their id */
 async function insistOnUpload(world: World, { key }: TestTeam, bytes: Uint8Array): Promise<string> {
-  for (let nth = 0; ; nth++) {
+  for (let nth = 0; !world.closed.aborted; nth++) {
     const base = inTurn(world.apis, nth).base()
     const reply = await fetch(`${base}/v1/attachments?filename=large.bin`, {
       method: 'POST',
@@ -29,6 +29,7 @@ async function insistOnUpload(world: World, { key }: TestTeam, bytes: Uint8Array
     if (reply && reply.status < 500) throw new Error(`an upload was answered ${reply.status}`)
     await sleep(100)
   }
+  throw world.closed.reason
 }
 
 /** Sends with a file that was uploaded and one in the call itself; some files are in several sends at once. */

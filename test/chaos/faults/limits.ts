@@ -148,11 +148,12 @@ export const limitFaults: readonly Fault[] = [
       const answers = await many(20, async (nth) => {
         const mixed = emails.toSorted((one, other) => hash(one, nth) - hash(other, nth)).slice(0, 500)
         const body = { contacts: mixed.map((email) => ({ email })) }
-        for (;;) {
+        while (!world.closed.aborted) {
           const answer = await attempt(world, team, body, '/v1/contacts/bulk')
           if (answer.status === 200) return answer
           await sleep(200)
         }
+        throw world.closed.reason
       })
       const count = async () =>
         Number(

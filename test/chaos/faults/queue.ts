@@ -61,7 +61,7 @@ async function postReport(world: World, nth: number, report: string): Promise<bo
 
 /** Posts a report until it is taken, and kills who has taken it. */
 async function reportAndKill(world: World, nth: number, report: string): Promise<void> {
-  while (!(await postReport(world, nth, report))) await sleep(100)
+  while (!world.closed.aborted && !(await postReport(world, nth, report))) await sleep(100)
   if (nth % 10 === 0) inTurn(world.apis, nth).signal('SIGKILL')
 }
 

@@ -122,13 +122,16 @@ export const webhookFaults: readonly Fault[] = [
             return customer.copies.size >= 10_000 * scale * 0.9
           }),
         )
-        const kill = (nth: number) => inTurn(world.workers, nth).signal('SIGKILL')
+        // One is always left, however long the other takes to start.
+        const kill = (nth: number) =>
+          world.workers.every((worker) => worker.isUp()) && inTurn(world.workers, nth).signal('SIGKILL')
         // Few events are over within three seconds.
         const first = within(60, async () => customer.copies.size > 0).then(() => kill(0))
-        const { strikes } = await meanwhile(work, 3_000, (nth) => kill(nth + 1))
+        const { strikes } = await meanwhile(work, 3_000, (nth) => kill(nth + 1)).finally(async () => {
+          over = true
+          await receiver
+        })
         await first
-        over = true
-        await receiver
         return await endOf(world, team, customer, strikes + 1)
       } finally {
         await customer.close()
