@@ -1,6 +1,6 @@
 /**
- * What waits for its time, for every channel: let go when that has come, given up when it has expired. It is moved and
- * cancelled by messages/scheduled.ts. A row waits, and no job: released, it gets one at a place of those that come back.
+ * What waits for its time, for every channel: let go when that has come, given up when it has expired; moved and
+ * cancelled by messages/scheduled.ts. A row waits, and no job: let go, it gets one at a place of those that come back.
  * Promises: of a release, a move and a cancellation one wins, as each holds the row; no team's rush holds up another's.
  */
 import type { Channel, Deliverable, DeliveryRef } from '../channels/channel.sql.ts'

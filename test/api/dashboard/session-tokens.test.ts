@@ -53,7 +53,9 @@ t.test('who cancels and moves by a token is the person, in the audit trail', asy
   t.equal((await call('PATCH', `/v1/emails/${body.id}`, { key, body: { scheduled_at } })).status, 200)
   t.equal((await call('POST', `/v1/emails/${body.id}/cancel`, { key })).status, 200)
   const entries = await auditEntries(database, { team: team.id, limit: 10 })
-  const own = entries.filter(({ subject }) => subject === body.id)
+  const own = entries
+    .filter(({ subject }) => subject === body.id)
+    .sort((one, two) => one.action.localeCompare(two.action))
   t.match(own, [
     { action: 'email.cancel', subject: body.id, actor: person.email },
     { action: 'email.reschedule', subject: body.id, actor: person.email, detail: scheduled_at },
