@@ -10,7 +10,6 @@ import { acceptEmails, type EmailOutcome } from '../../db/messages/emails/accept
 import type { EmailItem, EmailSender } from '../../db/messages/emails/call.ts'
 import { type EmailRow, emailById } from '../../db/messages/emails/emails.sql.ts'
 import { fromOf, replyToOf } from '../../db/messages/emails/item.ts'
-import { cancelEmail, rescheduleEmail } from '../../db/messages/emails/scheduled.ts'
 import { formatMailbox, parseMailbox } from '../../db/text/address.ts'
 import {
   bytes,
@@ -276,18 +275,13 @@ export const emailRoutes: readonly V1Route[] = [
       return { ...batchAnswer(items, deps.metrics), headers }
     },
   }),
-  ...scheduledRoutes(
-    {
-      path: '/v1/emails',
-      access: keyOrSession('emails:send'),
-      about: aboutScheduled({ name: 'Email', group: 'Emails', noun: 'email', article: 'an' }, [
-        'not_found',
-        'domain_not_allowed',
-      ]),
-    },
-    {
-      cancel: (by, acting, id) => cancelEmail(by, acting, id),
-      move: (by, acting, { id, scheduled_at }) => rescheduleEmail(by, acting, id, scheduled_at),
-    },
-  ),
+  ...scheduledRoutes({
+    channel: 'email',
+    path: '/v1/emails',
+    access: keyOrSession('emails:send'),
+    about: aboutScheduled({ name: 'Email', group: 'Emails', noun: 'email', article: 'an' }, [
+      'not_found',
+      'domain_not_allowed',
+    ]),
+  }),
 ]

@@ -12,7 +12,6 @@ import {
   type WhatsappOutcome,
 } from '../../db/messages/whatsapp/accept.ts'
 import { messagesOfRequest, type SentRow } from '../../db/messages/whatsapp/messages.sql.ts'
-import { cancelMessage, rescheduleMessage } from '../../db/messages/whatsapp/scheduled.ts'
 import {
   idempotencyKey,
   noCopies,
@@ -169,17 +168,12 @@ export const whatsappRoutes: readonly V1Route[] = [
       return batchAnswer(items, deps.metrics)
     },
   }),
-  ...scheduledRoutes(
-    {
-      path: '/v1/whatsapp/messages',
-      access: keyOrSession('whatsapp:send'),
-      about: aboutScheduled({ name: 'Whatsapp', group: 'WhatsApp', noun: 'message', article: 'a' }, [
-        'not_found',
-      ]),
-    },
-    {
-      cancel: (by, { team_id }, id) => cancelMessage(by, team_id, id),
-      move: (by, { team_id }, { id, scheduled_at }) => rescheduleMessage(by, team_id, id, scheduled_at),
-    },
-  ),
+  ...scheduledRoutes({
+    channel: 'whatsapp',
+    path: '/v1/whatsapp/messages',
+    access: keyOrSession('whatsapp:send'),
+    about: aboutScheduled({ name: 'Whatsapp', group: 'WhatsApp', noun: 'message', article: 'a' }, [
+      'not_found',
+    ]),
+  }),
 ]

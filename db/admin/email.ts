@@ -9,7 +9,6 @@ import { Refusal } from '../errors.ts'
 import type { EmailFilter } from '../messages/emails/find.ts'
 import { undeliveredEmails } from '../messages/emails/matching.ts'
 import { removeEmail } from '../messages/emails/remove.ts'
-import { cancelEmail, rescheduleEmail } from '../messages/emails/scheduled.ts'
 import { searchEmails } from '../messages/emails/search.ts'
 import { showEmail } from '../messages/emails/show.ts'
 import type { EmailStatus } from '../messages/emails/status.ts'
@@ -141,11 +140,7 @@ export const verbs: Verbs = (noun) => {
   const filter = { flags: filterFlags, ids: requeuedIds }
   requeueVerb(noun, { channel: EMAIL, statuses: EMAIL_LADDER, what: 'emails', filter })
 
-  scheduledVerbs(noun, {
-    noun: 'an email',
-    cancel: (by, team_id, id) => cancelEmail(by, { team_id, domain: null }, id),
-    move: (by, team_id, id, time) => rescheduleEmail(by, { team_id, domain: null }, id, time),
-  })
+  scheduledVerbs(noun, { channel: EMAIL.name, noun: 'an email' })
 
   verb(
     'delete TEAM ID',

@@ -1,7 +1,6 @@
 /** Verbs of `whatsapp`: a team's WhatsApp messages. */
 import { WHATSAPP } from '../channels/whatsapp.sql.ts'
 import { WHATSAPP_LADDER } from '../channels/whatsapp.ts'
-import { cancelMessage, rescheduleMessage } from '../messages/whatsapp/scheduled.ts'
 import { listMessages, showMessage } from '../messages/whatsapp/show.ts'
 import { oneOf, positive, uuid } from './input.ts'
 import type { Verbs } from './noun.ts'
@@ -22,6 +21,6 @@ export const verbs: Verbs = (noun) => {
     look(async (tx, team: string, id: string) => showMessage({ tx, now: await admin.now() }, team, id)),
   )
 
-  scheduledVerbs(noun, { noun: 'a WhatsApp message', cancel: cancelMessage, move: rescheduleMessage })
+  scheduledVerbs(noun, { channel: WHATSAPP.name, noun: 'a WhatsApp message' })
   requeueVerb(noun, { channel: WHATSAPP, statuses: WHATSAPP_LADDER, what: 'messages' })
 }

@@ -1,17 +1,15 @@
 /**
- * What waits for its time, for every channel: it is let go when that has come, moved, or cancelled by its channel
- * (messages/…/scheduled.ts). A row waits, and no job: released, it gets one at a place of those that come back.
+ * What waits for its time, for every channel: let go when that has come, given up when it has expired; moved and
+ * cancelled by messages/scheduled.ts. A row waits, and no job: let go, it gets one at a place of those that come back.
  * Promises: of a release, a move and a cancellation one wins, as each holds the row; no team's rush holds up another's.
  */
 import type { Channel, Deliverable, DeliveryRef } from '../channels/channel.sql.ts'
 import { deliveryFrom } from '../channels/channels.sql.ts'
 import { storeEvents } from '../channels/happenings/store-events.ts'
-import { Refusal } from '../errors.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/producer.ts'
-import { momentFault } from '../text/moments.ts'
 import type { Note } from './requeue.sql.ts'
-import { dueChannels, lockDue, markExpired, moveDue, releaseDue } from './schedule.sql.ts'
+import { dueChannels, markExpired, releaseDue } from './schedule.sql.ts'
 
 /** How many are let go in one transaction. */
 const LOT = 500
@@ -43,30 +41,6 @@ export async function releaseAll(
     for (const channel of await dueChannels(database))
       released += await database.transaction((tx) => releaseLot({ tx, queue }, channel))
   }
-}
-
-/** For what is neither cancelled nor moved. It says no status (DECISIONS: When). */
-export const waitsNoMore = (): Refusal =>
-  new Refusal('invalid_state', 'it does not wait for its time any more')
-
-/** @throws Refusal bad_request for a time to move to that is too far ahead, or past. */
-export function assertMoment(scheduled_at: string, now: Date): void {
-  const fault = momentFault(scheduled_at, now)
-  if (fault !== null) throw new Refusal('bad_request', `scheduled_at ${fault}`)
-}
-
-/** Moves a message to another time. @returns that time. @throws Refusal invalid_state */
-export async function move(
-  { tx, now }: { tx: Tx; now: Date },
-  channel: Channel,
-  ref: DeliveryRef,
-  scheduled_at: string,
-): Promise<{ id: string; scheduled_at: string }> {
-  const waiting = await lockDue(tx, channel, ref)
-  if (!waiting || waiting.due_at === null) throw waitsNoMore()
-  const to = new Date(scheduled_at)
-  await moveDue(tx, channel, ref, { to, now })
-  return { id: ref.id, scheduled_at: to.toISOString() }
 }
 
 /** A message whose time is over. */

@@ -124,10 +124,12 @@ create index email_states_team_unfinished on email_states (team_id, id) where un
 -- What waits for its time: what is due, and a team's share of it.
 create index email_states_due on email_states (due_at) where due_at is not null;
 create index email_states_team_due on email_states (team_id, due_at) where due_at is not null;
--- What is queued and does not wait to be delivered now: lists of what is queued read these beside the others.
-create index email_states_set_aside on email_states (team_id, id) where due_at is not null or expired_at is not null;
+-- A list of what waits for its time, as any list by id.
+create index email_states_team_scheduled on email_states (team_id, id) where due_at is not null;
 -- What waited for its time has been waiting since then, however long ago it was accepted.
 create index email_states_released on email_states (scheduled_at) where unfinished and scheduled_at is not null;
+-- What was scheduled ages from its time on: retention finds it by that.
+create index email_states_scheduled on email_states (scheduled_at, id) where scheduled_at is not null;
 -- For reports that carry nothing but the provider's id.
 create index email_states_provider_message_id on email_states (provider_message_id)
   where provider_message_id is not null;
@@ -261,8 +263,9 @@ create index whatsapp_messages_team_unfinished on whatsapp_messages (team_id, id
 -- As with emails.
 create index whatsapp_messages_due on whatsapp_messages (due_at) where due_at is not null;
 create index whatsapp_messages_team_due on whatsapp_messages (team_id, due_at) where due_at is not null;
-create index whatsapp_messages_set_aside on whatsapp_messages (team_id, id) where due_at is not null or expired_at is not null;
+create index whatsapp_messages_team_scheduled on whatsapp_messages (team_id, id) where due_at is not null;
 create index whatsapp_messages_released on whatsapp_messages (scheduled_at) where unfinished and scheduled_at is not null;
+create index whatsapp_messages_scheduled on whatsapp_messages (scheduled_at, id) where scheduled_at is not null;
 -- For people who look for what was sent to a number.
 create index whatsapp_messages_recipient on whatsapp_messages (team_id, recipient, id);
 create index whatsapp_messages_provider_message_id on whatsapp_messages (provider_message_id)

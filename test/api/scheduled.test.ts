@@ -237,6 +237,18 @@ t.test('email: a time out of bounds comes before from_domain, a key’s replay b
   isRefused(t, reply, 400, 'bad_request', /past/)
 })
 
+t.test('whatsapp: a time out of bounds comes before a template that is not there', async (t) => {
+  const team = await makeTeam(service)
+  const body = aMessage(NOBODY, { scheduled_at: ahead(-HOUR) })
+  isRefused(
+    t,
+    await call('POST', '/v1/whatsapp/messages', { key: team.key, body }),
+    400,
+    'bad_request',
+    /past/,
+  )
+})
+
 t.test('email: a key of another domain may neither cancel nor move', async (t) => {
   const team = await makeTeam(service)
   const { body } = await call('POST', '/v1/emails', {

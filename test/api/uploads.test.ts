@@ -154,6 +154,17 @@ const finish = (id: string, status: string) =>
   database.query(sql.unsafe`update email_states set status = ${status} where id = ${id}`)
 const collect = (days = 3) => collectFiles(database, days, new Date())
 
+t.test('bytes of a mail that waits for its time stay until it is cancelled or gone', async (t) => {
+  const own = await makeTeam(service)
+  const { body } = await send([aFile()], { scheduled_at: new Date(Date.now() + 3_600_000) }, own.key)
+  await age(own, 100)
+  await collect()
+  t.match(await stored(own), { files: 1 })
+  t.equal((await service.call('POST', `/v1/emails/${body.id}/cancel`, { key: own.key })).status, 200)
+  await collect()
+  t.match(await stored(own), { files: 0 })
+})
+
 t.test('bytes go days after their last use, but not while a mail or an upload needs them', async (t) => {
   const own = await makeTeam(service)
   const { body } = await send([aFile()], {}, own.key)

@@ -6,7 +6,6 @@
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { removeEmail } from '../../../db/messages/emails/remove.ts'
-import { cancelEmail, rescheduleEmail } from '../../../db/messages/emails/scheduled.ts'
 import { copyEmail, resendEmail } from '../../../db/messages/emails/send-again.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { inPerson } from '../served/act.ts'
@@ -46,11 +45,4 @@ const remove = act('owner', '/teams/:team/emails/:id/delete', async (by, { team,
   return redirect(teamPath(team, 'emails'), 'The email was deleted.')
 })
 
-const scheduled = scheduledActs({
-  folder: 'emails',
-  noun: 'email',
-  cancel: (by, team_id, id) => cancelEmail(by, { team_id, domain: null }, id),
-  move: (by, team_id, id, time) => rescheduleEmail(by, { team_id, domain: null }, id, time),
-})
-
-export const emailActs = [requeue, copy, resend, remove, ...scheduled]
+export const emailActs = [requeue, copy, resend, remove, ...scheduledActs(EMAIL, 'email')]

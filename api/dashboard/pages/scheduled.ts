@@ -2,12 +2,12 @@
  * What waits for its time, on the page of a message of any channel: the chip that says so, the form that moves
  * it, the button that cancels it. That it is sent now is requeue.ts's.
  */
-import type { By } from '../../../db/accounts/audit/record.ts'
 import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { scheduledOfTeam } from '../../../db/delivery/schedule.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import type { FigureRow } from '../../../db/figures/daily/figures.sql.ts'
+import { cancelScheduled, moveScheduled } from '../../../db/messages/scheduled.ts'
 import { isMoment } from '../../../db/text/moments.ts'
 import { ageOf, type Cell, status, utc } from '../drawn/cell.ts'
 import type { Form, Section, Tile } from '../drawn/section.ts'
@@ -121,25 +121,18 @@ export function moveForm(message: Waits, path: string, given: string | undefined
   return [formOf(`${path}/move`, 'Move', fields, { folded: true })]
 }
 
-type Acts = {
-  folder: string
-  noun: string
-  cancel(by: By, team: string, id: string): Promise<unknown>
-  move(by: By, team: string, id: string, time: string): Promise<{ scheduled_at: string }>
-}
-
-/** What the two do. */
-export const scheduledActs = ({ folder, noun, cancel, move }: Acts): TeamPage[] => [
-  act('editor', `/teams/:team/${folder}/:id/cancel`, async (by, { team, params }) => {
-    await cancel(by, team.id, params.id ?? '')
-    return redirect(teamPath(team, folder), `The ${noun} is cancelled: it will not be sent.`)
+/** What the two do. @param noun a message on these pages. */
+export const scheduledActs = ({ name: channel, path }: Channel, noun: string): TeamPage[] => [
+  act('editor', `/teams/:team/${path}/:id/cancel`, async (by, { team, params }) => {
+    await cancelScheduled(by, { channel, team_id: team.id, id: params.id ?? '' })
+    return redirect(teamPath(team, path), `The ${noun} is cancelled: it will not be sent.`)
   }),
-  act('editor', `/teams/:team/${folder}/:id/move`, async (by, { team, params, form }: TeamRequest) => {
+  act('editor', `/teams/:team/${path}/:id/move`, async (by, { team, params, form }: TeamRequest) => {
     const zone = zoneOf(form.get('zone') ?? undefined)
     const time = momentOf(form.get('scheduled_at') ?? '', zone)
     if (!isMoment(time)) throw new Refusal('bad_request', 'scheduled_at must be a date and a time')
     const id = params.id ?? ''
-    const { scheduled_at } = await move(by, team.id, id, time)
-    return redirect(teamPath(team, folder, id), `It goes ${momentWords(scheduled_at, zone)}.`)
+    const { scheduled_at } = await moveScheduled(by, { channel, team_id: team.id, id }, time)
+    return redirect(teamPath(team, path, id), `It goes ${momentWords(scheduled_at, zone)}.`)
   }),
 ]

@@ -2,7 +2,6 @@
 
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
-import { cancelMessage, rescheduleMessage } from '../../../db/messages/whatsapp/scheduled.ts'
 import { type ShownMessage, showMessage } from '../../../db/messages/whatsapp/show.ts'
 import { templatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { text, time } from '../drawn/cell.ts'
@@ -105,11 +104,4 @@ const requeue = post('editor', '/teams/:team/whatsapp/:id/requeue', async (reque
   return redirect(teamPath(request.team, 'whatsapp', request.params.id ?? ''), said)
 })
 
-const scheduled = scheduledActs({
-  folder: 'whatsapp',
-  noun: 'message',
-  cancel: cancelMessage,
-  move: rescheduleMessage,
-})
-
-export const whatsappMessagePages = [message, opened, requeue, ...scheduled]
+export const whatsappMessagePages = [message, opened, requeue, ...scheduledActs(WHATSAPP, 'message')]

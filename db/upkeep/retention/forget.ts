@@ -1,11 +1,12 @@
 /**
  * Forgets what has been kept for as long as the operator's settings say: a message's events, its body, its row; and
- * what happened to senders; and the figures of days.
+ * what happened to senders; and the figures of days. What was scheduled ages from its time on.
  * Promises: small lots with pauses between them, each a statement or a short transaction of its own, so that nobody
  * waits. It never deletes what still has to be delivered, nor its events, nor a row of the team's current period, whose
  * count is the quota.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Channel } from '../../channels/channel.sql.ts'
 import { CHANNELS } from '../../channels/channels.sql.ts'
 import { collectFiles } from '../../content/files/collect.ts'
 import { deleteStandstills } from '../../delivery/standstills.sql.ts'
@@ -22,7 +23,9 @@ import {
   type Emptied,
   emptiedUntil,
   emptyEmails,
+  emptyEmailsById,
   emptyRequests,
+  emptyRequestsById,
   eventsOf,
   type Found,
   firstTeamAt,
@@ -31,8 +34,10 @@ import {
   type Lot,
   messagesOf,
   noteEmptied,
+  type Place,
   requestsOf,
   type Span,
+  scheduledBefore,
   teamsAndWhetherTheyHave,
   WEBHOOKS,
 } from './retention.sql.ts'
@@ -75,7 +80,7 @@ const TEAMS = 1_000
 async function inLots(work: (lot: Lot) => Promise<Found | Emptied>, span: Span): Promise<number> {
   let total = 0
   for (let after = span.from; ; ) {
-    const lot = await work({ after, before: span.before, limit: FORGET_BATCH })
+    const lot = await work({ after, before: span.before, until: span.until, limit: FORGET_BATCH })
     const { found, last } = lot
     total += 'done' in lot ? lot.done : found
     if (found < FORGET_BATCH || last === null) return total
@@ -106,6 +111,11 @@ async function inTeams(
 
 const before = (now: Date, days: number): Date => new Date(now.getTime() - days * DAY)
 
+/** All that was accepted before then. */
+const allBefore = (until: Date): Span => ({ from: NO_ID, before: firstIdAt(until), until })
+
+type Window = { from: Date; until: Date }
+
 /** How many emails of a page of the table are emptied by each of a lot's statements. */
 const OF_A_PAGE = [1, 4, FORGET_BATCH]
 /** How long a stretch of emails is looked through, in milliseconds, and how much time it spans at first. */
@@ -121,14 +131,14 @@ async function emptyLot(database: Database, lot: Lot): Promise<Emptied> {
   return emptied
 }
 
-/** Goes through the emails of all teams as they lie in the table: each of its pages is written at one time. */
+/** Goes through all emails that were not scheduled as they lie in the table: each page is written at one time. */
 async function emptyAllEmails(database: Database, from: Date, until: Date): Promise<number> {
   let total = 0
   let width = FIRST_STRETCH
   for (let at = from.getTime(); at < until.getTime(); ) {
     const end = Math.min(until.getTime(), at + width)
     const began = performance.now()
-    const span = { from: firstIdAt(new Date(at)), before: firstIdAt(new Date(end)) }
+    const span = { from: firstIdAt(new Date(at)), before: firstIdAt(new Date(end)), until }
     total += await inLots((lot) => emptyLot(database, lot), span)
     width *= Math.min(2, Math.max(0.1, STRETCH / (performance.now() - began)))
     at = end
@@ -136,24 +146,48 @@ async function emptyAllEmails(database: Database, from: Date, until: Date): Prom
   return total
 }
 
+/** Goes through what was scheduled in the order of its times: by its id it may be long past. */
+async function emptyScheduled(
+  database: Database,
+  channel: Channel,
+  { from, until }: Window,
+): Promise<number> {
+  const lot = { until, limit: FORGET_BATCH }
+  let total = 0
+  for (let after: Place = { at: from.toISOString(), id: NO_ID }; ; await sleep(BREATH)) {
+    const found = await scheduledBefore(database, channel, after, lot)
+    const last = found.at(-1)
+    if (!last) return total
+    total += isShared(channel)
+      ? await emptyRequestsById(
+          database,
+          channel,
+          found.map(({ team_id, request_id }) => ({ team_id, id: request_id ?? NO_ID })),
+          lot,
+        )
+      : await emptyEmailsById(database, found)
+    after = last
+  }
+}
+
 async function emptyBodies(database: Database, until: Date): Promise<number> {
   const done = await emptiedUntil(database)
   const from = done ? new Date(done.getTime() - SECOND_LOOK) : await firstTeamAt(database)
   if (from === null) return 0
-  const emails = await emptyAllEmails(database, from, until)
-  const span = { from: firstIdAt(from), before: firstIdAt(until) }
-  let requests = 0
+  let total = await emptyAllEmails(database, from, until)
+  const span = { from: firstIdAt(from), before: firstIdAt(until), until }
   for (const channel of CHANNELS.filter(isShared)) {
-    requests += await inTeams(database, requestsOf(channel), span, (team, lot) =>
+    total += await inTeams(database, requestsOf(channel), span, (team, lot) =>
       emptyRequests(database, team, channel, lot),
     )
   }
+  for (const channel of CHANNELS) total += await emptyScheduled(database, channel, { from, until })
   await noteEmptied(database, until)
-  return emails + requests
+  return total
 }
 
 async function deleteOld(database: Database, until: Date): Promise<number> {
-  const span = { from: NO_ID, before: firstIdAt(until) }
+  const span = allBefore(until)
   let total = 0
   for (const channel of CHANNELS) {
     total += await inTeams(database, messagesOf(channel), span, (team, lot) =>
@@ -171,7 +205,7 @@ async function deleteOld(database: Database, until: Date): Promise<number> {
 }
 
 async function deleteOldEvents(database: Database, until: Date): Promise<number> {
-  const span = { from: NO_ID, before: firstIdAt(until) }
+  const span = allBefore(until)
   let total = 0
   for (const channel of CHANNELS) {
     total += await inTeams(database, eventsOf(channel), span, (team, lot) =>
@@ -187,7 +221,7 @@ const WEBHOOK_DAYS = { delivered: 3, failed: 30 } as const
 async function deleteOldWebhooks(database: Database, now: Date): Promise<number> {
   let total = 0
   for (const [status, days] of Object.entries(WEBHOOK_DAYS) as [keyof typeof WEBHOOK_DAYS, number][]) {
-    const span = { from: NO_ID, before: firstIdAt(before(now, days)) }
+    const span = allBefore(before(now, days))
     total += await inTeams(database, WEBHOOKS, span, (team, lot) =>
       deleteWebhooks(database, team, status, lot),
     )
@@ -197,7 +231,7 @@ async function deleteOldWebhooks(database: Database, now: Date): Promise<number>
 
 async function deleteOldSenderEvents(database: Database, until: Date): Promise<number> {
   await deleteStandstills(database, until)
-  return inLots((lot) => deleteSenderEvents(database, lot), { from: NO_ID, before: firstIdAt(until) })
+  return inLots((lot) => deleteSenderEvents(database, lot), allBefore(until))
 }
 
 async function deleteOldFigures(database: Database, until: Date): Promise<number> {

@@ -6,14 +6,17 @@
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, number, object, string } from 'yup'
-import type { Channel } from '../../channels/channel.sql.ts'
+import { type Channel, type DeliveryRef, refTuples } from '../../channels/channel.sql.ts'
 import { keepFigures } from '../../figures/daily/broadcasts.sql.ts'
 import { deleteEmails } from '../../messages/emails/delete.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 
-/** Which rows of a team: those whose id is above `after` and below `before`, up to a limit. */
-export type Lot = { after: string; before: string; limit: number }
+/**
+ * Which rows of a team: those whose id is above `after` and below `before`, up to a limit. `until`: the time that
+ * `before` stands for; what was scheduled for later is younger than its id.
+ */
+export type Lot = { after: string; before: string; until: Date; limit: number }
 
 const lotRow = row({ found: number(), last: string().nullable() })
 /** How many rows a lot had, and the id of the last one: the next lot begins behind it. */
@@ -32,8 +35,12 @@ export const eventsOf = ({ events, message }: Channel): Kept => ({ rows: events,
 export const requestsOf = ({ requests }: Shared): Kept => byId(requests.rows)
 export const WEBHOOKS = byId(sql.fragment`webhook_messages`)
 
-/** From this id on, and before that one. */
-export type Span = { from: string; before: string }
+/** From this id on, and before that one, which stands for the time `until`. */
+export type Span = { from: string; before: string; until: Date }
+
+/** Whether a message is delivered, or over, and its time before `until`: its age counts from there. */
+const isOver = ({ until }: Pick<Lot, 'until'>) => sql.fragment`
+  (not unfinished and due_at is null and coalesce(scheduled_at < ${sql.timestamp(until)}, true))`
 
 const teamRow = row({ id: string(), has_some: boolean() })
 
@@ -41,7 +48,7 @@ const teamRow = row({ id: string(), has_some: boolean() })
 export async function teamsAndWhetherTheyHave(
   tx: Tx,
   { rows, key }: Kept,
-  { from, before }: Span,
+  { from, before }: Omit<Span, 'until'>,
   { after, limit }: { after: string; limit: number },
 ) {
   return tx.any(sql.type(teamRow)`
@@ -63,7 +70,7 @@ export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, lot
       select ctid as place from ${events} e
       where team_id = ${teamId} and ${message} >= ${lot.after} and ${message} < ${lot.before}
         and not exists (
-          select from ${rows} m where m.team_id = ${teamId} and m.id = e.${message} and (m.unfinished or m.due_at is not null))
+          select from ${rows} m where m.team_id = ${teamId} and m.id = e.${message} and not ${isOver(lot)})
       order by ${message} limit ${lot.limit}
     ), gone as (
       delete from ${events} e using old where e.ctid = old.place returning e.${message} as id
@@ -74,7 +81,7 @@ export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, lot
 /** The ids of a lot of messages that are old enough, locked; the rows of the current period are none of them. */
 const oldOnes = ({ rows }: Channel, teamId: string, lot: Lot) => sql.fragment`
   select id from ${rows}
-  where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and not unfinished and due_at is null
+  where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and ${isOver(lot)}
     and created_at < (
       select case when period_end > now() then period_start else period_end end
       from allowances where team_id = ${teamId})
@@ -124,12 +131,25 @@ const emptiedRow = lotRow.concat(row({ done: number() }))
 /** `done`: how many of those that were found, which somebody else may hold. */
 export type Emptied = InferType<typeof emptiedRow>
 
+/** Whether an email `e` has something that is emptied: raw html and text, variables, custom headers. */
+const hasBody = sql.fragment`
+  (e.html <> '' or e.body_text <> '' or e.variables::text <> '{}' or e.headers is not null)`
+
+/** Empties the emails of `old`. A template's own words stay to be shown. */
+const emptying = sql.fragment`
+  update accepted_emails e set
+    html = case when e.html is not null then '' end,
+    body_text = case when e.body_text is not null then '' end,
+    variables = case when e.variables is not null then '{}'::json end,
+    headers = null
+  from old where e.team_id = old.team_id and e.id = old.id`
+
 /**
- * Empties a lot of emails of all teams, in the order in which they are stored: raw html and text, variables, custom
- * headers. A template's own words stay to be shown. Of a page of the table at most `most` are emptied, the largest
- * first: it is full, so their new versions go elsewhere and into every index; later statements find their room.
+ * Empties a lot of emails of all teams that were not scheduled, in the order in which they are stored. Of a page of the
+ * table at most `most` are emptied, the largest first: it is full, so their new versions go elsewhere and into every
+ * index; later statements find their room.
  */
-export async function emptyEmails(tx: Tx, lot: Lot, most: number): Promise<Emptied> {
+export async function emptyEmails(tx: Tx, lot: Omit<Lot, 'until'>, most: number): Promise<Emptied> {
   return tx.one(sql.type(emptiedRow)`
     with candidate as materialized (
       select team_id, id, row_number() over (
@@ -139,24 +159,50 @@ export async function emptyEmails(tx: Tx, lot: Lot, most: number): Promise<Empti
       from (
         select e.team_id, e.id, e.ctid as place, e.html, e.body_text, e.variables, e.headers from accepted_emails e
         where e.id > ${lot.after} and e.id <= ${lot.before}
-          and (e.html <> '' or e.body_text <> '' or e.variables::text <> '{}' or e.headers is not null)
+          and ${hasBody}
           and exists (select from email_states s where s.team_id = e.team_id and s.id = e.id
-            and not s.unfinished and s.due_at is null)
+            and not s.unfinished and s.scheduled_at is null)
         order by e.id limit ${lot.limit}) e
     ), old as materialized (
       select team_id, id from email_states
       where (team_id, id) in (select team_id, id from candidate where place <= ${most})
-        and not unfinished and due_at is null
+        and not unfinished
       order by team_id, id for no key update skip locked
-    ), emptied as (
-      update accepted_emails e set
-        html = case when e.html is not null then '' end,
-        body_text = case when e.body_text is not null then '' end,
-        variables = case when e.variables is not null then '{}'::json end,
-        headers = null
-      from old where e.team_id = old.team_id and e.id = old.id
-    )
+    ), emptied as (${emptying})
     select count(*) as found, max(id::text) as last, (select count(*) from old) as done from candidate`)
+}
+
+/** A place among what was scheduled, in the order of its times. */
+export type Place = { at: string; id: string }
+
+const scheduledRow = row({ team_id: string(), id: string(), request_id: string().nullable(), at: string() })
+
+/** A lot of what was scheduled for a time after `after` and before `until`, and is over, of all teams. */
+export async function scheduledBefore(
+  tx: Tx,
+  { rows, requests }: Channel,
+  after: Place,
+  lot: { until: Date; limit: number },
+) {
+  return tx.any(sql.type(scheduledRow)`
+    select team_id, id, ${requests?.named_by ?? sql.fragment`null::uuid`} as request_id, scheduled_at::text as at from ${rows}
+    where scheduled_at is not null and (scheduled_at, id) > (${after.at}::timestamptz, ${after.id}::uuid) and ${isOver(lot)}
+      and scheduled_at < ${sql.timestamp(lot.until)}
+    order by scheduled_at, id limit ${lot.limit}`)
+}
+
+const doneRow = row({ done: number() })
+
+/** Empties these emails, those that are over and that nobody holds. @returns how many. */
+export async function emptyEmailsById(tx: Tx, refs: readonly DeliveryRef[]): Promise<number> {
+  const { done } = await tx.one(sql.type(doneRow)`
+    with old as materialized (
+      select team_id, id from email_states
+      where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and not unfinished and due_at is null
+      order by team_id, id for no key update skip locked
+    ), emptied as (${emptying} and ${hasBody} returning 1)
+    select count(*) as done from emptied`)
+  return done
 }
 
 const sinceRow = row({ since: string().nullable() })
@@ -167,23 +213,42 @@ export async function firstTeamAt(tx: Tx): Promise<Date | null> {
   return since === null ? null : new Date(since)
 }
 
-/** Empties a lot of requests, but for those that still have a message to deliver. */
+/** Empties requests, but for those with a message that is not over, or that somebody holds. */
+const emptyingRequests = (
+  { rows: messages, requests: { rows, named_by, content } }: Shared,
+  { these, lot }: { these: FragmentSqlToken; lot: Pick<Lot, 'until' | 'limit'> },
+) => sql.fragment`
+  with old as materialized (
+    select team_id, id from ${rows} r
+    where ${these} and ${content}::text <> '{}'
+      and not exists (
+        select from ${messages} m where m.team_id = r.team_id and m.${named_by} = r.id and not ${isOver(lot)})
+    order by team_id, id limit ${lot.limit} for no key update skip locked
+  ), emptied as (
+    update ${rows} r set ${content} = '{}'::json
+    from old where r.team_id = old.team_id and r.id = old.id
+  )`
+
+/** Empties a lot of requests. */
 export async function emptyRequests(tx: Tx, teamId: string, channel: Shared, lot: Lot): Promise<Found> {
-  const { rows: messages, requests } = channel
-  const { rows, named_by, content } = requests
+  const these = sql.fragment`team_id = ${teamId} and id > ${lot.after} and id < ${lot.before}`
   return tx.one(sql.type(lotRow)`
-    with old as materialized (
-      select id from ${rows} r
-      where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and ${content}::text <> '{}'
-        and not exists (
-          select from ${messages} m where m.team_id = ${teamId} and m.${named_by} = r.id
-            and (m.unfinished or m.due_at is not null))
-      order by id limit ${lot.limit} for no key update skip locked
-    ), emptied as (
-      update ${rows} r set ${content} = '{}'::json
-      from old where r.team_id = ${teamId} and r.id = old.id
-    )
+    ${emptyingRequests(channel, { these, lot })}
     select count(*) as found, max(id::text) as last from old`)
+}
+
+/** Empties these requests. @returns how many. */
+export async function emptyRequestsById(
+  tx: Tx,
+  channel: Shared,
+  refs: readonly DeliveryRef[],
+  lot: Pick<Lot, 'until' | 'limit'>,
+): Promise<number> {
+  const these = sql.fragment`(team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))`
+  const { done } = await tx.one(sql.type(doneRow)`
+    ${emptyingRequests(channel, { these, lot })}
+    select count(*) as done from old`)
+  return done
 }
 
 /** Deletes a lot of requests that have no message any more. */

@@ -148,6 +148,36 @@ t.test('a copy goes to the one who asks, and a queued email is tried again', asy
   t.equal((await owner.get(`${list}/${id}`)).status, 404)
 })
 
+t.test('what waits for its time says so, and is moved, sent now or cancelled', async (t) => {
+  const scheduled_at = new Date(Date.now() + 3_600_000).toISOString()
+  const [id, cancelled] = [
+    await send({ subject: 'Later', scheduled_at }),
+    await send({ subject: 'Never', scheduled_at }),
+  ]
+  const page = `${list}/${id}`
+  const seen = await editor.get(page)
+  for (const words of [/scheduled/, /Scheduled for/, 'Send now', 'Move', 'Cancel this email'])
+    shows(t, seen, words)
+  t.notMatch(textOf((await viewer.get(page)).html), /Send now|Cancel this email/)
+  const chosen = await editor.get(`${list}?status=scheduled`)
+  for (const words of ['Later', 'Never']) shows(t, chosen, words)
+  shows(t, await editor.get(`/teams/${team.id}`), /Scheduled emails 2/)
+  const at = { scheduled_at: '2026-01-31T09:00', zone: 'UTC' }
+  t.equal((await editor.post(`${page}/move`, at)).status, 400, 'not into the past')
+  const later = new Date(Date.now() + 7_200_000).toISOString().slice(0, 16)
+  t.equal((await editor.post(`${page}/move`, { ...at, scheduled_at: later })).status, 303)
+  t.equal((await editor.post(`${page}/requeue`)).status, 409, 'not without the word')
+  t.equal((await editor.press(page, `${page}/requeue`)).status, 303)
+  t.strictSame(await jobStates(service, id), ['created'])
+  t.equal((await editor.press(`${list}/${cancelled}`, `${list}/${cancelled}/cancel`)).status, 303)
+  t.equal((await editor.get(`${list}/${cancelled}`)).status, 404)
+  t.match(await auditEntries(database, { team: team.id, limit: 3 }), [
+    { actor: editor.email, action: 'email.cancel', subject: cancelled },
+    { action: 'email.requeue', subject: id, detail: 'it waited for its time' },
+    { action: 'email.reschedule', subject: id, detail: `${later}:00.000Z` },
+  ])
+})
+
 t.test('what a server refused outright is sent again by force, and says so in the audit', async (t) => {
   const refused = await send({ to: ['typo@example.org'], tags: ['refused'] })
   const bounce = { recipient: 'typo@example.org', detail: '550 5.1.1 no such user' }

@@ -44,6 +44,24 @@ const unsubscribe = async (key: string) => {
   return body.error?.code ?? status
 }
 
+t.test('who cancels and moves by a token is the person, in the audit trail', async (t) => {
+  const team = await makeTeam(service)
+  const person = await member(team, 'editor')
+  const key = await makeToken(person, team)
+  const scheduled_at = new Date(now.getTime() + 3_600_000).toISOString()
+  const { body } = await call('POST', '/v1/emails', { key, body: anEmail({ scheduled_at }) })
+  t.equal((await call('PATCH', `/v1/emails/${body.id}`, { key, body: { scheduled_at } })).status, 200)
+  t.equal((await call('POST', `/v1/emails/${body.id}/cancel`, { key })).status, 200)
+  const entries = await auditEntries(database, { team: team.id, limit: 10 })
+  const own = entries
+    .filter(({ subject }) => subject === body.id)
+    .sort((one, two) => one.action.localeCompare(two.action))
+  t.match(own, [
+    { action: 'email.cancel', subject: body.id, actor: person.email },
+    { action: 'email.reschedule', subject: body.id, actor: person.email, detail: scheduled_at },
+  ])
+})
+
 t.test('owners’ and editors’ tokens do what the calls that take one do; a viewer’s reads', async (t) => {
   const team = await makeTeam(service)
   const { id: template_id } = await makeTemplate(service, team.id)

@@ -128,6 +128,38 @@ t.test(
   },
 )
 
+t.test('what was scheduled far ahead ages from its time on, in row, timeline and body', async (t) => {
+  const { store, teamId, forget } = await start(t)
+  const { database } = store
+  const message = '0190a000-0000-7000-8000-000000000002'
+  const accepted = sql.timestamp(daysAgo(150))
+  await database.query(sql.unsafe`
+    insert into whatsapp_requests (team_id, id, template_id, parameters, created_at)
+    values (${teamId}, ${message}, ${message}, '{"body:1": "Ana"}', ${accepted})`)
+  await database.query(sql.unsafe`
+    insert into whatsapp_messages (team_id, id, request_id, position, recipient, status, created_at)
+    values (${teamId}, ${message}, ${message}, 0, '+15555550101', 'delivered', ${accepted})`)
+  const id = await delivered(store, teamId, 150, 3)
+  const going = async (days: number, due: boolean) => {
+    const time = sql.timestamp(daysAgo(days))
+    for (const rows of [sql.fragment`email_states`, sql.fragment`whatsapp_messages`])
+      await database.query(sql.unsafe`
+        update ${rows} set status = ${due ? 'queued' : 'delivered'}, scheduled_at = ${time}, due_at = ${due ? time : null}`)
+  }
+  const days = { messages: 90, events: 90, bodies: 90 }
+  await going(-1, true)
+  t.match(await forget(days), { messages: 0, events: 0, bodies: 0 }, 'it waits for its time')
+  await going(1, false)
+  t.match(await forget(days), { messages: 0, events: 0, bodies: 0 }, 'it has just gone')
+  t.match(await emailById(database, teamId, id), { html: '<p>Hello</p>' })
+  await going(91, false)
+  t.match(await forget({ bodies: 90 }), { bodies: 2 }, 'a look at what was accepted lately would not find it')
+  t.match(await emailById(database, teamId, id), { html: /^$/ })
+  t.match(await forget({ bodies: 90 }), { bodies: 0 })
+  t.match(await forget({ events: 90 }), { events: 3 })
+  t.match(await forget({ messages: 90 }), { messages: 2 })
+})
+
 t.test('what happened to senders is forgotten by its own setting, lot by lot', async (t) => {
   const { store, forget } = await start(t)
   const { database } = store

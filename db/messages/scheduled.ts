@@ -1,0 +1,104 @@
+/**
+ * Messages that wait for their time: cancelled, or moved to another one, in the caller's transaction.
+ * Promises: a cancelled one goes with its place in the allowance, and its key with the last of a call's messages; it is
+ * never sent. Who did it is in the audit trail. The account is locked before the message. DECISIONS: When.
+ */
+import { type Caller, record } from '../accounts/audit/record.ts'
+import { freePlaces, lockAccount } from '../accounts/teams/limits.ts'
+import type { Channel, DeliveryRef } from '../channels/channel.sql.ts'
+import { EMAIL } from '../channels/email.sql.ts'
+import type { ChannelName } from '../channels/list.ts'
+import { WHATSAPP } from '../channels/whatsapp.sql.ts'
+import { lockDue, moveDue } from '../delivery/schedule.sql.ts'
+import { Refusal } from '../errors.ts'
+import type { Tx } from '../postgres/pool.ts'
+import { serviceTime } from '../postgres/time.sql.ts'
+import { parseMailbox } from '../text/address.ts'
+import { momentFault } from '../text/moments.ts'
+import { isUuid } from '../text/strings.ts'
+import { deleteEmailsById } from './emails/delete.sql.ts'
+import { senderOfEmail } from './emails/emails.sql.ts'
+import { deleteMessage } from './whatsapp/delete.sql.ts'
+
+/** A message as somebody names it. `domain`: the one that the key of who does is bound to; else any. */
+type Named = { channel: ChannelName; team_id: string; id: string; domain?: string | null }
+
+type Messages = {
+  channel: Channel
+  /** The address that one is sent from, where a key's domain matters; null without one of this id. */
+  senderOf?(tx: Tx, teamId: string, id: string): Promise<{ from_address: string } | null>
+  delete(tx: Tx, teamId: string, id: string): Promise<readonly { created_at: string }[]>
+}
+
+const MESSAGES: Readonly<Record<ChannelName, Messages>> = {
+  email: {
+    channel: EMAIL,
+    senderOf: senderOfEmail,
+    delete: (tx, teamId, id) => deleteEmailsById(tx, teamId, [id]),
+  },
+  whatsapp: { channel: WHATSAPP, delete: deleteMessage },
+}
+
+const noMessage = ({ channel: { noun } }: Messages, id: string): Refusal =>
+  new Refusal('not_found', `there is no ${noun} ${id}`)
+
+/** The message as it is stored, if it is there. @throws Refusal not_found, domain_not_allowed */
+async function refOf(
+  tx: Tx,
+  messages: Messages,
+  { team_id, id: given, domain = null }: Named,
+): Promise<DeliveryRef> {
+  const id = given.toLowerCase()
+  if (!isUuid(id)) throw noMessage(messages, given)
+  if (domain === null || !messages.senderOf) return { team_id, id }
+  const sender = await messages.senderOf(tx, team_id, id)
+  if (!sender) throw noMessage(messages, given)
+  if (parseMailbox(sender.from_address)?.domain !== domain)
+    throw new Refusal('domain_not_allowed', `this key may send from ${domain} only`)
+  return { team_id, id }
+}
+
+/** Locks a message that waits for its time. @throws Refusal not_found, invalid_state, which says no status. */
+async function lockWaiting(tx: Tx, messages: Messages, ref: DeliveryRef): Promise<void> {
+  const found = await lockDue(tx, messages.channel, ref)
+  if (!found) throw noMessage(messages, ref.id)
+  if (found.due_at === null) throw new Refusal('invalid_state', 'it does not wait for its time any more')
+}
+
+/** Cancels a message. @throws Refusal not_found, domain_not_allowed, invalid_state */
+export async function cancelScheduled(by: Caller, named: Named): Promise<{ id: string }> {
+  const { tx } = by
+  const messages = MESSAGES[named.channel]
+  const ref = await refOf(tx, messages, named)
+  const { team_id, id } = ref
+  const account = await lockAccount(tx, team_id)
+  await lockWaiting(tx, messages, ref)
+  const deleted = await messages.delete(tx, team_id, id)
+  await freePlaces(tx, team_id, account, { quota: messages.channel.quota.name, deleted })
+  await record(by, { team_id, action: `${named.channel}.cancel`, subject: id })
+  return { id }
+}
+
+/**
+ * Moves a message to another time, and its end with it. @throws Refusal bad_request for a time that is too far ahead or
+ * past, not_found, domain_not_allowed, invalid_state
+ */
+export async function moveScheduled(
+  by: Caller,
+  named: Named,
+  scheduled_at: string,
+): Promise<{ id: string; scheduled_at: string }> {
+  const { tx } = by
+  const now = await serviceTime(tx)
+  const fault = momentFault(scheduled_at, now)
+  if (fault !== null) throw new Refusal('bad_request', `scheduled_at ${fault}`)
+  const messages = MESSAGES[named.channel]
+  const ref = await refOf(tx, messages, named)
+  await lockWaiting(tx, messages, ref)
+  const to = new Date(scheduled_at)
+  await moveDue(tx, messages.channel, ref, { to, now })
+  const { team_id, id } = ref
+  const detail = to.toISOString()
+  await record(by, { team_id, action: `${named.channel}.reschedule`, subject: id, detail })
+  return { id, scheduled_at: detail }
+}
