@@ -14,7 +14,7 @@ type Acts = {
 export function scheduledVerbs({ verb, change }: Noun, { noun, cancel, move }: Acts): void {
   verb(
     'cancel TEAM ID',
-    `withdraw ${noun} that waits for its time; its place in the allowance is free again`,
+    `withdraw ${noun} that waits for its time; its place in the quota is free again`,
   ).action(
     change(async (by, team: string, id: string) => ({ ...(await cancel(by, team, id)), cancelled: true })),
   )
