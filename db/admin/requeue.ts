@@ -28,7 +28,7 @@ type Sort = { channel: Deliverable; statuses: readonly string[]; what: string; f
 
 /** Adds the verb. `statuses`: the channel's. */
 export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, filter }: Sort): void {
-  const about = `send ${what} again that were not handed over: one, or all that match; also after giving up`
+  const about = `send again those ${what} that were not handed over: one, or all that match; also after giving up`
   const command = verb('requeue TEAM [ID]', about, { ID: ['only this one', uuid] })
     .option('--status <status>', `only these: ${statuses.join(', ')}`, oneOf(statuses))
     .option('--since <time>', 'accepted then or later, such as 2026-01-31', instant)
