@@ -70,7 +70,7 @@ export const verbs: Verbs = (noun) => {
   )
 
   verb('lift TEAM EMAIL', 'end the suppression of a contact: it becomes what it was before')
-    .requiredOption('--reason <text>', 'why, for the audit log')
+    .requiredOption('--reason <text>', 'why, for the audit trail')
     .action(
       change((by, team: string, identity: string, { reason }: { reason: string }) =>
         liftSuppression(by, team, { identity, reason }),
@@ -84,7 +84,7 @@ export const verbs: Verbs = (noun) => {
     asGiven,
   )
     .requiredOption('--as <status>', `as what: ${SUPPRESSIONS.join(', ')}`, oneOf(SUPPRESSIONS))
-    .requiredOption('--reason <text>', 'why, for the audit log')
+    .requiredOption('--reason <text>', 'why, for the audit trail')
     .action(
       change(async (by, team: string, email: string, how: Suppression) => {
         await teamOrRefusal(by.tx, team)

@@ -22,7 +22,7 @@ const USUAL_PORT = 3_000
 /** Who acts, in the audit trail. */
 export const ACTOR: Actor = 'cli'
 
-/** Long work, begun by any actor. */
+/** A background job, begun by any actor. */
 type Unbegun = Wanted extends infer W ? (W extends Wanted ? Omit<W, 'actor'> : never) : never
 
 export type Admin = {
@@ -41,7 +41,7 @@ export type Admin = {
   database(): Promise<Database>
   /** For use cases, which write their own line in the audit trail. */
   transaction<T>(work: (by: By) => Promise<T>): Promise<T>
-  /** Does long work here, all of it. @param secrets for what needs them. */
+  /** Does a background job here, all of it. @param secrets for what needs them. */
   work<R extends object>(wanted: Unbegun, secrets?: Secrets): Promise<R>
   queue(): Promise<Producer>
   /** Asks for SECRET_KEY when it is first used, and for its being the database's. */

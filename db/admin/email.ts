@@ -144,7 +144,7 @@ export const verbs: Verbs = (noun) => {
 
   verb(
     'delete TEAM ID',
-    'delete an email with its events; one of this period frees its place in the allowance',
+    'delete an email with its events; one of this period frees its place in the quota',
   ).action(
     change(async (by, team: string, id: string) => {
       const { created_at } = await removeEmail(by, team, id)

@@ -15,7 +15,7 @@ import { nounOf, Unmet, type Verbs } from './noun.ts'
 type Noun = { name: string; about: string; load: () => Promise<{ verbs: Verbs }> }
 
 const NOUNS: readonly Noun[] = [
-  { name: 'team', about: 'teams, their plans and allowances', load: () => import('./team.ts') },
+  { name: 'team', about: 'teams, their plans and quotas', load: () => import('./team.ts') },
   { name: 'domain', about: 'sending domains and their DNS records', load: () => import('./domain.ts') },
   { name: 'key', about: 'API keys', load: () => import('./key.ts') },
   { name: 'session', about: 'session tokens', load: () => import('./session.ts') },
@@ -45,7 +45,11 @@ const NOUNS: readonly Noun[] = [
   { name: 'member', about: 'the people of a team', load: () => import('./member.ts') },
   { name: 'audit', about: 'who did what, when', load: () => import('./audit.ts') },
   { name: 'secret', about: 'what SECRET_KEY protects', load: () => import('./secret.ts') },
-  { name: 'work', about: 'long work: imports, bulk actions, redrives', load: () => import('./work.ts') },
+  {
+    name: 'work',
+    about: 'background jobs: imports, bulk actions, redrives, erasures',
+    load: () => import('./work.ts'),
+  },
   { name: 'queue', about: 'job queues and dead letters', load: () => import('./queue.ts') },
   { name: 'sender', about: 'what we send through, and its pauses', load: () => import('./sender.ts') },
 ]

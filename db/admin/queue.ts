@@ -32,7 +32,7 @@ export const verbs: Verbs = ({ verb, look, change, admin }) => {
     'per queue: jobs ready, active, deferred and failed, dead letters, how long the oldest waits, its workers, and whether it is paused, since when, by whom or why',
   ).action(look(listQueues))
 
-  verb('redrive QUEUE', 'move the dead letters of a queue back, so that they are tried again', QUEUE)
+  verb('redrive QUEUE', 'try the dead letters of a queue again: move them back into it', QUEUE)
     .option('--reason <text>', 'only those that were given up for this, as `queue reasons` prints it')
     .action(
       look(async (database, queue: JobName, { reason = null }: { reason?: string | null }) => {

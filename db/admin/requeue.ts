@@ -1,6 +1,6 @@
 /**
- * The verb `requeue` of every channel: one message, or all of a team's that match a filter, as long work. A channel may
- * bring filters of its own.
+ * The verb `requeue` of every channel: one message, or all of a team's that match a filter, as a background job. A
+ * channel may bring filters of its own.
  * Promises: says what it would do with --dry-run, and which pause is in the way: it jumps none (DECISIONS: Requeue).
  */
 import type { Command } from 'commander'
@@ -28,7 +28,7 @@ type Sort = { channel: Deliverable; statuses: readonly string[]; what: string; f
 
 /** Adds the verb. `statuses`: the channel's. */
 export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, filter }: Sort): void {
-  const about = `try ${what} again now that were not handed over: one, or all that match; also after giving up`
+  const about = `send again those ${what} that were not handed over: one, or all that match; also after giving up`
   const command = verb('requeue TEAM [ID]', about, { ID: ['only this one', uuid] })
     .option('--status <status>', `only these: ${statuses.join(', ')}`, oneOf(statuses))
     .option('--since <time>', 'accepted then or later, such as 2026-01-31', instant)
@@ -97,7 +97,7 @@ async function requeueById(
 
 const chosenBy = ({ status, since, force = false }: Options) => ({ status, since, force })
 
-/** All that match: long work, a transaction for each lot, which workers go on with if this process dies. */
+/** All that match: a background job, a transaction for each lot, which workers go on with if this process dies. */
 async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options }: Requeueing) {
   const { force: _force, dryRun = false, status, since, ...others } = options
   const database = await admin.database()

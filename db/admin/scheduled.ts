@@ -11,7 +11,7 @@ export function scheduledVerbs(
 ): void {
   verb(
     'cancel TEAM ID',
-    `withdraw ${noun} that waits for its time; its place in the allowance is free again`,
+    `withdraw ${noun} that waits for its time; its place in the quota is free again`,
   ).action(
     change(async (by, team_id: string, id: string) => ({
       ...(await cancelScheduled(by, { channel, team_id, id })),

@@ -1,4 +1,4 @@
-/** Verbs of `team`: teams, their plans and allowances. */
+/** Verbs of `team`: teams, their plans and quotas. */
 import { type LimitColumn, limitWords, QUOTAS, type QuotaName } from '../accounts/plans/quotas.ts'
 import { createTeam } from '../accounts/teams/create.ts'
 import { renameTeam } from '../accounts/teams/rename.ts'
@@ -95,7 +95,8 @@ const planVerb: Verbs = ({ verb, admin }) => {
 const TEST_TEAMS = `
 What a test team sends ends in a simulator, which answers and reports by the recipient: delivered@, bounced@,
 complained@, deferred@, refused@, opened@, clicked@ (others are delivered); numbers by their last digits, 0101 to 0107.
-Its domains are verified at once, and what other channels need approved. Webhooks are sent as ever.`
+Its domains are verified and its WhatsApp templates approved at once. Webhooks are sent as ever. Give it the plan of
+the team that it stands for (--plan): the free plan takes one email a second, five at once.`
 
 export const verbs: Verbs = (noun) => {
   const { verb, look, change } = noun

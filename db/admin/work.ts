@@ -1,11 +1,11 @@
-/** Verbs of `work`: how far long work has come. */
+/** Verbs of `work`: how far background jobs have come. */
 import { Refusal } from '../errors.ts'
 import { latestWorks, workById } from '../upkeep/work/works.sql.ts'
 import { positive, uuid } from './input.ts'
 import type { Verbs } from './noun.ts'
 
 export const verbs: Verbs = ({ verb, look }) => {
-  verb('list', 'long work of the last month, newest first: what, how far, who began it')
+  verb('list', 'background jobs of the last month, newest first: what, how far, who began it')
     .option('--team <team>', 'only this team’s', uuid)
     .option('--limit <n>', 'how many at most', positive, 50)
     .action(
@@ -14,11 +14,14 @@ export const verbs: Verbs = ({ verb, look }) => {
       ),
     )
 
-  verb('show ID', 'one work: done of total, and what came of it').action(
+  verb('show ID', 'one background job: done of total, and what came of it').action(
     look(async (database, id: string) => {
       const shown = await workById(database, null, id)
       if (shown) return shown
-      throw new Refusal('not_found', 'there is no such work; finished work is forgotten after a month')
+      throw new Refusal(
+        'not_found',
+        'there is no such background job; finished ones are forgotten after a month',
+      )
     }),
   )
 }

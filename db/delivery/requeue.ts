@@ -117,7 +117,7 @@ export async function requeueMessages(
   return requeued.map(({ team_id, id }) => ({ team_id, id }))
 }
 
-/** What a person has picked, as it is stored with long work: its times are text. */
+/** What a person has picked, as it is stored with a background job: its times are text. */
 export type PickedByPerson = {
   channel: Deliverable['name']
   ids?: readonly string[]

@@ -1,4 +1,4 @@
-/** Erases a person as the CLI does: as long work, all of it in this process. */
+/** Erases a person as the CLI does: as a background job, all of it in this process. */
 import type { Database } from '../../db/postgres/pool.ts'
 import type { Secrets } from '../../db/process/secrets.ts'
 import type { Erasure } from '../../db/upkeep/retention/erase.ts'

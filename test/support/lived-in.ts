@@ -1,7 +1,7 @@
 /**
  * A team as it looks after some weeks: long names, 60 emails at all statuses and waiting ones, contacts with causes of
- * suppression, templates, WhatsApp, a webhook that fails, long work; a paused sender, a worker, parked reports. What
- * pages are looked at with.
+ * suppression, templates, WhatsApp, a webhook that fails, background jobs; a paused sender, a worker, parked reports.
+ * What pages are looked at with.
  */
 
 import { sql } from 'slonik'
@@ -159,7 +159,7 @@ async function storeWebhook({ database, deps }: Service, { id }: TestTeam) {
   return { webhook: endpoint.id, event: await database.oneFirst(event) }
 }
 
-/** What operators see besides: parked reports, a worker at work, long work that goes on. */
+/** What operators see besides: parked reports, a worker at work, a background job that goes on. */
 async function storeService({ database }: Service, { id }: TestTeam) {
   await database.query(sql.unsafe`
     insert into reports (id, provider, event_key, body, received_at, retry_until, state, reason)

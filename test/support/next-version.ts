@@ -1,6 +1,6 @@
 /**
  * The version after this one, as an upgrade meets it: these sources with a migration, a queue, a field of a job's
- * payload and a kind of long work more.
+ * payload and a kind of background job more.
  */
 import { execFile } from 'node:child_process'
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'

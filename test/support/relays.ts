@@ -1,6 +1,7 @@
 /**
- * Events of hosted relays, as they post them, and the posts as each of them proves them. The samples follow what was
- * observed or documented (`source`), with our reference in its place.
+ * Events of hosted relays, as they post them, and the posts as each of them proves them. The samples are those of
+ * their `source`, shortened to what their relay's events have in common and what tells them apart, with our reference
+ * in its place; where the source has none of the kind, `made` says of what it was made.
  */
 import { createHmac, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -21,8 +22,8 @@ export const RELAY_SECRETS: Record<Relay, string> = {
 }
 
 type Json = Record<string, unknown>
-/** A sample: where it is from, what it means here, and what the relay posts. */
-type Sample = { source: string; is: string; event: Json }
+/** A sample: where it is from, or of what it was made; what it means here, and what the relay posts. */
+type Sample = { source: string; made?: string; is: string; event: Json }
 
 const folder = join(import.meta.dirname, '../fixtures/relays')
 

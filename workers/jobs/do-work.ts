@@ -1,5 +1,5 @@
 /**
- * Goes on with long work (db/upkeep/work), slice by slice.
+ * Goes on with background jobs (db/upkeep/work), slice by slice.
  * Promises: after some seconds others have their turn, and a drain is never kept waiting; the job ends in the
  * transaction of the slice that it ends with, so that work is never without either. Work of a kind that is not known
  * here is left to a newer worker.

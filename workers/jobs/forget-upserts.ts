@@ -1,6 +1,6 @@
 /**
  * Cleans up bulk upserts: an hour after the call's client has had, or missed, its answer; unfinished ones with their
- * jobs. Imports are kept for a week, those that nobody has started for a day, long work for a month, half-stored
+ * jobs. Imports are kept for a week, those that nobody has started for a day, background jobs for a month, half-stored
  * attachments for half an hour.
  */
 

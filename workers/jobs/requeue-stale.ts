@@ -1,5 +1,6 @@
 /**
- * The sweep: rows, reports and long work that the queue has lost get a new job, and timelines say what it has given up.
+ * The sweep: rows, reports and background jobs that the queue has lost get a new job, and timelines say what it
+ * has given up.
  * Promises: the queue may lose a job, but no row and no report is lost. What was given up waits for a person, however
  * long, and a message that lost its job gets no more tries than others. A fault in one sweep stops no other.
  */
@@ -73,7 +74,7 @@ const SWEEPS: Sweep[] = [
   ),
   ['requeued reports that had lost their job', inOneTransaction(requeueLostReports)],
   ['requeued broadcasts that had lost their job', inOneTransaction(requeueLostWalks)],
-  ['requeued long work that had lost its job', inOneTransaction(requeueLostWorks)],
+  ['requeued background jobs that the queue had lost', inOneTransaction(requeueLostWorks)],
 ]
 
 /** One round: up to a thousand of each, and the pauses that are over. */

@@ -260,7 +260,7 @@ const exported = post('owner', '/teams/:team/contacts/:email/export', async (req
   return raw(headers, Readable.from(pieces))
 })
 
-/** Goes through all that names the person: it is long work. */
+/** Goes through all that names the person: it is a background job. */
 const erase = post('owner', '/teams/:team/contacts/:email/erase', async ({ team, params, person }, deps) => {
   const erasure = erasureOf(deps.secrets, team.id, contactIdentity(params.email ?? ''))
   const work = await beginWork(deps, { ...erasure, actor: person.email })

@@ -123,10 +123,7 @@ function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest)
       Outcome: status(outcome),
       'Server’s answer': text(words),
     }),
-    {
-      title: 'Recipients',
-      empty: '',
-    },
+    { title: 'Recipients', empty: '', wrap: ['Address', 'Server’s answer'] },
   )
 }
 

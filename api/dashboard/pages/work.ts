@@ -1,6 +1,6 @@
 /**
- * Long work in words, and where a press that has begun some leads: back with the result if it is done already, else to
- * the page that shows how far it has come.
+ * Background jobs in words, and where a press that has begun some leads: back with the result if it is done already,
+ * else to the page that shows how far it has come.
  */
 import type { WorkRow } from '../../../db/upkeep/work/works.sql.ts'
 import { plural } from '../drawn/cell.ts'

@@ -1,4 +1,4 @@
-/** Long work: what a team's people, or operators, have begun lately, and how far each has come. */
+/** Background jobs: what a team's people, or operators, have begun lately, and how far each has come. */
 
 import { Refusal } from '../../../db/errors.ts'
 import { latestWorks, type WorkRow, workById } from '../../../db/upkeep/work/works.sql.ts'

@@ -31,7 +31,7 @@ const made =
 /** A page to look at, or a file to save. */
 export const get = made('GET')
 
-/** What a form is sent to that begins long work, answers by itself, or has things to do around its transaction. */
+/** What a form is sent to that begins a background job, answers by itself, or does things around its transaction. */
 export const post = made('POST')
 
 /** What a form is sent to that does one thing, in one transaction as the person, and then leads on. */

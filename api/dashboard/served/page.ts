@@ -10,9 +10,9 @@
  *    timelines, code, frames. A handler says what there is; how it looks is the views' and the stylesheet's business.
  *    Write no HTML. All text is escaped; a time, a status or a link in a table is a cell (cell.ts).
  * 3. What changes something is a POST with a form (`press`, `formOf`), and an `act(access, path, …)`: one transaction,
- *    as the person. `post` is for long work, and for what no transaction must be open around. Token and origin are
- *    checked before the handler runs. It answers `redirect(path, notice)`: the notice is shown once on the page that
- *    follows. A secret to show once is a notice's `secret`.
+ *    as the person. `post` is for background jobs, and for what no transaction must be open around. Token and origin
+ *    are checked before the handler runs. It answers `redirect(path, notice)`: the notice is shown once on the page
+ *    that follows. A secret to show once is a notice's `secret`.
  * 4. Throw a Refusal when it cannot be done: the nearest GET page above the POST's path is shown again with the
  *    refusal's words, and with what was typed in the form that was sent.
  * 5. Rules and queries are use cases under db/, the CLI's own: a page has no SQL and decides nothing. What changes

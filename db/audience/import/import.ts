@@ -1,7 +1,7 @@
 /**
- * Imports contacts, or suppressions, from a CSV file that was uploaded (draft.ts), as long work in two passes over the
- * file: the first reads it to its end, the second upserts a slice of its records at a time, with what they are besides:
- * subscribed to topics, suppressed.
+ * Imports contacts, or suppressions, from an uploaded CSV file (draft.ts), as a background job in two passes over
+ * the file: the first reads it to its end, the second upserts a slice of its records at a time, with what they are
+ * besides: subscribed to topics, suppressed.
  * Promises: nothing is stored of a file that cannot be read to its end; a bad record costs no other; what was refused
  * can be had as a file again, with the reason beside each record.
  */

@@ -63,7 +63,7 @@ export async function countEmails(
   return counted
 }
 
-/** A filter as it is stored with long work: its times are text. */
+/** A filter as it is stored with a background job: its times are text. */
 export type StoredFilter = Omit<Filter, 'from' | 'to'> & { from?: string; to?: string }
 
 /** A filter to be stored. */

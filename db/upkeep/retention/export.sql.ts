@@ -10,6 +10,10 @@ const emailRow = row({
   created_at: string(),
   from: string(),
   to_emails: array(string()),
+  first_cc: number().nullable(),
+  first_bcc: number().nullable(),
+  scheduled_at: string().nullable(),
+  expires_at: string().nullable(),
   status: string(),
   broadcast_id: string().nullable(),
   template_id: string().nullable(),
@@ -30,8 +34,9 @@ export type ExportedRow = InferType<typeof emailRow>
 /** These emails as they are stored. */
 export async function emailsToShow(tx: Tx, teamId: string, ids: readonly string[]) {
   return tx.any(sql.type(emailRow)`
-    select id, created_at, from_address as "from", to_emails, status, broadcast_id, template_id, template_version_id,
-      subject, html, body_text as text, variables, headers, reply_to, tags, idempotency_key, attachments, internal
+    select id, created_at, from_address as "from", to_emails, first_cc, first_bcc, scheduled_at, expires_at, status,
+      broadcast_id, template_id, template_version_id, subject, html, body_text as text, variables, headers, reply_to,
+      tags, idempotency_key, attachments, internal
     from emails where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) order by id`)
 }
 
@@ -60,12 +65,15 @@ const webhookRow = row({
   type: string(),
   status: string(),
   created_at: string(),
+  /** Whom it is about, where it is about one recipient of several. */
+  recipient: string().nullable(),
 })
 
 /** The webhook messages about these emails or contacts, but for what they say: it names other recipients. */
 export async function webhooksToShow(tx: Tx, teamId: string, subjects: readonly string[]) {
   return tx.any(sql.type(webhookRow)`
-    select subject_id, event_id, endpoint_id, type, status, created_at from webhook_messages
+    select subject_id, event_id, endpoint_id, type, status, created_at, body::json -> 'data' ->> 'recipient' as recipient
+    from webhook_messages
     where ${isAbout(teamId, subjects)} order by id`)
 }
 

@@ -15,6 +15,7 @@ import { topicsOfContact } from '../../audience/subscription/subscription.sql.ts
 import { showContact } from '../../audience/suppressions/lift.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
+import { addressees } from '../../text/addressees.ts'
 import {
   type ExportedRow,
   emailsToShow,
@@ -68,9 +69,27 @@ const contentOf = ({
   })),
 })
 
-/** Webhook messages of one subject. */
-const webhooksOf = (all: Webhooks, id: string) =>
-  all.flatMap(({ subject_id, ...message }) => (subject_id === id ? [message] : []))
+/** Webhook messages of one subject; of those about other recipients it is not said what has become of them. */
+const webhooksOf = (all: Webhooks, id: string, { identity }: Person) =>
+  all.flatMap(({ subject_id, recipient, type, ...message }) => {
+    if (subject_id !== id) return []
+    const own = recipient === null || isPerson(recipient, identity)
+    return [{ ...message, type: own ? type : null }]
+  })
+
+/** Where in an email's lists the person stands; `cc` and `bcc` only if they do there. */
+function placesOf(row: ExportedRow, { identity }: Person) {
+  const { to, cc, bcc } = addressees(row)
+  const own = (list: readonly string[]) => list.filter((recipient) => isPerson(recipient, identity))
+  const copies = Object.entries({ cc: own(cc), bcc: own(bcc) }).filter(([, list]) => list.length > 0)
+  return { to: own(to), ...Object.fromEntries(copies) }
+}
+
+/** When it goes and until when, where that was given. */
+const timesOf = ({ scheduled_at, expires_at }: ExportedRow) => ({
+  ...(scheduled_at === null ? {} : { scheduled_at }),
+  ...(expires_at === null ? {} : { expires_at }),
+})
 
 function shownEmail(
   row: ExportedRow,
@@ -81,8 +100,8 @@ function shownEmail(
   const { identity } = person
   const sole = isSoleRecipient(to_emails, identity)
   return {
-    ...{ id, created_at, from, broadcast_id, template_id },
-    to: to_emails.filter((recipient) => isPerson(recipient, identity)),
+    ...{ id, created_at, ...timesOf(row), from, broadcast_id, template_id },
+    ...placesOf(row, person),
     ...(sole && !internal ? contentOf(row) : {}),
     events: events
       .filter(({ email_id, names }) => email_id === id && (sole || names))
@@ -90,7 +109,7 @@ function shownEmail(
         ...{ kind, occurred_at, detail: withoutOthers(detail, person) },
         recipient: recipient === null || isPerson(recipient, identity) ? recipient : null,
       })),
-    webhooks: webhooksOf(webhooks, id),
+    webhooks: webhooksOf(webhooks, id, person),
   }
 }
 
@@ -113,7 +132,8 @@ async function* emails({ tx, person }: Finding) {
 }
 
 /** Tests of broadcasts that show the person to others: what they show, not to whom. */
-async function* tests({ tx, person: { teamId, identity } }: Finding) {
+async function* tests({ tx, person }: Finding) {
+  const { teamId, identity } = person
   for (let after = NO_ID; ; ) {
     const ids = await testsShowing(tx, teamId, identity, { after, limit: LOT })
     if (ids.length === 0) return
@@ -123,7 +143,10 @@ async function* tests({ tx, person: { teamId, identity } }: Finding) {
       teamId,
       ids,
     ))
-      yield { id, created_at, subject, template_version_id, variables, webhooks: webhooksOf(webhooks, id) }
+      yield {
+        ...{ id, created_at, subject, template_version_id, variables },
+        webhooks: webhooksOf(webhooks, id, person),
+      }
     after = ids.at(-1) ?? after
     if (ids.length < LOT) return
   }
@@ -170,7 +193,7 @@ async function contactOf({ tx, person }: Finding) {
     ...contact,
     suppression_cause: cause && { ...cause, detail: withoutOthers(cause.detail, person) },
     left_topic_ids: standing?.left_topic_ids ?? [],
-    webhooks: webhooksOf(webhooks, contact.id),
+    webhooks: webhooksOf(webhooks, contact.id, person),
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Every kind of long work: what one slice of it does, and its line in the audit trail.
+ * Every kind of background job: what one slice of it does, and its line in the audit trail.
  * To add a kind: a value in KINDS, and its words for people in api/dashboard/pages/work.ts. Its name is the
  * audit's action.
  * Promises: a slice is short (a lot of rows), does all in the transaction that it is given, and goes by the cursor

@@ -1,6 +1,6 @@
 /**
- * Long work, begun by a person and done in slices: by the process that began it as far as one slice goes, by workers
- * beyond that, or wholly by the CLI.
+ * A background job, begun by a person and done in slices: by the process that began it as far as one slice goes, by
+ * workers beyond that, or wholly by the CLI.
  * Promises: each slice is one transaction with the cursor that it moves, so that the process that goes on after a kill
  * neither repeats nor leaves out anything; its line in the audit trail is written once, by the slice that ends it. Work
  * of a kind that only a newer version knows stays as it is. Must not know what a kind of work does (kinds.ts).

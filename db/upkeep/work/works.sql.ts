@@ -1,4 +1,4 @@
-/** Rows of works: long work, how far it has come and what it has brought. */
+/** Rows of works: background jobs, how far each has come and what it has brought. */
 import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'

@@ -70,7 +70,7 @@ t.test('a job that is done is kept with its output, for the caller that waits fo
   t.match(await jobEnd(database, 'ingest-report', job.id), { state: 'completed', output: { sender: null } })
 })
 
-t.test('after any number of turns a worker’s death costs long work some seconds', async (t) => {
+t.test('after any number of turns a worker’s death costs a background job some seconds', async (t) => {
   const payload = { team_id: TEAM, broadcast_id: '0190a1b2-0000-7000-8000-00000000b001' }
   await database.transaction((tx) => queue.enqueue(tx, 'expand-broadcast', [payload]))
   const turns = queue.claims('expand-broadcast')

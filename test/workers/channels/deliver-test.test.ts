@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { DELIVERIES } from '../../../db/channels/channels.sql.ts'
+import { releaseAll } from '../../../db/delivery/schedule.ts'
 import { requeueLost } from '../../../db/delivery/sweep.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import type { Payload, SharedJob } from '../../../db/queue/jobs.ts'
@@ -47,9 +48,9 @@ async function send({ call }: Service, { key }: TestTeam, changes: Record<string
 }
 
 /** Sends a WhatsApp message. @returns its id. */
-async function whatsapp(service: Service, team: TestTeam, to: string) {
+async function whatsapp(service: Service, team: TestTeam, to: string, changes: object = {}) {
   const template = await makeTemplate(service, team.id)
-  const body = aMessage(template.id, { to: [to] })
+  const body = aMessage(template.id, { to: [to], ...changes })
   const reply = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
   return reply.body.data[0].id as string
 }
@@ -81,7 +82,7 @@ const unfinishedOf = async ({ database }: Service, { id }: TestTeam): Promise<nu
   )
 
 t.test(
-  'no connection is opened for a test team’s message: single, batch, broadcast, WhatsApp, requeued, swept, redriven, in the wrong queue',
+  'no connection is opened for a test team’s message: single, batch, broadcast, WhatsApp, requeued, swept, redriven, released at its time, in the wrong queue',
   async (t) => {
     const { service, cli, test, live, sink, cloud, work, connected } = await begin(t)
     const { database, deps } = service
@@ -93,6 +94,9 @@ t.test(
     ids.whatsapp = await whatsapp(service, test, '+15555550101')
     ids.sweptWhatsapp = await whatsapp(service, test, '+15555550102')
     ids.astrayWhatsapp = await whatsapp(service, test, '+15555550101')
+    const scheduled_at = new Date(Date.now() + 3_600_000).toISOString()
+    ids.timed = await send(service, test, { to: ['timed@example.org'], scheduled_at })
+    ids.timedWhatsapp = await whatsapp(service, test, '+15555550101', { scheduled_at })
     const { id = '' } = test
     const queues = ['deliver-test', 'deliver-test-whatsapp']
     t.same(await queuesOf(service, test), queues)
@@ -108,6 +112,12 @@ t.test(
         before: new Date(),
         most: 100,
       })
+    for (const table of ['email_states', 'whatsapp_messages'])
+      await database.query(sql.unsafe`
+        update ${sql.identifier([table])} set due_at = now() where team_id = ${id} and due_at is not null`)
+    await releaseAll({ database, queue: deps.queue })
+    const released = JSON.stringify(await jobsOf(service, id))
+    for (const one of [ids.timed, ids.timedWhatsapp]) t.ok(released.includes(one ?? 'none'), 'released')
     t.same(await queuesOf(service, test), queues, 'the same queues, whatever brought them back')
     await loseJobs(service, [ids.astray ?? '', ids.astrayWhatsapp ?? ''])
     await database.transaction(async (tx) => {

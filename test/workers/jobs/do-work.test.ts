@@ -1,4 +1,4 @@
-/** Long work: begun on a page, gone on with by workers, and none of it lost or done twice when one of them dies. */
+/** Background jobs: begun on a page, gone on with by workers, and nothing lost or done twice when one of them dies. */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
@@ -119,5 +119,5 @@ t.test('the CLI lists and shows work', async (t) => {
   const [latest] = await cli.json(['work', 'list', '--team', team.id])
   t.match(latest, { kind: 'contact.erase', begun_by: owner.email, fault: null })
   t.strictSame(await cli.json(['work', 'show', latest.id]), latest)
-  t.match(await cli.fault(['work', 'show', team.id]), /no such work/)
+  t.match(await cli.fault(['work', 'show', team.id]), /no such background job/)
 })

@@ -16,7 +16,7 @@ import type { Field, Form, Section } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { filterOf, search } from '../../served/filter.ts'
 import { pageOf } from '../../served/list.ts'
-import { act, formOf, get, press, some, tableOf } from '../../served/made.ts'
+import { act, formOf, get, press, tableOf } from '../../served/made.ts'
 import { redirect, show, teamPath } from '../../served/page.ts'
 
 const PATH = '/operator/teams'
@@ -69,14 +69,16 @@ const teams = get('operator', PATH, async (request, { database }) => {
         (team) => {
           const row = accounts.get(team.id)
           const account = row && accountOf(row)
-          const detail = some([team.suspended_at === null ? team.id : 'suspended', team.test && 'test team'])
           const used = USED.map(({ name, title }) => [
             title,
             usage(account?.used[name] ?? 0, account?.limits[name] ?? null),
           ])
           return {
-            Team: text(team.name, { href: pageOfTeam(team.id), detail: detail.join(', ') }),
-            Plan: text(team.plan),
+            Team: text(team.name, {
+              href: pageOfTeam(team.id),
+              detail: team.suspended_at === null ? team.id : 'suspended',
+            }),
+            Plan: text(team.plan, team.test ? { detail: 'test team' } : {}),
             ...Object.fromEntries(used),
             Created: time(team.created_at, now),
           }

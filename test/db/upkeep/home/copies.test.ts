@@ -25,12 +25,12 @@ const DELIVERIES = [
 const ALLOWED = { WEBHOOK_ALLOW: '127.0.0.0/8' }
 const PERSON = 'ana@example.com'
 
-type Seeded = { url: string; team: string; running: string; scheduled: string }
+type Seeded = { url: string; team: string; staging: string; running: string; scheduled: string }
 
 /** A database with something of each kind that waits to be sent; nobody is connected to it any more. */
 async function seed(t: Test, webhook: string): Promise<Seeded> {
   const { url } = await testDatabase(t)
-  const seeded = { url, team: '', running: '', scheduled: '' }
+  const seeded = { url, team: '', staging: '', running: '', scheduled: '' }
   await t.test('what waits', async (t) => {
     const dashboard = { from: 'Heliograph <login@example.com>' }
     const service = await startService(t, { url, publicUrl: PUBLIC_URL, dashboard })
@@ -50,7 +50,11 @@ async function seed(t: Test, webhook: string): Promise<Seeded> {
     await call('POST', '/v1/whatsapp/messages', { key: team.key, body: aMessage(id) })
     await signedIn(service, { team: team.id, role: 'viewer', email: PERSON })
     await visitor(service).post('/login', { email: PERSON })
-    Object.assign(seeded, { team: team.id, running, scheduled })
+    const staging = await makeTeam(service, { test: true })
+    await call('POST', '/v1/emails', { key: staging.key, body: anEmail() })
+    const template = await makeTemplate(service, staging.id)
+    await call('POST', '/v1/whatsapp/messages', { key: staging.key, body: aMessage(template.id) })
+    Object.assign(seeded, { team: team.id, staging: staging.id, running, scheduled })
   })
   return seeded
 }
@@ -90,11 +94,21 @@ t.test('a worker on a copy sends no mail, message or webhook until one act resum
   await startProcess(t, 'workers/main.ts', {
     ...{ DATABASE_URL: url, SMTP_URL: sink.url, ...ALLOWED, ...cloud.env },
   })
+  /** What has become of the test team's messages. */
+  const staged = async (): Promise<string[]> => {
+    const cli = adminCli({ DATABASE_URL: url, PUBLIC_URL })
+    const lists = [
+      await cli.json(['email', 'list', seeded.staging]),
+      await cli.json(['whatsapp', 'list', seeded.staging]),
+    ]
+    return lists.flat().map(({ status }: { status: string }) => status)
+  }
   t.strictSame(await restoredQueues(url), DELIVERIES)
   t.ok((await queuesOf(url)).every(({ paused, paused_at }) => paused === (paused_at !== null)))
   t.strictSame(await broadcastsOf(url), ['paused restored', 'paused restored'])
   await sleep(LONG)
   t.strictSame(arrived(), [0, 0, 0])
+  t.strictSame(await staged(), ['queued', 'queued'])
 
   const resumed = await adminCli({ DATABASE_URL: url }).json(['queue', 'resume', '--restored'])
   t.strictSame(resumed, { queues: DELIVERIES, broadcasts: 2 })
@@ -105,7 +119,11 @@ t.test('a worker on a copy sends no mail, message or webhook until one act resum
     return mails >= 4 && messages >= 1 && webhooks >= 1
   })
   t.ok(recipients().includes(PERSON), 'the sign-in mail too')
-  t.equal(arrived()[0], 4, 'one mail each')
+  await until('the simulator has the test team’s', async () =>
+    (await staged()).every((status) => status === 'delivered'),
+  )
+  t.equal(arrived()[0], 4, 'one mail each, and none of the test team')
+  t.equal(arrived()[1], 1)
 })
 
 t.test('a copy on which only web runs, or nothing yet, is stopped as well', async (t) => {

@@ -35,6 +35,13 @@ async function start(t: Test) {
     subject: 'To Ben Berg and Ana',
   })
   const waiting = await send([ANA], { subject: 'Later' })
+  const at = new Date(Date.now() + 3_600_000).toISOString()
+  const times = { scheduled_at: at, expires_in: 600 }
+  const timed = await send([ANA], { subject: 'At its time', ...times })
+  const copied = await send(['ben@example.com'], { cc: [`Ana <${ANA}>`], bcc: ['colleague@example.org'] })
+  const blind = await send(['Ben Berg <ben@example.com>'], {
+    ...{ cc: ['colleague@example.org'], bcc: [ANA], subject: 'To Ben Berg at its time', ...times },
+  })
   await send(['ben@example.com', 'anna.diaz@example.com'])
   const happen = (id: string, recipient: string | null, detail: string) =>
     database.query(sql.unsafe`
@@ -47,6 +54,8 @@ async function start(t: Test) {
   await happen(shared, ANA, `550 ${IDENTITY}: no such user (nor ben@example.com)`)
   await happen(shared, 'ben@example.com', '552 the mailbox of ben@example.com is full')
   await happen(shared, null, `<${IDENTITY}>, <ben@example.com>: greylisted`)
+  await happen(copied, ANA, '550 no such user')
+  await happen(copied, 'colleague@example.org', '552 full')
   const broadcast = await create({})
   const { body: test } = await post(broadcast, 'test', { to: ['colleague@example.org'], contact: ANA })
   await database.query(sql.unsafe`
@@ -59,6 +68,11 @@ async function start(t: Test) {
       insert into webhook_messages (team_id, id, endpoint_id, event_id, type, subject_id, body, status, created_at)
       values (${team.id}, gen_random_uuid(), ${endpoint}, gen_random_uuid(), 'email.bounced', ${subject},
         '{"to":["ben@example.com"]}', 'delivered', now())`)
+  for (const recipient of [IDENTITY, 'ben@example.com'])
+    await database.query(sql.unsafe`
+      insert into webhook_messages (team_id, id, endpoint_id, event_id, type, subject_id, body, status, created_at)
+      values (${team.id}, gen_random_uuid(), ${endpoint}, gen_random_uuid(), 'email.opened', ${copied},
+        ${JSON.stringify({ data: { recipient } })}, 'delivered', now())`)
   const bodies = [`{"to":["${IDENTITY}","ben@example.com"]}`, '{"to":"ben@example.com"}']
   for (const body of bodies) {
     const report = {
@@ -87,6 +101,7 @@ async function start(t: Test) {
       sole,
       shared,
       waiting,
+      ...{ timed, copied, blind, at },
       test: test.data[0].id,
       broadcast,
       cli,
@@ -96,7 +111,8 @@ async function start(t: Test) {
 }
 
 t.test('contact export shows all of a person, and nothing of other recipients', async (t) => {
-  const { team, cli, contact, sole, shared, waiting, test, broadcast } = await start(t)
+  const { team, cli, contact, sole, shared, waiting, timed, copied, blind, at, test, broadcast } =
+    await start(t)
   const found = await cli.json(['contact', 'export', team.id, ANA])
   t.strictSame(Object.keys(found), [
     ...['email', 'exported_at', 'contact', 'emails', 'tests', 'broadcast_skips', 'reports'],
@@ -108,7 +124,10 @@ t.test('contact export shows all of a person, and nothing of other recipients', 
     left_topic_ids: EMPTY,
   })
   t.equal(found.contact.webhooks.length, 1)
-  t.strictSame(found.emails.map(({ id }: { id: string }) => id).sort(), [sole, shared, waiting].sort())
+  t.strictSame(
+    found.emails.map(({ id }: { id: string }) => id).sort(),
+    [sole, shared, waiting, timed, copied, blind].sort(),
+  )
   const of = (id: string) => found.emails.find((each: { id: string }) => each.id === id)
   t.match(of(sole), {
     ...{ to: [ANA], subject: 'To Ana', html: '<p>Secret of Ana</p>', status: 'delivered', tags: ['welcome'] },
@@ -127,6 +146,30 @@ t.test('contact export shows all of a person, and nothing of other recipients', 
       [ANA, `550 ${IDENTITY}: no such user (nor …)`],
       [null, `<${IDENTITY}>, <…>: greylisted`],
     ].sort(),
+  )
+  const end = new Date(Date.parse(at) + 600_000).toISOString()
+  t.match(of(timed), {
+    to: [ANA],
+    subject: 'At its time',
+    scheduled_at: at,
+    expires_at: end,
+    status: 'queued',
+  })
+  t.notOk('scheduled_at' in of(sole) || 'expires_at' in of(sole))
+  const { created_at: _, from: __, ...places } = of(blind)
+  t.strictSame(places, {
+    ...{ id: blind, scheduled_at: at, expires_at: end, broadcast_id: null, template_id: null },
+    ...{ to: [], bcc: [ANA], events: [], webhooks: [] },
+  })
+  t.strictSame([of(copied).to, of(copied).cc, 'bcc' in of(copied)], [[], [`Ana <${ANA}>`], false])
+  t.match(of(copied).events, [{ recipient: ANA, detail: '550 no such user' }])
+  t.equal(of(copied).events.length, 1)
+  t.strictSame(
+    of(copied)
+      .webhooks.map(({ type }: { type: string | null }) => type)
+      .sort(),
+    ['email.opened', null].sort(),
+    'not even what has become of others',
   )
   t.match(found.tests, [{ id: test, webhooks: [{ type: 'email.bounced' }] }])
   t.match(found.broadcast_skips, [{ broadcast_id: broadcast, email: ANA, reason: 'variables' }])
@@ -150,8 +193,8 @@ t.test('it finds what erasing finds, row by row, and nothing is left to find aft
   const erased = await erasePerson(deps, team.id, IDENTITY)
   t.strictSame(erased, {
     contact: found.contact !== null,
-    emails: found.emails.length - 1,
-    waiting_emails_deleted: 1,
+    emails: found.emails.length - 2,
+    waiting_emails_deleted: 2,
     reports: found.reports.length,
   })
   const shown = [found.contact, ...found.emails, ...found.tests].flatMap((each) => each.webhooks)
@@ -211,6 +254,6 @@ t.test('more emails than one look takes are all there, each once', async (t) => 
   for (let batches = 0; batches < 3; batches++)
     await service.call('POST', '/v1/emails/batch', { key: team.key, body: batch })
   const { emails } = (await exportPerson(by, team.id, IDENTITY)) as unknown as { emails: { id: string }[] }
-  t.equal(new Set(emails.map(({ id }) => id)).size, 303)
-  t.equal(emails.length, 303)
+  t.equal(new Set(emails.map(({ id }) => id)).size, 306)
+  t.equal(emails.length, 306)
 })
