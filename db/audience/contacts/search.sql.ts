@@ -1,4 +1,4 @@
-/** The queries behind the dashboard's contacts: a filtered list by key, what was sent to one. */
+/** The queries behind the dashboard's contacts: a filtered list by key, their properties, what was sent to one. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, string } from 'yup'
 import { isCustomers } from '../../channels/email.sql.ts'
@@ -102,6 +102,22 @@ export async function contactFurther(
     select id from contacts where team_id = ${teamId} and ${following} ${newestFirst}
     offset ${count - 1} limit 1`)
   return row?.id ?? null
+}
+
+/** How many contacts are asked which properties they have, and how many names are answered. */
+const ASKED = 1_000
+const MOST_NAMES = 100
+
+const nameRow = row({ name: string() })
+
+/** What the properties of a team's latest contacts are called, the most common first. */
+export async function propertyNames(tx: Tx, teamId: string): Promise<readonly string[]> {
+  const rows = await tx.any(sql.type(nameRow)`
+    select name from (
+      select properties from contacts where team_id = ${teamId} ${newestFirst} limit ${ASKED}) contacts,
+      jsonb_object_keys(properties) name
+    group by name order by count(*) desc, name limit ${MOST_NAMES}`)
+  return rows.map(({ name }) => name)
 }
 
 const recipientRow = row({
