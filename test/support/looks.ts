@@ -19,10 +19,16 @@ export const WIDE = { width: 1_280, height: 800 }
 const PHONE = { width: 390, height: 800 }
 const NARROW = { width: 320, height: 800 }
 
-/** The picture of README, small enough for a repository. */
-async function readmePicture(page: Page): Promise<void> {
-  await page.setViewportSize({ width: 1_040, height: 600 })
-  await page.screenshot({ path: join(FOLDER ?? '', 'overview.png') })
+/** The pictures of README, small enough for a repository: of pages by their files, light only. */
+const README: Readonly<Record<string, string>> = {
+  _teams_ID: 'overview',
+  _teams_ID_emails_ID: 'email',
+  _operator: 'operator',
+}
+
+async function readmePicture(page: Page, name: string): Promise<void> {
+  await page.setViewportSize({ width: 1_040, height: 520 })
+  await page.screenshot({ path: join(FOLDER ?? '', `${name}.png`) })
 }
 
 async function pictures(page: Page, name: string, width: number): Promise<void> {
@@ -32,7 +38,8 @@ async function pictures(page: Page, name: string, width: number): Promise<void> 
     await page.emulateMedia({ colorScheme })
     const picture = `${file}-${width}-${colorScheme}.png`
     await page.screenshot({ path: join(FOLDER ?? '', picture), fullPage: true })
-    if (picture === '_teams_ID-1280-light.png') await readmePicture(page)
+    const readme = README[file]
+    if (readme && width === WIDE.width && colorScheme === 'light') await readmePicture(page, readme)
   }
 }
 

@@ -77,6 +77,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'GET /teams/:team/broadcasts/new',
     'POST /teams/:team/broadcasts/new',
     'GET /teams/:team/broadcasts/:id/again',
+    'GET /teams/:team/broadcasts/:id/edit',
     'POST /teams/:team/broadcasts/:id/edit',
     'POST /teams/:team/broadcasts/:id/delete',
     'POST /teams/:team/broadcasts/:id/send',

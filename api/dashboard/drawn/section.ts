@@ -35,6 +35,8 @@ export type Field = {
   rows?: number
   code?: boolean
   options?: readonly { value: string; label: string; selected?: boolean }[]
+  /** What a browser offers to complete it with; anything else may be typed. */
+  offers?: readonly string[]
 }
 
 export type Form = {
@@ -43,6 +45,13 @@ export type Form = {
   method: 'get' | 'post'
   fields: readonly Field[]
   submit: string
+  /** What the form says as `next` when it is sent by its button. */
+  next?: string
+  /**
+   * Other buttons that send it, and say something else as `next`; they do not insist on what is required. What `counts`
+   * is pressed by the page's script as the form changes.
+   */
+  others?: readonly { next: string; label: string; counts?: boolean }[]
   /** Asked before it is carried out, on a page of its own: a question that names what is changed, and how much. */
   confirm?: string
   /** What that page says below the question. */

@@ -1,10 +1,11 @@
-/** What a broadcast says, as a chosen contact would get it. */
+/** What a broadcast says, as the contacts of its audience get it, one after the other, or a chosen one. */
 
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import { contactIdentity, noContact } from '../../../db/audience/contacts/edit.ts'
 import { templateById, versionsByIds } from '../../../db/content/templates/templates.sql.ts'
 import { compileVersion } from '../../../db/content/templates/versions.ts'
 import { Refusal } from '../../../db/errors.ts'
+import { memberAfter } from '../../../db/messages/broadcasts/audience.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { broadcastOrRefusal } from '../../../db/messages/broadcasts/draft.ts'
 import { addressed, letterOf } from '../../../db/messages/broadcasts/letter.ts'
@@ -12,12 +13,15 @@ import { previewOf } from '../../../db/messages/emails/content.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
-import { given } from '../served/list.ts'
+import { given, idGiven } from '../served/list.ts'
 import { get, some } from '../served/made.ts'
 import { raw, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** Where a preview's unsubscribe link leads: nowhere. */
 const LINK = '#unsubscribe'
+
+/** Among how many contacts the next of an audience is looked for: a page must not wait for one that few fit. */
+const LOOK = 10_000
 
 /** The version that is sent: the one fixed at the start, before that the template's newest. */
 async function versionOf(
@@ -30,14 +34,26 @@ async function versionOf(
   return version
 }
 
+type Addressee = { email: string; properties: Readonly<Record<string, string>> }
+
+/** The contact that is asked for by address, else the next of the audience. `id`: what the one after it follows. */
+async function shownTo(
+  row: BroadcastRow,
+  { query }: TeamRequest,
+  { database }: PageDeps,
+): Promise<(Addressee & { id: string }) | null> {
+  const chosen = given(query, 'contact')
+  if (chosen === undefined) return memberAfter(database, row, idGiven(query, 'follows') ?? null, LOOK)
+  const contact = await contactByIdentity(database, row.team_id, contactIdentity(chosen))
+  if (!contact) throw noContact()
+  return contact
+}
+
 /** The subject and the parts as one contact gets them. @throws Refusal bad_request where it would get none. */
-async function letterFor(row: BroadcastRow, { query }: TeamRequest, deps: PageDeps) {
+async function letterFor(row: BroadcastRow, contact: Addressee | null, deps: PageDeps) {
   const version = await versionOf(row, deps)
   const letter = letterOf(row, version.slots)
-  const chosen = given(query, 'contact')
   const names = Object.fromEntries(letter.slots.map((slot) => [slot, `[${slot}]`]))
-  const contact = chosen && (await contactByIdentity(deps.database, row.team_id, contactIdentity(chosen)))
-  if (chosen && !contact) throw noContact()
   const item = contact
     ? addressed(letter, contact, LINK)
     : addressed(
@@ -45,43 +61,65 @@ async function letterFor(row: BroadcastRow, { query }: TeamRequest, deps: PageDe
         { email: 'someone@example.com', properties: {} },
         LINK,
       )
-  if (typeof item === 'string') throw new Refusal('bad_request', `${chosen} would be skipped: ${item}`)
+  if (typeof item === 'string') throw new Refusal('bad_request', `it would be skipped: ${item}`)
   const parts = previewOf(compileVersion(version), item.variables ?? {})
   if ('too_large' in parts) throw new Refusal('bad_request', `the ${parts.too_large} is larger than 1 MiB`)
   return { subject: item.subject, ...parts }
 }
 
-const frameOf = ({ team, params }: TeamRequest): string =>
-  teamPath(team, 'broadcasts', params.id ?? '', 'preview')
+const at = ({ team, params }: TeamRequest, ...rest: string[]): string =>
+  teamPath(team, 'broadcasts', params.id ?? '', ...rest)
 
-/** The choice of a contact, and what it would get. */
+/** Whose email is shown, the way to the next contact, and how to choose another one. */
+function choice(contact: (Addressee & { id: string }) | null, request: TeamRequest): Section {
+  const next = contact && { href: `${at(request)}?follows=${contact.id}#preview`, label: 'Next contact' }
+  const first = request.query.has('follows') && { href: `${at(request)}#preview`, label: 'First contact' }
+  return {
+    kind: 'filter',
+    id: 'preview',
+    title: 'Preview',
+    note: contact
+      ? `What ${contact.email} gets.`
+      : `No ${first ? 'further ' : ''}contact of the audience was found, so variables without a default value show their names.`,
+    action: at(request),
+    method: 'get',
+    fields: [
+      {
+        name: 'contact',
+        label: 'As this contact gets it',
+        type: 'search',
+        value: request.query.get('contact') ?? '',
+        placeholder: contact?.email ?? '',
+      },
+    ],
+    submit: 'Show',
+    reset: null,
+    more: some([next, first]),
+  }
+}
+
+/** What the first of the audience gets, or the contact that was chosen, with the way to the next. */
 export async function previewSections(
   row: BroadcastRow,
   request: TeamRequest,
   deps: PageDeps,
 ): Promise<Section[]> {
-  const contact = request.query.get('contact') ?? ''
-  const choice: Section = {
-    kind: 'filter',
-    title: 'Preview',
-    action: teamPath(request.team, 'broadcasts', row.id),
-    method: 'get',
-    fields: [{ name: 'contact', label: 'As this contact gets it', type: 'search', value: contact }],
-    submit: 'Show',
-    reset: null,
-  }
+  let chosen: Section = choice(null, request)
   try {
-    const { subject, text } = await letterFor(row, request, deps)
+    const contact = await shownTo(row, request, deps)
+    chosen = choice(contact, request)
+    const { subject, text } = await letterFor(row, contact, deps)
+    const search = new URLSearchParams({ contact: contact?.email ?? '' })
     return some([
-      choice,
+      chosen,
       { kind: 'code', title: 'Subject', code: subject },
-      { kind: 'frame', title: 'HTML', src: `${frameOf(request)}?${new URLSearchParams({ contact })}` },
+      { kind: 'frame', title: 'HTML', src: `${at(request, 'preview')}?${search}` },
       text !== '' && { kind: 'code', title: 'Plain text', code: text },
     ])
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     return [
-      choice,
+      chosen,
       { kind: 'alerts', calm: '', alerts: [{ tone: 'bad', title: `No preview: ${error.message}` }] },
     ]
   }
@@ -89,7 +127,8 @@ export async function previewSections(
 
 const frame = get('viewer', '/teams/:team/broadcasts/:id/preview', async (request, deps) => {
   const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id ?? '')
-  const { html } = await letterFor(row, request, deps)
+  const contact = given(request.query, 'contact') === undefined ? null : await shownTo(row, request, deps)
+  const { html } = await letterFor(row, contact, deps)
   return raw(frameHeaders(false), framed(html))
 })
 

@@ -14,7 +14,8 @@ import { momentWords, zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { formOf, hidden, press, some, tableOf } from '../served/made.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
-import { conditionWords } from './broadcast-form.ts'
+import { conditionWords, type Step } from './broadcast-fields.ts'
+import { asTextTiles } from './broadcast-steps.ts'
 import { progressWords } from './broadcasts.ts'
 
 type Actions = Extract<Section, { kind: 'actions' }>
@@ -220,6 +221,7 @@ export async function draftParts(
       tiles: [
         { label: 'Contacts', value: ready.audience === null ? 'very many' : number(ready.audience).text },
         { label: 'Missing a variable', value: number(ready.lacking).text },
+        ...asTextTiles(ready.as_text),
       ],
     },
     ...lacking,
@@ -230,10 +232,17 @@ export async function draftParts(
       alerts: ready.missing.map((words) => ({ tone: 'bad', title: headed(words) })),
     },
   ]
-  return {
-    sections,
-    buttons: { kind: 'actions', forms: request.team.role === 'viewer' ? [] : [start, remove] },
-  }
+  if (request.team.role === 'viewer') return { sections, buttons: { kind: 'actions' } }
+  const editing = (step: Step, label: string) => ({
+    href: `${here(request, 'edit')}?${new URLSearchParams({ step })}`,
+    label,
+  })
+  const links = [
+    editing('message', 'Edit message'),
+    editing('audience', 'Edit audience'),
+    editing('when', 'Edit time'),
+  ]
+  return { sections, buttons: { kind: 'actions', links, forms: [start, remove] } }
 }
 
 /** What can be done with one that is no draft any more. */

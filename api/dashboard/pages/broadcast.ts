@@ -24,13 +24,12 @@ import {
 import { broadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { plural } from '../drawn/cell.ts'
-import type { Section } from '../drawn/section.ts'
 import { partsTyped } from '../drawn/typed.ts'
-import { zoneOf } from '../drawn/zone.ts'
+import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { act, formOf, get, hidden, press, some } from '../served/made.ts'
+import { act, get, post, press, some } from '../served/made.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
-import { draftFields, draftOf } from './broadcast-form.ts'
+import { draftOf } from './broadcast-form.ts'
 import { previewSections } from './broadcast-preview.ts'
 import {
   actions,
@@ -47,7 +46,8 @@ import {
   standstill,
   testForm,
 } from './broadcast-sections.ts'
-import { choicesOf, stateCell } from './broadcasts.ts'
+import { stepPressed, stepShown, type Writing } from './broadcast-steps.ts'
+import { stateCell } from './broadcasts.ts'
 
 const actingOf = ({ team }: TeamRequest) => ({ team_id: team.id, domain: null })
 
@@ -59,20 +59,6 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
   const template = (await templateById(deps.database, team.id, row.template_id))?.name ?? null
   const isDraft = row.state === 'draft'
   const edits = team.role !== 'viewer'
-  const edit: Section[] =
-    isDraft && edits
-      ? [
-          formOf(
-            here(request, 'edit'),
-            'Change the draft',
-            [
-              ...draftFields(await choicesOf(team, deps), row, zoneOf(request.cookies('zone'))),
-              hidden('seen', row.updated_at, true),
-            ],
-            { folded: true },
-          ),
-        ]
-      : []
   const { sections, buttons } = isDraft
     ? await draftParts(row, topics, request, deps)
     : {
@@ -88,7 +74,6 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
     sections: some([
       ...standstill(row),
       ...sections,
-      ...edit,
       ...(await previewSections(row, request, deps)),
       edits && testForm(request),
     ]),
@@ -96,13 +81,27 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
   })
 })
 
-const edit = act('editor', '/teams/:team/broadcasts/:id/edit', async (by, request) => {
+const writing = (request: TeamRequest, draft: BroadcastRow): Writing => ({
+  title: draft.name,
+  back: { href: here(request), label: draft.name },
+  action: here(request, 'edit'),
+  draft,
+})
+
+const edit = get('editor', '/teams/:team/broadcasts/:id/edit', async (request, deps) => {
+  const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id ?? '')
+  return row.state === 'draft' ? stepShown(writing(request, row), request, deps) : redirect(here(request))
+})
+
+const save = post('editor', '/teams/:team/broadcasts/:id/edit', async (request, deps) => {
   const { team, params, form: sent } = request
-  const row = await broadcastOrRefusal(by.tx, team.id, params.id ?? '')
+  const row = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')
+  const step = await stepPressed(writing(request, row), request, deps)
+  if (step) return step
   const fields = draftOf(sent, row)
   if (Object.keys(fields).length === 0) return redirect(here(request), 'Nothing was changed.')
   const seen = sent.get('seen') ?? ''
-  await changeSeenBroadcast(by, actingOf(request), row.id, { fields, seen })
+  await inPerson(request, deps, (by) => changeSeenBroadcast(by, actingOf(request), row.id, { fields, seen }))
   return redirect(here(request), 'The draft is saved.')
 })
 
@@ -173,6 +172,7 @@ export const broadcastPages = [
   again,
   page,
   edit,
+  save,
   remove,
   duplicate,
   stateButton('send', 'is being sent', (deps, request, id) =>

@@ -1,7 +1,5 @@
 /** A team's broadcasts: the list with how far each has come, and a new one. */
 
-import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
-import { subscribersOf } from '../../../db/audience/contacts/topic-counts.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { broadcastsOfTeam } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
@@ -9,12 +7,12 @@ import { createBroadcast } from '../../../db/messages/broadcasts/draft.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import { type BroadcastView, broadcastViews } from '../../../db/messages/broadcasts/view.ts'
 import { type Cell, number, plural, status, text, time } from '../drawn/cell.ts'
-import { zoneOf } from '../drawn/zone.ts'
-import type { PageDeps } from '../served/deps.ts'
+import { inPerson } from '../served/act.ts'
 import { pageOf } from '../served/list.ts'
-import { act, formOf, get, some, tableOf } from '../served/made.ts'
-import { redirect, show, teamPath } from '../served/page.ts'
-import { type Choices, draftFields, draftOf } from './broadcast-form.ts'
+import { get, post, some, tableOf } from '../served/made.ts'
+import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
+import { draftOf } from './broadcast-form.ts'
+import { stepPressed, stepShown, type Writing } from './broadcast-steps.ts'
 
 const TONES: Partial<Record<BroadcastState, Cell['tone']>> = {
   scheduled: 'busy',
@@ -25,23 +23,6 @@ const TONES: Partial<Record<BroadcastState, Cell['tone']>> = {
 /** The state of a broadcast as a label. */
 export const stateCell = (state: BroadcastState): Cell =>
   status(state, TONES[state] ? { tone: TONES[state] } : {})
-
-/** What a draft's form can choose among. */
-export async function choicesOf(team: { id: string }, { database }: PageDeps): Promise<Choices> {
-  const topics = await topicsOfTeam(database, team.id)
-  const subscribers = await subscribersOf(
-    database,
-    team.id,
-    topics.map(({ id }) => id),
-  )
-  const verified = (await domainsOfTeam(database, team.id)).find((domain) => domain.status === 'verified')
-  return {
-    templates: await templatesOfTeam(database, team.id),
-    topics,
-    subscribers,
-    from: verified ? `hello@${verified.name}` : '',
-  }
-}
 
 /** How many of a broadcast's emails have left, of how many that are to. */
 export function progressWords({ audience, figures }: Pick<BroadcastView, 'audience' | 'figures'>): string {
@@ -93,41 +74,43 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
   })
 })
 
-const fresh = get('editor', '/teams/:team/broadcasts/new', async ({ team, cookies }, deps) => {
-  const choices = await choicesOf(team, deps)
-  const back = { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' }
+const writing = ({ team }: TeamRequest): Writing => ({
+  title: 'New broadcast',
+  back: { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' },
+  action: teamPath(team, 'broadcasts', 'new'),
+  draft: null,
+})
+
+const fresh = get('editor', '/teams/:team/broadcasts/new', async (request, deps) => {
+  const { team } = request
   const needs = some([
-    choices.topics.length <= 0 && {
+    (await topicsOfTeam(deps.database, team.id)).length === 0 && {
       title: 'There is no topic yet',
       link: { href: teamPath(team, 'topics'), label: 'Add a topic' },
     },
-    choices.templates.length <= 0 && {
+    (await templatesOfTeam(deps.database, team.id)).length === 0 && {
       title: 'There is no template yet',
       link: { href: teamPath(team, 'templates'), label: 'Create a template' },
     },
   ])
-  const lead = 'This creates a draft. Nothing is sent until you have checked its audience and started it.'
+  if (needs.length === 0) return stepShown(writing(request), request, deps)
+  const { title, back } = writing(request)
   return show({
-    title: 'New broadcast',
-    lead,
-    back,
-    sections:
-      needs.length > 0
-        ? [{ kind: 'alerts', calm: '', alerts: needs.map((need) => ({ tone: 'warn', ...need })) }]
-        : [
-            formOf(
-              teamPath(team, 'broadcasts', 'new'),
-              'Save the draft',
-              draftFields(choices, null, zoneOf(cookies('zone'))),
-            ),
-          ],
+    title,
+    ...(back ? { back } : {}),
+    sections: [{ kind: 'alerts', calm: '', alerts: needs.map((need) => ({ tone: 'warn', ...need })) }],
   })
 })
 
-const create = act('editor', '/teams/:team/broadcasts/new', async (by, { team, form }) => {
+const create = post('editor', '/teams/:team/broadcasts/new', async (request, deps) => {
+  const { team, form } = request
+  const step = await stepPressed(writing(request), request, deps)
+  if (step) return step
   const fields = draftOf(form, null)
   const acting = { team_id: team.id, domain: null }
-  const { row } = await createBroadcast(by, acting, { fields, idempotency_key: null })
+  const { row } = await inPerson(request, deps, (by) =>
+    createBroadcast(by, acting, { fields, idempotency_key: null }),
+  )
   return redirect(teamPath(team, 'broadcasts', row.id), `The draft ${row.name} is saved.`)
 })
 

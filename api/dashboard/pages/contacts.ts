@@ -7,6 +7,7 @@ import type { ContactSearch } from '../../../db/audience/contacts/search.sql.ts'
 import { searchContacts } from '../../../db/audience/contacts/search.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { EXPORT_COLUMNS } from '../../../db/audience/import/csv.ts'
+import { importById } from '../../../db/audience/import/imports.sql.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { plural, status, text, time } from '../drawn/cell.ts'
 import { contactOf } from '../drawn/properties.ts'
@@ -29,6 +30,7 @@ const importLink = (team: { id: string }) => ({
 const filter = filterOf({
   q: search('Address or properties', { short: 'Search' }),
   topic: idOf('Topic'),
+  import: idOf('Import'),
   status: chips(CONTACT_STATUSES),
 })
 
@@ -107,6 +109,13 @@ async function readerOf(
 
 const namesOf = (topics: Topics) => new Map(topics.map(({ id, name }) => [id, name]))
 
+/** The import that is asked for, by the name of its file. */
+async function importChosen({ team, query }: TeamRequest, { database }: PageDeps) {
+  const { import: id } = filter.read(query)
+  const found = id && (await importById(database, team.id, id))
+  return id ? { import: new Map([[id, found ? found.file_name : 'no longer listed']]) } : {}
+}
+
 const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, deps) => {
   const { team, query, now, path } = request
   const topics = await topicsOfTeam(deps.database, team.id)
@@ -120,7 +129,7 @@ const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, dep
     title: 'Contacts',
     lead: `${plural(stored, 'contact')}.`,
     sections: some([
-      ...filter.shown(request, { choices: { topic: names }, more }),
+      ...filter.shown(request, { choices: { topic: names, ...(await importChosen(request, deps)) }, more }),
       listOf(
         page,
         (contact) => ({

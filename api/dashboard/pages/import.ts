@@ -98,6 +98,12 @@ const upload = (purpose: Purpose, path: string): TeamPage =>
     return redirect(teamPath(team, 'contacts', 'imports', id))
   })
 
+/** What an import has stored, as a list. */
+const storedLink = (team: PageTeam, id: string): Link => ({
+  href: `${teamPath(team, 'contacts')}?${new URLSearchParams({ import: id })}`,
+  label: 'Show them',
+})
+
 const progress = get('editor', '/teams/:team/contacts/imports/:id', async (request, deps) => {
   const { team, params } = request
   const shown = await showImport(deps.database, team.id, params.id ?? '', SHOWN)
@@ -137,7 +143,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
       calm: 'A worker imports it, a thousand records at a time. This page keeps up by itself.',
       alerts: some([
         fault !== null && { tone: 'bad', title: `Nothing was imported: ${fault}` },
-        finished && fault === null && { tone: 'good', title: `${stored}.` },
+        finished && fault === null && { tone: 'good', title: `${stored}.`, link: storedLink(team, id) },
         refused !== 0 && {
           tone: 'bad',
           title: `${plural(refused, 'record')} refused`,

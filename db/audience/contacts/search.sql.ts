@@ -1,4 +1,4 @@
-/** The queries behind the dashboard's contacts: a filtered list by key, what was sent to one. */
+/** The queries behind the dashboard's contacts: a filtered list by key, their properties, what was sent to one. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, string } from 'yup'
 import { isCustomers } from '../../channels/email.sql.ts'
@@ -23,6 +23,8 @@ export type ContactSearch = {
   words?: readonly string[] | undefined
   status?: ContactStatus | undefined
   topic?: string | undefined
+  /** The import that stored them, new or known: as long as it is listed. */
+  import?: string | undefined
 }
 
 /** A page: what follows `before`, newest first, at most `limit` contacts. */
@@ -49,11 +51,17 @@ const rowHoldsWords = (words: readonly string[]) =>
     where not (email ilike word or identity ilike word
       or exists (select from jsonb_each_text(properties) p where p.value ilike word)))`
 
+/** Whether an import stored it: its slices keep the ids. */
+const storedBy = (teamId: string, importId: string) =>
+  sql.fragment`id in (
+    select unnest(contact_ids) from contact_import_slices
+    where team_id = ${teamId} and import_id = ${importId})`
+
 /** A team's contacts that fit. */
 export async function contactsFound(
   tx: Tx,
   teamId: string,
-  { email, words, status, topic }: ContactSearch,
+  { email, words, status, topic, import: imported }: ContactSearch,
   { before, limit, way }: ContactPage & { way: Way },
 ): Promise<readonly ContactRow[]> {
   const isLook = typeof way === 'object'
@@ -67,6 +75,7 @@ export async function contactsFound(
     email !== undefined && (isLook ? rowHoldsPart(email) : holdsPart(teamId, email, ascii)),
     words !== undefined && rowHoldsWords(words),
     withTopic,
+    imported !== undefined && storedBy(teamId, imported),
     after,
   ])
   // The planner thinks that any topic has half a percent of all contacts, and that an index on three letters helps to
@@ -102,6 +111,22 @@ export async function contactFurther(
     select id from contacts where team_id = ${teamId} and ${following} ${newestFirst}
     offset ${count - 1} limit 1`)
   return row?.id ?? null
+}
+
+/** How many contacts are asked which properties they have, and how many names are answered. */
+const ASKED = 1_000
+const MOST_NAMES = 100
+
+const nameRow = row({ name: string() })
+
+/** What the properties of a team's latest contacts are called, the most common first. */
+export async function propertyNames(tx: Tx, teamId: string): Promise<readonly string[]> {
+  const rows = await tx.any(sql.type(nameRow)`
+    select name from (
+      select properties from contacts where team_id = ${teamId} ${newestFirst} limit ${ASKED}) contacts,
+      jsonb_object_keys(properties) name
+    group by name order by count(*) desc, name limit ${MOST_NAMES}`)
+  return rows.map(({ name }) => name)
 }
 
 const recipientRow = row({

@@ -25,8 +25,9 @@ const SHORTEST = 3
 async function wayTo(
   tx: Tx,
   teamId: string,
-  { email, words, status, topic }: ContactSearch,
+  { email, words, status, topic, import: imported }: ContactSearch,
 ): Promise<'index' | 'topic' | 'looking'> {
+  if (imported !== undefined) return 'index'
   if (words !== undefined) return 'looking'
   if (topic !== undefined) {
     const counts = await subscribersOf(tx, teamId, [topic])

@@ -12,12 +12,13 @@ import type { BroadcastRow, Condition } from './broadcasts.sql.ts'
 export type Audience = Pick<BroadcastRow, 'team_id' | 'topic_ids' | 'exclude_topic_ids' | 'conditions'>
 
 const DECIMAL = '^[+-]?[0-9]+([.][0-9]+)?$'
+const isDecimal = (value: string): boolean => new RegExp(DECIMAL).test(value)
 
 /** Numbers are compared as such when both sides are decimal, anything else as text. */
 function compared(property: FragmentSqlToken, op: 'gt' | 'lt', value: string): FragmentSqlToken {
   const sign = op === 'gt' ? sql.fragment`>` : sql.fragment`<`
   const asText = sql.fragment`${property} collate "C" ${sign} ${value}`
-  if (!new RegExp(DECIMAL).test(value)) return asText
+  if (!isDecimal(value)) return asText
   return sql.fragment`case when ${property} ~ ${DECIMAL} then (${property})::numeric ${sign} ${value}::numeric
     else ${asText} end`
 }
@@ -84,6 +85,28 @@ export async function lackingMembers(tx: Tx, audience: Audience, slots: readonly
   return count
 }
 
+const textRow = row({ property: string(), text: number(), all: number() })
+/** `text`: how many values of the property are no numbers, of `all`. */
+export type ComparedAsText = InferType<typeof textRow>
+
+/**
+ * How many contacts have a value of a property that a number condition compares as text, of how many that have one:
+ * among those whom an audience would be without its number conditions.
+ */
+export async function comparedAsText(tx: Tx, audience: Audience): Promise<readonly ComparedAsText[]> {
+  const isNumber = ({ op, value }: Condition) =>
+    (op === 'gt' || op === 'lt') && isDecimal(String(value ?? ''))
+  const names = new Set(audience.conditions.filter(isNumber).map(({ property }) => property))
+  if (names.size === 0) return []
+  const conditions = audience.conditions.filter((condition) => !isNumber(condition))
+  return tx.any(sql.type(textRow)`
+    select name as property, count(*) filter (where properties ->> name !~ ${DECIMAL})::integer as text,
+      count(*)::integer as all
+    from contacts join unnest(${sql.array([...names], 'text')}) name on jsonb_exists(properties, name)
+    where team_id = ${audience.team_id} and ${fits({ ...audience, conditions })}
+    group by name having bool_or(properties ->> name !~ ${DECIMAL}) order by name`)
+}
+
 const memberRow = row({
   id: string(),
   email: string(),
@@ -91,6 +114,20 @@ const memberRow = row({
   properties: mixed<Record<string, string>>(),
 })
 export type Member = InferType<typeof memberRow>
+
+/** The first member of an audience behind a contact, among the next `look` contacts of the team; null: none there. */
+export async function memberAfter(
+  tx: Tx,
+  audience: Audience,
+  after: string | null,
+  look: number,
+): Promise<Member | null> {
+  return tx.maybeOne(sql.type(memberRow)`
+    select id, email, identity, properties from (
+      select * from contacts where team_id = ${audience.team_id} and id > ${after ?? FIRST} order by id limit ${look}
+    ) contacts
+    where ${fits(audience)} order by id limit 1`)
+}
 
 const lastRow = row({ last: string() })
 

@@ -87,7 +87,7 @@ t.test('broadcasts: from a draft to the end, and a draft that is deleted', async
   const id = lastOf(page)
   const june = { subject: 'June', detail: id }
   const shown = async (from: string, to: string) => formTo((await owner.get(from)).html, to)
-  const edited = { ...(await shown(page, `${page}/edit`)), name: 'June' }
+  const edited = { ...(await shown(`${page}/edit`, `${page}/edit`)), name: 'June' }
   await leaves(t, owner, [`${page}/edit`, edited], { action: 'broadcast.update', ...june })
   const test = { action: 'broadcast.test', subject: id, detail: 'me@example.net' }
   await leaves(t, owner, [`${page}/test`, { to: 'me@example.net' }], test)

@@ -71,24 +71,31 @@ async function journey(browser: Browser): Promise<void> {
       }
       await page.goto(`${here}/broadcasts/new`)
       await isFine('a new broadcast')
-      await page.getByLabel('News (2)').first().check()
       await page.locator('[name="template_id"]').selectOption({ label: 'Spring' })
-      await submit(page, 'Save the draft', {
+      await submit(page, 'Continue', {
         name: 'Spring',
         from: 'Acme <hello@example.com>',
         subject: 'For {{name}}',
       })
+      await isFine('its audience')
+      await page.getByLabel('News (2)').first().check()
+      await page.locator('#audience', { hasText: '2' }).waitFor()
+      await submit(page, 'Continue')
+      await isFine('its time')
+      await submit(page, 'Save the draft')
       t.match(
         await said(page),
         /1 contact would be skipped: no value for one of name[\s\S]*Nothing is missing/,
       )
       await isFine('a draft')
       const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)
-      await submit(page, 'Change the draft', { send_at: `${tomorrow}T18:00` })
+      await page.getByRole('link', { name: 'Edit time' }).click()
+      await submit(page, 'Save the draft', { send_at: `${tomorrow}T18:00` })
       await submit(page, 'Schedule')
       t.match(await said(page), `at 18:00 in Africa/Nairobi (${tomorrow} 15:00:00 UTC)?`)
       await page.goBack()
-      await submit(page, 'Change the draft', { send_at: '' })
+      await page.getByRole('link', { name: 'Edit time' }).click()
+      await submit(page, 'Save the draft', { send_at: '' })
       await submit(page, 'Send a test', { to: 'me@example.net', contact: 'ana@example.org' })
       await until('the test is there', () => sink.messages().length === 1)
       await submit(page, 'Send now')

@@ -6,6 +6,7 @@ import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { adminCli } from '../../support/admin.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { formsTo, type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { formTo } from '../../support/forms.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
@@ -52,24 +53,86 @@ async function draft(fields: Record<string, string | string[]>): Promise<string>
   return sent.location ?? ''
 }
 
+t.test('every field of a step that is at fault says so in one round, the first with the focus', async (t) => {
+  const good = {
+    name: 'Spring',
+    template_id: await templateOf('<p>x</p>'),
+    from: 'a@example.com',
+    subject: 'x',
+  }
+  const topic = await topicOf('Faults')
+  const step = (name: string, next: string, fields: object) =>
+    editor.post(at('broadcasts/new'), { ...good, step: name, next, ...fields })
+  const fault = ({ html }: Seen, name: string): string =>
+    textOf(new RegExp(`<span class="fault" id="f\\d+-${name}-fault">[^<]*`).exec(html)?.[0] ?? '')
+  const message = await step('message', 'audience', { from: 'Acme <no', subject: '{{' })
+  t.equal(message.status, 400)
+  t.match(fault(message, 'from'), /^From must be/)
+  t.match(fault(message, 'subject'), /^Subject is not a text with/)
+  t.match(message.html, /name="from"[^>]* value="Acme &lt;no" required autofocus aria-invalid="true"/)
+  t.equal(message.html.match(/ autofocus/g)?.length, 1)
+  const audience = await step('audience', 'when', { 'property.0': 'city', 'op.0': 'in' })
+  t.equal(fault(audience, 'topic_ids'), 'Topics: choose at least one.')
+  t.match(audience.html, new RegExp(`name="topic_ids" value="${topic}" aria-invalid="true" autofocus`))
+  t.match(audience.html, /<fieldset aria-describedby="f\d+-topic_ids-fault">/)
+  t.match(audience.html, 'name="property.0" type="text" value="city"', 'what was typed is kept')
+  const when = await step('when', 'save', { topic_ids: topic, rate_per_minute: 'many' })
+  t.match(fault(when, 'rate_per_minute'), /^Rate_per_minute must be/)
+  t.match(when.html, /value="many"[^>]* autofocus aria-invalid="true"/)
+})
+
 t.test(
-  'every field of a draft that is at fault says so in one round, the first with the focus',
+  'a draft is written in three steps without script; nothing is stored before it is saved',
   async (t) => {
-    const sent = { name: 'Spring', template_id: await templateOf('<p>x</p>'), from: 'Acme <no', subject: 'x' }
-    const topic = await topicOf('Faults')
-    const refused = await editor.post(at('broadcasts/new'), { ...sent, rate_per_minute: 'many' })
-    t.equal(refused.status, 400)
-    const fault = (name: string): string =>
-      textOf(new RegExp(`<span class="fault" id="f\\d+-${name}-fault">[^<]*`).exec(refused.html)?.[0] ?? '')
-    t.equal(fault('topic_ids'), 'Topics: choose at least one.')
-    t.match(fault('from'), /^From must be/)
-    t.match(fault('rate_per_minute'), /^Rate_per_minute must be/)
-    t.match(refused.html, /name="from"[^>]* value="Acme &lt;no" required autofocus aria-invalid="true"/)
-    t.match(refused.html, new RegExp(`name="topic_ids" value="${topic}" aria-invalid="true"`))
-    t.match(refused.html, /<fieldset aria-describedby="f\d+-topic_ids-fault">/)
-    t.equal(refused.html.match(/ autofocus/g)?.length, 1)
-    const alone = await editor.post(at('broadcasts/new'), { ...sent, from: 'hello@example.com' })
-    t.match(alone.html, /name="topic_ids" value="[^"]+" aria-invalid="true" autofocus/)
+    const topic = await topicOf('Steps')
+    const other = await topicOf('Steps, others')
+    const template_id = await templateOf('<p>Dear {{Name}} {{unsubscribe_url}}</p>')
+    for (const [email, spent] of [
+      ['a', '5048,32'],
+      ['b', '800'],
+      ['c', '6000'],
+      ['d', '550,27'],
+    ] as const)
+      await contact(`${email}@steps.test`, topic, { Name: email.toUpperCase(), spent })
+    const path = at('broadcasts/new')
+    const step = async (seen: Seen, next: string, fields: Record<string, string | string[]>) =>
+      editor.post(path, { ...formTo(seen.html, path), next, ...fields })
+    const said = { name: 'Three', template_id, from: 'hello@example.com', subject: 'Hi', tags: 'one\ntwo' }
+    const audience = await step(await editor.get(path), 'audience', said)
+    shows(t, audience, /2 of 3: Audience .*Contacts – Choose a topic\./)
+    t.match(audience.html, /<datalist id="[^"]+"><option value="[^<]*<option value="spent">/)
+    const more = { topic_ids: topic, 'property.0': 'spent', 'op.0': 'gt', 'value.0': '5000' }
+    const counted = await step(audience, 'audience', more)
+    shows(t, counted, /Contacts 3 .*“spent” compared as text 2 of 4 values: these are not numbers/)
+    shows(
+      t,
+      await step(counted, 'audience', { 'op.0': 'in', 'value.0': '' }),
+      /Not counted: where\[0\]\.value must/,
+    )
+    shows(t, await step(counted, 'audience', { 'op.0': 'exists', exclude_topic_ids: other }), 'Contacts 4')
+    const when = await step(counted, 'when', {})
+    shows(t, when, /3 of 3: When/)
+    const back = await step(when, 'message', {})
+    t.match(back.html, /1 of 3: Message[\s\S]*name="subject" type="text" value="Hi"/)
+    t.equal((await call('GET', '/v1/broadcasts', { key: team.key })).body.data[0]?.name === 'Three', false)
+    const saved = await editor.post(path, { ...formTo(when.html, path), next: 'save' })
+    const drafted = await editor.get(saved.location ?? '')
+    shows(t, drafted, /Contacts 3 .*“spent” compared as text 2 of 4/)
+    const { body } = await call('GET', `/v1/broadcasts/${saved.location?.split('/').at(-1)}`, {
+      key: team.key,
+    })
+    const where = [{ property: 'spent', op: 'gt', value: '5000' }]
+    t.match(body, { name: 'Three', subject: 'Hi', tags: ['one', 'two'], topic_ids: [topic], where })
+    // The audience one by one, as it is.
+    const next = ({ html }: Seen) => /href="\/dashboard([^"]+)#preview">Next contact/.exec(html)?.[1] ?? ''
+    shows(t, drafted, /What a@steps\.test gets\./)
+    const second = await editor.get(next(drafted).replaceAll('&#x3D;', '='))
+    shows(t, second, /What c@steps\.test gets\..*First contact/)
+    const frame = /<iframe[^>]* src="\/dashboard([^"]+)"/.exec(second.html)?.[1] ?? ''
+    t.match((await editor.get(frame.replaceAll('&#x3D;', '='))).html, 'Dear C')
+    const third = await editor.get(next(second).replaceAll('&#x3D;', '='))
+    const last = await editor.get(next(third).replaceAll('&#x3D;', '='))
+    shows(t, last, /No further contact of the audience was found.*First contact/)
   },
 )
 
@@ -82,7 +145,7 @@ t.test('from a draft to its figures, on the pages alone', async (t) => {
   await contact('ben@example.org', topic, { city: 'Graz' })
   await contact('vienna@example.org', topic, { name: 'Vi', city: 'Wien' })
   await contact('customer@example.org', other, { name: 'Cu', city: 'Graz' })
-  shows(t, await editor.get(at('broadcasts/new')), /News \(3\).*Customers \(1\)/)
+  shows(t, await editor.get(at('broadcasts/new?step=audience')), /News \(3\).*Customers \(1\)/)
   const condition = { 'property.0': 'city', 'op.0': 'eq', 'value.0': 'Graz' }
   const path = await draft({ template_id, topic_ids: topic, ...condition })
   const drafted = await editor.get(path)
@@ -156,10 +219,10 @@ t.test(
     const fields = { name: 'Summer', template_id, from: 'hello@example.com', subject: 'Hi', topic_ids: empty }
     shows(
       t,
-      await after(await editor.press(path, `${path}/edit`, { ...fields, rate_per_minute: '60' })),
+      await after(await editor.press(`${path}/edit`, `${path}/edit`, { ...fields, rate_per_minute: '60' })),
       /Summer.*at most 60 emails/,
     )
-    const odd = await editor.press(path, `${path}/edit`, { ...fields, rate_per_minute: 'many' })
+    const odd = await editor.press(`${path}/edit`, `${path}/edit`, { ...fields, rate_per_minute: 'many' })
     t.equal(odd.status, 400)
     shows(t, odd, /rate_per_minute must be a whole number/i)
     shows(t, await after(await editor.post(`${path}/delete`)), 'The draft Summer was deleted.')
@@ -201,23 +264,24 @@ t.test(
     const plain = await draft({ template_id, topic_ids: topic, send_at: `${tomorrow}T09:00` })
     const question = (html: string) => /value="Schedule [^"]*"/.exec(html)?.[0] ?? ''
     const utc = await editor.get(plain)
-    t.match(utc.html, 'Send at (UTC time; empty')
+    const when = `${plain}/edit?step=when`
+    t.match((await editor.get(when)).html, 'Send at (UTC time; empty')
     t.match(question(utc.html), ` for ${tomorrow} 09:00:00 UTC?`)
     editor.cookies.set('heliograph-zone', 'Asia/Kolkata')
     const [field, zone] = [`name="send_at" type="datetime-local" value="${tomorrow}T14:30"`, 'Asia/Kolkata']
-    t.match((await editor.get(plain)).html, field, 'what is stored is shown in the zone')
+    t.match((await editor.get(when)).html, field, 'what is stored is shown in the zone')
     const form = { name: 'Spring', from: 'hello@example.com', subject: 'Hi', template_id, topic_ids: topic }
     const typed = { ...form, send_at: `${tomorrow}T18:00`, send_at_zone: zone }
-    const refused = await editor.press(plain, `${plain}/edit`, { ...typed, rate_per_minute: 'many' })
+    const refused = await editor.press(when, `${plain}/edit`, { ...typed, rate_per_minute: 'many' })
     t.match(refused.html, `value="${tomorrow}T18:00"`, 'as it was typed')
     t.match(refused.html, `name="send_at_zone" value="${zone}"`)
-    const { html } = await after(await editor.press(plain, `${plain}/edit`, typed))
+    const { html } = await after(await editor.press(when, `${plain}/edit`, typed))
     t.match(question(html), new RegExp(` for .* at 18:00 in Asia/Kolkata \\(${tomorrow} 12:30:00 UTC\\)\\?`))
     editor.cookies.set('heliograph-zone', 'Asia/Nowhere')
-    t.match(await editor.get(plain), { status: 200, html: 'Send at (UTC time; empty' })
+    t.match(await editor.get(when), { status: 200, html: 'Send at (UTC time; empty' })
     editor.cookies.delete('heliograph-zone')
     t.equal(
-      (await editor.press(plain, `${plain}/edit`, { ...form, send_at: 'tomorrow', send_at_zone: zone }))
+      (await editor.press(when, `${plain}/edit`, { ...form, send_at: 'tomorrow', send_at_zone: zone }))
         .status,
       400,
     )
@@ -257,7 +321,7 @@ t.test('a scheduled one becomes a draft again, and goes out when it is sent then
   )
   t.equal((await editor.post(`${path}/unschedule`)).status, 409)
   const fields = { name: 'Spring', template_id, from: 'hello@example.com', subject: 'Hi', topic_ids: topic }
-  await after(await editor.press(path, `${path}/edit`, { ...fields, send_at: '' }))
+  await after(await editor.press(`${path}/edit`, `${path}/edit`, { ...fields, send_at: '' }))
   shows(t, await after(await editor.press(path, `${path}/send`)), /Spring is being sent/)
   await until('it is sent', () => sink.messages().length === 1)
   const copied = await after(await editor.post(`${path}/duplicate`))

@@ -105,6 +105,11 @@ async function journey(browser: Browser): Promise<void> {
       await done(page)
       t.match(await said(page), /3 contacts stored[\s\S]*1 record refused/)
       await isFine(page, 'the result')
+      await service.call('POST', '/v1/contacts', { key: team.key, body: { email: 'other@example.org' } })
+      await follow(page, page.getByRole('link', { name: 'Show them' }))
+      t.match(await said(page), /list\.csv[\s\S]*ben@example\.org/)
+      t.equal(await page.locator('tbody tr').count(), 3, 'those of the import alone')
+      await page.goBack()
       const { body } = await service.call('GET', '/v1/contacts/ana@example.org', { key: team.key })
       t.match(body, { properties: { name: 'Ana', city: 'Köln' }, subscribed_topic_ids: [String] })
       const [download] = await Promise.all([

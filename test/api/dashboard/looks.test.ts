@@ -26,12 +26,13 @@ async function looks(browser: Browser): Promise<void> {
   const home = `${service.base}/dashboard`
   const { team } = lived
   const { create } = await broadcastingOf(service, team)
+  const draft = await create({ where: [{ property: 'city', op: 'gt', value: '5' }] })
   const paths = pathsWith({
     '/emails/:id': lived.bounced,
     '/templates/:id': lived.template,
     '/whatsapp/:id': lived.message,
     '/whatsapp-templates/:id': lived.whatsappTemplate,
-    '/broadcasts/:id': await create(),
+    '/broadcasts/:id': draft,
     '/webhooks/:id': lived.webhook,
     '/events/:event_id': lived.event,
     '/reports/:report_id': lived.report,
@@ -42,6 +43,7 @@ async function looks(browser: Browser): Promise<void> {
     '/queues/:queue': 'deliver-email',
     '/contacts/:email': lived.recipient,
   })
+  paths.push(`/teams/${team.id}/broadcasts/${draft}/edit?step=audience`)
   paths.push('/nowhere', `/teams/${team.id}/broadcasts/${(await aBroadcast(service, team)).id}`)
 
   const NAME = 'Northwind Traders International'

@@ -84,7 +84,11 @@ const contact = (email: string) => at('contacts', encodeURIComponent(email))
 const FORMS = [
   { page: contact('odd@example.org'), path: contact('odd@example.org'), table: 'contacts' },
   { page: contact(lived.recipient), path: contact(lived.recipient), table: 'contacts' },
-  { page: at('broadcasts', draft), path: at('broadcasts', draft, 'edit'), table: 'broadcasts' },
+  ...['message', 'audience', 'when'].map((step) => ({
+    page: at('broadcasts', draft, `edit?step=${step}`),
+    path: at('broadcasts', draft, 'edit'),
+    table: 'broadcasts',
+  })),
   { page: at('topics', other), path: at('topics', other, 'rename'), table: 'topics' },
   { page: at('webhooks', endpoint.id), path: at('webhooks', endpoint.id, 'set'), table: 'webhook_endpoints' },
   {
@@ -120,9 +124,9 @@ t.test('changing one thing changes that one alone', async (t) => {
   const key = team.key
   const shown = async () => (await call('GET', `/v1/broadcasts/${draft}`, { key })).body
   const before = await shown()
-  const fields = formTo((await owner.get(page)).html, `${page}/edit`)
+  const fields = formTo((await owner.get(`${page}/edit`)).html, `${page}/edit`)
   const [tags = ''] = fields.tags ?? []
-  await owner.press(page, `${page}/edit`, { tags: `${tags}\r\nnew, one` })
+  await owner.press(`${page}/edit`, `${page}/edit`, { tags: `${tags}\r\nnew, one` })
   const { updated_at, ...after } = await shown()
   t.strictSame({ ...after, updated_at: before.updated_at }, { ...before, tags: [...before.tags, 'new, one'] })
   t.not(updated_at, before.updated_at)
@@ -135,7 +139,7 @@ t.test(
     const id = await create({ exclude_topic_ids: [gone] })
     await database.query(sql.unsafe`delete from topics where id = ${gone}`)
     const page = at('broadcasts', id)
-    t.equal((await owner.press(page, `${page}/edit`, { name: 'Renamed' })).status, 303)
+    t.equal((await owner.press(`${page}/edit`, `${page}/edit`, { name: 'Renamed' })).status, 303)
     const { body } = await call('GET', `/v1/broadcasts/${id}`, { key: team.key })
     t.match(body, { name: 'Renamed', exclude_topic_ids: [gone] })
   },
@@ -144,7 +148,9 @@ t.test(
 t.test('of two people who save a draft the second learns of it, and what they typed is kept', async (t) => {
   const id = await create({ name: 'Two editors' })
   const page = at('broadcasts', id)
-  const [mine, theirs] = [0, 1].map(async () => formTo((await owner.get(page)).html, `${page}/edit`))
+  const [mine, theirs] = [0, 1].map(async () =>
+    formTo((await owner.get(`${page}/edit`)).html, `${page}/edit`),
+  )
   t.equal((await owner.post(`${page}/edit`, { ...(await mine), name: 'Mine' })).status, 303)
   const second = await owner.post(`${page}/edit`, { ...(await theirs), name: 'Theirs' })
   t.equal(second.status, 400)

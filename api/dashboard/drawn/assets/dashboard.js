@@ -1,8 +1,8 @@
 /**
  * What the pages can do beyond forms and links; each works without it. Shows times in the reader's zone, copies text,
- * closes menus, shows that a press was heard, asks before an editor's unsaved text is left, and while the page is looked at keeps its live sections
- * up to date every five seconds, until somebody pauses that (WCAG 2.2.2). A list is never replaced under the reader: it
- * says how many rows are new.
+ * closes menus, shows that a press was heard, asks before an editor's unsaved text is left, counts an audience as it is
+ * chosen, and while the page is looked at keeps its live sections up to date every five seconds, until somebody pauses
+ * that (WCAG 2.2.2). A list is never replaced under the reader: it says how many rows are new.
  */
 const EVERY = 5_000
 /** How long what a press has done is shown instead of the button's name. */
@@ -121,6 +121,32 @@ document.addEventListener('submit', ({ target, submitter }) => {
 addEventListener('beforeunload', (event) => {
   if (unsaved) event.preventDefault()
 })
+
+/** How long nothing may change before an audience is counted. */
+const CALM = 400
+
+/** An audience is counted as it is chosen; the button that asks for it is for who has no script. */
+const count = document.querySelector('[data-counts]')
+let counting = new AbortController()
+async function recount() {
+  counting.abort()
+  counting = new AbortController()
+  const { signal } = counting
+  const body = new URLSearchParams(new FormData(count.form, count))
+  const answer = await fetch(count.form.action, { method: 'POST', body, signal })
+  const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
+  const section = page.getElementById('audience')
+  if (!section) return
+  document.getElementById('audience').replaceWith(document.adoptNode(section))
+  live.textContent = section.innerText
+}
+if (count) {
+  count.hidden = true
+  count.form.addEventListener('input', () => {
+    clearTimeout(count.timer)
+    count.timer = setTimeout(() => recount().catch(() => {}), CALM)
+  })
+}
 
 /** Whether somebody is in the middle of something inside a section. */
 const isInUse = (section) =>

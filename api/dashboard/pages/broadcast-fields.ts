@@ -1,0 +1,202 @@
+/**
+ * The fields of a broadcast's draft, step by step, filled with what is stored. Promises: a form that is sent back as it
+ * was changes nothing. Must not look anything up; what a form has changed is broadcast-form.ts's.
+ */
+
+import type { BroadcastFields, Condition } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { OPERATORS } from '../../../db/messages/broadcasts/fields.ts'
+import { lineOf, pairLine } from '../drawn/lines.ts'
+import type { Field } from '../drawn/section.ts'
+import { typedOf } from '../drawn/zone.ts'
+import { hidden } from '../served/made.ts'
+
+type Choice = { id: string; name: string }
+
+/** What a form can choose among. `subscribers` by topic; `properties`: names that contacts have. */
+export type Choices = {
+  templates: readonly Choice[]
+  topics: readonly Choice[]
+  subscribers: ReadonlyMap<string, number>
+  properties: readonly string[]
+  from: string
+}
+
+/** What the fields of a form show: a draft's, or nothing yet. */
+export type Draft = Omit<BroadcastFields, 'headers'>
+
+/** How many conditions a draft has at most. */
+export const MOST_CONDITIONS = 10
+const FREE_CONDITIONS = 2
+const OPERATOR_WORDS: Record<(typeof OPERATORS)[number], string> = {
+  eq: 'is',
+  ne: 'is not',
+  in: 'is one of',
+  exists: 'exists',
+  missing: 'does not exist',
+  contains: 'contains',
+  gt: 'is greater than',
+  lt: 'is less than',
+}
+
+/** The value of a condition as it is typed: the values of an `in` are one a line. */
+const valueTyped = (value: Condition['value'] = ''): string =>
+  Array.isArray(value) ? value.map(lineOf).join('\n') : value === '' ? '' : lineOf(value)
+
+/** A condition in words. */
+export const conditionWords = ({ property, op, value }: Condition): string =>
+  [property, OPERATOR_WORDS[op], Array.isArray(value) ? value.join(', ') : (value ?? '')].join(' ').trim()
+
+function conditionFields(conditions: readonly Condition[], properties: readonly string[]): Field[] {
+  const rows = Math.min(MOST_CONDITIONS, conditions.length + FREE_CONDITIONS)
+  return Array.from({ length: rows }, (_, at): Field[] => {
+    const { property = '', op = 'eq', value = '' } = conditions[at] ?? {}
+    const nth = at + 1
+    const fields: Field[] = [
+      {
+        name: `property.${at}`,
+        label: `Condition ${nth}: property`,
+        type: 'text',
+        value: property === '' ? '' : lineOf(property),
+        offers: properties,
+      },
+      {
+        name: `op.${at}`,
+        label: `Condition ${nth}: how it compares`,
+        type: 'select',
+        options: OPERATORS.map((each) => ({
+          value: each,
+          label: OPERATOR_WORDS[each],
+          selected: each === op,
+        })),
+      },
+      {
+        name: `value.${at}`,
+        label: `Condition ${nth}: value (several: one per line)`,
+        type: 'textarea',
+        rows: Array.isArray(value) ? Math.min(8, value.length + 1) : 1,
+        value: valueTyped(value),
+      },
+    ]
+    return fields.map((field) => ({ ...field, beside: true }))
+  }).flat()
+}
+
+const topicField = (
+  name: string,
+  label: string,
+  { topics, subscribers }: Choices,
+  chosen: readonly string[],
+): Field => ({
+  name,
+  label,
+  type: 'checks',
+  options: [
+    ...topics.map(({ id, name: topic }) => ({
+      value: id,
+      label: `${topic} (${(subscribers.get(id) ?? 0).toLocaleString('en-US')})`,
+      selected: chosen.includes(id),
+    })),
+    // Saving the rest must not change whom it goes to.
+    ...goneOf(topics, chosen).map((id) => ({
+      value: id,
+      label: `a deleted topic (${id})`,
+      selected: true,
+    })),
+  ],
+})
+
+/** What is chosen and is no choice any more. */
+const goneOf = (choices: readonly Choice[], chosen: readonly string[]): string[] =>
+  chosen.filter((each) => choices.every(({ id }) => id !== each))
+
+const chosenOf = (choices: readonly Choice[], chosen: string | undefined) => [
+  ...choices.map(({ id, name }) => ({ value: id, label: name, selected: id === chosen })),
+  ...goneOf(choices, chosen === undefined ? [] : [chosen]).map((id) => ({
+    value: id,
+    label: `a deleted template (${id})`,
+    selected: true,
+  })),
+]
+
+/** The steps in which a draft is written. */
+export const STEPS = ['message', 'audience', 'when'] as const
+export type Step = (typeof STEPS)[number]
+
+const messageFields = ({ templates, from }: Choices, draft: Draft | null): Field[] => [
+  {
+    name: 'name',
+    label: 'Name',
+    type: 'text',
+    required: true,
+    value: draft?.name ?? '',
+    hint: 'Only your team sees it.',
+  },
+  {
+    name: 'template_id',
+    label: 'Template',
+    type: 'select',
+    required: true,
+    options: chosenOf(templates, draft?.template_id),
+  },
+  { name: 'from', label: 'From', type: 'text', required: true, value: draft?.from_address ?? from },
+  { name: 'reply_to', label: 'Reply to (optional)', type: 'text', value: draft?.reply_to ?? '' },
+  {
+    name: 'subject',
+    label: 'Subject',
+    type: 'text',
+    required: true,
+    value: draft?.subject ?? '',
+    hint: '{{name}} is filled with the contact’s property of that name.',
+  },
+  {
+    name: 'variables',
+    label: 'Default values of variables',
+    type: 'textarea',
+    code: true,
+    value: Object.entries(draft?.variables ?? {})
+      .map(pairLine)
+      .join('\n'),
+    hint: 'One per line, such as name: friend. Used where a contact has no property of that name; a contact with neither is skipped.',
+  },
+  {
+    name: 'tags',
+    label: 'Tags',
+    type: 'textarea',
+    rows: Math.min(8, (draft?.tags.length ?? 0) + 1),
+    value: (draft?.tags ?? []).map(lineOf).join('\n'),
+    hint: 'One per line.',
+  },
+]
+
+const audienceFields = (choices: Choices, draft: Draft | null): Field[] => [
+  topicField('topic_ids', 'Topics: contacts in any of these', choices, draft?.topic_ids ?? []),
+  topicField('exclude_topic_ids', 'Except contacts in any of these', choices, draft?.exclude_topic_ids ?? []),
+  ...conditionFields(draft?.conditions ?? [], choices.properties),
+]
+
+const whenFields = (draft: Draft | null, zone: string): Field[] => [
+  {
+    name: 'send_at',
+    label: `Send at (${zone} time; empty: as soon as it is started)`,
+    type: 'datetime-local',
+    value: timeTyped(draft, zone),
+  },
+  {
+    name: 'rate_per_minute',
+    label: 'Emails per minute at most (optional)',
+    type: 'number',
+    value: draft?.rate_per_minute?.toString() ?? '',
+  },
+  hidden('send_at_zone', zone, true),
+]
+
+/** The fields of a draft, step by step; of a new one without it. @param zone in which its time is typed. */
+export const draftFields = (choices: Choices, draft: Draft | null, zone: string): Record<Step, Field[]> => ({
+  message: messageFields(choices, draft),
+  audience: audienceFields(choices, draft),
+  when: whenFields(draft, zone),
+})
+
+/** The time of a draft as its field holds it: to the minute. */
+export const timeTyped = (draft: Draft | null, zone: string): string =>
+  draft?.send_at ? typedOf(draft.send_at, zone) : ''

@@ -1,0 +1,253 @@
+/**
+ * What people come to the dashboard for, counted in steps in a real browser: a click, a choice, a key to press, a field
+ * to fill are one step each. A journey that takes more than its title says fails. Left out where there is no chromium.
+ */
+import type { Browser, Locator, Page } from 'playwright-core'
+import { v7 as uuidv7 } from 'uuid'
+import { createTopic } from '../../../db/audience/contacts/topics.ts'
+import { saveTemplate } from '../../../db/content/templates/save.ts'
+import { storeSignOfLife } from '../../../db/figures/fleet/fleet.sql.ts'
+import { broadcastsOfTeam } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { addEndpoint } from '../../../db/messages/webhooks/endpoints.ts'
+import { networksOf } from '../../../db/process/public-address.ts'
+import { recordBounce } from '../../support/bounce.ts'
+import { fits, launchBrowser, signInWith } from '../../support/browser.ts'
+import { idleGauges } from '../../support/gauges.ts'
+import { startReceiver } from '../../support/receiver.ts'
+import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { startSmtpSink } from '../../support/smtp-sink.ts'
+import t, { type Test } from '../../support/tap.ts'
+import { startWorker, until } from '../../support/worker.ts'
+
+const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
+const BERLIN = 'Europe/Berlin'
+const LOOPBACK = networksOf(['127.0.0.0/8'])
+
+/** A list of 5,000 people as a spreadsheet saves it, 50 of them without an address. */
+const LIST = [
+  'E-mail;Name',
+  ...Array.from(
+    { length: 5_000 },
+    (_, at) => `${at % 100 === 50 ? 'none' : `p${at}@example.org`};Person ${at}`,
+  ),
+].join('\r\n')
+
+const browser = await launchBrowser(t, 'journeys counted in steps')
+if (browser) await journeys(browser)
+
+type Hand = {
+  page: Page
+  /** Presses something that leads to another page, and waits for it. */
+  follow: (locator: Locator) => Promise<void>
+  /** Presses a button that sends a form. */
+  press: (name: string) => Promise<void>
+  /** Presses something on the page. */
+  click: (locator: Locator) => Promise<void>
+  type: (locator: Locator, text: string) => Promise<void>
+  file: (locator: Locator, text: string) => Promise<void>
+  /** Presses Enter in a field. */
+  enter: () => Promise<void>
+  steps: () => number
+}
+
+/** A person at a page, who counts. */
+function handOf(page: Page): Hand {
+  let steps = 0
+  const counted = async (act: Promise<unknown>): Promise<void> => {
+    steps += 1
+    await act
+  }
+  const click = (locator: Locator) => counted(locator.click())
+  const follow = async (locator: Locator) => {
+    await Promise.all([page.waitForEvent('load'), click(locator)])
+  }
+  return {
+    page,
+    click,
+    follow,
+    press: (name) => follow(page.getByRole('button', { name, exact: true })),
+    type: (locator, text) => counted(locator.fill(text)),
+    file: (locator, text) =>
+      counted(locator.setInputFiles({ name: 'list.csv', mimeType: 'text/csv', buffer: Buffer.from(text) })),
+    enter: async () => {
+      await Promise.all([page.waitForEvent('load'), counted(page.keyboard.press('Enter'))])
+    },
+    steps: () => steps,
+  }
+}
+
+async function journeys(browser: Browser): Promise<void> {
+  const service = await startService(t, {
+    publicUrl: 'http://localhost',
+    dashboard: { publicUrl: 'http://localhost' },
+  })
+  const { call, database } = service
+  const sink = await startSmtpSink(t)
+  await startWorker(t, service, { smtp_url: sink.url })
+  const team = await makeTeam(service, { contact_limit: 10_000, email_limit: 10_000 })
+  const here = `${service.base}/dashboard/teams/${team.id}`
+  const said = (page: Page): Promise<string> => page.locator('main').innerText()
+
+  type Person = Omit<Parameters<typeof signInWith>[2], 't' | 'team'>
+  /** @param most how many steps it may take. @param window what the browser is. */
+  const journey = (
+    { what, most, person, window = {} }: { what: string; most: number; person: Person; window?: object },
+    walk: (hand: Hand, t: Test) => Promise<void>,
+  ) =>
+    t.test(`${what}: ${most === 1 ? 'one step' : `at most ${most} steps`}`, async (t) => {
+      const rights = { operator: false, ...person }
+      const { page, context } = await signInWith(browser, service, { t, team: team.id, ...rights }, window)
+      const hand = handOf(page)
+      await walk(hand, t)
+      t.ok(hand.steps() <= most, `${hand.steps()} steps`)
+      await context.close()
+    })
+
+  // The link's own button, which signInWith has pressed, is the fifth.
+  await journey(
+    {
+      what: 'from the link to sign in to a test email that has arrived',
+      most: 5 - 1,
+      person: { role: 'owner' },
+    },
+    async ({ page, follow, click, press }, t) => {
+      await follow(page.getByRole('link', { name: 'Send a test email' }))
+      await click(page.locator('summary', { hasText: 'Send a test email' }))
+      await press('Send test email')
+      await until('it has arrived', () => sink.messages().length === 1)
+      await page.locator('#state', { hasText: 'sent' }).waitFor()
+      t.match(sink.last().raw.toString(), 'Subject: A test email from Heliograph')
+    },
+  )
+
+  await journey(
+    {
+      what: 'an invoice that did not arrive, found by its recipient’s name, sent to the corrected address',
+      most: 6,
+      person: { role: 'editor', email: 'support@example.com' },
+    },
+    async ({ page, follow, type, click, press, enter }, t) => {
+      const body = anEmail({ to: ['Erika Mustermann <erika@exampel.org>'], subject: 'Your invoice' })
+      const { id } = (await call('POST', '/v1/emails', { key: team.key, body })).body
+      const detail = '550 5.1.1 no such user'
+      await recordBounce(
+        service,
+        { team_id: team.id, email_id: id },
+        { recipient: 'erika@exampel.org', detail },
+      )
+      await type(page.getByRole('searchbox').first(), 'mustermann')
+      await enter()
+      await follow(page.getByRole('link', { name: 'Your invoice' }))
+      t.match(await said(page), 'Bounced: the mailbox does not exist.')
+      await click(page.locator('summary', { hasText: 'Send to a corrected address' }))
+      await type(page.getByLabel('Corrected address'), 'erika@example.org')
+      await press('Send to a corrected address')
+      await until('it has arrived', () => sink.last().rcpt_to[0] === 'erika@example.org')
+      t.match(sink.last().raw.toString(), /^To: Erika Mustermann <erika@example\.org>/m)
+    },
+  )
+
+  const topic = await database.transaction(async (tx) => {
+    const by = { tx, now: new Date(), actor: 'ana@example.com' }
+    const html = '<p>Dear {{Name}}, <a href="{{unsubscribe_url}}">no more of these</a></p>'
+    await saveTemplate(by, team.id, { name: 'Spring', html, text: '' })
+    return createTopic(by, team.id, { name: 'News' })
+  })
+
+  // With a phone: a wide window spares the two presses that open the menu.
+  await journey(
+    {
+      what: 'from a list of 5,000 rows, 50 of them bad, to a broadcast at 9:00 in Berlin, at 390 px',
+      most: 20,
+      person: { role: 'editor', email: 'marketing@example.com' },
+      window: { ...PHONE, timezoneId: BERLIN },
+    },
+    async ({ page, follow, press, click, type, file }, t) => {
+      const menu = async (name: string) => {
+        await click(page.getByRole('link', { name: 'Menu' }))
+        await follow(page.locator('nav').getByRole('link', { name, exact: true }))
+      }
+      await menu('Contacts')
+      await follow(page.getByRole('link', { name: 'Import from CSV' }).first())
+      await file(page.getByLabel('CSV file'), LIST)
+      await press('Upload')
+      await click(page.getByLabel('News'))
+      await press('Continue')
+      await fits(t, page, 'what would happen')
+      await press('Import 5,000 records')
+      await page.getByText('4,950 contacts stored.').waitFor()
+      t.match(await said(page), /50 records refused[\s\S]*none\s+must be an email/i)
+      await menu('Broadcasts')
+      await follow(page.getByRole('link', { name: 'New broadcast' }))
+      await type(page.getByLabel('Name', { exact: true }), 'Spring')
+      await type(page.getByLabel('Subject'), 'Spring is here')
+      await press('Continue')
+      await fits(t, page, 'whom it goes to')
+      await click(page.getByLabel('News (4,950)').first())
+      await page.locator('#audience', { hasText: '4,950' }).waitFor()
+      await press('Continue')
+      const day = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)
+      await type(page.getByLabel('Send at'), `${day}T09:00`)
+      await press('Save the draft')
+      t.match(await said(page), 'Nothing is missing.')
+      await press('Schedule')
+      t.match(await said(page), /to 4,950 contacts of News for [^?]* at 09:00 in Europe\/Berlin/)
+      await press('Schedule')
+      t.match(await page.locator('.notice').innerText(), 'Spring is scheduled.')
+      const [scheduled] = await broadcastsOfTeam(database, team.id, { limit: 1 })
+      t.match(scheduled, { state: 'scheduled', topic_ids: [topic.id] })
+      const hour = new Date(scheduled?.send_at ?? '').toLocaleTimeString('en-GB', { timeZone: BERLIN })
+      t.equal(hour, '09:00:00')
+    },
+  )
+
+  await journey(
+    {
+      what: 'a webhook that broke, seen on the first page, enabled and sent what it missed',
+      most: 8,
+      person: { role: 'owner' },
+    },
+    async ({ page, follow, press, click }, t) => {
+      const receiver = await startReceiver(t)
+      await database.transaction((tx) =>
+        addEndpoint({ ...service.deps, tx, now: new Date(), actor: 'cli', allowed: LOOPBACK }, team.id, {
+          url: receiver.url,
+          name: 'Shop',
+          types: ['email.sent'],
+        }),
+      )
+      // 410: it is gone, and nothing more is sent there.
+      receiver.answer = (_, response) => response.writeHead(410).end()
+      await call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+      await until('it is disabled', async () => {
+        await page.goto(here)
+        return (await said(page)).includes('The webhook Shop was disabled')
+      })
+      receiver.answer = null
+      const missed = receiver.received.length
+      await follow(page.getByRole('link', { name: 'Look at it' }))
+      await press('Enable')
+      await click(page.locator('summary', { hasText: 'Send again' }))
+      await press('Send again')
+      await press('Send again')
+      t.match(await page.locator('.notice').innerText(), 'queued to be sent again')
+      await until('they are there', () => receiver.received.length > missed)
+    },
+  )
+
+  await journey(
+    {
+      what: 'whether everything is going out, for who operates the service',
+      most: 1,
+      person: { role: 'owner', email: 'operator@example.com', operator: true },
+    },
+    async ({ page, follow }, t) => {
+      const life = { id: uuidv7(), kind: 'worker', host: 'w1', pid: 1, queues: ['deliver-email'] } as const
+      const own = { gauges: idleGauges(), senders: { 'deliver-email': 'smtp:mail.example.test:587' } }
+      const sign = { ...life, ...own, completed: { 'deliver-email': 12 }, started_at: new Date() }
+      await storeSignOfLife(database, sign, [])
+      await follow(page.getByRole('list', { name: 'Operator' }).getByRole('link', { name: 'Overview' }))
+      t.match(await page.locator('#state').innerText(), /Is everything going out\?\s+yes/)
+    },
+  )
+}
