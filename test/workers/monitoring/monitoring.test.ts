@@ -33,6 +33,22 @@ t.test('the dashboard shows every figure', async (t) => {
   )
 })
 
+t.test('the runbook has an entry for each alert, which links to it', async (t) => {
+  const [rules, runbook] = await Promise.all(
+    ['alerts.yml', 'RUNBOOK.md'].map((file) => readFile(join(FOLDER, file), 'utf8')),
+  )
+  const alerts = [...(rules ?? '').matchAll(/- alert: (\w+)[\s\S]*?runbook: (\S+)/g)]
+  const entries = [
+    ...(runbook ?? '').matchAll(/^## (\w+)\n\*\*Means:\*\*[\s\S]*?\n\*\*Look:\*\*[\s\S]*?\n\*\*Do:\*\*/gm),
+  ]
+  t.strictSame(
+    alerts.map(([, name]) => name),
+    entries.map(([, name]) => name),
+  )
+  for (const [, name = '', link] of alerts)
+    t.equal(link, `workers/monitoring/RUNBOOK.md#${name.toLowerCase()}`)
+})
+
 t.test('promtool takes the alert rules, and they fire when they should', async (t) => {
   const missing = await programMissing('promtool', 'prometheus')
   if (missing) return void t.plan(0, missing)
