@@ -16,10 +16,10 @@ const DISCARD_TIME = 10_000
 const DISCARD_PAUSE = 2_000
 /**
  * The most of what JSON holds, since parsed it takes up to fifty times its length in memory: strings (keys too), arrays
- * and objects together, of which 1,000 contacts with 100 properties each have half; and values in all, which the bytes
- * of a file as a Buffer are.
+ * and objects together, of which 1,000 contacts with 100 properties each have two thirds; and values in all, which the
+ * bytes of a file as a Buffer are.
  */
-const MOST_STRINGS = 400_000
+const MOST_STRINGS = 300_000
 const MOST_VALUES = 3_000_000
 /** What a string, array or object takes at least, in bytes. */
 const SHORTEST = 2

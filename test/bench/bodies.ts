@@ -70,7 +70,7 @@ const KINDS: readonly Kind[] = [
   junk('[]', () => '[]'),
   junk('{}', () => '{}'),
   junk('strings', (at) => `"${at.toString(36)}"`),
-  junk('as many keys as are taken', (at) => (at < 199_000 ? `{"${at.toString(36)}":1}` : DIGITS)),
+  junk('as many keys as are taken', (at) => (at < 149_000 ? `{"${at.toString(36)}":1}` : DIGITS)),
   junk('as many numbers as are taken', (at) => (at < 2_900_000 ? '1' : DIGITS)),
 ]
 
