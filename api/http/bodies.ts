@@ -16,12 +16,13 @@ import { type BodyShape, discard, parseBody, readBytes, readJsonBytes, readPiece
 import type { Kind, Parser } from './parser.ts'
 
 const MIB = 1024 * 1024
-const PATIENCE = 10_000
 /**
  * What a process holds of one owner's bodies and of all together, in bytes, and how long one waits for room, in
- * milliseconds. On its way to the database a body takes several times its size.
+ * milliseconds: its socket is not read meanwhile. On its way to the database a body takes several times its size.
  */
-const BOUNDS = { ofOne: 12 * MIB, inAll: 48 * MIB, patience: PATIENCE }
+const BOUNDS = { ofOne: 12 * MIB, inAll: 24 * MIB, patience: 25_000 }
+/** How long what was read waits for its parsing, in milliseconds. */
+const PATIENCE = 10_000
 /** Bodies of more bytes leave room for others: a part of each bound is all that they may fill. */
 const SMALL = 64 * 1024
 const LARGE_PART = 7 / 8
@@ -37,7 +38,7 @@ const DISCARDED_AT_ONCE = 2
 /** How long a body that is refused waits to be thrown away, in milliseconds. */
 const REFUSED_PATIENCE = 2_000
 /** However slow the machine made a parsing, the rest after it ends well before the owner's next body gives up. */
-const LONGEST_REST = PATIENCE / 2
+const LONGEST_REST = 500
 
 /** A route, as far as it says what it takes. */
 export type Taking = { method: string; path: string; body?: BodyShape<unknown>; heavy?: true }
@@ -128,11 +129,18 @@ function createBudget({ ofOne, inAll, patience }: typeof BOUNDS) {
 }
 
 /** How a body is parsed, and whether that takes long for its length. */
-type Parsing = { kind: Kind; heavy?: boolean | undefined; here(bytes: Buffer): unknown }
+type Parsing = {
+  kind: Kind
+  heavy?: boolean | undefined
+  /** Whether its bytes are needed afterwards. */
+  keeps?: boolean
+  here(bytes: Buffer): unknown
+}
 
 const jsonOf = ({ method, path, body, heavy }: Taking): Parsing => ({
   kind: { method, path },
   heavy,
+  keeps: body?.withBytes !== undefined,
   here: (bytes) => body && parseBody(body, bytes),
 })
 
@@ -150,15 +158,18 @@ function createParsing(parser: Parser) {
   /** The turn ends with the rest; the body's own request goes on before. @throws Refusal unavailable */
   const inTurn = (
     key: string,
-    parse: () => Promise<unknown>,
+    parse: (begun: () => void) => Promise<unknown>,
     isLong: (took: number) => boolean,
   ): Promise<unknown> => {
     const parsed = Promise.withResolvers<unknown>()
     // What was read is not held while its owner rests.
-    let todo: (() => Promise<unknown>) | null = parse
+    let todo: typeof parse | null = parse
     const turn = async (): Promise<true> => {
-      const began = performance.now()
-      await todo?.().then(parsed.resolve, parsed.reject)
+      let began = performance.now()
+      const begun = (): void => {
+        began = performance.now()
+      }
+      await todo?.(begun).then(parsed.resolve, parsed.reject)
       todo = null
       const took = performance.now() - began
       // Others work before this owner's next body.
@@ -168,12 +179,13 @@ function createParsing(parser: Parser) {
     turns.run(key, turn, PATIENCE).then((done) => done ?? parsed.reject(tooMany()), parsed.reject)
     return parsed.promise
   }
-  return (owner: string, { kind, heavy, here }: Parsing, bytes: Buffer): Promise<unknown> => {
-    if (bytes.length > (heavy ? LONG_IF_HEAVY : LONG))
+  return (owner: string, { kind, heavy, keeps, here }: Parsing, bytes: Buffer): Promise<unknown> => {
+    const { length } = bytes
+    if (length > (heavy ? LONG_IF_HEAVY : LONG))
       return inTurn(
         `there ${owner}`,
-        () => parser.parse(kind, bytes),
-        () => bytes.length > HUGE,
+        (begun) => parser.parse(kind, keeps ? Buffer.from(bytes) : bytes, begun),
+        () => length > HUGE,
       )
     return inTurn(
       `here ${owner}`,

@@ -15,9 +15,11 @@ export type Kind = { method: string; path: string } | { form: string }
 
 export type Parser = {
   /**
+   * @param bytes is moved to the thread, not copied: its caller has it no longer.
+   * @param begun is called once the thread is its own.
    * @throws Refusal as `parseBody` and `readForm` do; unavailable when the thread ended over it, or had no time for it.
    */
-  parse(kind: Kind, bytes: Buffer): Promise<unknown>
+  parse(kind: Kind, bytes: Buffer, begun?: () => void): Promise<unknown>
   close(): Promise<void>
 }
 
@@ -36,10 +38,11 @@ export type Reply =
   | { items: ({ bytes: number } | { refused: Refused })[]; packed: Packed }
   | { refused: Refused }
 
-/** Of the thread's heap, in MiB: 10 MiB of the smallest values take less than half of it. */
-const HEAP = 192
+/** Of the thread's heap, in MiB: more than the most strings and values of a body (input.ts) take. */
+const HEAP = 128
+const YOUNG_HEAP = 16
 
-/** In milliseconds: how long one body may take (10 MiB of the smallest values take about one second). */
+/** In milliseconds: how long one body may take (the most values that are taken need about one second). */
 const TIME_LIMIT = 15_000
 /** How long a body waits for the thread, and how long an idle thread is kept, in milliseconds. */
 const PATIENCE = 30_000
@@ -85,7 +88,7 @@ async function openThread(entry: URL) {
     idleTimeout: IDLE,
     // As the process itself: what is compiled is kept between starts.
     execArgv: ['--import', PRELOAD],
-    resourceLimits: { maxOldGenerationSizeMb: HEAP },
+    resourceLimits: { maxOldGenerationSizeMb: HEAP, maxYoungGenerationSizeMb: YOUNG_HEAP },
   })
   // A thread that dies between two bodies harms none; without a listener the event would end the process.
   pool.on('error', () => {})
@@ -97,6 +100,12 @@ const isDeath = (error: unknown): boolean => {
   const { name, code, message } = error as Error & { code?: string }
   return name === 'AbortError' || code === 'ERR_WORKER_OUT_OF_MEMORY' || message.startsWith('worker exited')
 }
+
+/** Short bytes may share their memory with others, which must not move. */
+const movable = (bytes: Buffer): Uint8Array<ArrayBuffer> =>
+  bytes.length === bytes.buffer.byteLength
+    ? new Uint8Array(bytes.buffer as ArrayBuffer)
+    : new Uint8Array(bytes)
 
 /** Makes a process's parser. @param entry what the thread runs. @param timeLimit of one body, in milliseconds. */
 export function createParser(entry: URL, timeLimit = TIME_LIMIT): Parser {
@@ -111,14 +120,13 @@ export function createParser(entry: URL, timeLimit = TIME_LIMIT): Parser {
     })
   }
   return {
-    async parse(kind, bytes) {
-      // One at a time, so that what ends the thread is the body that it has, and the limit is that body's own. Its copy
-      // is made once the thread is free.
-      const reply = await semaphore.run(
-        'thread',
-        () => ask({ ...kind, bytes: new Uint8Array(bytes) }),
-        PATIENCE,
-      )
+    async parse(kind, bytes, begun) {
+      // One at a time, so that what ends the thread is the body that it has, and the limit is that body's own.
+      const work = (): Promise<Reply> => {
+        begun?.()
+        return ask({ ...kind, bytes: movable(bytes) })
+      }
+      const reply = await semaphore.run('thread', work, PATIENCE)
       if (reply === null) throw busy()
       return unpacked(reply)
     },

@@ -108,7 +108,7 @@ export async function measureAccepts(place: Place): Promise<Accepts> {
     const calls = await flood(`${single}/batch`, teams, hundred, { ...busy, connections: 16 })
     samples.batches.push(calls * 100)
   }
-  const memory = api.peak()
+  const memory = await api.peak()
   await api.stop()
   return {
     reference: median(samples.reference),

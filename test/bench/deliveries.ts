@@ -42,8 +42,8 @@ export async function measureThrough(place: Place): Promise<Through> {
   const through = {
     rate: median(rates),
     cpu_ms: median(costs),
-    api_memory: api.peak(),
-    worker_memory: worker.peak(),
+    api_memory: await api.peak(),
+    worker_memory: await worker.peak(),
   }
   await Promise.all([api.stop(), worker.stop()])
   await sink.stop()

@@ -126,7 +126,7 @@ export const measureFiles = (rig: Rig): Promise<Figure[]> =>
       atMost(1, {
         row: '22b',
         measure: `memory of the worker, ${WAITING} mails of 20 MB`,
-        ...{ ours: worker.peak(), reference: 512, unit: 'MB' },
+        ...{ ours: await worker.peak(), reference: 512, unit: 'MB' },
       }),
       atMost(1.5, {
         row: '22c',

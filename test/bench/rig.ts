@@ -27,9 +27,9 @@ const RATE = { email_limit: 100_000_000, contact_limit: 100_000_000, whatsapp_li
 export type Watched = {
   /** Where an API listens. */
   base: string
-  /** Megabytes resident now, and the most that was seen by the samples so far. */
+  /** Megabytes resident now, and the most that ever were, by the kernel's account. */
   rss(): Promise<number>
-  peak(): number
+  peak(): Promise<number>
   /** Seconds of processor time since it began. */
   cpu(): Promise<number>
   /** Lets it have no processor time until it is resumed. */
@@ -59,9 +59,9 @@ export type Rig = {
 /** Where the ten million are kept, and what tells how they are loaded. */
 export type Kept = { store: string; say: (line: string) => void }
 
-async function status(pid: number): Promise<number> {
-  const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
-  return Number(/VmRSS:\s+(\d+)/.exec(text)?.[1] ?? 0) / 1024
+async function megabytes(pid: number, of: 'VmRSS' | 'VmHWM'): Promise<number> {
+  const text = await readFile(`/proc/${pid}/status`, 'utf8')
+  return Number(new RegExp(`${of}:\\s+(\\d+)`).exec(text)?.[1]) / 1024
 }
 
 async function cpuOf(pid: number): Promise<number> {
@@ -81,19 +81,14 @@ export async function launch(file: string, env: Record<string, string>, preload?
   const [{ port }] = (await Promise.race([once(child, 'message'), died])) as [Up]
   died.catch(() => {})
   const pid = child.pid ?? 0
-  let peak = 0
-  const sampling = setInterval(async () => {
-    peak = Math.max(peak, await status(pid))
-  }, 250)
   return {
     base: `http://127.0.0.1:${port}`,
-    rss: () => status(pid),
-    peak: () => peak,
+    rss: () => megabytes(pid, 'VmRSS'),
+    peak: () => megabytes(pid, 'VmHWM'),
     cpu: () => cpuOf(pid),
     pause: () => void child.kill('SIGSTOP'),
     resume: () => void child.kill('SIGCONT'),
     async stop() {
-      clearInterval(sampling)
       child.kill('SIGTERM')
       if (child.exitCode === null) await once(child, 'exit')
     },

@@ -9,6 +9,7 @@ import { cpus, release, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { acceptFigures, measureAccepts, measureQuiet } from './accepts.ts'
+import { measureBodies } from './bodies.ts'
 import { measureBeside, measureNeedle, measureWalk } from './broadcasts.ts'
 import { measureUpserts, upsertFigure } from './contacts.ts'
 import {
@@ -29,7 +30,7 @@ import { measureHanging, measureNotifying, measureWebhooks } from './webhooks.ts
 import { type Baseline, measureBacklog, measureBytes, measureFull, measureMemory } from './weight.ts'
 
 const RESULTS = join(import.meta.dirname, 'RESULTS.md')
-const ROWS = Array.from({ length: 22 }, (_, index) => index + 1)
+const ROWS = Array.from({ length: 23 }, (_, index) => index + 1)
 
 const OPTIONS = {
   minutes: { type: 'string', default: '3' },
@@ -93,6 +94,7 @@ function measures(rig: Rig, minutes: number): Record<number, () => Promise<Figur
     20: () => measureHanging(rig),
     21: () => measureWebhooks(rig),
     22: () => measureFiles(rig),
+    23: () => measureBodies(rig),
   }
 }
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createApp, ROUTES } from '../../../api/app.ts'
 import { createBodies, type Taking } from '../../../api/http/bodies.ts'
-import type { BodyShape } from '../../../api/http/input.ts'
+import { type BodyShape, parseBody } from '../../../api/http/input.ts'
 import { createParser } from '../../../api/http/parser.ts'
 import { PARSER_THREAD } from '../../../api/v1/routes.ts'
 import { anEmail, type Call, caller, listen, makeTeam, startService } from '../../support/service.ts'
@@ -182,6 +182,8 @@ t.test('a body waits for room, a small one finds it beside large ones', async (t
 t.test('a bulk call that waits for its worker leaves its room to the next one', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
+  // The thread's start is not what the calls wait for.
+  await parser.parse({ method: 'POST', path: '/v1/contacts/bulk' }, Buffer.from('{"contacts":[]}'))
   const bodies = createBodies(parser, { ofOne: 120_000, inAll: 120_000, patience: 2_500 })
   const base = await listen(t, createApp({ ...service.deps, bodies, upsertWait: 6_000 }))
   const contacts = Array.from({ length: 1_000 }, (_, at) => ({ email: `${'x'.repeat(60)}${at}@example.com` }))
@@ -248,14 +250,31 @@ t.test('a large call is refused as a small one is', async (t) => {
 })
 
 t.test('a large send is stored as it came', async (t) => {
-  const html = `<p>é 漢 😀 ${LARGE}</p>`
+  // What counts in JSON does not in its strings.
+  const html = `<p>é 漢 😀 ${'"[{,\\'.repeat(200_000)}</p>`
   const { status, body } = await call('POST', '/v1/emails', { key: team.key, body: anEmail({ html }) })
   t.equal(status, 201)
   t.equal(body.html, html)
 })
 
+t.test('a body of more strings, arrays, objects or values than a call needs is refused unparsed', (t) => {
+  const shape = { read: () => 'parsed' } as unknown as BodyShape<unknown>
+  const parsed = (unit: string, count: number, last: string) => () =>
+    parseBody(shape, Buffer.from(`[${`${unit},`.repeat(count - 1)}${unit}${last}`))
+  for (const unit of ['""', '[]', '{}']) {
+    const refusal = /at most 300,000 strings, arrays and objects/
+    // The list around them is one itself.
+    t.equal(parsed(unit, 299_999, ' ]')(), 'parsed')
+    t.throws(parsed(unit, 300_000, ' ]'), { code: 'payload_too_large', message: refusal })
+    t.throws(parsed(unit, 300_000, ''), { code: 'payload_too_large' }, 'before it is known to be broken')
+  }
+  t.equal(parsed('1', 3_000_000, ']')(), 'parsed')
+  t.throws(parsed('1', 3_000_001, ']'), { code: 'payload_too_large', message: /at most 3,000,000 values/ })
+  t.end()
+})
+
 t.test('a body of very many values keeps nobody else waiting', async (t) => {
-  const raw = `{"email":"a@example.com","properties":[${'[],'.repeat(2_000_000)}[]]}`
+  const raw = `{"email":"a@example.com","properties":[${'1,'.repeat(2_900_000)}1]}`
   const headers = { 'Content-Type': 'application/json' }
   let answered = false
   const junk = call('POST', '/v1/contacts', { key: team.key, raw, headers }).finally(() => {
@@ -289,7 +308,7 @@ t.test('a body on which the thread hangs or dies harms itself alone', async (t) 
 t.test('the items of a large batch are taken over one by one, with room for others between', async (t) => {
   const parser = createParser(PARSER_THREAD)
   t.teardown(parser.close)
-  const variables = Object.fromEntries(Array.from({ length: 8_000 }, (_, index) => [`k${index}`, '']))
+  const variables = Object.fromEntries(Array.from({ length: 1_400 }, (_, index) => [`k${index}`, '']))
   const emails = Array.from({ length: 100 }, () => anEmail({ template_id: crypto.randomUUID(), variables }))
   const bytes = Buffer.from(JSON.stringify({ emails }))
   const own = JSON.parse(bytes.toString()).emails
@@ -310,6 +329,6 @@ t.test('the items of a large batch are taken over one by one, with room for othe
     await sleep(1)
     longest = Math.max(longest, worked() - last)
   }
-  t.match(await parsing, { length: 100, 99: { item: { variables: { k7999: /^$/ } } } })
+  t.match(await parsing, { length: 100, 99: { item: { variables: { k1399: /^$/ } } } })
   t.ok(longest < atOnce / 2, `${longest} ms at most, of ${atOnce} ms in all`)
 })
