@@ -601,6 +601,9 @@ t.test(
     const accept = (tx: Tx) => acceptEmails({ ...deps, tx }, { team_id, domain: null }, [anItem()])
     const [made] = await database.transaction(accept)
     if (made?.kind !== 'stored') throw new Error(made?.kind)
+    const countQueued = async (tx: Tx) =>
+      (await queuedByAge(tx, [0], 200_000)).find(({ channel }) => channel === 'email')?.messages
+    const queued = await database.transaction(countQueued)
     const works = {
       accept,
       claim: async (tx: Tx) => {
@@ -610,8 +613,7 @@ t.test(
       'the look at what is due': async (tx: Tx) => t.strictSame(await dueChannels(tx), []),
       release: async (tx: Tx) => t.strictSame(await releaseDue(tx, EMAIL, 500), []),
       'the count of what waits': async (tx: Tx) => {
-        const counts = await queuedByAge(tx, [0], 1_000)
-        t.equal(counts.find(({ channel }) => channel === 'email')?.messages, 21)
+        t.equal(await countQueued(tx), queued)
       },
     }
     const measure = async () => {

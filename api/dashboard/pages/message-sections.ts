@@ -1,4 +1,4 @@
-/** What the page of an email and that of a WhatsApp message have alike: why it waits, what happened, and its ids. */
+/** What the pages of messages have alike, whatever the channel: why one waits, what happened, and its ids. */
 import { text } from '../drawn/cell.ts'
 import type { Moment, Section } from '../drawn/section.ts'
 import { waitingAlerts } from '../drawn/timeline.ts'

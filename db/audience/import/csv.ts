@@ -75,18 +75,25 @@ const recordAfter = (line: number): string =>
 
 /**
  * Counts what parts cells, before anything is parsed. @param line of the last one before these bytes.
- * @throws Refusal bad_request for a record of too many.
+ * @returns whether a record ends in these bytes. @throws Refusal bad_request for a record of too many cells.
  */
-function checkWidth(bytes: Buffer, separator: string, line: number): void {
+function holdsRecord(bytes: Buffer, separator: string, line: number): boolean {
   const between = separator.charCodeAt(0)
-  let [cells, isQuoted, lines, begun] = [1, false, line, line]
+  let [cells, isQuoted, lines, begun, isEmpty, hasEnd] = [1, false, line, line, true, false]
   for (let at = 0; at < bytes.length; at += 1) {
     const byte = bytes[at]
-    if (byte === QUOTE) isQuoted = !isQuoted
-    else if (byte === LINE_FEED || byte === CARRIAGE_RETURN) {
+    if (byte === LINE_FEED || byte === CARRIAGE_RETURN) {
       if (byte === LINE_FEED || bytes[at + 1] !== LINE_FEED) lines += 1
-      if (!isQuoted) [cells, begun] = [1, lines]
-    } else if (byte === between && !isQuoted) {
+      if (isQuoted) continue
+      hasEnd ||= !isEmpty
+      cells = 1
+      begun = lines
+      isEmpty = true
+      continue
+    }
+    isEmpty = false
+    if (byte === QUOTE) isQuoted = !isQuoted
+    else if (byte === between && !isQuoted) {
       cells += 1
       if (cells > MOST_CELLS)
         throw new Refusal(
@@ -95,6 +102,7 @@ function checkWidth(bytes: Buffer, separator: string, line: number): void {
         )
     }
   }
+  return hasEnd
 }
 
 type Parsing = { separator: string; isFirst: boolean; isLast: boolean; most: number }
@@ -199,11 +207,16 @@ export async function readSlice(
   most = LONGEST_RECORD,
 ): Promise<{ table: CsvTable; place: CsvPlace | null; separator: string }> {
   const { at, line, breaks } = place ?? { at: 0, line: 0, breaks: 0 }
+  let separator = place?.separator
   for (let length = SLICE; ; length *= 2) {
     const bytes = await readBytes(at, length)
     const isLast = bytes.length < length
-    const separator = place?.separator ?? separatorOf(bytes.toString())
-    checkWidth(bytes, separator, line)
+    separator ??= separatorOf(bytes.toString())
+    // An open quote, or lines without words, would be parsed once more with each slice that is longer.
+    if (!holdsRecord(bytes, separator, line) && !isLast) {
+      checkLength(length, line)
+      continue
+    }
     const isFirst = place === null
     const wanted = { separator, isFirst, isLast, most: most + (isFirst ? 1 : 0) }
     const { rows, ...read } = await rowsOf(bytes, wanted).catch((error: unknown) => {

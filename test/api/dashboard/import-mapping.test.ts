@@ -92,7 +92,7 @@ t.test(
     t.equal(await known('new@example.com'), null, 'trying has changed nothing')
     shows(t, await editor.get(IMPORT), /people\.csv not started/)
     const done = await imported(draft)
-    shows(t, done, /2 contacts stored\. 2 records refused/)
+    shows(t, done, /2 contacts stored\. Show them 2 records refused/)
     t.match(await known('new@example.com'), { properties: { city: 'Köln' }, topic_ids: [news.id] })
     t.match(await known('old@example.com'), { properties: { plan: 'gold', city: 'Graz' }, topic_ids: EMPTY })
     t.match(
@@ -136,7 +136,7 @@ t.test(
     const added = await uploaded(file)
     await editor.post(added, mapping(columns, { merge: 'yes' }))
     shows(t, await editor.get(`${added}/check`), /Refused 1 .* 2 – – Properties must have at most 100 keys/)
-    shows(t, await imported(added), /1 contact stored\. 1 record refused/)
+    shows(t, await imported(added), /1 contact stored\. Show them 1 record refused/)
     t.strictSame((await known('full@example.com'))?.properties, { ...many, b: '3' })
     const replaced = await uploaded(file)
     await editor.post(replaced, mapping(columns, { topic_ids: news.id }))
@@ -264,7 +264,7 @@ t.test(
     const check = await editor.get(`${draft}/check`)
     shows(t, check, /New contacts 2 .* Existed already 1 are suppressed .*Refused 1/)
     shows(t, check, /5 Status asleep Must be bounced or complained/)
-    shows(t, await imported(draft), /3 contacts suppressed\. 1 record refused/)
+    shows(t, await imported(draft), /3 contacts suppressed\. Show them 1 record refused/)
     const cause = async (email: string) => {
       const { status, suppression_cause, properties } = await showContact(database, team.id, email)
       return { status, detail: suppression_cause?.detail, what: suppression_cause?.what, properties }
@@ -291,7 +291,7 @@ t.test(
     const again = await uploaded(own, at('suppressions', 'import'))
     const ours = { email: 'email', status: 'status', cause: 'ignore', since: 'ignore', words: 'reason' }
     await editor.post(again, mapping(ours, { as: 'bounced', reason: 'brought back' }))
-    shows(t, await imported(again), /3 contacts suppressed\. Refused Nothing was refused/)
+    shows(t, await imported(again), /3 contacts suppressed\. Show them Refused Nothing was refused/)
     t.match(await cause('a@example.net'), { status: 'bounced', detail: '550 gone' })
     t.match(await cause('loud@example.net'), { status: 'complained', properties: EMPTY })
   },

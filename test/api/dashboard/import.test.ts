@@ -132,7 +132,7 @@ t.test('a row with cells beyond the named columns is refused alone, and nothing 
   const rows = ['a@wide.test,Graz,', 'b@wide.test,Graz,8010,x', 'c@wide.test,Wien', 'd@wide.test']
   const { progress } = await imported(t, `email,city\n${rows.join('\n')}\n`)
   const page = await editor.get(progress)
-  shows(t, page, /3 contacts stored\. 1 record refused/)
+  shows(t, page, /3 contacts stored\. Show them 1 record refused/)
   shows(t, page, /3 – 8010 x The row has 4 cells, but the first line names 2 columns: put a value/)
   t.strictSame(await propertiesOf('a@wide.test'), { city: 'Graz' })
   t.strictSame(await propertiesOf('d@wide.test'), {})
@@ -160,7 +160,7 @@ t.test(
     const { progress } = await imported(t, `E-Mail-Adresse;Ort\n${rows.join('\n')}\n`)
     const page = await editor.get(progress)
     shows(t, page, /New contacts 1,050 Updated 1 Repeated in the file 2 .*Refused 1/)
-    shows(t, page, /1,051 contacts stored\. 1 record refused/)
+    shows(t, page, /1,051 contacts stored\. Show them 1 record refused/)
     t.match(page.html, `&lt;b&gt;${'x'.repeat(97)}…`)
     shows(t, page, /Row Column Value Why 4 E-Mail-Adresse <b>x+… Must be an email address/)
     const { html } = await editor.get(`${progress}/refused.csv`)
@@ -199,7 +199,7 @@ t.test('a file that is longer than a slice is read by workers, over a kill, reco
   shows(
     t,
     await editor.get(progress),
-    /2,401 of 2,401 .*2,399 contacts stored\. .*2,402 email bad one Must be/,
+    /2,401 of 2,401 .*2,399 contacts stored\. Show them .*2,402 email bad one Must be/,
   )
   const { html: refused } = await editor.get(`${progress}/refused.csv`)
   t.ok(refused.endsWith('bad one,x,2402,email must be an email address\r\n'))
