@@ -317,7 +317,7 @@ t.test('pages of the dashboard are written one way: by made.ts, list.ts, filter.
     'a form as a literal: press, formOf': /\bmethod: 'post'/,
     'columns apart from their cells: tableOf': /\bcolumns: |\bcells: \[/,
     'an empty list in place of nothing: some': /\.\.\.\([^()]*\? \[\] : \[|\.\.\.\([^?]*\?[^:]*: \[\]\)/,
-    'lots read by hand, or a file of a list: csvOf':
+    'batches read by hand, or a file of a list: csvOf':
       /for \(let \w+: string \| undefined; ; \)|\bcsvFile\('(?!refused')/,
     'a page of a list by hand: pageOf':
       /\bPAGE_SIZE\b|(?:idGiven|query\.(?:get|has))\([^)]*'(?:before|after|newer)'/,

@@ -97,7 +97,7 @@ async function requeueById(
 
 const chosenBy = ({ status, since, force = false }: Options) => ({ status, since, force })
 
-/** All that match: a background job, a transaction for each lot, which workers go on with if this process dies. */
+/** All that match: a background job, a transaction for each batch, which workers go on with if this process dies. */
 async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options }: Requeueing) {
   const { force: _force, dryRun = false, status, since, ...others } = options
   const database = await admin.database()

@@ -130,13 +130,13 @@ export type PickedByPerson = {
   at: string
 }
 
-/** Where the next lot begins. */
+/** Where the next batch begins. */
 export type PickedCursor = { after: string }
 
 const REQUEUE_BATCH = 500
 const NO_ID = '00000000-0000-0000-0000-000000000000'
 
-/** Requeues the next lot of what a person has picked. @returns how many were looked at, and requeued. */
+/** Requeues the next batch of what a person has picked. @returns how many were looked at, and requeued. */
 export async function requeuePicked(
   { tx, queue }: Requeueing,
   teamId: string,

@@ -259,15 +259,15 @@ t.test('failed webhooks are listed and sent again without reading those that wer
   t.ok(none.buffers < 20, `${none.buffers} buffers for none that wait`)
   const seen = await seenNow(database)
   const day = (ago: number) => new Date(Date.now() - ago * 86_400_000)
-  const lot = (what: 'failed' | 'over') =>
+  const batch = (what: 'failed' | 'over') =>
     touched(database, async (tx) => {
       const range = { what, from: day(10), to: day(9), seen }
       const found = await replayable(tx, { ...ref, after: uuid('0000', 0), limit: 2_000 }, range)
       t.equal(Math.round(found.length / 10), what === 'over' ? 144 : 0)
     })
-  const failed = await lot('failed')
+  const failed = await batch('failed')
   t.ok(failed.buffers < 30, `${failed.buffers} buffers for those of a day that failed`)
-  const over = await lot('over')
+  const over = await batch('over')
   // Each row's lock touches its page and, as that is visible to all, its map.
   t.ok(over.buffers < 2 * 1_440 + 100, `${over.buffers} buffers for all 1,440 of a day`)
 })

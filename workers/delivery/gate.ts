@@ -1,7 +1,7 @@
 /**
  * The gate of senders: what may be claimed at all, and when each claimed message may go out through its sender.
  * Promises: nothing is claimed for a sender that is paused, and one that is probed gets one message in the whole
- * fleet. Any number of senders in a lot costs the statements of one. Knows what a sender's row says and what this
+ * fleet. Any number of senders in a batch costs the statements of one. Knows what a sender's row says and what this
  * process has seen of it; sends nothing.
  */
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'

@@ -78,7 +78,7 @@ function pageLinks(request: PageRequest, way: Way, key: string | null, label?: s
 }
 
 /**
- * What reads a list, a page or a lot at a time: the rows that follow a key, and where a search was broken off, if it
+ * What reads a list, a page or a batch at a time: the rows that follow a key, and where a search was broken off, if it
  * was.
  */
 export type Reader<R> = (

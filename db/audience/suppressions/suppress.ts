@@ -163,7 +163,7 @@ async function settle(tx: Tx, refs: readonly Suppressed[], now: Date): Promise<n
 }
 
 /**
- * Judges contacts that soft bounces alone suppress once more, a lot after the other: no event says when an email has
+ * Judges contacts that soft bounces alone suppress once more, one batch after another: no event says when an email has
  * stayed `sent` for a day. @returns how many came back.
  */
 export async function reviewSoftSuppressions(database: Database, now: Date): Promise<number> {

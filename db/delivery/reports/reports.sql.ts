@@ -32,9 +32,9 @@ const REPORT = {
 }
 
 /**
- * Stores reports in one statement, in the order of their keys: two lots with the same reports cannot deadlock. Their
+ * Stores reports in one statement, in the order of their keys: two batches with the same reports cannot deadlock. Their
  * bytes travel as they are, one behind the other: an array of them would be text, twice as long.
- * @returns the ids of those that are new: a repeat, also one within the lot, stores nothing.
+ * @returns the ids of those that are new: a repeat, also one within the batch, stores nothing.
  */
 export async function insertReports(tx: Tx, reports: readonly NewReport[]): Promise<Set<string>> {
   let begin = 1

@@ -1,6 +1,6 @@
 /**
  * How fast a sender (a number, an account, a relay, an endpoint) may send, shared by all workers through one row.
- * Promises: tokens are taken in blocks, so pacing costs a few statements a lot, however many senders it is for; a
+ * Promises: tokens are taken in blocks, so pacing costs a few statements a batch, however many senders it is for; a
  * slowed sender recovers by a tenth of its ceiling every minute; a paused one grants nothing until its pause ends. The
  * time is the database's, read with the locked row: no worker's clock counts.
  */
@@ -163,7 +163,7 @@ export type Sender = {
   at_once?: number
 }
 
-/** When the first sends of a lot may go, in seconds from now; for the rest, when to ask again and why. */
+/** When the first sends of a batch may go, in seconds from now; for the rest, when to ask again and why. */
 export type Reservation = { delays: number[]; wait_seconds: number; reason: string; standing: Standing }
 
 /** What is to be sent through one sender: tokens for each send. */

@@ -154,7 +154,7 @@ async function reportsSlice(tx: Tx, { teamId, bytes }: Person, after: string): P
 }
 
 /**
- * Erases the next of what names the person with this identity: a lot of rows at most.
+ * Erases the next of what names the person with this identity: a batch of rows at most.
  * @param cursor null at first, then what the slice before has returned. @throws Refusal not_found for the team.
  */
 export async function eraseSlice(

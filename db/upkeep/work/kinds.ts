@@ -2,15 +2,15 @@
  * Every kind of background job: what one slice of it does, and its line in the audit trail.
  * To add a kind: a value in KINDS, and its words for people in api/dashboard/pages/work.ts. Its name is the
  * audit's action.
- * Promises: a slice is short (a lot of rows), does all in the transaction that it is given, and goes by the cursor
+ * Promises: a slice is short (a batch of rows), does all in the transaction that it is given, and goes by the cursor
  * alone.
  */
 import type { AuditEntry, By } from '../../accounts/audit/record.ts'
 import { erasureHash } from '../../audience/contacts/erased.ts'
 import { type ImportCursor, importSlice } from '../../audience/import/import.ts'
-import { redriveLot } from '../../delivery/queues.ts'
+import { redriveBatch } from '../../delivery/queues.ts'
 import { type PickedByPerson, type PickedCursor, requeuePicked } from '../../delivery/requeue.ts'
-import { deleteLot, type LotCursor, type Matching, requeueLot } from '../../messages/emails/matching.ts'
+import { type BatchCursor, deleteBatch, type Matching, requeueBatch } from '../../messages/emails/matching.ts'
 import { type Replay, type ReplayCursor, replaySlice } from '../../messages/webhooks/replay.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import type { JobName } from '../../queue/jobs.ts'
@@ -41,13 +41,13 @@ type Changed = { changed: number }
 const totalOf = (done: number, { cursor }: { cursor: object | null }, total: number | null): number | null =>
   cursor === null || total === null ? total && done : Math.max(total, done)
 
-/** Something done with all emails that match, lot by lot. */
-const bulk = (work: typeof deleteLot | typeof requeueLot): Kind<Bulk, LotCursor> => ({
+/** Something done with all emails that match, batch by batch. */
+const bulk = (work: typeof deleteBatch | typeof requeueBatch): Kind<Bulk, BatchCursor> => ({
   async slice(at, { team_id, given, cursor, done, total, result }) {
-    const lot = await work(at, team_id ?? '', given, cursor ?? { taken: 0 })
-    const changed = ((result as Changed).changed ?? 0) + lot.changed
-    const looked = done + lot.looked
-    return { cursor: lot.cursor, done: looked, total: totalOf(looked, lot, total), result: { changed } }
+    const batch = await work(at, team_id ?? '', given, cursor ?? { taken: 0 })
+    const changed = ((result as Changed).changed ?? 0) + batch.changed
+    const looked = done + batch.looked
+    return { cursor: batch.cursor, done: looked, total: totalOf(looked, batch, total), result: { changed } }
   },
   entry({ words: detail }, result) {
     const { changed } = result as Changed
@@ -60,10 +60,10 @@ type Requeueing = PickedByPerson & { action: string; words: string }
 
 const requeueing: Kind<Requeueing, PickedCursor> = {
   async slice(at, { team_id, given, cursor, done, total, result }) {
-    const lot = await requeuePicked(at, team_id ?? '', given, cursor ?? undefined)
-    const requeued = ((result as { requeued?: number }).requeued ?? 0) + lot.requeued
-    const looked = done + lot.looked
-    return { cursor: lot.cursor, done: looked, total: totalOf(looked, lot, total), result: { requeued } }
+    const batch = await requeuePicked(at, team_id ?? '', given, cursor ?? undefined)
+    const requeued = ((result as { requeued?: number }).requeued ?? 0) + batch.requeued
+    const looked = done + batch.looked
+    return { cursor: batch.cursor, done: looked, total: totalOf(looked, batch, total), result: { requeued } }
   },
   entry({ action, words: detail }, result) {
     const { requeued } = result as { requeued: number }
@@ -77,7 +77,7 @@ type Redriving = { queue: JobName; reason: string | null; seen: string; most?: n
 const redriving: Kind<Redriving, object> = {
   async slice(at, { given: { queue, reason, seen, most }, done, total }) {
     const left = most === undefined ? null : most - done
-    const { moved, more } = await redriveLot(at, queue, { reason, seen, most: left })
+    const { moved, more } = await redriveBatch(at, queue, { reason, seen, most: left })
     const redriven = done + moved
     const next = more ? {} : null
     return {
@@ -161,8 +161,8 @@ export const KINDS = {
   'contact.import': importing,
   'suppression.import': importing,
   'contact.erase': erasing,
-  'email.requeue': bulk(requeueLot),
-  'email.delete': bulk(deleteLot),
+  'email.requeue': bulk(requeueBatch),
+  'email.delete': bulk(deleteBatch),
   'message.requeue': requeueing,
   'queue.redrive': redriving,
   'webhook.replay': replaying,

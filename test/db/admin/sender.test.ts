@@ -74,7 +74,7 @@ t.test('queue pause keeps a queue from being worked on, and queue status says so
 })
 
 t.test(
-  'requeueing what matches is a background job: lot by lot, shown, and one line in the audit trail',
+  'requeueing what matches is a background job: batch by batch, shown, and one line in the audit trail',
   async (t) => {
     const id = await store.team()
     const first = await store.email(id)
