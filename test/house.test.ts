@@ -280,7 +280,7 @@ t.test('what happened passes through one seam: nobody else stores events or turn
       .sort(),
     ['db/audience/contacts/contacts.sql.ts', 'db/audience/suppressions/suppressions.sql.ts'],
   )
-  const writers = /\b(updateContactStatus|bounceContacts|complainContacts|settleSoftBounces|liftContact)\b/
+  const writers = /\b(updateContactStatus|bounceContacts|complainContacts|judgeSoftBounces|liftContact)\b/
   const calling = all.filter(({ file, text }) => !file.endsWith('.sql.ts') && writers.test(text))
   t.ok(calling.length >= 3)
   for (const { file, text } of calling) t.match(text, /publishContacts\(/, file)

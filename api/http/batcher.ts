@@ -124,7 +124,7 @@ async function attempt<C, O>(
       batch.map(({ call }) => call),
       alone,
     )
-    return batch.filter((each, index) => !settle(each, ends[index] ?? null, alone))
+    return batch.filter((each, index) => !answer(each, ends[index] ?? null, alone))
   } catch (error) {
     if (batch.length > 1 && isSafe(error)) return batch
     for (const each of batch) each.reject(error)
@@ -133,7 +133,7 @@ async function attempt<C, O>(
 }
 
 /** @returns whether the call is over. */
-function settle<O>({ resolve, reject }: PromiseWithResolvers<O>, end: CallEnd<O>, alone: boolean): boolean {
+function answer<O>({ resolve, reject }: PromiseWithResolvers<O>, end: CallEnd<O>, alone: boolean): boolean {
   if (end instanceof Refusal) reject(end)
   else if (end !== null) resolve(end)
   else if (alone) reject(late())

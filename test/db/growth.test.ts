@@ -8,7 +8,7 @@ import { auditEntries } from '../../db/accounts/audit/audit.sql.ts'
 import { createTeam } from '../../db/accounts/teams/create.ts'
 import { subscribersOf } from '../../db/audience/contacts/topic-counts.sql.ts'
 import { deleteTopic, hasTopic, insertTopic } from '../../db/audience/contacts/topics.sql.ts'
-import { settleSoftBounces } from '../../db/audience/suppressions/suppressions.sql.ts'
+import { judgeSoftBounces } from '../../db/audience/suppressions/suppressions.sql.ts'
 import { EMAIL } from '../../db/channels/email.sql.ts'
 import { WEBHOOK_SENDERS } from '../../db/channels/webhook.sql.ts'
 import { WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
@@ -19,7 +19,7 @@ import { dueChannels, releaseDue } from '../../db/delivery/schedule.sql.ts'
 import { troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { lostMessages } from '../../db/delivery/sweep.sql.ts'
 import { foldFigures } from '../../db/figures/daily/fold.ts'
-import { queuedByAge, unsettledReports } from '../../db/figures/fleet/fleet.sql.ts'
+import { openReports, queuedByAge } from '../../db/figures/fleet/fleet.sql.ts'
 import { acceptEmails } from '../../db/messages/emails/accept.ts'
 import { emailsToDeliver } from '../../db/messages/emails/emails.sql.ts'
 import { type EmailCriteria, emailsFound } from '../../db/messages/emails/find.sql.ts'
@@ -160,7 +160,7 @@ t.test(
     const now = new Date()
     const refs = [1, 2, 3].map((n) => ({ team_id: TEAM, contact_id: uuid('0001', n), cause: null }))
     const rule = { most: 5, undisputed: now, now }
-    const { buffers } = await touched(database, (tx) => settleSoftBounces(tx, refs, rule))
+    const { buffers } = await touched(database, (tx) => judgeSoftBounces(tx, refs, rule))
     t.ok(buffers < 900, `${buffers} buffers for three`)
   },
 )
@@ -205,7 +205,7 @@ t.test('metrics count the reports that wait without reading those that are done'
     from generate_series(1, 20000) n`)
   await database.query(sql.unsafe`analyze reports`)
   const { buffers } = await touched(database, async (tx) => {
-    const reports = (await unsettledReports(tx)).map(({ state, reports }) => [state, reports])
+    const reports = (await openReports(tx)).map(({ state, reports }) => [state, reports])
     t.strictSame(reports, [
       ['parked', 5],
       ['pending', 5],
@@ -236,8 +236,8 @@ t.test('of many endpoints that once asked to wait, those that do now are found a
     from generate_series(1, 20000) n`)
   await database.query(sql.unsafe`analyze senders`)
   const { buffers } = await touched(database, async (tx) => {
-    const { standings } = await troubledSenders(tx, WEBHOOK_SENDERS)
-    t.strictSame([...standings.keys()].sort(), ['webhook:1', 'webhook:2'])
+    const { states } = await troubledSenders(tx, WEBHOOK_SENDERS)
+    t.strictSame([...states.keys()].sort(), ['webhook:1', 'webhook:2'])
   })
   t.ok(buffers < 20, `${buffers} buffers`)
 })

@@ -29,7 +29,7 @@ import type { FetchedJob } from '../../db/queue/claims.ts'
 import { isAtHome } from '../../db/queue/home.sql.ts'
 import { LARGE } from '../../db/queue/jobs.ts'
 import { sorted } from '../batches/batches.ts'
-import { type Batch, batchesOf } from '../batches/poison-jobs.ts'
+import { type Portion, portionsOf } from '../batches/poison-jobs.ts'
 import { createBreakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps } from './channel.ts'
 import { type Admission, createGate, type Gate, type Message, type Released } from './gate.ts'
@@ -149,20 +149,20 @@ async function claim<J extends DeliveryJob, A>(
   // One payload that cannot be read must not hold up the others of its batch.
   const { readable: jobs, others } = sorted(channel.job, claimed, deps.log)
   for (const [each, end] of others) endUnsent(loop.parts, [each], end)
-  const batches = await orLetGo(loop.parts, jobs, () => batchesOf(deps.database, channel.job, jobs))
-  const wait = await takeBatches(loop, batches)
+  const portions = await orLetGo(loop.parts, jobs, () => portionsOf(deps.database, channel.job, jobs))
+  const wait = await takePortions(loop, portions)
   // Of each sender all has come that there was room for: when there is more, the gate says so.
   if (rooms && claimed.length < limit) await claims.idle()
   return wait
 }
 
 /** Takes what goes together, and one poison job after it; the other poison jobs wait for their turns. */
-async function takeBatches<J extends DeliveryJob, A>(
+async function takePortions<J extends DeliveryJob, A>(
   loop: Loop<J, A>,
-  batches: readonly Batch<J>[],
+  portions: readonly Portion<J>[],
 ): Promise<number> {
-  const poison = batches.filter(({ alone }) => alone).flatMap(({ jobs }) => jobs)
-  const others = batches.filter(({ alone }) => !alone).flatMap(({ jobs }) => jobs)
+  const poison = portions.filter(({ alone }) => alone).flatMap(({ jobs }) => jobs)
+  const others = portions.filter(({ alone }) => !alone).flatMap(({ jobs }) => jobs)
   const wait = await orLetGo(loop.parts, poison, () => take(loop, others))
   const [chosen, ...left] = poison
   letGo(loop.parts, left, 1)

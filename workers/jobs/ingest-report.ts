@@ -8,11 +8,11 @@
 
 import type { Fate } from '../../db/delivery/reports/fate.ts'
 import {
+  endReports,
   type PendingReport,
   type Provider,
   pendingReports,
   reportBodies,
-  settleReports,
 } from '../../db/delivery/reports/reports.sql.ts'
 import { applyEvents, followEvents, type ReportedEvent } from '../../db/messages/apply-reports.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
@@ -83,7 +83,7 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
     )
     const verdicts = readings.map((reading) => verdictOf(reading, fates, now))
     const ended = verdicts.filter((verdict) => verdict.state !== 'waiting')
-    if (ended.length > 0) await settleReports(tx, ended)
+    if (ended.length > 0) await endReports(tx, ended)
     await followEvents({ tx, queue: deps.queue }, [...fates.values()])
     await settle(tx, endsOf(jobs, [...verdicts, ...newer.map(leaving)]))
     return { fates, verdicts }

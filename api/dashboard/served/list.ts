@@ -175,15 +175,15 @@ export const anyOf = (words: readonly string[], any = 'any'): { value: string; l
 ]
 
 /** The longest value that a filter takes: a subject has at most 998 characters. */
-const LONGEST = 1_000
+const LONGEST_FILTER = 1_000
 
 const refused = (name: string, must: string) => new Refusal('bad_request', `${name} must be ${must}`)
 
 /** A parameter of the address, trimmed; undefined when it is absent or empty. @throws Refusal bad_request. */
 export function given(query: URLSearchParams, name: string): string | undefined {
   const value = query.get(name)?.trim() || undefined
-  if (value !== undefined && value.length > LONGEST)
-    throw refused(name, `at most ${LONGEST.toLocaleString('en-US')} characters long`)
+  if (value !== undefined && value.length > LONGEST_FILTER)
+    throw refused(name, `at most ${LONGEST_FILTER.toLocaleString('en-US')} characters long`)
   return value
 }
 

@@ -67,11 +67,11 @@ async function lookAtBatch({
   const keyById = new Map(domains.map(({ id }, index) => [id, keys[index]]))
   const failing = await database.transaction(async (tx) => {
     const failing = await noteLooks(tx, looks, { now, certain: before })
-    const heard = failing.flatMap((domain) => {
+    const happenings = failing.flatMap((domain) => {
       const key = keyById.get(domain.id)
-      return domain.heard && isMissed(key) ? [happeningOf(domain, key, now)] : []
+      return domain.has_listeners && isMissed(key) ? [happeningOf(domain, key, now)] : []
     })
-    await publish(tx, heard)
+    await publish(tx, happenings)
     const notices = failing.map(({ team_id, id }) => ({ team_id, domain_id: id, notice_id: idNow() }))
     await queue.enqueue(tx, 'mail-owners', notices)
     return failing.length

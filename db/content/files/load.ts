@@ -9,7 +9,7 @@ import { CHUNK } from '../../text/files.ts'
 import { type Chunk, dropLoading, insertChunks, insertLoading, readyFiles, touchFiles } from './files.sql.ts'
 
 /** The most pieces that one statement has, and about how many bytes. */
-const MOST_PIECES = 100
+const MAX_CHUNKS = 100
 const LARGEST = 4 * CHUNK
 
 /** Contents by their SHA-256. */
@@ -22,7 +22,7 @@ function* statementsOf(files: readonly { id: string; bytes: Uint8Array }[]): Gen
   for (const { id: file_id, bytes } of files) {
     for (let at = 0; at < bytes.length; at += CHUNK) {
       const piece = { file_id, part: at / CHUNK, bytes: bytes.subarray(at, at + CHUNK) }
-      if (batch.length === MOST_PIECES || (batch.length > 0 && size + piece.bytes.length > LARGEST)) {
+      if (batch.length === MAX_CHUNKS || (batch.length > 0 && size + piece.bytes.length > LARGEST)) {
         yield batch
         batch = []
         size = 0

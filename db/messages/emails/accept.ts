@@ -11,11 +11,11 @@ import {
   type Account,
   chargesOf,
   LimitReached,
+  type LimitState,
   left,
+  limitStateOf,
   lockAccounts,
   rateReached,
-  type Standing,
-  standingOf,
   storageRefusal,
 } from '../../accounts/teams/limits.ts'
 import { EMAIL_FACTS } from '../../channels/email.ts'
@@ -46,7 +46,7 @@ import type { UnsubscribeLinks } from './unsubscribe-token.ts'
 
 /** What became of one item: a new row, the id of the row its key was stored under, or a refusal. */
 export type EmailOutcome =
-  | { kind: 'stored'; row: NewEmail; standing: Standing }
+  | { kind: 'stored'; row: NewEmail; limit_state: LimitState }
   | { kind: 'replayed'; id: string }
   | { kind: 'refused'; refusal: Refusal }
 
@@ -228,7 +228,7 @@ function store(item: EmailItem, sender: EmailSender, batch: TeamBatch): EmailOut
   const row = rowOf(item, sender, batch)
   if (item.idempotency_key !== null)
     batch.stored.set(item.idempotency_key, { id: row.id, domain: item.from.domain })
-  return { kind: 'stored', row, standing: standingOf(account) }
+  return { kind: 'stored', row, limit_state: limitStateOf(account) }
 }
 
 /**

@@ -187,12 +187,12 @@ async function contactOf({ tx, person }: Finding) {
   const { teamId, identity } = person
   if (!(await contactByIdentity(tx, teamId, identity))) return null
   const { suppression_cause: cause, ...contact } = await showContact(tx, teamId, identity)
-  const standing = await topicsOfContact(tx, teamId, identity, 'look')
+  const held = await topicsOfContact(tx, teamId, identity, 'look')
   const webhooks = await webhooksToShow(tx, teamId, [contact.id])
   return {
     ...contact,
     suppression_cause: cause && { ...cause, detail: withoutOthers(cause.detail, person) },
-    left_topic_ids: standing?.left_topic_ids ?? [],
+    left_topic_ids: held?.left_topic_ids ?? [],
     webhooks: webhooksOf(webhooks, contact.id, person),
   }
 }
