@@ -118,9 +118,9 @@ async function nextBatch(
   teamId: string,
   wanted: Matching,
   {
-    cursor: { taken, before },
+    cursor: { taken, before } = { taken: 0 },
     work,
-  }: { cursor: BatchCursor; work: (ids: readonly string[]) => Promise<number> },
+  }: { cursor: BatchCursor | undefined; work: (ids: readonly string[]) => Promise<number> },
 ): Promise<Batch> {
   const next = await nextIds(tx, teamId, wanted, { before, limit: MATCHING_BATCH })
   const known = next.ids.length > 0 ? await counted(tx, teamId, wanted, next.ids) : []
@@ -136,7 +136,7 @@ export const requeueBatch = async (
   at: At & { queue: Pick<Producer, 'reenqueue'> },
   teamId: string,
   { force, ...wanted }: Matching & { force: boolean },
-  cursor: BatchCursor,
+  cursor?: BatchCursor,
 ): Promise<Batch> =>
   nextBatch(at, teamId, wanted, {
     cursor,
@@ -151,7 +151,7 @@ export const deleteBatch = async (
   { tx }: { tx: Tx },
   teamId: string,
   wanted: Matching,
-  cursor: BatchCursor,
+  cursor?: BatchCursor,
 ): Promise<Batch> =>
   nextBatch({ tx }, teamId, wanted, { cursor, work: (ids) => removeEmails({ tx }, teamId, ids) })
 
