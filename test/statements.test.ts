@@ -1,5 +1,5 @@
 /**
- * How many statements it costs to accept, to send and to take in: a few for each lot, whatever is in it. What is
+ * How many statements it costs to accept, to send and to take in: a few for each batch, whatever is in it. What is
  * counted passes a proxy; claims and their heartbeats have connections of their own and are not in it.
  * Beside these: test/api/emails-batch.test.ts (batches), test/api/attachment-refusals.test.ts (whole calls with files),
  * test/workers/jobs/ingest-report.test.ts (a thousand reports), test/workers/channels/webhook-contents.test.ts
@@ -39,8 +39,8 @@ async function begin(t: Test) {
   return { service, counted, proxy, work }
 }
 
-/** The most statements of a lot of sends or reports: authentication, begin, references, lock, rows, jobs, commit … */
-const A_LOT = 10
+/** The most statements of a batch of sends or reports: authentication, begin, references, lock, rows, jobs, commit … */
+const A_BATCH = 10
 
 /** Does something while a table is locked, until one of its statements waits for that. */
 async function whileHeld<T>({ database, url }: Service, table: string, work: () => T): Promise<T> {
@@ -70,8 +70,8 @@ t.test('single sends that wait together cost as many statements as two', async (
     })
   const two = await cost(2)
   const many = await cost(40)
-  // On a busy machine they may come to another lot or two; each by itself would cost ten times as much.
-  t.ok(many <= two + 2 * A_LOT, `${many} beside ${two}`)
+  // On a busy machine they may come to another batch or two; each by itself would cost ten times as much.
+  t.ok(many <= two + 2 * A_BATCH, `${many} beside ${two}`)
   t.strictSame(await rowCounts(service, team.id), { emails: 43, jobs: 43 })
 })
 
@@ -167,8 +167,8 @@ t.test('reports that hooks take in together cost as many statements as two', asy
     })
   const two = await cost(2)
   const many = await cost(40)
-  // On a busy machine they may come to another lot or two; each by itself would cost ten times as much.
-  t.ok(many <= two + 2 * A_LOT, `${many} beside ${two}`)
+  // On a busy machine they may come to another batch or two; each by itself would cost ten times as much.
+  t.ok(many <= two + 2 * A_BATCH, `${many} beside ${two}`)
   t.equal((await storedReports(service)).length, 43)
 })
 

@@ -180,7 +180,7 @@ t.test('one team’s nine o’clock does not delay another’s', async (t) => {
   const id = await post(service, other, { scheduled_at: new Date(due.getTime() + 1_000).toISOString() })
   await shiftClock(service.database, 3_600 + 60)
   const { database, deps } = service
-  // It ends once it has let go one lot.
+  // It ends once it has let go one batch.
   const closing = new AbortController()
   const queue = {
     enqueue: (...given: Parameters<typeof deps.queue.enqueue>) => {
@@ -190,7 +190,7 @@ t.test('one team’s nine o’clock does not delay another’s', async (t) => {
   }
   await releaseAll({ database, queue: queue as typeof deps.queue }, closing.signal)
   t.ok((await jobsOf(service, team.id)).length <= 501)
-  t.strictSame(await jobStates(service, id), ['created'], 'it is in the first lot')
+  t.strictSame(await jobStates(service, id), ['created'], 'it is in the first batch')
   await release()
   t.equal((await jobsOf(service, team.id)).length, 3_001)
   const placeRow = object({ place: number().defined() })
