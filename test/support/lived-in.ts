@@ -80,6 +80,11 @@ async function storeHistory({ database }: Service, team: TestTeam, count: number
         else 3 end)::int
     from generate_series(0, 29) d, unnest(array['delivered', 'sent', 'bounced', 'complained']) s
     on conflict do nothing`)
+  await database.query(sql.unsafe`
+    insert into hourly_figures (team_id, channel, hour, status, count)
+    select ${team.id}, 'email', date_trunc('hour', now(), 'UTC') - make_interval(hours => h), s,
+      (case s when 'delivered' then 180 + 150 * sin(h / 4.0) when 'sent' then 12 else 8 end)::int
+    from generate_series(0, 23) h, unnest(array['delivered', 'sent', 'bounced']) s`)
 }
 
 async function storeAudience({ call, database }: Service, { id, key }: TestTeam): Promise<void> {

@@ -23,6 +23,7 @@ const NARROW = { width: 320, height: 800 }
 const README: Readonly<Record<string, string>> = {
   _teams_ID: 'overview',
   _teams_ID_emails_ID: 'email',
+  _teams_ID_broadcasts_ID: 'broadcast',
   _operator: 'operator',
 }
 

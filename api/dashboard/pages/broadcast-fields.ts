@@ -54,14 +54,14 @@ function conditionFields(conditions: readonly Condition[], properties: readonly 
     const fields: Field[] = [
       {
         name: `property.${at}`,
-        label: `Condition ${nth}: property`,
+        label: `Property ${nth}`,
         type: 'text',
         value: property === '' ? '' : lineOf(property),
         offers: properties,
       },
       {
         name: `op.${at}`,
-        label: `Condition ${nth}: how it compares`,
+        label: `Comparison ${nth}`,
         type: 'select',
         options: OPERATORS.map((each) => ({
           value: each,
@@ -71,8 +71,9 @@ function conditionFields(conditions: readonly Condition[], properties: readonly 
       },
       {
         name: `value.${at}`,
-        label: `Condition ${nth}: value (several: one per line)`,
+        label: `Value ${nth}`,
         type: 'textarea',
+        placeholder: 'Several: one per line',
         rows: Array.isArray(value) ? Math.min(8, value.length + 1) : 1,
         value: valueTyped(value),
       },

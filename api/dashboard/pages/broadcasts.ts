@@ -50,7 +50,7 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
   return show({
     title: 'Broadcasts',
     lead: 'Send one template to everybody in a topic.',
-    actions: { kind: 'actions', links: edits && !isEmpty ? [fresh] : [] },
+    actions: { kind: 'actions', links: edits && !isEmpty ? [{ ...fresh, main: true }] : [] },
     sections: [
       tableOf(
         views,

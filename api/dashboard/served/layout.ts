@@ -116,7 +116,7 @@ export const createLayout =
       live: all.some(isLive),
       actions: view.actions && prepared(view.actions, all.length, frame),
       acts: acts.map(({ section, index }, place) =>
-        openedForm(section, index, { frame, main: place === 0 && !view.actions }),
+        openedForm(section, index, { frame, main: place === 0 && !view.actions?.forms?.length }),
       ),
       sections: drawn(sections),
       aside: aside.length === 0 ? null : drawn(aside),

@@ -111,9 +111,14 @@ function waitsOf({ waiting, created_at }: ShownWebhook, { team, now }: TeamReque
   const seconds = (now.getTime() - Date.parse(created_at)) / 1_000
   const suspended: Alert = { tone: 'bad', title: 'Nothing goes out: the team is suspended' }
   const asked = waiting.paused_senders.map(({ until, reason }): Alert => {
-    const title = `Its server asks to wait until ${time(until, now).text}`
     const link = { href: teamPath(team, 'webhooks', id), label: 'The webhook' }
-    return { tone: 'warn', title, text: reason ?? '', link }
+    return {
+      tone: 'warn',
+      title: 'Its server asks to wait until',
+      at: time(until, now),
+      text: reason ?? '',
+      link,
+    }
   })
   const queue = waiting.queue_paused && pausedQueue('Its queue', waiting.queue_pause_reason)
   const stops = team.suspended ? [suspended] : queue ? [queue] : asked

@@ -5,7 +5,7 @@ import { KEPT_DAYS } from '../../../../db/channels/happenings/webhooks.sql.ts'
 import type { EndpointRow } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import { type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
-import { countdown, text, time } from '../../drawn/cell.ts'
+import { type Cell, countdown, text, time } from '../../drawn/cell.ts'
 import type { Section } from '../../drawn/section.ts'
 import { formOf, get, press, some, tableOf } from '../../served/made.ts'
 import { show, type TeamRequest, teamPath } from '../../served/page.ts'
@@ -94,8 +94,14 @@ const triesOf = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): S
 
 /** What keeps an endpoint from getting what it should, if anything. */
 function troubles({ state, state_reason, failing_since, paused_until }: EndpointRow, now: Date): Section[] {
-  const alert = (tone: 'warn' | 'bad', title: string, text: string): Section[] => [
-    { kind: 'alerts', id: 'troubles', live: true, calm: '', alerts: [{ tone, title, text }] },
+  const alert = (tone: 'warn' | 'bad', title: string, text: string, at?: Cell): Section[] => [
+    {
+      kind: 'alerts',
+      id: 'troubles',
+      live: true,
+      calm: '',
+      alerts: [{ tone, title, ...(at ? { at } : {}), text }],
+    },
   ]
   if (state === 'disabled') {
     const words = `Nothing is sent to it. What happens in the first ${KEPT_DAYS} days is kept as failed: enable it, then send again what failed.`
@@ -109,7 +115,7 @@ function troubles({ state, state_reason, failing_since, paused_until }: Endpoint
     )
   if (failing_since === null) return []
   const words = 'Each message is tried again, less and less often. The tries below have its answers.'
-  return alert('warn', `Nothing has been delivered to it since ${time(failing_since, now).text}`, words)
+  return alert('warn', 'Nothing has been delivered to it since', words, time(failing_since, now))
 }
 
 /** What stands beside its tries. */
