@@ -1,5 +1,6 @@
 /** Figures of days or hours as a stacked chart, drawn on the server, and as the table that says the same. Pure. */
 import type { Channel } from '../../../db/channels/channel.sql.ts'
+import { EMAIL } from '../../../db/channels/email.sql.ts'
 import type { FigureRow, HourRow } from '../../../db/figures/daily/figures.sql.ts'
 import { number, type Tone, text } from './cell.ts'
 import type { Section } from './section.ts'
@@ -19,9 +20,9 @@ const EMAIL_LAYERS: readonly Layer[] = [
   { label: 'bounced', tone: 'bad', statuses: ['bounced', 'complained', 'failed'] },
 ]
 
-/** WhatsApp messages do not bounce. */
-const layersOf = ({ name }: Channel): readonly Layer[] =>
-  name === 'email'
+/** Only emails bounce. */
+const layersOf = (channel: Channel): readonly Layer[] =>
+  channel === EMAIL
     ? EMAIL_LAYERS
     : EMAIL_LAYERS.map((layer) => (layer.label === 'bounced' ? { ...layer, label: 'failed' } : layer))
 

@@ -2,9 +2,23 @@
  * What the audit trail's actions are called on pages; the command line and files keep the codes. Pure.
  * Promises: an action without words, such as one of a later version, is its code.
  */
+import type { Channel } from '../../../db/channels/channel.sql.ts'
+import { CHANNELS } from '../../../db/channels/channels.sql.ts'
+
+/** What is done with the messages of a channel, and with its templates. */
+const deedsOf = ({ name, noun, title }: Channel): Record<string, string> => ({
+  [`${name}.cancel`]: `Cancelled a scheduled ${noun}`,
+  [`${name}.open`]: `Read one ${noun}`,
+  [`${name}.requeue`]: `Sent ${noun}s again`,
+  [`${name}.reschedule`]: `Rescheduled one ${noun}`,
+  [`${name}-template.create`]: `Created a template of ${title}`,
+  [`${name}-template.status`]: `Changed the status of a template of ${title}`,
+  [`${name}-template.sync`]: `Synced the templates of ${title}`,
+})
 
 /** What was done, by its action: reads on from the person's name. */
 const DEEDS: Readonly<Record<string, string>> = {
+  ...Object.assign({}, ...CHANNELS.map(deedsOf)),
   'broadcast.again': 'Sent a broadcast to those it had not gone to',
   'broadcast.cancel': 'Cancelled a broadcast',
   'broadcast.create': 'Created a broadcast',
@@ -31,13 +45,9 @@ const DEEDS: Readonly<Record<string, string>> = {
   'domain.rekey': 'Created a new DKIM key',
   'domain.remove': 'Removed a domain',
   'domain.verify': 'Verified a domain',
-  'email.cancel': 'Cancelled a scheduled email',
   'email.delete': 'Deleted emails',
   'email.export': 'Exported emails',
   'email.file': 'Downloaded an attachment',
-  'email.open': 'Read an email',
-  'email.requeue': 'Sent emails again',
-  'email.reschedule': 'Rescheduled an email',
   'email.resend': 'Sent an email to another address',
   'import.open': 'Read an import',
   'key.create': 'Created an API key',
@@ -86,14 +96,11 @@ const DEEDS: Readonly<Record<string, string>> = {
   'webhook.rotate': 'Created a new webhook secret',
   'webhook.set': 'Changed a webhook',
   'webhook.test': 'Sent a test to a webhook',
-  'whatsapp.cancel': 'Cancelled a scheduled WhatsApp message',
-  'whatsapp.open': 'Read a WhatsApp message',
-  'whatsapp.requeue': 'Sent WhatsApp messages again',
-  'whatsapp.reschedule': 'Rescheduled a WhatsApp message',
-  'whatsapp-template.create': 'Created a WhatsApp template',
-  'whatsapp-template.status': 'Changed a WhatsApp template’s status',
-  'whatsapp-template.sync': 'Synced WhatsApp templates',
 }
 
 /** An action in words. */
 export const deedOf = (action: string): string => DEEDS[action] ?? action
+
+/** The action that words are of, in any case of their letters; what is no deed stays as it is. */
+export const actionOf = (words: string): string =>
+  Object.keys(DEEDS).find((action) => deedOf(action).toLowerCase() === words.toLowerCase()) ?? words

@@ -73,7 +73,7 @@ function conditionFields(conditions: readonly Condition[], properties: readonly 
         name: `value.${at}`,
         label: `Value ${nth}`,
         type: 'textarea',
-        placeholder: 'Several: one per line',
+        placeholder: 'One per line',
         rows: Array.isArray(value) ? Math.min(8, value.length + 1) : 1,
         value: valueTyped(value),
       },

@@ -7,29 +7,25 @@ import { CHANNEL_QUEUES, CHANNELS, sendsFor } from '../../../db/channels/channel
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { listSenders, type ShownSender } from '../../../db/delivery/senders/show.ts'
 import { longWaits } from '../../../db/delivery/waiting.sql.ts'
-import { type FigureRow, figuresSince, hoursSince } from '../../../db/figures/daily/figures.sql.ts'
+import { type FigureRow, figuresSince } from '../../../db/figures/daily/figures.sql.ts'
 import { dayBefore } from '../../../db/figures/daily/fold.ts'
 import { stoppedBroadcasts } from '../../../db/messages/broadcasts/brakes.sql.ts'
 import { type EndpointRow, endpointsOfTeam } from '../../../db/messages/webhooks/endpoints.sql.ts'
 import { BY_HAND } from '../../../db/messages/webhooks/endpoints.ts'
 import { pausedQueues, type QueuePause, RESTORED } from '../../../db/queue/pauses.sql.ts'
-import { byteWords, dayWords, duration, headed, plural, type Tone, time } from '../drawn/cell.ts'
-import { daysOf, figureSections, hoursOf } from '../drawn/chart.ts'
+import { byteWords, dayWords, duration, plural, type Tone, time } from '../drawn/cell.ts'
 import type { Alert, Section, Tile } from '../drawn/section.ts'
 import { ALARMING_SHARE, FEW } from '../drawn/shares.ts'
 import { pausedDelivery, pausedQueue, RESTORED_COPY } from '../drawn/timeline.ts'
 import { weekTiles } from '../drawn/week.ts'
-import { zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { get, some } from '../served/made.ts'
 import { type PageTeam, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { firstSteps } from './first-steps.ts'
+import { chartsOf, DAYS, many } from './overview-charts.ts'
 import { scheduledSection } from './scheduled.ts'
 import { folded, stoppedAlerts } from './stopped.ts'
 
-const DAYS = 30
-const HOURS = 24
-const HOUR = 3_600_000
 /** What waits for longer needs a look, in milliseconds. */
 const LONG = 5 * 60_000
 /** How many that wait are counted: to count a backlog takes too long. */
@@ -72,9 +68,6 @@ function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
     ...alert('complained', ALARMING_SHARE.complained, 'were reported as spam'),
   ]
 }
-
-/** Its messages, as a heading has them. */
-const many = ({ noun }: Channel): string => headed(`${noun}s`)
 
 /** A sender that takes nothing: between two probes, or while the next one is on its way. */
 const standsStill = ({ state }: ShownSender): boolean => state === 'paused' || state === 'probing'
@@ -230,18 +223,9 @@ async function alertsOf(
   ])
 }
 
-/** How the last day went by the hour, of the channels that had messages in it. */
-async function hourSections({ team, now, cookies }: TeamRequest, { database }: PageDeps): Promise<Section[]> {
-  const sections: Section[] = []
-  const since = new Date(Math.floor(now.getTime() / HOUR) * HOUR - (HOURS - 1) * HOUR)
-  for (const channel of CHANNELS) {
-    const figures = await hoursSince(database, team.id, channel, since)
-    if (figures.length === 0) continue
-    const hours = hoursOf(channel, figures, since, { hours: HOURS, zone: zoneOf(cookies('zone')) })
-    sections.push(...figureSections(`${many(channel)} of the last ${HOURS} hours`, hours))
-  }
-  return sections
-}
+/** What is said where nothing needs attention. */
+const calmOf = ({ test }: PageTeam): string =>
+  test ? 'Nothing. This is a test team: nothing of it is sent.' : 'Nothing. Everything is going out.'
 
 const overview = get('viewer', '/teams/:team', async (request, deps) => {
   const { team, now } = request
@@ -280,6 +264,9 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
     title: 'Emails of the last 7 days',
     tiles: weekTiles(emails, dayBefore(now, 0), teamPath(team, 'emails')),
   }
+  const charts: Section[] = []
+  for (const [channel, own] of figures)
+    charts.push(...(await chartsOf(request, deps, channel, { days: own, since, isNew })))
   return show({
     title: 'Overview',
     lead: `Plan ${plan}. Resets ${dayWords(period.end)}, in ${duration((Date.parse(period.end) - now.getTime()) / 1_000)}.`,
@@ -291,17 +278,10 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
         live: true,
         title: 'Needs attention',
         alerts: await alertsOf(request, deps, emails),
-        calm: team.test
-          ? 'Nothing. This is a test team: nothing of it is sent.'
-          : 'Nothing. Everything is going out.',
+        calm: calmOf(team),
       },
       !isNew && [...steps, week, ...(await scheduledSection(request, deps))],
-      ...(await hourSections(request, deps)),
-      ...[...figures]
-        .filter(([channel, own]) => (channel === EMAIL && !isNew) || own.length > 0)
-        .flatMap(([channel, own]) =>
-          figureSections(`${many(channel)} of the last 30 days`, daysOf(channel, own, since, DAYS)),
-        ),
+      ...charts,
       usage,
     ]),
   })

@@ -8,7 +8,7 @@ import { printCatalog } from '../../../db/accounts/plans/catalog.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { endReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
-import { formsTo, type Seen, shows, signedIn, type Visitor } from '../../support/dashboard.ts'
+import { formsTo, type Seen, shows, signedIn, textOf, type Visitor } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
 import { storedReports } from '../../support/reports.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
@@ -188,9 +188,13 @@ t.test('what clients of the API change leaves no line, nor does what is refused'
   t.equal(left.length, 1)
 })
 
-t.test('a page says in words what was done, with the code beside it', async (t) => {
+t.test('a page says in words what was done, is filtered by them, and has the code in the tip', async (t) => {
   await owner.post(at('topics'), { name: 'Said' })
-  shows(t, await owner.get(at('audit')), / Created a topic topic\.create Said /)
+  shows(t, await owner.get(at('audit')), / Created a topic Said /)
+  t.match((await owner.get(at('audit'))).html, /title="topic\.create"/)
+  const created = textOf((await owner.get(at('audit?action=created+a+topic'))).html)
+  t.match(created, / Created a topic Said /)
+  t.notMatch(created, 'Created a contact')
   const actions = [...new Set((await lines()).map(({ action }) => action))]
   t.strictSame(
     actions.filter((action) => deedOf(action) === action),

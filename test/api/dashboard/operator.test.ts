@@ -197,24 +197,24 @@ t.test('parked reports are shown by reason, tried again and dropped, one or many
 
 t.test('what an operator changes is in the audit trail, with who did it', async (t) => {
   const page = await operator.get('/operator/audit')
-  for (const action of [
-    'team.create',
-    'team.plan',
-    'team.suspend',
-    'plan.load',
-    'report.drop',
-    'report.read',
+  for (const deed of [
+    'Created the team',
+    'Changed the plan or its limits',
+    'Suspended the team',
+    'Loaded the plans',
+    'Dropped delivery reports',
+    'Read a delivery report',
   ])
-    shows(t, page, new RegExp(`operator@example.com ${action}`))
+    shows(t, page, new RegExp(`operator@example.com ${deed}`))
   const none = await operator.get(`/operator/audit?team=${uuidv7()}`)
-  t.notMatch(none.html, /team\.create/)
+  t.notMatch(none.html, /Created the team/)
   const made = await operator.post('/operator/teams', { name: 'Audited bakery', plan: 'pro' })
   const id = made.location?.split('/').at(-1) ?? ''
   const template = { name: 'Bread', html: '<p>Hi</p>', text: '' }
   const path = (await operator.post(`/teams/${id}/templates`, template)).location ?? ''
   await operator.post(`${path}/rename`, { name: 'Rolls' })
   const found = await operator.get('/operator/audit?team=audited%20BAK')
-  shows(t, found, /template\.rename Rolls Audited bakery .*template\.create Bread Audited bakery/)
+  shows(t, found, /Renamed a template Rolls Audited bakery .*Created a template Bread Audited bakery/)
   t.match(found.html, `dashboard${path}"`, 'a name leads to its page')
   t.notMatch(found.html, /team\.suspend/, 'of other teams')
   shows(t, await operator.get('/operator/audit?team=nobody-has-this'), 'No entry matches.')
@@ -325,5 +325,5 @@ t.test('the audit is found by person, action and day; an owner sees the team’s
   t.notMatch(found.html, /Edited/)
   shows(t, await owner.get(`/teams/${team.id}/audit?to=2020-01-01`), 'No entry matches.')
   t.equal((await editor.get(`/teams/${team.id}/audit`)).status, 403)
-  shows(t, await operator.get('/operator/audit?action=topic'), /topic\.create Theirs A team/)
+  shows(t, await operator.get('/operator/audit?action=topic'), /Created a topic Theirs A team/)
 })

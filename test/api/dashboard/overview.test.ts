@@ -164,7 +164,7 @@ t.test('a copy of the database is shown to teams and operators, and one press re
     await operator.get(queues),
   ])
     t.notMatch(textOf(page.html), /another one than it was|Resume all|restored/)
-  shows(t, await operator.get('/operator/audit'), /queue\.resume restored/)
+  shows(t, await operator.get('/operator/audit'), /Resumed a queue restored/)
 })
 
 t.test('the chart shows what was accepted at once', async (t) => {

@@ -9,7 +9,7 @@ import { namesOfTeams, teamsAfter } from '../../../../db/accounts/teams/director
 import { Refusal } from '../../../../db/errors.ts'
 import { isUuid } from '../../../../db/text/strings.ts'
 import { type Cell, text, time } from '../../drawn/cell.ts'
-import { deedOf } from '../../drawn/deeds.ts'
+import { actionOf, deedOf } from '../../drawn/deeds.ts'
 import type { View } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { DAYS, filterOf, search } from '../../served/filter.ts'
@@ -19,7 +19,7 @@ import { type PageRequest, show, teamPath } from '../../served/page.ts'
 
 const OF_TEAM = {
   actor: search('Person', { placeholder: 'ana@example.com' }),
-  action: search('Action', { placeholder: 'email, or email.delete' }),
+  action: search('Action', { placeholder: 'Deleted emails, or email' }),
   ...DAYS,
 }
 const ofOne = filterOf(OF_TEAM)
@@ -46,10 +46,10 @@ const PLACES: Readonly<Record<string, string>> = {
   webhook: 'webhooks',
 }
 
-/** What was done, with the code that the filter and the command line know it by. */
+/** What was done; the tip has the code that the command line knows it by. */
 function actionCell({ action }: AuditRow): Cell {
   const words = deedOf(action)
-  return words === action ? text(action, { code: true }) : text(words, { detail: action })
+  return words === action ? text(action, { code: true }) : text(words, { tip: action })
 }
 
 /** What an entry is about: by its name where there is one, with the rest beside. */
@@ -70,9 +70,10 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
   const filter = only === null ? ofAll : ofOne
   const { team: meant, ...asked } = { team: undefined, ...(only === null ? ofAll : ofOne).read(query) }
   const teams = only !== null ? [only] : meant === undefined ? undefined : await teamsMeant(meant, deps)
+  const action = asked.action === undefined ? undefined : actionOf(asked.action)
   const page = await pageOf(
     request,
-    (before, limit) => auditEntries(database, { ...asked, teams, before, limit }),
+    (before, limit) => auditEntries(database, { ...asked, action, teams, before, limit }),
     ({ id }) => id,
   )
   const ids = only === null ? page.rows.flatMap(({ team_id }) => team_id ?? []) : []

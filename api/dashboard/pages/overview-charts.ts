@@ -1,0 +1,52 @@
+/**
+ * The charts of a team's first page: how each channel's last day went by the hour, and its last 30 days by the day.
+ * Promises: each is drawn from figures that are kept, never from the messages.
+ */
+
+import type { Channel } from '../../../db/channels/channel.sql.ts'
+import { EMAIL } from '../../../db/channels/email.sql.ts'
+import { type FigureRow, hoursSince } from '../../../db/figures/daily/figures.sql.ts'
+import { headed } from '../drawn/cell.ts'
+import { daysOf, figureSections, hoursOf } from '../drawn/chart.ts'
+import type { Section } from '../drawn/section.ts'
+import { zoneOf } from '../drawn/zone.ts'
+import type { PageDeps } from '../served/deps.ts'
+import type { TeamRequest } from '../served/page.ts'
+
+/** How many days are drawn, today's among them. */
+export const DAYS = 30
+const HOURS = 24
+const HOUR = 3_600_000
+
+/** A channel's messages, as a heading has them. */
+export const many = ({ noun }: Channel): string => headed(`${noun}s`)
+
+/** How a channel's last day went by the hour; nothing where it had no messages. */
+async function hourSections(
+  { team, now, cookies }: TeamRequest,
+  { database }: PageDeps,
+  channel: Channel,
+): Promise<Section[]> {
+  const since = new Date(Math.floor(now.getTime() / HOUR) * HOUR - (HOURS - 1) * HOUR)
+  const figures = await hoursSince(database, team.id, channel, since)
+  if (figures.length === 0) return []
+  const hours = hoursOf(channel, figures, since, { hours: HOURS, zone: zoneOf(cookies('zone')) })
+  return figureSections(`${many(channel)} of the last ${HOURS} hours`, hours)
+}
+
+/**
+ * A channel's charts: the last day by the hour, and the last 30 days.
+ * @param isNew whether the team has sent nothing at all: then there is no chart to say so.
+ */
+export async function chartsOf(
+  request: TeamRequest,
+  deps: PageDeps,
+  channel: Channel,
+  { days, since, isNew }: { days: readonly FigureRow[]; since: Date; isNew: boolean },
+): Promise<Section[]> {
+  const byDay =
+    (channel === EMAIL && !isNew) || days.length > 0
+      ? figureSections(`${many(channel)} of the last 30 days`, daysOf(channel, days, since, DAYS))
+      : []
+  return [...(await hourSections(request, deps, channel)), ...byDay]
+}
