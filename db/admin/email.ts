@@ -20,7 +20,6 @@ import { answer, type Verbs } from './noun.ts'
 import { requeueVerb } from './requeue.ts'
 import { scheduledVerbs } from './scheduled.ts'
 
-/** No email is older. */
 const EVER = new Date(0)
 
 type FilterOptions = Omit<EmailFilter, 'team_id' | 'template_id' | 'broadcast_id'> & {
@@ -76,7 +75,6 @@ const depsOf = async (admin: Admin) => ({
   publicUrl: admin.publicUrl,
 })
 
-/** Writes an attachment to a file. */
 async function writeAttachment(
   admin: Admin,
   { team, id, n, out }: { team: string; id: string; n: number; out: string },

@@ -32,7 +32,6 @@ type BossOptions = ConstructorParameters<typeof PgBoss>[0] & object
 const CONNECTION = { query_timeout: 60_000, keepAlive: true } as BossOptions
 
 export type Consumer = Producer & {
-  /** Opens the claims of a queue: once for each. */
   claims<J extends JobName>(job: J): Claims<J>
   /** Runs a handler by the clock (jobs.ts, SCHEDULES), in one process at a time. */
   schedule(name: ScheduleName, handler: () => Promise<void>): Promise<void>

@@ -64,7 +64,6 @@ export type ClaimDeps = {
   lines: Lines
   /** Whether a job of this queue is due: cheaper than a fetch that finds none of many that are put off. */
   isAnyDue: () => Promise<boolean>
-  /** Claims jobs by their groups. */
   claimByGroup: (limit: number, rooms: Rooms) => Promise<ClaimedRow[]>
 }
 
@@ -75,7 +74,6 @@ const SILENT = 10_000
 /** What a confirmation is worth, of the heartbeat's seconds: the rest is for a send that begins just now. */
 const CONFIRMED_SHARE = 0.8
 
-/** Opens the claims of a queue. */
 export function openClaims<J extends JobName>(
   job: J,
   { boss, on, onFault, lines, isAnyDue, claimByGroup }: ClaimDeps,

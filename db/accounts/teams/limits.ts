@@ -92,7 +92,6 @@ export class LimitReached extends Refusal {
   }
 }
 
-/** Refused for the send rate. */
 export function rateReached(account: Account): LimitReached {
   const wait = secondsUntilToken(account)
   return new LimitReached(account, 'rate_limited', `the send rate is exceeded; retry in ${wait} s`, wait)
@@ -209,7 +208,6 @@ export async function freePlaces(
 export const chargesOf = (accounts: ReadonlyMap<string, Account>) =>
   savingAllowances(new Map([...accounts].map(([teamId, account]) => [teamId, figuresOf(account)])))
 
-/** The same, for one account. */
 export const chargeOf = (teamId: string, account: Account) => chargesOf(new Map([[teamId, account]]))
 
 /** How much of a limit is left; Infinity without one. */
@@ -225,7 +223,6 @@ export function storageRefusal({ limits, used }: Account, added: number): Refusa
   )
 }
 
-/** A new team's allowance row. */
 export const firstAllowance = (
   plan: Pick<PlanRow, 'kind' | 'send_rate_per_second'>,
   now: Date,

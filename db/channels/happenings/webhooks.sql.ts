@@ -69,14 +69,12 @@ const contactRow = row({
   suppression: string().nullable(),
 })
 
-/** What webhooks say of contacts, as they are now. */
 export async function contactFacts(tx: Tx, refs: readonly Ref[]) {
   return tx.any(sql.prepared('notified_contacts', contactRow)`
     select id, email, status, suppression from contacts
     where (team_id, id) in (select * from ${rowsOf('ref', REF, refs)})`)
 }
 
-/** A message to one endpoint. */
 export type NewWebhook = {
   team_id: string
   id: string

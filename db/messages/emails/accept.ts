@@ -50,7 +50,6 @@ export type EmailOutcome =
   | { kind: 'replayed'; id: string }
   | { kind: 'refused'; refusal: Refusal }
 
-/** What accepting works with. */
 export type AcceptDeps = {
   tx: Tx
   queue: Pick<Producer, 'storing' | 'reached'>
@@ -196,7 +195,6 @@ function wantedOf(
   return wanted
 }
 
-/** The bytes of contents that items would add to the team's storage. */
 function bytesAdded(items: readonly EmailItem[], { ready }: TeamBatch): number {
   const added = new Map(items.flatMap(filesOf).map(({ sha256, size }) => [sha256, size]))
   return [...added].reduce((sum, [sha256, size]) => sum + (ready.has(sha256) ? 0 : size), 0)
@@ -270,7 +268,6 @@ const lineOf = ({ broadcast_id, batch }: EmailSender): Line => {
 
 type Taken = { row: NewEmail; line: Line }
 
-/** Rows as jobs of a queue, with their places. */
 function placedOf(job: Queue, rows: readonly NewEmail[], places: readonly number[]): Placed<Queue> {
   const refs = rows.map(({ team_id, id: email_id }) => ({ team_id, email_id }))
   if (job === 'deliver-test') return { job, payloads: refs.map((ref) => ({ ...ref, test: true })), places }

@@ -24,7 +24,6 @@ export type EmailFilter = Omit<EmailCriteria, 'recipients' | 'words' | 'text' | 
   subject?: string | undefined
   /** Words that are all in the subject, or in recipients' names and addresses, in any order and case. */
   text?: string | undefined
-  /** The domain of the From address. */
   domain?: string | undefined
 }
 

@@ -66,7 +66,6 @@ export async function countEmails(
 /** A filter as it is stored with a background job: its times are text. */
 export type StoredFilter = Omit<Filter, 'from' | 'to'> & { from?: string; to?: string }
 
-/** A filter to be stored. */
 export const storedFilter = ({ from, to, ...filter }: Filter): StoredFilter => ({
   ...filter,
   ...(from === undefined ? {} : { from: from.toISOString() }),

@@ -55,13 +55,11 @@ type Taken = { made: Stored[]; outcomes: WhatsappOutcome[] }
 export type WhatsappCall = {
   team_id: string
   items: readonly WhatsappItem[]
-  /** The id of the HTTP request, if any. */
   http_request_id?: string
   /** true: its messages wait in the line of batches, so that the team's single sends pass them. */
   batch?: true
 }
 
-/** What accepting works with. */
 type AcceptDeps = { tx: Tx; queue: Pick<Producer, 'storing' | 'reached'> }
 
 /** Why the template can't be sent with these parameters (DECISIONS: Order of refusals); null when it can. */
@@ -213,7 +211,6 @@ function take(call: WhatsappCall, batch: TeamBatch): Taken | Refusal {
 
 type Queue = ReturnType<typeof queueOf<Stored['line']>>
 
-/** Messages as jobs of a queue, with their places. */
 function placedOf(job: Queue, messages: Stored['messages'], places: readonly number[]): Placed<Queue> {
   const refs = messages.map(({ team_id, id }) => ({ team_id, message_id: id }))
   return job === 'deliver-test-whatsapp'

@@ -21,7 +21,6 @@ import type { Producer } from '../../queue/producer.ts'
 import { type Erasure, type ErasureCursor, eraseSlice, NOTHING_ERASED } from '../retention/erase.ts'
 import type { OpenWork, Step } from './works.sql.ts'
 
-/** What slices work with beside their transaction. */
 export type WorkTools = {
   queue: Pick<Producer, 'enqueue' | 'reenqueue' | 'redrive'>
   /** Null where none was asked for: the CLI opens them for what needs them. */
