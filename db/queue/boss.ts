@@ -10,6 +10,7 @@ import { connect, poolConfig } from '../postgres/connect.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { SettingsFault } from '../process/config.ts'
 import { type Claims, openClaims } from './claims.ts'
+import { createLines } from './fair-queue.ts'
 import { faultReporter } from './fault-reporter.ts'
 import { claimByGroup } from './group-claims.sql.ts'
 import {
@@ -21,7 +22,6 @@ import {
   SCHEDULES,
   type ScheduleName,
 } from './jobs.ts'
-import { createLines } from './line.ts'
 import { isMigrated, type Run, SCHEMA } from './pgboss.sql.ts'
 import { createProducer, type Producer } from './producer.ts'
 import { indexJobs, isAnyDue, spreadCounts } from './upkeep.sql.ts'

@@ -5,10 +5,10 @@
  * Must not know what the jobs are about.
  */
 import type { Tx } from '../postgres/pool.ts'
+import { type Lines, placesOfReturning, priorityOf } from './fair-queue.ts'
 import type { ClaimedRow, Rooms } from './group-claims.sql.ts'
 import { deleteDoneJobs, exhaustRetries, postponeJobs } from './jobs.sql.ts'
 import { type End, JOBS, type JobName, type Payload } from './jobs.ts'
-import { type Lines, placesOfReturning, priorityOf } from './line.ts'
 import { touchedIds } from './pgboss.sql.ts'
 
 /** A claimed job. `retryCount` is the number of its attempt. */

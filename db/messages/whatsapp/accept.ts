@@ -11,10 +11,11 @@ import { queueOf } from '../../channels/queues.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
-import { placesAfter } from '../../queue/line.ts'
+import { placesAfter } from '../../queue/fair-queue.ts'
 import type { Placed, Producer } from '../../queue/producer.ts'
 import { timeRefusal, timesOf, type When } from '../../text/moments.ts'
 import type { Phone } from '../../text/phone.ts'
+import { originalOf, readKeys, type StoredKeys } from '../idempotency.ts'
 import {
   insertRequests,
   type NewMessage,
@@ -86,8 +87,7 @@ type Templates = ReadonlyMap<string, SendableTemplate>
 type TeamBatch = {
   account: Account
   templates: Map<string, SendableTemplate>
-  /** What each idempotency key is stored under, in this transaction too. */
-  stored: Map<string, StoredKey>
+  stored: StoredKeys<StoredKey>
   place: Place
 }
 
@@ -108,13 +108,10 @@ async function openTeamBatches(
     batches.set(teamId, { account, templates: new Map(), stored: new Map(), place: placeOf(teamId, account) })
   }
   for (const row of templates) batches.get(row.team_id)?.templates.set(row.id, row)
-  const keys = named.flatMap(({ team_id, key }) =>
-    key !== null && batches.has(team_id) ? [{ team_id, key }] : [],
-  )
-  for (const row of keys.length === 0 ? [] : await requestsByKeys(tx, keys)) {
-    const { request_id, first_id } = row
-    batches.get(row.team_id)?.stored.set(row.idempotency_key, { request_id, first_id })
-  }
+  await readKeys(batches, named, {
+    read: (keys) => requestsByKeys(tx, keys),
+    keyOf: ({ request_id, first_id }) => ({ request_id, first_id }),
+  })
   return batches
 }
 
@@ -172,7 +169,7 @@ function buildAll(call: WhatsappCall, { account, stored, templates, place }: Tea
   const keys = new Map<string, StoredKey>()
   const outcomes = call.items.map((item): WhatsappOutcome => {
     const { idempotency_key: key } = item
-    const original = key === null ? undefined : (stored.get(key) ?? keys.get(key))
+    const original = originalOf(item, stored) ?? originalOf(item, keys)
     if (original) return { kind: 'replayed', ...original }
     const refusal = timeRefusal(item, account.now) ?? refusalOf(item, templates)
     if (refusal) return { kind: 'refused', refusal }

@@ -6,8 +6,8 @@
  * when fetching).
  */
 import type { Tx } from '../postgres/pool.ts'
+import { lookAtLine } from './fair-queue.sql.ts'
 import { isShared, type JobName, SHARED_JOBS, type SharedJob } from './jobs.ts'
-import { lookAtLine } from './line.sql.ts'
 
 /** pg-boss fetches the highest priority first. Beyond the column's range all are alike. */
 export const priorityOf = (place: number): number => -Math.min(place, 2_147_483_647)
