@@ -1,5 +1,5 @@
 /**
- * How many statements it costs to accept, to send and to take in: a few for each lot, whatever is in it. What is
+ * How many statements it costs to accept, to send and to take in: a few for each batch, whatever is in it. What is
  * counted passes a proxy; claims and their heartbeats have connections of their own and are not in it.
  * Beside these: test/api/emails-batch.test.ts (batches), test/api/attachment-refusals.test.ts (whole calls with files),
  * test/workers/jobs/ingest-report.test.ts (a thousand reports), test/workers/channels/webhook-contents.test.ts
@@ -67,8 +67,8 @@ async function begin(t: Test) {
   return { service, counted, proxy, work, together }
 }
 
-/** The most statements of a lot of sends or reports: authentication, begin, references, lock, rows, jobs, commit … */
-const A_LOT = 10
+/** The most statements of a batch of sends or reports: authentication, begin, references, lock, rows, jobs, commit … */
+const A_BATCH = 10
 
 t.test('single sends that wait together cost as many statements as two', async (t) => {
   const { service, counted, proxy, together } = await begin(t)
@@ -82,8 +82,8 @@ t.test('single sends that wait together cost as many statements as two', async (
     })
   const two = await cost(2)
   const many = await cost(40)
-  // The first lots begin before all have come; each by itself would cost ten times as much.
-  t.ok(many <= two + 2 * A_LOT, `${many} beside ${two}`)
+  // The first batches begin before all have come; each by itself would cost ten times as much.
+  t.ok(many <= two + 2 * A_BATCH, `${many} beside ${two}`)
   t.strictSame(await rowCounts(service, team.id), { emails: 43, jobs: 43 })
 })
 
@@ -177,8 +177,8 @@ t.test('reports that hooks take in together cost as many statements as two', asy
     })
   const two = await cost(2)
   const many = await cost(40)
-  // The first lots begin before all have come; each by itself would cost ten times as much.
-  t.ok(many <= two + 2 * A_LOT, `${many} beside ${two}`)
+  // The first batches begin before all have come; each by itself would cost ten times as much.
+  t.ok(many <= two + 2 * A_BATCH, `${many} beside ${two}`)
   t.equal((await storedReports(service)).length, 43)
 })
 

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { AnyObject, ObjectSchema } from 'yup'
-import { Refusal, settle } from '../../db/errors.ts'
+import { orRefusal, Refusal } from '../../db/errors.ts'
 import { type Described, isObject, parse, text } from '../../db/text/fields.ts'
 import { readQuery } from './forms.ts'
 
@@ -286,7 +286,7 @@ export const batchOf = <T extends AnyObject, R>(
   schema,
   batch: { field, most },
   read: (value) =>
-    parseBatch(value, field, most).map((item, index) => settle(() => make(item, `${field}[${index}]`))),
+    parseBatch(value, field, most).map((item, index) => orRefusal(() => make(item, `${field}[${index}]`))),
 })
 
 /** The query of a route. */

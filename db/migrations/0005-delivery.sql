@@ -132,4 +132,4 @@ create table reports (
   unique (provider, event_key)
 );
 -- For `report list --parked` and for the sweep: few rows at any time.
-create index reports_unsettled on reports (state, received_at) where state <> 'done';
+create index reports_open on reports (state, received_at) where state <> 'done';

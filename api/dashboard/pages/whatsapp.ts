@@ -14,7 +14,7 @@ import { fromList, listOf, pageOf } from '../served/list.ts'
 import { get, lagging } from '../served/made.ts'
 import { show, teamPath } from '../served/page.ts'
 import { numberIn } from '../served/search.ts'
-import { apart, listedState, SCHEDULED, standingAs } from './scheduled.ts'
+import { apart, listedState, SCHEDULED, statusFilter } from './scheduled.ts'
 
 const filter = filterOf(
   {
@@ -41,7 +41,7 @@ function meantBy(query: URLSearchParams): MessageFilter {
     throw new Refusal('bad_request', `${sought ? 'q' : 'recipient'} must be a number, such as +15551234567`)
   return {
     ...asked,
-    ...standingAs(status),
+    ...statusFilter(status),
     recipients: phone ? [phone.e164] : undefined,
     id: sought === null ? (q ?? id) : id,
     template_id: template,

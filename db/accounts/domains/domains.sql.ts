@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, number, string } from 'yup'
 import { ofTestTeam } from '../../channels/channel.sql.ts'
-import { isHeard } from '../../channels/happenings/consumers.sql.ts'
+import { hasListeners } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 
@@ -143,7 +143,7 @@ export async function domainsToLookAt(tx: Tx, before: Date, limit: number): Prom
 /** What a look saw of the key with this selector; `found` null: DNS gave no answer. */
 export type Look = Pick<LookedAt, 'team_id' | 'id' | 'dkim_selector'> & { found: boolean | null }
 
-const failingRow = lookedRow.concat(row({ heard: boolean() }))
+const failingRow = lookedRow.concat(row({ has_listeners: boolean() }))
 
 /**
  * Notes looks. @param certain a domain that is missing since then at the latest fails from this look on.
@@ -175,7 +175,7 @@ export async function noteLooks(
       where domains.team_id = d.team_id and domains.id = d.id
       returning domains.*, d.failing_since as known_since
     )
-    select team_id, ${domainColumns}, ${isHeard(sql.fragment`noted.team_id`)} as heard from noted
+    select team_id, ${domainColumns}, ${hasListeners(sql.fragment`noted.team_id`)} as has_listeners from noted
     where failing_since is not null and known_since is null`)
 }
 

@@ -58,7 +58,7 @@ export const burstOf = (rate: number): number => BURST * rate
  * How a team stands with its send rate (sends per second, the most that its bucket holds, what it holds now) and with
  * its emails of the period; `quota` null: no limit. Seconds are whole, rounded up.
  */
-export type Standing = {
+export type LimitState = {
   rate: number
   capacity: number
   tokens: number
@@ -67,7 +67,7 @@ export type Standing = {
 
 const seconds = (from: Date, to: Date): number => Math.ceil((to.getTime() - from.getTime()) / 1_000)
 
-export const standingOf = ({ bucket, limits, used, period, now }: Account): Standing => ({
+export const limitStateOf = ({ bucket, limits, used, period, now }: Account): LimitState => ({
   rate: limits.rate,
   capacity: burstOf(limits.rate),
   tokens: bucket.tokens,
@@ -84,11 +84,11 @@ export const standingOf = ({ bucket, limits, used, period, now }: Account): Stan
 
 /** A send that is refused for what the team has left, with how it stands. */
 export class LimitReached extends Refusal {
-  readonly standing: Standing
+  readonly limit_state: LimitState
 
   constructor(account: Account, ...refusal: ConstructorParameters<typeof Refusal>) {
     super(...refusal)
-    this.standing = standingOf(account)
+    this.limit_state = limitStateOf(account)
   }
 }
 

@@ -1,7 +1,7 @@
 /** Rows of contacts, and the queries over them. Topics are in topics.sql.ts. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, object, string } from 'yup'
-import { isHeard } from '../../channels/happenings/consumers.sql.ts'
+import { hasListeners } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import { likePattern } from '../../text/strings.ts'
@@ -264,9 +264,9 @@ export async function updateContact(
     returning ${contactColumns}`)
 }
 
-const changedRow = contactRow.concat(row({ heard: boolean() }))
+const changedRow = contactRow.concat(row({ has_listeners: boolean() }))
 
-/** Changes whether a contact hears from us; what a report found stays. `heard`: is its team listened to. */
+/** Changes whether a contact hears from us; what a report found stays. `has_listeners`: is its team listened to. */
 export async function updateContactStatus(
   tx: Tx,
   teamId: string,
@@ -276,7 +276,7 @@ export async function updateContactStatus(
   return tx.one(sql.prepared('update_contact_status', changedRow)`
     update contacts set status = ${status}, updated_at = ${touchedAt(now)}
     where team_id = ${teamId} and id = ${id}
-    returning ${contactColumns}, ${isHeard(sql.fragment`contacts.team_id`)} as heard`)
+    returning ${contactColumns}, ${hasListeners(sql.fragment`contacts.team_id`)} as has_listeners`)
 }
 
 const emailRow = row({ email: string() })

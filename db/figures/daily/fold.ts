@@ -1,6 +1,6 @@
 /**
  * Keeps the figures of days and of broadcasts, and the counts of topics, up: folds what moved into them.
- * Promises: each lot is a transaction of its own; a figure has the same sum before and after. Must not count rows.
+ * Promises: each batch is a transaction of its own; a figure has the same sum before and after. Must not count rows.
  */
 import { foldTopicCounts } from '../../audience/contacts/topic-counts.sql.ts'
 import type { Database } from '../../postgres/pool.ts'

@@ -202,7 +202,7 @@ export type ReportState = InferType<typeof reportRow>
  * Reports that are not done with, and for how long the oldest of each kind has been waiting. That they are not done is
  * said once more for the planner: no index has the others.
  */
-export async function unsettledReports(tx: Tx): Promise<readonly ReportState[]> {
+export async function openReports(tx: Tx): Promise<readonly ReportState[]> {
   return tx.any(sql.type(reportRow)`
     select s.state, count(r.id) as reports,
       coalesce(greatest(0, extract(epoch from now() - min(r.received_at))), 0) as oldest_seconds

@@ -6,7 +6,7 @@
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
-import { isHeard } from '../../channels/happenings/consumers.sql.ts'
+import { hasListeners } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { BROADCAST_STATES, type BroadcastState } from './state.ts'
@@ -175,7 +175,7 @@ export async function broadcastsOfTeam(
     order by id desc limit ${limit} offset ${offset}`)
 }
 
-const heardRow = broadcastRow.concat(row({ heard: boolean() }))
+const changedRow = broadcastRow.concat(row({ has_listeners: boolean() }))
 
 /** What a change of state writes beside it; what is absent stays. */
 export type StateChange = {
@@ -197,7 +197,7 @@ export async function updateState(
   { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>,
   { from, to, reason, fixed, audience }: StateChange,
   now: Date,
-): Promise<(BroadcastRow & { heard: boolean }) | null> {
+): Promise<(BroadcastRow & { has_listeners: boolean }) | null> {
   const at = sql.timestamp(now)
   const sets = [
     sql.fragment`state = ${to}, state_reason = ${reason ?? null}, ${touched(now)}`,
@@ -212,10 +212,10 @@ export async function updateState(
       : [sql.fragment`audience = ${audience}, audience_until = ${at}, started_at = ${at}`]),
     ...(to === 'sent' || to === 'cancelled' ? [sql.fragment`ended_at = ${at}`] : []),
   ]
-  return tx.maybeOne(sql.type(heardRow)`
+  return tx.maybeOne(sql.type(changedRow)`
     update broadcasts set ${sql.join(sets, sql.fragment`, `)}
     where team_id = ${team_id} and id = ${id} and state = any(${sql.array([...from], 'text')})
-    returning ${broadcastColumns}, ${isHeard(sql.fragment`broadcasts.team_id`)} as heard`)
+    returning ${broadcastColumns}, ${hasListeners(sql.fragment`broadcasts.team_id`)} as has_listeners`)
 }
 
 /** All teams' that are scheduled or being sent, locked until the transaction ends. */

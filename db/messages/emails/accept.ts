@@ -11,11 +11,11 @@ import {
   type Account,
   chargesOf,
   LimitReached,
+  type LimitState,
   left,
+  limitStateOf,
   lockAccounts,
   rateReached,
-  type Standing,
-  standingOf,
   storageRefusal,
 } from '../../accounts/teams/limits.ts'
 import { EMAIL_FACTS } from '../../channels/email.ts'
@@ -46,7 +46,7 @@ import type { UnsubscribeLinks } from './unsubscribe-token.ts'
 
 /** What became of one item: a new row, the id of the row its key was stored under, or a refusal. */
 export type EmailOutcome =
-  | { kind: 'stored'; row: NewEmail; standing: Standing }
+  | { kind: 'stored'; row: NewEmail; limit_state: LimitState }
   | { kind: 'replayed'; id: string }
   | { kind: 'refused'; refusal: Refusal }
 
@@ -228,7 +228,7 @@ function store(item: EmailItem, sender: EmailSender, batch: TeamBatch): EmailOut
   const row = rowOf(item, sender, batch)
   if (item.idempotency_key !== null)
     batch.stored.set(item.idempotency_key, { id: row.id, domain: item.from.domain })
-  return { kind: 'stored', row, standing: standingOf(account) }
+  return { kind: 'stored', row, limit_state: limitStateOf(account) }
 }
 
 /**
@@ -271,7 +271,7 @@ const lineOf = ({ broadcast_id, batch }: EmailSender): Line => {
 type Taken = { row: NewEmail; line: Line }
 
 /** Rows as jobs of a queue, with their places. */
-function lotOf(job: Queue, rows: readonly NewEmail[], places: readonly number[]): Placed<Queue> {
+function placedOf(job: Queue, rows: readonly NewEmail[], places: readonly number[]): Placed<Queue> {
   const refs = rows.map(({ team_id, id: email_id }) => ({ team_id, email_id }))
   if (job === 'deliver-test') return { job, payloads: refs.map((ref) => ({ ...ref, test: true })), places }
   const payloads = rows.map(({ team_id, id: email_id, attachments }) => ({
@@ -313,7 +313,7 @@ async function commit(
     return account
   }
   for (const one of taken) charged.set(one.row.team_id, accountOf(one))
-  const lots: Placed<Queue>[] = []
+  const placed: Placed<Queue>[] = []
   for (const line of LINES) {
     const own = taken.filter((one) => one.line === line && one.row.due_at === null)
     for (const [job, ones] of Map.groupBy(own, (one) => queueOf(line, accountOf(one)))) {
@@ -325,12 +325,12 @@ async function commit(
         return place
       })
       const rows = ones.map(({ row }) => row)
-      lots.push(lotOf(job, rows, places))
+      placed.push(placedOf(job, rows, places))
     }
   }
   const brought = [...batches.values()].flatMap((batch) => batch.brought)
   const rows = taken.map(({ row }) => row)
-  await insert(tx, rows, { charge: chargesOf(charged), jobs: queue.storing(tx, lots), brought })
+  await insert(tx, rows, { charge: chargesOf(charged), jobs: queue.storing(tx, placed), brought })
 }
 
 /**

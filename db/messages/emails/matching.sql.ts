@@ -1,4 +1,4 @@
-/** The queries behind changing all emails that match a filter: ids in lots, how many there are. */
+/** The queries behind changing all emails that match a filter: ids in batches, how many there are. */
 import { sql } from 'slonik'
 import { boolean, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
@@ -66,7 +66,7 @@ export async function idsToRequeue(
 const waitingRow = idRow.concat(row({ fits: boolean() }))
 
 /**
- * The newest of a team's emails that no provider has taken, and whether each fits: a lot of those that follow an id,
+ * The newest of a team's emails that no provider has taken, and whether each fits: a batch of those that follow an id,
  * looked up one by one.
  */
 export async function waitingEmails(

@@ -214,7 +214,7 @@ function take(call: WhatsappCall, batch: TeamBatch): Taken | Refusal {
 type Queue = ReturnType<typeof queueOf<Stored['line']>>
 
 /** Messages as jobs of a queue, with their places. */
-function lotOf(job: Queue, messages: Stored['messages'], places: readonly number[]): Placed<Queue> {
+function placedOf(job: Queue, messages: Stored['messages'], places: readonly number[]): Placed<Queue> {
   const refs = messages.map(({ team_id, id }) => ({ team_id, message_id: id }))
   return job === 'deliver-test-whatsapp'
     ? { job, payloads: refs.map((ref) => ({ ...ref, test: true })), places }
@@ -237,7 +237,7 @@ async function commit(
   for (const one of made) charged.set(one.request.team_id, accountOf(one))
   // What waits for its time has no job.
   const due = made.filter((one) => one.messages.every(({ due_at }) => due_at === null))
-  const lots: Placed<Queue>[] = []
+  const placed: Placed<Queue>[] = []
   for (const [job, ones] of Map.groupBy(due, (one) => queueOf(one.line, accountOf(one)))) {
     const reached = await queue.reached(tx, job)
     const places = ones.flatMap((one) => {
@@ -247,12 +247,12 @@ async function commit(
       return next
     })
     const rows = ones.flatMap((one) => one.messages)
-    lots.push(lotOf(job, rows, places))
+    placed.push(placedOf(job, rows, places))
   }
   const jobs = await insertRequests(
     tx,
     { requests: made.map(({ request }) => request), messages },
-    { charge: chargesOf(charged), jobs: queue.storing(tx, lots) },
+    { charge: chargesOf(charged), jobs: queue.storing(tx, placed) },
   )
   const wanted = due.flatMap((one) => one.messages).length
   if (jobs !== wanted) throw new Error(`stored ${wanted} messages that are due but ${jobs} jobs`)

@@ -130,7 +130,7 @@ export async function applyReportedWhatsapp(
   })
   const known = found.filter((event) => event !== undefined)
   const fates = new Map<AppliedEvent, Fate>()
-  // All at once, in the order of everyone: two lots could lock each other out.
+  // All at once, in the order of everyone: two batches could lock each other out.
   if (known.length > 0) await lockMessages(tx, known)
   for (const [own, apply] of [
     [known.filter(({ kind }) => kind !== 'held'), applyWhatsappEvents],

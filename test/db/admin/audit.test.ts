@@ -1,6 +1,6 @@
 /** Every verb of the CLI that changes something says so in the audit trail, in the change's own transaction. */
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
-import { settleReports } from '../../../db/delivery/reports/reports.sql.ts'
+import { endReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
 import { adminCli } from '../../support/admin.ts'
 import { startCloud } from '../../support/cloud.ts'
@@ -191,7 +191,7 @@ async function* changes(): AsyncGenerator<Change> {
       ]),
     )
     const id = (await storedReports(service)).at(-1)?.id ?? ''
-    await settleReports(database, [{ id, state: 'parked', reason: 'unreadable' }])
+    await endReports(database, [{ id, state: 'parked', reason: 'unreadable' }])
     return id
   }
   const one = await parked('one')

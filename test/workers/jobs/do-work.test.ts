@@ -44,7 +44,7 @@ const linesOf = async (action: string) =>
 const workNow = async () => (await latestWorks(database, team.id, 1))[0]
 
 t.test(
-  'a press on more than one lot leads to its progress; a worker does the rest, logged in one line',
+  'a press on more than one batch leads to its progress; a worker does the rest, logged in one line',
   async (t) => {
     const pressed = await press('delete', 'many', 1_101)
     const work = await workNow()

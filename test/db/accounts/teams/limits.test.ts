@@ -6,8 +6,8 @@ import {
   currentPeriod,
   firstAllowance,
   left,
+  limitStateOf,
   rateReached,
-  standingOf,
   storageRefusal,
 } from '../../../../db/accounts/teams/limits.ts'
 import type { AccountRow } from '../../../../db/accounts/teams/teams.sql.ts'
@@ -107,18 +107,18 @@ t.test(
       code: 'rate_limited',
       message: 'the send rate is exceeded; retry in 2 s',
       retry_after: 2,
-      standing: { rate: 2, capacity: 10, tokens: -3 },
+      limit_state: { rate: 2, capacity: 10, tokens: -3 },
     })
   },
 )
 
 t.test(
-  'a standing says what is left of the rate, and of the emails of the period in whole seconds',
+  'a limit state says what is left of the rate, and of the emails of the period in whole seconds',
   async (t) => {
-    const standing = { rate: 2, capacity: 10, tokens: 4 }
+    const limit_state = { rate: 2, capacity: 10, tokens: 4 }
     const quota = { limit: 50, left: 39, period_seconds: 31 * 86_400, seconds_left: 9.5 * 86_400 }
-    t.strictSame(standingOf(account()), { ...standing, quota })
-    t.strictSame(standingOf(account({ email_limit: null })), { ...standing, quota: null })
+    t.strictSame(limitStateOf(account()), { ...limit_state, quota })
+    t.strictSame(limitStateOf(account({ email_limit: null })), { ...limit_state, quota: null })
   },
 )
 
