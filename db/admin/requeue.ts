@@ -18,7 +18,6 @@ type Options = { status?: string; since?: Date; force?: boolean; dryRun?: boolea
 
 /** What else a channel's messages are picked by. */
 type Filter = {
-  /** Adds its flags. */
   flags(command: Command): Command
   /** Those that fit and can be requeued. */
   ids(tx: Tx, team: string, options: object): Promise<readonly string[]>

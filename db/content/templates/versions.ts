@@ -9,7 +9,6 @@ import { type VersionRow, versionsByIds } from './templates.sql.ts'
 /** A version ready to be filled; `text` is null when the template has no plain-text part. */
 export type CompiledVersion = { html: Template; text: Template | null; list_unsubscribe: boolean }
 
-/** A version compiled. */
 export const compileVersion = (
   row: Pick<VersionRow, 'html' | 'body_text' | 'list_unsubscribe'>,
 ): CompiledVersion => ({

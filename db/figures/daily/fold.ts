@@ -14,7 +14,6 @@ const FOLD_BATCH = 20_000
 export const dayBefore = (now: Date, days: number): Date =>
   new Date(Math.floor(now.getTime() / DAY) * DAY - days * DAY)
 
-/** Folds all that has moved by now. */
 export async function foldFigures(database: Database): Promise<void> {
   for (const fold of [foldMoves, foldTopicCounts]) {
     let folded: number

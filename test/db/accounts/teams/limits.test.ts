@@ -1,15 +1,14 @@
 /** What a team's row says of its account. Pure: the rules of quota, period and bucket, without a database. */
+import { burstOf } from '../../../../db/accounts/plans/defaults.ts'
 import {
   accountOf,
-  burstOf,
   chargeOf,
   currentPeriod,
   firstAllowance,
   left,
-  limitStateOf,
-  rateReached,
   storageRefusal,
 } from '../../../../db/accounts/teams/limits.ts'
+import { limitStateOf, rateReached } from '../../../../db/accounts/teams/rate-limit.ts'
 import type { AccountRow } from '../../../../db/accounts/teams/teams.sql.ts'
 import t from '../../../support/tap.ts'
 
