@@ -165,17 +165,17 @@ create table upkeep (
 );
 
 -- Whether this is a copy of the database that mail was sent from (restored, cloned, moved by a dump) or its failover: a
--- copy sends nothing by itself. The database that what is stored here is sent from, and how that was settled: a first
+-- copy sends nothing by itself. The database that what is stored here is sent from, and how that was decided: a first
 -- process has begun to work on it, processes lived through a failover, or a copy was recognised. No row until the first
 -- process has begun.
 create table database_home (
   one boolean primary key default true check (one),
-  -- Another one with each settlement.
+  -- Another one with each decision.
   id uuid not null,
   place text not null,
   timeline text not null,
   how text not null check (how in ('begun', 'continued', 'restored')),
-  settled_at timestamptz not null
+  decided_at timestamptz not null
 );
 
 -- What each process has written last, and remembers: where it is missing, what was committed is missing.

@@ -108,7 +108,6 @@ const secretKey = strongSecretKey.required(
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
-/** A whole number in a range, for settings. */
 export const wholeNumber = (from: number, to: number) =>
   number()
     .integer('${path} must be a whole number')
@@ -123,7 +122,6 @@ export const commaList = (text = ''): string[] =>
     .map((item) => item.trim())
     .filter((item) => item !== '')
 
-/** An http or https URL. */
 export const httpUrl = string().test(
   'http url',
   '${path} must be an http(s) URL',
@@ -154,11 +152,9 @@ export const spfInclude = string().test(
   (text) => commaList(text).every((name) => /^[\w-]{1,63}(\.[\w-]{1,63})+$/.test(name)),
 )
 
-/** The names of SPF_INCLUDE. */
 export const spfIncludes = ({ SPF_INCLUDE }: { SPF_INCLUDE?: string | undefined }): string[] =>
   commaList(SPF_INCLUDE).map((name) => name.toLowerCase())
 
-/** Networks in CIDR notation, by commas. */
 export const networkList = string().test(
   'networks',
   '${path} must be networks such as 10.0.0.0/8, by commas',
@@ -241,6 +237,5 @@ const toolSettings = object({
 
 export type ToolSettings = InferType<typeof toolSettings>
 
-/** Settings of the command-line tools. @throws SettingsFault */
 export const readToolSettings = (env?: NodeJS.ProcessEnv): Readonly<ToolSettings> =>
   readSettings(toolSettings, env)

@@ -5,7 +5,7 @@
 import { parseBody } from '../../api/http/input.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
 import { readItems } from '../../db/audience/contacts/upsert.ts'
-import { itemOf, Refusal, type Settled, settle } from '../../db/errors.ts'
+import { type ItemOrRefused, itemOf, orRefusal, Refusal } from '../../db/errors.ts'
 import t from '../support/tap.ts'
 
 const UUID = '0190a000-0000-7000-8000-000000000000'
@@ -93,13 +93,13 @@ for (const { method, path, body } of V1_ROUTES) {
     /** What is refused of a body, or of the one item of a batch. */
     const faultOf = (item: object): Refusal | null => {
       const sent = JSON.stringify(body.batch ? { [body.batch.field]: [item] } : item)
-      const judged = settle(() => {
+      const judged = orRefusal(() => {
         // A worker judges the items of a bulk upsert.
         const [first] = route.endsWith('/bulk')
           ? readItems(sent)
           : [parseBody<unknown>(body, Buffer.from(sent))].flat()
         return first && typeof first === 'object' && 'refused' in first
-          ? itemOf(first as Settled<object>)
+          ? itemOf(first as ItemOrRefused<object>)
           : first
       })
       return judged instanceof Refusal ? judged : null

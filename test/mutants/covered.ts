@@ -16,6 +16,7 @@ export const COVERED: Record<string, readonly string[]> = {
   'db/text/phone.ts': ['test/db/text/phone.test.ts'],
   'workers/delivery/breaker.ts': ['test/workers/delivery/breaker.test.ts'],
   'workers/delivery/verdict.ts': ['test/workers/delivery/verdict.test.ts'],
+  'db/accounts/teams/rate-limit.ts': ['test/db/accounts/teams/limits.test.ts'],
   'db/accounts/teams/limits.ts': ['test/db/accounts/teams/limits.test.ts', 'test/api/sends/accepts.test.ts'],
   'db/text/address.ts': ['test/db/text/address.test.ts', 'test/db/text/mailbox.test.ts'],
   'workers/delivery/slots.ts': ['test/workers/delivery/slots.test.ts'],

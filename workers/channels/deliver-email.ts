@@ -118,7 +118,9 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
 
 type Compose<T extends boolean> = (row: OutgoingRow<T>, files: readonly OutgoingFile[]) => OutgoingEmail<T>
 
-/** For each email of a lot in turn: how long it has to wait, in seconds, so that no slot waits for memory meanwhile. */
+/**
+ * For each email of a batch in turn: how long it has to wait, in seconds, so that no slot waits for memory meanwhile.
+ */
 function waitForRoom(
   { files }: Pick<EmailDeps, 'files'>,
   { copies }: Pick<EmailProvider, 'copies'>,

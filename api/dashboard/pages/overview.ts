@@ -16,7 +16,7 @@ import { pausedQueues, type QueuePause, RESTORED } from '../../../db/queue/pause
 import { byteWords, dayWords, duration, headed, plural, type Tone, utc } from '../drawn/cell.ts'
 import { daysOf, figureSections } from '../drawn/chart.ts'
 import type { Alert, Section, Tile } from '../drawn/section.ts'
-import { FEW, MOST } from '../drawn/shares.ts'
+import { ALARMING_SHARE, FEW } from '../drawn/shares.ts'
 import { pausedDelivery, pausedQueue, RESTORED_COPY } from '../drawn/timeline.ts'
 import { weekTiles } from '../drawn/week.ts'
 import type { PageDeps } from '../served/deps.ts'
@@ -65,8 +65,8 @@ function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
     return [{ tone: 'bad', title: `${percent} of the last 30 days’ emails ${words}`, link }]
   }
   return [
-    ...alert('bounced', MOST.bounced, 'bounced'),
-    ...alert('complained', MOST.complained, 'were reported as spam'),
+    ...alert('bounced', ALARMING_SHARE.bounced, 'bounced'),
+    ...alert('complained', ALARMING_SHARE.complained, 'were reported as spam'),
   ]
 }
 

@@ -48,20 +48,20 @@ export async function csvFile(
 }
 
 /** How many rows a file reads at a time. */
-const LOT = 500
+const EXPORT_BATCH = 500
 
-/** All rows of a list, by lots, until one is short and nothing says that there are more. */
+/** All rows of a list, by batches, until one is short and nothing says that there are more. */
 async function* rowsBy<R>(read: Reader<R>, keyOf: (row: R) => string) {
   for (let after: string | undefined; ; ) {
-    const { rows, reached } = await readBy(read, after, LOT)
+    const { rows, reached } = await readBy(read, after, EXPORT_BATCH)
     yield* rows
     const last = rows.at(-1)
-    if (reached === null && rows.length < LOT) return
+    if (reached === null && rows.length < EXPORT_BATCH) return
     after = reached ?? (last && keyOf(last))
   }
 }
 
-/** What a file is read and written by. @param keyOf what the next lot follows. @param subject for the audit trail. */
+/** What a file is read and written by. @param keyOf what the next batch follows. @param subject for the audit trail. */
 type Lines<R> = {
   read: Reader<R>
   keyOf: (row: R) => string

@@ -141,7 +141,6 @@ const membershipRow = row({
   seen_at: string().nullable(),
 })
 
-/** The teams that a session opens, by name. */
 export async function membershipsOfSession(tx: Tx, sessionId: string) {
   return tx.any(sql.type(membershipRow)`
     select s.team_id, t.name, m.role, s.role as held, t.suspended_at is not null as suspended, t.test, s.seen_at
@@ -174,7 +173,6 @@ export async function touchSession(tx: Tx, id: string, now: Date): Promise<void>
   await tx.query(sql.unsafe`update dashboard_sessions set seen_at = ${sql.timestamp(now)} where id = ${id}`)
 }
 
-/** Ends one session. */
 export async function deleteSession(tx: Tx, id: string): Promise<void> {
   await tx.query(sql.unsafe`delete from dashboard_sessions where id = ${id}`)
 }

@@ -5,7 +5,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import { digest16 } from '../../text/digest.ts'
 import type { Deliverable, DeliveryRef } from '../channel.sql.ts'
-import { isHeard } from './consumers.sql.ts'
+import { hasListeners } from './consumers.sql.ts'
 
 /** One thing that happened to a message, or to one recipient of it. */
 export type MessageEvent = DeliveryRef & {
@@ -27,7 +27,7 @@ const storedRow = row({
   team_id: string(),
   id: string(),
   digest: string(),
-  heard: boolean(),
+  has_listeners: boolean(),
 })
 
 const EVENT = {
@@ -57,5 +57,5 @@ export async function insertEvents(
     from ${rowsOf('e', types, items)}
     on conflict do nothing
     returning team_id, ${message} as id, encode(event_key, 'hex') as digest,
-      ${isHeard(sql.fragment`stored.team_id`)} as heard`)
+      ${hasListeners(sql.fragment`stored.team_id`)} as has_listeners`)
 }

@@ -41,7 +41,7 @@ export async function foldMoves(tx: Tx, limit: number): Promise<number> {
   return folded
 }
 
-/** Forgets a lot of the figures of days before this one. @returns how many. */
+/** Forgets a batch of the figures of days before this one. @returns how many. */
 export async function deleteFigures(tx: Tx, before: Date, limit: number): Promise<number> {
   const { rowCount } = await tx.query(sql.type(object())`
     delete from daily_figures where (team_id, channel, day, status) in (

@@ -1,6 +1,6 @@
 /**
  * Keeps the figures of days and of broadcasts, and the counts of topics, up: folds what moved into them.
- * Promises: each lot is a transaction of its own; a figure has the same sum before and after. Must not count rows.
+ * Promises: each batch is a transaction of its own; a figure has the same sum before and after. Must not count rows.
  */
 import { foldTopicCounts } from '../../audience/contacts/topic-counts.sql.ts'
 import type { Database } from '../../postgres/pool.ts'
@@ -14,7 +14,6 @@ const FOLD_BATCH = 20_000
 export const dayBefore = (now: Date, days: number): Date =>
   new Date(Math.floor(now.getTime() / DAY) * DAY - days * DAY)
 
-/** Folds all that has moved by now. */
 export async function foldFigures(database: Database): Promise<void> {
   for (const fold of [foldMoves, foldTopicCounts]) {
     let folded: number

@@ -205,7 +205,6 @@ const storedKeyRow = row({
   from_address: string(),
 })
 
-/** The emails that teams have stored under these keys. */
 export async function emailsByKeys(tx: Tx, keys: readonly Reference[]) {
   return tx.any(sql.prepared('emails_by_keys', storedKeyRow)`
     select e.team_id, e.idempotency_key, e.id, e.from_address
@@ -213,7 +212,6 @@ export async function emailsByKeys(tx: Tx, keys: readonly Reference[]) {
       join accepted_emails e on e.team_id = w.team_id and e.idempotency_key = w.key`)
 }
 
-/** The email of this id, or null without one. */
 export async function emailById(tx: Tx, teamId: string, id: string): Promise<EmailRow | null> {
   return tx.maybeOne(sql.prepared('email_by_id', emailRow)`
     select ${emailColumns} from emails where team_id = ${teamId} and id = ${id}`)
@@ -258,7 +256,6 @@ const outgoingRow = emailRow.concat(
     held_at: string().nullable(),
     /** Whether its bodies were left out for their size: `bodiesOfEmail` has them. */
     is_large: boolean(),
-    /** Whether its team is a test team. */
     test: boolean(),
   }),
 )

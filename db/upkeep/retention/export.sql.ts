@@ -31,7 +31,6 @@ const emailRow = row({
 })
 export type ExportedRow = InferType<typeof emailRow>
 
-/** These emails as they are stored. */
 export async function emailsToShow(tx: Tx, teamId: string, ids: readonly string[]) {
   return tx.any(sql.type(emailRow)`
     select id, created_at, from_address as "from", to_emails, first_cc, first_bcc, scheduled_at, expires_at, status,

@@ -50,7 +50,6 @@ export function personOf(teamId: string, identity: string): Person {
   return { teamId, identity, spellings, words: wholeAddress(spellings), bytes: wholeAddress(bytes) }
 }
 
-/** Whether an entry of an email’s recipients is the person. */
 export function isPerson(recipient: string, identity: string): boolean {
   const mailbox = parseMailbox(recipient)
   return mailbox !== null && parsedAddress(mailbox.address).identity === identity

@@ -5,7 +5,7 @@
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { printCatalog } from '../../../db/accounts/plans/catalog.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
-import { settleReports } from '../../../db/delivery/reports/reports.sql.ts'
+import { endReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
 import { formsTo, type Seen, signedIn, type Visitor } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
@@ -134,7 +134,7 @@ async function park(event_key: string): Promise<string> {
   const raw = { provider: 'smtp', event_key, body: Buffer.from('x'), received_at: new Date() } as const
   await database.transaction((tx) => storeReports({ tx, queue: service.deps.queue }, [raw]))
   const id = (await storedReports(service)).at(-1)?.id ?? ''
-  await settleReports(database, [{ id, state: 'parked', reason: 'unreadable' }])
+  await endReports(database, [{ id, state: 'parked', reason: 'unreadable' }])
   return id
 }
 
