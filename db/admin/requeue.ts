@@ -65,7 +65,6 @@ const wordsOf = ({ status, since, force, dryRun: _, ...others }: Options): strin
     ...(force ? ['refused ones too'] : []),
   ].join(', ')
 
-/** A refusal in the words of the CLI. */
 const inCli = ({ code, message }: Refusal): Refusal =>
   new Refusal(code, code === 'bad_request' ? `${message} (with --force)` : message)
 

@@ -17,7 +17,6 @@ import {
 } from 'yup'
 import { databaseUrlFault, readDatabaseUrl, withSslDefaults } from '../postgres/address.ts'
 import { parseMailbox } from '../text/address.ts'
-import { distance } from '../text/distance.ts'
 import { RELAYS } from '../text/relays.ts'
 import { isWeakKey } from './weak-key.ts'
 
@@ -167,6 +166,20 @@ export const ownMailbox = string().test(
   '${path} must be an address, such as Heliograph <login@example.com>',
   (value) => value === undefined || parseMailbox(value) !== null,
 )
+
+/** How many letters have to be added, removed or changed to make one text of the other, which the caller bounds. */
+function distance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
+  for (const [line, letter] of [...one].entries()) {
+    const next = [line + 1]
+    for (const [at, against] of [...other].entries()) {
+      const changed = (row[at] ?? 0) + (letter === against ? 0 : 1)
+      next.push(Math.min(changed, (row[at + 1] ?? 0) + 1, (next[at] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}
 
 /** How many letters of a name may be wrong, and how long a name is that is looked at. */
 const MISSPELT = 2

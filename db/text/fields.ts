@@ -39,7 +39,6 @@ function insufficiencyOf<T extends AnyObject>(
   return given === undefined ? '' : `; ${insufficient[given]}`
 }
 
-/** Every required field that is not there. */
 function missingFields<T extends AnyObject>(
   schema: ObjectSchema<T>,
   fields: Record<string, unknown>,

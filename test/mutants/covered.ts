@@ -13,6 +13,7 @@ export const COVERED: Record<string, readonly string[]> = {
   'db/process/bucket.ts': ['test/db/process/bucket.test.ts'],
   'db/process/public-address.ts': ['test/db/process/public-address.test.ts'],
   'db/text/headers.ts': ['test/db/text/headers.test.ts'],
+  'db/text/moments.ts': ['test/db/text/moments.test.ts'],
   'db/text/phone.ts': ['test/db/text/phone.test.ts'],
   'workers/delivery/breaker.ts': ['test/workers/delivery/breaker.test.ts'],
   'workers/delivery/verdict.ts': ['test/workers/delivery/verdict.test.ts'],

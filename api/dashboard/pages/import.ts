@@ -170,7 +170,7 @@ const refused = get('editor', '/teams/:team/contacts/imports/:id/refused.csv', a
     action: 'contact.export',
     subject: `what the import ${params.id} refused`,
   })
-  return csvFile('refused', header, rows)
+  return csvFile(request, 'refused', header, rows)
 })
 
 export const importPages = [

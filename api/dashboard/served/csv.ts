@@ -6,6 +6,7 @@
  * be listed is a page that says so, not a file that breaks off.
  */
 import { Readable } from 'node:stream'
+import { typedOf, zoneOf } from '../drawn/zone.ts'
 import { noteLook } from './act.ts'
 import type { PageDeps } from './deps.ts'
 import type { filterOf } from './filter.ts'
@@ -27,8 +28,9 @@ const csvLine = (cells: readonly (string | null)[]): string =>
 
 const BYTE_ORDER_MARK = '\uFEFF'
 
-/** A file of rows as they come. @throws whatever keeps the first row from being read. */
+/** A file of rows as they come, named with the reader's time. @throws whatever keeps the first row from being read. */
 export async function csvFile(
+  { cookies, now }: Pick<TeamRequest, 'cookies' | 'now'>,
   name: string,
   header: readonly string[],
   rows: AsyncGenerator<readonly (string | null)[]>,
@@ -40,9 +42,12 @@ export async function csvFile(
     yield csvLine(first.value)
     for await (const row of rows) yield csvLine(row)
   }
+  const time = typedOf(now.toISOString(), zoneOf(cookies('zone')))
+    .replace('T', '-')
+    .replace(':', '')
   const headers = {
     'Content-Type': 'text/csv; charset=utf-8',
-    'Content-Disposition': `attachment; filename="${name}.csv"`,
+    'Content-Disposition': `attachment; filename="${name}-${time}.csv"`,
   }
   return raw(headers, Readable.from(lines()))
 }
@@ -89,7 +94,7 @@ export const csvOf = <R>(
     async function* lines() {
       for await (const row of rowsBy(read, keyOf)) yield line(row)
     }
-    const file = await csvFile(name, header, lines())
+    const file = await csvFile(request, name, header, lines())
     await noteLook(request, deps, { action, subject })
     return file
   })

@@ -178,17 +178,17 @@ export async function deleteSession(tx: Tx, id: string): Promise<void> {
 }
 
 /** Whose sessions are meant: a session of one team knows of its like alone. */
-type Kin = { user_id: string; team_id: string | null }
+type SessionScope = { user_id: string; team_id: string | null }
 
-const isKin = ({ user_id, team_id }: Kin) =>
+const inScope = ({ user_id, team_id }: SessionScope) =>
   sql.fragment`user_id = ${user_id} and (${team_id}::uuid is null or team_id = ${team_id})`
 
 const endedRow = row({ id: string() })
 
 /** Ends every session of these but for the one to keep. @returns how many ended. */
-export async function deleteOtherSessions(tx: Tx, kin: Kin, keep: string): Promise<number> {
+export async function deleteOtherSessions(tx: Tx, scope: SessionScope, keep: string): Promise<number> {
   const ended = await tx.any(sql.type(endedRow)`
-    delete from dashboard_sessions where ${isKin(kin)} and id <> ${keep} returning id`)
+    delete from dashboard_sessions where ${inScope(scope)} and id <> ${keep} returning id`)
   return ended.length
 }
 
@@ -200,10 +200,14 @@ const listedRow = row({
 })
 
 /** These sessions, the one used last first. */
-export async function sessionsOfPerson(tx: Tx, kin: Kin, { now, idle }: { now: Date; idle: Date }) {
+export async function sessionsOfPerson(
+  tx: Tx,
+  scope: SessionScope,
+  { now, idle }: { now: Date; idle: Date },
+) {
   return tx.any(sql.type(listedRow)`
     select id, user_agent, created_at, seen_at from dashboard_sessions
-    where ${isKin(kin)} and expires_at > ${sql.timestamp(now)} and seen_at > ${sql.timestamp(idle)}
+    where ${inScope(scope)} and expires_at > ${sql.timestamp(now)} and seen_at > ${sql.timestamp(idle)}
     order by seen_at desc`)
 }
 

@@ -65,7 +65,6 @@ export async function insertContact(
     returning ${contactColumns}`)
 }
 
-/** The contact of this identity, or null without one. */
 export async function contactByIdentity(
   tx: Tx,
   teamId: string,

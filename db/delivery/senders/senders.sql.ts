@@ -152,7 +152,6 @@ const recipientPauseRow = row({
   reason: string(),
 })
 
-/** The pauses of these recipients, at whichever sender. */
 export async function recipientPauses(tx: Tx, recipients: readonly string[]) {
   return tx.any(sql.prepared('recipient_pauses', recipientPauseRow)`
     select sender, recipient, paused_until, reason, extract(epoch from paused_until - now) as seconds

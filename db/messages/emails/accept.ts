@@ -9,20 +9,20 @@
 
 import { type Account, chargesOf, left, lockAccounts, storageRefusal } from '../../accounts/teams/limits.ts'
 import { LimitReached, type LimitState, limitStateOf, rateReached } from '../../accounts/teams/rate-limit.ts'
-import { EMAIL_FACTS } from '../../channels/email.ts'
-import { queueOf } from '../../channels/queues.ts'
+import type { EMAIL_FACTS } from '../../channels/email.ts'
+import type { queueOf } from '../../channels/queues.ts'
 import { readyFiles } from '../../content/files/files.sql.ts'
 import type { Versions } from '../../content/templates/versions.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
-import { placesAfter } from '../../queue/fair-queue.ts'
 import type { Placed, Producer } from '../../queue/producer.ts'
 import { formatMailbox, parseMailbox } from '../../text/address.ts'
 import { inOneList } from '../../text/addressees.ts'
 import { isLarge } from '../../text/files.ts'
 import { timeRefusal, timesOf } from '../../text/moments.ts'
 import { originalOf, readKeys, type StoredKeys } from '../idempotency.ts'
+import { accountIn, givePlaces } from '../places.ts'
 import type { EmailCall, EmailFile, EmailItem, EmailSender, ItemFile } from './call.ts'
 import { sizeKb } from './content.ts'
 import { emailsByKeys, insertEmails, insertEmailsWithFiles, type NewEmail, type With } from './emails.sql.ts'
@@ -246,8 +246,7 @@ function take({ sender, items }: EmailCall, batch: TeamBatch): EmailOutcome[] | 
 }
 
 /** The lines that a team's emails wait in (DECISIONS: Lines of a team). */
-const LINES = EMAIL_FACTS.lines
-type Line = (typeof LINES)[number]
+type Line = (typeof EMAIL_FACTS.lines)[number]
 type Queue = ReturnType<typeof queueOf<Line>>
 
 const lineOf = ({ broadcast_id, batch }: EmailSender): Line => {
@@ -292,28 +291,16 @@ async function commit(
   taken: readonly Taken[],
   batches: ReadonlyMap<string, TeamBatch>,
 ): Promise<void> {
-  const charged = new Map<string, Account>()
-  const accountOf = ({ row: { team_id } }: Taken): Account => {
-    const account = batches.get(team_id)?.account
-    if (!account) throw new Error(`the account of ${team_id} is not locked`)
-    return account
-  }
-  for (const one of taken) charged.set(one.row.team_id, accountOf(one))
-  const placed: Placed<Queue>[] = []
-  for (const line of LINES) {
-    const own = taken.filter((one) => one.line === line && one.row.due_at === null)
-    for (const [job, ones] of Map.groupBy(own, (one) => queueOf(line, accountOf(one)))) {
-      const reached = await queue.reached(tx, job)
-      const places = ones.map((one) => {
-        const account = accountOf(one)
-        const [place = 0] = placesAfter(account.places[line], reached, 1)
-        account.places[line] = place
-        return place
-      })
-      const rows = ones.map(({ row }) => row)
-      placed.push(placedOf(job, rows, places))
-    }
-  }
+  const wanting = taken.map((one) => ({ ...one, account: accountIn(batches, one.row.team_id), count: 1 }))
+  const due = wanting.filter(({ row }) => row.due_at === null)
+  const placed = (await givePlaces({ tx, queue }, due)).map(({ job, own, places }) =>
+    placedOf(
+      job,
+      own.map(({ row }) => row),
+      places,
+    ),
+  )
+  const charged = new Map(wanting.map(({ row, account }) => [row.team_id, account]))
   const brought = [...batches.values()].flatMap((batch) => batch.brought)
   const rows = taken.map(({ row }) => row)
   await insert(tx, rows, { charge: chargesOf(charged), jobs: queue.storing(tx, placed), brought })

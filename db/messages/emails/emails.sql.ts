@@ -224,7 +224,6 @@ const addresseesRow = row({
   contact_id: string().nullable(),
 })
 
-/** Whom an email went to, or null without one. */
 export async function addresseesOfEmail(tx: Tx, teamId: string, id: string) {
   return tx.maybeOne(sql.prepared('addressees_of_email', addresseesRow)`
     select to_emails, first_cc, first_bcc, contact_id from accepted_emails where team_id = ${teamId} and id = ${id}`)
@@ -232,7 +231,6 @@ export async function addresseesOfEmail(tx: Tx, teamId: string, id: string) {
 
 const senderRow = row({ from_address: string() })
 
-/** Who sends an email, or null without one. */
 export async function senderOfEmail(tx: Tx, teamId: string, id: string) {
   return tx.maybeOne(sql.type(senderRow)`
     select from_address from accepted_emails where team_id = ${teamId} and id = ${id}`)
@@ -299,7 +297,6 @@ export async function emailsToDeliver<T extends boolean = false>(
 
 const bodiesRow = emailRow.pick(['html', 'body_text', 'variables'])
 
-/** The bodies of an email, or null without one. */
 export async function bodiesOfEmail(tx: Tx, teamId: string, id: string) {
   return tx.maybeOne(sql.prepared('bodies_of_email', bodiesRow)`
     select html, body_text, variables from accepted_emails where team_id = ${teamId} and id = ${id}`)

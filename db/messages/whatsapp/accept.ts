@@ -7,15 +7,15 @@
  */
 
 import { type Account, chargesOf, left, lockAccounts } from '../../accounts/teams/limits.ts'
-import { queueOf } from '../../channels/queues.ts'
+import type { queueOf } from '../../channels/queues.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
-import { placesAfter } from '../../queue/fair-queue.ts'
 import type { Placed, Producer } from '../../queue/producer.ts'
 import { timeRefusal, timesOf, type When } from '../../text/moments.ts'
 import type { Phone } from '../../text/phone.ts'
 import { originalOf, readKeys, type StoredKeys } from '../idempotency.ts'
+import { accountIn, givePlaces } from '../places.ts'
 import {
   insertRequests,
   type NewMessage,
@@ -222,27 +222,21 @@ async function commit(
   batches: ReadonlyMap<string, TeamBatch>,
 ): Promise<void> {
   const messages = made.flatMap((one) => one.messages)
-  const charged = new Map<string, Account>()
-  const accountOf = ({ request: { team_id } }: Stored): Account => {
-    const account = batches.get(team_id)?.account
-    if (!account) throw new Error(`the account of ${team_id} is not locked`)
-    return account
-  }
-  for (const one of made) charged.set(one.request.team_id, accountOf(one))
+  const wanting = made.map((one) => ({
+    ...one,
+    account: accountIn(batches, one.request.team_id),
+    count: one.messages.length,
+  }))
   // What waits for its time has no job.
-  const due = made.filter((one) => one.messages.every(({ due_at }) => due_at === null))
-  const placed: Placed<Queue>[] = []
-  for (const [job, ones] of Map.groupBy(due, (one) => queueOf(one.line, accountOf(one)))) {
-    const reached = await queue.reached(tx, job)
-    const places = ones.flatMap((one) => {
-      const account = accountOf(one)
-      const next = placesAfter(account.places[one.line], reached, one.messages.length)
-      account.places[one.line] = next.at(-1) ?? account.places[one.line]
-      return next
-    })
-    const rows = ones.flatMap((one) => one.messages)
-    placed.push(placedOf(job, rows, places))
-  }
+  const due = wanting.filter((one) => one.messages.every(({ due_at }) => due_at === null))
+  const placed = (await givePlaces({ tx, queue }, due)).map(({ job, own, places }) =>
+    placedOf(
+      job,
+      own.flatMap((one) => one.messages),
+      places,
+    ),
+  )
+  const charged = new Map(wanting.map(({ request, account }) => [request.team_id, account]))
   const jobs = await insertRequests(
     tx,
     { requests: made.map(({ request }) => request), messages },

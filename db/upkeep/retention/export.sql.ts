@@ -49,7 +49,6 @@ const eventRow = row({
   names: boolean(),
 })
 
-/** The events of these emails, in order. */
 export async function eventsToShow(tx: Tx, teamId: string, ids: readonly string[], words: string) {
   return tx.any(sql.type(eventRow)`
     select email_id, kind, occurred_at, recipient, detail, ${isEventNaming(words)} as names from email_events v

@@ -55,7 +55,6 @@ export function isPerson(recipient: string, identity: string): boolean {
   return mailbox !== null && parsedAddress(mailbox.address).identity === identity
 }
 
-/** Those of these emails that the person is a recipient of. */
 export const namedIn = (emails: readonly FoundEmail[], { identity }: Person): FoundEmail[] =>
   emails.filter(({ to_emails }) => to_emails.some((recipient) => isPerson(recipient, identity)))
 

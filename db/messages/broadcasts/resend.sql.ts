@@ -9,7 +9,7 @@ import type { BroadcastRow } from './broadcasts.sql.ts'
 const countRow = row({ count: number() })
 
 /** How many contacts fit now and have no email of it. */
-export async function restSize(tx: Tx, row: BroadcastRow): Promise<number> {
+export async function unreachedSize(tx: Tx, row: BroadcastRow): Promise<number> {
   const { count } = await tx.one(sql.type(countRow)`
     select count(*)::integer as count from contacts
     where team_id = ${row.team_id} and ${fits(row)} and ${isNotReached(row)}`)
