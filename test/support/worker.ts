@@ -29,6 +29,7 @@ import { canary } from './canary.ts'
 import { bareEnvironment, SECRET_KEY } from './environment.ts'
 import { procfileOptions } from './procfile.ts'
 import type { Service } from './service.ts'
+import type { Teardown } from './smtp-sink.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const ERROR = 50
@@ -151,7 +152,7 @@ function watchOutput(file: string, output: Readable): void {
  * @param root where another version of the sources lies.
  */
 export async function startProcess(
-  t: Test,
+  t: Teardown,
   file: 'api/main.ts' | 'workers/main.ts',
   env: Record<string, string>,
   root = ROOT,
