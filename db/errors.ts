@@ -51,7 +51,7 @@ export class Refusal extends Error {
 }
 
 /** The result, or the refusal that was thrown on the way to it. Other errors pass through. */
-export function settle<T>(make: () => T): T | Refusal {
+export function orRefusal<T>(make: () => T): T | Refusal {
   try {
     return make()
   } catch (error) {
@@ -61,18 +61,18 @@ export function settle<T>(make: () => T): T | Refusal {
 }
 
 /** The same as data, which threads can hand over: a class does not survive it. */
-export type Settled<T> = { item: T } | { refused: { code: Code; message: string } }
+export type ItemOrRefused<T> = { item: T } | { refused: { code: Code; message: string } }
 
 /** What was made, or the refusal that it ended with, as data. */
-export function settledAs<T>(make: () => T): Settled<T> {
-  const item = settle(make)
+export function itemOrRefused<T>(make: () => T): ItemOrRefused<T> {
+  const item = orRefusal(make)
   if (!(item instanceof Refusal)) return { item }
   const { code, message } = item
   return { refused: { code, message } }
 }
 
 /** @throws Refusal what it is refused for */
-export function itemOf<T>(settled: Settled<T>): T {
+export function itemOf<T>(settled: ItemOrRefused<T>): T {
   if ('item' in settled) return settled.item
   throw new Refusal(settled.refused.code, settled.refused.message)
 }

@@ -280,7 +280,7 @@ t.test('what happened passes through one seam: nobody else stores events or turn
       .sort(),
     ['db/audience/contacts/contacts.sql.ts', 'db/audience/suppressions/suppressions.sql.ts'],
   )
-  const writers = /\b(updateContactStatus|bounceContacts|complainContacts|settleSoftBounces|liftContact)\b/
+  const writers = /\b(updateContactStatus|bounceContacts|complainContacts|judgeSoftBounces|liftContact)\b/
   const calling = all.filter(({ file, text }) => !file.endsWith('.sql.ts') && writers.test(text))
   t.ok(calling.length >= 3)
   for (const { file, text } of calling) t.match(text, /publishContacts\(/, file)
@@ -317,7 +317,7 @@ t.test('pages of the dashboard are written one way: by made.ts, list.ts, filter.
     'a form as a literal: press, formOf': /\bmethod: 'post'/,
     'columns apart from their cells: tableOf': /\bcolumns: |\bcells: \[/,
     'an empty list in place of nothing: some': /\.\.\.\([^()]*\? \[\] : \[|\.\.\.\([^?]*\?[^:]*: \[\]\)/,
-    'lots read by hand, or a file of a list: csvOf':
+    'batches read by hand, or a file of a list: csvOf':
       /for \(let \w+: string \| undefined; ; \)|\bcsvFile\('(?!refused')/,
     'a page of a list by hand: pageOf':
       /\bPAGE_SIZE\b|(?:idGiven|query\.(?:get|has))\([^)]*'(?:before|after|newer)'/,

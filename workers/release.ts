@@ -1,5 +1,5 @@
 /**
- * Lets go, every two seconds, what was accepted for a time that has come: a lot in each transaction, until nothing is
+ * Lets go, every two seconds, what was accepted for a time that has come: a batch in each transaction, until nothing is
  * due any more. Every worker does, whatever its queues: what one holds the others pass over.
  */
 import { setTimeout as sleep } from 'node:timers/promises'

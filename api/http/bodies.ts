@@ -20,9 +20,9 @@ const MIB = 1024 * 1024
  * What a process holds of one owner's bodies and of all together, in bytes, and how long one waits for room, in
  * milliseconds: its socket is not read meanwhile. On its way to the database a body takes several times its size.
  */
-const BOUNDS = { ofOne: 12 * MIB, inAll: 24 * MIB, patience: 25_000 }
+export const BOUNDS = { ofOne: 12 * MIB, inAll: 20 * MIB, patience: 25_000 }
 /** How long what was read waits for its parsing, in milliseconds. */
-const PATIENCE = 10_000
+const PARSE_WAIT_MS = 10_000
 /** Bodies of more bytes leave room for others: a part of each bound is all that they may fill. */
 const SMALL = 64 * 1024
 const LARGE_PART = 7 / 8
@@ -36,7 +36,7 @@ const REST = 3
 /** How many refused bodies are discarded at once: a socket hands over up to 2 MiB before the next one's turn. */
 const DISCARDED_AT_ONCE = 2
 /** How long a body that is refused waits to be thrown away, in milliseconds. */
-const REFUSED_PATIENCE = 2_000
+const DISCARD_WAIT_MS = 2_000
 /** However slow the machine made a parsing, the rest after it ends well before the owner's next body gives up. */
 const LONGEST_REST = 500
 
@@ -176,7 +176,7 @@ function createParsing(parser: Parser) {
       await (isLong(took) ? sleep(Math.min(took * REST, LONGEST_REST)) : setImmediate())
       return true
     }
-    turns.run(key, turn, PATIENCE).then((done) => done ?? parsed.reject(tooMany()), parsed.reject)
+    turns.run(key, turn, PARSE_WAIT_MS).then((done) => done ?? parsed.reject(tooMany()), parsed.reject)
     return parsed.promise
   }
   return (owner: string, { kind, heavy, keeps, here }: Parsing, bytes: Buffer): Promise<unknown> => {
@@ -220,7 +220,7 @@ export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
         } catch (error) {
           if (!request.complete) {
             account.letGo()
-            await discarding.run('all', () => discard(request), REFUSED_PATIENCE)
+            await discarding.run('all', () => discard(request), DISCARD_WAIT_MS)
           }
           throw error
         }

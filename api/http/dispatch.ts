@@ -70,7 +70,7 @@ export async function answer<D extends HttpDeps>(
 }
 
 /** How long a team's statement waits for others of its own, in milliseconds. */
-const PATIENCE = 10_000
+const TURN_WAIT_MS = 10_000
 
 /** What of the database a handler runs without a transaction of its own. */
 const STATEMENTS = [
@@ -97,7 +97,7 @@ function inTurn(
 ): Database {
   const take = async <T>(semaphore: KeyedSemaphore, work: () => Promise<T>): Promise<T> => {
     // The result may be null itself.
-    const done = await semaphore.run(teamId, async () => ({ result: await work() }), PATIENCE)
+    const done = await semaphore.run(teamId, async () => ({ result: await work() }), TURN_WAIT_MS)
     if (done) return done.result
     throw new Refusal('unavailable', 'too many requests of this team wait for each other; please retry', 1)
   }

@@ -4,7 +4,7 @@
  * nothing but the request's id.
  */
 
-import { LimitReached } from '../../db/accounts/teams/limits.ts'
+import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
 import { type Code, Refusal } from '../../db/errors.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
@@ -69,7 +69,7 @@ export function refusalOf(error: unknown, requestId: string, log: Log): Refusal 
 export function refusalAnswer(refusal: Refusal): Answer {
   const headers: Record<string, string> = {}
   if (refusal.retry_after !== undefined) headers['Retry-After'] = String(refusal.retry_after)
-  if (refusal instanceof LimitReached) Object.assign(headers, rateHeaders(refusal.standing))
+  if (refusal instanceof LimitReached) Object.assign(headers, rateHeaders(refusal.limit_state))
   if (refusal.code === 'unauthorized') headers['WWW-Authenticate'] = 'Bearer'
   // Past a bound the rest of an oversized body is not read (input.ts): the connection can't be used again.
   if (refusal.code === 'payload_too_large') headers.Connection = 'close'

@@ -4,12 +4,13 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { AnyObject, ObjectSchema } from 'yup'
-import { Refusal, settle } from '../../db/errors.ts'
+import { orRefusal, Refusal } from '../../db/errors.ts'
 import { type Described, isObject, parse, text } from '../../db/text/fields.ts'
 import { readQuery } from './forms.ts'
 
 const MIB = 1024 * 1024
-const BODY_LIMIT = 10 * MIB
+/** The most bytes of a body, where its route does not say. */
+export const BODY_LIMIT = 10 * MIB
 /** How much of a refused body is read to its end, in bytes; for how long, and with what pauses, in milliseconds. */
 const DISCARD_LIMIT = 64 * 1024 * 1024
 const DISCARD_TIME = 10_000
@@ -19,8 +20,8 @@ const DISCARD_PAUSE = 2_000
  * and objects together, of which 1,000 contacts with 100 properties each have two thirds; and values in all, which the
  * bytes of a file as a Buffer are.
  */
-const MOST_STRINGS = 300_000
-const MOST_VALUES = 3_000_000
+export const MOST_STRINGS = 300_000
+export const MOST_VALUES = 3_000_000
 /** What a string, array or object takes at least, in bytes. */
 const SHORTEST = 2
 const JSON_TYPE = /^application\/json *(;|$)/i
@@ -285,7 +286,7 @@ export const batchOf = <T extends AnyObject, R>(
   schema,
   batch: { field, most },
   read: (value) =>
-    parseBatch(value, field, most).map((item, index) => settle(() => make(item, `${field}[${index}]`))),
+    parseBatch(value, field, most).map((item, index) => orRefusal(() => make(item, `${field}[${index}]`))),
 })
 
 /** The query of a route. */

@@ -45,7 +45,7 @@ const YOUNG_HEAP = 16
 /** In milliseconds: how long one body may take (the most values that are taken need about one second). */
 const TIME_LIMIT = 15_000
 /** How long a body waits for the thread, and how long an idle thread is kept, in milliseconds. */
-const PATIENCE = 30_000
+const THREAD_WAIT_MS = 30_000
 const IDLE = 60_000
 
 /** How long the items of a batch are read before others have their turn, in milliseconds. */
@@ -126,7 +126,7 @@ export function createParser(entry: URL, timeLimit = TIME_LIMIT): Parser {
         begun?.()
         return ask({ ...kind, bytes: movable(bytes) })
       }
-      const reply = await semaphore.run('thread', work, PATIENCE)
+      const reply = await semaphore.run('thread', work, THREAD_WAIT_MS)
       if (reply === null) throw busy()
       return unpacked(reply)
     },

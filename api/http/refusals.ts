@@ -14,7 +14,7 @@ import { storableWords } from '../../db/text/words.ts'
 /** How often what was gathered is stored, in milliseconds. */
 const PAUSE = 2_000
 /** How many of a team are worth keeping. */
-const MOST = 20
+const KEPT_PER_TEAM = 20
 
 /** Who called: the team, and the key's first characters (none for a session token). */
 export type Caller = { team_id: string; key?: string }
@@ -51,7 +51,7 @@ export function createRefusals(database: Pick<Database, 'transaction'>): Refusal
         key_prefix: key ?? null,
         created_at: now.toISOString(),
       }
-      gathered.set(team_id, [...(gathered.get(team_id) ?? []), stored].slice(-MOST))
+      gathered.set(team_id, [...(gathered.get(team_id) ?? []), stored].slice(-KEPT_PER_TEAM))
       // Refusals are no reason to fail anything, nor to keep a process alive.
       timer ??= setTimeout(() => void flush().catch(() => {}), PAUSE).unref()
     },

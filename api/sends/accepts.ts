@@ -28,7 +28,7 @@ export type Accepts = {
   report: Batcher<TakenReport, boolean>
 }
 
-/** Errors that are not tried again: after a lost connection nobody knows whether the lot was stored. */
+/** Errors that are not tried again: after a lost connection nobody knows whether the batch was stored. */
 const isSafe = (error: unknown): boolean => !isDatabaseUnavailable(error) || isLockTimeout(error)
 
 const lengthOf = (text: string | null): number => text?.length ?? 0
@@ -40,7 +40,7 @@ type AcceptsDeps = {
   links: UnsubscribeLinks | null
 }
 
-/** @param database the whole one: a lot belongs to many teams, so it takes no team's turn. */
+/** @param database the whole one: a batch belongs to many teams, so it takes no team's turn. */
 export const createAccepts = ({ database, queue, versions, links }: AcceptsDeps): Accepts => ({
   email: createBatcher({
     work: (calls, alone) =>

@@ -4,7 +4,7 @@
  */
 import { type Upload, uploadsByIds } from '../../db/content/files/files.sql.ts'
 import { withLoaded } from '../../db/content/files/load.ts'
-import { Refusal, settle } from '../../db/errors.ts'
+import { orRefusal, Refusal } from '../../db/errors.ts'
 import type { EmailFile, EmailItem, ItemFile } from '../../db/messages/emails/call.ts'
 import { emailsByKeys } from '../../db/messages/emails/emails.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
@@ -104,7 +104,7 @@ export async function itemsOf(
   drafts: readonly Draft[],
 ): Promise<(EmailItem | Refusal)[]> {
   const uploads = await uploadsOf(attaching, drafts)
-  return drafts.map((draft) => settle(() => judged(draft, uploads, attaching.limits)))
+  return drafts.map((draft) => orRefusal(() => judged(draft, uploads, attaching.limits)))
 }
 
 /** Does the work of accepting items while the contents that they bring are stored. */

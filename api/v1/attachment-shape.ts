@@ -15,7 +15,7 @@ import {
 } from '../../db/text/files.ts'
 import { isUuid } from '../../db/text/strings.ts'
 
-const MOST = 20
+const MAX_ATTACHMENTS = 20
 const CONTENT_ID = /^[A-Za-z0-9._+@-]{1,128}$/
 /** What peers take and we do not. */
 const NOT_FETCHED = ['path', 'url', 'href']
@@ -65,7 +65,7 @@ function faultOf(given: unknown): { field: string; words: string } | null {
 /** The first fault of a list, with its path; null when there is none. */
 function listFault(value: unknown, path: string): string | null {
   if (!Array.isArray(value)) return `${path} must be an array of attachments`
-  if (value.length > MOST) return `${path} must have at most ${MOST} attachments`
+  if (value.length > MAX_ATTACHMENTS) return `${path} must have at most ${MAX_ATTACHMENTS} attachments`
   const ids = new Set<unknown>()
   for (const [index, given] of value.entries()) {
     const fault = faultOf(given)
@@ -112,7 +112,7 @@ const ATTACHMENT = {
 /** The field of a send's schema. */
 export const attachments = () =>
   mixed<Given[]>()
-    .meta({ jsonSchema: { type: 'array', maxItems: MOST, items: ATTACHMENT } } satisfies Described)
+    .meta({ jsonSchema: { type: 'array', maxItems: MAX_ATTACHMENTS, items: ATTACHMENT } } satisfies Described)
     .test('attachments', '', (value, { path, createError }) => {
       const fault = value === undefined ? null : listFault(value, path)
       return fault === null || createError({ message: () => fault })

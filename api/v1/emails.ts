@@ -4,8 +4,8 @@
  * alike.
  */
 import { array, type InferType, object } from 'yup'
-import { LimitReached } from '../../db/accounts/teams/limits.ts'
-import { Refusal, settle, settledAs } from '../../db/errors.ts'
+import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
+import { itemOrRefused, orRefusal, Refusal } from '../../db/errors.ts'
 import { acceptEmails, type EmailOutcome } from '../../db/messages/emails/accept.ts'
 import type { EmailItem, EmailSender } from '../../db/messages/emails/call.ts'
 import { type EmailRow, emailById } from '../../db/messages/emails/emails.sql.ts'
@@ -119,7 +119,7 @@ function draftOf(send: SendBody, path = ''): Draft {
     const words = `${path}to, cc and bcc must have at most ${MOST_RECIPIENTS} recipients in all`
     throw new Refusal('bad_request', words)
   }
-  const draft = { idempotency_key: send.idempotency_key ?? null, ...settledAs(() => itemOf(send, path)) }
+  const draft = { idempotency_key: send.idempotency_key ?? null, ...itemOrRefused(() => itemOf(send, path)) }
   if (!send.attachments?.length) return draft
   const text_bytes = utf8Bytes(send.html ?? '') + utf8Bytes(send.text ?? '')
   return { ...draft, brought: { path, attached: attachedOf(send.attachments), text_bytes } }
@@ -160,7 +160,7 @@ async function draftedItems(
 ): Promise<(EmailItem | Refusal)[]> {
   const items = drafts.some(({ brought }) => brought)
     ? await itemsOf(attaching(deps, principal), drafts)
-    : drafts.map((draft) => settle(() => ownItem(draft)))
+    : drafts.map((draft) => orRefusal(() => ownItem(draft)))
   return items.map((item) => (item instanceof Refusal ? item : (reservedRefusal(deps, item) ?? item)))
 }
 
@@ -210,13 +210,13 @@ async function storedRow(
 
 /** How the team stands after the last item that touched its bucket; nothing when none did. */
 function rateOf(outcomes: readonly EmailOutcome[]): Record<string, string> {
-  const standings = outcomes.flatMap((outcome) => {
-    if (outcome.kind === 'stored') return [outcome.standing]
+  const states = outcomes.flatMap((outcome) => {
+    if (outcome.kind === 'stored') return [outcome.limit_state]
     return outcome.kind === 'refused' && outcome.refusal instanceof LimitReached
-      ? [outcome.refusal.standing]
+      ? [outcome.refusal.limit_state]
       : []
   })
-  const last = standings.at(-1)
+  const last = states.at(-1)
   return last ? rateHeaders(last) : {}
 }
 

@@ -5,13 +5,13 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { type AnyObject, type ObjectSchema, object } from 'yup'
-import { itemOf, Refusal, type Settled, settledAs } from '../../db/errors.ts'
+import { type ItemOrRefused, itemOf, itemOrRefused, Refusal } from '../../db/errors.ts'
 import { idempotencyKey, parse } from '../../db/text/fields.ts'
 
 const headerSchema = object({ 'Idempotency-Key': idempotencyKey() })
 
 /** A send whose shape is right: its key, and the item or what is wrong with it, as data that threads can hand over. */
-export type Keyed<T> = { idempotency_key: string | null } & Settled<T>
+export type Keyed<T> = { idempotency_key: string | null } & ItemOrRefused<T>
 
 /** Reads a single send. @param make throws the refusal of what the schema cannot say. */
 export const keyed =
@@ -21,7 +21,7 @@ export const keyed =
   ) =>
   (value: unknown): Keyed<T> => {
     const send = parse(schema, value)
-    return { idempotency_key: send.idempotency_key ?? null, ...settledAs(() => make(send)) }
+    return { idempotency_key: send.idempotency_key ?? null, ...itemOrRefused(() => make(send)) }
   }
 
 /** The item, under the header's key when its own is absent. @throws Refusal bad_request when they differ; its own */

@@ -4,7 +4,7 @@
  * alike.
  */
 import { array, type InferType, object } from 'yup'
-import { Refusal, settle } from '../../db/errors.ts'
+import { orRefusal, Refusal } from '../../db/errors.ts'
 import {
   acceptWhatsapp,
   type WhatsappCall,
@@ -99,7 +99,7 @@ function worded(refusal: Refusal, path: string): Refusal {
 /** An item of a batch. @throws Refusal bad_request, invalid_phone */
 function toBatchItem(value: unknown, at: string): WhatsappItem {
   const path = `${at}.`
-  const item = settle(() => itemOf(parse(sendSchema, value, at), path))
+  const item = orRefusal(() => itemOf(parse(sendSchema, value, at), path))
   if (item instanceof Refusal) throw worded(item, path)
   return item
 }

@@ -18,7 +18,6 @@ type Options = { status?: string; since?: Date; force?: boolean; dryRun?: boolea
 
 /** What else a channel's messages are picked by. */
 type Filter = {
-  /** Adds its flags. */
   flags(command: Command): Command
   /** Those that fit and can be requeued. */
   ids(tx: Tx, team: string, options: object): Promise<readonly string[]>
@@ -66,7 +65,6 @@ const wordsOf = ({ status, since, force, dryRun: _, ...others }: Options): strin
     ...(force ? ['refused ones too'] : []),
   ].join(', ')
 
-/** A refusal in the words of the CLI. */
 const inCli = ({ code, message }: Refusal): Refusal =>
   new Refusal(code, code === 'bad_request' ? `${message} (with --force)` : message)
 
@@ -97,7 +95,7 @@ async function requeueById(
 
 const chosenBy = ({ status, since, force = false }: Options) => ({ status, since, force })
 
-/** All that match: a background job, a transaction for each lot, which workers go on with if this process dies. */
+/** All that match: a background job, a transaction for each batch, which workers go on with if this process dies. */
 async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options }: Requeueing) {
   const { force: _force, dryRun = false, status, since, ...others } = options
   const database = await admin.database()
@@ -108,19 +106,13 @@ async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options
   const last = found.at(-1)
   if (last && !dryRun) {
     const given = {
-      channel: channel.name,
       ...(ids === undefined || Object.keys(others).length === 0 ? {} : { ids: found.map(({ id }) => id) }),
       ...(status === undefined ? {} : { status }),
       ...(since === undefined ? {} : { since: since.toISOString() }),
       force: options.force ?? false,
-      ...{
-        until: last.id,
-        at: now.toISOString(),
-        action: `${channel.name}.requeue`,
-        words: wordsOf(options),
-      },
+      ...{ until: last.id, at: now.toISOString(), words: wordsOf(options) },
     }
-    await admin.work({ kind: 'message.requeue', team_id: team, given, total: found.length })
+    await admin.work({ kind: `${channel.name}.requeue`, team_id: team, given, total: found.length })
   }
   const all = found.map(({ id }) => id)
   const requeued = dryRun ? found : await requeuedAt(database, channel, team, { ids: all, at: now })

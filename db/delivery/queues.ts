@@ -51,11 +51,11 @@ export async function listQueues(database: Database): Promise<ShownQueue[]> {
 }
 
 /**
- * Moves a lot of a queue's dead letters back, so that they are tried again: any, or those that were given up for one
+ * Moves a batch of a queue's dead letters back, so that they are tried again: any, or those that were given up for one
  * reason; `most` at most. Those that were there when they were `seen`: what is given up again meanwhile waits for the
  * next call, since a job that fails at once would go round for ever. @returns how many, and whether there may be more.
  */
-export async function redriveLot<J extends JobName>(
+export async function redriveBatch<J extends JobName>(
   { tx, now, queue }: At & { queue: Pick<Producer, 'redrive'> },
   job: J,
   { reason, seen, most }: { reason: string | null; seen: string; most: number | null },

@@ -9,7 +9,7 @@
 import { type By, record } from '../accounts/audit/record.ts'
 import { teamById } from '../accounts/teams/teams.sql.ts'
 import type { Deliverable, DeliveryJob, DeliveryRef } from '../channels/channel.sql.ts'
-import { DELIVERIES, deliveryFrom, sendsFor, servedBy } from '../channels/channels.sql.ts'
+import { deliveryFrom, sendsFor, servedBy } from '../channels/channels.sql.ts'
 import { EMAIL } from '../channels/email.sql.ts'
 import { storeEvents } from '../channels/happenings/store-events.ts'
 import { goneOfEmails, goneRefusal } from '../content/files/reuse.ts'
@@ -40,7 +40,6 @@ export const gaveUpNote = (
   now: Date,
 ): Note => ({ ...ref, event_key: `gave_up:${since}`, kind: 'gave_up', occurred_at: now, detail })
 
-/** The note that a message was requeued. */
 export const requeueNote = ({ team_id, id }: DeliveryRef, now: Date): Note => ({
   ...{ team_id, id, event_key: `requeued:${now.toISOString()}` },
   kind: 'requeued',
@@ -119,7 +118,6 @@ export async function requeueMessages(
 
 /** What a person has picked, as it is stored with a background job: its times are text. */
 export type PickedByPerson = {
-  channel: Deliverable['name']
   ids?: readonly string[]
   status?: string
   since?: string
@@ -130,27 +128,25 @@ export type PickedByPerson = {
   at: string
 }
 
-/** Where the next lot begins. */
+/** Where the next batch begins. */
 export type PickedCursor = { after: string }
 
 const REQUEUE_BATCH = 500
 const NO_ID = '00000000-0000-0000-0000-000000000000'
 
-/** Requeues the next lot of what a person has picked. @returns how many were looked at, and requeued. */
+/** Requeues the next batch of what a person has picked. @returns how many were looked at, and requeued. */
 export async function requeuePicked(
-  { tx, queue }: Requeueing,
+  { tx, queue, channel }: Requeueing & { channel: Deliverable },
   teamId: string,
-  { channel: name, since, at, until, ...picked }: PickedByPerson,
+  { since, at, until, ...picked }: PickedByPerson,
   { after }: PickedCursor = { after: NO_ID },
-): Promise<{ cursor: PickedCursor | null; looked: number; requeued: number }> {
-  const channel = DELIVERIES.find((one) => one.name === name)
-  if (!channel) throw new Refusal('bad_request', `nobody here knows what ${name} is`)
+): Promise<{ cursor: PickedCursor | null; looked: number; changed: number }> {
   const wanted = { ...picked, since: since === undefined ? undefined : new Date(since) }
   const refs = await requeueableMessages(tx, channel, teamId, wanted, { after, until, limit: REQUEUE_BATCH })
   const how: How = { by: 'person', force: picked.force }
   const requeued = await requeueMessages({ tx, queue, now: new Date(at) }, channel, refs, how)
   const last = refs.length < REQUEUE_BATCH ? undefined : refs.at(-1)
-  return { cursor: last ? { after: last.id } : null, looked: refs.length, requeued: requeued.length }
+  return { cursor: last ? { after: last.id } : null, looked: refs.length, changed: requeued.length }
 }
 
 /**

@@ -12,14 +12,14 @@ import type { Note } from './requeue.sql.ts'
 import { dueChannels, markExpired, releaseDue } from './schedule.sql.ts'
 
 /** How many are let go in one transaction. */
-const LOT = 500
+const RELEASE_BATCH = 500
 
-/** Lets go a lot of what is due. @returns how many. */
-async function releaseLot(
+/** Lets go a batch of what is due. @returns how many. */
+async function releaseBatch(
   { tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> },
   channel: Channel,
 ): Promise<number> {
-  const released = await releaseDue(tx, channel, LOT)
+  const released = await releaseDue(tx, channel, RELEASE_BATCH)
   for (const [job, own] of Map.groupBy(released, (each) => each.job)) {
     const { payload } = deliveryFrom(job)
     await queue.enqueue(
@@ -31,7 +31,7 @@ async function releaseLot(
   return released.length
 }
 
-/** Lets go what is due of every channel, lot after lot, until nothing is any more, or `closing` is aborted. */
+/** Lets go what is due of every channel, batch after batch, until nothing is any more, or `closing` is aborted. */
 export async function releaseAll(
   { database, queue }: { database: Database; queue: Pick<Producer, 'enqueue'> },
   closing?: AbortSignal,
@@ -39,7 +39,7 @@ export async function releaseAll(
   for (let released = 1; released > 0 && !closing?.aborted; ) {
     released = 0
     for (const channel of await dueChannels(database))
-      released += await database.transaction((tx) => releaseLot({ tx, queue }, channel))
+      released += await database.transaction((tx) => releaseBatch({ tx, queue }, channel))
   }
 }
 

@@ -26,18 +26,18 @@ export async function choosePlace(directory: string, elsewhere: string, log: Log
   const native = nativeDirectory()
   if (!isRoot()) return ownPlace(directory, native)
   const away = join(elsewhere, `heliograph-${digest(directory)}`)
-  const settled = (await readFile(join(directory, POINTER), 'utf8').catch(() => '')) === away
-  const held = await stat(join(settled ? away : directory, 'data')).catch(() => null)
+  const moved = (await readFile(join(directory, POINTER), 'utf8').catch(() => '')) === away
+  const held = await stat(join(moved ? away : directory, 'data')).catch(() => null)
   // Data owned by root came with a copied checkout: PostgreSQL never runs as root.
   const account = held && held.uid !== 0 ? { uid: held.uid, gid: held.gid } : await unprivilegedAccount()
   const enterable = await permits(account, directory, 'cd "$1"')
-  if (held && !settled && !enterable) {
+  if (held && !moved && !enterable) {
     throw new Error(
       `uid ${account.uid} cannot enter ${directory}: open the way to it, delete it, ${OWN_SERVER}`,
     )
   }
-  const home = enterable && !settled ? directory : away
-  if (home === away) await prepareStandIn(away, directory, settled)
+  const home = enterable && !moved ? directory : away
+  if (home === away) await prepareStandIn(away, directory, moved)
   if (home === away) log(`PostgreSQL runs as a user who cannot enter ${directory}: its data are in ${away}`)
   const data = join(home, 'data')
   if (held?.uid === 0) await run('chown', ['-R', `${account.uid}:${account.gid}`, data])
@@ -95,17 +95,17 @@ async function unprivilegedAccount(): Promise<{ uid: number; gid: number }> {
 }
 
 /**
- * Makes the directory that stands in for one that the account cannot enter. Unless a pointer to it is `settled`
+ * Makes the directory that stands in for one that the account cannot enter. Unless a pointer to it is `moved`
  * there (somebody deleted .data, or made a new clone in its place), what is left in it is an earlier life's.
  */
-async function prepareStandIn(away: string, directory: string, settled: boolean): Promise<void> {
+async function prepareStandIn(away: string, directory: string, moved: boolean): Promise<void> {
   await mkdir(away, { mode: 0o711 }).catch(() => {})
   const found = await lstat(away)
   if (!found.isDirectory() || found.uid !== 0 || (found.mode & 0o022) !== 0) {
     throw new Error(`${away} is not root's own directory: find out who made it and delete it, ${OWN_SERVER}`)
   }
   await chmod(away, 0o711)
-  if (settled) return
+  if (moved) return
   await stopServer(join(away, 'data'))
   await rm(join(away, 'data'), { recursive: true, force: true })
   await writePrivate(join(directory, POINTER), away, await stat(directory))

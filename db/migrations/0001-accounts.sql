@@ -184,7 +184,7 @@ create table openid_identities (
   unique (issuer, user_id)
 );
 
--- Browser sessions. What a session holds is settled when it begins, so that one seized earlier never grows: a seat for
+-- Browser sessions. What a session holds is decided when it begins, so that one seized earlier never grows: a seat for
 -- each team with the role of then, and the operator's flag of then.
 create table dashboard_sessions (
   id uuid primary key,

@@ -127,11 +127,9 @@ create table reports (
   state text not null default 'pending' check (state in ('pending', 'done', 'parked')),
   -- Why it was parked, or what of it moved nothing.
   reason text,
-  -- When it was parked: an act on all parked reports that a page has shown must not take in later ones.
-  parked_at timestamptz,
   -- Whose messages it is about, once that is known: erasing a person drops reports of the team alone.
   team_ids uuid[],
   unique (provider, event_key)
 );
 -- For `report list --parked` and for the sweep: few rows at any time.
-create index reports_unsettled on reports (state, received_at) where state <> 'done';
+create index reports_open on reports (state, received_at) where state <> 'done';

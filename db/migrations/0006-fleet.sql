@@ -35,8 +35,8 @@ create table moved_figures (
   id bigint generated always as identity,
   -- 'broadcast': it is of a broadcast alone, and of no day.
   channel text not null,
-  -- The UTC day on which the messages were accepted.
-  day date not null,
+  -- The hour in which the messages were accepted.
+  hour timestamptz not null,
   broadcast_id uuid,
   status text not null,
   count integer not null,
@@ -48,15 +48,15 @@ create index moved_figures_of_broadcasts on moved_figures (team_id, broadcast_id
 create function count_emails() returns trigger language plpgsql as $$
 begin
   if tg_op = 'UPDATE' then
-    insert into moved_figures (team_id, channel, day, broadcast_id, status, count)
-    select team_id, 'email', (created_at at time zone 'UTC')::date, broadcast_id, status, sum(n) from (
+    insert into moved_figures (team_id, channel, hour, broadcast_id, status, count)
+    select team_id, 'email', date_trunc('hour', created_at, 'UTC'), broadcast_id, status, sum(n) from (
       select team_id, created_at, broadcast_id, status, 1 as n from became where not internal
       union all
       select team_id, created_at, broadcast_id, status, -1 from was where not internal) moved
     group by team_id, 3, broadcast_id, status having sum(n) <> 0;
   else
-    insert into moved_figures (team_id, channel, day, broadcast_id, status, count)
-    select team_id, 'email', (created_at at time zone 'UTC')::date, broadcast_id, status,
+    insert into moved_figures (team_id, channel, hour, broadcast_id, status, count)
+    select team_id, 'email', date_trunc('hour', created_at, 'UTC'), broadcast_id, status,
       case tg_op when 'INSERT' then count(*) else -count(*) end
     from moved where not internal
     group by team_id, 3, broadcast_id, status;
@@ -74,15 +74,15 @@ create trigger count_emails_changed after update on email_states
 create function count_whatsapp_messages() returns trigger language plpgsql as $$
 begin
   if tg_op = 'UPDATE' then
-    insert into moved_figures (team_id, channel, day, status, count)
-    select team_id, 'whatsapp', (created_at at time zone 'UTC')::date, status, sum(n) from (
+    insert into moved_figures (team_id, channel, hour, status, count)
+    select team_id, 'whatsapp', date_trunc('hour', created_at, 'UTC'), status, sum(n) from (
       select team_id, created_at, status, 1 as n from became
       union all
       select team_id, created_at, status, -1 from was) moved
     group by team_id, 3, status having sum(n) <> 0;
   else
-    insert into moved_figures (team_id, channel, day, status, count)
-    select team_id, 'whatsapp', (created_at at time zone 'UTC')::date, status,
+    insert into moved_figures (team_id, channel, hour, status, count)
+    select team_id, 'whatsapp', date_trunc('hour', created_at, 'UTC'), status,
       case tg_op when 'INSERT' then count(*) else -count(*) end
     from moved group by team_id, 3, status;
   end if;
@@ -99,8 +99,8 @@ create trigger count_whatsapp_changed after update on whatsapp_messages
 -- Skips are noted and forgotten; none passes from one broadcast to another.
 create function count_skips() returns trigger language plpgsql as $$
 begin
-  insert into moved_figures (team_id, channel, day, broadcast_id, status, count)
-  select team_id, 'broadcast', current_date, broadcast_id, 'skipped',
+  insert into moved_figures (team_id, channel, hour, broadcast_id, status, count)
+  select team_id, 'broadcast', date_trunc('hour', now(), 'UTC'), broadcast_id, 'skipped',
     case tg_op when 'INSERT' then count(*) else -count(*) end
   from moved group by team_id, broadcast_id;
   return null;
@@ -122,6 +122,18 @@ create table daily_figures (
 );
 -- For forgetting them.
 create index daily_figures_day on daily_figures (day);
+
+-- The same of the last two days by the hour.
+create table hourly_figures (
+  team_id uuid not null references teams (id) on delete cascade,
+  channel text not null check (channel in ('email', 'whatsapp')),
+  hour timestamptz not null,
+  status text not null,
+  count integer not null,
+  primary key (team_id, channel, hour, status)
+);
+-- For forgetting them.
+create index hourly_figures_hour on hourly_figures (hour);
 
 create table broadcast_figures (
   team_id uuid not null,
@@ -165,17 +177,17 @@ create table upkeep (
 );
 
 -- Whether this is a copy of the database that mail was sent from (restored, cloned, moved by a dump) or its failover: a
--- copy sends nothing by itself. The database that what is stored here is sent from, and how that was settled: a first
+-- copy sends nothing by itself. The database that what is stored here is sent from, and how that was decided: a first
 -- process has begun to work on it, processes lived through a failover, or a copy was recognised. No row until the first
 -- process has begun.
 create table database_home (
   one boolean primary key default true check (one),
-  -- Another one with each settlement.
+  -- Another one with each decision.
   id uuid not null,
   place text not null,
   timeline text not null,
   how text not null check (how in ('begun', 'continued', 'restored')),
-  settled_at timestamptz not null
+  decided_at timestamptz not null
 );
 
 -- What each process has written last, and remembers: where it is missing, what was committed is missing.

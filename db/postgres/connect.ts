@@ -21,7 +21,7 @@ const SESSION = {
 }
 
 /** Puts a new connection's session in order. */
-export const settle = async (client: Client): Promise<void> => void (await client.query(SESSION))
+export const setSession = async (client: Client): Promise<void> => void (await client.query(SESSION))
 
 /** A connection that was opened, or the error; nothing is left behind. */
 async function open(config: ClientConfig): Promise<Client> {
@@ -30,7 +30,7 @@ async function open(config: ClientConfig): Promise<Client> {
   client.on('error', () => {})
   try {
     await client.connect()
-    await settle(client)
+    await setSession(client)
     return client
   } catch (error) {
     // Connected or not, a failed client must not hold a connection.
@@ -95,7 +95,7 @@ export async function poolConfig(url: string): Promise<ClientConfig> {
       const { host = client.host, port = client.port } = await seek()
       Object.assign(client, { host, port })
       await connectNow()
-      await settle(client)
+      await setSession(client)
     }
     const connectFor = (done: (error?: Error) => void) => void seekAndConnect().then(() => done(), done)
     return Object.assign(client, { connect: connectFor })

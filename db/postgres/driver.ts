@@ -12,7 +12,7 @@ import {
   type DriverFactory,
 } from 'slonik'
 import { readDatabaseUrl } from './address.ts'
-import { isPooled, settle, wayTo } from './connect.ts'
+import { isPooled, setSession, wayTo } from './connect.ts'
 import { copyOut, isCopy } from './copy.ts'
 
 /** In milliseconds; 0 is none. `idle` is how long a transaction may do nothing. */
@@ -86,7 +86,6 @@ const beginWithin = ({ statement, lock, idle }: Limits): string =>
 
 type Result = pg.QueryResult & { command: never }
 
-/** A copy, in the form of a query's result. */
 async function runCopy(client: pg.Client, text: string) {
   const rows = (await copyOut(client, text)).map((bytes) => ({ bytes }))
   const fields = [{ dataTypeId: BYTEA as number, name: 'bytes' }]
@@ -130,7 +129,7 @@ export const createDriver = (url: string, limits: Limits): DriverFactory =>
         return {
           connect: async () => {
             await client.connect()
-            await settle(client).catch((error: unknown) => {
+            await setSession(client).catch((error: unknown) => {
               client.end().catch(() => {})
               throw error
             })

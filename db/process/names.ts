@@ -22,7 +22,6 @@ export type Names = {
   zone(name: string): Promise<string | null>
 }
 
-/** Thrown when no name server has answered in time. */
 class Unanswered extends Error {
   override name = 'Unanswered'
 }
@@ -102,23 +101,23 @@ const unanswered = (patience: number): Unanswered =>
   new Unanswered(`no name server answered within ${patience / 1_000} s`)
 
 /** How a name stood when it was asked last: it was answered, or hung and is left alone until then. */
-type Standing = 'answered' | { rest: number; until: number }
+type NameState = 'answered' | { rest: number; until: number }
 
 /** Asks so that a question that hangs takes nothing from the others. */
 function guarded(patience: number) {
   const under_way = new Map<string, Promise<unknown>>()
-  const standings = new Map<string, Standing>()
+  const states = new Map<string, NameState>()
   const places = createKeyedSemaphore(PLACES)
   const few = createKeyedSemaphore(PLACES_HUNG)
 
-  const remember = (key: string, standing: Standing): void => {
-    standings.delete(key)
-    standings.set(key, standing)
-    const [oldest] = standings.keys()
-    if (standings.size > REMEMBERED && oldest !== undefined) standings.delete(oldest)
+  const remember = (key: string, state: NameState): void => {
+    states.delete(key)
+    states.set(key, state)
+    const [oldest] = states.keys()
+    if (states.size > REMEMBERED && oldest !== undefined) states.delete(oldest)
   }
   const attempt = async <T>(key: string, work: () => Promise<T>): Promise<readonly [T]> => {
-    const last = standings.get(key)
+    const last = states.get(key)
     try {
       const answer = await work()
       remember(key, 'answered')
@@ -131,7 +130,7 @@ function guarded(patience: number) {
     }
   }
   const question = async <T>(key: string, work: () => Promise<T>): Promise<T> => {
-    const last = standings.get(key)
+    const last = states.get(key)
     const hung = typeof last === 'object'
     if (hung && performance.now() < last.until)
       throw new Unanswered('no name server answered last time: it is not asked again yet')

@@ -1,5 +1,5 @@
 /**
- * The claim from a queue whose jobs have groups, of which each has its own room: pg-boss's would claim a lot of one
+ * The claim from a queue whose jobs have groups, of which each has its own room: pg-boss's would claim a batch of one
  * group alone, and read all that waits of groups that are full.
  * Promises: reads an entry of an index for each group that has jobs waiting, and what it claims, however much waits.
  * Groups go in the order of their jobs that are due first. As text, for pg-boss's own connections.
@@ -9,7 +9,6 @@ import type { Run } from './pgboss.sql.ts'
 /** How many jobs of a group may be claimed: those named, and each of the others. */
 export type Rooms = { of: ReadonlyMap<string, number>; others: number }
 
-/** A claimed job, as its row has it. */
 export type ClaimedRow = { id: string; data: unknown; retry_count: number }
 
 /**

@@ -21,7 +21,7 @@ const lookRow = row({
   is_home: boolean(),
   /** Whether nothing but the timeline can be another one; null before any process has begun. */
   is_same_place: boolean().nullable(),
-  settlement: string().nullable(),
+  home_id: string().nullable(),
   how: string()
     .oneOf(['begun', 'continued', 'restored'] as const)
     .nullable(),
@@ -47,11 +47,10 @@ export async function leaveMark(tx: Tx, { process, last, next }: Mark): Promise<
   return tx.one(sql.prepared(last === null ? 'first_mark' : 'next_mark', lookRow)`
     with written as (${written})
     select exists (select from written) as found, now() as at, is_at_home() as is_home,
-      h.place = database_place() as is_same_place, h.id as settlement, h.how
+      h.place = database_place() as is_same_place, h.id as home_id, h.how
     from (select) one left join database_home h on true`)
 }
 
-/** Forgets a process that ends. */
 export async function deleteMark(tx: Tx, process: string): Promise<void> {
   await tx.query(sql.type(object())`delete from process_marks where process = ${process}`)
 }
@@ -65,22 +64,22 @@ export async function deleteOldMarks(tx: Tx, days: number): Promise<void> {
 /** Makes this database the home of what it holds, where no process has begun yet. */
 export async function beginHome(tx: Tx, id: string): Promise<void> {
   await tx.query(sql.type(object())`
-    insert into database_home (id, place, timeline, how, settled_at)
+    insert into database_home (id, place, timeline, how, decided_at)
     select ${id}, database_place(), database_timeline(), 'begun', now() where database_timeline() is not null
     on conflict do nothing`)
 }
 
-const settlementRow = row({ settlement: string(), is_home: boolean() })
+const lockedRow = row({ home_id: string(), is_home: boolean() })
 
-/** The settlement, locked until the transaction ends; null before any process has begun. */
-export async function lockHome(tx: Tx): Promise<InferType<typeof settlementRow> | null> {
-  return tx.maybeOne(sql.type(settlementRow)`
-    select id as settlement, is_at_home() as is_home from database_home for update`)
+/** The id of the home, locked until the transaction ends; null before any process has begun. */
+export async function lockHome(tx: Tx): Promise<InferType<typeof lockedRow> | null> {
+  return tx.maybeOne(sql.type(lockedRow)`
+    select id as home_id, is_at_home() as is_home from database_home for update`)
 }
 
-/** Settles that what is here is sent from here from now on, and how that was found. */
-export async function settleHome(tx: Tx, id: string, how: 'continued' | 'restored'): Promise<void> {
+/** Decides that what is here is sent from here from now on, and how that was found. */
+export async function makeHome(tx: Tx, id: string, how: 'continued' | 'restored'): Promise<void> {
   await tx.query(sql.type(object())`
     update database_home
-    set id = ${id}, place = database_place(), timeline = database_timeline(), how = ${how}, settled_at = now()`)
+    set id = ${id}, place = database_place(), timeline = database_timeline(), how = ${how}, decided_at = now()`)
 }

@@ -5,10 +5,10 @@
  */
 import { onCommit, type Tx } from '../postgres/pool.ts'
 import { takeDeadLetters } from './dead-letters.sql.ts'
+import { createLines, placesOfReturning, priorityOf } from './fair-queue.ts'
 import { asRelation, insertingJobs, insertJobs, type NewJob } from './insert.sql.ts'
 import { deleteEndedJobs, deleteIdleJobs } from './jobs.sql.ts'
 import { JOBS, type JobName, type Payload, type SharedJob } from './jobs.ts'
-import { createLines, placesOfReturning, priorityOf } from './line.ts'
 import type { Waker } from './wake.ts'
 
 /** Jobs for a queue that teams share, with the place of each in its line. */
@@ -24,13 +24,13 @@ export type Producer = {
    */
   enqueue<J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<number>
   /** A part of a statement in the caller's transaction that does so: it returns a row for each job that it stored. */
-  storing(tx: Tx, lots: readonly Placed[]): ReturnType<typeof insertingJobs>
-  /** What the queue's line has reached (line.ts). */
+  storing(tx: Tx, placed: readonly Placed[]): ReturnType<typeof insertingJobs>
+  /** What the queue's line has reached (fair-queue.ts). */
   reached(tx: Tx, job: SharedJob): Promise<number>
   /** As `enqueue`, in place of whatever job or dead letter the rows still have, but for one that is running. */
   reenqueue<J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<number>
   /** Moves dead letters of a queue back. @returns their payloads. */
-  redrive<J extends JobName>(tx: Tx, job: J, lot: DeadLetters): Promise<Payload<J>[]>
+  redrive<J extends JobName>(tx: Tx, job: J, letters: DeadLetters): Promise<Payload<J>[]>
 }
 
 /** Which dead letters: the oldest of those seen then, with this reason, or with any when it is null. */
@@ -68,13 +68,13 @@ export function createProducer(wake?: Waker, lines = createLines()): Producer {
   }
   return {
     enqueue,
-    storing(tx, lots) {
-      for (const { job, places } of lots) {
+    storing(tx, placed) {
+      for (const { job, places } of placed) {
         lines[job].given(Math.max(...places))
         if (wake) onCommit(tx, () => wake(job))
       }
       return insertingJobs(
-        asRelation(lots.flatMap(({ job, payloads, places }) => jobsOf(job, payloads, places))),
+        asRelation(placed.flatMap(({ job, payloads, places }) => jobsOf(job, payloads, places))),
       )
     },
     reached: (tx, job) => lines[job].reached(tx),
@@ -83,8 +83,8 @@ export function createProducer(wake?: Waker, lines = createLines()): Producer {
       await deleteIdleJobs(tx, job, jobIds(job, payloads))
       return enqueue(tx, job, payloads)
     },
-    async redrive(tx, job, lot) {
-      const payloads = await takeDeadLetters(tx, job, lot)
+    async redrive(tx, job, letters) {
+      const payloads = await takeDeadLetters(tx, job, letters)
       if (payloads.length === 0) return payloads
       await deleteEndedJobs(tx, job, jobIds(job, payloads))
       await enqueue(tx, job, payloads)

@@ -59,10 +59,10 @@ async function loops(
     let stored = 0
     const loop = async (): Promise<void> => {
       while (performance.now() < until) {
-        const lot = Array.from({ length: rows }, () => rowOf(team))
-        const jobs = lot.map(({ id, team_id }) => ({ id, data: { team_id, email_id: id } }))
+        const batch = Array.from({ length: rows }, () => rowOf(team))
+        const jobs = batch.map(({ id, team_id }) => ({ id, data: { team_id, email_id: id } }))
         await place.database.transaction(async (tx) => {
-          await insertEmails(tx, lot, { charge: sql.fragment`select 1`, jobs: sql.fragment`select 1` })
+          await insertEmails(tx, batch, { charge: sql.fragment`select 1`, jobs: sql.fragment`select 1` })
           const [only] = jobs
           if (rows === 1 && only) await boss.send('deliver-email', only.data, { id: only.id, ...on(tx) })
           else await boss.insert('deliver-email', jobs, on(tx))

@@ -19,7 +19,7 @@ import { SECRET_KEY } from '../support/environment.ts'
 import { makeTeam, type Service } from '../support/service.ts'
 
 const MAILS = 4_000
-const LOT = 100
+const BATCH = 100
 
 const url = process.env.DATABASE_URL
 if (!url) throw new Error('set DATABASE_URL to an empty database')
@@ -60,8 +60,8 @@ const item = {
 }
 
 async function enqueue(): Promise<void> {
-  for (let lot = 0; lot < MAILS / LOT; lot++) {
-    const items = Array.from({ length: LOT }, () => item)
+  for (let batch = 0; batch < MAILS / BATCH; batch++) {
+    const items = Array.from({ length: BATCH }, () => item)
     await database.transaction(
       async (tx) =>
         await acceptEmails(

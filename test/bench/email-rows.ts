@@ -19,7 +19,7 @@ import { insertEmailRows } from '../support/email-rows.ts'
 import { storeEmails } from '../support/reports.ts'
 
 const ROWS = Number(process.argv[2] ?? 1_000_000)
-const [ROUNDS, MAILS, LOT] = [20, 1_000, 20]
+const [ROUNDS, MAILS, BATCH] = [20, 1_000, 20]
 const FILLED_AT_ONCE = 100_000
 const BODY = '<p>Hello, this is about what a short letter says, and nothing of it is said twice.</p>'.repeat(
   5,
@@ -75,20 +75,20 @@ async function accept(team_id: string): Promise<Mail[]> {
 }
 
 async function apply(mails: readonly Mail[], kind: EmailEventKind): Promise<void> {
-  for (let at = 0; at < mails.length; at += LOT) {
-    const lot = mails.slice(at, at + LOT)
+  for (let at = 0; at < mails.length; at += BATCH) {
+    const batch = mails.slice(at, at + BATCH)
     const now = new Date()
-    const events = lot.map(
+    const events = batch.map(
       (mail): EmailEvent => ({
         ...{ ...mail, kind, occurred_at: now, recipient: null, detail: '250 2.0.0 Ok: queued' },
         event_key: uuidv7(),
       }),
     )
-    const attempts = lot.map((mail) => ({
+    const attempts = batch.map((mail) => ({
       ...{ ...mail, provider_message_id: `${uuidv7()}-000000`, size_kb: null, pending_recipients: null },
       seen: { provider_message_id: null, pending_recipients: null },
     }))
-    if (kind === 'sent') await emailsToDeliver(database, lot)
+    if (kind === 'sent') await emailsToDeliver(database, batch)
     await database.transaction((tx) => applyEmailEvents(tx, events, now, kind === 'sent' ? attempts : []))
   }
 }

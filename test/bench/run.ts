@@ -105,7 +105,7 @@ const GROWING =
   'the heap finds its size in the first minutes (chaos A9 watches what is left after whole collections)'
 /** What a row that misses its goal is made of, as profiles of 2026-11-23 show it (2 cores, client and sink beside). */
 const MADE_OF: Record<string, string> = {
-  1: 'the API: 0.37 ms a send (slonik and pg 28 %, collection 17 %, the rest spread thin), PostgreSQL 0.2, the client 0.05; two lots take turns at one thread of JavaScript and PostgreSQL, and a quarter of the processors’ time is left over',
+  1: 'the API: 0.37 ms a send (slonik and pg 28 %, collection 17 %, the rest spread thin), PostgreSQL 0.2, the client 0.05; two batches take turns at one thread of JavaScript and PostgreSQL, and a quarter of the processors’ time is left over',
   3: 'collections of young objects, and commits that wait for the disk',
   4: 'of 18 ms for a hundred PostgreSQL takes 9.6 (a thirteenth of it compresses HTML), the API 7.1 (collection 16 %, the rest spread thin), the client 1.3; the reference has its arrays ready',
   '5a': 'row 6, on the processors that the API, PostgreSQL and the sink need too; Postfix signs nothing',

@@ -8,7 +8,7 @@ import { auditEntries } from '../../db/accounts/audit/audit.sql.ts'
 import { createTeam } from '../../db/accounts/teams/create.ts'
 import { subscribersOf } from '../../db/audience/contacts/topic-counts.sql.ts'
 import { deleteTopic, hasTopic, insertTopic } from '../../db/audience/contacts/topics.sql.ts'
-import { settleSoftBounces } from '../../db/audience/suppressions/suppressions.sql.ts'
+import { judgeSoftBounces } from '../../db/audience/suppressions/suppressions.sql.ts'
 import { EMAIL } from '../../db/channels/email.sql.ts'
 import { WEBHOOK_SENDERS } from '../../db/channels/webhook.sql.ts'
 import { WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
@@ -19,20 +19,20 @@ import { dueChannels, releaseDue } from '../../db/delivery/schedule.sql.ts'
 import { troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { lostMessages } from '../../db/delivery/sweep.sql.ts'
 import { foldFigures } from '../../db/figures/daily/fold.ts'
-import { queuedByAge, unsettledReports } from '../../db/figures/fleet/fleet.sql.ts'
+import { openReports, queuedByAge } from '../../db/figures/fleet/fleet.sql.ts'
 import { acceptEmails } from '../../db/messages/emails/accept.ts'
 import { emailsToDeliver } from '../../db/messages/emails/emails.sql.ts'
-import { type EmailCriteria, emailsFound } from '../../db/messages/emails/find.sql.ts'
 import { countsOfTemplate } from '../../db/messages/emails/of-template.sql.ts'
+import { type EmailCriteria, emailsFound } from '../../db/messages/emails/search.sql.ts'
 import { searchEmails } from '../../db/messages/emails/search.ts'
 import { replayable, webhooksOf } from '../../db/messages/webhooks/listing.sql.ts'
-import { messagesFound } from '../../db/messages/whatsapp/find.sql.ts'
+import { messagesFound } from '../../db/messages/whatsapp/search.sql.ts'
 import { openDatabase, type Tx } from '../../db/postgres/pool.ts'
 import { seenNow } from '../../db/postgres/seen.sql.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
+import { lookAtLine } from '../../db/queue/fair-queue.sql.ts'
 import { claimByGroup } from '../../db/queue/group-claims.sql.ts'
 import { deleteDoneJobs, queueStatus } from '../../db/queue/jobs.sql.ts'
-import { lookAtLine } from '../../db/queue/line.sql.ts'
 import type { Run } from '../../db/queue/pgboss.sql.ts'
 import { createProducer } from '../../db/queue/producer.ts'
 import { isAnyDue, spreadCounts } from '../../db/queue/upkeep.sql.ts'
@@ -160,7 +160,7 @@ t.test(
     const now = new Date()
     const refs = [1, 2, 3].map((n) => ({ team_id: TEAM, contact_id: uuid('0001', n), cause: null }))
     const rule = { most: 5, undisputed: now, now }
-    const { buffers } = await touched(database, (tx) => settleSoftBounces(tx, refs, rule))
+    const { buffers } = await touched(database, (tx) => judgeSoftBounces(tx, refs, rule))
     t.ok(buffers < 900, `${buffers} buffers for three`)
   },
 )
@@ -205,7 +205,7 @@ t.test('metrics count the reports that wait without reading those that are done'
     from generate_series(1, 20000) n`)
   await database.query(sql.unsafe`analyze reports`)
   const { buffers } = await touched(database, async (tx) => {
-    const reports = (await unsettledReports(tx)).map(({ state, reports }) => [state, reports])
+    const reports = (await openReports(tx)).map(({ state, reports }) => [state, reports])
     t.strictSame(reports, [
       ['parked', 5],
       ['pending', 5],
@@ -236,8 +236,8 @@ t.test('of many endpoints that once asked to wait, those that do now are found a
     from generate_series(1, 20000) n`)
   await database.query(sql.unsafe`analyze senders`)
   const { buffers } = await touched(database, async (tx) => {
-    const { standings } = await troubledSenders(tx, WEBHOOK_SENDERS)
-    t.strictSame([...standings.keys()].sort(), ['webhook:1', 'webhook:2'])
+    const { states } = await troubledSenders(tx, WEBHOOK_SENDERS)
+    t.strictSame([...states.keys()].sort(), ['webhook:1', 'webhook:2'])
   })
   t.ok(buffers < 20, `${buffers} buffers`)
 })
@@ -259,15 +259,15 @@ t.test('failed webhooks are listed and sent again without reading those that wer
   t.ok(none.buffers < 20, `${none.buffers} buffers for none that wait`)
   const seen = await seenNow(database)
   const day = (ago: number) => new Date(Date.now() - ago * 86_400_000)
-  const lot = (what: 'failed' | 'over') =>
+  const batch = (what: 'failed' | 'over') =>
     touched(database, async (tx) => {
       const range = { what, from: day(10), to: day(9), seen }
       const found = await replayable(tx, { ...ref, after: uuid('0000', 0), limit: 2_000 }, range)
       t.equal(Math.round(found.length / 10), what === 'over' ? 144 : 0)
     })
-  const failed = await lot('failed')
+  const failed = await batch('failed')
   t.ok(failed.buffers < 30, `${failed.buffers} buffers for those of a day that failed`)
-  const over = await lot('over')
+  const over = await batch('over')
   // Each row's lock touches its page and, as that is visible to all, its map.
   t.ok(over.buffers < 2 * 1_440 + 100, `${over.buffers} buffers for all 1,440 of a day`)
 })

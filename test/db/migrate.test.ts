@@ -203,7 +203,7 @@ t.test('a file that deadlocks with an accept gives way to it, and is applied by 
 })
 
 /** Copies ten rows one by one, each in a transaction of its own, and goes on after the last one when called again. */
-const LONG_COPY = `-- outside a transaction: copies in lots, and says how far it has come
+const LONG_COPY = `-- outside a transaction: copies in batches, and says how far it has come
 create table if not exists copied (id integer primary key);
 
 create or replace procedure copy_all() language plpgsql as $$

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { v7 as uuidv7 } from 'uuid'
 import { EMAIL } from '../../db/channels/email.sql.ts'
 import { createVersions } from '../../db/content/templates/versions.ts'
-import { insertReports, settleReports } from '../../db/delivery/reports/reports.sql.ts'
+import { endReports, insertReports } from '../../db/delivery/reports/reports.sql.ts'
 import { requeueMessages } from '../../db/delivery/requeue.ts'
 import { acceptEmails } from '../../db/messages/emails/accept.ts'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
@@ -34,7 +34,7 @@ const KEPT = {
     'insert-email-events': /insert into email_events/,
     'change-emails': /update email_states/,
   },
-  report: { 'insert-reports': /insert into reports/, 'settle-reports': /update reports/ },
+  report: { 'insert-reports': /insert into reports/, 'end-reports': /update reports/ },
   requeue: { 'requeue-emails': /update email_states/ },
   remove: {
     'delete-emails': /delete from accepted_emails/,
@@ -68,7 +68,7 @@ async function textsOfWorks() {
     ),
     report: await proxy.textsDuring(async () => {
       await insertReports(database, [{ ...report, received_at: now, retry_until: now }])
-      await settleReports(database, [{ id: report.id, state: 'done', reason: null }])
+      await endReports(database, [{ id: report.id, state: 'done', reason: null }])
     }),
     requeue: await proxy.textsDuring(() =>
       database.transaction((tx) =>

@@ -4,10 +4,10 @@
  */
 import { sql } from 'slonik'
 import { contactsOfTeam } from '../../db/audience/contacts/contacts.sql.ts'
-import { type EmailCriteria, emailsFound } from '../../db/messages/emails/find.sql.ts'
-import { countMatching, idsMatching, waitingEmails } from '../../db/messages/emails/matching.sql.ts'
-import { undeliveredEmails } from '../../db/messages/emails/matching.ts'
-import { messagesFound } from '../../db/messages/whatsapp/find.sql.ts'
+import { countMatching, idsMatching, waitingEmails } from '../../db/messages/emails/bulk.sql.ts'
+import { undeliveredEmails } from '../../db/messages/emails/bulk.ts'
+import { type EmailCriteria, emailsFound } from '../../db/messages/emails/search.sql.ts'
+import { messagesFound } from '../../db/messages/whatsapp/search.sql.ts'
 import { openDatabase, type Tx } from '../../db/postgres/pool.ts'
 import { testDatabase } from '../support/database.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
@@ -64,7 +64,7 @@ t.before(async () => {
 
 const PAGE = { limit: 51 }
 
-t.test('a page, a count and a lot of a large team’s list read what they show', async (t) => {
+t.test('a page, a count and a batch of a large team’s list read what they show', async (t) => {
   const looks: [string, number, (tx: Tx) => Promise<{ length: number }>][] = [
     ['emails', 600, (tx) => emailsFound(tx, { team_id: TEAM }, PAGE)],
     ['queued emails', 600, (tx) => emailsFound(tx, { team_id: TEAM, status: 'queued' }, PAGE)],
@@ -110,12 +110,12 @@ t.test('a team’s queued emails are counted and looked through by their states,
   t.ok(buffers < 1_000, `${buffers} buffers for 501 of 1,800`)
 })
 
-t.test('what a requeue takes is looked for in lots of what waits', async (t) => {
+t.test('what a requeue takes is looked for in batches of what waits', async (t) => {
   const before = 'ffffffff-ffff-7000-8000-000000000000'
   const { buffers } = await touched(database, async (tx) => {
-    const lot = await waitingEmails(tx, TEAM, { words: ['1'], whose: 'all' }, { before, limit: 100 })
-    t.equal(lot.length, 100)
-    t.ok(lot.some(({ fits }) => fits) && lot.some(({ fits }) => !fits))
+    const batch = await waitingEmails(tx, TEAM, { words: ['1'], whose: 'all' }, { before, limit: 100 })
+    t.equal(batch.length, 100)
+    t.ok(batch.some(({ fits }) => fits) && batch.some(({ fits }) => !fits))
   })
   t.ok(buffers < 1_500, `${buffers} buffers for a hundred of 1,800`)
   const all = await undeliveredEmails(database, TEAM, { force: false })

@@ -17,7 +17,7 @@ import { SURVIVORS } from './survivors.ts'
 /** How long tests may take without a mutant, in milliseconds, and how many times as long with one that ends. */
 const [LONGEST, TIMES, LEAST] = [600_000, 8, 30_000]
 /** How many mutants a process tries: each leaves its modules behind. */
-const LOT = 40
+const BATCH = 40
 const GOAL = 0.9
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
@@ -53,7 +53,7 @@ async function tryFrom(source: string, { tests, env }: Judges, from: number, to:
 async function survivorsOf(source: string, judges: Judges, mutants: Mutant[]): Promise<Mutant[]> {
   const left: Mutant[] = []
   for (let from = 0; from < mutants.length; ) {
-    const { passed, next } = await tryFrom(source, judges, from, Math.min(from + LOT, mutants.length))
+    const { passed, next } = await tryFrom(source, judges, from, Math.min(from + BATCH, mutants.length))
     left.push(...passed.flatMap((nth) => mutants[nth] ?? []))
     from = next
   }

@@ -125,7 +125,7 @@ const OVER = `[...document.querySelectorAll('.notice')].filter((notice) =>
     return !notice.contains(one) && one.checkVisibility() && a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
   })).map((one) => one.outerHTML.slice(0, 160))`
 
-/** What is wrong with how a page stands in its window: how many pixels it is too wide, and what is cut, covered, small. */
+/** What is wrong with how a page stands in its window: pixels that it is too wide, what is cut, covered, small. */
 const UNFIT = `({
   wider: Math.max(0, document.documentElement.scrollWidth - innerWidth),
   cut: ${CUT},

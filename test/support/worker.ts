@@ -14,7 +14,7 @@ import { createNames } from '../../db/process/names.ts'
 import { networksOf } from '../../db/process/public-address.ts'
 import type { Up } from '../../db/process/shutdown.ts'
 import { openConsumer } from '../../db/queue/boss.ts'
-import { JOBS, type JobName } from '../../db/queue/jobs.ts'
+import { JOBS, type JobName, type SharedJob } from '../../db/queue/jobs.ts'
 import { createQueuePauses } from '../../db/queue/pauses.ts'
 import { onWake } from '../../db/queue/wake.ts'
 import type { Relay } from '../../db/text/relays.ts'
@@ -201,4 +201,17 @@ export async function withoutSchedules({ database }: Service): Promise<void> {
     create function no_schedule() returns trigger language plpgsql as 'begin return null; end'`)
   await database.query(sql.unsafe`
     create trigger no_schedule before insert on pgboss.schedule for each row execute function no_schedule()`)
+}
+
+/** Gives every job of a queue up, as a worker does. */
+export async function giveUpAll({ url, database }: Service, job: SharedJob): Promise<void> {
+  const consumer = await openConsumer(url, { connections: 2, onError: () => {} })
+  const claims = consumer.claims(job)
+  let jobs: Awaited<ReturnType<typeof claims.fetch>>
+  do {
+    jobs = await claims.fetch(10)
+    const ends = new Map(jobs.map((one) => [one, { end: 'given_up', reason: 'words' } as const]))
+    await database.transaction((tx) => claims.settle(tx, ends))
+  } while (jobs.length > 0)
+  await consumer.stop(5_000)
 }

@@ -13,6 +13,7 @@ import { showEmail } from '../../db/messages/emails/show.ts'
 import { cancelScheduled, moveScheduled } from '../../db/messages/scheduled.ts'
 import { showMessage } from '../../db/messages/whatsapp/show.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
+import { adminCli } from '../support/admin.ts'
 import { runClock, shiftClock } from '../support/clock.ts'
 import { startCloud } from '../support/cloud.ts'
 import { jobStates, jobsOf, lockWaits } from '../support/rows.ts'
@@ -20,7 +21,7 @@ import { anEmail, makeTeam, type Service, startService, type TestTeam } from '..
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t, { type Test } from '../support/tap.ts'
 import { aMessage, makeTemplate } from '../support/whatsapp.ts'
-import { startProcess, startWorker, until } from '../support/worker.ts'
+import { giveUpAll, startProcess, startWorker, until } from '../support/worker.ts'
 
 const HOUR = 3_600_000
 const ahead = (ms: number): string => new Date(Date.now() + ms).toISOString()
@@ -179,7 +180,7 @@ t.test('one team’s nine o’clock does not delay another’s', async (t) => {
   const id = await post(service, other, { scheduled_at: new Date(due.getTime() + 1_000).toISOString() })
   await shiftClock(service.database, 3_600 + 60)
   const { database, deps } = service
-  // It ends once it has let go one lot.
+  // It ends once it has let go one batch.
   const closing = new AbortController()
   const queue = {
     enqueue: (...given: Parameters<typeof deps.queue.enqueue>) => {
@@ -189,7 +190,7 @@ t.test('one team’s nine o’clock does not delay another’s', async (t) => {
   }
   await releaseAll({ database, queue: queue as typeof deps.queue }, closing.signal)
   t.ok((await jobsOf(service, team.id)).length <= 501)
-  t.strictSame(await jobStates(service, id), ['created'], 'it is in the first lot')
+  t.strictSame(await jobStates(service, id), ['created'], 'it is in the first batch')
   await release()
   t.equal((await jobsOf(service, team.id)).length, 3_001)
   const placeRow = object({ place: number().defined() })
@@ -251,6 +252,28 @@ t.test('an expired one never goes, is given up with its reason, and is no dead l
     { messages: 0 },
     'nothing waits to be delivered',
   )
+})
+
+t.test('one that expired among the dead letters is not sent when they are redriven', async (t) => {
+  const { service, team } = await begin(t)
+  const sink = await startSmtpSink(t)
+  const id = await post(service, team, { expires_in: 60 })
+  const other = await post(service, team, { to: ['other@example.org'] })
+  await giveUpAll(service, 'deliver-email')
+  await shiftClock(service.database, 61)
+  const cli = adminCli({ DATABASE_URL: service.url })
+  t.match(await cli.json(['queue', 'redrive', 'deliver-email']), { redriven: 2 })
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until('both jobs are gone', async () => (await jobsOf(service, team.id)).length === 0)
+  t.strictSame(
+    sink.messages().map(({ rcpt_to }) => rcpt_to),
+    [['other@example.org']],
+  )
+  t.match(await cli.json(['email', 'show', team.id, other]), { waiting: null })
+  t.match(await cli.json(['email', 'show', team.id, id]), {
+    waiting: { state: 'given_up', last_refusal: /^expired: / },
+  })
+  t.match(await cli.json(['queue', 'status']), [{ queue: 'deliver-email', dead: 0 }], 'no dead letter again')
 })
 
 t.test('WhatsApp messages wait, are let go and expire alike', async (t) => {

@@ -14,7 +14,7 @@ import type { QueuePauses } from '../../db/queue/pauses.ts'
 import { isSurelyValid } from '../../db/text/valid.ts'
 import { storableWords } from '../../db/text/words.ts'
 import type { Figures } from '../monitoring/figures.ts'
-import { apart, lotsOf } from './poison-jobs.ts'
+import { apart, portionsOf } from './poison-jobs.ts'
 import { retryWhileUnavailable } from './retry-while-unavailable.ts'
 
 /** The jobs of one call of a handler. */
@@ -86,8 +86,8 @@ export async function runBatches<J extends JobName, D extends BatchDeps>(
     const jobs = paused ? [] : await claims.fetch(batchSize)
     if (jobs.length === 0) await claims.idle()
     // While the database cannot say which are suspect, none is worked on beside another.
-    const lots = await lotsOf(deps.database, job, jobs).catch(() => apart(jobs))
-    for (const lot of lots) await runBatch(job, handle, { jobs: lot.jobs, claims, deps })
+    const portions = await portionsOf(deps.database, job, jobs).catch(() => apart(jobs))
+    for (const portion of portions) await runBatch(job, handle, { jobs: portion.jobs, claims, deps })
   }
 }
 

@@ -11,21 +11,21 @@ import type { JobName } from '../../db/queue/jobs.ts'
 const LOST = 2
 
 /** Claimed jobs that are worked on together; a suspect one is `alone`. */
-export type Lot<J extends JobName> = { jobs: FetchedJob<J>[]; alone: boolean }
+export type Portion<J extends JobName> = { jobs: FetchedJob<J>[]; alone: boolean }
 
 /** Each of the jobs alone, in any order, so that the same does not come first each time. */
-export const apart = <J extends JobName>(jobs: readonly FetchedJob<J>[]): Lot<J>[] =>
+export const apart = <J extends JobName>(jobs: readonly FetchedJob<J>[]): Portion<J>[] =>
   jobs.map((each) => ({ jobs: [each], alone: true })).sort(() => Math.random() - 0.5)
 
 /**
  * Splits claimed jobs: those that nothing speaks against together, then each suspect alone. Asks nothing for jobs that
  * were never lost, which are nearly all.
  */
-export async function lotsOf<J extends JobName>(
+export async function portionsOf<J extends JobName>(
   tx: Tx,
   job: J,
   jobs: readonly FetchedJob<J>[],
-): Promise<Lot<J>[]> {
+): Promise<Portion<J>[]> {
   const ids = jobs.filter(({ retryCount }) => retryCount >= LOST).map(({ id }) => id)
   const suspects = ids.length === 0 ? new Set<string>() : await oftenLost(tx, job, ids, LOST)
   const others = jobs.filter(({ id }) => !suspects.has(id))

@@ -194,12 +194,12 @@ async function record(
   delivered: readonly Delivered<Attempt>[],
   { log, queue }: Pick<WebhookDeps, 'log' | 'queue'>,
 ): Promise<void> {
-  const standing = await storeRound(tx, {
+  const endpoints = await storeRound(tx, {
     news: newsOf(delivered),
     attempts: delivered.map(attemptOf),
     ended: delivered.flatMap(endedBy),
   })
-  for (const { team_id, id, failing_since, enabled } of standing) {
+  for (const { team_id, id, failing_since, enabled } of endpoints) {
     const own = delivered.filter(({ answer: { row } }) => row.endpoint_id === id)
     const reason = reasonToStop(own, failing_since)
     if (!enabled || reason === null) continue

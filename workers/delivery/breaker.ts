@@ -4,12 +4,12 @@
  * Local to this process: what other workers must know is in the sender's row (db/delivery/senders/circuit-breaker.ts).
  */
 import { pauseAfter, type Signal } from '../../db/delivery/senders/circuit-breaker.ts'
-import type { Sender, Standing } from '../../db/delivery/senders/pace.ts'
+import type { Sender, SenderState } from '../../db/delivery/senders/pace.ts'
 import type { Judged } from './verdict.ts'
 
 export type Breaker = {
   /** Takes note of how its row stands. */
-  see(standing: Standing): void
+  see(state: SenderState): void
   /** Takes note that a send begins. @returns to be called when it has ended. */
   began(): () => void
   /** Takes note of one send and of its duration. @returns what it says about the sender; null when nothing. */
@@ -73,7 +73,7 @@ function troubleOf(outcomes: readonly Judged[], began_at: Date, strikes: number)
 }
 
 export function createBreaker(): Breaker {
-  let standing: Standing | null = null
+  let state: SenderState | null = null
   let acceptedAt: Date | null = null
   let haltedAt = Number.NEGATIVE_INFINITY
   let strikes = 0
@@ -87,7 +87,7 @@ export function createBreaker(): Breaker {
   }
   return {
     see(seen) {
-      standing = seen
+      state = seen
     },
     began() {
       const send = { since: performance.now() }
@@ -114,8 +114,8 @@ export function createBreaker(): Breaker {
       if (kind === 'recovered') troubles = 0
     },
     isHalted: (released_at) => released_at <= haltedAt,
-    isProbing: () => standing?.probing ?? false,
-    acceptedAt: () => latest(acceptedAt, standing?.accepted_at ?? null),
+    isProbing: () => state?.probing ?? false,
+    acceptedAt: () => latest(acceptedAt, state?.accepted_at ?? null),
     isProven: () => proven && !isLate(),
     ahead() {
       if (isLate() || (lasted !== null && lasted > SLOW)) return AHEAD.slow

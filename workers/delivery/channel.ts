@@ -61,7 +61,7 @@ export type DeliveryChannel<J extends DeliveryJob, A> = {
   unknown_wait: number
   senders: Senders
   /**
-   * For each slot, the messages in hand beyond the one being sent: no slot waits for a claim, and lots stay large. 2
+   * For each slot, the messages in hand beyond the one being sent: no slot waits for a claim, and batches stay large. 2
    * when absent; with 0, a message is claimed and read only when a slot may take it at once.
    */
   ahead?: number

@@ -2,12 +2,12 @@
  * The delivery of one queue's messages in this process, by what their channel brings (channel.ts).
  *
  * A loop claims, and is in one of these states:
- * - full: enough is in hand (hands.ts). Ends when there is room for a lot. Enough large messages bar only these.
+ * - full: enough is in hand (hands.ts). Ends when there is room for a batch. Enough large messages bar only these.
  * - barred: nothing may be claimed, because the queue or its one sender is paused, records cannot be stored, or it
  *   gives way to other queues (giving-way.ts). Looks again in half a second: a pause may be lifted early.
  * - idle: nothing was due, or of many senders all came that there was room for. Ends with a wake-up, such as the
  *   gate's when half of that is done, or when the next poll is due.
- * - claiming: a lot is claimed, poison jobs apart (poison-jobs.ts), read, and passed through the gate of its senders
+ * - claiming: a batch is claimed, poison jobs apart (poison-jobs.ts), read, and passed through the gate of its senders
  *   (gate.ts), which releases messages, each after a delay, or holds them.
  * - isolating: a poison job is in hand alone, once all else has ended.
  * - waiting: the sender's pace is used up; ends when its next send is due.
@@ -29,7 +29,7 @@ import type { FetchedJob } from '../../db/queue/claims.ts'
 import { isAtHome } from '../../db/queue/home.sql.ts'
 import { LARGE } from '../../db/queue/jobs.ts'
 import { sorted } from '../batches/batches.ts'
-import { type Lot, lotsOf } from '../batches/poison-jobs.ts'
+import { type Portion, portionsOf } from '../batches/poison-jobs.ts'
 import { createBreakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps } from './channel.ts'
 import { type Admission, createGate, type Gate, type Message, type Released } from './gate.ts'
@@ -104,7 +104,7 @@ async function pump<J extends DeliveryJob, A>(
   const { claims, deps, pause } = parts
   while (!claims.isClosed()) {
     try {
-      await hands.roomForLot()
+      await hands.roomForBatch()
       if (claims.isClosed()) return
       const admission = await admit(parts, gate, hands)
       await pause(admission.limit > 0 ? await claim({ parts, gate, hands }, admission) : LOOK)
@@ -133,7 +133,7 @@ async function admit<J extends DeliveryJob, A>(
 
 type Loop<J extends DeliveryJob, A> = { parts: Parts<J, A>; gate: Gate<J, A>; hands: Hands }
 
-/** Claims a lot and takes it in hand. @returns for how many milliseconds there is nothing more to claim. */
+/** Claims a batch and takes it in hand. @returns for how many milliseconds there is nothing more to claim. */
 async function claim<J extends DeliveryJob, A>(
   loop: Loop<J, A>,
   { limit, except, rooms }: Admission,
@@ -146,23 +146,23 @@ async function claim<J extends DeliveryJob, A>(
     await claims.idle()
     return 0
   }
-  // One payload that cannot be read must not hold up the others of its lot.
+  // One payload that cannot be read must not hold up the others of its batch.
   const { readable: jobs, others } = sorted(channel.job, claimed, deps.log)
   for (const [each, end] of others) endUnsent(loop.parts, [each], end)
-  const lots = await orLetGo(loop.parts, jobs, () => lotsOf(deps.database, channel.job, jobs))
-  const wait = await takeLots(loop, lots)
+  const portions = await orLetGo(loop.parts, jobs, () => portionsOf(deps.database, channel.job, jobs))
+  const wait = await takePortions(loop, portions)
   // Of each sender all has come that there was room for: when there is more, the gate says so.
   if (rooms && claimed.length < limit) await claims.idle()
   return wait
 }
 
 /** Takes what goes together, and one poison job after it; the other poison jobs wait for their turns. */
-async function takeLots<J extends DeliveryJob, A>(
+async function takePortions<J extends DeliveryJob, A>(
   loop: Loop<J, A>,
-  lots: readonly Lot<J>[],
+  portions: readonly Portion<J>[],
 ): Promise<number> {
-  const poison = lots.filter(({ alone }) => alone).flatMap(({ jobs }) => jobs)
-  const others = lots.filter(({ alone }) => !alone).flatMap(({ jobs }) => jobs)
+  const poison = portions.filter(({ alone }) => alone).flatMap(({ jobs }) => jobs)
+  const others = portions.filter(({ alone }) => !alone).flatMap(({ jobs }) => jobs)
   const wait = await orLetGo(loop.parts, poison, () => take(loop, others))
   const [chosen, ...left] = poison
   letGo(loop.parts, left, 1)
@@ -214,7 +214,7 @@ async function take<J extends DeliveryJob, A>(
 ): Promise<number> {
   if (jobs.length === 0) return 0
   // The queue's pause was asked for up to a second ago, when this may have been another database.
-  const [lot, isHome] = await orLetGo(parts, jobs, () =>
+  const [batch, isHome] = await orLetGo(parts, jobs, () =>
     Promise.all([parts.delivery.read(jobs), isAtHome(parts.deps.database)]),
   )
   if (!isHome) {
@@ -223,10 +223,10 @@ async function take<J extends DeliveryJob, A>(
   }
   endUnsent(
     parts,
-    jobs.filter((each) => !lot.has(each)),
+    jobs.filter((each) => !batch.has(each)),
     { end: 'completed' },
   )
-  const messages = [...lot].map(([job, outgoing]) => ({ job, outgoing }))
+  const messages = [...batch].map(([job, outgoing]) => ({ job, outgoing }))
   const ready = putBack({ parts, hands }, messages)
   if (ready.length === 0) return 0
   const passed = await orLetGo(

@@ -1,11 +1,11 @@
 /**
  * The gate of senders: what may be claimed at all, and when each claimed message may go out through its sender.
  * Promises: nothing is claimed for a sender that is paused, and one that is probed gets one message in the whole
- * fleet. Any number of senders in a lot costs the statements of one. Knows what a sender's row says and what this
+ * fleet. Any number of senders in a batch costs the statements of one. Knows what a sender's row says and what this
  * process has seen of it; sends nothing.
  */
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
-import { standingOf, troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
+import { stateOfSender, troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { reserveSends, type Sender } from '../../db/delivery/senders/pace.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { Rooms } from '../../db/queue/group-claims.sql.ts'
@@ -55,18 +55,18 @@ export function createGate<J extends DeliveryJob, A>(
 
   async function admitOne(sender: Sender, room: number): Promise<Admission> {
     figures?.sendsThrough(job, sender.key)
-    const standing = await standingOf(database, sender.key)
-    clock.set(standing.now)
-    breakers.of(sender).see(standing)
-    if (standing.wait_seconds > 0) return { limit: 0, except: [] }
-    return { limit: standing.probing ? Math.min(1, room) : room, except: [] }
+    const state = await stateOfSender(database, sender.key)
+    clock.set(state.now)
+    breakers.of(sender).see(state)
+    if (state.wait_seconds > 0) return { limit: 0, except: [] }
+    return { limit: state.probing ? Math.min(1, room) : room, except: [] }
   }
 
   async function admitMany(prefix: string, room: number): Promise<Admission> {
-    const { now, standings } = await troubledSenders(database, prefix)
+    const { now, states } = await troubledSenders(database, prefix)
     clock.set(now)
     const of = queued.rooms()
-    for (const [key, { wait_seconds, probing }] of standings) {
+    for (const [key, { wait_seconds, probing }] of states) {
       if (wait_seconds > 0) of.set(key, 0)
       else if (probing) of.set(key, Math.min(1, of.get(key) ?? 1))
     }
@@ -89,8 +89,8 @@ export function createGate<J extends DeliveryJob, A>(
       if (over.length > 0) passed.held.push({ messages: over, seconds: FULL_WAIT })
       for (const [index, own] of groups.entries()) {
         const [first] = own
-        const { delays = [], wait_seconds = 1, standing } = reservations[index] ?? {}
-        if (first && standing) breakers.of(first.outgoing.sender).see(standing)
+        const { delays = [], wait_seconds = 1, state } = reservations[index] ?? {}
+        if (first && state) breakers.of(first.outgoing.sender).see(state)
         for (const [place, each] of own.slice(0, delays.length).entries())
           passed.released.push({ ...each, delay: (delays[place] ?? 0) * 1_000, at })
         const left = own.slice(delays.length)

@@ -26,7 +26,9 @@ const PER_SECOND = 20
 /** Milliseconds: what is claimed together, and how long it takes until twice as many are. */
 const TOGETHER = 500
 const DOUBLED = 10_000
-/** For how long nobody has waited when nobody does any more: between two lots of a backlog none does for a moment. */
+/**
+ * For how long nobody has waited when nobody does any more: between two batches of a backlog none does for a moment.
+ */
 const RECENT = 100
 
 /** @param clock `performance.now()`, or a test's. */

@@ -9,8 +9,8 @@ export type Hands = {
   add(sending: Promise<void>, is_large: boolean): void
   /** For how many more there is room, large ones apart. */
   room(): number
-  /** Resolves when there is room for a lot, or when closed. */
-  roomForLot(): Promise<void>
+  /** Resolves when there is room for a batch, or when closed. */
+  roomForBatch(): Promise<void>
   /** Whether large ones may be claimed. */
   takesLarge(): boolean
   /** For how many large ones that are claimed already there is room. */
@@ -30,9 +30,9 @@ export function createHands(slots: number, ahead: number, one: boolean): Hands {
   const inHand = new Set<Promise<void>>()
   const large = new Set<Promise<void>>()
   const most = slots * (1 + ahead)
-  // With nothing ahead of the slots, to wait for a lot as large as all of them would empty them first; of many senders,
-  // some may hang.
-  const lot = ahead > 0 && one ? slots : Math.ceil(slots / 4)
+  // With nothing ahead of the slots, to wait for a batch as large as all of them would empty them first; of many
+  // senders, some may hang.
+  const batch = ahead > 0 && one ? slots : Math.ceil(slots / 4)
   let freed = Promise.withResolvers<void>()
   let closed = false
   let barredUntil = Number.NEGATIVE_INFINITY
@@ -48,11 +48,11 @@ export function createHands(slots: number, ahead: number, one: boolean): Hands {
       })
     },
     room: () => most - inHand.size,
-    async roomForLot() {
-      while (!closed && most - inHand.size < lot) await freed.promise
+    async roomForBatch() {
+      while (!closed && most - inHand.size < batch) await freed.promise
     },
     takesLarge: () => large.size < slots && performance.now() >= barredUntil,
-    // One lot more than is claimed for.
+    // One batch more than is claimed for.
     roomForLarge: () => slots + most - large.size,
     barLarge() {
       barredUntil = performance.now() + ROOM_WAIT * 1_000

@@ -15,9 +15,9 @@ export async function forgetReports({ database, retention, log }: WorkerDeps): P
   const before = new Date((await serviceTime(database)).getTime() - retention.reports * DAY)
   let forgotten = 0
   for (;;) {
-    const lot = await deleteOldReports(database, before, FORGET_BATCH)
-    forgotten += lot
-    if (lot < FORGET_BATCH) break
+    const batch = await deleteOldReports(database, before, FORGET_BATCH)
+    forgotten += batch
+    if (batch < FORGET_BATCH) break
   }
   if (forgotten > 0) log.info({ forgotten }, 'forgot reports')
 }

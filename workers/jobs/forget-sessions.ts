@@ -10,9 +10,9 @@ export async function forgetSessions({ database, log }: WorkerDeps): Promise<voi
   const now = await serviceTime(database)
   let forgotten = 0
   for (;;) {
-    const lot = await deleteExpiredSessions(database, now, FORGET_BATCH)
-    forgotten += lot
-    if (lot < FORGET_BATCH) break
+    const batch = await deleteExpiredSessions(database, now, FORGET_BATCH)
+    forgotten += batch
+    if (batch < FORGET_BATCH) break
   }
   if (forgotten > 0) log.info({ forgotten }, 'deleted expired sessions')
 }

@@ -8,11 +8,11 @@
 
 import type { Fate } from '../../db/delivery/reports/fate.ts'
 import {
+  endReports,
   type PendingReport,
   type Provider,
   pendingReports,
   reportBodies,
-  settleReports,
 } from '../../db/delivery/reports/reports.sql.ts'
 import { applyEvents, followEvents, type ReportedEvent } from '../../db/messages/apply-reports.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
@@ -38,7 +38,7 @@ type Verdict = { id: string } & (
 )
 
 /** How many bytes of reports are in memory at a time; a larger report is read alone. */
-const LOT_BYTES = 16 * 1024 * 1024
+const CHUNK_BYTES = 16 * 1024 * 1024
 /** Seconds between tries, by the seconds since the report came: most are only a moment early. */
 const PAUSES: readonly [age: number, wait: number][] = [
   [30, 5],
@@ -83,7 +83,7 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
     )
     const verdicts = readings.map((reading) => verdictOf(reading, fates, now))
     const ended = verdicts.filter((verdict) => verdict.state !== 'waiting')
-    if (ended.length > 0) await settleReports(tx, ended)
+    if (ended.length > 0) await endReports(tx, ended)
     await followEvents({ tx, queue: deps.queue }, [...fates.values()])
     await settle(tx, endsOf(jobs, [...verdicts, ...newer.map(leaving)]))
     return { fates, verdicts }
@@ -123,30 +123,30 @@ function logPauses(fates: ReadonlyMap<ReportedEvent, Fate>, { log }: WorkerDeps)
   }
 }
 
-/** Reads reports lot by lot, so that a batch of large ones never lies in memory whole. */
+/** Reads reports chunk by chunk, so that a batch of large ones never lies in memory whole. */
 async function readAll(reports: readonly KnownReport[], deps: WorkerDeps): Promise<Reading[]> {
   const readings: Reading[] = []
-  for (const lot of lotsOf(reports)) {
-    const large = lot.flatMap(({ id, body }) => (body === null ? [id] : []))
+  for (const chunk of chunksOf(reports)) {
+    const large = chunk.flatMap(({ id, body }) => (body === null ? [id] : []))
     const bodies = large.length === 0 ? null : await reportBodies(deps.database, large)
-    for (const report of lot)
+    for (const report of chunk)
       readings.push(await readOne(report, report.body ?? bodies?.get(report.id), deps))
   }
   return readings
 }
 
-function lotsOf(reports: readonly KnownReport[]): KnownReport[][] {
-  const lots: KnownReport[][] = []
+function chunksOf(reports: readonly KnownReport[]): KnownReport[][] {
+  const chunks: KnownReport[][] = []
   let room = 0
   for (const report of reports) {
-    if (lots.length === 0 || room < report.bytes) {
-      lots.push([])
-      room = LOT_BYTES
+    if (chunks.length === 0 || room < report.bytes) {
+      chunks.push([])
+      room = CHUNK_BYTES
     }
-    lots.at(-1)?.push(report)
+    chunks.at(-1)?.push(report)
     room -= report.bytes
   }
-  return lots
+  return chunks
 }
 
 async function readOne(report: KnownReport, body: Buffer | undefined, deps: WorkerDeps): Promise<Reading> {

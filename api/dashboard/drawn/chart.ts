@@ -1,31 +1,93 @@
-/** Figures of days as a stacked chart, drawn on the server, and as the table that says the same. Pure. */
-import type { FigureRow } from '../../../db/figures/daily/figures.sql.ts'
+/** Figures of days or hours as a stacked chart, drawn on the server, and as the table that says the same. Pure. */
+import type { Channel } from '../../../db/channels/channel.sql.ts'
+import type { FigureRow, HourRow } from '../../../db/figures/daily/figures.sql.ts'
 import { number, type Tone, text } from './cell.ts'
 import type { Section } from './section.ts'
+import { typedOf } from './zone.ts'
 
 const DAY = 86_400_000
+const HOUR = 3_600_000
 const PLOT = { left: 44, right: 720, top: 12, bottom: 232 }
 
 /** What a bar is made of, from the bottom up. */
-const LAYERS: readonly { label: string; tone: Tone; statuses: readonly string[] }[] = [
+type Layer = { label: string; tone: Tone; statuses: readonly string[] }
+
+const EMAIL_LAYERS: readonly Layer[] = [
   { label: 'delivered', tone: 'good', statuses: ['delivered', 'opened', 'clicked', 'read'] },
   { label: 'sent', tone: 'busy', statuses: ['sent'] },
   { label: 'waiting', tone: 'warn', statuses: ['queued'] },
   { label: 'bounced', tone: 'bad', statuses: ['bounced', 'complained', 'failed'] },
 ]
 
-type Day = { day: string; counts: number[]; total: number }
+/** WhatsApp messages do not bounce. */
+const layersOf = ({ name }: Channel): readonly Layer[] =>
+  name === 'email'
+    ? EMAIL_LAYERS
+    : EMAIL_LAYERS.map((layer) => (layer.label === 'bounced' ? { ...layer, label: 'failed' } : layer))
+
+/** A bar's figures. @param at what it is called. @param mark what stands below it, where something does. */
+type Span = { at: string; mark: string | null; counts: number[]; total: number }
+/** The bars of a stretch of time, and the words for them. */
+type Stretch = {
+  spans: readonly Span[]
+  layers: readonly Layer[]
+  column: string
+  title: string
+  note: string
+}
+
+function spanOf(
+  layers: readonly Layer[],
+  own: readonly { status: string; count: number }[],
+  names: Pick<Span, 'at' | 'mark'>,
+): Span {
+  const counts = layers.map(({ statuses }) =>
+    own.filter(({ status }) => statuses.includes(status)).reduce((sum, { count }) => sum + count, 0),
+  )
+  return { ...names, counts, total: counts.reduce((sum, count) => sum + count, 0) }
+}
+
+const dayShort = (day: string): string =>
+  new Date(day).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
 
 /** Each day of the stretch with its layers, the days without messages too. */
-export function daysOf(figures: readonly FigureRow[], since: Date, days: number): Day[] {
-  return Array.from({ length: days }, (_, index) => {
+export function daysOf(channel: Channel, figures: readonly FigureRow[], since: Date, days: number): Stretch {
+  const layers = layersOf(channel)
+  const spans = Array.from({ length: days }, (_, index) => {
     const day = new Date(since.getTime() + index * DAY).toISOString().slice(0, 10)
-    const own = figures.filter((row) => row.day === day)
-    const counts = LAYERS.map(({ statuses }) =>
-      own.filter(({ status }) => statuses.includes(status)).reduce((sum, { count }) => sum + count, 0),
+    const fromLast = days - 1 - index
+    const mark = fromLast === 0 ? 'today' : fromLast % 7 === 0 ? dayShort(day) : null
+    return spanOf(
+      layers,
+      figures.filter((row) => row.day === day),
+      { at: day, mark },
     )
-    return { day, counts, total: counts.reduce((sum, count) => sum + count, 0) }
   })
+  const note = 'By the day on which a message was accepted.'
+  return { spans, layers, column: 'Day', title: 'By day (UTC)', note }
+}
+
+/** Each hour of the stretch with its layers. @param since the beginning of its first hour. @param zone the reader's. */
+export function hoursOf(
+  channel: Channel,
+  figures: readonly HourRow[],
+  since: Date,
+  { hours, zone }: { hours: number; zone: string },
+): Stretch {
+  const layers = layersOf(channel)
+  const spans = Array.from({ length: hours }, (_, index) => {
+    const time = since.getTime() + index * HOUR
+    const at = typedOf(new Date(time).toISOString(), zone).replace('T', ' ')
+    const fromLast = hours - 1 - index
+    const mark = fromLast === 0 ? 'now' : fromLast % 4 === 0 ? at.slice(11) : null
+    return spanOf(
+      layers,
+      figures.filter(({ hour }) => Date.parse(hour) === time),
+      { at, mark },
+    )
+  })
+  const note = 'By the hour in which a message was accepted.'
+  return { spans, layers, column: 'Hour', title: `By hour (${zone} time)`, note }
 }
 
 /** The next round number. */
@@ -34,27 +96,28 @@ function roundUp(value: number): number {
   return ([1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value) ?? 10) * power
 }
 
-function barsOf({ day, counts }: Day, index: number, scale: { step: number; top: number }) {
+function barsOf(
+  { at, counts }: Span,
+  index: number,
+  { step, top, layers }: { step: number; top: number; layers: readonly Layer[] },
+) {
   const height = PLOT.bottom - PLOT.top
   let y = PLOT.bottom
-  return counts.flatMap((count, layer) => {
-    const { label, tone } = LAYERS[layer] ?? { label: '', tone: 'plain' as const }
-    const tall = Math.round((count / scale.top) * height * 10) / 10
+  return layers.flatMap(({ label, tone }, layer) => {
+    const count = counts[layer] ?? 0
+    const tall = Math.round((count / top) * height * 10) / 10
     if (tall === 0) return []
     y = Math.round((y - tall) * 10) / 10
-    const x = Math.round((PLOT.left + index * scale.step + 2) * 10) / 10
-    const width = Math.round((scale.step - 4) * 10) / 10
-    return [{ x, y, width, height: tall, tone, title: `${day}: ${count.toLocaleString('en-US')} ${label}` }]
+    const x = Math.round((PLOT.left + index * step + 2) * 10) / 10
+    const width = Math.round((step - 4) * 10) / 10
+    return [{ x, y, width, height: tall, tone, title: `${at}: ${count.toLocaleString('en-US')} ${label}` }]
   })
 }
 
-const dayShort = (day: string): string =>
-  new Date(day).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
-
-/** The chart of some days. */
-function chartOf(title: string, days: readonly Day[]): Section {
-  const top = roundUp(Math.max(1, ...days.map(({ total }) => total)))
-  const step = (PLOT.right - PLOT.left) / days.length
+/** The chart of a stretch. */
+function chartOf(title: string, { spans, layers }: Stretch): Section {
+  const top = roundUp(Math.max(1, ...spans.map(({ total }) => total)))
+  const step = (PLOT.right - PLOT.left) / spans.length
   const ticks = [0, 0.25, 0.5, 0.75, 1]
     .map((part) => part * top)
     .filter(Number.isInteger)
@@ -62,50 +125,45 @@ function chartOf(title: string, days: readonly Day[]): Section {
       y: PLOT.bottom - (value / top) * (PLOT.bottom - PLOT.top),
       label: value.toLocaleString('en-US'),
     }))
-  const labels = days.flatMap(({ day }, index) =>
-    (days.length - 1 - index) % 7 === 0
-      ? [
-          {
-            x: Math.round(PLOT.left + (index + 0.5) * step),
-            label: index === days.length - 1 ? 'today' : dayShort(day),
-          },
-        ]
-      : [],
+  const marks = spans.flatMap(({ mark }, index) =>
+    mark === null ? [] : [{ x: Math.round(PLOT.left + (index + 0.5) * step), label: mark }],
   )
   return {
     kind: 'chart',
     title,
     label: `${title}: the table below says the same`,
-    bars: days.flatMap((day, index) => barsOf(day, index, { step, top })),
+    bars: spans.flatMap((span, index) => barsOf(span, index, { step, top, layers })),
     ticks,
-    days: labels,
-    legend: LAYERS.map(({ tone, label }, layer) => {
-      const total = days.reduce((sum, { counts }) => sum + (counts[layer] ?? 0), 0)
+    marks,
+    legend: layers.map(({ tone, label }, layer) => {
+      const total = spans.reduce((sum, { counts }) => sum + (counts[layer] ?? 0), 0)
       return { tone, label, total: total.toLocaleString('en-US') }
     }),
   }
 }
 
-/** The same figures as a table, the latest day first; days without messages are left out. */
-const tableOf = (days: readonly Day[]): Section => ({
+/** The same figures as a table, the latest first; days or hours without messages are left out. */
+const tableOf = ({ spans, layers, column, title, note }: Stretch): Section => ({
   kind: 'table',
-  title: 'By day (UTC)',
-  fold: days.some(({ total }) => total > 0),
-  note: 'By the day on which a message was accepted.',
+  title,
+  fold: spans.some(({ total }) => total > 0),
+  note,
   columns: [
-    { label: 'Day' },
-    ...LAYERS.map(({ label }) => ({ label, number: true })),
+    { label: column },
+    ...layers.map(({ label }) => ({ label, number: true })),
     { label: 'All', number: true },
   ],
-  rows: days
+  rows: spans
     .filter(({ total }) => total > 0)
     .reverse()
-    .map(({ day, counts, total }) => ({
-      cells: [text(day), ...counts.map((count) => number(count)), number(total)],
+    .map(({ at, counts, total }) => ({
+      cells: [text(at), ...counts.map((count) => number(count)), number(total)],
     })),
   empty: 'Nothing was accepted on these days.',
 })
 
-/** Days as a chart with its table; the table's words alone while there is nothing to draw. */
-export const figureSections = (title: string, days: readonly Day[]): Section[] =>
-  days.some(({ total }) => total > 0) ? [chartOf(title, days), tableOf(days)] : [{ ...tableOf(days), title }]
+/** A stretch as a chart with its table; the table's words alone while there is nothing to draw. */
+export const figureSections = (title: string, stretch: Stretch): Section[] =>
+  stretch.spans.some(({ total }) => total > 0)
+    ? [chartOf(title, stretch), tableOf(stretch)]
+    : [{ ...tableOf(stretch), title }]

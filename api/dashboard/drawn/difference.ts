@@ -3,7 +3,7 @@
 export type DifferenceLine = { sign: '+' | '-' | ' '; text: string }
 
 /** Cells of the table that finds the longest common part. */
-const MOST = 4_000_000
+const MAX_CELLS = 4_000_000
 
 const all = (sign: '+' | '-', lines: readonly string[]): DifferenceLine[] =>
   lines.map((text) => ({ sign, text }))
@@ -25,7 +25,7 @@ function commonLengths(before: readonly string[], after: readonly string[]): Uin
 export function difference(one: string, other: string): DifferenceLine[] {
   const before = one.split(/\r?\n/)
   const after = other.split(/\r?\n/)
-  if (before.length * after.length > MOST) return [...all('-', before), ...all('+', after)]
+  if (before.length * after.length > MAX_CELLS) return [...all('-', before), ...all('+', after)]
   const table = commonLengths(before, after)
   const lines: DifferenceLine[] = []
   let i = 0

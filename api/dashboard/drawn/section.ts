@@ -4,8 +4,8 @@
  */
 import type { Cell, Tone } from './cell.ts'
 
-/** @param href after /dashboard. @param tab whether it opens beside the page. */
-export type Link = { href: string; label: string; tab?: boolean }
+/** @param href after /dashboard, or the service's own where it is `outside`. @param tab whether it opens beside the page. */
+export type Link = { href: string; label: string; tab?: boolean; outside?: boolean }
 
 export type Field = {
   name: string
@@ -77,8 +77,15 @@ export type Tile = {
   tone?: Tone
   href?: string
 }
-/** @param folded several of one kind, behind a title for all of them. */
-export type Alert = { tone: Tone; title: string; text?: string; link?: Link; folded?: readonly Alert[] }
+/** @param at a time that the title ends with. @param folded several of one kind, behind a title for all of them. */
+export type Alert = {
+  tone: Tone
+  title: string
+  at?: Cell
+  text?: string
+  link?: Link
+  folded?: readonly Alert[]
+}
 /** A choice of a list's filter. @param off whether a press takes the choice away. */
 export type Chip = { href: string; label: string; current?: boolean; count?: string; off?: boolean }
 /** What a new team does first. */
@@ -138,7 +145,7 @@ export type Section = Titled &
         kind: 'chart'
         bars: readonly Bar[]
         ticks: readonly { y: number; label: string }[]
-        days: readonly { x: number; label: string }[]
+        marks: readonly { x: number; label: string }[]
         legend: readonly { tone: Tone; label: string; total: string }[]
         label: string
       }

@@ -2,7 +2,7 @@
 import type { Tone } from './cell.ts'
 
 /** Shares from which mailbox providers turn against a sender; with fewer emails than FEW they mean nothing. */
-export const MOST = { bounced: 0.05, complained: 0.001 }
+export const ALARMING_SHARE = { bounced: 0.05, complained: 0.001 }
 export const FEW = 50
 
 const DELIVERED = ['delivered', 'opened', 'clicked', 'complained']
@@ -33,4 +33,4 @@ export const shareWords = (sums: Sums, kind: Share): string =>
 
 /** Bad for a share with which mailbox providers do not put up, once there are enough emails to tell. */
 export const toneOf = (sums: Sums, kind: Share): Tone =>
-  kind !== 'delivered' && sums.sent >= FEW && sums[kind] / sums.sent > MOST[kind] ? 'bad' : 'plain'
+  kind !== 'delivered' && sums.sent >= FEW && sums[kind] / sums.sent > ALARMING_SHARE[kind] ? 'bad' : 'plain'

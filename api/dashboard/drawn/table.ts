@@ -51,10 +51,10 @@ function mainOf(cells: readonly Cell[]): number {
   return linked === -1 ? cells.findIndex((cell) => !isShort(cell) && !cell.number) : linked
 }
 
-type Standing = { wide: boolean; main: boolean; times: number }
+type CellPlace = { wide: boolean; main: boolean; times: number }
 
 /** @param main whether the cell is what the row is about. @param times how many of them the row has. */
-function lookOf(cell: Cell, { wrap }: Column, { wide, main, times }: Standing): string {
+function lookOf(cell: Cell, { wrap }: Column, { wide, main, times }: CellPlace): string {
   const isClear = isShort(cell) || (cell.href !== undefined && !cell.number) || wide
   const isSelf = isClear && !(cell.iso && times > 1)
   const looks = [

@@ -1,7 +1,7 @@
 /** The last seven days beside the seven before: four figures, against what mailbox providers put up with. Pure. */
 import type { FigureRow } from '../../../db/figures/daily/figures.sql.ts'
 import type { Tile } from './section.ts'
-import { MOST, percent, type Share, type Sums, shareWords, sumsOf, toneOf } from './shares.ts'
+import { ALARMING_SHARE, percent, type Share, type Sums, shareWords, sumsOf, toneOf } from './shares.ts'
 
 const DAY = 86_400_000
 const WEEK = 7
@@ -32,7 +32,7 @@ export function weekTiles(figures: readonly FigureRow[], today: Date, emails: st
     if (kind === 'delivered' && isUnreported)
       return { ...tile, value: '–', detail: 'your mail server reports no deliveries' }
     const was = before.sent > 0 && `${shareWords(before, kind)} in the 7 days before`
-    const limit = kind !== 'delivered' && `keep it below ${percent(MOST[kind])}`
+    const limit = kind !== 'delivered' && `keep it below ${percent(ALARMING_SHARE[kind])}`
     return { ...tile, value: shareWords(now, kind), detail: [was, limit].filter(Boolean).join('; ') }
   }
   return [

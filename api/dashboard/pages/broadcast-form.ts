@@ -4,7 +4,7 @@
  */
 
 import { isDeepStrictEqual } from 'node:util'
-import { Refusal, settle } from '../../../db/errors.ts'
+import { orRefusal, Refusal } from '../../../db/errors.ts'
 import { type GivenFields, readChange, readNew } from '../../../db/messages/broadcasts/fields.ts'
 import { keptOr, linesOf, pairOf, textOf, tickedOr } from '../drawn/lines.ts'
 import { momentOf, zoneOf } from '../drawn/zone.ts'
@@ -56,7 +56,7 @@ const STAND_INS: Readonly<Record<string, unknown>> = {
 function readAll(given: Readonly<Record<string, unknown>>, faults: string[]): ReturnType<typeof readNew> {
   const fields = { ...given }
   for (const _ of Object.keys(given)) {
-    const read = settle(() => readNew(fields))
+    const read = orRefusal(() => readNew(fields))
     if (!(read instanceof Refusal)) {
       if (faults.length === 0) return read
       break

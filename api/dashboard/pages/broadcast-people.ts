@@ -7,7 +7,7 @@ import {
   reachedBy,
   type Skipped,
   skippedBy,
-} from '../../../db/messages/broadcasts/people.sql.ts'
+} from '../../../db/messages/broadcasts/recipients.sql.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
@@ -60,7 +60,7 @@ const reached = get(lagging('viewer'), '/teams/:team/broadcasts/:id/people', asy
           Status: status(stands),
           Address: text(email, { href: teamPath(team, 'contacts', email) }),
           'Last answer': text(detail),
-          Made: time(created_at, now),
+          Created: time(created_at, now),
           '': text('The email', { href: teamPath(team, 'emails', id) }),
         }),
         { next: page.next, empty: 'Nobody.' },
@@ -106,7 +106,7 @@ const reachedCsv = csvOf<Reached>(
   {
     name: 'broadcast-people',
     action: 'broadcast.export',
-    header: ['email', 'status', 'detail', 'made', 'email_id', 'contact_id'],
+    header: ['email', 'status', 'detail', 'created_at', 'email_id', 'contact_id'],
     filter,
   },
   async (request, deps) => ({

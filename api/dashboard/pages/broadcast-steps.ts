@@ -8,7 +8,7 @@ import { propertyNames } from '../../../db/audience/contacts/search.sql.ts'
 import { subscribersOf } from '../../../db/audience/contacts/topic-counts.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
-import { Refusal, settle } from '../../../db/errors.ts'
+import { orRefusal, Refusal } from '../../../db/errors.ts'
 import type { ComparedAsText } from '../../../db/messages/broadcasts/audience.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { countAudience } from '../../../db/messages/broadcasts/readiness.ts'
@@ -107,7 +107,7 @@ async function stepView(
 ): Promise<View> {
   const stored = draftFields(await choicesOf(request.team, deps), draft, zoneOf(request.cookies('zone')))
   const fields = fieldsAt(stored, step, sent)
-  const aim = sent ? settle(() => aimOf(sent)) : (draft ?? NOBODY)
+  const aim = sent ? orRefusal(() => aimOf(sent)) : (draft ?? NOBODY)
   return {
     title,
     lead: 'Nothing is sent until you have looked at the draft and started it.',

@@ -120,7 +120,7 @@ function otherRecords(records: readonly Line[]): Section | false {
 }
 
 /** How the domain stands, in one sentence. */
-function standingOf(verified: boolean, records: readonly Line[]): string {
+function leadOf(verified: boolean, records: readonly Line[]): string {
   const lacking = records.filter(({ required, state }) => required && state !== 'found')
   if (lacking.some(({ state }) => state === undefined)) return 'DNS is not answering at the moment.'
   const [first] = lacking
@@ -157,7 +157,7 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
     title: domain.name,
     state: status(domain.status),
     back: { href: teamPath(team, 'domains'), label: 'Domains' },
-    lead: standingOf(domain.status === 'verified', records),
+    lead: leadOf(domain.status === 'verified', records),
     actions: {
       kind: 'actions',
       forms:

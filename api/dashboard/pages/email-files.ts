@@ -72,7 +72,7 @@ const PICTURE = /^image\/(?:png|jpe?g|gif|webp|avif|bmp|svg\+xml)(?=;|$)/i
 /** Where html names a part of its own email: at the start of an attribute or of a url(). */
 const CID = /(["'(=]\s*)cid:([\w.@%+-]{1,400})/gi
 /** How long a preview may become by its pictures: beyond it the others stay out. */
-const MOST = 12 * 1024 * 1024
+const MAX_PREVIEW_LENGTH = 12 * 1024 * 1024
 
 const decoded = (text: string): string => {
   try {
@@ -101,7 +101,7 @@ export async function withPictures(
     const { content_id, content_type, size } = file
     if (content_id === null || !named.has(content_id) || !PICTURE.test(content_type)) continue
     read += size
-    if (read > MOST) break
+    if (read > MAX_PREVIEW_LENGTH) break
     const url = await dataUrl(file, request, deps).catch((error: unknown) => {
       if (error instanceof Refusal) return null
       throw error
@@ -112,6 +112,6 @@ export async function withPictures(
   return html.replace(CID, (whole, before: string, id: string) => {
     const url = urls.get(decoded(id))
     added += url?.length ?? 0
-    return url === undefined || added > 2 * MOST ? whole : before + url
+    return url === undefined || added > 2 * MAX_PREVIEW_LENGTH ? whole : before + url
   })
 }

@@ -7,7 +7,7 @@ import {
   type Counted as CountedEmails,
   countEmails,
   storedFilter,
-} from '../../../db/messages/emails/matching.ts'
+} from '../../../db/messages/emails/bulk.ts'
 import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { plural, utc } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
@@ -20,7 +20,7 @@ import { FORCE, pauseWords } from './requeue.ts'
 import { wordsOf, workAnswer } from './work.ts'
 
 /** How many emails one press changes at most. */
-const MOST = 10_000
+const MAX_CHANGED = 10_000
 
 /** What a press would change: how many, in words, between which of them, and when they were counted. */
 type Bulk = Counted & { many: string; between: Between }
@@ -66,11 +66,11 @@ const deletion = (request: TeamRequest, bulk: Bulk): Section => ({
   }),
 })
 
-const HOW_MANY = MOST.toLocaleString('en-US')
+const HOW_MANY = MAX_CHANGED.toLocaleString('en-US')
 
 /** How many match, as far as they were counted. */
 function countWords({ count, lookedTo }: CountedEmails): string {
-  if (count > MOST) return `more than ${HOW_MANY} emails`
+  if (count > MAX_CHANGED) return `more than ${HOW_MANY} emails`
   return lookedTo === null ? plural(count, 'email') : `at least ${plural(count, 'email')}`
 }
 
@@ -80,15 +80,15 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
   const { team_id, since, now, ...meant } = await searchOf(request, deps)
   const counted = await countEmails({ tx: deps.database, now, since }, team_id, {
     filter: meant,
-    most: MOST + 1,
+    most: MAX_CHANGED + 1,
   })
   const { count, between, lookedTo, seen } = counted
   const here = addressWith({ ...request, path: teamPath(team, 'emails') }, {})
   const asked = [...filter.set(query)].map(([name, value]) => `${name}: ${value}`).join(', ')
   const bulk = between && {
-    most: Math.min(count, MOST),
+    most: Math.min(count, MAX_CHANGED),
     seen,
-    many: count > MOST ? `the newest ${HOW_MANY} emails` : plural(count, 'email'),
+    many: count > MAX_CHANGED ? `the newest ${HOW_MANY} emails` : plural(count, 'email'),
     between,
   }
   const limits = some([
@@ -131,7 +131,7 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
       const matching = {
         filter: storedFilter(meantBy(form)),
         between: betweenOf(form),
-        most: Math.min(most, MOST),
+        most: Math.min(most, MAX_CHANGED),
         seen,
       }
       const given = { ...matching, force, words }

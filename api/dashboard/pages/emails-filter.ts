@@ -3,12 +3,12 @@
 import { teamOrRefusal } from '../../../db/accounts/teams/view.ts'
 import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import { Refusal } from '../../../db/errors.ts'
-import type { EmailFilter } from '../../../db/messages/emails/find.ts'
+import type { EmailFilter } from '../../../db/messages/emails/search.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { chips, DAYS, filterOf, idOf, search } from '../served/filter.ts'
 import type { TeamRequest } from '../served/page.ts'
 import { soughtIn } from '../served/search.ts'
-import { SCHEDULED, standingAs } from './scheduled.ts'
+import { SCHEDULED, statusFilter } from './scheduled.ts'
 
 export const filter = filterOf(
   {
@@ -34,7 +34,7 @@ export function meantBy(query: URLSearchParams): Omit<EmailFilter, 'team_id'> {
   const twice = (['recipient', 'id', 'subject'] as const).find((name) => name in sought && asked[name])
   if (twice !== undefined)
     throw new Refusal('bad_request', `q names another ${twice} than the field for it: clear one of them`)
-  return { ...asked, ...sought, ...standingAs(status), template_id: template, broadcast_id: broadcast }
+  return { ...asked, ...sought, ...statusFilter(status), template_id: template, broadcast_id: broadcast }
 }
 
 /** The same, with what a search of a team's emails goes by: no email of the team is older than it. */

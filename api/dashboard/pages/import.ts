@@ -39,7 +39,7 @@ const UPLOADS: Readonly<Record<Purpose, (team: PageTeam) => Uploading>> = {
   }),
 }
 
-const standing = ({ draft, fault, reading, done, records }: ImportRow): string => {
+const stateOf = ({ draft, fault, reading, done, records }: ImportRow): string => {
   if (draft) return 'not started'
   if (fault !== null) return 'failed'
   return reading || done < records ? 'running' : 'done'
@@ -72,7 +72,7 @@ const form = (purpose: Purpose, path: string): TeamPage =>
           imports,
           (one) => ({
             File: text(one.file_name, { href: teamPath(team, 'contacts', 'imports', one.id) }),
-            Stands: status(standing(one)),
+            Stands: status(stateOf(one)),
             Records: one.draft ? text(null, { number: true }) : number(one.records),
             Done: one.draft ? text(null, { number: true }) : number(one.done),
             By: text(one.created_by),
@@ -170,7 +170,7 @@ const refused = get('editor', '/teams/:team/contacts/imports/:id/refused.csv', a
     action: 'contact.export',
     subject: `what the import ${params.id} refused`,
   })
-  return csvFile('refused', header, rows)
+  return csvFile(request, 'refused', header, rows)
 })
 
 export const importPages = [

@@ -64,9 +64,9 @@ function refused(calls: readonly RefusedCall[], now: Date): Section {
     ({ created_at, method, route, code, message, key_prefix, request_id }) => ({
       When: time(created_at, now),
       Call: text(`${method} ${route}`, { code: true }),
-      Said: text(code, { code: true, detail: message }),
+      Answer: text(code, { code: true, detail: message }),
       Key: text(key_prefix === null ? 'a session token' : `${key_prefix}…`, { code: key_prefix !== null }),
-      'Request id': text(request_id, { code: true }),
+      'Request ID': text(request_id, { code: true }),
     }),
     {
       id: 'refused',
@@ -105,9 +105,9 @@ function tokens(request: TeamRequest, rows: readonly Token[]): Section[] {
       rows,
       (row) => ({
         State: status(row.revoked_at === null ? 'active' : 'revoked'),
-        Person: text(row.user ?? 'the team', { detail: row.role ?? 'made by an operator' }),
+        Person: text(row.user ?? 'the team', { detail: row.role ?? 'created by an operator' }),
         May: text(mayOf(row)),
-        Made: time(row.created_at, now),
+        Created: time(row.created_at, now),
         Expires: time(row.expires_at, now),
         ...(frozen ? {} : { Action: row.revoked_at === null ? revokeButton(request, row) : text('') }),
       }),
@@ -121,7 +121,7 @@ function tokens(request: TeamRequest, rows: readonly Token[]): Section[] {
     team.member &&
       !frozen && {
         kind: 'actions',
-        forms: [press(tokenPath(request), 'Make a session token', { tone: 'quiet' })],
+        forms: [press(tokenPath(request), 'Create a session token', { tone: 'quiet' })],
       },
   ])
 }
@@ -146,6 +146,7 @@ const page = get('viewer', '/teams/:team/integration', async (request, { databas
   return show({
     title: 'Integration',
     lead: `The API is at ${request.home.origin}/v1. Calls need an API key of this team.`,
+    actions: { kind: 'actions', links: [{ href: '/docs', label: 'API documentation', outside: true }] },
     sections: [
       ...(await testEmailForm(request, database)),
       ...(await examples(request, database)),

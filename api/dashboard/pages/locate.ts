@@ -26,7 +26,7 @@ import { type OwnRequest, type PersonRequest, redirect, show, teamPath } from '.
 import { numberIn, type Sought, soughtIn, wordsIn } from '../served/search.ts'
 import { recipientsCell } from './email-place.ts'
 
-const MOST = 50
+const MAX_FOUND = 50
 /** How many of each kind a search shows. */
 const FIRST = 10
 /** The index on parts of addresses knows no shorter ones. */
@@ -206,7 +206,7 @@ const locate = get('person', '/find', async (request, deps) => {
   const typed = given(query, 'q') ?? given(query, 'id')
   if (typed === undefined) return show({ title: 'Search', lead: WAYS, sections: [] })
   const teams = person.operator ? null : person.memberships.map(({ team_id }) => team_id)
-  const named = await messagesWithId(deps.database, typed, { teams, limit: MOST })
+  const named = await messagesWithId(deps.database, typed, { teams, limit: MAX_FOUND })
   const [first, ...others] = named
   if (first && others.length === 0) return redirect(pathTo(first))
   const team = query.has('id') ? null : await teamOf(request, deps)

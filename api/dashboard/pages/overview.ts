@@ -7,18 +7,19 @@ import { CHANNEL_QUEUES, CHANNELS, sendsFor } from '../../../db/channels/channel
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { listSenders, type ShownSender } from '../../../db/delivery/senders/show.ts'
 import { longWaits } from '../../../db/delivery/waiting.sql.ts'
-import { type FigureRow, figuresSince } from '../../../db/figures/daily/figures.sql.ts'
+import { type FigureRow, figuresSince, hoursSince } from '../../../db/figures/daily/figures.sql.ts'
 import { dayBefore } from '../../../db/figures/daily/fold.ts'
 import { stoppedBroadcasts } from '../../../db/messages/broadcasts/brakes.sql.ts'
 import { type EndpointRow, endpointsOfTeam } from '../../../db/messages/webhooks/endpoints.sql.ts'
 import { BY_HAND } from '../../../db/messages/webhooks/endpoints.ts'
 import { pausedQueues, type QueuePause, RESTORED } from '../../../db/queue/pauses.sql.ts'
-import { byteWords, dayWords, duration, headed, plural, type Tone, utc } from '../drawn/cell.ts'
-import { daysOf, figureSections } from '../drawn/chart.ts'
+import { byteWords, dayWords, duration, headed, plural, type Tone, time } from '../drawn/cell.ts'
+import { daysOf, figureSections, hoursOf } from '../drawn/chart.ts'
 import type { Alert, Section, Tile } from '../drawn/section.ts'
-import { FEW, MOST } from '../drawn/shares.ts'
+import { ALARMING_SHARE, FEW } from '../drawn/shares.ts'
 import { pausedDelivery, pausedQueue, RESTORED_COPY } from '../drawn/timeline.ts'
 import { weekTiles } from '../drawn/week.ts'
+import { zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { get, some } from '../served/made.ts'
 import { type PageTeam, show, type TeamRequest, teamPath } from '../served/page.ts'
@@ -27,6 +28,8 @@ import { scheduledSection } from './scheduled.ts'
 import { folded, stoppedAlerts } from './stopped.ts'
 
 const DAYS = 30
+const HOURS = 24
+const HOUR = 3_600_000
 /** What waits for longer needs a look, in milliseconds. */
 const LONG = 5 * 60_000
 /** How many that wait are counted: to count a backlog takes too long. */
@@ -65,8 +68,8 @@ function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
     return [{ tone: 'bad', title: `${percent} of the last 30 days’ emails ${words}`, link }]
   }
   return [
-    ...alert('bounced', MOST.bounced, 'bounced'),
-    ...alert('complained', MOST.complained, 'were reported as spam'),
+    ...alert('bounced', ALARMING_SHARE.bounced, 'bounced'),
+    ...alert('complained', ALARMING_SHARE.complained, 'were reported as spam'),
   ]
 }
 
@@ -77,20 +80,26 @@ const many = ({ noun }: Channel): string => headed(`${noun}s`)
 const standsStill = ({ state }: ShownSender): boolean => state === 'paused' || state === 'probing'
 
 /** Such a sender for an operator, in its provider's words. */
-const senderAlert = ({ key, paused_until, reason }: ShownSender): Alert => {
-  const when = paused_until === null ? 'for now: it is being tried again' : `until ${utc(paused_until)}`
-  const title = `Nothing goes out through ${key} ${when}`
-  return { tone: 'bad', title, text: reason ?? 'It gave no reason.' }
-}
+const senderAlert =
+  (now: Date) =>
+  ({ key, paused_until, reason }: ShownSender): Alert => {
+    const when = paused_until === null ? 'for now: it is being tried again' : 'until'
+    return {
+      tone: 'bad',
+      title: `Nothing goes out through ${key} ${when}`,
+      ...(paused_until === null ? {} : { at: time(paused_until, now) }),
+      text: reason ?? 'It gave no reason.',
+    }
+  }
 
 /** The queues that a team's messages are delivered from. */
 const queuesOf = ({ test }: PageTeam): readonly Channel[] =>
   CHANNEL_QUEUES.filter((channel) => channel.test === test)
 
 /** Senders that take nothing. A team reads that they do: a provider's words can name somebody else's recipient. */
-function senderAlerts(senders: readonly ShownSender[], { person, team }: TeamRequest): Alert[] {
+function senderAlerts(senders: readonly ShownSender[], { person, team, now }: TeamRequest): Alert[] {
   const still = senders.filter(standsStill)
-  if (person.operator) return still.map(senderAlert)
+  if (person.operator) return still.map(senderAlert(now))
   return queuesOf(team)
     .filter((channel) => still.some(({ key }) => sendsFor(channel, key)))
     .map(({ title }) => pausedDelivery(title))
@@ -132,20 +141,27 @@ async function broadcastAlerts({ team }: TeamRequest, { database }: PageDeps): P
 }
 
 /** Webhooks that were disabled by themselves, and those that nothing but failures come back from. */
-async function webhookAlerts({ team }: TeamRequest, { database }: PageDeps): Promise<Alert[]> {
-  const alert = (tone: Tone, { id, name }: EndpointRow, words: string, text?: string): Alert => ({
+async function webhookAlerts({ team, now }: TeamRequest, { database }: PageDeps): Promise<Alert[]> {
+  const alert = (
+    tone: Tone,
+    { id, name }: EndpointRow,
+    words: string,
+    more: Pick<Alert, 'at' | 'text'>,
+  ): Alert => ({
     tone,
     title: `The webhook ${name} ${words}`,
-    ...(text ? { text } : {}),
+    ...more,
     link: { href: teamPath(team, 'webhooks', id), label: 'Look at it' },
   })
   return (await endpointsOfTeam(database, team.id)).flatMap((endpoint) => {
     const { state, state_reason, failing_since } = endpoint
     if (state === 'disabled')
-      return state_reason === BY_HAND ? [] : [alert('bad', endpoint, 'was disabled', state_reason ?? '')]
+      return state_reason === BY_HAND
+        ? []
+        : [alert('bad', endpoint, 'was disabled', state_reason ? { text: state_reason } : {})]
     return failing_since === null
       ? []
-      : [alert('warn', endpoint, `has received nothing since ${utc(failing_since)}`)]
+      : [alert('warn', endpoint, 'has received nothing since', { at: time(failing_since, now) })]
   })
 }
 
@@ -214,6 +230,19 @@ async function alertsOf(
   ])
 }
 
+/** How the last day went by the hour, of the channels that had messages in it. */
+async function hourSections({ team, now, cookies }: TeamRequest, { database }: PageDeps): Promise<Section[]> {
+  const sections: Section[] = []
+  const since = new Date(Math.floor(now.getTime() / HOUR) * HOUR - (HOURS - 1) * HOUR)
+  for (const channel of CHANNELS) {
+    const figures = await hoursSince(database, team.id, channel, since)
+    if (figures.length === 0) continue
+    const hours = hoursOf(channel, figures, since, { hours: HOURS, zone: zoneOf(cookies('zone')) })
+    sections.push(...figureSections(`${many(channel)} of the last ${HOURS} hours`, hours))
+  }
+  return sections
+}
+
 const overview = get('viewer', '/teams/:team', async (request, deps) => {
   const { team, now } = request
   const { plan, limits, used, period } = await showTeam(deps.database, team.id)
@@ -262,13 +291,16 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
         live: true,
         title: 'Needs attention',
         alerts: await alertsOf(request, deps, emails),
-        calm: 'Nothing. Everything is going out.',
+        calm: team.test
+          ? 'Nothing. This is a test team: nothing of it is sent.'
+          : 'Nothing. Everything is going out.',
       },
       !isNew && [...steps, week, ...(await scheduledSection(request, deps))],
+      ...(await hourSections(request, deps)),
       ...[...figures]
         .filter(([channel, own]) => (channel === EMAIL && !isNew) || own.length > 0)
         .flatMap(([channel, own]) =>
-          figureSections(`${many(channel)} of the last 30 days`, daysOf(own, since, DAYS)),
+          figureSections(`${many(channel)} of the last 30 days`, daysOf(channel, own, since, DAYS)),
         ),
       usage,
     ]),

@@ -20,7 +20,7 @@ import { redirect, type TeamPage, type TeamRequest, teamPath } from '../served/p
 export const SCHEDULED = 'scheduled' as const
 
 /** What the word of a list's chip means. */
-export const standingAs = <W extends string>(
+export const statusFilter = <W extends string>(
   word: W | undefined,
 ): { status?: Exclude<W, typeof SCHEDULED> | undefined; scheduled?: true } =>
   word === SCHEDULED

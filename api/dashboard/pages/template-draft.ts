@@ -50,7 +50,7 @@ const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRe
   )
 
 /** Who saved the draft and what can be done with it. */
-function standing(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Section[] {
+function sectionsOf(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Section[] {
   const stale: Section = {
     kind: 'alerts',
     calm: '',
@@ -83,7 +83,7 @@ export const draftSections = (
   request: TeamRequest,
 ): Section[] =>
   some([
-    draft && standing(template, draft, request),
+    draft && sectionsOf(template, draft, request),
     request.team.role !== 'viewer' && editor(template, draft, request),
   ])
 

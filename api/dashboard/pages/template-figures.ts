@@ -7,7 +7,7 @@ import { type TeamRequest, teamPath } from '../served/page.ts'
 
 const DAYS = 30
 /** Emails that are counted at most. */
-const MOST = 5_000
+const MAX_COUNTED = 5_000
 
 /** Of the last 30 days; of a template that sends much, of its newest emails alone, and it says so. */
 export async function templateFigures(
@@ -16,7 +16,7 @@ export async function templateFigures(
   id: string,
 ): Promise<Section> {
   const since = new Date(now.getTime() - DAYS * 86_400_000)
-  const counts = await countsOfTemplate(database, { team_id: team.id, id }, { since, most: MOST })
+  const counts = await countsOfTemplate(database, { team_id: team.id, id }, { since, most: MAX_COUNTED })
   const made = counts.reduce((sum, { count }) => sum + count, 0)
   const sums = sumsOf(counts)
   const emails = `${teamPath(team, 'emails')}?template=${id}`
@@ -31,7 +31,9 @@ export async function templateFigures(
   return {
     kind: 'tiles',
     title: `The last ${DAYS} days`,
-    ...(made === MOST ? { note: `Of the newest ${MOST.toLocaleString('en-US')} emails that use it.` } : {}),
+    ...(made === MAX_COUNTED
+      ? { note: `Of the newest ${MAX_COUNTED.toLocaleString('en-US')} emails that use it.` }
+      : {}),
     tiles: [
       {
         label: 'Sent',

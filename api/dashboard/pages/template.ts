@@ -84,9 +84,9 @@ function history(versions: readonly ListedVersion[], template: ShownTemplate, re
   const edits = request.team.role !== 'viewer'
   const shown = ({ id, number, created_at, created_by }: ListedVersion, index: number) => {
     const older = versions[index + 1]
-    const standing = some([id === template.version_id && 'in use', created_by !== null && `by ${created_by}`])
+    const notes = some([id === template.version_id && 'in use', created_by !== null && `by ${created_by}`])
     return {
-      Version: text(`v${number}`, { detail: standing.join(', ') }),
+      Version: text(`v${number}`, { detail: notes.join(', ') }),
       Published: time(created_at, request.now),
       Difference: older
         ? text('What changed', { href: templatePath(request, 'versions', older.id, id) })

@@ -5,7 +5,7 @@ import { WHATSAPP_LADDER } from '../../../db/channels/whatsapp.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { figuresSince } from '../../../db/figures/daily/figures.sql.ts'
 import { dayBefore } from '../../../db/figures/daily/fold.ts'
-import { type MessageFilter, messagesFound } from '../../../db/messages/whatsapp/find.sql.ts'
+import { type MessageFilter, messagesFound } from '../../../db/messages/whatsapp/search.sql.ts'
 import { templatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { normalisePhone } from '../../../db/text/phone.ts'
 import { text, time } from '../drawn/cell.ts'
@@ -14,7 +14,7 @@ import { fromList, listOf, pageOf } from '../served/list.ts'
 import { get, lagging } from '../served/made.ts'
 import { show, teamPath } from '../served/page.ts'
 import { numberIn } from '../served/search.ts'
-import { apart, listedState, SCHEDULED, standingAs } from './scheduled.ts'
+import { apart, listedState, SCHEDULED, statusFilter } from './scheduled.ts'
 
 const filter = filterOf(
   {
@@ -41,7 +41,7 @@ function meantBy(query: URLSearchParams): MessageFilter {
     throw new Refusal('bad_request', `${sought ? 'q' : 'recipient'} must be a number, such as +15551234567`)
   return {
     ...asked,
-    ...standingAs(status),
+    ...statusFilter(status),
     recipients: phone ? [phone.e164] : undefined,
     id: sought === null ? (q ?? id) : id,
     template_id: template,

@@ -2,6 +2,8 @@
  * Background jobs in words, and where a press that has begun some leads: back with the result if it is done already,
  * else to the page that shows how far it has come.
  */
+import { CHANNELS } from '../../../db/channels/channels.sql.ts'
+import { WEBHOOK } from '../../../db/channels/webhook.sql.ts'
 import type { WorkRow } from '../../../db/upkeep/work/works.sql.ts'
 import { plural } from '../drawn/cell.ts'
 import { type Notice, type PageAnswer, redirect, teamPath } from '../served/page.ts'
@@ -26,20 +28,20 @@ const WORDS: Readonly<Record<string, Words>> = {
     outcome: ({ emails, waiting_emails_deleted, reports }) =>
       `${plural(Number(emails ?? 0), 'email')} rewritten, ${Number(waiting_emails_deleted ?? 0)} deleted, ${plural(Number(reports ?? 0), 'report')} deleted.`,
   },
-  'email.requeue': {
-    title: 'Send emails again',
-    verb: 'Checked',
-    outcome: ({ changed }) => `${plural(Number(changed ?? 0), 'email')} queued to be sent again.`,
-  },
+  ...Object.fromEntries(
+    [...CHANNELS, WEBHOOK].map(({ name, noun }): [string, Words] => [
+      `${name}.requeue`,
+      {
+        title: `Send ${noun}s again`,
+        verb: 'Checked',
+        outcome: ({ changed }) => `${plural(Number(changed ?? 0), noun)} queued to be sent again.`,
+      },
+    ]),
+  ),
   'email.delete': {
     title: 'Delete emails',
     verb: 'Checked',
     outcome: ({ changed }) => `${plural(Number(changed ?? 0), 'email')} deleted.`,
-  },
-  'message.requeue': {
-    title: 'Send messages again',
-    verb: 'Checked',
-    outcome: ({ requeued }) => `${plural(Number(requeued ?? 0), 'message')} queued to be sent again.`,
   },
   'queue.redrive': {
     title: 'Try dead letters again',

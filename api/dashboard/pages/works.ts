@@ -11,7 +11,7 @@ import { wordsOf, workPath } from './work.ts'
 /** How many are listed. */
 const LATEST = 50
 
-const standing = ({ finished_at, fault }: WorkRow): string =>
+const stateOf = ({ finished_at, fault }: WorkRow): string =>
   fault !== null ? 'failed' : finished_at === null ? 'running' : 'done'
 
 function listView(works: readonly WorkRow[], now: Date): View {
@@ -23,7 +23,7 @@ function listView(works: readonly WorkRow[], now: Date): View {
         works,
         (work) => ({
           What: text(wordsOf(work).title, { href: workPath(work) }),
-          State: status(standing(work)),
+          State: status(stateOf(work)),
           Done: number(work.done),
           By: text(work.begun_by),
           Started: time(work.begun_at, now),

@@ -6,6 +6,7 @@
  * be listed is a page that says so, not a file that breaks off.
  */
 import { Readable } from 'node:stream'
+import { typedOf, zoneOf } from '../drawn/zone.ts'
 import { noteLook } from './act.ts'
 import type { PageDeps } from './deps.ts'
 import type { filterOf } from './filter.ts'
@@ -27,8 +28,9 @@ const csvLine = (cells: readonly (string | null)[]): string =>
 
 const BYTE_ORDER_MARK = '\uFEFF'
 
-/** A file of rows as they come. @throws whatever keeps the first row from being read. */
+/** A file of rows as they come, named with the reader's time. @throws whatever keeps the first row from being read. */
 export async function csvFile(
+  { cookies, now }: Pick<TeamRequest, 'cookies' | 'now'>,
   name: string,
   header: readonly string[],
   rows: AsyncGenerator<readonly (string | null)[]>,
@@ -40,28 +42,31 @@ export async function csvFile(
     yield csvLine(first.value)
     for await (const row of rows) yield csvLine(row)
   }
+  const time = typedOf(now.toISOString(), zoneOf(cookies('zone')))
+    .replace('T', '-')
+    .replace(':', '')
   const headers = {
     'Content-Type': 'text/csv; charset=utf-8',
-    'Content-Disposition': `attachment; filename="${name}.csv"`,
+    'Content-Disposition': `attachment; filename="${name}-${time}.csv"`,
   }
   return raw(headers, Readable.from(lines()))
 }
 
 /** How many rows a file reads at a time. */
-const LOT = 500
+const EXPORT_BATCH = 500
 
-/** All rows of a list, by lots, until one is short and nothing says that there are more. */
+/** All rows of a list, by batches, until one is short and nothing says that there are more. */
 async function* rowsBy<R>(read: Reader<R>, keyOf: (row: R) => string) {
   for (let after: string | undefined; ; ) {
-    const { rows, reached } = await readBy(read, after, LOT)
+    const { rows, reached } = await readBy(read, after, EXPORT_BATCH)
     yield* rows
     const last = rows.at(-1)
-    if (reached === null && rows.length < LOT) return
+    if (reached === null && rows.length < EXPORT_BATCH) return
     after = reached ?? (last && keyOf(last))
   }
 }
 
-/** What a file is read and written by. @param keyOf what the next lot follows. @param subject for the audit trail. */
+/** What a file is read and written by. @param keyOf what the next batch follows. @param subject for the audit trail. */
 type Lines<R> = {
   read: Reader<R>
   keyOf: (row: R) => string
@@ -89,7 +94,7 @@ export const csvOf = <R>(
     async function* lines() {
       for await (const row of rowsBy(read, keyOf)) yield line(row)
     }
-    const file = await csvFile(name, header, lines())
+    const file = await csvFile(request, name, header, lines())
     await noteLook(request, deps, { action, subject })
     return file
   })

@@ -78,7 +78,7 @@ function pageLinks(request: PageRequest, way: Way, key: string | null, label?: s
 }
 
 /**
- * What reads a list, a page or a lot at a time: the rows that follow a key, and where a search was broken off, if it
+ * What reads a list, a page or a batch at a time: the rows that follow a key, and where a search was broken off, if it
  * was.
  */
 export type Reader<R> = (
@@ -175,15 +175,15 @@ export const anyOf = (words: readonly string[], any = 'any'): { value: string; l
 ]
 
 /** The longest value that a filter takes: a subject has at most 998 characters. */
-const LONGEST = 1_000
+const LONGEST_FILTER = 1_000
 
 const refused = (name: string, must: string) => new Refusal('bad_request', `${name} must be ${must}`)
 
 /** A parameter of the address, trimmed; undefined when it is absent or empty. @throws Refusal bad_request. */
 export function given(query: URLSearchParams, name: string): string | undefined {
   const value = query.get(name)?.trim() || undefined
-  if (value !== undefined && value.length > LONGEST)
-    throw refused(name, `at most ${LONGEST.toLocaleString('en-US')} characters long`)
+  if (value !== undefined && value.length > LONGEST_FILTER)
+    throw refused(name, `at most ${LONGEST_FILTER.toLocaleString('en-US')} characters long`)
   return value
 }
 

@@ -16,13 +16,13 @@ export const KEPT = 'kept-after-sign-out'
 const OWN = ['csrf', 'question', 'answer', 'answer_tone', 'warning', 'keep', 'confirmed', KEPT]
 
 /** What a page carries on of a form, in fields and in characters: the columns of an import are the most fields. */
-const MOST = { fields: 500, characters: 32 * 1024 }
+const MAX_KEPT = { fields: 500, characters: 32 * 1024 }
 
 /** What a form sent, to be sent once more. @throws Refusal bad_request when that is too much for a page. */
 function carried(form: URLSearchParams): Field[] {
   const pairs = [...form].filter(([name]) => !OWN.includes(name))
   const characters = pairs.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
-  if (pairs.length > MOST.fields || characters > MOST.characters)
+  if (pairs.length > MAX_KEPT.fields || characters > MAX_KEPT.characters)
     throw new Refusal(
       'bad_request',
       'this form is too large to be sent on: go back, open the page again and send it from there',

@@ -14,7 +14,7 @@ import { SESSION_LENGTH } from './issue.ts'
 import { credentialHash, makeCredential } from './token.ts'
 
 /** How many of one person's in one team are good at once. */
-const MOST = 20
+const MAX_TOKENS = 20
 
 /** @param role what the person may do where they ask for it. @throws Refusal bad_request for who is no member. */
 export async function makeToken(
@@ -28,7 +28,7 @@ export async function makeToken(
   const good = (await sessionsOfTeam(tx, teamId, now, user_id)).filter(
     ({ revoked_at }) => revoked_at === null,
   )
-  if (good.length >= MOST)
+  if (good.length >= MAX_TOKENS)
     throw new Refusal('bad_request', `you have ${good.length} session tokens in this team: revoke one first`)
   const role = lesser(member.role, given)
   const token = makeCredential('session')

@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, number, string } from 'yup'
 import { ofTestTeam } from '../../channels/channel.sql.ts'
-import { isHeard } from '../../channels/happenings/consumers.sql.ts'
+import { hasListeners } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 
@@ -52,7 +52,6 @@ export async function domainByName(tx: Tx, teamId: string, name: string): Promis
     select ${domainColumns} from domains where team_id = ${teamId} and name = ${name}`)
 }
 
-/** The team's domain with this id, or null without one. */
 export async function domainById(tx: Tx, teamId: string, id: string): Promise<DomainRow | null> {
   return tx.maybeOne(sql.type(domainRow)`
     select ${domainColumns} from domains where team_id = ${teamId} and id = ${id}`)
@@ -73,7 +72,6 @@ export async function domainRoom(tx: Tx, teamId: string): Promise<DomainRoom> {
     from subscriptions s join plans p on p.key = s.plan_key where s.team_id = ${teamId}`)
 }
 
-/** A team's domains by name. */
 export async function domainsOfTeam(tx: Tx, teamId: string): Promise<readonly DomainRow[]> {
   return tx.any(sql.type(domainRow)`
     select ${domainColumns} from domains where team_id = ${teamId} order by name`)
@@ -143,7 +141,7 @@ export async function domainsToLookAt(tx: Tx, before: Date, limit: number): Prom
 /** What a look saw of the key with this selector; `found` null: DNS gave no answer. */
 export type Look = Pick<LookedAt, 'team_id' | 'id' | 'dkim_selector'> & { found: boolean | null }
 
-const failingRow = lookedRow.concat(row({ heard: boolean() }))
+const failingRow = lookedRow.concat(row({ has_listeners: boolean() }))
 
 /**
  * Notes looks. @param certain a domain that is missing since then at the latest fails from this look on.
@@ -175,7 +173,7 @@ export async function noteLooks(
       where domains.team_id = d.team_id and domains.id = d.id
       returning domains.*, d.failing_since as known_since
     )
-    select team_id, ${domainColumns}, ${isHeard(sql.fragment`noted.team_id`)} as heard from noted
+    select team_id, ${domainColumns}, ${hasListeners(sql.fragment`noted.team_id`)} as has_listeners from noted
     where failing_since is not null and known_since is null`)
 }
 
@@ -231,7 +229,6 @@ export async function lockSealedKeys(tx: Tx): Promise<readonly SealedKeysRow[]> 
     select team_id, id, name, dkim_private_key, next_dkim_private_key from domains order by team_id, id for update`)
 }
 
-/** Stores keys that were sealed afresh. */
 export async function updateSealedKeys(tx: Tx, rows: readonly SealedKeysRow[]): Promise<void> {
   const types = { team_id: 'uuid', id: 'uuid', dkim_private_key: 'bytea', next_dkim_private_key: 'bytea' }
   await tx.query(sql.unsafe`

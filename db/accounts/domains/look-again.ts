@@ -15,7 +15,7 @@ import { domainsToLookAt, type Look, type LookedAt, noteLooks } from './domains.
 import { checkKey, type RecordCheck, type TxtLookup } from './verify.ts'
 
 /** How many are asked about at once. */
-const LOT = 50
+const LOOK_BATCH = 50
 /** From one look at a domain to the next, at least: a night's round may reach it earlier than the one before did. */
 const DAY_APART = 23 * 3_600_000
 
@@ -47,17 +47,17 @@ const happeningOf = (
 })
 
 /**
- * Looks at the next lot. @returns how many there were, and how many of them fail since this look; fewer than a lot when
- * none is left for this night.
+ * Looks at the next batch. @returns how many there were, and how many of them fail since this look; fewer than a batch
+ * when none is left for this night.
  */
-async function lookAtLot({
+async function lookAtBatch({
   database,
   lookupTxt,
   queue,
 }: LookDeps): Promise<{ looked: number; failing: number }> {
   const now = await serviceTime(database)
   const before = new Date(now.getTime() - DAY_APART)
-  const domains = await domainsToLookAt(database, before, LOT)
+  const domains = await domainsToLookAt(database, before, LOOK_BATCH)
   if (domains.length === 0) return { looked: 0, failing: 0 }
   const keys = await Promise.all(domains.map((domain) => keyOf(domain, lookupTxt)))
   const looks = domains.map(({ team_id, id, dkim_selector }, index): Look => {
@@ -67,11 +67,11 @@ async function lookAtLot({
   const keyById = new Map(domains.map(({ id }, index) => [id, keys[index]]))
   const failing = await database.transaction(async (tx) => {
     const failing = await noteLooks(tx, looks, { now, certain: before })
-    const heard = failing.flatMap((domain) => {
+    const happenings = failing.flatMap((domain) => {
       const key = keyById.get(domain.id)
-      return domain.heard && isMissed(key) ? [happeningOf(domain, key, now)] : []
+      return domain.has_listeners && isMissed(key) ? [happeningOf(domain, key, now)] : []
     })
-    await publish(tx, heard)
+    await publish(tx, happenings)
     const notices = failing.map(({ team_id, id }) => ({ team_id, domain_id: id, notice_id: idNow() }))
     await queue.enqueue(tx, 'mail-owners', notices)
     return failing.length
@@ -87,10 +87,10 @@ export async function lookAgain(
   const end = performance.now() + patience
   const all = { looked: 0, failing: 0 }
   do {
-    const lot = await lookAtLot(deps)
-    all.looked += lot.looked
-    all.failing += lot.failing
-    if (lot.looked < LOT) break
+    const batch = await lookAtBatch(deps)
+    all.looked += batch.looked
+    all.failing += batch.failing
+    if (batch.looked < LOOK_BATCH) break
   } while (performance.now() < end)
   return all
 }

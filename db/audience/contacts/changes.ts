@@ -12,7 +12,7 @@ export type ContactTurn = Pick<
 > & {
   contact_id: string
   /** Whether anybody listens to its team. */
-  heard: boolean
+  has_listeners: boolean
 }
 
 /** Announces changes of contacts whose teams are listened to. */
@@ -20,7 +20,7 @@ export const publishContacts = (tx: Tx, turns: readonly ContactTurn[]): Promise<
   publish(
     tx,
     turns
-      .filter(({ heard }) => heard)
+      .filter(({ has_listeners }) => has_listeners)
       .map(({ team_id, contact_id: id, kind, topic_ids, occurred_at, detail }) => ({
         subject: 'contact',
         ...{ team_id, id, kind, topic_ids, occurred_at, detail },

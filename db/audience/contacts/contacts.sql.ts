@@ -1,7 +1,7 @@
 /** Rows of contacts, and the queries over them. Topics are in topics.sql.ts. */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, object, string } from 'yup'
-import { isHeard } from '../../channels/happenings/consumers.sql.ts'
+import { hasListeners } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import { likePattern } from '../../text/strings.ts'
@@ -65,7 +65,6 @@ export async function insertContact(
     returning ${contactColumns}`)
 }
 
-/** The contact of this identity, or null without one. */
 export async function contactByIdentity(
   tx: Tx,
   teamId: string,
@@ -80,7 +79,6 @@ const statusRow = row({
   status: string().oneOf(CONTACT_STATUSES),
 })
 
-/** The statuses of those of these identities that are contacts. */
 export async function statusesOf(
   tx: Tx,
   teamId: string,
@@ -114,7 +112,6 @@ export async function propertiesOf(
   return new Map(rows.map(({ identity, properties }) => [identity, properties]))
 }
 
-/** Whether there is a contact of this identity. */
 export async function contactExists(tx: Tx, teamId: string, identity: string): Promise<boolean> {
   return tx.exists(sql.prepared('contact_exists', object())`
     select 1 from contacts where team_id = ${teamId} and identity = ${identity}`)
@@ -264,9 +261,9 @@ export async function updateContact(
     returning ${contactColumns}`)
 }
 
-const changedRow = contactRow.concat(row({ heard: boolean() }))
+const changedRow = contactRow.concat(row({ has_listeners: boolean() }))
 
-/** Changes whether a contact hears from us; what a report found stays. `heard`: is its team listened to. */
+/** Changes whether a contact hears from us; what a report found stays. `has_listeners`: is its team listened to. */
 export async function updateContactStatus(
   tx: Tx,
   teamId: string,
@@ -276,7 +273,7 @@ export async function updateContactStatus(
   return tx.one(sql.prepared('update_contact_status', changedRow)`
     update contacts set status = ${status}, updated_at = ${touchedAt(now)}
     where team_id = ${teamId} and id = ${id}
-    returning ${contactColumns}, ${isHeard(sql.fragment`contacts.team_id`)} as heard`)
+    returning ${contactColumns}, ${hasListeners(sql.fragment`contacts.team_id`)} as has_listeners`)
 }
 
 const emailRow = row({ email: string() })

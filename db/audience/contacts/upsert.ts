@@ -10,7 +10,7 @@
 import { type InferType, object } from 'yup'
 import { accountOf, chargeOf, left, lockAccount } from '../../accounts/teams/limits.ts'
 import { accountRowOf } from '../../accounts/teams/teams.sql.ts'
-import { Refusal, settle } from '../../errors.ts'
+import { orRefusal, Refusal } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -57,14 +57,13 @@ function toItem(value: unknown, place: string): ContactItem {
   }
 }
 
-/** One item by itself. */
-export const readItem = (value: object): ContactItem | Refusal => settle(() => toItem(value, ''))
+export const readItem = (value: object): ContactItem | Refusal => orRefusal(() => toItem(value, ''))
 
 /** The items of a stored call, those that are valid by themselves; a refusal for each of the others. */
 export function readItems(body: string): (ContactItem | Refusal)[] {
   const call: unknown = JSON.parse(body)
   const items = isObject(call) && Array.isArray(call.contacts) ? call.contacts : []
-  return items.map((item, index) => settle(() => toItem(item, `contacts[${index}]`)))
+  return items.map((item, index) => orRefusal(() => toItem(item, `contacts[${index}]`)))
 }
 
 /** What a call results in: an outcome for each item, and the contacts to create. */

@@ -61,14 +61,14 @@ export async function upsertResult(tx: Tx, teamId: string, id: string): Promise<
   return row?.result ?? null
 }
 
-// A result holds up to a thousand ids, so a lot of this size is deleted quickly.
+// A result holds up to a thousand ids, so a batch of this size is deleted quickly.
 const FORGET_BATCH = 1_000
 
 type Past = { finishedBefore: Date; createdBefore: Date }
 
 const deletedRow = row({ deleted: number() })
 
-async function deleteLot(tx: Tx, { finishedBefore, createdBefore }: Past): Promise<number> {
+async function deleteBatch(tx: Tx, { finishedBefore, createdBefore }: Past): Promise<number> {
   const { deleted } = await tx.one(sql.type(deletedRow)`
     with old as (
       select team_id, id from contact_upserts
@@ -82,14 +82,14 @@ async function deleteLot(tx: Tx, { finishedBefore, createdBefore }: Past): Promi
 }
 
 /**
- * Deletes calls that are finished, and calls that no worker has carried out for too long, in lots.
- * Called outside of a transaction, each lot commits by itself. @returns how many.
+ * Deletes calls that are finished, and calls that no worker has carried out for too long, in batches.
+ * Called outside of a transaction, each batch commits by itself. @returns how many.
  */
 export async function deleteUpserts(tx: Tx, past: Past): Promise<number> {
   let deleted = 0
   for (;;) {
-    const lot = await deleteLot(tx, past)
-    deleted += lot
-    if (lot < FORGET_BATCH) return deleted
+    const batch = await deleteBatch(tx, past)
+    deleted += batch
+    if (batch < FORGET_BATCH) return deleted
   }
 }

@@ -8,16 +8,16 @@ import { isUuid } from '../../text/strings.ts'
 import { type ContactRow, contactByIdentity } from '../contacts/contacts.sql.ts'
 import { distinctTopics, noContact } from '../contacts/edit.ts'
 import { holdTopics, type TopicRow, topicsOfTeam } from '../contacts/topics.sql.ts'
-import { type TopicStanding, topicsOfContact } from './subscription.sql.ts'
+import { type ContactTopics, topicsOfContact } from './subscription.sql.ts'
 import { keepTopics, resubscribe, unsubscribe } from './subscription.ts'
 
-const offeredIds = ({ topic_ids, left_topic_ids }: TopicStanding): Set<string> =>
+const offeredIds = ({ topic_ids, left_topic_ids }: ContactTopics): Set<string> =>
   new Set([...topic_ids, ...left_topic_ids])
 
 /** The topics that a contact can choose among. */
 export async function topicsOffered(tx: Tx, teamId: string, identity: string): Promise<readonly TopicRow[]> {
-  const standing = await topicsOfContact(tx, teamId, identity, 'look')
-  const offered = standing ? offeredIds(standing) : new Set()
+  const held = await topicsOfContact(tx, teamId, identity, 'look')
+  const offered = held ? offeredIds(held) : new Set()
   return (await topicsOfTeam(tx, teamId)).filter(({ id }) => offered.has(id))
 }
 
@@ -30,11 +30,11 @@ export async function choose(
 ): Promise<ContactRow> {
   const { tx } = at
   const known = await holdTopics(tx, teamId, distinctTopics(topicIds.filter(isUuid)))
-  const standing = await topicsOfContact(tx, teamId, identity, 'hold')
-  if (!standing) throw noContact()
-  const offered = offeredIds(standing)
+  const held = await topicsOfContact(tx, teamId, identity, 'hold')
+  if (!held) throw noContact()
+  const offered = offeredIds(held)
   const topic_ids = [...known].filter((id) => offered.has(id))
-  await keepTopics(at, teamId, standing, { topic_ids, by: 'recipient' })
+  await keepTopics(at, teamId, held, { topic_ids, by: 'recipient' })
   const own = { ...at, actor: null }
   if (topic_ids.length === 0) return unsubscribe(own, teamId, identity)
   const contact = await contactByIdentity(tx, teamId, identity)

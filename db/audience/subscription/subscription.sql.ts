@@ -1,20 +1,20 @@
 /** The topics of one contact: those that it gets, and those that its person has left; both change together. */
 import { sql } from 'slonik'
 import { array, boolean, type InferType, string } from 'yup'
-import { isHeard } from '../../channels/happenings/consumers.sql.ts'
+import { hasListeners } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { touchedAt } from '../contacts/contacts.sql.ts'
 
 const ids = () => array(string())
 
-const standingRow = row({
+const contactTopicsRow = row({
   id: string(),
   topic_ids: ids(),
   /** Left by a link or the one-shot unsubscribe; the team may have put the contact into one of them again. */
   left_topic_ids: ids(),
 })
-export type TopicStanding = InferType<typeof standingRow>
+export type ContactTopics = InferType<typeof contactTopicsRow>
 
 /** The topics of the contact of this identity, or null without one. @param hold locked until the transaction ends. */
 export async function topicsOfContact(
@@ -22,25 +22,25 @@ export async function topicsOfContact(
   teamId: string,
   identity: string,
   hold: 'hold' | 'look',
-): Promise<TopicStanding | null> {
-  return tx.maybeOne(sql.type(standingRow)`
+): Promise<ContactTopics | null> {
+  return tx.maybeOne(sql.type(contactTopicsRow)`
     select id, topic_ids, left_topic_ids from contacts where team_id = ${teamId} and identity = ${identity}
     ${hold === 'hold' ? sql.fragment`for no key update` : sql.fragment``}`)
 }
 
-const heardRow = row({ heard: boolean() })
+const writtenRow = row({ has_listeners: boolean() })
 
 /** Writes the topics of a contact. @returns whether anybody listens to its team. */
 export async function writeTopics(
   tx: Tx,
   teamId: string,
-  { id, topic_ids, left_topic_ids }: TopicStanding,
+  { id, topic_ids, left_topic_ids }: ContactTopics,
   now: Date,
 ): Promise<boolean> {
-  const { heard } = await tx.one(sql.prepared('write_topics_of_contact', heardRow)`
+  const { has_listeners } = await tx.one(sql.prepared('write_topics_of_contact', writtenRow)`
     update contacts set topic_ids = ${sql.array(topic_ids, 'uuid')},
       left_topic_ids = ${sql.array(left_topic_ids, 'uuid')}, updated_at = ${touchedAt(now)}
     where team_id = ${teamId} and id = ${id}
-    returning ${isHeard(sql.fragment`contacts.team_id`)} as heard`)
-  return heard
+    returning ${hasListeners(sql.fragment`contacts.team_id`)} as has_listeners`)
+  return has_listeners
 }

@@ -15,7 +15,7 @@ import { type ContactRow, lockContact, updateContactStatus } from '../contacts/c
 import { distinctTopics, noContact } from '../contacts/edit.ts'
 import { rememberWish } from '../contacts/erased.sql.ts'
 import { erasureHash } from '../contacts/erased.ts'
-import { type TopicStanding, topicsOfContact, writeTopics } from './subscription.sql.ts'
+import { type ContactTopics, topicsOfContact, writeTopics } from './subscription.sql.ts'
 
 /** Who leaves topics, in the audit trail: the person behind a link, or a client of the API. */
 export type Leaver = 'recipient' | 'api'
@@ -33,9 +33,11 @@ async function become(
   status: 'subscribed' | 'unsubscribed',
 ): Promise<ContactRow> {
   const { tx, now } = by
-  const { heard, ...contact } = await updateContactStatus(tx, teamId, { id, status }, now)
+  const { has_listeners, ...contact } = await updateContactStatus(tx, teamId, { id, status }, now)
   const kind = status === 'subscribed' ? 'resubscribed' : 'unsubscribed'
-  await publishContacts(tx, [{ team_id: teamId, contact_id: id, heard, kind, occurred_at: now, detail: '' }])
+  await publishContacts(tx, [
+    { team_id: teamId, contact_id: id, has_listeners, kind, occurred_at: now, detail: '' },
+  ])
   const verb = status === 'subscribed' ? 'resubscribe' : 'unsubscribe'
   await record(by, { team_id: teamId, action: `contact.${verb}`, subject: contact.email })
   return contact
@@ -64,16 +66,16 @@ export async function resubscribe(by: Caller, teamId: string, identity: string):
 export async function keepTopics(
   { tx, now }: At,
   teamId: string,
-  standing: TopicStanding,
+  held: ContactTopics,
   { topic_ids, by }: { topic_ids: readonly string[]; by: Leaver },
 ): Promise<void> {
-  const { id, left_topic_ids } = standing
-  const left = standing.topic_ids.filter((topic) => !topic_ids.includes(topic))
+  const { id, left_topic_ids } = held
+  const left = held.topic_ids.filter((topic) => !topic_ids.includes(topic))
   const all = [...new Set([...left_topic_ids, ...left])].filter((topic) => !topic_ids.includes(topic))
   const kept = { id, topic_ids: [...topic_ids], left_topic_ids: all }
-  const heard = await writeTopics(tx, teamId, kept, now)
+  const has_listeners = await writeTopics(tx, teamId, kept, now)
   if (left.length === 0) return
-  const turn = { team_id: teamId, contact_id: id, heard, occurred_at: now, detail: '' }
+  const turn = { team_id: teamId, contact_id: id, has_listeners, occurred_at: now, detail: '' }
   await publishContacts(tx, [{ ...turn, kind: 'topics_left', topic_ids: left }])
   const entry = { team_id: teamId, action: 'contact.leave_topics', subject: id, detail: left.join(', ') }
   await record({ tx, now, actor: by }, entry)
@@ -86,11 +88,11 @@ export async function leaveTopics(
   identity: string,
   { topic_ids, by }: { topic_ids: readonly string[]; by: Leaver },
 ): Promise<void> {
-  const standing = await topicsOfContact(at.tx, teamId, identity, 'hold')
-  if (!standing) throw noContact()
+  const held = await topicsOfContact(at.tx, teamId, identity, 'hold')
+  if (!held) throw noContact()
   const gone = distinctTopics(topic_ids)
-  const kept = standing.topic_ids.filter((topic) => !gone.includes(topic))
-  if (kept.length < standing.topic_ids.length) await keepTopics(at, teamId, standing, { topic_ids: kept, by })
+  const kept = held.topic_ids.filter((topic) => !gone.includes(topic))
+  if (kept.length < held.topic_ids.length) await keepTopics(at, teamId, held, { topic_ids: kept, by })
 }
 
 /**

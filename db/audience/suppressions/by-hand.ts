@@ -1,5 +1,5 @@
 /**
- * Suppressions that people add: of one address, or of a lot of a list that was brought from elsewhere.
+ * Suppressions that people add: of one address, or of a batch of a list that was brought from elsewhere.
  * Promises: an address that is no contact yet becomes one, within the allowance; a contact that is suppressed for as
  * much keeps its cause; they end as others do, by a person with a reason (lift.ts). The API never suppresses anybody.
  * DECISIONS: Suppression.

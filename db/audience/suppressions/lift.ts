@@ -50,9 +50,16 @@ export async function liftSuppression(
   const contact = await lockContact(tx, teamId, identity)
   if (!contact) throw noContact()
   if (contact.suppression === null) throw new Refusal('bad_request', 'the contact is not suppressed')
-  const heard = await liftContact(tx, teamId, contact.id, now)
+  const has_listeners = await liftContact(tx, teamId, contact.id, now)
   await publishContacts(tx, [
-    { team_id: teamId, contact_id: contact.id, heard, kind: 'released', occurred_at: now, detail: words },
+    {
+      team_id: teamId,
+      contact_id: contact.id,
+      has_listeners,
+      kind: 'released',
+      occurred_at: now,
+      detail: words,
+    },
   ])
   await record(by, { team_id: teamId, action: 'contact.lift', subject: contact.email, detail: words })
   return showContact(tx, teamId, identity)

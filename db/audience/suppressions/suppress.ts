@@ -13,11 +13,11 @@ import {
   type ContactRef,
   complainContacts,
   type IdentityRef,
+  judgeSoftBounces,
   lockContacts,
   lockSoftlySuppressed,
   type SoftRule,
   type Suppressed,
-  settleSoftBounces,
 } from './suppressions.sql.ts'
 
 /** The fifth soft bounce in a row without a delivery between is a bounce. */
@@ -40,7 +40,6 @@ export type Touched = {
   report_id?: string | undefined
 }
 
-/** A contact as it was locked. */
 export type LockedContact = ContactRef & { suppression: string | null; suppressed_softly: boolean }
 
 /** Finds the locked contact that an event is about. */
@@ -107,13 +106,13 @@ export async function applyContactEffects(
   }
   const [hard, complaints] = [having('hard', 'permanent bounce'), having('complaint', 'complaint')]
   // A delivery matters only where soft bounces have suppressed; a soft bounce only where nothing has yet.
-  const unsettled = new Map([
+  const undecided = new Map([
     ...having('delivered', null).filter(([{ suppressed_softly }]) => suppressed_softly),
     ...having('soft', 'soft bounces').filter(([{ suppression }]) => suppression === null),
   ])
   if (hard.length > 0) await suppress(tx, hard, { ...bounce, now })
   if (complaints.length > 0) await suppress(tx, complaints, { ...complain, now })
-  if (unsettled.size > 0) await settle(tx, [...unsettled.values()], now)
+  if (undecided.size > 0) await judge(tx, [...undecided.values()], now)
 }
 
 /** How contacts are suppressed, and what is as much `already`. */
@@ -147,23 +146,23 @@ export async function suppress(
 const whenAndWhy = (cause: SuppressionCause | null | undefined, now: Date) =>
   cause ? { occurred_at: new Date(cause.at), detail: cause.detail } : { occurred_at: now, detail: '' }
 
-/** Settles contacts by their soft bounces, and announces what came of it. @returns how many changed. */
-async function settle(tx: Tx, refs: readonly Suppressed[], now: Date): Promise<number> {
-  const settled = await settleSoftBounces(tx, refs, softRule(now))
+/** Judges contacts by their soft bounces, and announces what came of it. @returns how many changed. */
+async function judge(tx: Tx, refs: readonly Suppressed[], now: Date): Promise<number> {
+  const changed = await judgeSoftBounces(tx, refs, softRule(now))
   const causes = new Map(refs.map(({ contact_id, cause }) => [contact_id, cause]))
   await publishContacts(
     tx,
-    settled.map(({ over, ...turn }) => ({
+    changed.map(({ over, ...turn }) => ({
       ...turn,
       kind: over ? 'suppressed' : 'released',
       ...whenAndWhy(over ? causes.get(turn.contact_id) : null, now),
     })),
   )
-  return settled.length
+  return changed.length
 }
 
 /**
- * Judges contacts that soft bounces alone suppress once more, a lot after the other: no event says when an email has
+ * Judges contacts that soft bounces alone suppress once more, one batch after another: no event says when an email has
  * stayed `sent` for a day. @returns how many came back.
  */
 export async function reviewSoftSuppressions(database: Database, now: Date): Promise<number> {
@@ -173,7 +172,7 @@ export async function reviewSoftSuppressions(database: Database, now: Date): Pro
     const { refs, changed } = await database.transaction(async (tx) => {
       const refs = await lockSoftlySuppressed(tx, after, REJUDGE_BATCH)
       const judged = refs.map((ref) => ({ ...ref, cause: null }))
-      return { refs, changed: judged.length > 0 ? await settle(tx, judged, now) : 0 }
+      return { refs, changed: judged.length > 0 ? await judge(tx, judged, now) : 0 }
     })
     back += changed
     after = refs.at(-1) ?? null

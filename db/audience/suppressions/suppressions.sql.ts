@@ -1,7 +1,7 @@
 /** The queries behind suppress.ts and lift.ts: contacts found, locked, suppressed and brought back. */
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, string } from 'yup'
-import { isHeard } from '../../channels/happenings/consumers.sql.ts'
+import { hasListeners } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import { rowHoldsPart, touchedAt } from '../contacts/contacts.sql.ts'
@@ -9,7 +9,6 @@ import type { SuppressionCause } from '../contacts/effect.ts'
 
 export type ContactRef = { team_id: string; contact_id: string }
 export type IdentityRef = { team_id: string; identity: string }
-/** A contact, and what is about to suppress it. */
 export type Suppressed = ContactRef & { cause: SuppressionCause | null }
 
 const lockedRow = row({
@@ -34,16 +33,16 @@ const SUPPRESSED = { team_id: 'uuid', contact_id: 'uuid', cause: 'json' }
 const statusBefore = sql.fragment`
   case when c.status in ('subscribed', 'unsubscribed') then c.status else c.status_before end`
 
-const heardRow = row({
+const changedRow = row({
   team_id: string(),
   contact_id: string(),
-  heard: boolean(),
+  has_listeners: boolean(),
 })
 /** A contact that was changed, and whether anybody listens to its team. */
-export type Changed = InferType<typeof heardRow>
+export type Changed = InferType<typeof changedRow>
 
 const changedColumns = sql.fragment`
-  c.team_id, c.id as contact_id, ${isHeard(sql.fragment`c.team_id`)} as heard`
+  c.team_id, c.id as contact_id, ${hasListeners(sql.fragment`c.team_id`)} as has_listeners`
 
 /** A permanent bounce: any state but complained becomes bounced. Its first cause stays. @returns what it changed. */
 export async function bounceContacts(
@@ -51,7 +50,7 @@ export async function bounceContacts(
   refs: readonly Suppressed[],
   now: Date,
 ): Promise<readonly Changed[]> {
-  return tx.any(sql.prepared('bounce_contacts', heardRow)`
+  return tx.any(sql.prepared('bounce_contacts', changedRow)`
     update contacts c set
       status = 'bounced', suppression = coalesce(c.suppression, 'bounced'), suppressed_softly = false,
       suppression_cause = case
@@ -69,7 +68,7 @@ export async function complainContacts(
   refs: readonly Suppressed[],
   now: Date,
 ): Promise<readonly Changed[]> {
-  return tx.any(sql.prepared('complain_contacts', heardRow)`
+  return tx.any(sql.prepared('complain_contacts', changedRow)`
     update contacts c set
       status = 'complained', suppression = 'complained', suppressed_softly = false,
       suppression_cause = case
@@ -81,24 +80,24 @@ export async function complainContacts(
     returning ${changedColumns}`)
 }
 
-const settledRow = heardRow.concat(row({ over: boolean() }))
+const judgedRow = changedRow.concat(row({ over: boolean() }))
 
 /** How soft bounces are judged: `most` in a row suppress; mail sent before `undisputed` and not bounced arrived. */
 export type SoftRule = { most: number; undisputed: Date; now: Date }
 
 /**
- * Settles contacts by their soft bounces: one with `most` in a row since its last delivery is bounced; one that was
+ * Judges contacts by their soft bounces: one with `most` in a row since its last delivery is bounced; one that was
  * bounced for such a row, which a delivery has ended since, goes back. Others stay as they are. What counts as a
  * delivery: a report of one, or an email that is still `sent` after a day (DECISIONS: Delivery reports). A contact's
  * emails are found by their recipients alone: given the team too, the planner goes through all that a large team sent.
  * @returns those that changed; `over`: suppressed now, else brought back.
  */
-export async function settleSoftBounces(
+export async function judgeSoftBounces(
   tx: Tx,
   refs: readonly Suppressed[],
   { most, undisputed, now }: SoftRule,
 ): Promise<readonly (Changed & { over: boolean })[]> {
-  return tx.any(sql.prepared('settle_soft_bounces', settledRow)`
+  return tx.any(sql.prepared('judge_soft_bounces', judgedRow)`
     with delivered as (
       select r.team_id, r.contact_id as id, r.cause, greatest(
         (select max(d.occurred_at) from email_events d
@@ -153,14 +152,14 @@ export async function lockSoftlySuppressed(tx: Tx, after: ContactRef | null, lim
 
 /** Ends whatever suppresses a contact; soft bounces count from zero again. @returns whether anybody listens to it. */
 export async function liftContact(tx: Tx, teamId: string, id: string, now: Date): Promise<boolean> {
-  const { heard } = await tx.one(sql.type(heardRow)`
+  const { has_listeners } = await tx.one(sql.type(changedRow)`
     update contacts c set
       status = case when status in ('bounced', 'complained') then coalesce(status_before, 'subscribed') else status end,
       suppression = null, suppression_cause = null, suppressed_softly = false, status_before = null,
       lifted_at = ${sql.timestamp(now)}, updated_at = ${touchedAt(now)}
     where team_id = ${teamId} and id = ${id}
     returning ${changedColumns}`)
-  return heard
+  return has_listeners
 }
 
 const suppressionRow = row({

@@ -22,7 +22,7 @@ export const CONSUMERS: readonly Consumer[] = [
 ]
 
 /** Whether anybody listens to a team, as a column of the statement that stores what happened. */
-export const isHeard = (team: FragmentSqlToken): FragmentSqlToken =>
+export const hasListeners = (team: FragmentSqlToken): FragmentSqlToken =>
   sql.fragment`(${sql.join(
     CONSUMERS.map(({ listensTo }) => listensTo(team)),
     sql.fragment` or `,

@@ -1,11 +1,11 @@
 /** The one statement that stores events of messages, for every channel. */
+import { createHash } from 'node:crypto'
 import { sql } from 'slonik'
 import { boolean, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
-import { digest16 } from '../../text/digest.ts'
 import type { Deliverable, DeliveryRef } from '../channel.sql.ts'
-import { isHeard } from './consumers.sql.ts'
+import { hasListeners } from './consumers.sql.ts'
 
 /** One thing that happened to a message, or to one recipient of it. */
 export type MessageEvent = DeliveryRef & {
@@ -23,11 +23,14 @@ export type MessageEvent = DeliveryRef & {
   code?: string | null | undefined
 }
 
+/** 16 bytes of SHA-256, in hexadecimal: what an event's key is stored as. */
+export const digest16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
+
 const storedRow = row({
   team_id: string(),
   id: string(),
   digest: string(),
-  heard: boolean(),
+  has_listeners: boolean(),
 })
 
 const EVENT = {
@@ -57,5 +60,5 @@ export async function insertEvents(
     from ${rowsOf('e', types, items)}
     on conflict do nothing
     returning team_id, ${message} as id, encode(event_key, 'hex') as digest,
-      ${isHeard(sql.fragment`stored.team_id`)} as heard`)
+      ${hasListeners(sql.fragment`stored.team_id`)} as has_listeners`)
 }

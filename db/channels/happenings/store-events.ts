@@ -5,9 +5,8 @@
  */
 
 import type { Tx } from '../../postgres/pool.ts'
-import { digest16 } from '../../text/digest.ts'
 import type { Deliverable } from '../channel.sql.ts'
-import { insertEvents, type MessageEvent } from './events.sql.ts'
+import { digest16, insertEvents, type MessageEvent } from './events.sql.ts'
 import { publish } from './publish.ts'
 
 const nameOf = ({ team_id, id }: { team_id: string; id: string }, digest: string): string =>
@@ -20,17 +19,17 @@ export async function storeEvents<E extends MessageEvent>(
   events: readonly E[],
 ): Promise<E[]> {
   const stored = await insertEvents(tx, channel, events)
-  const heardOf = new Map(stored.map((row) => [nameOf(row, row.digest), row.heard]))
+  const listenersOf = new Map(stored.map((row) => [nameOf(row, row.digest), row.has_listeners]))
   const fresh = events.flatMap((event) => {
     const name = nameOf(event, digest16(event.event_key))
-    const heard = heardOf.get(name)
-    heardOf.delete(name)
-    return heard === undefined ? [] : [{ event, heard }]
+    const has_listeners = listenersOf.get(name)
+    listenersOf.delete(name)
+    return has_listeners === undefined ? [] : [{ event, has_listeners }]
   })
   await publish(
     tx,
     fresh
-      .filter(({ heard }) => heard)
+      .filter(({ has_listeners }) => has_listeners)
       .map(({ event: { team_id, id, kind, recipient = null, occurred_at, detail } }) => ({
         subject: channel.name,
         ...{ team_id, id, kind, recipient, occurred_at, detail },

@@ -20,7 +20,7 @@ import {
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
-/** How many files are looked for at once; rows of one lot; files of one statement that deletes bytes, 25 MiB each. */
+/** How many files are looked for at once; rows of one batch; files of one statement that deletes bytes, 25 MiB each. */
 const FOUND = 2_000
 const COLLECT_BATCH = 200
 const DELETED = 10

@@ -9,29 +9,28 @@ import { CHUNK } from '../../text/files.ts'
 import { type Chunk, dropLoading, insertChunks, insertLoading, readyFiles, touchFiles } from './files.sql.ts'
 
 /** The most pieces that one statement has, and about how many bytes. */
-const MOST_PIECES = 100
+const MAX_CHUNKS = 100
 const LARGEST = 4 * CHUNK
 
-/** Contents by their SHA-256. */
 export type Contents = ReadonlyMap<string, Uint8Array>
 
 /** The pieces of some contents, in statements. */
 function* statementsOf(files: readonly { id: string; bytes: Uint8Array }[]): Generator<Chunk[]> {
-  let lot: Chunk[] = []
+  let batch: Chunk[] = []
   let size = 0
   for (const { id: file_id, bytes } of files) {
     for (let at = 0; at < bytes.length; at += CHUNK) {
       const piece = { file_id, part: at / CHUNK, bytes: bytes.subarray(at, at + CHUNK) }
-      if (lot.length === MOST_PIECES || (lot.length > 0 && size + piece.bytes.length > LARGEST)) {
-        yield lot
-        lot = []
+      if (batch.length === MAX_CHUNKS || (batch.length > 0 && size + piece.bytes.length > LARGEST)) {
+        yield batch
+        batch = []
         size = 0
       }
-      lot.push(piece)
+      batch.push(piece)
       size += piece.bytes.length
     }
   }
-  if (lot.length > 0) yield lot
+  if (batch.length > 0) yield batch
 }
 
 /**
@@ -52,7 +51,7 @@ export async function withLoaded<T>(
   )
   try {
     if (files.length > 0) await insertLoading(tx, teamId, files)
-    for (const lot of statementsOf(files)) await insertChunks(tx, teamId, lot)
+    for (const batch of statementsOf(files)) await insertChunks(tx, teamId, batch)
     return await work(new Map(files.map(({ sha256, id }) => [sha256, id])))
   } finally {
     const ids = files.map(({ id }) => id)

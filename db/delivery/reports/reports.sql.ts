@@ -32,9 +32,9 @@ const REPORT = {
 }
 
 /**
- * Stores reports in one statement, in the order of their keys: two lots with the same reports cannot deadlock. Their
+ * Stores reports in one statement, in the order of their keys: two batches with the same reports cannot deadlock. Their
  * bytes travel as they are, one behind the other: an array of them would be text, twice as long.
- * @returns the ids of those that are new: a repeat, also one within the lot, stores nothing.
+ * @returns the ids of those that are new: a repeat, also one within the batch, stores nothing.
  */
 export async function insertReports(tx: Tx, reports: readonly NewReport[]): Promise<Set<string>> {
   let begin = 1
@@ -79,7 +79,6 @@ export async function pendingReports(tx: Tx, ids: readonly string[]): Promise<re
 
 const bodyRow = row({ id: string(), body: mixed<Buffer>() })
 
-/** The bodies of reports, by id. */
 export async function reportBodies(tx: Tx, ids: readonly string[]): Promise<Map<string, Buffer>> {
   const rows = await tx.any(sql.prepared('report_bodies', bodyRow)`
     select id, body from reports where id = any(${sql.array(ids, 'uuid')})`)
@@ -108,7 +107,7 @@ export async function deleteOldReports(tx: Tx, before: Date, limit: number): Pro
   return deleted
 }
 
-type SettledReport = {
+type EndedReport = {
   id: string
   state: 'done' | 'parked'
   reason: string | null
@@ -117,9 +116,9 @@ type SettledReport = {
 }
 
 /** Ends pending reports, in one statement. */
-export async function settleReports(tx: Tx, settled: readonly SettledReport[]): Promise<void> {
+export async function endReports(tx: Tx, settled: readonly EndedReport[]): Promise<void> {
   const items = settled.map((report) => ({ team_ids: [], ...report }))
-  await tx.query(sql.prepared('settle_reports', object())`
+  await tx.query(sql.prepared('end_reports', object())`
     update reports r set state = s.state, reason = s.reason,
       team_ids = array(select json_array_elements_text(s.team_ids)::uuid order by 1)
     from ${rowsOf('s', { id: 'uuid', state: 'text', reason: 'text', team_ids: 'json' }, items)}
@@ -226,21 +225,21 @@ export async function parkedByReason(
     group by 1 order by 2 desc, 1 limit 50`)
 }
 
-const heardRow = row({
+const lastReportRow = row({
   provider: string().oneOf(PROVIDERS),
-  heard_at: string().nullable(),
+  last_at: string().nullable(),
 })
 
 /**
  * When each provider last reported anything that was kept. Whether it ever did is read from the index of events: only
  * then are reports looked through from the newest on, whose ids ascend with time.
  */
-export async function lastHeard(tx: Tx): Promise<readonly InferType<typeof heardRow>[]> {
-  return tx.any(sql.type(heardRow)`
+export async function lastReports(tx: Tx): Promise<readonly InferType<typeof lastReportRow>[]> {
+  return tx.any(sql.type(lastReportRow)`
     select p.provider, case
       when (select r.provider from reports r where r.provider = p.provider order by r.event_key limit 1) is not null
       then (select received_at from reports r where r.provider = p.provider order by r.id desc limit 1)
-    end as heard_at
+    end as last_at
     from unnest(${sql.array([...PROVIDERS], 'text')}) as p (provider) order by 1`)
 }
 

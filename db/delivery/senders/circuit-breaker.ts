@@ -16,9 +16,9 @@ import {
   paceAt,
   paused,
   type Sender,
-  type Standing,
+  type SenderState,
   slowed,
-  standingAt,
+  stateAt,
 } from './pace.ts'
 import { sendersByKeys, sendersInTrouble } from './senders.sql.ts'
 
@@ -121,7 +121,6 @@ function slowDown(state: Changed, now: Date, { words, wait_seconds, began_at }: 
   }
 }
 
-/** Opens the circuit. */
 function trip(
   state: Changed,
   now: Date,
@@ -134,7 +133,7 @@ function trip(
   const wait = wait_seconds ?? pauseAfter(kind, troubles)
   const troubled: Pace = { ...pace, troubles, troubled_at: now }
   const change = (seconds: number) => [...state.changes, { kind: 'paused' as const, words, seconds }]
-  const { wait_seconds: left } = standingAt(pace, now)
+  const { wait_seconds: left } = stateAt(pace, now)
   // A shorter one may be this very probe's.
   if (left > Math.max(wait, PROBE)) return { ...state, pace: troubled, changes: change(left) }
   const isKnown = pace.troubles > 0 && pace.pause_reason === words
@@ -146,7 +145,6 @@ function trip(
   }
 }
 
-/** A sender that has no trouble. */
 const AT_EASE = { troubles: 0, troubled_at: null, paused_until: null, pause_reason: null }
 const RECOVERED = 'messages are taken again'
 
@@ -163,21 +161,21 @@ function recover(state: Changed, now: Date, began_at: Date): Changed {
 }
 
 /** How the sender of this key stands. One read. */
-export async function standingOf(tx: Tx, key: string): Promise<Standing> {
+export async function stateOfSender(tx: Tx, key: string): Promise<SenderState> {
   const { now, rows } = await sendersByKeys(tx, [key])
   const row = rows.get(key)
-  return standingAt(row ? paceAt(row, row.rate, now) : { ...AT_EASE, accepted_at: null }, now)
+  return stateAt(row ? paceAt(row, row.rate, now) : { ...AT_EASE, accepted_at: null }, now)
 }
 
 /** How senders stand whose circuit is open or half-open, of those whose keys begin so. One read. */
 export async function troubledSenders(
   tx: Tx,
   prefix: string,
-): Promise<{ now: Date; standings: ReadonlyMap<string, Standing> }> {
+): Promise<{ now: Date; states: ReadonlyMap<string, SenderState> }> {
   const { now, rows } = await sendersInTrouble(tx, prefix)
-  const standings = [...rows].map(([key, row]): [string, Standing] => [
+  const states = [...rows].map(([key, row]): [string, SenderState] => [
     key,
-    standingAt(paceAt(row, row.rate, now), now),
+    stateAt(paceAt(row, row.rate, now), now),
   ])
-  return { now, standings: new Map(standings) }
+  return { now, states: new Map(states) }
 }

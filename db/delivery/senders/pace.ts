@@ -1,6 +1,6 @@
 /**
  * How fast a sender (a number, an account, a relay, an endpoint) may send, shared by all workers through one row.
- * Promises: tokens are taken in blocks, so pacing costs a few statements a lot, however many senders it is for; a
+ * Promises: tokens are taken in blocks, so pacing costs a few statements a batch, however many senders it is for; a
  * slowed sender recovers by a tenth of its ceiling every minute; a paused one grants nothing until its pause ends. The
  * time is the database's, read with the locked row: no worker's clock counts.
  */
@@ -51,11 +51,11 @@ export function reserve(
   horizon: number,
   now: Date,
 ): { pace: Pace; reservation: Reservation } {
-  const standing = standingAt(pace, now)
+  const state = stateAt(pace, now)
   if (pace.paused_until !== null && pace.paused_until > now) {
-    const wait_seconds = Math.ceil(standing.wait_seconds)
+    const wait_seconds = Math.ceil(state.wait_seconds)
     const reason = pace.pause_reason ?? 'the sender is paused'
-    return { pace, reservation: { delays: [], wait_seconds, reason, standing } }
+    return { pace, reservation: { delays: [], wait_seconds, reason, state } }
   }
   if (pace.troubles > 0) return probe(pace, costs, now)
   const delays: number[] = []
@@ -73,7 +73,7 @@ export function reserve(
       delays,
       wait_seconds: all ? 0 : Math.max(1, Math.ceil(delay())),
       reason: 'the send rate is reached',
-      standing,
+      state,
     },
   }
 }
@@ -91,13 +91,13 @@ function probe(pace: Pace, costs: readonly number[], now: Date): { pace: Pace; r
       delays: costs.slice(0, 1).map(() => 0),
       wait_seconds: 1,
       reason,
-      standing: standingAt(pace, now),
+      state: stateAt(pace, now),
     },
   }
 }
 
 /** How a sender stands: its circuit breaker is open while it is paused, half-open while it is probed. */
-export type Standing = {
+export type SenderState = {
   /** When it stood so. */
   now: Date
   /** Seconds until the next look; 0 when it may send. */
@@ -109,10 +109,10 @@ export type Standing = {
 }
 
 /** How a sender with this pace stands at a time. Pure. */
-export const standingAt = (
+export const stateAt = (
   { paused_until, troubles, accepted_at }: Pick<Pace, 'paused_until' | 'troubles' | 'accepted_at'>,
   now: Date,
-): Standing => ({
+): SenderState => ({
   now,
   wait_seconds: Math.max(0, ((paused_until?.getTime() ?? 0) - now.getTime()) / 1_000),
   probing: troubles > 0,
@@ -163,8 +163,8 @@ export type Sender = {
   at_once?: number
 }
 
-/** When the first sends of a lot may go, in seconds from now; for the rest, when to ask again and why. */
-export type Reservation = { delays: number[]; wait_seconds: number; reason: string; standing: Standing }
+/** When the first sends of a batch may go, in seconds from now; for the rest, when to ask again and why. */
+export type Reservation = { delays: number[]; wait_seconds: number; reason: string; state: SenderState }
 
 /** What is to be sent through one sender: tokens for each send. */
 export type Wanted = { sender: Sender; costs: readonly number[] }
@@ -205,9 +205,9 @@ async function unpaced(tx: Tx, wanted: readonly Wanted[]): Promise<Map<string, R
     optional.flatMap(({ sender: { key, ceiling }, costs }): [string, Reservation][] => {
       const row = rows.get(key)
       const pace = row ? paceAt(row, ceiling, now) : null
-      const standing = standingAt(pace ?? AT_EASE, now)
-      if (pace && (pace.rate < ceiling || standing.probing || standing.wait_seconds > 0)) return []
-      return [[key, { delays: costs.map(() => 0), wait_seconds: 0, reason: '', standing }]]
+      const state = stateAt(pace ?? AT_EASE, now)
+      if (pace && (pace.rate < ceiling || state.probing || state.wait_seconds > 0)) return []
+      return [[key, { delays: costs.map(() => 0), wait_seconds: 0, reason: '', state }]]
     }),
   )
 }

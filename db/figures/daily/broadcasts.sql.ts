@@ -23,7 +23,7 @@ const figureRow = row({
 
 type FigureOf = { broadcast_id: string; figure: Figure; count: number }
 
-/** The figures of these broadcasts of a team; those that are 0 may be absent. */
+/** Those that are 0 may be absent. */
 export async function figuresOf(tx: Tx, teamId: string, ids: readonly string[]): Promise<FigureOf[]> {
   const those = sql.array([...ids], 'uuid')
   const moved = await tx.any(sql.prepared('figures_of_broadcasts', figureRow)`
@@ -61,7 +61,7 @@ export async function keepFigures(
   const kept = gone.filter(({ broadcast_id }) => broadcast_id !== null)
   if (kept.length === 0) return
   await tx.query(sql.type(object())`
-    insert into moved_figures (team_id, channel, day, broadcast_id, status, count)
-    select ${teamId}, 'broadcast', current_date, broadcast_id, status, count(*)
+    insert into moved_figures (team_id, channel, hour, broadcast_id, status, count)
+    select ${teamId}, 'broadcast', now(), broadcast_id, status, count(*)
     from ${rowsOf('kept', { broadcast_id: 'uuid', status: 'text' }, kept)} group by broadcast_id, status`)
 }

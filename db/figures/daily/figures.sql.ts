@@ -1,6 +1,6 @@
 /**
- * Rows of daily_figures: how many of the messages accepted on a day stand at which status, as the sum of what moved.
- * Reading adds what is not folded yet, so that a figure is never behind its rows. Broadcasts' are broadcasts.sql.ts's.
+ * Rows of daily_figures and hourly_figures: how many of the messages accepted on a day, or within an hour of the last
+ * two days, stand at which status, as the sum of what moved. Reading adds what is not folded yet, so that a figure is never behind its rows. Broadcasts' are broadcasts.sql.ts's.
  */
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'
@@ -14,6 +14,9 @@ export async function takeTurn(tx: Tx): Promise<void> {
   await tx.query(sql.unsafe`select pg_advisory_xact_lock(hashtext('daily_figures'))`)
 }
 
+/** What is kept by the hour: more than is shown, so that no hour that is shown has lost a part. */
+const HOURS_KEPT = sql.fragment`now() - interval '2 days'`
+
 const foldedRow = row({ folded: number() })
 
 /** Adds up to `limit` moves to their figures. @returns how many there were. */
@@ -22,7 +25,7 @@ export async function foldMoves(tx: Tx, limit: number): Promise<number> {
     with taken as (
       delete from moved_figures
       where (team_id, id) in (select team_id, id from moved_figures limit ${limit} for update skip locked)
-      returning team_id, channel, day, broadcast_id, status, count
+      returning team_id, channel, hour, broadcast_id, status, count
     ), of_broadcasts as (
       select * from taken where broadcast_id is not null
     ), of_days as (
@@ -31,17 +34,33 @@ export async function foldMoves(tx: Tx, limit: number): Promise<number> {
       ${addToBroadcasts(sql.fragment`of_broadcasts`)}
     ), added as (
       insert into daily_figures as f (team_id, channel, day, status, count)
-      select team_id, channel, day, status, sum(count) from of_days
+      select team_id, channel, (hour at time zone 'UTC')::date as day, status, sum(count) from of_days
       where team_id in (select id from teams)
       group by team_id, channel, day, status having sum(count) <> 0
       order by team_id, channel, day, status
       on conflict (team_id, channel, day, status) do update set count = f.count + excluded.count
+    ), added_to_hours as (
+      insert into hourly_figures as f (team_id, channel, hour, status, count)
+      select team_id, channel, hour, status, sum(count) from of_days
+      where team_id in (select id from teams) and hour >= ${HOURS_KEPT}
+      group by team_id, channel, hour, status having sum(count) <> 0
+      order by team_id, channel, hour, status
+      on conflict (team_id, channel, hour, status) do update set count = f.count + excluded.count
     )
     select count(*) as folded from taken`)
   return folded
 }
 
-/** Forgets a lot of the figures of days before this one. @returns how many. */
+/** Forgets up to `limit` figures of hours that are over for two days. @returns how many. */
+export async function deleteHours(tx: Tx, limit: number): Promise<number> {
+  const { rowCount } = await tx.query(sql.type(object())`
+    delete from hourly_figures where (team_id, channel, hour, status) in (
+      select team_id, channel, hour, status from hourly_figures
+      where hour < ${HOURS_KEPT} order by hour limit ${limit})`)
+  return rowCount
+}
+
+/** Forgets a batch of the figures of days before this one. @returns how many. */
 export async function deleteFigures(tx: Tx, before: Date, limit: number): Promise<number> {
   const { rowCount } = await tx.query(sql.type(object())`
     delete from daily_figures where (team_id, channel, day, status) in (
@@ -57,7 +76,8 @@ export async function firstDay(tx: Tx, teamId: string, { name: channel }: Channe
   const { day } = await tx.one(sql.type(dayRow)`
     select least(
       (select min(day) from daily_figures where team_id = ${teamId} and channel = ${channel}),
-      (select min(day) from moved_figures where team_id = ${teamId} and channel = ${channel}))::text as day`)
+      (select min((hour at time zone 'UTC')::date) from moved_figures
+        where team_id = ${teamId} and channel = ${channel}))::text as day`)
   return day
 }
 
@@ -81,8 +101,34 @@ export async function figuresSince(
     from (
       select channel, day, status, count from daily_figures where team_id = ${teamId}
       union all
-      select channel, day, status, count from moved_figures where team_id = ${teamId}) f
+      select channel, (hour at time zone 'UTC')::date, status, count from moved_figures where team_id = ${teamId}) f
     where channel = ${channel} and day >= ${from}
     group by day, status having sum(count) <> 0
     order by day, status`)
+}
+
+const hourRow = row({
+  hour: string(),
+  status: string(),
+  count: number(),
+})
+/** @param hour when it begins, as ISO 8601. */
+export type HourRow = InferType<typeof hourRow>
+
+/** A team's figures by the hour since the beginning of one, of the last two days. */
+export async function hoursSince(
+  tx: Tx,
+  teamId: string,
+  { name: channel }: Channel,
+  since: Date,
+): Promise<readonly HourRow[]> {
+  return tx.any(sql.type(hourRow)`
+    select hour, status, sum(count) as count
+    from (
+      select channel, hour, status, count from hourly_figures where team_id = ${teamId}
+      union all
+      select channel, hour, status, count from moved_figures where team_id = ${teamId}) f
+    where channel = ${channel} and hour >= ${sql.timestamp(since)}
+    group by hour, status having sum(count) <> 0
+    order by hour, status`)
 }

@@ -1,10 +1,10 @@
 /**
- * Keeps the figures of days and of broadcasts, and the counts of topics, up: folds what moved into them.
- * Promises: each lot is a transaction of its own; a figure has the same sum before and after. Must not count rows.
+ * Keeps the figures of days, hours and broadcasts, and the counts of topics, up: folds what moved into them.
+ * Promises: each batch is a transaction of its own; a figure has the same sum before and after. Must not count rows.
  */
 import { foldTopicCounts } from '../../audience/contacts/topic-counts.sql.ts'
 import type { Database } from '../../postgres/pool.ts'
-import { foldMoves, takeTurn } from './figures.sql.ts'
+import { deleteHours, foldMoves, takeTurn } from './figures.sql.ts'
 
 const DAY = 86_400_000
 /** Moves of one transaction. */
@@ -14,9 +14,9 @@ const FOLD_BATCH = 20_000
 export const dayBefore = (now: Date, days: number): Date =>
   new Date(Math.floor(now.getTime() / DAY) * DAY - days * DAY)
 
-/** Folds all that has moved by now. */
+/** Folds all that has moved by now, and forgets hours that nobody is shown any more. */
 export async function foldFigures(database: Database): Promise<void> {
-  for (const fold of [foldMoves, foldTopicCounts]) {
+  for (const fold of [foldMoves, foldTopicCounts, deleteHours]) {
     let folded: number
     do {
       folded = await database.transaction(async (tx) => {

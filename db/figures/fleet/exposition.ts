@@ -13,12 +13,12 @@ import {
   type CounterRow,
   fleetCounters,
   liveProcesses,
+  openReports,
   type ProcessRow,
   queuedByAge,
   type SenderState,
   scheduledMessages,
   senderStates,
-  unsettledReports,
 } from './fleet.sql.ts'
 import { SILENCE } from './fleet.ts'
 
@@ -131,7 +131,7 @@ async function gaugeSamples(database: Database, status: QueueLook, replica: Read
   const broadcasts = await broadcastStates(database)
   const [queued, reports, scheduled] = await replica.read(database, async (near) => [
     await queuedByAge(near, AGES, MOST_COUNTED),
-    await unsettledReports(near),
+    await openReports(near),
     await scheduledMessages(near),
   ])
   return {

@@ -62,7 +62,6 @@ export async function storeSignOfLife(
       from unnest(counters.values, excluded.values) with ordinality as v (stored, added, at) order by at)`)
 }
 
-/** Forgets a process that has ended. */
 export async function deleteProcess(tx: Tx, id: string): Promise<void> {
   await tx.query(sql.type(object())`delete from processes where id = ${id}`)
 }
@@ -103,7 +102,6 @@ const counterRow = row({
 })
 export type CounterRow = InferType<typeof counterRow>
 
-/** Everything that the fleet has counted. */
 export async function fleetCounters(tx: Tx): Promise<readonly CounterRow[]> {
   return tx.any(sql.type(counterRow)`select figure, labels, values from counters order by figure, labels`)
 }
@@ -202,7 +200,7 @@ export type ReportState = InferType<typeof reportRow>
  * Reports that are not done with, and for how long the oldest of each kind has been waiting. That they are not done is
  * said once more for the planner: no index has the others.
  */
-export async function unsettledReports(tx: Tx): Promise<readonly ReportState[]> {
+export async function openReports(tx: Tx): Promise<readonly ReportState[]> {
   return tx.any(sql.type(reportRow)`
     select s.state, count(r.id) as reports,
       coalesce(greatest(0, extract(epoch from now() - min(r.received_at))), 0) as oldest_seconds

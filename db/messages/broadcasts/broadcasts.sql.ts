@@ -6,7 +6,7 @@
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
-import { isHeard } from '../../channels/happenings/consumers.sql.ts'
+import { hasListeners } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { BROADCAST_STATES, type BroadcastState } from './state.ts'
@@ -27,7 +27,6 @@ const brakeRow = row({
   /** Above this percentage it is braked. */
   limit: number(),
 })
-/** What a broadcast was braked for. */
 export type Brake = InferType<typeof brakeRow>
 
 const broadcastRow = row({
@@ -73,7 +72,6 @@ const broadcastColumns = sql.fragment`
   conditions, variables, headers, tags, rate_per_minute, send_at, idempotency_key, template_version_id, link_base,
   audience_until, audience, cursor, walked_at, created_at, updated_at, started_at, ended_at`
 
-/** The broadcast of this id, or null without one. */
 export async function broadcastById(tx: Tx, teamId: string, id: string): Promise<BroadcastRow | null> {
   return tx.maybeOne(sql.prepared('broadcast_by_id', broadcastRow)`
     select ${broadcastColumns} from broadcasts where team_id = ${teamId} and id = ${id}`)
@@ -128,7 +126,6 @@ export async function insertBroadcast(tx: Tx, draft: Draft): Promise<BroadcastRo
     returning ${broadcastColumns}`)
 }
 
-/** The broadcast that a key is stored under, or null. */
 export async function broadcastByKey(tx: Tx, teamId: string, key: string): Promise<BroadcastRow | null> {
   return tx.maybeOne(sql.type(broadcastRow)`
     select ${broadcastColumns} from broadcasts where team_id = ${teamId} and idempotency_key = ${key}`)
@@ -156,7 +153,6 @@ export async function updateDraft(
     returning ${broadcastColumns}`)
 }
 
-/** Deletes a draft. @returns whether there was one. */
 export async function deleteDraft(tx: Tx, teamId: string, id: string): Promise<boolean> {
   const { rowCount } = await tx.query(sql.unsafe`
     delete from broadcasts where team_id = ${teamId} and id = ${id} and state = 'draft'`)
@@ -175,7 +171,7 @@ export async function broadcastsOfTeam(
     order by id desc limit ${limit} offset ${offset}`)
 }
 
-const heardRow = broadcastRow.concat(row({ heard: boolean() }))
+const changedRow = broadcastRow.concat(row({ has_listeners: boolean() }))
 
 /** What a change of state writes beside it; what is absent stays. */
 export type StateChange = {
@@ -197,7 +193,7 @@ export async function updateState(
   { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>,
   { from, to, reason, fixed, audience }: StateChange,
   now: Date,
-): Promise<(BroadcastRow & { heard: boolean }) | null> {
+): Promise<(BroadcastRow & { has_listeners: boolean }) | null> {
   const at = sql.timestamp(now)
   const sets = [
     sql.fragment`state = ${to}, state_reason = ${reason ?? null}, ${touched(now)}`,
@@ -212,10 +208,10 @@ export async function updateState(
       : [sql.fragment`audience = ${audience}, audience_until = ${at}, started_at = ${at}`]),
     ...(to === 'sent' || to === 'cancelled' ? [sql.fragment`ended_at = ${at}`] : []),
   ]
-  return tx.maybeOne(sql.type(heardRow)`
+  return tx.maybeOne(sql.type(changedRow)`
     update broadcasts set ${sql.join(sets, sql.fragment`, `)}
     where team_id = ${team_id} and id = ${id} and state = any(${sql.array([...from], 'text')})
-    returning ${broadcastColumns}, ${isHeard(sql.fragment`broadcasts.team_id`)} as heard`)
+    returning ${broadcastColumns}, ${hasListeners(sql.fragment`broadcasts.team_id`)} as has_listeners`)
 }
 
 /** All teams' that are scheduled or being sent, locked until the transaction ends. */

@@ -25,10 +25,10 @@ export async function changeState(
 ): Promise<BroadcastRow | null> {
   const changed = await updateState(tx, key, change, now)
   if (!changed) return null
-  const { heard, ...row } = changed
+  const { has_listeners, ...row } = changed
   const kind = KIND_OF[row.state]
   // Going on after a pause is no start.
-  if (heard && kind !== undefined && !(kind === 'started' && change.audience === undefined)) {
+  if (has_listeners && kind !== undefined && !(kind === 'started' && change.audience === undefined)) {
     const { team_id, id, state_reason } = row
     const { name, from, subject, tags, template_id, idempotency_key, audience, figures } =
       await broadcastView(tx, row)

@@ -10,7 +10,7 @@ import { deleteEmails } from '../emails/delete.sql.ts'
 import { EMAIL_REF, type EmailRef } from '../emails/emails.sql.ts'
 import { BROADCAST_STATES } from './state.ts'
 
-const standingRow = row({
+const stateRow = row({
   team_id: string(),
   id: string(),
   broadcast_id: string(),
@@ -19,12 +19,11 @@ const standingRow = row({
   /** Why it must not go to its contact any more; null while it may. */
   reason: string().oneOf(['cancelled', 'deleted', 'unsubscribed', 'suppressed', 'left_topic']).nullable(),
 })
-/** How an email of a broadcast stands at this moment. */
-export type BroadcastStanding = InferType<typeof standingRow>
+export type EmailState = InferType<typeof stateRow>
 
 /** How these emails of broadcasts stand. Each is looked up by its keys. */
-export async function standingsOf(tx: Tx, refs: readonly EmailRef[]): Promise<readonly BroadcastStanding[]> {
-  return tx.any(sql.prepared('standings_of_broadcast_emails', standingRow)`
+export async function statesOf(tx: Tx, refs: readonly EmailRef[]): Promise<readonly EmailState[]> {
+  return tx.any(sql.prepared('states_of_broadcast_emails', stateRow)`
     select e.team_id, e.id, e.broadcast_id, b.rate_per_minute, b.state,
       case when b.state = 'cancelled' then 'cancelled' when c.id is null then 'deleted'
         when c.status = 'unsubscribed' then 'unsubscribed' when c.suppression is not null then 'suppressed'

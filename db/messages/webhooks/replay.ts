@@ -1,5 +1,5 @@
 /**
- * Sends an endpoint messages again, the same ids and the same bytes, a lot at a time (db/work): what failed, all that
+ * Sends an endpoint messages again, the same ids and the same bytes, a batch at a time (db/work): what failed, all that
  * is over, or at once what waits for its next try.
  * Promises: what was made, or has changed, since it was asked for is left alone; it ends when the endpoint is disabled.
  */
@@ -28,7 +28,7 @@ export type Replay = {
   seen: string
   most?: number
 }
-/** The last message of the lots before. */
+/** The last message of the batches before. */
 export type ReplayCursor = { after: string }
 
 /** A replay to be stored. @throws Refusal not_found, bad_request for an unknown type, or while it is disabled. */
@@ -61,7 +61,7 @@ const filterOf = ({ what, from, to, type, seen }: Replay) => ({
 export const countReplay = (tx: Tx, teamId: string, replay: Replay, most: number): Promise<number> =>
   countReplayable(tx, { team_id: teamId, id: replay.endpoint_id, limit: most }, filterOf(replay))
 
-/** Sends the next lot again, behind `done` before. @returns how many, and where to go on; null at the end. */
+/** Sends the next batch again, behind `done` before. @returns how many, and where to go on; null at the end. */
 export async function replaySlice(
   { tx, now, queue }: At & { queue: Pick<Producer, 'reenqueue'> },
   teamId: string,

@@ -25,7 +25,6 @@ import { type ReportedFinding, recordReportedFindings } from './templates.sql.ts
 /** An event, and the provider's id of the message where it brings one: that proves that the provider has taken it. */
 export type AppliedEvent = WhatsappEvent & { provider_message_id?: string | null }
 
-/** A status as a report says. */
 export type ReportedStatus = {
   ref: ReportedRef
   /** `held`: given back for a fault of the sender's, to be sent again once that is fixed. */
@@ -130,7 +129,7 @@ export async function applyReportedWhatsapp(
   })
   const known = found.filter((event) => event !== undefined)
   const fates = new Map<AppliedEvent, Fate>()
-  // All at once, in the order of everyone: two lots could lock each other out.
+  // All at once, in the order of everyone: two batches could lock each other out.
   if (known.length > 0) await lockMessages(tx, known)
   for (const [own, apply] of [
     [known.filter(({ kind }) => kind !== 'held'), applyWhatsappEvents],

@@ -1,8 +1,8 @@
 /**
  * Whether this database is still the one that the process began with, asked every second of its life.
  * Each process leaves a mark and remembers it. After a failover to a standby the marks are there: a process that finds
- * its own settles that nothing is to be paused. Where nobody does, or a mark is missing, it is a copy, and stopped.
- * Promises: a copy is never taken for a failover by a process that began on it; nothing is sent until it is settled
+ * its own decides that nothing is to be paused. Where nobody does, or a mark is missing, it is a copy, and stopped.
+ * Promises: a copy is never taken for a failover by a process that began on it; nothing is sent until it is decided
  * (is_at_home() in each claim's way); DECISIONS: A restored copy.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -16,7 +16,7 @@ import {
   type Look,
   leaveMark,
   lockHome,
-  settleHome,
+  makeHome,
 } from '../../queue/home.sql.ts'
 import { pausedQueues, RESTORED } from '../../queue/pauses.sql.ts'
 import { stopCopy } from './restored.ts'
@@ -25,9 +25,9 @@ import { stopCopy } from './restored.ts'
 export type HomeTimes = {
   /** How often a process leaves a mark: what is lost of the time since its last one it cannot notice. */
   every: number
-  /** For how long a failover is not settled: a process whose mark is missing has its say first. */
+  /** For how long a failover is not decided: a process whose mark is missing has its say first. */
   hold: number
-  /** When it counts as a copy that no process has settled; those that live find the new server within 20 s. */
+  /** When it counts as a copy that no process has claimed; those that live find the new server within 20 s. */
   patience: number
 }
 
@@ -40,14 +40,14 @@ const MARKS_KEPT_DAYS = 2
 /** What a process remembers. */
 export type Memory = {
   last: { mark: number; at: string } | null
-  /** The settlement by which it was last at home; null for one that began on what is no home. */
+  /** The id of the home where it was last; null for one that began on what is no home. */
   home: string | null
   /** For how many milliseconds it has not been at home. */
   away: number
 }
 
 export type Verdict =
-  | { kind: 'home' | 'unsettled' | 'begins' | 'stranger' | 'continued' }
+  | { kind: 'home' | 'undecided' | 'begins' | 'stranger' | 'continued' }
   | { kind: 'copy'; why: string }
 
 const COPY = {
@@ -60,28 +60,28 @@ const days = (from: string, to: string): number => (Date.parse(to) - Date.parse(
 
 /** What a process concludes from what it has found. Pure. */
 export function verdictOf(look: Look, { last, home, away }: Memory, { hold, patience }: HomeTimes): Verdict {
-  if (look.settlement === null) return { kind: 'begins' }
+  if (look.home_id === null) return { kind: 'begins' }
   if (!look.found) {
     const forgotten = home === null || last === null || days(last.at, look.at) > FORGETS
     // Others have stopped it since, and a person may have let it go on.
-    const known = look.how === 'restored' && look.settlement !== home
+    const known = look.how === 'restored' && look.home_id !== home
     return forgotten || known ? { kind: 'stranger' } : { kind: 'copy', why: COPY.lost }
   }
   if (look.is_home) return { kind: 'home' }
   if (!look.is_same_place) return { kind: 'copy', why: COPY.elsewhere }
-  if (home === look.settlement && away >= hold) return { kind: 'continued' }
-  return away >= patience ? { kind: 'copy', why: COPY.unproved } : { kind: 'unsettled' }
+  if (home === look.home_id && away >= hold) return { kind: 'continued' }
+  return away >= patience ? { kind: 'copy', why: COPY.unproved } : { kind: 'undecided' }
 }
 
 const WHAT_TO_DO =
   'nothing is sent from this database, since it is a copy: look through what waits ("Backup and restore" in db/README.md), then `queue resume --restored`, or its button on the page Queues'
 
-/** Settles that processes have lived through a failover, unless it was settled since. */
-const goOn = (database: Database, settlement: string | null): Promise<boolean> =>
+/** Decides that processes have lived through a failover, unless it was decided since. */
+const goOn = (database: Database, home_id: string | null): Promise<boolean> =>
   database.transaction(async (tx) => {
     const home = await lockHome(tx)
-    if (home === null || home.is_home || home.settlement !== settlement) return false
-    await settleHome(tx, idNow(), 'continued')
+    if (home === null || home.is_home || home.home_id !== home_id) return false
+    await makeHome(tx, idNow(), 'continued')
     return true
   })
 
@@ -112,13 +112,13 @@ function createWatch({ database, log }: { database: Database; log: Log }, times:
       { ...memory, away: leftAt === null ? 0 : performance.now() - leftAt },
       times,
     )
-    if (verdict.kind === 'home') memory.home = look.settlement
+    if (verdict.kind === 'home') memory.home = look.home_id
     if (verdict.kind === 'begins') await beginHome(database, idNow())
     if (verdict.kind === 'stranger') Object.assign(memory, { last: null, home: null })
-    if (verdict.kind === 'continued' && (await goOn(database, look.settlement)))
+    if (verdict.kind === 'continued' && (await goOn(database, look.home_id)))
       log.info({}, 'the database has failed over, and nothing is missing: everything goes on')
     const hasStopped =
-      verdict.kind === 'copy' && (await database.transaction((tx) => stopCopy(tx, look.settlement)))
+      verdict.kind === 'copy' && (await database.transaction((tx) => stopCopy(tx, look.home_id)))
     if (hasStopped) log.error({ reason: verdict.why }, WHAT_TO_DO)
     return hasStopped
   }

@@ -7,7 +7,7 @@ import { pauseUnderWay, resumeRestoredBroadcasts } from '../../messages/broadcas
 import type { At } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { idNow } from '../../process/ids.ts'
-import { lockHome, settleHome } from '../../queue/home.sql.ts'
+import { lockHome, makeHome } from '../../queue/home.sql.ts'
 import type { JobName } from '../../queue/jobs.ts'
 import { DELIVERY_QUEUES, deletePausesFor, RESTORED, storePauses } from '../../queue/pauses.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
@@ -15,15 +15,15 @@ import { wakeOnCommit } from '../../queue/wake.ts'
 
 /**
  * Stops what leaves this database and every broadcast under way, until a person resumes them.
- * @param settlement what was found: nothing is done where another process has settled it since.
+ * @param home_id what was found: nothing is done where another process has decided since.
  */
-export async function stopCopy(tx: At['tx'], settlement: string | null): Promise<boolean> {
+export async function stopCopy(tx: At['tx'], home_id: string | null): Promise<boolean> {
   const home = await lockHome(tx)
-  if (home === null || home.settlement !== settlement) return false
+  if (home === null || home.home_id !== home_id) return false
   const now = await serviceTime(tx)
   await storePauses(tx, DELIVERY_QUEUES, { reason: RESTORED }, now)
   await pauseUnderWay(tx, RESTORED, now)
-  await settleHome(tx, idNow(), 'restored')
+  await makeHome(tx, idNow(), 'restored')
   return true
 }
 
@@ -35,7 +35,7 @@ export async function resumeRestored({
   const { tx, now } = by
   const home = await lockHome(tx)
   // No process has run on this copy yet: it is stopped first, so that there is no other way to resume than this one.
-  if (home?.is_home === false) await stopCopy(tx, home.settlement)
+  if (home?.is_home === false) await stopCopy(tx, home.home_id)
   const queues = await deletePausesFor(tx, RESTORED)
   const broadcasts = await resumeRestoredBroadcasts({ tx, now, queue }, RESTORED)
   for (const each of queues) await wakeOnCommit(tx, each)

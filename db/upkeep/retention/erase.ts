@@ -49,8 +49,8 @@ async function eraseContact(
   const contact = await lockContact(tx, teamId, identity)
   if (!contact) return false
   const { status, suppression } = contact
-  const standing = await topicsOfContact(tx, teamId, identity, 'look')
-  const left_topic_ids = (standing?.left_topic_ids ?? []).filter((id) => !contact.topic_ids.includes(id))
+  const held = await topicsOfContact(tx, teamId, identity, 'look')
+  const left_topic_ids = (held?.left_topic_ids ?? []).filter((id) => !contact.topic_ids.includes(id))
   if (status !== 'subscribed' || left_topic_ids.length > 0) {
     const hash = erasureHash(secrets, teamId, identity)
     await keepErased(tx, teamId, { hash, status, suppression, left_topic_ids }, now)
@@ -154,7 +154,7 @@ async function reportsSlice(tx: Tx, { teamId, bytes }: Person, after: string): P
 }
 
 /**
- * Erases the next of what names the person with this identity: a lot of rows at most.
+ * Erases the next of what names the person with this identity: a batch of rows at most.
  * @param cursor null at first, then what the slice before has returned. @throws Refusal not_found for the team.
  */
 export async function eraseSlice(

@@ -3,8 +3,8 @@
  * Promises: it is found by person.ts and person.sql.ts, as an erasure finds it; nothing of other recipients is shown:
  * of an email that had others, the person's own place and events alone, without its contents and its status, and other
  * addresses in a server's words are blotted out; mail of our own is listed without its links. What is shown is noted in
- * the audit trail, by the hash that an erasure would leave. Lists come lot by lot, so that a large one is never held
- * whole. Changes nothing.
+ * the audit trail, by the hash that an erasure would leave. Lists come batch by batch, so that a large one is never
+ * held whole. Changes nothing.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
@@ -28,7 +28,7 @@ import { emailsTo, testsShowing } from './person.sql.ts'
 import { isPerson, isSoleRecipient, NO_ID, namedIn, type Person, personOf } from './person.ts'
 
 /** How many rows a statement looks at. */
-const LOT = 200
+const EXPORT_BATCH = 200
 
 type Finding = { tx: Tx; person: Person }
 
@@ -41,7 +41,6 @@ const withoutFullStops = (word: string): string => {
   return word.slice(0, end)
 }
 
-/** A text without the addresses of others. */
 const withoutOthers = (text: string, { identity }: Person): string =>
   text.replace(WORDS, (word) =>
     !word.includes('@') || isPerson(withoutFullStops(word), identity) ? word : '…',
@@ -116,7 +115,7 @@ function shownEmail(
 async function* emails({ tx, person }: Finding) {
   const { teamId, spellings, words } = person
   for (let after = NO_ID; ; ) {
-    const found = await emailsTo(tx, teamId, spellings, { after, limit: LOT })
+    const found = await emailsTo(tx, teamId, spellings, { after, limit: EXPORT_BATCH })
     const ids = namedIn(found, person).map(({ id }) => id)
     if (ids.length > 0) {
       const about = {
@@ -126,7 +125,7 @@ async function* emails({ tx, person }: Finding) {
       for (const row of await emailsToShow(tx, teamId, ids)) yield shownEmail(row, person, about)
     }
     const last = found.at(-1)
-    if (!last || found.length < LOT) return
+    if (!last || found.length < EXPORT_BATCH) return
     after = last.id
   }
 }
@@ -135,7 +134,7 @@ async function* emails({ tx, person }: Finding) {
 async function* tests({ tx, person }: Finding) {
   const { teamId, identity } = person
   for (let after = NO_ID; ; ) {
-    const ids = await testsShowing(tx, teamId, identity, { after, limit: LOT })
+    const ids = await testsShowing(tx, teamId, identity, { after, limit: EXPORT_BATCH })
     if (ids.length === 0) return
     const webhooks = await webhooksToShow(tx, teamId, ids)
     for (const { id, created_at, subject, template_version_id, variables } of await emailsToShow(
@@ -148,7 +147,7 @@ async function* tests({ tx, person }: Finding) {
         webhooks: webhooksOf(webhooks, id, person),
       }
     after = ids.at(-1) ?? after
-    if (ids.length < LOT) return
+    if (ids.length < EXPORT_BATCH) return
   }
 }
 
@@ -165,7 +164,7 @@ async function* reports({ tx, person: { teamId, bytes } }: Finding) {
       bytes,
       {
         after,
-        length: LOT,
+        length: EXPORT_BATCH,
       },
     )
     yield* found
@@ -187,12 +186,12 @@ async function contactOf({ tx, person }: Finding) {
   const { teamId, identity } = person
   if (!(await contactByIdentity(tx, teamId, identity))) return null
   const { suppression_cause: cause, ...contact } = await showContact(tx, teamId, identity)
-  const standing = await topicsOfContact(tx, teamId, identity, 'look')
+  const held = await topicsOfContact(tx, teamId, identity, 'look')
   const webhooks = await webhooksToShow(tx, teamId, [contact.id])
   return {
     ...contact,
     suppression_cause: cause && { ...cause, detail: withoutOthers(cause.detail, person) },
-    left_topic_ids: standing?.left_topic_ids ?? [],
+    left_topic_ids: held?.left_topic_ids ?? [],
     webhooks: webhooksOf(webhooks, contact.id, person),
   }
 }

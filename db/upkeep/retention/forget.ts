@@ -1,7 +1,7 @@
 /**
  * Forgets what has been kept for as long as the operator's settings say: a message's events, its body, its row; and
  * what happened to senders; and the figures of days. What was scheduled ages from its time on.
- * Promises: small lots with pauses between them, each a statement or a short transaction of its own, so that nobody
+ * Promises: small batches with pauses between them, each a statement or a short transaction of its own, so that nobody
  * waits. It never deletes what still has to be delivered, nor its events, nor a row of the team's current period, whose
  * count is the quota.
  */
@@ -14,6 +14,7 @@ import { deleteFigures } from '../../figures/daily/figures.sql.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { firstIdAt } from '../../text/ids.ts'
 import {
+  type Batch,
   deleteEvents,
   deleteMessages,
   deleteOldEmails,
@@ -31,7 +32,6 @@ import {
   firstTeamAt,
   isShared,
   type Kept,
-  type Lot,
   messagesOf,
   noteEmptied,
   type Place,
@@ -76,13 +76,13 @@ const NO_ID = '00000000-0000-0000-0000-000000000000'
 /** Teams of one look, which is one statement. */
 const TEAMS = 1_000
 
-/** Goes through rows lot by lot. @returns how many there were. */
-async function inLots(work: (lot: Lot) => Promise<Found | Emptied>, span: Span): Promise<number> {
+/** Goes through rows batch by batch. @returns how many there were. */
+async function inBatches(work: (batch: Batch) => Promise<Found | Emptied>, span: Span): Promise<number> {
   let total = 0
   for (let after = span.from; ; ) {
-    const lot = await work({ after, before: span.before, until: span.until, limit: FORGET_BATCH })
-    const { found, last } = lot
-    total += 'done' in lot ? lot.done : found
+    const batch = await work({ after, before: span.before, until: span.until, limit: FORGET_BATCH })
+    const { found, last } = batch
+    total += 'done' in batch ? batch.done : found
     if (found < FORGET_BATCH || last === null) return total
     after = last
     await sleep(BREATH)
@@ -94,13 +94,13 @@ async function inTeams(
   database: Database,
   kept: Kept,
   span: Span,
-  work: (team: string, lot: Lot) => Promise<Found>,
+  work: (team: string, batch: Batch) => Promise<Found>,
 ): Promise<number> {
   let total = 0
   for (let after = NO_ID; ; ) {
     const teams = await teamsAndWhetherTheyHave(database, kept, span, { after, limit: TEAMS })
     for (const { id, has_some } of teams) {
-      if (has_some) total += await inLots((lot) => work(id, lot), span)
+      if (has_some) total += await inBatches((batch) => work(id, batch), span)
     }
     const last = teams.at(-1)
     if (last === undefined || teams.length < TEAMS) return total
@@ -116,17 +116,17 @@ const allBefore = (until: Date): Span => ({ from: NO_ID, before: firstIdAt(until
 
 type Window = { from: Date; until: Date }
 
-/** How many emails of a page of the table are emptied by each of a lot's statements. */
+/** How many emails of a page of the table are emptied by each of a batch's statements. */
 const OF_A_PAGE = [1, 4, FORGET_BATCH]
 /** How long a stretch of emails is looked through, in milliseconds, and how much time it spans at first. */
 const STRETCH = 300
 const FIRST_STRETCH = 60_000
 
-async function emptyLot(database: Database, lot: Lot): Promise<Emptied> {
+async function emptyBatch(database: Database, batch: Batch): Promise<Emptied> {
   const [few = 1, ...more] = OF_A_PAGE
-  const emptied = await emptyEmails(database, lot, few)
+  const emptied = await emptyEmails(database, batch, few)
   if (emptied.last === null) return emptied
-  const same = { ...lot, before: emptied.last }
+  const same = { ...batch, before: emptied.last }
   for (const most of more) emptied.done += (await emptyEmails(database, same, most)).done
   return emptied
 }
@@ -139,7 +139,7 @@ async function emptyAllEmails(database: Database, from: Date, until: Date): Prom
     const end = Math.min(until.getTime(), at + width)
     const began = performance.now()
     const span = { from: firstIdAt(new Date(at)), before: firstIdAt(new Date(end)), until }
-    total += await inLots((lot) => emptyLot(database, lot), span)
+    total += await inBatches((batch) => emptyBatch(database, batch), span)
     width *= Math.min(2, Math.max(0.1, STRETCH / (performance.now() - began)))
     at = end
   }
@@ -152,10 +152,10 @@ async function emptyScheduled(
   channel: Channel,
   { from, until }: Window,
 ): Promise<number> {
-  const lot = { until, limit: FORGET_BATCH }
+  const batch = { until, limit: FORGET_BATCH }
   let total = 0
   for (let after: Place = { at: from.toISOString(), id: NO_ID }; ; await sleep(BREATH)) {
-    const found = await scheduledBefore(database, channel, after, lot)
+    const found = await scheduledBefore(database, channel, after, batch)
     const last = found.at(-1)
     if (!last) return total
     total += isShared(channel)
@@ -163,7 +163,7 @@ async function emptyScheduled(
           database,
           channel,
           found.map(({ team_id, request_id }) => ({ team_id, id: request_id ?? NO_ID })),
-          lot,
+          batch,
         )
       : await emptyEmailsById(database, found)
     after = last
@@ -177,8 +177,8 @@ async function emptyBodies(database: Database, until: Date): Promise<number> {
   let total = await emptyAllEmails(database, from, until)
   const span = { from: firstIdAt(from), before: firstIdAt(until), until }
   for (const channel of CHANNELS.filter(isShared)) {
-    total += await inTeams(database, requestsOf(channel), span, (team, lot) =>
-      emptyRequests(database, team, channel, lot),
+    total += await inTeams(database, requestsOf(channel), span, (team, batch) =>
+      emptyRequests(database, team, channel, batch),
     )
   }
   for (const channel of CHANNELS) total += await emptyScheduled(database, channel, { from, until })
@@ -190,15 +190,15 @@ async function deleteOld(database: Database, until: Date): Promise<number> {
   const span = allBefore(until)
   let total = 0
   for (const channel of CHANNELS) {
-    total += await inTeams(database, messagesOf(channel), span, (team, lot) =>
+    total += await inTeams(database, messagesOf(channel), span, (team, batch) =>
       isShared(channel)
-        ? deleteMessages(database, team, channel, lot)
-        : database.transaction((tx) => deleteOldEmails(tx, team, channel, lot)),
+        ? deleteMessages(database, team, channel, batch)
+        : database.transaction((tx) => deleteOldEmails(tx, team, channel, batch)),
     )
   }
   for (const channel of CHANNELS.filter(isShared)) {
-    await inTeams(database, requestsOf(channel), span, (team, lot) =>
-      deleteRequests(database, team, channel, lot),
+    await inTeams(database, requestsOf(channel), span, (team, batch) =>
+      deleteRequests(database, team, channel, batch),
     )
   }
   return total
@@ -208,8 +208,8 @@ async function deleteOldEvents(database: Database, until: Date): Promise<number>
   const span = allBefore(until)
   let total = 0
   for (const channel of CHANNELS) {
-    total += await inTeams(database, eventsOf(channel), span, (team, lot) =>
-      deleteEvents(database, team, channel, lot),
+    total += await inTeams(database, eventsOf(channel), span, (team, batch) =>
+      deleteEvents(database, team, channel, batch),
     )
   }
   return total
@@ -222,8 +222,8 @@ async function deleteOldWebhooks(database: Database, now: Date): Promise<number>
   let total = 0
   for (const [status, days] of Object.entries(WEBHOOK_DAYS) as [keyof typeof WEBHOOK_DAYS, number][]) {
     const span = allBefore(before(now, days))
-    total += await inTeams(database, WEBHOOKS, span, (team, lot) =>
-      deleteWebhooks(database, team, status, lot),
+    total += await inTeams(database, WEBHOOKS, span, (team, batch) =>
+      deleteWebhooks(database, team, status, batch),
     )
   }
   return total
@@ -231,7 +231,7 @@ async function deleteOldWebhooks(database: Database, now: Date): Promise<number>
 
 async function deleteOldSenderEvents(database: Database, until: Date): Promise<number> {
   await deleteStandstills(database, until)
-  return inLots((lot) => deleteSenderEvents(database, lot), allBefore(until))
+  return inBatches((batch) => deleteSenderEvents(database, batch), allBefore(until))
 }
 
 async function deleteOldFigures(database: Database, until: Date): Promise<number> {

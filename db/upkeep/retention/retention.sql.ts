@@ -1,5 +1,5 @@
 /**
- * Deletes what has been kept for long enough: events, bodies and rows of messages, a team's small lot at a time; and
+ * Deletes what has been kept for long enough: events, bodies and rows of messages, a team's small batch at a time; and
  * events of senders.
  * Promises: a row that somebody else holds is passed over, never waited for; what still has to be delivered stays, with
  * its events, and so does a row that counts in the team's current period.
@@ -16,11 +16,11 @@ import { row } from '../../postgres/rows.ts'
  * Which rows of a team: those whose id is above `after` and below `before`, up to a limit. `until`: the time that
  * `before` stands for; what was scheduled for later is younger than its id.
  */
-export type Lot = { after: string; before: string; until: Date; limit: number }
+export type Batch = { after: string; before: string; until: Date; limit: number }
 
-const lotRow = row({ found: number(), last: string().nullable() })
-/** How many rows a lot had, and the id of the last one: the next lot begins behind it. */
-export type Found = InferType<typeof lotRow>
+const batchRow = row({ found: number(), last: string().nullable() })
+/** How many rows a batch had, and the id of the last one: the next batch begins behind it. */
+export type Found = InferType<typeof batchRow>
 
 /** What is forgotten, by the ids of its messages. */
 export type Kept = { rows: FragmentSqlToken; key: FragmentSqlToken }
@@ -39,7 +39,7 @@ export const WEBHOOKS = byId(sql.fragment`webhook_messages`)
 export type Span = { from: string; before: string; until: Date }
 
 /** Whether a message is delivered, or over, and its time before `until`: its age counts from there. */
-const isOver = ({ until }: Pick<Lot, 'until'>) => sql.fragment`
+const isOver = ({ until }: Pick<Batch, 'until'>) => sql.fragment`
   (not unfinished and due_at is null and coalesce(scheduled_at < ${sql.timestamp(until)}, true))`
 
 const teamRow = row({ id: string(), has_some: boolean() })
@@ -60,38 +60,38 @@ export async function teamsAndWhetherTheyHave(
 }
 
 /**
- * Deletes a lot of events, by the ids of their messages. Those of an unfinished one stay: what they say, such as that
+ * Deletes a batch of events, by the ids of their messages. Those of an unfinished one stay: what they say, such as that
  * it was given up, is what keeps it from being sent again.
  */
-export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, lot: Lot): Promise<Found> {
+export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, batch: Batch): Promise<Found> {
   const { rows, events, message } = channel
-  return tx.one(sql.type(lotRow)`
+  return tx.one(sql.type(batchRow)`
     with old as (
       select ctid as place from ${events} e
-      where team_id = ${teamId} and ${message} >= ${lot.after} and ${message} < ${lot.before}
+      where team_id = ${teamId} and ${message} >= ${batch.after} and ${message} < ${batch.before}
         and not exists (
-          select from ${rows} m where m.team_id = ${teamId} and m.id = e.${message} and not ${isOver(lot)})
-      order by ${message} limit ${lot.limit}
+          select from ${rows} m where m.team_id = ${teamId} and m.id = e.${message} and not ${isOver(batch)})
+      order by ${message} limit ${batch.limit}
     ), gone as (
       delete from ${events} e using old where e.ctid = old.place returning e.${message} as id
     )
     select count(*) as found, max(id::text) as last from gone`)
 }
 
-/** The ids of a lot of messages that are old enough, locked; the rows of the current period are none of them. */
-const oldOnes = ({ rows }: Channel, teamId: string, lot: Lot) => sql.fragment`
+/** The ids of a batch of messages that are old enough, locked; the rows of the current period are none of them. */
+const oldOnes = ({ rows }: Channel, teamId: string, batch: Batch) => sql.fragment`
   select id from ${rows}
-  where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and ${isOver(lot)}
+  where team_id = ${teamId} and id > ${batch.after} and id < ${batch.before} and ${isOver(batch)}
     and created_at < (
       select case when period_end > now() then period_start else period_end end
       from allowances where team_id = ${teamId})
-  order by id limit ${lot.limit} for update skip locked`
+  order by id limit ${batch.limit} for update skip locked`
 
-/** Deletes a lot of messages with their events. The figures of days lose them. */
-export async function deleteMessages(tx: Tx, teamId: string, channel: Shared, lot: Lot): Promise<Found> {
+/** Deletes a batch of messages with their events. The figures of days lose them. */
+export async function deleteMessages(tx: Tx, teamId: string, channel: Shared, batch: Batch): Promise<Found> {
   const { rows, events, message } = channel
-  return tx.one(sql.type(lotRow)`
-    with old as materialized (${oldOnes(channel, teamId, lot)}), gone as (
+  return tx.one(sql.type(batchRow)`
+    with old as materialized (${oldOnes(channel, teamId, batch)}), gone as (
       delete from ${rows} where team_id = ${teamId} and id in (select id from old)
     ), timeline as (
       delete from ${events} where team_id = ${teamId} and ${message} in (select id from old)
@@ -100,25 +100,30 @@ export async function deleteMessages(tx: Tx, teamId: string, channel: Shared, lo
 }
 
 /** The same of emails, in a transaction. The figures of broadcasts keep them. */
-export async function deleteOldEmails(tx: Tx, teamId: string, channel: Channel, lot: Lot): Promise<Found> {
-  const gone = await deleteEmails(tx, teamId, oldOnes(channel, teamId, lot))
+export async function deleteOldEmails(
+  tx: Tx,
+  teamId: string,
+  channel: Channel,
+  batch: Batch,
+): Promise<Found> {
+  const gone = await deleteEmails(tx, teamId, oldOnes(channel, teamId, batch))
   await keepFigures(tx, teamId, gone)
   const last = gone.reduce<string | null>((most, { id }) => (most === null || id > most ? id : most), null)
   return { found: gone.length, last }
 }
 
-/** Deletes a lot of webhooks that have ended so, with their tries and notes. */
+/** Deletes a batch of webhooks that have ended so, with their tries and notes. */
 export async function deleteWebhooks(
   tx: Tx,
   teamId: string,
   status: 'delivered' | 'failed',
-  lot: Lot,
+  batch: Batch,
 ): Promise<Found> {
-  return tx.one(sql.type(lotRow)`
+  return tx.one(sql.type(batchRow)`
     with old as materialized (
       select id from webhook_messages
-      where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before} and status = ${status}
-      order by id limit ${lot.limit} for update skip locked
+      where team_id = ${teamId} and id > ${batch.after} and id < ${batch.before} and status = ${status}
+      order by id limit ${batch.limit} for update skip locked
     ), gone as (
       delete from webhook_messages where team_id = ${teamId} and id in (select id from old)
     ), noted as (
@@ -127,7 +132,7 @@ export async function deleteWebhooks(
     select count(*) as found, max(id::text) as last from old`)
 }
 
-const emptiedRow = lotRow.concat(row({ done: number() }))
+const emptiedRow = batchRow.concat(row({ done: number() }))
 /** `done`: how many of those that were found, which somebody else may hold. */
 export type Emptied = InferType<typeof emptiedRow>
 
@@ -145,11 +150,11 @@ const emptying = sql.fragment`
   from old where e.team_id = old.team_id and e.id = old.id`
 
 /**
- * Empties a lot of emails of all teams that were not scheduled, in the order in which they are stored. Of a page of the
- * table at most `most` are emptied, the largest first: it is full, so their new versions go elsewhere and into every
- * index; later statements find their room.
+ * Empties a batch of emails of all teams that were not scheduled, in the order in which they are stored. Of a page of
+ * the table at most `most` are emptied, the largest first: it is full, so their new versions go elsewhere and into
+ * every index; later statements find their room.
  */
-export async function emptyEmails(tx: Tx, lot: Omit<Lot, 'until'>, most: number): Promise<Emptied> {
+export async function emptyEmails(tx: Tx, batch: Omit<Batch, 'until'>, most: number): Promise<Emptied> {
   return tx.one(sql.type(emptiedRow)`
     with candidate as materialized (
       select team_id, id, row_number() over (
@@ -158,11 +163,11 @@ export async function emptyEmails(tx: Tx, lot: Omit<Lot, 'until'>, most: number)
             + coalesce(pg_column_size(variables), 0) + coalesce(pg_column_size(headers), 0) desc) as place
       from (
         select e.team_id, e.id, e.ctid as place, e.html, e.body_text, e.variables, e.headers from accepted_emails e
-        where e.id > ${lot.after} and e.id <= ${lot.before}
+        where e.id > ${batch.after} and e.id <= ${batch.before}
           and ${hasBody}
           and exists (select from email_states s where s.team_id = e.team_id and s.id = e.id
             and not s.unfinished and s.scheduled_at is null)
-        order by e.id limit ${lot.limit}) e
+        order by e.id limit ${batch.limit}) e
     ), old as materialized (
       select team_id, id from email_states
       where (team_id, id) in (select team_id, id from candidate where place <= ${most})
@@ -177,18 +182,18 @@ export type Place = { at: string; id: string }
 
 const scheduledRow = row({ team_id: string(), id: string(), request_id: string().nullable(), at: string() })
 
-/** A lot of what was scheduled for a time after `after` and before `until`, and is over, of all teams. */
+/** A batch of what was scheduled for a time after `after` and before `until`, and is over, of all teams. */
 export async function scheduledBefore(
   tx: Tx,
   { rows, requests }: Channel,
   after: Place,
-  lot: { until: Date; limit: number },
+  batch: { until: Date; limit: number },
 ) {
   return tx.any(sql.type(scheduledRow)`
     select team_id, id, ${requests?.named_by ?? sql.fragment`null::uuid`} as request_id, scheduled_at::text as at from ${rows}
-    where scheduled_at is not null and (scheduled_at, id) > (${after.at}::timestamptz, ${after.id}::uuid) and ${isOver(lot)}
-      and scheduled_at < ${sql.timestamp(lot.until)}
-    order by scheduled_at, id limit ${lot.limit}`)
+    where scheduled_at is not null and (scheduled_at, id) > (${after.at}::timestamptz, ${after.id}::uuid) and ${isOver(batch)}
+      and scheduled_at < ${sql.timestamp(batch.until)}
+    order by scheduled_at, id limit ${batch.limit}`)
 }
 
 const doneRow = row({ done: number() })
@@ -216,24 +221,23 @@ export async function firstTeamAt(tx: Tx): Promise<Date | null> {
 /** Empties requests, but for those with a message that is not over, or that somebody holds. */
 const emptyingRequests = (
   { rows: messages, requests: { rows, named_by, content } }: Shared,
-  { these, lot }: { these: FragmentSqlToken; lot: Pick<Lot, 'until' | 'limit'> },
+  { these, batch }: { these: FragmentSqlToken; batch: Pick<Batch, 'until' | 'limit'> },
 ) => sql.fragment`
   with old as materialized (
     select team_id, id from ${rows} r
     where ${these} and ${content}::text <> '{}'
       and not exists (
-        select from ${messages} m where m.team_id = r.team_id and m.${named_by} = r.id and not ${isOver(lot)})
-    order by team_id, id limit ${lot.limit} for no key update skip locked
+        select from ${messages} m where m.team_id = r.team_id and m.${named_by} = r.id and not ${isOver(batch)})
+    order by team_id, id limit ${batch.limit} for no key update skip locked
   ), emptied as (
     update ${rows} r set ${content} = '{}'::json
     from old where r.team_id = old.team_id and r.id = old.id
   )`
 
-/** Empties a lot of requests. */
-export async function emptyRequests(tx: Tx, teamId: string, channel: Shared, lot: Lot): Promise<Found> {
-  const these = sql.fragment`team_id = ${teamId} and id > ${lot.after} and id < ${lot.before}`
-  return tx.one(sql.type(lotRow)`
-    ${emptyingRequests(channel, { these, lot })}
+export async function emptyRequests(tx: Tx, teamId: string, channel: Shared, batch: Batch): Promise<Found> {
+  const these = sql.fragment`team_id = ${teamId} and id > ${batch.after} and id < ${batch.before}`
+  return tx.one(sql.type(batchRow)`
+    ${emptyingRequests(channel, { these, batch })}
     select count(*) as found, max(id::text) as last from old`)
 }
 
@@ -242,34 +246,33 @@ export async function emptyRequestsById(
   tx: Tx,
   channel: Shared,
   refs: readonly DeliveryRef[],
-  lot: Pick<Lot, 'until' | 'limit'>,
+  batch: Pick<Batch, 'until' | 'limit'>,
 ): Promise<number> {
   const these = sql.fragment`(team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))`
   const { done } = await tx.one(sql.type(doneRow)`
-    ${emptyingRequests(channel, { these, lot })}
+    ${emptyingRequests(channel, { these, batch })}
     select count(*) as done from old`)
   return done
 }
 
-/** Deletes a lot of requests that have no message any more. */
-export async function deleteRequests(tx: Tx, teamId: string, channel: Shared, lot: Lot): Promise<Found> {
+/** Deletes a batch of requests that have no message any more. */
+export async function deleteRequests(tx: Tx, teamId: string, channel: Shared, batch: Batch): Promise<Found> {
   const { rows: messages, requests } = channel
   const { rows, named_by } = requests
-  return tx.one(sql.type(lotRow)`
+  return tx.one(sql.type(batchRow)`
     with old as materialized (
       select id from ${rows} r
-      where team_id = ${teamId} and id > ${lot.after} and id < ${lot.before}
+      where team_id = ${teamId} and id > ${batch.after} and id < ${batch.before}
         and not exists (select from ${messages} m where m.team_id = ${teamId} and m.${named_by} = r.id)
-      order by id limit ${lot.limit} for update skip locked
+      order by id limit ${batch.limit} for update skip locked
     ), gone as (
       delete from ${rows} where team_id = ${teamId} and id in (select id from old)
     )
     select count(*) as found, max(id::text) as last from old`)
 }
 
-/** Deletes a lot of what happened to senders. */
-export async function deleteSenderEvents(tx: Tx, { before, limit }: Lot): Promise<Found> {
-  return tx.one(sql.type(lotRow)`
+export async function deleteSenderEvents(tx: Tx, { before, limit }: Batch): Promise<Found> {
+  return tx.one(sql.type(batchRow)`
     with old as (
       select ctid as place from sender_events where id < ${before} limit ${limit}
     ), gone as (
@@ -286,7 +289,6 @@ export async function emptiedUntil(tx: Tx): Promise<Date | null> {
   return row && new Date(row.done_until)
 }
 
-/** Notes until when bodies have been emptied. */
 export async function noteEmptied(tx: Tx, until: Date): Promise<void> {
   await tx.query(sql.type(object())`
     insert into upkeep (kind, done_until) values ('bodies', ${sql.timestamp(until)})

@@ -2,15 +2,18 @@
  * Every kind of background job: what one slice of it does, and its line in the audit trail.
  * To add a kind: a value in KINDS, and its words for people in api/dashboard/pages/work.ts. Its name is the
  * audit's action.
- * Promises: a slice is short (a lot of rows), does all in the transaction that it is given, and goes by the cursor
+ * Promises: a slice is short (a batch of rows), does all in the transaction that it is given, and goes by the cursor
  * alone.
  */
 import type { AuditEntry, By } from '../../accounts/audit/record.ts'
 import { erasureHash } from '../../audience/contacts/erased.ts'
 import { type ImportCursor, importSlice } from '../../audience/import/import.ts'
-import { redriveLot } from '../../delivery/queues.ts'
+import type { Deliverable } from '../../channels/channel.sql.ts'
+import { CHANNELS } from '../../channels/channels.sql.ts'
+import { WEBHOOK } from '../../channels/webhook.sql.ts'
+import { redriveBatch } from '../../delivery/queues.ts'
 import { type PickedByPerson, type PickedCursor, requeuePicked } from '../../delivery/requeue.ts'
-import { deleteLot, type LotCursor, type Matching, requeueLot } from '../../messages/emails/matching.ts'
+import { type BatchCursor, deleteBatch, type Matching, requeueBatch } from '../../messages/emails/bulk.ts'
 import { type Replay, type ReplayCursor, replaySlice } from '../../messages/webhooks/replay.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import type { JobName } from '../../queue/jobs.ts'
@@ -18,7 +21,6 @@ import type { Producer } from '../../queue/producer.ts'
 import { type Erasure, type ErasureCursor, eraseSlice, NOTHING_ERASED } from '../retention/erase.ts'
 import type { OpenWork, Step } from './works.sql.ts'
 
-/** What slices work with beside their transaction. */
 export type WorkTools = {
   queue: Pick<Producer, 'enqueue' | 'reenqueue' | 'redrive'>
   /** Null where none was asked for: the CLI opens them for what needs them. */
@@ -29,47 +31,55 @@ type Slicing = By & WorkTools
 
 export type Kind<G, C> = {
   slice(at: Slicing, work: Omit<OpenWork, 'given' | 'cursor'> & { given: G; cursor: C | null }): Promise<Step>
-  /** Null: nothing was changed. `action`: the audit's, where it is not the kind's name. */
-  entry(given: G, result: object): (Pick<AuditEntry, 'subject' | 'detail'> & { action?: string }) | null
+  /** Null: nothing was changed. */
+  entry(given: G, result: object): Pick<AuditEntry, 'subject' | 'detail'> | null
 }
-
-/** `words`: the filter in the audit trail. */
-type Bulk = Matching & { words: string; force: boolean }
-type Changed = { changed: number }
 
 /** The total as it is known: once all is done, what was done; some of it may have gone before its turn. */
 const totalOf = (done: number, { cursor }: { cursor: object | null }, total: number | null): number | null =>
   cursor === null || total === null ? total && done : Math.max(total, done)
 
-/** Something done with all emails that match, lot by lot. */
-const bulk = (work: typeof deleteLot | typeof requeueLot): Kind<Bulk, LotCursor> => ({
+/** The filter in the audit trail. */
+type Words = { words: string }
+type Changed = { changed: number }
+
+/** Something done with a team's messages, batch by batch. @param nouns what the audit trail calls them. */
+const batchwise = <G, C extends object>(
+  nouns: string,
+  work: (
+    at: Slicing,
+    teamId: string,
+    given: G,
+    cursor: C | undefined,
+  ) => Promise<Changed & { cursor: C | null; looked: number }>,
+): Kind<G & Words, C> => ({
   async slice(at, { team_id, given, cursor, done, total, result }) {
-    const lot = await work(at, team_id ?? '', given, cursor ?? { taken: 0 })
-    const changed = ((result as Changed).changed ?? 0) + lot.changed
-    const looked = done + lot.looked
-    return { cursor: lot.cursor, done: looked, total: totalOf(looked, lot, total), result: { changed } }
+    const batch = await work(at, team_id ?? '', given, cursor ?? undefined)
+    const changed = ((result as Partial<Changed>).changed ?? 0) + batch.changed
+    const looked = done + batch.looked
+    return { cursor: batch.cursor, done: looked, total: totalOf(looked, batch, total), result: { changed } }
   },
   entry({ words: detail }, result) {
     const { changed } = result as Changed
-    return changed === 0 ? null : { subject: `${changed} emails`, detail }
+    return changed === 0 ? null : { subject: `${changed} ${nouns}`, detail }
   },
 })
 
-/** `action` and `words`: what the audit trail calls it, and its filter. */
-type Requeueing = PickedByPerson & { action: string; words: string }
+/** What a person has picked: emails as a page counted them, or a channel's messages as the CLI found them. */
+type Requeueing = (Matching & { force: boolean }) | PickedByPerson
 
-const requeueing: Kind<Requeueing, PickedCursor> = {
-  async slice(at, { team_id, given, cursor, done, total, result }) {
-    const lot = await requeuePicked(at, team_id ?? '', given, cursor ?? undefined)
-    const requeued = ((result as { requeued?: number }).requeued ?? 0) + lot.requeued
-    const looked = done + lot.looked
-    return { cursor: lot.cursor, done: looked, total: totalOf(looked, lot, total), result: { requeued } }
-  },
-  entry({ action, words: detail }, result) {
-    const { requeued } = result as { requeued: number }
-    return requeued === 0 ? null : { action, subject: `${requeued} messages`, detail }
-  },
-}
+const requeueing = (channel: Deliverable) =>
+  batchwise<Requeueing, BatchCursor | PickedCursor>(`${channel.noun}s`, (at, teamId, given, cursor) =>
+    'filter' in given
+      ? requeueBatch(at, teamId, given, cursor as BatchCursor | undefined)
+      : requeuePicked({ ...at, channel }, teamId, given, cursor as PickedCursor | undefined),
+  )
+
+type Requeues = Record<`${Deliverable['name']}.requeue`, ReturnType<typeof requeueing>>
+// Each channel's name is in the list once.
+const requeues = Object.fromEntries(
+  [...CHANNELS, WEBHOOK].map((channel) => [`${channel.name}.requeue`, requeueing(channel)]),
+) as Requeues
 
 /** `most` absent: all that were there when they were `seen`. */
 type Redriving = { queue: JobName; reason: string | null; seen: string; most?: number }
@@ -77,7 +87,7 @@ type Redriving = { queue: JobName; reason: string | null; seen: string; most?: n
 const redriving: Kind<Redriving, object> = {
   async slice(at, { given: { queue, reason, seen, most }, done, total }) {
     const left = most === undefined ? null : most - done
-    const { moved, more } = await redriveLot(at, queue, { reason, seen, most: left })
+    const { moved, more } = await redriveBatch(at, queue, { reason, seen, most: left })
     const redriven = done + moved
     const next = more ? {} : null
     return {
@@ -161,9 +171,8 @@ export const KINDS = {
   'contact.import': importing,
   'suppression.import': importing,
   'contact.erase': erasing,
-  'email.requeue': bulk(requeueLot),
-  'email.delete': bulk(deleteLot),
-  'message.requeue': requeueing,
+  ...requeues,
+  'email.delete': batchwise('emails', deleteBatch),
   'queue.redrive': redriving,
   'webhook.replay': replaying,
 }

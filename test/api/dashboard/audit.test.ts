@@ -2,12 +2,13 @@
  * What pages change stands in the audit trail as the CLI's changes do (test/db/admin/audit.test.ts): the same use case
  * writes the line, with the person's address. What clients of the API and recipients change leaves none.
  */
+import { deedOf } from '../../../api/dashboard/drawn/deeds.ts'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { printCatalog } from '../../../db/accounts/plans/catalog.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
-import { settleReports } from '../../../db/delivery/reports/reports.sql.ts'
+import { endReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
-import { formsTo, type Seen, signedIn, type Visitor } from '../../support/dashboard.ts'
+import { formsTo, type Seen, shows, signedIn, type Visitor } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
 import { storedReports } from '../../support/reports.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
@@ -134,7 +135,7 @@ async function park(event_key: string): Promise<string> {
   const raw = { provider: 'smtp', event_key, body: Buffer.from('x'), received_at: new Date() } as const
   await database.transaction((tx) => storeReports({ tx, queue: service.deps.queue }, [raw]))
   const id = (await storedReports(service)).at(-1)?.id ?? ''
-  await settleReports(database, [{ id, state: 'parked', reason: 'unreadable' }])
+  await endReports(database, [{ id, state: 'parked', reason: 'unreadable' }])
   return id
 }
 
@@ -185,4 +186,14 @@ t.test('what clients of the API change leaves no line, nor does what is refused'
   })
   t.match(left, [{ action: 'template.create' }])
   t.equal(left.length, 1)
+})
+
+t.test('a page says in words what was done, with the code beside it', async (t) => {
+  await owner.post(at('topics'), { name: 'Said' })
+  shows(t, await owner.get(at('audit')), / Created a topic topic\.create Said /)
+  const actions = [...new Set((await lines()).map(({ action }) => action))]
+  t.strictSame(
+    actions.filter((action) => deedOf(action) === action),
+    [],
+  )
 })

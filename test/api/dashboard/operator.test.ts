@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { showTeam } from '../../../db/accounts/teams/view.ts'
-import { insertReports, settleReports } from '../../../db/delivery/reports/reports.sql.ts'
+import { endReports, insertReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeSignOfLife } from '../../../db/figures/fleet/fleet.sql.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import type { End } from '../../../db/queue/jobs.ts'
@@ -36,7 +36,7 @@ async function receive(body = 'From: nobody'): Promise<string> {
 }
 
 const parkIt = async (id: string, reason: string): Promise<void> =>
-  settleReports(database, [{ id, state: 'parked', reason }])
+  endReports(database, [{ id, state: 'parked', reason }])
 
 /** Stores a report and parks it. @returns its id. */
 async function park(reason: string): Promise<string> {

@@ -55,6 +55,39 @@ t.test('what waits for long is counted on both channels, with the words that mos
   t.notMatch(await overviewOf(other), 'waiting for longer')
 })
 
+t.test(
+  'the last day is drawn by the hour, in the reader’s time, for each channel in its words',
+  async (t) => {
+    const team = await makeTeam(service)
+    t.notMatch(await overviewOf(team), 'of the last 24 hours')
+    const [hour, day] = [sql.fragment`date_trunc('hour', now(), 'UTC')`, sql.fragment`interval '23 hours'`]
+    await database.query(sql.unsafe`
+    insert into hourly_figures (team_id, channel, hour, status, count)
+    select ${team.id}, channel, h, status, n from (values
+      ('email', ${hour}, 'delivered', 1200), ('email', ${hour} - ${day}, 'bounced', 7),
+      ('email', ${hour} - ${day} - interval '1 hour', 'bounced', 90),
+      ('whatsapp', ${hour}, 'failed', 3)) as f (channel, h, status, n)`)
+    const page = await overviewOf(team)
+    t.match(page, /Emails of the last 24 hours delivered 1,200 sent 0 waiting 0 bounced 7 /)
+    t.match(page, /WhatsApp messages of the last 24 hours delivered 0 sent 0 waiting 0 failed 3 /)
+    t.match(page, / now .* By hour \(UTC time\) Hour delivered sent waiting bounced All /)
+    const owner = await signedIn(service, { team: team.id, role: 'owner' })
+    owner.cookies.set('heliograph-zone', 'Asia/Kolkata')
+    const there = textOf((await owner.get(`/teams/${team.id}`)).html)
+    t.match(there, /By hour \(Asia\/Kolkata time\) .* \d\d:30 /)
+    const file = (await owner.get(`/teams/${team.id}/emails.csv`)).headers.get('content-disposition') ?? ''
+    const [, named = ''] = /^attachment; filename="emails-(\d{4}-\d\d-\d\d-\d{4})\.csv"$/.exec(file) ?? []
+    const time = named.replace(/-(\d\d)(\d\d)$/, 'T$1:$2+05:30')
+    t.ok(Math.abs(Date.parse(time) - Date.now()) < 3_600_000, `${file} is named with the reader’s time`)
+  },
+)
+
+t.test('a test team is not told that anything goes out', async (t) => {
+  const team = await makeTeam(service, { domain: 'trial-only.test', test: true })
+  t.match(await overviewOf(team), 'Nothing. This is a test team: nothing of it is sent.')
+  t.notMatch(await overviewOf(team), 'Everything is going out')
+})
+
 t.test('what waits for a broadcast’s own pace, or for one that is paused, is no alarm', async (t) => {
   const team = await makeTeam(service)
   const paced = await aBroadcast(service, team, { rate_per_minute: 10 })

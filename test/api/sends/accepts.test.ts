@@ -144,8 +144,8 @@ t.test(
     t.equal((await jobsIn(service, 'ingest-report')).length, 39)
     const again = await Promise.all(Array.from({ length: 40 }, (_, index) => report(`Later ${index}`)))
     t.ok(again.every(({ status }) => status === 200))
-    const lots = await service.database.oneFirst(sql.type(object({ count: number().defined() }))`
+    const batches = await service.database.oneFirst(sql.type(object({ count: number().defined() }))`
     select count(distinct xmin::text) as count from reports where strpos(encode(body, 'escape'), 'Later') > 0`)
-    t.ok(lots < 40, `${lots} transactions`)
+    t.ok(batches < 40, `${batches} transactions`)
   },
 )

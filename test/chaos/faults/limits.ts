@@ -1,7 +1,7 @@
 /** Races for one key, one quota, one bucket, one contact. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { deleteLot } from '../../../db/messages/emails/matching.ts'
+import { deleteBatch } from '../../../db/messages/emails/bulk.ts'
 import { seenNow } from '../../../db/postgres/seen.sql.ts'
 import { firstIdAt } from '../../../db/text/ids.ts'
 import { anEmail } from '../../support/service.ts'
@@ -129,8 +129,10 @@ export const limitFaults: readonly Fault[] = [
         const between = { newest: 'ffffffff-ffff-ffff-ffff-ffffffffffff', oldest: firstIdAt(new Date(0)) }
         const seen = await seenNow(world.database)
         const wanted = { filter: { status: 'sent' as const }, between, most: 5, seen }
-        const lot = await world.database.transaction((tx) => deleteLot({ tx }, team.id, wanted, { taken: 0 }))
-        deleted += lot.changed
+        const batch = await world.database.transaction((tx) =>
+          deleteBatch({ tx }, team.id, wanted, { taken: 0 }),
+        )
+        deleted += batch.changed
       })
       const count = await emailsOf(world, team)
       const over =

@@ -17,7 +17,7 @@ export const NEIGHBOURLY = { WEBHOOK_ALLOW: '127.0.0.0/8' }
 
 const KINDS: readonly EmailEventKind[] = ['sent', 'delivered', 'opened', 'clicked']
 /** Emails that things happen to in one transaction. */
-const LOT = 50
+const BATCH = 50
 /** Requests that a worker has under way at once, and as many again whose answers are not on record yet. */
 const IN_HAND = 64
 
@@ -31,7 +31,7 @@ const subscribe = ({ database }: World, { id }: TestTeam, { url }: Customer) =>
 /** Has a number of events happen to a team's emails, spread over time. */
 async function happenTo({ database }: World, { id: team_id }: TestTeam, events: number): Promise<void> {
   for (let done = 0; done < events; ) {
-    const emails = Math.min(LOT, Math.ceil((events - done) / KINDS.length))
+    const emails = Math.min(BATCH, Math.ceil((events - done) / KINDS.length))
     const ids = await storeEmails({ database }, team_id, Array(emails).fill(['a@example.org']))
     for (const kind of KINDS) {
       const event = { team_id, kind, recipient: null, event_key: kind, detail: '' }

@@ -1,6 +1,7 @@
 /** Every verb of the CLI that changes something says so in the audit trail, in the change's own transaction. */
+import { deedOf } from '../../../api/dashboard/drawn/deeds.ts'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
-import { settleReports } from '../../../db/delivery/reports/reports.sql.ts'
+import { endReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
 import { adminCli } from '../../support/admin.ts'
 import { startCloud } from '../../support/cloud.ts'
@@ -191,7 +192,7 @@ async function* changes(): AsyncGenerator<Change> {
       ]),
     )
     const id = (await storedReports(service)).at(-1)?.id ?? ''
-    await settleReports(database, [{ id, state: 'parked', reason: 'unreadable' }])
+    await endReports(database, [{ id, state: 'parked', reason: 'unreadable' }])
     return id
   }
   const one = await parked('one')
@@ -240,6 +241,12 @@ t.test('each verb that changes something leaves a line of who did what to what',
     verbs.push(...(own.length === 0 ? [noun] : own.map((verb) => `${noun} ${verb}`)))
   }
   t.strictSame(verbs.sort(), [...READS, ...tried].sort(), 'no verb is forgotten here')
+  const actions = (await auditEntries(database, { limit: 1_000 })).map((entry) => entry.action)
+  t.strictSame(
+    [...new Set(actions)].filter((one) => deedOf(one) === one),
+    [],
+    'each has words for pages',
+  )
 })
 
 t.test('what changes nothing leaves no line: a dry run, a verb that is refused', async (t) => {

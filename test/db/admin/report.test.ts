@@ -1,5 +1,5 @@
 /** The CLI's verbs about reports. */
-import { settleReports } from '../../../db/delivery/reports/reports.sql.ts'
+import { endReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
 import { adminCli } from '../../support/admin.ts'
 import { jobsIn, storedReports } from '../../support/reports.ts'
@@ -22,7 +22,7 @@ t.test('report list and show list what was parked, replay tries it again, and dr
   }
   const [one, two] = await storedReports(store)
   const id = one?.id ?? ''
-  await settleReports(store.database, [{ id, state: 'parked', reason: 'unreadable' }])
+  await endReports(store.database, [{ id, state: 'parked', reason: 'unreadable' }])
 
   t.match(await cli.json(['report', 'list']), [{ id: two?.id, state: 'pending' }, { id }])
   t.match(await cli.json(['report', 'list', '--state', 'pending']), [{ id: two?.id }])
@@ -44,7 +44,7 @@ t.test('report list and show list what was parked, replay tries it again, and dr
   t.equal((await jobsIn(store, 'ingest-report')).filter(({ report_id }) => report_id === id).length, 1)
 
   t.match(await cli.fault(['report', 'drop', id]), /is pending: only parked ones are dropped/)
-  await settleReports(store.database, [{ id, state: 'parked', reason: 'unreadable still' }])
+  await endReports(store.database, [{ id, state: 'parked', reason: 'unreadable still' }])
   t.match(await cli.json(['report', 'drop', id]), { id, state: 'parked', reason: 'unreadable still' })
   t.match(await cli.json(['report', 'list']), [{ id: two?.id }])
 
@@ -77,7 +77,7 @@ t.test(
     const ids = (await storedReports(store)).map(({ id }) => id)
     const [first = '', second = '', third = '', fourth = ''] = ids
     const park = () =>
-      settleReports(
+      endReports(
         store.database,
         ids.map((id) => ({
           id,

@@ -74,7 +74,7 @@ t.test('queue pause keeps a queue from being worked on, and queue status says so
 })
 
 t.test(
-  'requeueing what matches is a background job: lot by lot, shown, and one line in the audit trail',
+  'requeueing what matches is a background job: batch by batch, shown, and one line in the audit trail',
   async (t) => {
     const id = await store.team()
     const first = await store.email(id)
@@ -104,15 +104,15 @@ t.test(
     t.ok(transactions > 1, 'in more than one transaction')
     const [work] = await cli.json(['work', 'list', '--team', id])
     t.match(work, {
-      kind: 'message.requeue',
+      kind: 'email.requeue',
       done: many,
       total: many,
-      result: { requeued: many },
+      result: { changed: many },
       fault: null,
     })
     const entries = await cli.json(['audit', 'list', '--team', id])
     const [entry, ...others] = entries.filter(({ action }: { action: string }) => action.endsWith('requeue'))
-    t.match(entry, { action: 'email.requeue', subject: `${many} messages`, detail: 'status: queued' })
+    t.match(entry, { action: 'email.requeue', subject: `${many} emails`, detail: 'status: queued' })
     t.strictSame(others, [])
   },
 )

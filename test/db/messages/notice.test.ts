@@ -71,6 +71,11 @@ t.test('an owner who disables a webhook gets no mail; one that fails stands on t
   await cli.json(['webhook', 'test', team.id, endpoint.id])
   await until('it fails', async () => (await show()).failing_since !== null)
   shows(t, await owner.get(`/teams/${team.id}`), 'The webhook 127.0.0.1 has received nothing since')
+  t.match(
+    (await owner.get(`/teams/${team.id}`)).html,
+    / received nothing since <time datetime="20/,
+    'a reader’s own time',
+  )
   await owner.post(`/teams/${team.id}/webhooks/${endpoint.id}/disable`, { confirmed: 'yes' })
   shows(t, await owner.get(`/teams/${team.id}`), 'Nothing. Everything is going out.')
   const jobs = await service.database.any(sql.unsafe`

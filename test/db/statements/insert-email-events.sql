@@ -10,4 +10,4 @@ returning team_id, email_id as id, encode(event_key, 'hex') as digest, (exists (
   from webhook_endpoints w
   where w.team_id = stored.team_id
     and (w.state = 'enabled' or w.disabled_at > now() - $10 * interval '1 day')
-)) as heard
+)) as has_listeners

@@ -1,6 +1,6 @@
 /**
  * The line of batches, from the door to the provider: single sends pass what the same team has sent as batches, by
- * email and by WhatsApp. Places alone are in test/db/queue/line.test.ts.
+ * email and by WhatsApp. Places alone are in test/db/queue/fair-queue.test.ts.
  */
 import { subscribeTeam } from '../../../db/accounts/teams/subscribe.ts'
 import { anEmail, makeTeam, type Service, startService } from '../../support/service.ts'
@@ -44,7 +44,7 @@ t.test('a sign-in code leaves before the 4,000 receipts that its team has sent a
   }
   const arrived = () => sink.messages().flatMap(({ rcpt_to }) => rcpt_to)
   await single('early@example.org')
-  for (let lot = 0; lot < FLOOD / 100; lot++) await batch(100, 'receipt@example.org')
+  for (let made = 0; made < FLOOD; made += 100) await batch(100, 'receipt@example.org')
   await batch(1, 'batch-of-one@example.org')
   await single('code@example.org')
   await startWorker(t, service, { smtp_url: sink.url })

@@ -34,10 +34,10 @@ const sizesFrom = (first: number, count: number) => Array.from({ length: count }
 t.test('bytes out are bytes in for every size, and DKIM is valid', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t)
   const edges = [57 * 76, 262_200, 262_200 * 2, 262_200 * 3].flatMap((size) => [size - 1, size, size + 1])
-  const lots = [...Array.from({ length: 50 }, (_, lot) => sizesFrom(1 + lot * 20, 20)), edges]
+  const batches = [...Array.from({ length: 50 }, (_, batch) => sizesFrom(1 + batch * 20, 20)), edges]
   const sent = new Map<string, Buffer>()
   await Promise.all(
-    lots.map((sizes) => {
+    batches.map((sizes) => {
       const attachments = sizes.map((size) => {
         const bytes = randomBytes(size)
         sent.set(`${size}.bin`, bytes)
@@ -47,7 +47,7 @@ t.test('bytes out are bytes in for every size, and DKIM is valid', async (t) => 
     }),
   )
   await startWorker(t, service, { smtp_url })
-  await until('all are sent', () => sink.messages().length === lots.length)
+  await until('all are sent', () => sink.messages().length === batches.length)
   const key = await publicKeyOf(service, team.id)
   let seen = 0
   for (const message of sink.messages()) {

@@ -4,8 +4,7 @@ import { object, string } from 'yup'
 import { DELIVERIES } from '../../../db/channels/channels.sql.ts'
 import { releaseAll } from '../../../db/delivery/schedule.ts'
 import { requeueLost } from '../../../db/delivery/sweep.ts'
-import { openConsumer } from '../../../db/queue/boss.ts'
-import type { Payload, SharedJob } from '../../../db/queue/jobs.ts'
+import type { Payload } from '../../../db/queue/jobs.ts'
 import type { EmailProvider, OutgoingEmail } from '../../../workers/providers/provider.ts'
 import { SIMULATED_EMAIL } from '../../../workers/providers/test/simulator.ts'
 import type { OutgoingWhatsapp, WhatsappProvider } from '../../../workers/providers/whatsapp/provider.ts'
@@ -19,7 +18,7 @@ import { anEmail, makeTeam, type Service, startService, type TestTeam } from '..
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
-import { startProcess, startWorker, until } from '../../support/worker.ts'
+import { giveUpAll, startProcess, startWorker, until } from '../../support/worker.ts'
 
 const PUBLIC_URL = 'https://mail.example.com'
 
@@ -60,19 +59,6 @@ const queuesOf = async (service: Service, { id }: TestTeam) =>
   [...new Set((await jobsOf(service, id)).map(({ name }) => name))]
     .filter((name) => name.startsWith('deliver-'))
     .sort()
-
-/** Gives every job of a queue up, as a worker does. */
-async function giveUpAll({ url, database }: Service, job: SharedJob): Promise<void> {
-  const consumer = await openConsumer(url, { connections: 2, onError: () => {} })
-  const claims = consumer.claims(job)
-  let jobs: Awaited<ReturnType<typeof claims.fetch>>
-  do {
-    jobs = await claims.fetch(10)
-    const ends = new Map(jobs.map((one) => [one, { end: 'given_up', reason: 'words' } as const]))
-    await database.transaction((tx) => claims.settle(tx, ends))
-  } while (jobs.length > 0)
-  await consumer.stop(5_000)
-}
 
 const unfinishedOf = async ({ database }: Service, { id }: TestTeam): Promise<number> =>
   Number(

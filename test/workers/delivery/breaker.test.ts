@@ -10,7 +10,7 @@ const outcome = (kind: Judged['kind'], changes: Partial<Judged> = {}): Judged =>
   ...changes,
 })
 const taken = [outcome('accepted')]
-const standing = { probing: false, wait_seconds: 0, accepted_at: null as Date | null } as never as Parameters<
+const state = { probing: false, wait_seconds: 0, accepted_at: null as Date | null } as never as Parameters<
   ReturnType<typeof createBreaker>['see']
 >[0]
 
@@ -106,7 +106,7 @@ t.test(
 
 t.test('the latest send that was taken is known, from its row or from here', async (t) => {
   const { breaker } = begin(t)
-  const see = (changes: object) => breaker.see(Object.assign({}, standing, changes))
+  const see = (changes: object) => breaker.see(Object.assign({}, state, changes))
   t.equal(breaker.acceptedAt(), null)
   t.notOk(breaker.isProbing())
   breaker.note(taken, at(5), 0.1)

@@ -75,9 +75,9 @@ async function startMany(
     ...single,
     senders: { prefix: 'endpoint:' },
     async read(jobs) {
-      const lot = [...(await single.read(jobs))]
+      const batch = [...(await single.read(jobs))]
       return new Map(
-        lot.map(([job, outgoing]) => [
+        batch.map(([job, outgoing]) => [
           job,
           { ...outgoing, sender: senderOf(names.get(outgoing.ref.id) ?? '') },
         ]),

@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { acceptEmails } from '../../../db/messages/emails/accept.ts'
-import { countEmails } from '../../../db/messages/emails/matching.ts'
+import { countEmails } from '../../../db/messages/emails/bulk.ts'
 import { continueWork } from '../../../db/upkeep/work/work.ts'
 import { latestWorks } from '../../../db/upkeep/work/works.sql.ts'
 import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
@@ -44,7 +44,7 @@ const linesOf = async (action: string) =>
 const workNow = async () => (await latestWorks(database, team.id, 1))[0]
 
 t.test(
-  'a press on more than one lot leads to its progress; a worker does the rest, logged in one line',
+  'a press on more than one batch leads to its progress; a worker does the rest, logged in one line',
   async (t) => {
     const pressed = await press('delete', 'many', 1_101)
     const work = await workNow()

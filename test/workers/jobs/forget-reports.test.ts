@@ -1,5 +1,5 @@
 /** Cleaning up raw reports. */
-import { pendingReports, reportsByState, settleReports } from '../../../db/delivery/reports/reports.sql.ts'
+import { endReports, pendingReports, reportsByState } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { forgetReports } from '../../../workers/jobs/forget-reports.ts'
@@ -20,7 +20,7 @@ t.test('reports are forgotten after 30 days, parked ones too; pending ones stay'
   }
   const stored = await reportsByState(database, { limit: 10 })
   const idOf = (name: string) => stored.find(({ event_key }) => event_key === name)?.id ?? ''
-  await settleReports(database, [
+  await endReports(database, [
     { id: idOf('done'), state: 'done', reason: null },
     { id: idOf('parked'), state: 'parked', reason: 'x' },
   ])

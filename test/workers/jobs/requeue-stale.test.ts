@@ -83,7 +83,7 @@ t.test(
 
 t.test('a thousand older emails that wait with their jobs do not hide one that lost its own', async (t) => {
   const { service, sweep, team } = await begin(t)
-  for (let lot = 0; lot < 10; lot++) {
+  for (let batch = 0; batch < 10; batch++) {
     const emails = Array.from({ length: 100 }, () => anEmail())
     await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
   }

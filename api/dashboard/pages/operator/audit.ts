@@ -9,6 +9,7 @@ import { namesOfTeams, teamsAfter } from '../../../../db/accounts/teams/director
 import { Refusal } from '../../../../db/errors.ts'
 import { isUuid } from '../../../../db/text/strings.ts'
 import { type Cell, text, time } from '../../drawn/cell.ts'
+import { deedOf } from '../../drawn/deeds.ts'
 import type { View } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { DAYS, filterOf, search } from '../../served/filter.ts'
@@ -43,6 +44,12 @@ const PLACES: Readonly<Record<string, string>> = {
   template: 'templates',
   broadcast: 'broadcasts',
   webhook: 'webhooks',
+}
+
+/** What was done, with the code that the filter and the command line know it by. */
+function actionCell({ action }: AuditRow): Cell {
+  const words = deedOf(action)
+  return words === action ? text(action, { code: true }) : text(words, { detail: action })
 }
 
 /** What an entry is about: by its name where there is one, with the rest beside. */
@@ -84,8 +91,8 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
         (entry) => ({
           When: time(entry.created_at, now),
           Who: text(entry.actor),
-          What: text(entry.action, { code: true }),
-          'To what': subjectCell(entry, names),
+          Action: actionCell(entry),
+          About: subjectCell(entry, names),
           ...(only === null
             ? {
                 Team: text(
@@ -96,7 +103,7 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
             : {}),
         }),
         {
-          wrap: ['To what'],
+          wrap: ['About'],
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
           none: 'Nothing has been changed by a person yet.',

@@ -1,6 +1,6 @@
 /** What the service works with: database, email's provider, hooks, settings. Looked at afresh each time. */
 
-import { lastHeard } from '../../../../db/delivery/reports/reports.sql.ts'
+import { lastReports } from '../../../../db/delivery/reports/reports.sql.ts'
 import { checkFound, requestCheck } from '../../../../db/delivery/senders/check.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { serverClock, serverSettings } from '../../../../db/schema.sql.ts'
@@ -72,7 +72,7 @@ const check = act('operator', `${PATH}/check`, async (by) => {
 
 const health = get('operator', PATH, async ({ now, query }, { database, switches }) => {
   const { alerts, facts } = await databaseFacts(database, now)
-  const heard = await lastHeard(database)
+  const last = await lastReports(database)
   const sections: Section[] = [
     { kind: 'alerts', alerts, calm: 'The database is as it should be.' },
     await checkSection(database, query.get('check')),
@@ -82,7 +82,7 @@ const health = get('operator', PATH, async ({ now, query }, { database, switches
     {
       kind: 'facts',
       title: 'Hooks last heard from',
-      facts: heard.map(({ provider, heard_at }) => ({ label: provider, cell: time(heard_at, now) })),
+      facts: last.map(({ provider, last_at }) => ({ label: provider, cell: time(last_at, now) })),
     },
     {
       kind: 'facts',

@@ -84,8 +84,8 @@ const isLive = ({ silent_seconds }: ProcessRow): boolean => silent_seconds <= SI
 /** Each sender that live workers deliver through, or that stands, with how it is. */
 function sendersShown(processes: readonly ProcessRow[], senders: readonly ShownSender[], now: Date) {
   const used = processes.filter(isLive).flatMap((process) => Object.values(process.senders))
-  const standing = senders.filter(({ state }) => state !== 'sending').map(({ key }) => key)
-  return [...new Set([...used, ...standing])].sort().map((key) => {
+  const stopped = senders.filter(({ state }) => state !== 'sending').map(({ key }) => key)
+  return [...new Set([...used, ...stopped])].sort().map((key) => {
     const known = senders.find((sender) => sender.key === key)
     return {
       Sender: text(key),

@@ -18,7 +18,7 @@ import type { JobName } from '../../../../db/queue/jobs.ts'
 import { RESTORED } from '../../../../db/queue/pauses.sql.ts'
 import { resumeRestored } from '../../../../db/upkeep/home/restored.ts'
 import { beginWork } from '../../../../db/upkeep/work/work.ts'
-import { type Cell, countdown, duration, number, plural, status, text, time, utc } from '../../drawn/cell.ts'
+import { type Cell, countdown, duration, number, plural, status, text, time } from '../../drawn/cell.ts'
 import type { Alert, Form } from '../../drawn/section.ts'
 import { RESTORED_COPY } from '../../drawn/timeline.ts'
 import { countedFields, countedOf, countedWords } from '../../served/counted.ts'
@@ -74,11 +74,11 @@ async function senderAlerts(database: Tx, now: Date): Promise<Alert[]> {
   const still = (await listSenders(database)).filter(({ state }) => state === 'paused' || state === 'probing')
   return still.map(({ key, paused_until, reason, troubled_at }) => {
     const queue = DELIVERIES.find((channel) => sendsFor(channel, key))?.job
-    const since = troubled_at === null ? '' : ` since ${utc(troubled_at)}`
     const next = paused_until === null ? 'being probed now' : `next probe ${countdown(paused_until, now)}`
     return {
       tone: 'warn',
-      title: `${queue} waits: ${key} is paused${since}, ${next}`,
+      title: `${queue} waits: ${key} is paused, ${next}${troubled_at === null ? '' : ', since'}`,
+      ...(troubled_at === null ? {} : { at: time(troubled_at, now) }),
       text: reason ?? 'It gave no reason.',
       link: { href: '/operator/senders', label: 'Senders' },
     }

@@ -20,7 +20,7 @@ const resumeButton = (key: string): Cell => ({
   button: { action: `${PATH}/resume?${new URLSearchParams({ key })}`, label: 'Resume now' },
 })
 
-const standing = ({ state, rate }: ShownSender): Cell =>
+const stateCell = ({ state, rate }: ShownSender): Cell =>
   status(state, state === 'slowed' ? { detail: `${rate.toFixed(1)} per second` } : {})
 
 const TITLES: Readonly<Record<string, string>> = {
@@ -95,7 +95,7 @@ const senders = get('operator', PATH, async ({ now }, { database }) => {
         rows,
         (sender) => ({
           Sender: text(sender.key),
-          State: standing(sender),
+          State: stateCell(sender),
           'Next try': text(sender.paused_until && countdown(sender.paused_until, now)),
           Waiting: text(waits.get(sender.key) ?? null),
           'Provider’s answer': text(sender.reason),

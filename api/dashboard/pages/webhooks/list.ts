@@ -15,7 +15,10 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
     lead: 'Events about messages and contacts, sent to your own servers as they happen.',
     actions: {
       kind: 'actions',
-      links: [{ href: teamPath(team, 'webhooks', 'events'), label: 'Event log' }],
+      links: [
+        { href: '/docs#webhooks', label: 'How to receive them', outside: true },
+        { href: teamPath(team, 'webhooks', 'events'), label: 'Event log' },
+      ],
     },
     sections: some([
       tableOf(

@@ -1,15 +1,14 @@
 /** What a team's row says of its account. Pure: the rules of quota, period and bucket, without a database. */
+import { burstOf } from '../../../../db/accounts/plans/defaults.ts'
 import {
   accountOf,
-  burstOf,
   chargeOf,
   currentPeriod,
   firstAllowance,
   left,
-  rateReached,
-  standingOf,
   storageRefusal,
 } from '../../../../db/accounts/teams/limits.ts'
+import { limitStateOf, rateReached } from '../../../../db/accounts/teams/rate-limit.ts'
 import type { AccountRow } from '../../../../db/accounts/teams/teams.sql.ts'
 import t from '../../../support/tap.ts'
 
@@ -60,7 +59,7 @@ t.test('an account is its row, with the bucket as it is filled by now', async (t
 
 t.test('a period that has ended rolls on and is counted afresh; contacts and bytes stay', async (t) => {
   const rolled = account({ now: ROW.period_end })
-  t.match(rolled.period, { start: new Date(ROW.period_end), end: new Date('2026-03-20T00:00:00.000Z') })
+  t.strictSame(rolled.period, { start: new Date(ROW.period_end), end: new Date('2026-03-20T00:00:00.000Z') })
   t.strictSame(rolled.used, { emails: 0, whatsapp: 0, contacts: 12, storage: 14 })
   t.equal(account({ now: '2026-02-19T23:59:59.999Z' }).used.emails, 11)
   const moved = {
@@ -107,18 +106,18 @@ t.test(
       code: 'rate_limited',
       message: 'the send rate is exceeded; retry in 2 s',
       retry_after: 2,
-      standing: { rate: 2, capacity: 10, tokens: -3 },
+      limit_state: { rate: 2, capacity: 10, tokens: -3 },
     })
   },
 )
 
 t.test(
-  'a standing says what is left of the rate, and of the emails of the period in whole seconds',
+  'a limit state says what is left of the rate, and of the emails of the period in whole seconds',
   async (t) => {
-    const standing = { rate: 2, capacity: 10, tokens: 4 }
+    const limit_state = { rate: 2, capacity: 10, tokens: 4 }
     const quota = { limit: 50, left: 39, period_seconds: 31 * 86_400, seconds_left: 9.5 * 86_400 }
-    t.strictSame(standingOf(account()), { ...standing, quota })
-    t.strictSame(standingOf(account({ email_limit: null })), { ...standing, quota: null })
+    t.strictSame(limitStateOf(account()), { ...limit_state, quota })
+    t.strictSame(limitStateOf(account({ email_limit: null })), { ...limit_state, quota: null })
   },
 )
 

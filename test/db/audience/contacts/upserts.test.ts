@@ -1,10 +1,10 @@
-/** Forgetting bulk upserts: all that are done with, however many lots they make, and no others. */
+/** Forgetting bulk upserts: all that are done with, however many batches they make, and no others. */
 import { sql } from 'slonik'
 import { deleteUpserts, upsertResult } from '../../../../db/audience/contacts/upserts.sql.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
 
-t.test('upserts that are done with go in lots, until none is left; newer ones stay', async (t) => {
+t.test('upserts that are done with go in batches, until none is left; newer ones stay', async (t) => {
   const { database, team } = await openStore(t)
   const id = await team()
   const kept = '00000000-0000-7000-8000-000000000001'

@@ -1,4 +1,4 @@
-/** Promise: daily figures, as the sum of what moved, are what a recount of the rows would give. */
+/** Promise: figures of days and hours, as the sum of what moved, are what a recount of the rows would give. */
 import fc from 'fast-check'
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
@@ -6,7 +6,7 @@ import { CHANNELS } from '../../../../db/channels/channels.sql.ts'
 import { EMAIL } from '../../../../db/channels/email.sql.ts'
 import { WHATSAPP } from '../../../../db/channels/whatsapp.sql.ts'
 import { requeueMessages } from '../../../../db/delivery/requeue.ts'
-import { figuresSince } from '../../../../db/figures/daily/figures.sql.ts'
+import { figuresSince, hoursSince } from '../../../../db/figures/daily/figures.sql.ts'
 import { foldFigures } from '../../../../db/figures/daily/fold.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { removeEmail, removeEmails } from '../../../../db/messages/emails/remove.ts'
@@ -30,6 +30,13 @@ const recountRow = object({ day: string().defined(), status: string().defined(),
 const recounted = (team: string, { rows, customers }: (typeof CHANNELS)[number]) =>
   database.any(sql.type(recountRow)`
     select (created_at at time zone 'UTC')::date::text as day, status, count(*) as count from ${rows}
+    where team_id = ${team} and ${customers} group by 1, 2 order by 1, 2`)
+
+const hourRow = object({ hour: string().defined(), status: string().defined(), count: number().defined() })
+
+const recountedHours = (team: string, { rows, customers }: (typeof CHANNELS)[number]) =>
+  database.any(sql.type(hourRow)`
+    select date_trunc('hour', created_at, 'UTC') as hour, status, count(*) as count from ${rows}
     where team_id = ${team} and ${customers} group by 1, 2 order by 1, 2`)
 
 const rowRow = object({ id: string().defined() })
@@ -132,8 +139,10 @@ async function begin() {
       await erasePerson({ database, queue, secrets }, team, `user${each.pick % 5}@example.com`)
   }
   const agrees = async (t: Test, when: string): Promise<void> => {
-    for (const channel of CHANNELS)
+    for (const channel of CHANNELS) {
       t.strictSame(await figuresSince(database, team, channel, EVER), await recounted(team, channel), when)
+      t.strictSame(await hoursSince(database, team, channel, EVER), await recountedHours(team, channel), when)
+    }
   }
   return { team, act, agrees }
 }
@@ -175,6 +184,22 @@ t.test('rows that are changed by hand count, too: the database itself keeps the 
     sql.unsafe`delete from whatsapp_messages where team_id = ${team} and status = 'queued'`,
   )
   await agrees(t, 'after deletions')
+})
+
+t.test('figures of hours are kept for two days, and an hour that is over for longer gets none', async (t) => {
+  const { team, act } = await begin()
+  await act({ do: 'email', pick: 1, kind: 'sent', seen: 'sent' })
+  const insert = (hours: number) =>
+    database.query(sql.unsafe`
+      insert into hourly_figures (team_id, channel, hour, status, count)
+      values (${team}, 'email', date_trunc('hour', now(), 'UTC') - make_interval(hours => ${hours}), 'sent', 1)`)
+  await insert(47)
+  await insert(49)
+  const moved = sql.fragment`date_trunc('hour', now(), 'UTC') - interval '50 hours'`
+  await database.query(sql.unsafe`
+    insert into moved_figures (team_id, channel, hour, status, count) values (${team}, 'email', ${moved}, 'opened', 1)`)
+  await foldFigures(database)
+  t.match(await hoursSince(database, team, EMAIL, EVER), [{ status: 'sent' }, { status: 'queued' }])
 })
 
 t.test('what is forgotten leaves the figures, too', async (t) => {

@@ -84,7 +84,7 @@ const runs = drafts.chain((events) =>
       )
       .map(([all, again]) => [...all, ...again]),
     lanes: fc.array(fc.nat(3), { minLength: 48, maxLength: 48 }),
-    lots: fc.integer({ min: 1, max: 12 }),
+    batches: fc.integer({ min: 1, max: 12 }),
     before: fc.constantFrom('subscribed' as const, 'unsubscribed' as const),
   }),
 )
@@ -142,7 +142,7 @@ t.test('any events, in any order, repeated and split at will, end in the same ro
   const service = await start(t)
   let suppressed = 0
   await fc.assert(
-    fc.asyncProperty(runs, async ({ events, sequence, lanes, lots, before }) => {
+    fc.asyncProperty(runs, async ({ events, sequence, lanes, batches, before }) => {
       const team = await storeTeam(service)
       for (const letter of ['a', 'b']) await storeContact(service, team, `${letter}@example.org`, before)
       const ids = await storeEmails(
@@ -159,8 +159,8 @@ t.test('any events, in any order, repeated and split at will, end in the same ro
       const inLanes = [0, 1, 2, 3].map((lane) => sequence.filter((_, index) => lanes[index] === lane))
       await Promise.all(
         inLanes.map(async (lane) => {
-          for (let at = 0; at < lane.length; at += lots) {
-            await ingest(service, lane.slice(at, at + lots).map(toEvent))
+          for (let at = 0; at < lane.length; at += batches) {
+            await ingest(service, lane.slice(at, at + batches).map(toEvent))
           }
         }),
       )

@@ -1,6 +1,6 @@
 /** Looking through emails that no index finds: soon, and never a row twice. */
 import { createVersions } from '../../../../db/content/templates/versions.ts'
-import { countEmails, deleteLot } from '../../../../db/messages/emails/matching.ts'
+import { countEmails, deleteBatch } from '../../../../db/messages/emails/bulk.ts'
 import { searchEmails } from '../../../../db/messages/emails/search.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'
@@ -96,8 +96,8 @@ t.test('what could not be counted in time is said, and not changed', async (t) =
   if (part.between === null) return
   const { id: later } = await email(team_id, new Date(now.getTime() + 1_000), { tags: ['a'] })
   const counted = { ...wanted, between: part.between, seen: part.seen }
-  const lot = await database.transaction((tx) => deleteLot({ tx }, team_id, counted, { taken: 0 }))
-  t.strictSame(lot, { cursor: null, looked: 1, changed: 1 })
+  const batch = await database.transaction((tx) => deleteBatch({ tx }, team_id, counted, { taken: 0 }))
+  t.strictSame(batch, { cursor: null, looked: 1, changed: 1 })
   const left = await countEmails(at, team_id, wanted)
   t.match(left, { count: 2, between: { newest: later, oldest: old }, lookedTo: null })
 })

@@ -133,8 +133,10 @@ t.test(
         const ids = await messages(4)
         const make = ({ row, status, copy }: (typeof events)[number]) =>
           reported(ids[row] ?? '', status, { event_key: `${row}:${status}:${copy}` })
-        const lots = [0, 1, 2, 3].map((lane) => order.filter((_, index) => lanes[index] === lane).map(make))
-        await Promise.all(lots.map(apply))
+        const batches = [0, 1, 2, 3].map((lane) =>
+          order.filter((_, index) => lanes[index] === lane).map(make),
+        )
+        await Promise.all(batches.map(apply))
         for (const [row, id] of ids.entries()) {
           const own = events.filter((one) => one.row === row)
           const expected = own.reduce<WhatsappStatus>(

@@ -11,7 +11,7 @@ const LATER = '2026-11-25T12:00:00.000Z'
 /** A process that was at home a second ago finds all as it was, but for what a case changes. */
 const judged = (look: Partial<Look>, memory: Partial<Memory> = {}): string => {
   const found: Look = {
-    ...{ found: true, at: AT, is_home: true, is_same_place: true, settlement: 'one', how: 'begun' },
+    ...{ found: true, at: AT, is_home: true, is_same_place: true, home_id: 'one', how: 'begun' },
     ...look,
   }
   const verdict: Verdict = verdictOf(
@@ -26,15 +26,15 @@ const OTHER_TIMELINE = { is_home: false }
 const NEW_PROCESS = { last: null, home: null }
 
 t.test('the first process makes the database the home of what it holds; others find it so', async (t) => {
-  t.equal(judged({ settlement: null, how: null, is_same_place: null }, NEW_PROCESS), 'begins')
+  t.equal(judged({ home_id: null, how: null, is_same_place: null }, NEW_PROCESS), 'begins')
   t.equal(judged({}, NEW_PROCESS), 'home')
   t.equal(judged({}), 'home')
 })
 
 t.test(
-  'a process that finds its mark on a new timeline settles, after a moment, that it is a failover',
+  'a process that finds its mark on a new timeline decides, after a moment, that it is a failover',
   async (t) => {
-    t.equal(judged(OTHER_TIMELINE, { away: 0 }), 'unsettled')
+    t.equal(judged(OTHER_TIMELINE, { away: 0 }), 'undecided')
     t.equal(judged(OTHER_TIMELINE, { away: 3_000 }), 'continued')
   },
 )
@@ -42,11 +42,11 @@ t.test(
 t.test(
   'a process that began on a new timeline cannot say so, and counts it as a copy when nobody does',
   async (t) => {
-    t.equal(judged(OTHER_TIMELINE, { ...NEW_PROCESS, away: 29_000 }), 'unsettled')
+    t.equal(judged(OTHER_TIMELINE, { ...NEW_PROCESS, away: 29_000 }), 'undecided')
     t.equal(judged(OTHER_TIMELINE, { ...NEW_PROCESS, away: 30_000 }), 'copy')
     t.equal(
-      judged({ ...OTHER_TIMELINE, settlement: 'two' }, { away: 4_000 }),
-      'unsettled',
+      judged({ ...OTHER_TIMELINE, home_id: 'two' }, { away: 4_000 }),
+      'undecided',
       'at home in another life',
     )
   },
@@ -55,11 +55,11 @@ t.test(
 t.test('a process whose mark is missing has it stopped, on whatever timeline', async (t) => {
   t.equal(judged({ found: false }), 'copy')
   t.equal(judged({ ...OTHER_TIMELINE, found: false }), 'copy')
-  t.equal(judged({ found: false, settlement: 'two', how: 'continued' }), 'copy', 'others have missed nothing')
+  t.equal(judged({ found: false, home_id: 'two', how: 'continued' }), 'copy', 'others have missed nothing')
 })
 
 t.test('one that comes late does not stop again what a person may have let go on', async (t) => {
-  t.equal(judged({ found: false, settlement: 'two', how: 'restored' }), 'stranger')
+  t.equal(judged({ found: false, home_id: 'two', how: 'restored' }), 'stranger')
   t.equal(judged({ found: false, at: LATER }), 'stranger', 'its mark may have been forgotten meanwhile')
 })
 

@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { array, number, object, string } from 'yup'
 import { lockAccount } from '../../../../db/accounts/teams/limits.ts'
-import { reportsByState, settleReports } from '../../../../db/delivery/reports/reports.sql.ts'
+import { endReports, reportsByState } from '../../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../../db/delivery/reports/store.ts'
 import { walk } from '../../../../db/messages/broadcasts/walk.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
@@ -76,7 +76,7 @@ t.test('a person is erased from contacts, emails, events and reports; the others
     await database.transaction((tx) => storeReports({ tx, queue: deps.queue }, [report]))
   }
   const reports = await reportsByState(database, { limit: 10 })
-  await settleReports(
+  await endReports(
     database,
     reports.map(({ id }) => ({ id, state: 'done' as const, reason: null, team_ids: [team.id] })),
   )
@@ -131,7 +131,7 @@ t.test('only whole addresses are matched, and reports of other teams or of nobod
   const ids = new Map(
     (await reportsByState(database, { limit: 10 })).map(({ id, event_key }) => [event_key, id]),
   )
-  await settleReports(
+  await endReports(
     database,
     settled.map(([body, team_ids]) => ({
       id: ids.get(body) ?? '',

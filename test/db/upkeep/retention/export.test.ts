@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { number, object } from 'yup'
 import { auditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
-import { reportsByState, settleReports } from '../../../../db/delivery/reports/reports.sql.ts'
+import { endReports, reportsByState } from '../../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../../db/delivery/reports/store.ts'
 import { exportPerson } from '../../../../db/upkeep/retention/export.ts'
 import { adminCli } from '../../../support/admin.ts'
@@ -83,7 +83,7 @@ async function start(t: Test) {
     }
     await database.transaction((tx) => storeReports({ tx, queue: deps.queue }, [report]))
   }
-  await settleReports(
+  await endReports(
     database,
     (await reportsByState(database, { limit: 10 })).map(({ id }) => ({
       ...{ id, state: 'done' as const, reason: null, team_ids: [team.id] },

@@ -72,14 +72,17 @@ t.test('nothing is forgotten while no setting says so', async (t) => {
   t.match(await left(store), { emails: { length: 1 }, events: 1 })
 })
 
-t.test('events are forgotten by the age of their message, lot by lot, however many there are', async (t) => {
-  const { store, teamId, forget } = await start(t)
-  await delivered(store, teamId, 100, 2_500)
-  await delivered(store, teamId, 99, 600)
-  const young = await delivered(store, teamId, 80, 3)
-  t.match(await forget({ events: 90 }), { events: 3_100 })
-  t.match(await left(store), { emails: { length: 3 }, events: 3 }, `those of ${young} stay`)
-})
+t.test(
+  'events are forgotten by the age of their message, batch by batch, however many there are',
+  async (t) => {
+    const { store, teamId, forget } = await start(t)
+    await delivered(store, teamId, 100, 2_500)
+    await delivered(store, teamId, 99, 600)
+    const young = await delivered(store, teamId, 80, 3)
+    t.match(await forget({ events: 90 }), { events: 3_100 })
+    t.match(await left(store), { emails: { length: 3 }, events: 3 }, `those of ${young} stay`)
+  },
+)
 
 t.test(
   'messages go with their events; not what still has to be delivered, nor the current period’s',
@@ -160,7 +163,7 @@ t.test('what was scheduled far ahead ages from its time on, in row, timeline and
   t.match(await forget({ messages: 90 }), { messages: 2 })
 })
 
-t.test('what happened to senders is forgotten by its own setting, lot by lot', async (t) => {
+t.test('what happened to senders is forgotten by its own setting, batch by batch', async (t) => {
   const { store, forget } = await start(t)
   const { database } = store
   const sender = { key: 'smtp:relay.test', ceiling: 10 }
@@ -202,7 +205,7 @@ t.test('bodies are emptied in place: no row moves, so that no index is entered o
   t.match(await forget({ bodies: 90 }), { bodies: 0 })
 })
 
-t.test('figures of days are forgotten by their day, lot by lot, whatever team they are of', async (t) => {
+t.test('figures of days are forgotten by their day, batch by batch, whatever team they are of', async (t) => {
   const { store, teamId, forget } = await start(t)
   const other = await store.team('free')
   await store.database.query(sql.unsafe`

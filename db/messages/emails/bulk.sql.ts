@@ -1,11 +1,11 @@
-/** The queries behind changing all emails that match a filter: ids in lots, how many there are. */
+/** The queries behind changing all emails that match a filter: ids in batches, how many there are. */
 import { sql } from 'slonik'
 import { boolean, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { wasSeen } from '../../postgres/seen.sql.ts'
 import { firstIdAt } from '../../text/ids.ts'
-import { type EmailCriteria, fitsCriteria, isBefore, keysOfPage, type Page } from './find.sql.ts'
+import { type EmailCriteria, fitsCriteria, isBefore, keysOfPage, type Page } from './search.sql.ts'
 
 const idRow = row({ id: string() })
 
@@ -66,7 +66,7 @@ export async function idsToRequeue(
 const waitingRow = idRow.concat(row({ fits: boolean() }))
 
 /**
- * The newest of a team's emails that no provider has taken, and whether each fits: a lot of those that follow an id,
+ * The newest of a team's emails that no provider has taken, and whether each fits: a batch of those that follow an id,
  * looked up one by one.
  */
 export async function waitingEmails(

@@ -1,5 +1,5 @@
 /**
- * Counts the emails of a team that match a filter, and requeues or deletes those that were counted, in lots that the
+ * Counts the emails of a team that match a filter, and requeues or deletes those that were counted, in batches that the
  * caller puts into a transaction each (db/work).
  * Promises: no more is changed than was counted, nor what has come to match, or arrived, since then. Counting ends at
  * `most` emails or when the time is up, and says so.
@@ -11,11 +11,10 @@ import { seenNow } from '../../postgres/seen.sql.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { firstIdAt } from '../../text/ids.ts'
-import type { EmailCriteria, Page } from './find.sql.ts'
-import { criteriaOf, type EmailFilter } from './find.ts'
-import { countMatching, idsAsSeen, idsMatching, idsToRequeue, waitingEmails } from './matching.sql.ts'
+import { countMatching, idsAsSeen, idsMatching, idsToRequeue, waitingEmails } from './bulk.sql.ts'
 import { removeEmails } from './remove.ts'
-import { needsLooking, timeToLook } from './search.ts'
+import type { EmailCriteria, Page } from './search.sql.ts'
+import { criteriaOf, type EmailFilter, needsLooking, timeToLook } from './search.ts'
 import { stretches, timeOf } from './stretches.ts'
 
 type Filter = Omit<EmailFilter, 'team_id'>
@@ -40,7 +39,7 @@ export type Counted = {
 
 /**
  * The newest emails that match, counted up to `most`, in stretches while the time lasts.
- * @param since no email of the team is older. @throws Refusal bad_request as `findEmails`.
+ * @param since no email of the team is older. @throws Refusal bad_request as `searchEmails`.
  */
 export async function countEmails(
   { tx, now, since }: At & { since: Date },
@@ -66,7 +65,6 @@ export async function countEmails(
 /** A filter as it is stored with a background job: its times are text. */
 export type StoredFilter = Omit<Filter, 'from' | 'to'> & { from?: string; to?: string }
 
-/** A filter to be stored. */
 export const storedFilter = ({ from, to, ...filter }: Filter): StoredFilter => ({
   ...filter,
   ...(from === undefined ? {} : { from: from.toISOString() }),
@@ -82,8 +80,8 @@ const revived = ({ from, to, ...filter }: StoredFilter): Filter => ({
 /** Which emails to change: those that match, lie between these, and did so when they were `seen`; `most` at most. */
 export type Matching = { filter: StoredFilter; between: Between; most: number; seen: string }
 /** How many were taken, and the last that was looked at. */
-export type LotCursor = { taken: number; before?: string }
-type Lot = { cursor: LotCursor | null; looked: number; changed: number }
+export type BatchCursor = { taken: number; before?: string }
+type Batch = { cursor: BatchCursor | null; looked: number; changed: number }
 
 /** The next ids to change, and where to look on; null when all was looked through. */
 async function nextIds(tx: Tx, teamId: string, { filter, between }: Matching, { before, limit }: Page) {
@@ -112,16 +110,16 @@ const counted = (tx: Tx, teamId: string, { filter, seen }: Matching, ids: readon
     part: filter.status === undefined && filter.id === undefined ? 'accepted' : 'state',
   })
 
-/** Does something with the next lot of those that were counted. */
-async function nextLot(
+/** Does something with the next batch of those that were counted. */
+async function nextBatch(
   { tx }: { tx: Tx },
   teamId: string,
   wanted: Matching,
   {
-    cursor: { taken, before },
+    cursor: { taken, before } = { taken: 0 },
     work,
-  }: { cursor: LotCursor; work: (ids: readonly string[]) => Promise<number> },
-): Promise<Lot> {
+  }: { cursor: BatchCursor | undefined; work: (ids: readonly string[]) => Promise<number> },
+): Promise<Batch> {
   const next = await nextIds(tx, teamId, wanted, { before, limit: MATCHING_BATCH })
   const known = next.ids.length > 0 ? await counted(tx, teamId, wanted, next.ids) : []
   const ids = known.slice(0, wanted.most - taken)
@@ -131,14 +129,14 @@ async function nextLot(
   return { cursor, looked: ids.length, changed }
 }
 
-/** Requeues those of a lot that no provider has taken; with `force` those too that were refused. */
-export const requeueLot = async (
+/** Requeues those of a batch that no provider has taken; with `force` those too that were refused. */
+export const requeueBatch = async (
   at: At & { queue: Pick<Producer, 'reenqueue'> },
   teamId: string,
   { force, ...wanted }: Matching & { force: boolean },
-  cursor: LotCursor,
-): Promise<Lot> =>
-  nextLot(at, teamId, wanted, {
+  cursor?: BatchCursor,
+): Promise<Batch> =>
+  nextBatch(at, teamId, wanted, {
     cursor,
     work: async (ids) => {
       const refs = ids.map((id) => ({ team_id: teamId, id }))
@@ -146,23 +144,23 @@ export const requeueLot = async (
     },
   })
 
-/** Deletes a lot with its events; those of this period free their places in the allowance. */
-export const deleteLot = async (
+/** Deletes a batch with its events; those of this period free their places in the allowance. */
+export const deleteBatch = async (
   { tx }: { tx: Tx },
   teamId: string,
   wanted: Matching,
-  cursor: LotCursor,
-): Promise<Lot> =>
-  nextLot({ tx }, teamId, wanted, { cursor, work: (ids) => removeEmails({ tx }, teamId, ids) })
+  cursor?: BatchCursor,
+): Promise<Batch> =>
+  nextBatch({ tx }, teamId, wanted, { cursor, work: (ids) => removeEmails({ tx }, teamId, ids) })
 
-/** The emails of a team that wait to be taken by a provider and match, looked through in lots. */
+/** The emails of a team that wait to be taken by a provider and match, looked through in batches. */
 async function waitingOf(tx: Tx, teamId: string, criteria: EmailCriteria): Promise<readonly string[]> {
   const ids: string[] = []
   for (let before: string | undefined; ; ) {
-    const lot = await waitingEmails(tx, teamId, criteria, { before, limit: WAITING })
-    ids.push(...lot.filter(({ fits }) => fits).map(({ id }) => id))
-    if (lot.length < WAITING) return ids
-    before = lot.at(-1)?.id
+    const batch = await waitingEmails(tx, teamId, criteria, { before, limit: WAITING })
+    ids.push(...batch.filter(({ fits }) => fits).map(({ id }) => id))
+    if (batch.length < WAITING) return ids
+    before = batch.at(-1)?.id
   }
 }
 
