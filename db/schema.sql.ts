@@ -81,12 +81,10 @@ const serverRow = row({
 
 const clockRow = row({ version: string(), at: string() })
 
-/** The server's version and its clock. */
 export const serverClock = async (tx: Tx): Promise<InferType<typeof clockRow>> =>
   tx.one(sql.type(clockRow)`
     select current_setting('server_version') as version, clock_timestamp() as at`)
 
-/** The server's settings that matter to us. */
 export const serverSettings = async (tx: Tx): Promise<InferType<typeof serverRow>> =>
   tx.one(sql.type(serverRow)`
     select current_setting('transaction_read_only') as transaction_read_only, current_setting('fsync') as fsync,

@@ -135,11 +135,15 @@ t.test('the printed requests go all the way, and the CLI shows how', async (t) =
   const { team_id, id } = sent
   const [message] = whatsapp.body.data
   if (!message) throw new Error('no message was accepted')
+  const inInbox = async (): Promise<{ id: string }[]> =>
+    (await read(`http://localhost:${inbox}/messages`)) as { id: string }[]
+  // A call of the CLI is a process.
+  await until('the email is in the inbox', async () => (await inInbox()).length > 0)
   await until('the email is delivered', async () => (await status('email', id)) === 'delivered')
   await until('the message is read', async () => (await status('whatsapp', message.id)) === 'read')
   const shown = await admin<Sent>('email', 'show', team_id, id)
   t.match(shown, { id, provider_message_id: /./, events: [{ kind: 'sent' }, { kind: 'delivered' }] })
-  const [arrived] = (await read(`http://localhost:${inbox}/messages`)) as { id: string }[]
+  const [arrived] = await inInbox()
   t.match(await read(`http://localhost:${inbox}/messages/${arrived?.id}`), {
     subject: 'Hello from Heliograph',
     html: /<h1>It works/,

@@ -1,5 +1,6 @@
 /** What each code of a refusal means, and what to do about it: for the description and for /docs#CODE. */
 import type { Code } from '../../db/errors.ts'
+import { BODY_LIMIT, MOST_STRINGS, MOST_VALUES } from '../http/input.ts'
 
 type Explained = { meaning: string; remedy: string }
 
@@ -81,7 +82,10 @@ export const EXPLAINED: Readonly<Record<Code, Explained>> = {
       'The broadcast is in a state that forbids this, or something that it needs is missing. The message names the state and all that is missing.',
     remedy: 'Do what the message names, then repeat the call.',
   },
-  payload_too_large: { meaning: 'The body is larger than 10 MiB.', remedy: 'Send smaller batches.' },
+  payload_too_large: {
+    meaning: `The body is larger than ${BODY_LIMIT / 1024 ** 2} MiB, or its JSON holds more than ${MOST_STRINGS.toLocaleString('en')} strings, arrays and objects, or ${MOST_VALUES.toLocaleString('en')} values.`,
+    remedy: 'Send smaller batches, and files as base64 or as uploads.',
+  },
   unsupported_media_type: {
     meaning: 'The body is not `application/json` in UTF-8, or it is compressed.',
     remedy: 'Send `Content-Type: application/json`, uncompressed.',
@@ -97,7 +101,8 @@ export const EXPLAINED: Readonly<Record<Code, Explained>> = {
     remedy: 'Repeat the call with the same `idempotency_key`. Should it stay, tell the operator the id.',
   },
   unavailable: {
-    meaning: 'The service could not do it in time: its database is away, or too much is under way.',
+    meaning:
+      'The service could not do it in time: its database is away, or too much is under way, such as large bodies that wait for each other.',
     remedy: again,
   },
 }

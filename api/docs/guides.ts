@@ -1,11 +1,15 @@
 /** The guides of the documentation page, in HTML: what a newcomer does first, and what to know before going live. */
 
+import { BOUNDS } from '../http/bodies.ts'
+import { BODY_LIMIT, MOST_STRINGS, MOST_VALUES } from '../http/input.ts'
 import { code, type Guide, table } from './prose.ts'
 import { BATCH_SAMPLES, SIZED_BATCH_SAMPLES } from './samples.ts'
 import { WEBHOOKS_GUIDE } from './webhooks-guide.ts'
 
 /** Stands in a guide for where the service is. */
 export const HOME = '{{home}}'
+
+const MIB = 1024 ** 2
 
 export const GUIDES: readonly Guide[] = [
   {
@@ -253,11 +257,23 @@ and set contacts to <code>bounced</code> or <code>complained</code>. The operato
         ],
         ['html and text', '1 MiB each', '<a href="#bad_request"><code>400 bad_request</code></a>'],
         ['Variables', '10,000', '<a href="#bad_request"><code>400 bad_request</code></a>'],
-        ['A body', '10 MiB', '<a href="#payload_too_large"><code>413 payload_too_large</code></a>'],
+        [
+          'A body',
+          `${BODY_LIMIT / MIB} MiB; ${MOST_STRINGS.toLocaleString('en')} strings (keys too), arrays and objects; ${MOST_VALUES.toLocaleString('en')} values`,
+          '<a href="#payload_too_large"><code>413 payload_too_large</code></a>',
+        ],
+        [
+          'Bodies at once, in a process',
+          `${BOUNDS.ofOne / MIB} MiB of one team, ${BOUNDS.inAll / MIB} MiB of all; ${BOUNDS.patience / 1_000} s of waiting for room`,
+          '<a href="#unavailable"><code>503 unavailable</code></a>',
+        ],
       ],
     )}
 <p>Quotas are exact and per team: never one email over. Deleting an email frees its place. Free plans count by calendar
-month in UTC, paid ones by the period of the subscription.</p>`,
+month in UTC, paid ones by the period of the subscription.</p>
+<p>What JSON holds is counted before it is parsed, as it takes up to fifty times its length in memory. A file as base64 is one
+string; as a Buffer each of its bytes is a value. A large body that finds no room waits unread: after <code>503</code> repeat
+the call, and send fewer of them at once.</p>`,
   },
   {
     id: 'test-teams',

@@ -4,6 +4,7 @@
  * Promises: no route under /v1 is left out, and none says anything twice.
  */
 import type { Code } from '../../db/errors.ts'
+import { VERSION } from '../../db/process/version.ts'
 import { STATUS } from '../http/errors.ts'
 import type { Described, Group } from './about.ts'
 import { EXPLAINED } from './codes.ts'
@@ -207,7 +208,7 @@ export function openApi(routes: readonly Described[], home: string | null = null
     openapi: '3.1.0',
     info: {
       title: 'Heliograph',
-      version: '1',
+      version: VERSION,
       license: { name: 'MIT', identifier: 'MIT' },
       contact: { name: 'The operator of this service' },
       description:

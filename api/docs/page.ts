@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
+import { VERSION } from '../../db/process/version.ts'
 import { escapeHtml } from '../../db/text/slots.ts'
 import { STATUS } from '../http/errors.ts'
 import type { About, Described } from './about.ts'
@@ -197,7 +198,7 @@ export function documentation(routes: readonly Described[], home: string): strin
 <header>
 <h1>Heliograph API</h1>
 <p>Contacts, transactional email and WhatsApp templates over HTTP and JSON. The same in a form for programs:
-<a href="/openapi.json">openapi.json</a>.</p>
+<a href="/openapi.json">openapi.json</a>. Version ${VERSION}.</p>
 </header>
 ${nav(routes)}
 <main>

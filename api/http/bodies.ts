@@ -20,7 +20,7 @@ const MIB = 1024 * 1024
  * What a process holds of one owner's bodies and of all together, in bytes, and how long one waits for room, in
  * milliseconds: its socket is not read meanwhile. On its way to the database a body takes several times its size.
  */
-const BOUNDS = { ofOne: 12 * MIB, inAll: 24 * MIB, patience: 25_000 }
+export const BOUNDS = { ofOne: 12 * MIB, inAll: 20 * MIB, patience: 25_000 }
 /** How long what was read waits for its parsing, in milliseconds. */
 const PARSE_WAIT_MS = 10_000
 /** Bodies of more bytes leave room for others: a part of each bound is all that they may fill. */

@@ -4,7 +4,7 @@
  * nothing but the request's id.
  */
 
-import { LimitReached } from '../../db/accounts/teams/limits.ts'
+import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
 import { type Code, Refusal } from '../../db/errors.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'

@@ -9,7 +9,8 @@ import { type Described, isObject, parse, text } from '../../db/text/fields.ts'
 import { readQuery } from './forms.ts'
 
 const MIB = 1024 * 1024
-const BODY_LIMIT = 10 * MIB
+/** The most bytes of a body, where its route does not say. */
+export const BODY_LIMIT = 10 * MIB
 /** How much of a refused body is read to its end, in bytes; for how long, and with what pauses, in milliseconds. */
 const DISCARD_LIMIT = 64 * 1024 * 1024
 const DISCARD_TIME = 10_000
@@ -19,8 +20,8 @@ const DISCARD_PAUSE = 2_000
  * and objects together, of which 1,000 contacts with 100 properties each have two thirds; and values in all, which the
  * bytes of a file as a Buffer are.
  */
-const MOST_STRINGS = 300_000
-const MOST_VALUES = 3_000_000
+export const MOST_STRINGS = 300_000
+export const MOST_VALUES = 3_000_000
 /** What a string, array or object takes at least, in bytes. */
 const SHORTEST = 2
 const JSON_TYPE = /^application\/json *(;|$)/i

@@ -2,7 +2,7 @@
  * How a team stands with its send rate and its emails of the period, in the headers of IETF's draft 11 (DECISIONS:
  * Bucket). Pure. A send beyond either is refused in db/messages/emails/accept.ts, by db/accounts/teams/limits.ts.
  */
-import type { LimitState } from '../../db/accounts/teams/limits.ts'
+import type { LimitState } from '../../db/accounts/teams/rate-limit.ts'
 
 /**
  * The window of `sends` is how long an empty bucket takes to be full; its `t` how long this one does, in whole seconds.

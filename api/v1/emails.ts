@@ -4,7 +4,7 @@
  * alike.
  */
 import { array, type InferType, object } from 'yup'
-import { LimitReached } from '../../db/accounts/teams/limits.ts'
+import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
 import { itemOrRefused, orRefusal, Refusal } from '../../db/errors.ts'
 import { acceptEmails, type EmailOutcome } from '../../db/messages/emails/accept.ts'
 import type { EmailItem, EmailSender } from '../../db/messages/emails/call.ts'

@@ -24,7 +24,6 @@ type Acting = { team_id: string; domain: null }
 const acting = (team: string): Acting => ({ team_id: team, domain: null })
 
 const steps: Verbs = ({ verb, admin }) => {
-  /** The broadcast as it is after a change. */
   const changed = async (work: (by: By) => Promise<BroadcastRow>) =>
     broadcastView(await admin.database(), await admin.transaction(work))
   const moved = (work: (by: By & { queue: Producer }, acting: Acting, id: string) => Promise<BroadcastRow>) =>

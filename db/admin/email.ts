@@ -6,9 +6,9 @@ import { EMAIL_LADDER } from '../channels/email.ts'
 import { piecesOf } from '../content/files/read.ts'
 import { createVersions } from '../content/templates/versions.ts'
 import { Refusal } from '../errors.ts'
-import type { EmailFilter } from '../messages/emails/find.ts'
-import { undeliveredEmails } from '../messages/emails/matching.ts'
+import { undeliveredEmails } from '../messages/emails/bulk.ts'
 import { removeEmail } from '../messages/emails/remove.ts'
+import type { EmailFilter } from '../messages/emails/search.ts'
 import { searchEmails } from '../messages/emails/search.ts'
 import { showEmail } from '../messages/emails/show.ts'
 import type { EmailStatus } from '../messages/emails/status.ts'
@@ -20,7 +20,6 @@ import { answer, type Verbs } from './noun.ts'
 import { requeueVerb } from './requeue.ts'
 import { scheduledVerbs } from './scheduled.ts'
 
-/** No email is older. */
 const EVER = new Date(0)
 
 type FilterOptions = Omit<EmailFilter, 'team_id' | 'template_id' | 'broadcast_id'> & {
@@ -76,7 +75,6 @@ const depsOf = async (admin: Admin) => ({
   publicUrl: admin.publicUrl,
 })
 
-/** Writes an attachment to a file. */
 async function writeAttachment(
   admin: Admin,
   { team, id, n, out }: { team: string; id: string; n: number; out: string },

@@ -13,7 +13,6 @@ import { isUuid } from '../text/strings.ts'
 
 const INSTANT = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/
 
-/** An id, in lower case. */
 export function uuid(text: string): string {
   if (isUuid(text)) return text.toLowerCase()
   throw new InvalidArgumentError('It must be a UUID.')
@@ -26,14 +25,12 @@ export function emailIdentity(text: string): string {
   throw new InvalidArgumentError('It must be an email address.')
 }
 
-/** One to five mailboxes, separated by commas. */
 export function mailboxes(text: string): string[] {
   const given = text.split(',').map((each) => each.trim())
   if (given.length <= 5 && given.every((each) => parseMailbox(each) !== null)) return given
   throw new InvalidArgumentError('It must be 1 to 5 email addresses, separated by commas.')
 }
 
-/** A whole number, 0 or more. */
 export function count(text: string): number {
   const number = Number(text)
   if (/^\d+$/.test(text) && Number.isSafeInteger(number)) return number

@@ -68,7 +68,6 @@ export function nounOf(noun: Command, admin: Admin) {
     return withArguments(noun.command(name).description(about), names, own)
   }
 
-  /** An action that reads the database. */
   const look = <A extends unknown[], T>(read: (database: Database, ...args: A) => Promise<T>) =>
     answer(async (...args: A) => read(await admin.database(), ...args))
 

@@ -18,7 +18,6 @@ type Options = { status?: string; since?: Date; force?: boolean; dryRun?: boolea
 
 /** What else a channel's messages are picked by. */
 type Filter = {
-  /** Adds its flags. */
   flags(command: Command): Command
   /** Those that fit and can be requeued. */
   ids(tx: Tx, team: string, options: object): Promise<readonly string[]>
@@ -66,7 +65,6 @@ const wordsOf = ({ status, since, force, dryRun: _, ...others }: Options): strin
     ...(force ? ['refused ones too'] : []),
   ].join(', ')
 
-/** A refusal in the words of the CLI. */
 const inCli = ({ code, message }: Refusal): Refusal =>
   new Refusal(code, code === 'bad_request' ? `${message} (with --force)` : message)
 

@@ -10,7 +10,6 @@ import type { ChannelFacts, ChannelName } from './list.ts'
 /** A message, whatever its channel. */
 export type DeliveryRef = { team_id: string; id: string }
 
-/** Jobs that deliver a message. */
 export type DeliveryJob = SharedJob
 
 /** An id as it may be spelt: our own, a provider's, a request's, or an idempotency key. */

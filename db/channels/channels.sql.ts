@@ -19,7 +19,6 @@ export const CHANNELS: readonly Channel[] = [EMAIL, WHATSAPP]
 /** The queues of channels: email has two, and each channel has one for test teams. */
 export const CHANNEL_QUEUES: readonly Channel[] = [EMAIL, BROADCAST, WHATSAPP, TEST_EMAIL, TEST_WHATSAPP]
 
-/** The queues that emails of broadcasts are delivered from. */
 export const BROADCAST_QUEUES = [BROADCAST, TEST_EMAIL] as const
 
 /** Every queue that delivers, with what it delivers: for whatever walks over queues. */
@@ -31,7 +30,6 @@ export const servedBy = (channel: Deliverable, { test }: { test: boolean }): Del
     ? channel
     : (CHANNEL_QUEUES.find((own) => own.test === test && own.name === channel.name) ?? channel)
 
-/** What a queue delivers. */
 export function deliveryFrom<J extends DeliveryJob>(job: J): Deliverable<J> {
   const found = DELIVERIES.find((one) => one.job === job)
   if (!found) throw new Error(`nothing is delivered from ${job}`)
@@ -54,5 +52,4 @@ const deliveryOf = (key: string): Deliverable => {
   return CHANNELS.find((channel) => key.startsWith(`${channel.name}:`)) ?? EMAIL
 }
 
-/** Whether a sender of this key sends what a queue delivers. */
 export const sendsFor = ({ job }: Deliverable, key: string): boolean => deliveryOf(key).job === job

@@ -38,6 +38,6 @@ export type Facts = {
   webhook_names: Readonly<Record<string, string>>
   /** Who sends its messages and reports on them, as their hooks name them (DECISIONS: Delivery reports). */
   providers: readonly string[]
-  /** Its lines (db/queue/line.ts): each has a column of allowances for a team's place in it. */
+  /** Its lines (db/queue/fair-queue.ts): each has a column of allowances for a team's place in it. */
   lines: readonly string[]
 }

@@ -5,7 +5,6 @@
 
 /** @param rungs the statuses, lowest first. */
 export const createLadder = <S extends string>(rungs: readonly [S, ...S[]]) => ({
-  /** The higher of two rungs. */
   higher: (one: S, other: S): S => (rungs.indexOf(one) >= rungs.indexOf(other) ? one : other),
   /** The status that an event lifts its row to; the lowest when it moves nothing. */
   statusOf: (event: string): S => rungs.find((status) => status === event) ?? rungs[0],

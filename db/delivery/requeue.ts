@@ -40,7 +40,6 @@ export const gaveUpNote = (
   now: Date,
 ): Note => ({ ...ref, event_key: `gave_up:${since}`, kind: 'gave_up', occurred_at: now, detail })
 
-/** The note that a message was requeued. */
 export const requeueNote = ({ team_id, id }: DeliveryRef, now: Date): Note => ({
   ...{ team_id, id, event_key: `requeued:${now.toISOString()}` },
   kind: 'requeued',

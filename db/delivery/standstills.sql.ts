@@ -41,7 +41,6 @@ export async function triedSince<M extends DeliveryRef & { tried_since: string |
   return new Map(rows.map(({ id, tried_since }) => [id, tried_since]))
 }
 
-/** Forgets those that ended before. */
 export async function deleteStandstills(tx: Tx, before: Date): Promise<void> {
   await tx.query(sql.type(object())`delete from standstills where ended_at < ${sql.timestamp(before)}`)
 }

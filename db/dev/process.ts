@@ -30,7 +30,6 @@ export const isRoot = () => process.getuid?.() === 0
 /** Turns a promise into whether it was kept: `promise.then(...kept)`. */
 export const kept = [() => true, () => false] as const
 
-/** Runs a program to its end, as the account, and returns what it prints. */
 export function run(command: string, args: string[], account: Account = {}): Promise<string> {
   const options = { ...account, env: ENVIRONMENT, cwd: '/' }
   return promisify(execFile)(command, args, options).then(({ stdout }) => stdout.trim())

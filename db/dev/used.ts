@@ -31,7 +31,6 @@ function embeddedUrl(data: string): string | undefined {
 
 const PORT_FILE = 'port'
 
-/** Keeps the port that the service answers at. */
 export const keepPort = (data: string, port: number): void =>
   writeFileSync(join(data, PORT_FILE), `${port}\n`)
 

@@ -15,7 +15,6 @@ const sentRow = row({
 })
 export type SentToNumber = InferType<typeof sentRow>
 
-/** A channel with what it has sent to numbers. */
 export type SentBy = { channel: Channel; sent: readonly SentToNumber[] }
 
 /** A team's latest messages to numbers in E.164 form, at most `limit` of each channel that goes to numbers. */

@@ -127,8 +127,6 @@ create table reports (
   state text not null default 'pending' check (state in ('pending', 'done', 'parked')),
   -- Why it was parked, or what of it moved nothing.
   reason text,
-  -- When it was parked: an act on all parked reports that a page has shown must not take in later ones.
-  parked_at timestamptz,
   -- Whose messages it is about, once that is known: erasing a person drops reports of the team alone.
   team_ids uuid[],
   unique (provider, event_key)

@@ -25,7 +25,6 @@ function valueIn(message: Buffer, isFirst: boolean): Buffer | null {
   return value
 }
 
-/** Runs the copy. @returns its values in order. */
 export function copyOut(client: pg.Client, text: string): Promise<Buffer[]> {
   const values: Buffer[] = []
   let isFirst = true

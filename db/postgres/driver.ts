@@ -86,7 +86,6 @@ const beginWithin = ({ statement, lock, idle }: Limits): string =>
 
 type Result = pg.QueryResult & { command: never }
 
-/** A copy, in the form of a query's result. */
 async function runCopy(client: pg.Client, text: string) {
   const rows = (await copyOut(client, text)).map((bytes) => ({ bytes }))
   const fields = [{ dataTypeId: BYTEA as number, name: 'bytes' }]

@@ -237,3 +237,12 @@ export async function notify(tx: Tx, channel: string, payloads: readonly string[
   await tx.query(sql.prepared('notify', object())`
     select pg_notify(${channel}, payload) from unnest(${sql.array(payloads, 'text')}) payload`)
 }
+
+/**
+ * Bounds each lock and each statement of this transaction, in milliseconds: for work that is done again rather than
+ * waited for.
+ */
+export async function limitWaits(tx: Tx, { lock, statement }: { lock: number; statement: number }) {
+  await tx.query(sql.unsafe`
+    select set_config('lock_timeout', ${String(lock)}, true), set_config('statement_timeout', ${String(statement)}, true)`)
+}

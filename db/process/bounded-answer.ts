@@ -76,7 +76,6 @@ export const keptConnections = (url: string, most = Number.POSITIVE_INFINITY): A
 
 /** How long a connection may take to stand, TLS and all, in milliseconds. */
 const CONNECT = 10_000
-/** What AbortSignal.timeout says. */
 const TOO_LATE = 'The operation was aborted due to timeout'
 
 /** One request. @throws Error when no answer begins; what goes wrong later is the answer's `fault`. */

@@ -17,7 +17,6 @@ import {
 } from 'yup'
 import { databaseUrlFault, readDatabaseUrl, withSslDefaults } from '../postgres/address.ts'
 import { parseMailbox } from '../text/address.ts'
-import { distance } from '../text/distance.ts'
 import { RELAYS } from '../text/relays.ts'
 import { isWeakKey } from './weak-key.ts'
 
@@ -108,7 +107,6 @@ const secretKey = strongSecretKey.required(
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
-/** A whole number in a range, for settings. */
 export const wholeNumber = (from: number, to: number) =>
   number()
     .integer('${path} must be a whole number')
@@ -123,7 +121,6 @@ export const commaList = (text = ''): string[] =>
     .map((item) => item.trim())
     .filter((item) => item !== '')
 
-/** An http or https URL. */
 export const httpUrl = string().test(
   'http url',
   '${path} must be an http(s) URL',
@@ -154,11 +151,9 @@ export const spfInclude = string().test(
   (text) => commaList(text).every((name) => /^[\w-]{1,63}(\.[\w-]{1,63})+$/.test(name)),
 )
 
-/** The names of SPF_INCLUDE. */
 export const spfIncludes = ({ SPF_INCLUDE }: { SPF_INCLUDE?: string | undefined }): string[] =>
   commaList(SPF_INCLUDE).map((name) => name.toLowerCase())
 
-/** Networks in CIDR notation, by commas. */
 export const networkList = string().test(
   'networks',
   '${path} must be networks such as 10.0.0.0/8, by commas',
@@ -171,6 +166,20 @@ export const ownMailbox = string().test(
   '${path} must be an address, such as Heliograph <login@example.com>',
   (value) => value === undefined || parseMailbox(value) !== null,
 )
+
+/** How many letters have to be added, removed or changed to make one text of the other, which the caller bounds. */
+function distance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
+  for (const [line, letter] of [...one].entries()) {
+    const next = [line + 1]
+    for (const [at, against] of [...other].entries()) {
+      const changed = (row[at] ?? 0) + (letter === against ? 0 : 1)
+      next.push(Math.min(changed, (row[at + 1] ?? 0) + 1, (next[at] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}
 
 /** How many letters of a name may be wrong, and how long a name is that is looked at. */
 const MISSPELT = 2
@@ -241,6 +250,5 @@ const toolSettings = object({
 
 export type ToolSettings = InferType<typeof toolSettings>
 
-/** Settings of the command-line tools. @throws SettingsFault */
 export const readToolSettings = (env?: NodeJS.ProcessEnv): Readonly<ToolSettings> =>
   readSettings(toolSettings, env)

@@ -22,7 +22,6 @@ export type Names = {
   zone(name: string): Promise<string | null>
 }
 
-/** Thrown when no name server has answered in time. */
 class Unanswered extends Error {
   override name = 'Unanswered'
 }

@@ -26,7 +26,6 @@ export const networksOf = (cidrs: readonly string[]): Network[] => cidrs.map((ci
 /** An address; an IPv4 one that is written as IPv6 becomes what it is. */
 const parsed = (address: string) => ipaddr.process(address)
 
-/** Whether an address is in one of these networks. */
 function isWithin(address: string, networks: readonly Network[]): boolean {
   const one = parsed(address)
   return networks.some((network) => network[0].kind() === one.kind() && one.match(network as never))

@@ -49,7 +49,6 @@ const TAG = 16
 // Shorter signatures could be guessed.
 const SHORTEST_SIGNATURE = 8
 
-/** What one key does. */
 function createKeyring(secretKey: string): Secrets {
   // As key objects: Node prepares other keys once more for each use, which costs more than an HMAC of a few bytes.
   const keys = new Map<string, KeyObject>()

@@ -10,6 +10,7 @@ import { connect, poolConfig } from '../postgres/connect.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { SettingsFault } from '../process/config.ts'
 import { type Claims, openClaims } from './claims.ts'
+import { createLines } from './fair-queue.ts'
 import { faultReporter } from './fault-reporter.ts'
 import { claimByGroup } from './group-claims.sql.ts'
 import {
@@ -21,7 +22,6 @@ import {
   SCHEDULES,
   type ScheduleName,
 } from './jobs.ts'
-import { createLines } from './line.ts'
 import { isMigrated, type Run, SCHEMA } from './pgboss.sql.ts'
 import { createProducer, type Producer } from './producer.ts'
 import { indexJobs, isAnyDue, spreadCounts } from './upkeep.sql.ts'
@@ -32,7 +32,6 @@ type BossOptions = ConstructorParameters<typeof PgBoss>[0] & object
 const CONNECTION = { query_timeout: 60_000, keepAlive: true } as BossOptions
 
 export type Consumer = Producer & {
-  /** Opens the claims of a queue: once for each. */
   claims<J extends JobName>(job: J): Claims<J>
   /** Runs a handler by the clock (jobs.ts, SCHEDULES), in one process at a time. */
   schedule(name: ScheduleName, handler: () => Promise<void>): Promise<void>

@@ -5,10 +5,10 @@
  * Must not know what the jobs are about.
  */
 import type { Tx } from '../postgres/pool.ts'
+import { type Lines, placesOfReturning, priorityOf } from './fair-queue.ts'
 import type { ClaimedRow, Rooms } from './group-claims.sql.ts'
 import { deleteDoneJobs, exhaustRetries, postponeJobs } from './jobs.sql.ts'
 import { type End, JOBS, type JobName, type Payload } from './jobs.ts'
-import { type Lines, placesOfReturning, priorityOf } from './line.ts'
 import { touchedIds } from './pgboss.sql.ts'
 
 /** A claimed job. `retryCount` is the number of its attempt. */
@@ -64,7 +64,6 @@ export type ClaimDeps = {
   lines: Lines
   /** Whether a job of this queue is due: cheaper than a fetch that finds none of many that are put off. */
   isAnyDue: () => Promise<boolean>
-  /** Claims jobs by their groups. */
   claimByGroup: (limit: number, rooms: Rooms) => Promise<ClaimedRow[]>
 }
 
@@ -75,7 +74,6 @@ const SILENT = 10_000
 /** What a confirmation is worth, of the heartbeat's seconds: the rest is for a send that begins just now. */
 const CONFIRMED_SHARE = 0.8
 
-/** Opens the claims of a queue. */
 export function openClaims<J extends JobName>(
   job: J,
   { boss, on, onFault, lines, isAnyDue, claimByGroup }: ClaimDeps,

@@ -68,7 +68,6 @@ export async function deadReasons(tx: Tx, job: JobName, limit: number): Promise<
 
 const countRow = row({ count: number() })
 
-/** How many dead letters a queue has. */
 export async function countDeadLetters(tx: Tx, job: JobName): Promise<number> {
   const { count } = await tx.one(sql.type(countRow)`
     select count(*) as count from pgboss.job where name = ${deadLetterOf(job)} and state < 'active'`)

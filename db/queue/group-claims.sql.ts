@@ -9,7 +9,6 @@ import type { Run } from './pgboss.sql.ts'
 /** How many jobs of a group may be claimed: those named, and each of the others. */
 export type Rooms = { of: ReadonlyMap<string, number>; others: number }
 
-/** A claimed job, as its row has it. */
 export type ClaimedRow = { id: string; data: unknown; retry_count: number }
 
 /**

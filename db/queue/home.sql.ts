@@ -51,7 +51,6 @@ export async function leaveMark(tx: Tx, { process, last, next }: Mark): Promise<
     from (select) one left join database_home h on true`)
 }
 
-/** Forgets a process that ends. */
 export async function deleteMark(tx: Tx, process: string): Promise<void> {
   await tx.query(sql.type(object())`delete from process_marks where process = ${process}`)
 }

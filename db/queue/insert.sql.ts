@@ -25,7 +25,6 @@ export const insertingJobs = (jobs: FragmentSqlToken): FragmentSqlToken => sql.f
   from ${jobs} left join pgboss.queue q on q.name = f.name
   on conflict do nothing returning id`
 
-/** Jobs as such a relation. */
 export const asRelation = (jobs: readonly NewJob[]): FragmentSqlToken => {
   const tuples = jobs.map(({ name, id, data, priority, group_id }) => [
     ...[name, id, JSON.stringify(data)],

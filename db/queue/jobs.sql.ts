@@ -137,7 +137,6 @@ export async function deleteDoneJobs(
       and retry_count = (${numbers})[array_position(${ids}, id)] and state::text = 'active'`)
 }
 
-/** Deletes the jobs of these rows that have ended. */
 export async function deleteEndedJobs(tx: Tx, job: JobName, ids: readonly string[]): Promise<void> {
   await tx.query(sql.unsafe`
     delete from pgboss.job where name = ${job} and id = any(${sql.array(ids, 'uuid')}) and state > 'active'`)

@@ -95,7 +95,6 @@ const upsertRef = object({ team_id: string().required(), upsert_id: string().req
 export const JOBS = {
   'deliver-email': {
     payload: singleRef,
-    /** The job's id is the row's: a row never has two jobs. */
     id: (payload: InferType<typeof singleRef>) => payload.email_id,
     options: delivery,
     shared: true,
@@ -103,35 +102,30 @@ export const JOBS = {
   },
   'deliver-broadcast': {
     payload: emailRef,
-    /** The job's id is the row's: a row never has two jobs. */
     id: (payload: InferType<typeof emailRef>) => payload.email_id,
     options: delivery,
     shared: true,
   },
   'deliver-whatsapp': {
     payload: whatsappRef,
-    /** The job's id is the row's: a row never has two jobs. */
     id: (payload: InferType<typeof whatsappRef>) => payload.message_id,
     options: delivery,
     shared: true,
   },
   'deliver-test': {
     payload: testRef,
-    /** The job's id is the row's: a row never has two jobs. */
     id: (payload: InferType<typeof testRef>) => payload.email_id,
     options: delivery,
     shared: true,
   },
   'deliver-test-whatsapp': {
     payload: testWhatsappRef,
-    /** The job's id is the row's: a row never has two jobs. */
     id: (payload: InferType<typeof testWhatsappRef>) => payload.message_id,
     options: delivery,
     shared: true,
   },
   'deliver-webhook': {
     payload: webhookRef,
-    /** The job's id is the row's: a row never has two jobs. */
     id: (payload: InferType<typeof webhookRef>) => payload.message_id,
     options: { ...delivery, expireInSeconds: 300 },
     shared: true,

@@ -24,7 +24,6 @@ const pauseRow = row({
 })
 export type QueuePause = InferType<typeof pauseRow>
 
-/** The queues that are paused, by their names. */
 export async function pausedQueues(tx: Tx): Promise<ReadonlyMap<string, QueuePause>> {
   const rows = await tx.any(sql.prepared('paused_queues', pauseRow)`
     select queue, paused_at, paused_by, reason from paused_queues
@@ -53,7 +52,6 @@ export async function storePauses(
     where paused_queues.reason is not null and excluded.reason is null`)
 }
 
-/** Resumes a queue. */
 export async function deletePause(tx: Tx, queue: JobName): Promise<void> {
   await tx.query(sql.type(object())`delete from paused_queues where queue = ${queue}`)
 }

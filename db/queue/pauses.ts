@@ -10,7 +10,6 @@ export type QueuePauses = (job: JobName) => Promise<boolean>
 
 const PAUSES_CACHED_MS = 1_000
 
-/** @returns whether a queue is paused. */
 export function createQueuePauses(database: Database): QueuePauses {
   let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<ReadonlyMap<string, QueuePause>> = Promise.resolve(new Map())

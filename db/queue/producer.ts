@@ -5,10 +5,10 @@
  */
 import { onCommit, type Tx } from '../postgres/pool.ts'
 import { takeDeadLetters } from './dead-letters.sql.ts'
+import { createLines, placesOfReturning, priorityOf } from './fair-queue.ts'
 import { asRelation, insertingJobs, insertJobs, type NewJob } from './insert.sql.ts'
 import { deleteEndedJobs, deleteIdleJobs } from './jobs.sql.ts'
 import { JOBS, type JobName, type Payload, type SharedJob } from './jobs.ts'
-import { createLines, placesOfReturning, priorityOf } from './line.ts'
 import type { Waker } from './wake.ts'
 
 /** Jobs for a queue that teams share, with the place of each in its line. */
@@ -25,7 +25,7 @@ export type Producer = {
   enqueue<J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<number>
   /** A part of a statement in the caller's transaction that does so: it returns a row for each job that it stored. */
   storing(tx: Tx, placed: readonly Placed[]): ReturnType<typeof insertingJobs>
-  /** What the queue's line has reached (line.ts). */
+  /** What the queue's line has reached (fair-queue.ts). */
   reached(tx: Tx, job: SharedJob): Promise<number>
   /** As `enqueue`, in place of whatever job or dead letter the rows still have, but for one that is running. */
   reenqueue<J extends JobName>(tx: Tx, job: J, payloads: readonly Payload<J>[]): Promise<number>

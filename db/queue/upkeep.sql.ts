@@ -55,7 +55,6 @@ export const spreadCounts = async (run: Run): Promise<void> =>
     where counted.jobs > ${MANY} and coalesce(monitor_backoff_on, '-infinity') < now()`,
   ))
 
-/** Whether a job of the queue is due. */
 export async function isAnyDue(run: Run, job: string): Promise<boolean> {
   const { rows } = await run(
     `select start_after <= now() as due from pgboss.job

@@ -156,7 +156,6 @@ function isHostname(ascii: string): boolean {
 const unquotedName = (phrase: string): string | null =>
   /[<>"@]/.test(phrase) ? null : phrase.replace(/ +/g, ' ')
 
-/** The text of a phrase that is one quoted string and nothing else. */
 function quotedName(phrase: string): string | null {
   let name = ''
   for (let at = 1; at < phrase.length; at += 1) {

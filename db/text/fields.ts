@@ -11,7 +11,6 @@ import { EXPIRES_IN, isMoment, type When } from './moments.ts'
 import { codePoints, isPlainMap, isUuid, memberPath, textFault, utf8Bytes } from './strings.ts'
 import { isSurelyValid } from './valid.ts'
 
-/** Whether a JSON value is an object. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -40,7 +39,6 @@ function insufficiencyOf<T extends AnyObject>(
   return given === undefined ? '' : `; ${insufficient[given]}`
 }
 
-/** Every required field that is not there. */
 function missingFields<T extends AnyObject>(
   schema: ObjectSchema<T>,
   fields: Record<string, unknown>,

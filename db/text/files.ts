@@ -98,7 +98,6 @@ export function base64Fault(text: string): string | null {
     : 'must be base64 that ends in whole bytes'
 }
 
-/** The bytes of base64 that has no fault. */
 export const base64Bytes = (text: string): Buffer => Buffer.from(withoutBreaks(text), 'base64')
 
 /** How many bytes a content takes in a message, in lines of base64. */

@@ -84,7 +84,6 @@ export function filledBytes(
 /** Without its compiler, which takes 3 MB; the types are the whole's. */
 const { escapeExpression } = runtime as unknown as typeof Handlebars
 
-/** Escapes text for HTML, as html slots do with their values. */
 export const escapeHtml = (text: string): string => escapeExpression(text)
 
 /** The slots that the variables leave without a value, in the order given. */

@@ -62,7 +62,6 @@ export function codePoints(text: string): number {
   return count
 }
 
-/** Length in bytes once encoded as UTF-8. */
 export const utf8Bytes = (text: string): number => Buffer.byteLength(text, 'utf8')
 
 /** True for a JSON object whose every own value is a string. `__proto__` is a key like any other. */

@@ -72,18 +72,7 @@ t.test('each list alone keeps its name; none given, null and [] leave no trace i
   t.notOk('cc_emails' in (await shown(id)))
 })
 
-t.test('anything but an array of addresses is bad_request, and names where it lies', async (t) => {
-  const form = 'must be an array of email addresses, such as ["name@example.com"]'
-  for (const name of ['cc', 'bcc']) {
-    for (const wrong of ['ana@example.org', '', 5, true, { email: 'ana@example.org' }])
-      t.equal(await refusal({ [name]: wrong }), `400 bad_request: ${name} ${form}`)
-    for (const wrong of ['x', '', null, 5, 'a@x.test, b@x.test', 'G: a@x.test;', 'a@x.test\r\nBcc: b@x.test'])
-      t.match(await refusal({ [name]: ['fine@example.org', wrong] }), `400 bad_request: ${name}[1] must be`)
-    t.match(await refusal({ [name]: ['\u0000@x.test'] }), /^400 bad_request: b?cc\[0\] /)
-    t.match(await refusal({ [name]: [`${'N'.repeat(257)} <a@x.test>`] }), /^400 bad_request: b?cc\[0\] /)
-    const [item] = await batch({ [name]: 'ana@example.org' })
-    t.equal(item.error.message, `emails[0].${name} ${form}`)
-  }
+t.test('copies alone are no send', async (t) => {
   t.match(await refusal({ to: [], cc: ['zoe@example.org'] }), /^400 bad_request: to must have at least 1/)
   t.match(await refusal({ to: null, bcc: ['zoe@example.org'] }), /^400 bad_request: to is required/)
 })

@@ -1,7 +1,7 @@
 /** Sends that wait for their time, over HTTP: what is taken, shown, refused, cancelled and moved. DECISIONS: When. */
 import { auditEntries } from '../../db/accounts/audit/audit.sql.ts'
 import { runClock, shiftClock } from '../support/clock.ts'
-import { jobStates, keyIdOf, removeDomains, usedBy } from '../support/rows.ts'
+import { jobStates, removeDomains, usedBy } from '../support/rows.ts'
 import { anEmail, makeKey, makeSession, makeTeam, startService } from '../support/service.ts'
 import t from '../support/tap.ts'
 import { aMessage, isRefused, makeTemplate, numbers } from '../support/whatsapp.ts'
@@ -94,28 +94,7 @@ for (const { name, noun, team, path, quota, send, rowOf, items } of await channe
     t.equal((await post({ scheduled_at: ahead(89 * 24 * HOUR) })).status, 201)
   })
 
-  t.test(`${name}: a time has a zone and is one of the calendar, seconds are whole`, async (t) => {
-    for (const odd of [
-      '',
-      '2026-01-31T09:00:00',
-      '2026-01-31',
-      '2026-02-30T09:00:00Z',
-      'tomorrow',
-      5,
-      [],
-      {},
-    ])
-      isRefused(t, await post({ scheduled_at: odd }), 400, 'bad_request', /^scheduled_at must be/)
-    isRefused(
-      t,
-      await post({ scheduled_at: '2026-01-31T09:00:00' }),
-      400,
-      'bad_request',
-      /with its zone, such as 2026-01-31T09:00:00Z/,
-    )
-    for (const odd of [59, 86_401, 60.5, '60', -1, 0, [], true])
-      isRefused(t, await post({ expires_in: odd }), 400, 'bad_request', /^expires_in must be a whole number/)
-    isRefused(t, await post({ send_at: IN_AN_HOUR }), 400, 'bad_request', /^send_at .*scheduled_at/)
+  t.test(`${name}: a time with an offset is shown in UTC`, async (t) => {
     const offset = rowOf((await post({ scheduled_at: IN_AN_HOUR.replace('Z', '+00:00') })).body)
     t.equal(offset.scheduled_at, IN_AN_HOUR)
   })
@@ -319,15 +298,4 @@ t.test('email: an email of an earlier period frees no place of this one', async 
   t.equal((await usedBy(service, teamId)).emails, 1)
   t.equal((await call('POST', `/v1/emails/${body.id}/cancel`, { key })).status, 200)
   t.equal((await usedBy(service, teamId)).emails, 1)
-})
-
-t.test('broadcasts take send_at alone', async (t) => {
-  const { key } = await makeTeam(service)
-  t.ok(await keyIdOf(service, key))
-  for (const field of ['scheduled_at', 'expires_in']) {
-    const body = { name: 'x', [field]: field === 'expires_in' ? 60 : IN_AN_HOUR }
-    const { body: refused } = await call('PATCH', `/v1/broadcasts/${NOBODY}`, { key, body })
-    t.equal(refused.error.code, 'bad_request')
-    if (field === 'scheduled_at') t.match(refused.error.message, /^scheduled_at .*send_at/)
-  }
 })

@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { removeTopic } from '../../db/audience/contacts/topics.ts'
 import { Refusal } from '../../db/errors.ts'
-import { sendToRest } from '../../db/messages/broadcasts/again.ts'
+import { sendToUnreached } from '../../db/messages/broadcasts/resend.ts'
 import { adminCli } from '../support/admin.ts'
 import { beginBroadcasting, broadcastingOf } from '../support/broadcasting.ts'
 import { shows, signedIn } from '../support/dashboard.ts'
@@ -85,7 +85,7 @@ t.test('of a deletion and a broadcast that begins to use the topic at once, one 
     await post(id, 'send')
     await post(id, 'cancel')
     const again = database
-      .transaction((tx) => sendToRest({ ...deps, tx, ...by }, { team_id: team.id, domain: null }, id))
+      .transaction((tx) => sendToUnreached({ ...deps, tx, ...by }, { team_id: team.id, domain: null }, id))
       .then(() => 'sending')
       .catch((error: Error) => error.message)
     const [went, removed] = await Promise.all([again, remove(excluded)])

@@ -131,20 +131,6 @@ t.test('a wrong value or what is no message answers 400 bad_request, naming the 
   }
 })
 
-t.test('what would change a send and is not supported is refused by name; null is absent', async (t) => {
-  const { key, template } = await sender()
-  for (const field of ['cc', 'bcc', 'send_at']) {
-    const reply = await send(key, aMessage(template.id, { [field]: 'x' }))
-    const words =
-      field === 'send_at' ? 'no field of a send: the time to send at is scheduled_at' : 'not supported'
-    isRefused(t, reply, 400, 'bad_request', new RegExp(`^${field} is ${words}$`))
-    t.equal((await send(key, aMessage(template.id, { [field]: null }))).status, 201, field)
-    const messages = [aMessage(template.id, { [field]: 'x' })]
-    const { body } = await call('POST', `${PATH}/batch`, { key, body: { messages } })
-    t.match(body.data[0].error.message, new RegExp(`^messages\\[0\\]\\.${field} is `))
-  }
-})
-
 t.test('every declared slot is required, unknown keys are rejected: 400 invalid_params', async (t) => {
   const { team, key } = await sender()
   const template = await makeTemplate(

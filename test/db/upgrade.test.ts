@@ -77,6 +77,15 @@ t.test('a version that is newer than the schema starts neither web nor worker', 
   await t.rejects(worker(next), /workers\/main\.ts could not start/)
 })
 
+type Web = Awaited<ReturnType<typeof web>>
+type Worker = Awaited<ReturnType<typeof worker>>
+/** What runs from one test to the next: each start costs a second. */
+const running: { oldWeb?: Web; newWeb?: Web; newWorker?: Worker } = {}
+function kept<T>(one: T | undefined): T {
+  if (one === undefined) throw new Error('the test before has left no process')
+  return one
+}
+
 t.test('release → workers → web: all that is accepted on the way is sent once', async (t) => {
   const [oldWeb, oldWorker] = [await web(null), await worker(null)]
   await isSent(await send(oldWeb))
@@ -93,15 +102,15 @@ t.test('release → workers → web: all that is accepted on the way is sent onc
 
   const newWeb = await web(next)
   await stop(oldWeb)
-  await stop(restarted)
   await isSent(await send(newWeb))
-  await stop(newWeb)
   await stop(newWorker)
   t.strictSame(await dead(), [])
+  Object.assign(running, { oldWeb: restarted, newWeb })
 })
 
 t.test('what a newer version has let in is left by an older worker, and done by a newer one', async (t) => {
-  const [newWeb, oldWorker] = [await web(next), await worker(null)]
+  const [newWeb, oldWeb] = [kept(running.newWeb), kept(running.oldWeb)]
+  const oldWorker = await worker(null)
   const email = await send(newWeb)
   await isLeft(email)
   t.equal(arrived(email), 0)
@@ -128,7 +137,6 @@ t.test('what a newer version has let in is left by an older worker, and done by 
   await database.query(sql.unsafe`
     insert into pgboss.job (name, id, data) values ('next-thing', ${thing}, ${JSON.stringify({ check_id: thing })})`)
 
-  const oldWeb = await web(null)
   const known = await send(oldWeb)
   await isSent(known)
   t.match(await jobOf(thing), { state: 'created' }, 'a queue that it does not know')
@@ -143,13 +151,14 @@ t.test('what a newer version has let in is left by an older worker, and done by 
   t.match(await latestWorks(database, team.id, 1), [{ fault: null, done: 1 }])
   const isOver = async () => (await jobOf(thing)).state === 'completed'
   await until('the job of the new queue is over', () => isOver().catch(() => true))
-  for (const each of [newWeb, oldWeb, oldWorker, newWorker]) await stop(each)
+  for (const each of [oldWeb, oldWorker]) await stop(each)
   t.equal(arrived(email), 1)
   t.strictSame(await dead(), [])
+  running.newWorker = newWorker
 })
 
 t.test('web → workers, the way back: what waits is drained first, and this version goes on', async (t) => {
-  const [newWeb, newWorker] = [await web(next), await worker(next)]
+  const [newWeb, newWorker] = [kept(running.newWeb), kept(running.newWorker)]
   const before = await send(newWeb)
   const oldWeb = await web(null)
   await stop(newWeb)

@@ -61,4 +61,9 @@ export const SURVIVORS: Record<string, string> = {
   "workers/providers/ses/reports.ts: '' → 'mutant' in const time = new Date(text ?? '')": `${SAME}neither is a time`,
   "workers/providers/ses/reports.ts: toLowerCase → toUpperCase in const words = [event.mail.messageId, own, recipient?.toLowerCase() ?? '']": `${SAME}a key is a digest: any one case, and any one word for nobody, tells the same apart`,
   "workers/providers/ses/reports.ts: '' → 'mutant' in const words = [event.mail.messageId, own, recipient?.toLowerCase() ?? '']": `${SAME}a key is a digest: any one case, and any one word for nobody, tells the same apart`,
+  'db/text/moments.ts: 60 → 61 in export const EXPIRES_IN = { min: 60, max: 86_400 } as const':
+    'test/api/field-types.test.ts holds it',
+  'db/text/moments.ts: 86_400 → 86401 in export const EXPIRES_IN = { min: 60, max: 86_400 } as const':
+    'test/api/field-types.test.ts holds it',
+  'db/text/moments.ts: 0 → 1 in const due = Math.max(now.getTime(), scheduled_at === null ? 0 : Date.parse(scheduled_at))': `${SAME}both are long ago`,
 }

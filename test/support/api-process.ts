@@ -1,11 +1,11 @@
 /** The API as a process of its own, as production runs it, on a free port that it picks itself. */
-import type { Test } from 'tap'
 import { type Call, caller } from './service.ts'
+import type { Teardown } from './smtp-sink.ts'
 import { type OurProcess, startProcess } from './worker.ts'
 
 /** Starts `api/main.ts` on a database and waits until it answers. `env` adds settings; `root` as of startProcess. */
 export async function startApi(
-  t: Test,
+  t: Teardown,
   url: string,
   env: Record<string, string> = {},
   root?: string,

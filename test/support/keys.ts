@@ -14,12 +14,21 @@ const MOST_STOPS = 250
 /** What has the focus: its name, and what is wrong with how it shows that; '' for nothing. */
 type Stop = { name: string; inMain: boolean; wrong: string }
 
+/** Of an element: the name by which people know it. */
+const NAME = `(one) => {
+  const labels = [...(one.labels ?? [])].map((label) => label.textContent.trim())
+  const name = [one.getAttribute('aria-label'), ...labels, one.matches('input, select, textarea') ? '' : one.textContent]
+  return name.filter(Boolean).join(' ').replace(/\\s+/g, ' ').trim()
+}`
+
+/** The names of what can have the focus in the content of a page. */
+const IN_MAIN = `[...document.querySelectorAll('main :is(a, button, input, select, textarea, summary)')].map(${NAME})`
+const SKIP = 'Skip to content'
+
 // A field of a date has stops of its own within it, which the browser marks, as a frame has.
 const STOP = `(() => {
   const one = document.activeElement
   if (one === null || one === document.body) return { name: '', inMain: false, wrong: '' }
-  const labels = [...(one.labels ?? [])].map((label) => label.textContent.trim())
-  const name = [one.getAttribute('aria-label'), ...labels, one.matches('input, select, textarea') ? '' : one.textContent]
   const { top, bottom, left, right, width, height } = one.getBoundingClientRect()
   const header = document.querySelector('header.top')
   const covered = header && one.closest('main') && bottom <= header.getBoundingClientRect().bottom
@@ -32,7 +41,7 @@ const STOP = `(() => {
     covered && 'is below the header',
   ]
   return {
-    name: name.filter(Boolean).join(' ').replace(/\\s+/g, ' ').trim(),
+    name: (${NAME})(one),
     inMain: one.closest('main') !== null,
     wrong: wrong.filter(Boolean).join(', '),
   }
@@ -49,13 +58,19 @@ export async function tab(t: Test, page: Page): Promise<Stop> {
   return stop
 }
 
-/** Presses Tab until something of this name has the focus. @throws Error when nothing on the page has it. */
+/**
+ * Presses Tab until something of this name has the focus; on the way into the content past the navigation, by the link
+ * that is for that. @throws Error when nothing on the page has it.
+ */
 export async function tabTo(t: Test, page: Page, name: string | RegExp): Promise<void> {
   const seen: string[] = []
+  const is = (one: string): boolean => (typeof name === 'string' ? one === name : name.test(one))
   for (let stops = 0; stops < MOST_STOPS; stops += 1) {
     const stop = await tab(t, page)
-    if (typeof name === 'string' ? stop.name === name : name.test(stop.name)) return
+    if (is(stop.name)) return
     seen.push(stop.name)
+    if (stop.name === SKIP && (await page.evaluate<string[]>(IN_MAIN)).some(is))
+      await page.keyboard.press('Enter')
   }
   throw new Error(`Tab leads to no ${name}, but to ${[...new Set(seen)].join(' | ')}`)
 }

@@ -65,9 +65,15 @@ export const pathsWith = (things: Readonly<Record<string, string>>): string[] =>
 const BEYOND = `[...document.querySelectorAll('main .scroll')]
   .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.getAttribute('aria-label'))`
 
-const SEEN = `['#nav', '.opener', '.seek input', '.menu[open], .menu summary'].filter(
-  (one) => document.querySelector(one)?.checkVisibility())`
-const MAIN = "document.querySelector('main').getBoundingClientRect().width"
+/** What of its frame a page shows, whose it says to be, and how wide its main column is. */
+const FRAME = `({
+  parts: ['#nav', '.opener', '.seek input', '.menu[open], .menu summary'].filter(
+    (one) => document.querySelector(one)?.checkVisibility()),
+  team: document.querySelector('.menu summary')?.getAttribute('aria-label') ?? '',
+  main: document.querySelector('main').getBoundingClientRect().width,
+})`
+
+type Frame = { parts: string[]; team: string; main: number }
 
 /** Words that go on in the next line though they would fit in one. */
 const BROKEN = `(() => {
@@ -89,27 +95,32 @@ const BROKEN = `(() => {
 })()`
 
 /**
- * Fails unless a page stands in its whole frame: navigation, or at 390 px the way to it, the search field, the name of
- * the team, and room for what it is about, where no word is broken.
+ * Fails unless a page stands in its whole frame, in the window that it has: navigation, or on a phone the way to it,
+ * the search field, the name of the team, and room for what it is about, where no word is broken.
+ */
+async function isFramedAt(
+  t: Test,
+  page: Page,
+  { about, team, isWide }: { about: string; team: string; isWide: boolean },
+): Promise<void> {
+  const frame = await page.evaluate<Frame>(FRAME)
+  const way = isWide ? '#nav' : '.opener'
+  t.strictSame(frame.parts, [way, '.seek input', '.menu[open], .menu summary'], about)
+  t.match(frame.team, `Team: ${team}`, about)
+  t.ok(frame.main >= (isWide ? 640 : PHONE.width), `${about}: the main column has ${frame.main} px`)
+  t.strictSame(await page.evaluate<string[]>(BROKEN), [], `${about}: broken words`)
+}
+
+/**
+ * Fails unless a page stands in its whole frame and fits, in a wide window and on a phone.
  * @param team whose name its frame bears.
  */
 export async function isFramed(t: Test, page: Page, name: string, team: string): Promise<void> {
-  for (const [size, way] of [
-    [WIDE, '#nav'],
-    [PHONE, '.opener'],
-  ] as const) {
+  for (const size of [WIDE, PHONE]) {
     await page.setViewportSize(size)
     const about = `${name} at ${size.width} px`
-    t.strictSame(
-      await page.evaluate<string[]>(SEEN),
-      [way, '.seek input', '.menu[open], .menu summary'],
-      about,
-    )
-    t.match(await page.locator('.menu summary').first().getAttribute('aria-label'), `Team: ${team}`, about)
-    const width = await page.evaluate<number>(MAIN)
-    t.ok(width >= (size === WIDE ? 640 : size.width), `${about}: the main column has ${width} px`)
+    await isFramedAt(t, page, { about, team, isWide: size === WIDE })
     await fits(t, page, about)
-    t.strictSame(await page.evaluate<string[]>(BROKEN), [], `${about}: broken words`)
     if (FOLDER) await pictures(page, name, size.width)
   }
 }
@@ -123,21 +134,26 @@ export async function ask(page: Page): Promise<boolean> {
   return true
 }
 
-/** Looks at the page that is open. @param name what its pictures are called after. */
-export async function lookOver(t: Test, page: Page, name: string): Promise<void> {
+/**
+ * Looks at the page that is open: whether axe finds fault with it, whether it fits at 1,280 and 320 px, and, when a
+ * team is given, whether it stands in that one's frame as isFramed has it.
+ * @param name what its pictures are called after.
+ */
+export async function lookOver(t: Test, page: Page, name: string, team?: string): Promise<void> {
   await page.setViewportSize(WIDE)
   await isAccessible(t, page, name)
-  await fits(t, page, `${name} at 1,280 px`)
   t.strictSame(await page.evaluate<string[]>(BEYOND), [], `${name}: tables that go on beyond their frame`)
-  if (FOLDER) await pictures(page, name, 1_280)
+  if (team === undefined) await fits(t, page, `${name} at 1,280 px`)
+  else await isFramed(t, page, name, team)
+  if (FOLDER && team === undefined) await pictures(page, name, 1_280)
   await page.setViewportSize(NARROW)
   await fits(t, page, `${name} at 320 px`)
-  if (FOLDER) await pictures(page, name, 390)
+  if (FOLDER && team === undefined) await pictures(page, name, PHONE.width)
 }
 
-/** Looks at one page. @param name what its pictures are called after. */
-export async function lookAt(t: Test, page: Page, url: string, name: string): Promise<void> {
+/** Opens a page and looks it over. */
+export async function lookAt(t: Test, page: Page, url: string, name: string, team?: string): Promise<void> {
   const answer = await page.goto(url)
   t.equal(answer?.status(), name === '/nowhere' ? 404 : 200, name)
-  await lookOver(t, page, name)
+  await lookOver(t, page, name, team)
 }

@@ -29,6 +29,7 @@ import { canary } from './canary.ts'
 import { bareEnvironment, SECRET_KEY } from './environment.ts'
 import { procfileOptions } from './procfile.ts'
 import type { Service } from './service.ts'
+import type { Teardown } from './smtp-sink.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const ERROR = 50
@@ -151,7 +152,7 @@ function watchOutput(file: string, output: Readable): void {
  * @param root where another version of the sources lies.
  */
 export async function startProcess(
-  t: Test,
+  t: Teardown,
   file: 'api/main.ts' | 'workers/main.ts',
   env: Record<string, string>,
   root = ROOT,
@@ -176,6 +177,9 @@ export async function startProcess(
   return { child, up, exited, kill: (signal = 'SIGKILL') => void child.kill(signal) }
 }
 
+/** Milliseconds between looks at what is waited for: each look costs, and one that has taken long may take longer. */
+const [FIRST_LOOK, LAST_LOOK] = [20, 250]
+
 /**
  * Waits until a condition holds. @throws Error with `what` when it does not within `seconds`: many, since a busy
  * machine must only be slow.
@@ -186,9 +190,9 @@ export async function until(
   seconds = 90,
 ): Promise<void> {
   const deadline = Date.now() + seconds * 1_000
-  while (!(await holds())) {
+  for (let pause = FIRST_LOOK; !(await holds()); pause = Math.min(pause * 1.3, LAST_LOOK)) {
     if (Date.now() > deadline) throw new Error(`waited ${seconds} s until ${what}`)
-    await sleep(50)
+    await sleep(pause)
   }
 }
 

@@ -7,7 +7,7 @@
 import type { Channel } from '../../db/channels/channel.sql.ts'
 import { BROADCAST } from '../../db/channels/email.sql.ts'
 import { emailsNotPaused } from '../../db/messages/broadcasts/consent.sql.ts'
-import { lastWords } from '../../db/messages/broadcasts/consent.ts'
+import { checkBeforeSend } from '../../db/messages/broadcasts/consent.ts'
 import type { OutgoingRow } from '../../db/messages/emails/emails.sql.ts'
 import type { DeliveryChannel } from '../delivery/channel.ts'
 import type { EmailProvider } from '../providers/provider.ts'
@@ -29,12 +29,12 @@ export function withLastWords<J extends 'deliver-broadcast' | 'deliver-test', T 
   return {
     ...emailChannel<J, T>(channel, {
       ...deps,
-      async lastWords(rows) {
+      async checkBeforeSend(rows) {
         const [own, others] = [[], []] as [OutgoingRow[], OutgoingRow[]]
         for (const row of rows) (row.broadcast_id === null ? others : own).push(row)
-        const words = await lastWords(deps.database, own)
-        for (const [id, word] of words) if (typeof word === 'object' && word.until_resumed) paused.add(id)
-        return new Map([...words, ...others.map(({ id }) => [id, 'go'] as const)])
+        const checks = await checkBeforeSend(deps.database, own)
+        for (const [id, check] of checks) if (typeof check === 'object' && check.until_resumed) paused.add(id)
+        return new Map([...checks, ...others.map(({ id }) => [id, 'go'] as const)])
       },
     }),
     // What is in hand is sent at once: a pause or an unsubscribe may come any moment.

@@ -9,7 +9,7 @@ import type { Channel } from '../../db/channels/channel.sql.ts'
 import type { Versions } from '../../db/content/templates/versions.ts'
 import type { Sender } from '../../db/delivery/senders/pace.ts'
 import { triedSince } from '../../db/delivery/standstills.sql.ts'
-import type { Word } from '../../db/messages/broadcasts/consent.ts'
+import type { SendCheck } from '../../db/messages/broadcasts/consent.ts'
 import { type AttemptRecord, applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import type { EmailFile } from '../../db/messages/emails/call.ts'
 import { sizeKb } from '../../db/messages/emails/content.ts'
@@ -68,7 +68,7 @@ const UNKNOWN_WAIT = 600
 type EmailJob = 'deliver-email' | 'deliver-broadcast' | 'deliver-test'
 
 /** Asked last, of emails that can be withdrawn or made to wait until they leave. */
-type LastWords = (rows: readonly OutgoingRow[]) => Promise<ReadonlyMap<string, Word>>
+type CheckBeforeSend = (rows: readonly OutgoingRow[]) => Promise<ReadonlyMap<string, SendCheck>>
 
 /** What emails of live teams go out through, or what stands in for it. */
 export type Through<T extends boolean> = Omit<EmailDeps, 'email'> & { email: EmailProvider<T> | null }
@@ -76,7 +76,7 @@ export type Through<T extends boolean> = Omit<EmailDeps, 'email'> & { email: Ema
 /** How a worker delivers email, from the queue of single ones, from that of broadcasts, or from that of test teams. */
 export function emailChannel<J extends EmailJob, T extends boolean = false>(
   channel: Channel<J>,
-  deps: Through<T> & { lastWords?: LastWords },
+  deps: Through<T> & { checkBeforeSend?: CheckBeforeSend },
 ): DeliveryChannel<J, EmailAttempt> {
   const { email: provider, database } = deps
   if (!provider) throw new Error('there is no email provider here')
@@ -95,15 +95,15 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
       const since = await triedSince(database, { job: channel.job, senderOf: () => sender.key }, rows)
       const byId = new Map(rows.map((row) => [row.id, { ...row, tried_since: since.get(row.id) ?? null }]))
       const compose = await composer<T>(rows, provider.signs, deps)
-      const words = await deps.lastWords?.(rows)
+      const checks = await deps.checkBeforeSend?.(rows)
       const rest = waitForRoom(deps, provider)
       return new Map(
         jobs.flatMap((job) => {
           const row = byId.get(job.data.email_id)
-          const word = words?.get(job.data.email_id) ?? (words ? 'gone' : 'go')
-          if (!row || word === 'gone') return []
+          const check = checks?.get(job.data.email_id) ?? (checks ? 'gone' : 'go')
+          if (!row || check === 'gone') return []
           const outgoing = outgoingOf(row, { compose, provider, sender, deps, resting_seconds: rest(row) })
-          return [[job, word === 'go' ? outgoing : { ...outgoing, resting_seconds: word.wait_seconds }]]
+          return [[job, check === 'go' ? outgoing : { ...outgoing, resting_seconds: check.wait_seconds }]]
         }),
       )
     },

@@ -7,7 +7,7 @@ import {
   reachedBy,
   type Skipped,
   skippedBy,
-} from '../../../db/messages/broadcasts/people.sql.ts'
+} from '../../../db/messages/broadcasts/recipients.sql.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'

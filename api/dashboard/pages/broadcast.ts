@@ -4,7 +4,6 @@ import type { By } from '../../../db/accounts/audit/record.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { templateById } from '../../../db/content/templates/templates.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { sendToRest } from '../../../db/messages/broadcasts/again.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import {
   broadcastOrRefusal,
@@ -12,7 +11,8 @@ import {
   duplicateBroadcast,
   removeBroadcast,
 } from '../../../db/messages/broadcasts/draft.ts'
-import { restSize } from '../../../db/messages/broadcasts/rest.sql.ts'
+import { unreachedSize } from '../../../db/messages/broadcasts/resend.sql.ts'
+import { sendToUnreached } from '../../../db/messages/broadcasts/resend.ts'
 import { sendTest } from '../../../db/messages/broadcasts/send-test.ts'
 import {
   cancelBroadcast,
@@ -148,7 +148,7 @@ const test = act('editor', '/teams/:team/broadcasts/:id/test', async (by, reques
 /** Whom one that has ended has not gone to yet: counted here alone, since that may take seconds. */
 const again = get('editor', '/teams/:team/broadcasts/:id/again', async (request, { database }) => {
   const row = await broadcastOrRefusal(database, request.team.id, request.params.id ?? '')
-  const audience = await restSize(database, row)
+  const audience = await unreachedSize(database, row)
   const rest = plural(audience, 'contact')
   return show({
     title: `Send “${row.name}” to those not reached yet`,
@@ -185,7 +185,7 @@ export const broadcastPages = [
   stateButton('resume', 'is being sent', (deps, request, id) => resumeBroadcast(deps, actingOf(request), id)),
   stateButton('cancel', 'is cancelled', (deps, request, id) => cancelBroadcast(deps, actingOf(request), id)),
   stateButton('again', 'is being sent', (deps, request, id) =>
-    sendToRest(deps, actingOf(request), id, seenIn(request)),
+    sendToUnreached(deps, actingOf(request), id, seenIn(request)),
   ),
   test,
 ]

@@ -7,7 +7,7 @@ import {
   type Counted as CountedEmails,
   countEmails,
   storedFilter,
-} from '../../../db/messages/emails/matching.ts'
+} from '../../../db/messages/emails/bulk.ts'
 import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { plural, utc } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'

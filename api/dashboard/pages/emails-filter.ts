@@ -3,7 +3,7 @@
 import { teamOrRefusal } from '../../../db/accounts/teams/view.ts'
 import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import { Refusal } from '../../../db/errors.ts'
-import type { EmailFilter } from '../../../db/messages/emails/find.ts'
+import type { EmailFilter } from '../../../db/messages/emails/search.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { chips, DAYS, filterOf, idOf, search } from '../served/filter.ts'
 import type { TeamRequest } from '../served/page.ts'

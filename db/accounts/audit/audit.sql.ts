@@ -16,7 +16,6 @@ const entryRow = row({
 })
 export type AuditRow = InferType<typeof entryRow>
 
-/** Stores an entry. */
 export async function insertAuditEntry(
   tx: Tx,
   entry: Omit<AuditRow, 'created_at'>,
@@ -31,7 +30,6 @@ export async function insertAuditEntry(
 /** @param actor a whole address. @param action a whole action, or its first part, such as `email`. */
 export type AuditFilter = {
   team?: string | undefined
-  /** Any of several teams. */
   teams?: readonly string[] | undefined
   actor?: string | undefined
   action?: string | undefined

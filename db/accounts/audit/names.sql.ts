@@ -11,7 +11,6 @@ const thing = row({ id: string(), kind: string(), name: string() })
 /** @param kind the first part of an action that is about it. */
 export type NamedThing = InferType<typeof thing>
 
-/** The names of those of these things that have one, by id. */
 export async function namesOfThings(
   tx: Tx,
   things: readonly { team_id: string; id: string }[],

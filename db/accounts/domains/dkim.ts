@@ -10,7 +10,6 @@ import { spfValue } from './spf.ts'
 
 export type DnsRecord = { type: 'TXT'; name: string; value: string }
 
-/** The selector of a domain's first key. */
 export const FIRST_SELECTOR = 'hg1'
 
 type StoredKey = Pick<NewDomain, 'dkim_selector' | 'dkim_public_key' | 'dkim_private_key'>

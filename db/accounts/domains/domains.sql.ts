@@ -52,7 +52,6 @@ export async function domainByName(tx: Tx, teamId: string, name: string): Promis
     select ${domainColumns} from domains where team_id = ${teamId} and name = ${name}`)
 }
 
-/** The team's domain with this id, or null without one. */
 export async function domainById(tx: Tx, teamId: string, id: string): Promise<DomainRow | null> {
   return tx.maybeOne(sql.type(domainRow)`
     select ${domainColumns} from domains where team_id = ${teamId} and id = ${id}`)
@@ -73,7 +72,6 @@ export async function domainRoom(tx: Tx, teamId: string): Promise<DomainRoom> {
     from subscriptions s join plans p on p.key = s.plan_key where s.team_id = ${teamId}`)
 }
 
-/** A team's domains by name. */
 export async function domainsOfTeam(tx: Tx, teamId: string): Promise<readonly DomainRow[]> {
   return tx.any(sql.type(domainRow)`
     select ${domainColumns} from domains where team_id = ${teamId} order by name`)
@@ -231,7 +229,6 @@ export async function lockSealedKeys(tx: Tx): Promise<readonly SealedKeysRow[]> 
     select team_id, id, name, dkim_private_key, next_dkim_private_key from domains order by team_id, id for update`)
 }
 
-/** Stores keys that were sealed afresh. */
 export async function updateSealedKeys(tx: Tx, rows: readonly SealedKeysRow[]): Promise<void> {
   const types = { team_id: 'uuid', id: 'uuid', dkim_private_key: 'bytea', next_dkim_private_key: 'bytea' }
   await tx.query(sql.unsafe`

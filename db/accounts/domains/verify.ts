@@ -60,8 +60,8 @@ export function createTxtLookup(server?: string, patience = DNS_TIMEOUT_MS): Txt
 }
 
 /** Asks as `createTxtLookup` does. Nothing hangs on the answer, so a name server that is away is no fault. */
-export function createZoneLookup(server?: string, patience = DNS_TIMEOUT_MS): ZoneLookup {
-  const names = createNames(server, patience)
+export function createZoneLookup(server?: string): ZoneLookup {
+  const names = createNames(server, DNS_TIMEOUT_MS)
   return (name) => names.zone(name).catch(() => null)
 }
 

@@ -44,7 +44,6 @@ export async function insertMembership(
   return added !== null
 }
 
-/** Gives a member another role. */
 export async function updateRole(tx: Tx, teamId: string, userId: string, role: Role): Promise<void> {
   await tx.query(sql.unsafe`
     update memberships set role = ${role} where team_id = ${teamId} and user_id = ${userId}`)
@@ -128,7 +127,6 @@ export async function bindOpenidIdentity(
     values (${issuer}, ${subject}, ${user_id}, ${sql.timestamp(now)}) on conflict do nothing`)
 }
 
-/** The person of this id, or null without one. */
 export async function personById(tx: Tx, id: string): Promise<PersonRow | null> {
   return tx.maybeOne(sql.type(personRow)`select id, email, operator from users where id = ${id}`)
 }

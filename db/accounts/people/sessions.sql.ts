@@ -141,7 +141,6 @@ const membershipRow = row({
   seen_at: string().nullable(),
 })
 
-/** The teams that a session opens, by name. */
 export async function membershipsOfSession(tx: Tx, sessionId: string) {
   return tx.any(sql.type(membershipRow)`
     select s.team_id, t.name, m.role, s.role as held, t.suspended_at is not null as suspended, t.test, s.seen_at
@@ -174,23 +173,22 @@ export async function touchSession(tx: Tx, id: string, now: Date): Promise<void>
   await tx.query(sql.unsafe`update dashboard_sessions set seen_at = ${sql.timestamp(now)} where id = ${id}`)
 }
 
-/** Ends one session. */
 export async function deleteSession(tx: Tx, id: string): Promise<void> {
   await tx.query(sql.unsafe`delete from dashboard_sessions where id = ${id}`)
 }
 
 /** Whose sessions are meant: a session of one team knows of its like alone. */
-type Kin = { user_id: string; team_id: string | null }
+type SessionScope = { user_id: string; team_id: string | null }
 
-const isKin = ({ user_id, team_id }: Kin) =>
+const inScope = ({ user_id, team_id }: SessionScope) =>
   sql.fragment`user_id = ${user_id} and (${team_id}::uuid is null or team_id = ${team_id})`
 
 const endedRow = row({ id: string() })
 
 /** Ends every session of these but for the one to keep. @returns how many ended. */
-export async function deleteOtherSessions(tx: Tx, kin: Kin, keep: string): Promise<number> {
+export async function deleteOtherSessions(tx: Tx, scope: SessionScope, keep: string): Promise<number> {
   const ended = await tx.any(sql.type(endedRow)`
-    delete from dashboard_sessions where ${isKin(kin)} and id <> ${keep} returning id`)
+    delete from dashboard_sessions where ${inScope(scope)} and id <> ${keep} returning id`)
   return ended.length
 }
 
@@ -202,10 +200,14 @@ const listedRow = row({
 })
 
 /** These sessions, the one used last first. */
-export async function sessionsOfPerson(tx: Tx, kin: Kin, { now, idle }: { now: Date; idle: Date }) {
+export async function sessionsOfPerson(
+  tx: Tx,
+  scope: SessionScope,
+  { now, idle }: { now: Date; idle: Date },
+) {
   return tx.any(sql.type(listedRow)`
     select id, user_agent, created_at, seen_at from dashboard_sessions
-    where ${isKin(kin)} and expires_at > ${sql.timestamp(now)} and seen_at > ${sql.timestamp(idle)}
+    where ${inScope(scope)} and expires_at > ${sql.timestamp(now)} and seen_at > ${sql.timestamp(idle)}
     order by seen_at desc`)
 }
 

@@ -188,7 +188,6 @@ export async function noteUse(
     await noteMembershipSeen(tx, team_id, person, now)
 }
 
-/** Ends the session of this person. */
 export const signOut = async (tx: Tx, { session_id }: Person): Promise<void> => deleteSession(tx, session_id)
 
 /** When sessions still count as used: for lists of them. */

@@ -5,6 +5,11 @@
 import type { PlanRow } from './plans.sql.ts'
 import { type AnyQuota, byQuota, type LimitColumn } from './quotas.ts'
 
+const BURST = 5
+
+/** How many sends a team's bucket holds at most, for a rate in sends per second. */
+export const burstOf = (rate: number): number => BURST * rate
+
 type Kind = PlanRow['kind']
 
 /** In sends per second. */

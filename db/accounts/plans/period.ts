@@ -8,7 +8,6 @@ const DAY = 86_400_000
 /** Half open: `start` is in the period, `end` is not. */
 export type Period = { start: Date; end: Date }
 
-/** The calendar month that holds `now`. */
 export function calendarMonth(now: Date): Period {
   const year = now.getUTCFullYear()
   const month = now.getUTCMonth()

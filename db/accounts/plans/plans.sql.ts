@@ -42,7 +42,6 @@ const newLimits = sql.join(
   sql.fragment`, `,
 )
 
-/** The whole catalog by position. */
 export async function allPlans(tx: Tx): Promise<readonly PlanRow[]> {
   return tx.any(sql.type(planRow)`
     select key, product, kind, name, blurb, cta, benefits, featured, ${limits}, domains_limit, storage_gb, send_rate_per_second, overage_per_1000_cents, tiers, contacts_tiers
@@ -70,7 +69,6 @@ export async function replacePlans(tx: Tx, plans: readonly PlanRow[]): Promise<v
 
 const teamsOnPlan = row({ plan_key: string(), teams: number() })
 
-/** How many teams are subscribed to each plan that has any. */
 export async function plansInUse(tx: Tx): Promise<ReadonlyMap<string, number>> {
   const rows = await tx.any(sql.type(teamsOnPlan)`
     select plan_key, count(*) as teams from subscriptions group by plan_key`)

@@ -25,7 +25,7 @@ export async function teamsAfter(
     order by t.id desc limit ${limit}`)
 }
 
-/** The accounts of these teams, to look at only. */
+/** To look at only: nothing is locked. */
 export async function accountRowsOf(
   tx: Tx,
   teamIds: readonly string[],
@@ -38,7 +38,6 @@ export async function accountRowsOf(
 
 const nameRow = row({ id: string(), name: string() })
 
-/** The names of these teams, by id. */
 export async function namesOfTeams(tx: Tx, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   if (ids.length === 0) return new Map()
   const rows = await tx.any(sql.type(nameRow)`

@@ -8,8 +8,8 @@
 import type { ChannelFacts } from '../../channels/list.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { type Bucket, refill, untilToken } from '../../process/bucket.ts'
-import { planFigures } from '../plans/defaults.ts'
+import { type Bucket, refill } from '../../process/bucket.ts'
+import { burstOf, planFigures } from '../plans/defaults.ts'
 import { calendarMonth, type Period, rolledPeriod } from '../plans/period.ts'
 import type { PlanRow } from '../plans/plans.sql.ts'
 import { byQuota, byUse, isPeriodic, type QuotaName, USED } from '../plans/quotas.ts'
@@ -43,64 +43,11 @@ export type Account = {
   period: Period
   used: Used
   bucket: Bucket
-  /** Where the team's last jobs stand in line (db/queue/line.ts). */
+  /** Where the team's last jobs stand in line (db/queue/fair-queue.ts). */
   places: Record<LineName, number>
   /** The database's time, but never before the period: what is stored at this time counts in this period. */
   now: Date
 }
-
-const BURST = 5
-
-/** How many sends a team's bucket holds at most, for a rate in sends per second. */
-export const burstOf = (rate: number): number => BURST * rate
-
-/**
- * How a team stands with its send rate (sends per second, the most that its bucket holds, what it holds now) and with
- * its emails of the period; `quota` null: no limit. Seconds are whole, rounded up.
- */
-export type LimitState = {
-  rate: number
-  capacity: number
-  tokens: number
-  quota: { limit: number; left: number; period_seconds: number; seconds_left: number } | null
-}
-
-const seconds = (from: Date, to: Date): number => Math.ceil((to.getTime() - from.getTime()) / 1_000)
-
-export const limitStateOf = ({ bucket, limits, used, period, now }: Account): LimitState => ({
-  rate: limits.rate,
-  capacity: burstOf(limits.rate),
-  tokens: bucket.tokens,
-  quota:
-    limits.emails === null
-      ? null
-      : {
-          limit: limits.emails,
-          left: left(limits.emails, used.emails),
-          period_seconds: seconds(period.start, period.end),
-          seconds_left: seconds(now, period.end),
-        },
-})
-
-/** A send that is refused for what the team has left, with how it stands. */
-export class LimitReached extends Refusal {
-  readonly limit_state: LimitState
-
-  constructor(account: Account, ...refusal: ConstructorParameters<typeof Refusal>) {
-    super(...refusal)
-    this.limit_state = limitStateOf(account)
-  }
-}
-
-/** Refused for the send rate. */
-export function rateReached(account: Account): LimitReached {
-  const wait = secondsUntilToken(account)
-  return new LimitReached(account, 'rate_limited', `the send rate is exceeded; retry in ${wait} s`, wait)
-}
-
-/** Whole seconds, rounded up, until the account may send again; at least 1. */
-const secondsUntilToken = ({ bucket, limits }: Account): number =>
-  Math.max(1, Math.ceil(untilToken(bucket.tokens, limits.rate)))
 
 /** The period that counts at `now`: the subscription's, or the calendar month (DECISIONS: Periods). */
 export function currentPeriod(
@@ -209,7 +156,6 @@ export async function freePlaces(
 export const chargesOf = (accounts: ReadonlyMap<string, Account>) =>
   savingAllowances(new Map([...accounts].map(([teamId, account]) => [teamId, figuresOf(account)])))
 
-/** The same, for one account. */
 export const chargeOf = (teamId: string, account: Account) => chargesOf(new Map([[teamId, account]]))
 
 /** How much of a limit is left; Infinity without one. */
@@ -225,7 +171,6 @@ export function storageRefusal({ limits, used }: Account, added: number): Refusa
   )
 }
 
-/** A new team's allowance row. */
 export const firstAllowance = (
   plan: Pick<PlanRow, 'kind' | 'send_rate_per_second'>,
   now: Date,

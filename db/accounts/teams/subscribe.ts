@@ -8,11 +8,12 @@
 
 import { Refusal } from '../../errors.ts'
 import { type Caller, record } from '../audit/record.ts'
+import { burstOf } from '../plans/defaults.ts'
 import { LARGEST_FIGURE, LARGEST_RATE } from '../plans/figures.ts'
 import type { Period } from '../plans/period.ts'
 import { QUOTAS } from '../plans/quotas.ts'
 import { planForTeams } from './create.ts'
-import { accountOf, burstOf, currentPeriod, saveAccount } from './limits.ts'
+import { accountOf, currentPeriod, saveAccount } from './limits.ts'
 import { lockAccountRow, type OverridesRow, overridesOf, updateSubscription } from './teams.sql.ts'
 import { usageIn } from './usage.sql.ts'
 import { type TeamView, teamOrRefusal, teamView } from './view.ts'

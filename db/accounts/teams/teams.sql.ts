@@ -154,7 +154,6 @@ export async function saveAllowance(tx: Tx, teamId: string, figures: AllowanceFi
   await tx.query(sql.prepared('save_allowance', object())`${savingAllowances(new Map([[teamId, figures]]))}`)
 }
 
-/** Stores a team with its subscription and its allowance. */
 export async function insertTeam(
   tx: Tx,
   team: { id: string; name: string; plan: string; test: boolean },
@@ -184,7 +183,6 @@ export async function allTeams(tx: Tx): Promise<readonly TeamRow[]> {
     from teams t join subscriptions s on s.team_id = t.id order by t.id`)
 }
 
-/** Gives a team another name. */
 export async function setTeamName(tx: Tx, id: string, name: string): Promise<void> {
   await tx.query(sql.unsafe`update teams set name = ${name} where id = ${id}`)
 }

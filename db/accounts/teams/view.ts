@@ -4,8 +4,9 @@
  */
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { burstOf } from '../plans/defaults.ts'
 import { byQuota, type QuotaName } from '../plans/quotas.ts'
-import { type Account, accountOf, burstOf, type Limits, left, type Used } from './limits.ts'
+import { type Account, accountOf, type Limits, left, type Used } from './limits.ts'
 import { accountRowOf, type OverridesRow, overridesOf, type TeamRow, teamById } from './teams.sql.ts'
 
 export type TeamView = {

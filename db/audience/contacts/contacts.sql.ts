@@ -65,7 +65,6 @@ export async function insertContact(
     returning ${contactColumns}`)
 }
 
-/** The contact of this identity, or null without one. */
 export async function contactByIdentity(
   tx: Tx,
   teamId: string,
@@ -80,7 +79,6 @@ const statusRow = row({
   status: string().oneOf(CONTACT_STATUSES),
 })
 
-/** The statuses of those of these identities that are contacts. */
 export async function statusesOf(
   tx: Tx,
   teamId: string,
@@ -114,7 +112,6 @@ export async function propertiesOf(
   return new Map(rows.map(({ identity, properties }) => [identity, properties]))
 }
 
-/** Whether there is a contact of this identity. */
 export async function contactExists(tx: Tx, teamId: string, identity: string): Promise<boolean> {
   return tx.exists(sql.prepared('contact_exists', object())`
     select 1 from contacts where team_id = ${teamId} and identity = ${identity}`)

@@ -6,7 +6,6 @@
  */
 export type ContactEffect = 'none' | 'hard' | 'soft' | 'complaint' | 'delivered'
 
-/** What suppressed a contact, for operators and the dashboard. */
 export type SuppressionCause = {
   what: 'permanent bounce' | 'complaint' | 'soft bounces' | 'added by hand'
   /** When it happened, by the provider's clock; or was added by a person. */

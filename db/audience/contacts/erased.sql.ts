@@ -16,7 +16,6 @@ const erasedRow = row({
 })
 export type ErasedRow = InferType<typeof erasedRow>
 
-/** Whether the team keeps the hash of anybody. */
 export async function hasErased(tx: Tx, teamId: string): Promise<boolean> {
   return tx.exists(sql.prepared('has_erased', object())`
     select 1 from erased_contacts where team_id = ${teamId}`)

@@ -24,7 +24,6 @@ export function breach(map: Readonly<Record<string, string>>, path: string): str
   return null
 }
 
-/** The `properties` of a contact. */
 export const contactProperties = () =>
   stringMap().test('limits', (value, { path }: TestContext<AnyObject>) => {
     const fault = value === undefined ? null : breach(value, path)

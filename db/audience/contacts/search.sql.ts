@@ -136,7 +136,6 @@ const recipientRow = row({
 })
 export type RecipientContact = InferType<typeof recipientRow>
 
-/** Those of a team's contacts that have one of these identities. */
 export async function contactsWithIdentities(
   tx: Tx,
   teamId: string,

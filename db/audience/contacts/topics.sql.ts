@@ -58,7 +58,6 @@ export async function holdTopics(tx: Tx, teamId: string, ids: readonly string[])
   return new Set(rows.map((row) => row.id))
 }
 
-/** A topic that a contact is to get. */
 export type Subscribing = { contact_id: string; topic_id: string }
 
 /** Gives contacts topics besides their own, in one statement. Hold the topics before. */

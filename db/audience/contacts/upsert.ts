@@ -57,7 +57,6 @@ function toItem(value: unknown, place: string): ContactItem {
   }
 }
 
-/** One item by itself. */
 export const readItem = (value: object): ContactItem | Refusal => orRefusal(() => toItem(value, ''))
 
 /** The items of a stored call, those that are valid by themselves; a refusal for each of the others. */

@@ -20,7 +20,6 @@ export type NewImport = {
 /** How long the chunks are that a file lies in, in bytes. */
 const CHUNK = 128 * 1024
 
-/** Stores an import as a draft, and its file. */
 export async function insertImport(tx: Tx, teamId: string, row: NewImport, now: Date): Promise<void> {
   await tx.query(sql.unsafe`
     insert into contact_imports (
@@ -38,7 +37,6 @@ export async function insertImport(tx: Tx, teamId: string, row: NewImport, now: 
 
 const countRow = row({ count: number() })
 
-/** How many drafts a team has. */
 export async function countDrafts(tx: Tx, teamId: string): Promise<number> {
   const { count } = await tx.one(sql.type(countRow)`
     select count(*)::int as count from contact_imports where team_id = ${teamId} and draft`)
@@ -180,7 +178,6 @@ export async function importsOfTeam(tx: Tx, teamId: string, limit: number): Prom
     select ${importColumns} from ${imports} where i.team_id = ${teamId} order by i.id desc limit ${limit}`)
 }
 
-/** An import, or null without one. */
 export async function importById(tx: Tx, teamId: string, id: string): Promise<ImportRow | null> {
   return tx.maybeOne(sql.type(importRow)`
     select ${importColumns} from ${imports} where i.team_id = ${teamId} and i.id = ${id}`)
@@ -188,7 +185,6 @@ export async function importById(tx: Tx, teamId: string, id: string): Promise<Im
 
 const mappingRow = row({ mapping: mixed<Mapping>() })
 
-/** What an import's columns become. */
 export async function mappingOf(tx: Tx, teamId: string, id: string): Promise<Mapping> {
   const { mapping } = await tx.one(sql.type(mappingRow)`
     select mapping from contact_imports where team_id = ${teamId} and id = ${id}`)

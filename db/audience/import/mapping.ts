@@ -10,7 +10,6 @@ import { LONGEST_KEY } from '../contacts/fields.ts'
 import type { ByHand } from '../suppressions/by-hand.ts'
 import { type CsvRecord, EXPORT_COLUMNS, isExport } from './csv.ts'
 
-/** What a file is imported for. */
 export type Purpose = 'contacts' | 'suppressions'
 
 /**

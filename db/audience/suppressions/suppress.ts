@@ -40,7 +40,6 @@ export type Touched = {
   report_id?: string | undefined
 }
 
-/** A contact as it was locked. */
 export type LockedContact = ContactRef & { suppression: string | null; suppressed_softly: boolean }
 
 /** Finds the locked contact that an event is about. */

@@ -9,7 +9,6 @@ import type { SuppressionCause } from '../contacts/effect.ts'
 
 export type ContactRef = { team_id: string; contact_id: string }
 export type IdentityRef = { team_id: string; identity: string }
-/** A contact, and what is about to suppress it. */
 export type Suppressed = ContactRef & { cause: SuppressionCause | null }
 
 const lockedRow = row({

@@ -1,9 +1,9 @@
 /** The one statement that stores events of messages, for every channel. */
+import { createHash } from 'node:crypto'
 import { sql } from 'slonik'
 import { boolean, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
-import { digest16 } from '../../text/digest.ts'
 import type { Deliverable, DeliveryRef } from '../channel.sql.ts'
 import { hasListeners } from './consumers.sql.ts'
 
@@ -22,6 +22,9 @@ export type MessageEvent = DeliveryRef & {
   /** The provider's fault code, where the channel keeps it. */
   code?: string | null | undefined
 }
+
+/** 16 bytes of SHA-256, in hexadecimal: what an event's key is stored as. */
+export const digest16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
 
 const storedRow = row({
   team_id: string(),

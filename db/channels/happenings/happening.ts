@@ -25,11 +25,9 @@ export type MessageHappening = What & {
 export type ContactHappening = What & {
   subject: 'contact'
   kind: 'unsubscribed' | 'resubscribed' | 'suppressed' | 'released' | 'topics_left'
-  /** The topics that were left. */
   topic_ids?: readonly string[] | undefined
 }
 
-/** What became of a broadcast. */
 export type BroadcastHappening = What & {
   subject: 'broadcast'
   kind: 'started' | 'paused' | 'sent' | 'cancelled'

@@ -5,9 +5,8 @@
  */
 
 import type { Tx } from '../../postgres/pool.ts'
-import { digest16 } from '../../text/digest.ts'
 import type { Deliverable } from '../channel.sql.ts'
-import { insertEvents, type MessageEvent } from './events.sql.ts'
+import { digest16, insertEvents, type MessageEvent } from './events.sql.ts'
 import { publish } from './publish.ts'
 
 const nameOf = ({ team_id, id }: { team_id: string; id: string }, digest: string): string =>

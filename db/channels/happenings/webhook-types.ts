@@ -24,7 +24,6 @@ export const WEBHOOK_TYPES = [
 ] as const
 export type WebhookType = (typeof WEBHOOK_TYPES)[number]
 
-/** What stands for all types. */
 export const ALL_TYPES = '*'
 export const TEST_TYPE = 'webhook.test'
 

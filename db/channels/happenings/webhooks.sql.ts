@@ -3,8 +3,8 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
+import { frontOf } from '../../queue/fair-queue.sql.ts'
 import { insertingJobs } from '../../queue/insert.sql.ts'
-import { frontOf } from '../../queue/line.sql.ts'
 import { REF } from '../channel.sql.ts'
 import { isCustomers } from '../email.sql.ts'
 import { WEBHOOK_SENDERS } from '../webhook.sql.ts'
@@ -69,14 +69,12 @@ const contactRow = row({
   suppression: string().nullable(),
 })
 
-/** What webhooks say of contacts, as they are now. */
 export async function contactFacts(tx: Tx, refs: readonly Ref[]) {
   return tx.any(sql.prepared('notified_contacts', contactRow)`
     select id, email, status, suppression from contacts
     where (team_id, id) in (select * from ${rowsOf('ref', REF, refs)})`)
 }
 
-/** A message to one endpoint. */
 export type NewWebhook = {
   team_id: string
   id: string

@@ -13,7 +13,6 @@ const whatsappRow = row({
   idempotency_key: string().nullable(),
 })
 
-/** What webhooks say of WhatsApp messages. */
 export async function whatsappFacts(tx: Tx, refs: readonly Ref[]) {
   return tx.any(sql.prepared('notified_whatsapp', whatsappRow)`
     select m.id, m.recipient, r.template_id, r.idempotency_key

@@ -9,7 +9,6 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import { CHUNK } from '../../text/files.ts'
 
-/** A team's content. */
 export type FileRef = { team_id: string; sha256: string }
 
 const FILE = { team_id: 'uuid', sha256: 'text' }
@@ -30,7 +29,6 @@ export async function touchFiles(tx: Tx, refs: readonly FileRef[]): Promise<void
     from due where f.team_id = due.team_id and f.id = due.id`)
 }
 
-/** Those of the contents that are ready. */
 export async function readyFiles(tx: Tx, refs: readonly FileRef[]): Promise<readonly FileRef[]> {
   return tx.any(sql.prepared('ready_files', refRow)`
     select w.team_id, w.sha256 from ${rowsOf('w', FILE, refs)}
@@ -53,7 +51,6 @@ const valuesOf = (teamId: string, chunks: readonly Chunk[]) =>
     commas,
   )
 
-/** Begins files whose content is known. */
 export async function insertLoading(tx: Tx, teamId: string, files: readonly LoadingFile[]): Promise<void> {
   await tx.query(sql.type(object())`
     insert into files (team_id, id, sha256, size, created_at, last_used_at)
@@ -206,7 +203,6 @@ export async function deleteLeftFiles(tx: Tx, before: Date): Promise<number> {
 
 const carriedRow = refRow.concat(row({ id: string(), filename: string() }))
 
-/** What emails carry. */
 export async function filesOfEmails(tx: Tx, emails: readonly { team_id: string; id: string }[]) {
   return tx.any(sql.type(carriedRow)`
     select e.team_id, e.id, a ->> 'filename' as filename, a ->> 'sha256' as sha256

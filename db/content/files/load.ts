@@ -12,7 +12,6 @@ import { type Chunk, dropLoading, insertChunks, insertLoading, readyFiles, touch
 const MAX_CHUNKS = 100
 const LARGEST = 4 * CHUNK
 
-/** Contents by their SHA-256. */
 export type Contents = ReadonlyMap<string, Uint8Array>
 
 /** The pieces of some contents, in statements. */

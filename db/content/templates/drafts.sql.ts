@@ -17,7 +17,6 @@ const draftRow = row({
 })
 export type DraftRow = InferType<typeof draftRow>
 
-/** The draft of a template; null when there is none. */
 export async function draftOf(tx: Tx, teamId: string, templateId: string): Promise<DraftRow | null> {
   return tx.maybeOne(sql.type(draftRow)`
     select id, html, body_text as text, slots, version_id, saved_by, saved_at from template_drafts
@@ -26,7 +25,6 @@ export async function draftOf(tx: Tx, teamId: string, templateId: string): Promi
 
 const placeRow = row({ template_id: string() })
 
-/** The ids of a team's templates that have a draft. */
 export async function templatesWithDraft(tx: Tx, teamId: string): Promise<readonly string[]> {
   const rows = await tx.any(sql.type(placeRow)`
     select template_id from template_drafts where team_id = ${teamId}`)
@@ -50,7 +48,6 @@ export async function putDraft(
       version_id = excluded.version_id, saved_by = excluded.saved_by, saved_at = excluded.saved_at`)
 }
 
-/** Deletes the draft of a template. */
 export async function deleteDraft(tx: Tx, teamId: string, templateId: string): Promise<void> {
   await tx.query(sql.unsafe`
     delete from template_drafts where team_id = ${teamId} and template_id = ${templateId}`)

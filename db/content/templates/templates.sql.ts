@@ -47,13 +47,11 @@ export async function insertVersion(
 
 const templateRow = row({ id: string(), name: string() })
 
-/** What a template is called; null when the team has none of this id. */
 export async function templateName(tx: Tx, teamId: string, id: string): Promise<string | null> {
   return tx.maybeOneFirst(sql.type(templateRow.pick(['name']))`
     select name from templates where team_id = ${teamId} and id = ${id}`)
 }
 
-/** Makes a version the current one of its template. */
 export async function setCurrentVersion(
   tx: Tx,
   teamId: string,

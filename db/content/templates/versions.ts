@@ -9,7 +9,6 @@ import { type VersionRow, versionsByIds } from './templates.sql.ts'
 /** A version ready to be filled; `text` is null when the template has no plain-text part. */
 export type CompiledVersion = { html: Template; text: Template | null; list_unsubscribe: boolean }
 
-/** A version compiled. */
 export const compileVersion = (
   row: Pick<VersionRow, 'html' | 'body_text' | 'list_unsubscribe'>,
 ): CompiledVersion => ({
@@ -23,8 +22,11 @@ export type VersionRef = { team_id: string; id: string }
 /** Compiled versions by id, as `createVersions` makes it. Ids that do not exist are missing from the map. */
 export type Versions = (tx: Tx, refs: readonly VersionRef[]) => Promise<Map<string, CompiledVersion>>
 
-/** @param limit how many bytes of template source to keep at most. */
-export function createVersions(limit = 32 * 1024 * 1024): Versions {
+/** How many bytes of template source are kept at most. */
+const MOST_KEPT = 32 * 1024 * 1024
+
+/** Makes a process's compiled versions, of which those kept longest give way to others. */
+export function createVersions(): Versions {
   const kept = new Map<string, { compiled: CompiledVersion; bytes: number }>()
   let size = 0
 
@@ -33,7 +35,7 @@ export function createVersions(limit = 32 * 1024 * 1024): Versions {
     size += bytes
     // A Map iterates in insertion order, so the first one is the oldest.
     for (const [oldest, { bytes: freed }] of kept) {
-      if (size <= limit || oldest === key) break
+      if (size <= MOST_KEPT || oldest === key) break
       kept.delete(oldest)
       size -= freed
     }

@@ -79,7 +79,6 @@ export async function pendingReports(tx: Tx, ids: readonly string[]): Promise<re
 
 const bodyRow = row({ id: string(), body: mixed<Buffer>() })
 
-/** The bodies of reports, by id. */
 export async function reportBodies(tx: Tx, ids: readonly string[]): Promise<Map<string, Buffer>> {
   const rows = await tx.any(sql.prepared('report_bodies', bodyRow)`
     select id, body from reports where id = any(${sql.array(ids, 'uuid')})`)

@@ -121,7 +121,6 @@ function slowDown(state: Changed, now: Date, { words, wait_seconds, began_at }: 
   }
 }
 
-/** Opens the circuit. */
 function trip(
   state: Changed,
   now: Date,
@@ -146,7 +145,6 @@ function trip(
   }
 }
 
-/** A sender that has no trouble. */
 const AT_EASE = { troubles: 0, troubled_at: null, paused_until: null, pause_reason: null }
 const RECOVERED = 'messages are taken again'
 

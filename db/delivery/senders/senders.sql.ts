@@ -23,7 +23,6 @@ export type SenderRow = InferType<typeof senderRow>
 export const isOurs = sql.fragment`not starts_with(s.key, ${WEBHOOK_SENDERS})`
 
 const timedRow = senderRow.concat(row({ now: string() }))
-/** A sender's row and when it was read. */
 export type TimedSender = InferType<typeof timedRow>
 
 const senderColumns = sql.fragment`
@@ -98,7 +97,6 @@ export async function saveSenders(tx: Tx, senders: readonly KeptSender[]): Promi
 
 const readRow = row({ now: string(), row: mixed<SenderRow>().nullable() })
 
-/** Rows of senders as they were read, by key, and when that was. */
 export type ReadSenders = { now: Date; rows: ReadonlyMap<string, SenderRow> }
 
 function asRead(found: readonly InferType<typeof readRow>[]): ReadSenders {
@@ -106,7 +104,6 @@ function asRead(found: readonly InferType<typeof readRow>[]): ReadSenders {
   return { now: new Date(found[0]?.now ?? Number.NaN), rows: new Map(rows.map((row) => [row.key, row])) }
 }
 
-/** The rows that these senders have. */
 export async function sendersByKeys(tx: Tx, keys: readonly string[]): Promise<ReadSenders> {
   return asRead(
     await tx.any(sql.prepared('senders_by_keys', readRow)`
@@ -155,7 +152,6 @@ const recipientPauseRow = row({
   reason: string(),
 })
 
-/** The pauses of these recipients, at whichever sender. */
 export async function recipientPauses(tx: Tx, recipients: readonly string[]) {
   return tx.any(sql.prepared('recipient_pauses', recipientPauseRow)`
     select sender, recipient, paused_until, reason, extract(epoch from paused_until - now) as seconds
@@ -176,7 +172,6 @@ export async function pauseRecipients(tx: Tx, pauses: readonly RecipientPause[])
     where recipient_pauses.paused_until < excluded.paused_until`)
 }
 
-/** Deletes the pauses that are over. */
 export async function forgetRecipientPauses(tx: Tx): Promise<void> {
   await tx.query(
     sql.type(object())`delete from recipient_pauses where paused_until <= (select service_time())`,

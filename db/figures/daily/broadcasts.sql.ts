@@ -23,7 +23,7 @@ const figureRow = row({
 
 type FigureOf = { broadcast_id: string; figure: Figure; count: number }
 
-/** The figures of these broadcasts of a team; those that are 0 may be absent. */
+/** Those that are 0 may be absent. */
 export async function figuresOf(tx: Tx, teamId: string, ids: readonly string[]): Promise<FigureOf[]> {
   const those = sql.array([...ids], 'uuid')
   const moved = await tx.any(sql.prepared('figures_of_broadcasts', figureRow)`

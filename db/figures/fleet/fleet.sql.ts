@@ -62,7 +62,6 @@ export async function storeSignOfLife(
       from unnest(counters.values, excluded.values) with ordinality as v (stored, added, at) order by at)`)
 }
 
-/** Forgets a process that has ended. */
 export async function deleteProcess(tx: Tx, id: string): Promise<void> {
   await tx.query(sql.type(object())`delete from processes where id = ${id}`)
 }
@@ -103,7 +102,6 @@ const counterRow = row({
 })
 export type CounterRow = InferType<typeof counterRow>
 
-/** Everything that the fleet has counted. */
 export async function fleetCounters(tx: Tx): Promise<readonly CounterRow[]> {
   return tx.any(sql.type(counterRow)`select figure, labels, values from counters order by figure, labels`)
 }

@@ -69,7 +69,6 @@ export const isNotReached = ({ team_id, id }: Pick<BroadcastRow, 'team_id' | 'id
 
 const countRow = row({ count: number() })
 
-/** How many contacts are in the audience now. */
 export async function audienceSize(tx: Tx, audience: Audience): Promise<number> {
   const { count } = await tx.one(sql.type(countRow)`
     select count(*)::integer as count from contacts where team_id = ${audience.team_id} and ${fits(audience)}`)

@@ -27,7 +27,6 @@ const brakeRow = row({
   /** Above this percentage it is braked. */
   limit: number(),
 })
-/** What a broadcast was braked for. */
 export type Brake = InferType<typeof brakeRow>
 
 const broadcastRow = row({
@@ -73,7 +72,6 @@ const broadcastColumns = sql.fragment`
   conditions, variables, headers, tags, rate_per_minute, send_at, idempotency_key, template_version_id, link_base,
   audience_until, audience, cursor, walked_at, created_at, updated_at, started_at, ended_at`
 
-/** The broadcast of this id, or null without one. */
 export async function broadcastById(tx: Tx, teamId: string, id: string): Promise<BroadcastRow | null> {
   return tx.maybeOne(sql.prepared('broadcast_by_id', broadcastRow)`
     select ${broadcastColumns} from broadcasts where team_id = ${teamId} and id = ${id}`)
@@ -128,7 +126,6 @@ export async function insertBroadcast(tx: Tx, draft: Draft): Promise<BroadcastRo
     returning ${broadcastColumns}`)
 }
 
-/** The broadcast that a key is stored under, or null. */
 export async function broadcastByKey(tx: Tx, teamId: string, key: string): Promise<BroadcastRow | null> {
   return tx.maybeOne(sql.type(broadcastRow)`
     select ${broadcastColumns} from broadcasts where team_id = ${teamId} and idempotency_key = ${key}`)
@@ -156,7 +153,6 @@ export async function updateDraft(
     returning ${broadcastColumns}`)
 }
 
-/** Deletes a draft. @returns whether there was one. */
 export async function deleteDraft(tx: Tx, teamId: string, id: string): Promise<boolean> {
   const { rowCount } = await tx.query(sql.unsafe`
     delete from broadcasts where team_id = ${teamId} and id = ${id} and state = 'draft'`)

@@ -19,7 +19,6 @@ const stateRow = row({
   /** Why it must not go to its contact any more; null while it may. */
   reason: string().oneOf(['cancelled', 'deleted', 'unsubscribed', 'suppressed', 'left_topic']).nullable(),
 })
-/** How an email of a broadcast stands at this moment. */
 export type EmailState = InferType<typeof stateRow>
 
 /** How these emails of broadcasts stand. Each is looked up by its keys. */

@@ -19,27 +19,27 @@ const UNKNOWN = 600
 export type Leaving = { team_id: string; id: string; unknowns: number }
 
 /** What an email may do: go, wait some seconds, perhaps until its broadcast is resumed, or nothing any more. */
-export type Word = 'go' | 'gone' | { wait_seconds: number; until_resumed?: true }
+export type SendCheck = 'go' | 'gone' | { wait_seconds: number; until_resumed?: true }
 
 /** The last word on each of these emails, by id. */
-export async function lastWords(
+export async function checkBeforeSend(
   database: Database,
   leaving: readonly Leaving[],
-): Promise<ReadonlyMap<string, Word>> {
+): Promise<ReadonlyMap<string, SendCheck>> {
   if (leaving.length === 0) return new Map()
   const refs = leaving.map(({ team_id, id }) => ({ team_id, email_id: id }))
   const emails = await statesOf(database, refs)
   const unanswered = new Set(leaving.filter(({ unknowns }) => unknowns > 0).map(({ id }) => id))
-  const words = new Map<string, Word>(
-    emails.map((email) => [email.id, wordOn(email, unanswered.has(email.id))]),
+  const checks = new Map<string, SendCheck>(
+    emails.map((email) => [email.id, checkOf(email, unanswered.has(email.id))]),
   )
-  const among = (word: Word) => emails.filter(({ id }) => words.get(id) === word)
+  const among = (check: SendCheck) => emails.filter(({ id }) => checks.get(id) === check)
   await withdraw(database, among('gone'))
-  for (const [id, word] of await spread(database, among('go'))) words.set(id, word)
-  return words
+  for (const [id, check] of await spread(database, among('go'))) checks.set(id, check)
+  return checks
 }
 
-function wordOn({ reason, state }: EmailState, isUnanswered: boolean): Word {
+function checkOf({ reason, state }: EmailState, isUnanswered: boolean): SendCheck {
   if (reason !== null) return isUnanswered ? { wait_seconds: UNKNOWN } : 'gone'
   return state === 'paused' ? { wait_seconds: PAUSED, until_resumed: true } : 'go'
 }
@@ -62,8 +62,8 @@ async function withdraw(database: Database, emails: readonly EmailState[]): Prom
 }
 
 /** Which of those that may go have to wait, because their broadcast has a rate of its own. */
-async function spread(database: Database, emails: readonly EmailState[]): Promise<Map<string, Word>> {
-  const waits = new Map<string, Word>()
+async function spread(database: Database, emails: readonly EmailState[]): Promise<Map<string, SendCheck>> {
+  const waits = new Map<string, SendCheck>()
   const rated = emails.filter(({ rate_per_minute }) => rate_per_minute !== null)
   for (const [broadcast_id, own] of Map.groupBy(rated, (each) => each.broadcast_id)) {
     const [first] = own

@@ -47,7 +47,6 @@ export async function lockOrRefusal(tx: Tx, teamId: string, id: string): Promise
   return row
 }
 
-/** The domain that an address is of. */
 export const domainOf = (from: string): string => parseMailbox(from)?.domain ?? ''
 
 /** @throws Refusal domain_not_allowed for a key of another domain than that of `from`. */

@@ -149,7 +149,6 @@ export const changeSchema = object({
   ...ownTime(),
 })
 
-/** What a new broadcast takes. */
 export const newSchema = changeSchema.shape({
   name: text({ min: 1, max: 255 }).required('${path} is required'),
   template_id: uuid().required('${path} is required'),
@@ -175,7 +174,6 @@ function ownHeaders(headers: Record<string, string>): Record<string, string> {
   return headers
 }
 
-/** Those of a broadcast's fields that were given. */
 export type GivenFields = Partial<BroadcastFields>
 
 const present = (fields: Record<string, unknown>): GivenFields =>

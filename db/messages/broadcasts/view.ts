@@ -36,7 +36,6 @@ export type BroadcastView = {
 
 const NONE = Object.fromEntries(FIGURES.map((figure) => [figure, 0])) as Record<Figure, number>
 
-/** Broadcasts of one team with their figures, in the order given. */
 export async function broadcastViews(tx: Tx, rows: readonly BroadcastRow[]): Promise<BroadcastView[]> {
   const [first] = rows
   if (!first) return []
@@ -52,7 +51,6 @@ export async function broadcastViews(tx: Tx, rows: readonly BroadcastRow[]): Pro
   })
 }
 
-/** A broadcast with its figures. */
 export async function broadcastView(tx: Tx, row: BroadcastRow): Promise<BroadcastView> {
   const [view] = await broadcastViews(tx, [row])
   if (!view) throw new Error('one row has one view')

@@ -60,7 +60,6 @@ type Version = { version_id: string; slots: readonly string[] }
 
 const OVER: Step = { kind: 'over' }
 
-/** One step of a broadcast. */
 export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<Step> {
   const { tx } = deps
   const row = await lockBroadcast(tx, teamId, id)
@@ -90,7 +89,6 @@ async function pause({ tx, queue }: WalkDeps, row: BroadcastRow, reason: string,
   return OVER
 }
 
-/** Begins a scheduled one whose time has come. */
 async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<Step> {
   const { tx } = deps
   const late = now.getTime() - Date.parse(row.send_at ?? now.toISOString())

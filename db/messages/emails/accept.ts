@@ -7,30 +7,22 @@
  * Never talks to a provider. DECISIONS: Order of refusals, Quota.
  */
 
-import {
-  type Account,
-  chargesOf,
-  LimitReached,
-  type LimitState,
-  left,
-  limitStateOf,
-  lockAccounts,
-  rateReached,
-  storageRefusal,
-} from '../../accounts/teams/limits.ts'
-import { EMAIL_FACTS } from '../../channels/email.ts'
-import { queueOf } from '../../channels/queues.ts'
+import { type Account, chargesOf, left, lockAccounts, storageRefusal } from '../../accounts/teams/limits.ts'
+import { LimitReached, type LimitState, limitStateOf, rateReached } from '../../accounts/teams/rate-limit.ts'
+import type { EMAIL_FACTS } from '../../channels/email.ts'
+import type { queueOf } from '../../channels/queues.ts'
 import { readyFiles } from '../../content/files/files.sql.ts'
 import type { Versions } from '../../content/templates/versions.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
-import { placesAfter } from '../../queue/line.ts'
 import type { Placed, Producer } from '../../queue/producer.ts'
 import { formatMailbox, parseMailbox } from '../../text/address.ts'
 import { inOneList } from '../../text/addressees.ts'
 import { isLarge } from '../../text/files.ts'
 import { timeRefusal, timesOf } from '../../text/moments.ts'
+import { originalOf, readKeys, type StoredKeys } from '../idempotency.ts'
+import { accountIn, givePlaces } from '../places.ts'
 import type { EmailCall, EmailFile, EmailItem, EmailSender, ItemFile } from './call.ts'
 import { sizeKb } from './content.ts'
 import { emailsByKeys, insertEmails, insertEmailsWithFiles, type NewEmail, type With } from './emails.sql.ts'
@@ -50,7 +42,6 @@ export type EmailOutcome =
   | { kind: 'replayed'; id: string }
   | { kind: 'refused'; refusal: Refusal }
 
-/** What accepting works with. */
 export type AcceptDeps = {
   tx: Tx
   queue: Pick<Producer, 'storing' | 'reached'>
@@ -63,8 +54,7 @@ export type AcceptDeps = {
 type TeamBatch = {
   account: Account
   references: References
-  /** What each idempotency key is stored under, in this transaction too. */
-  stored: Map<string, StoredKey>
+  stored: StoredKeys<StoredKey>
   /** The contents that the team has, in this transaction too. */
   ready: Set<string>
   /** The files that new rows bring. */
@@ -156,15 +146,13 @@ async function openTeamBatches(
         nextId: idsAt(account.now),
       })
   }
-  const keys = calls.flatMap(({ sender: { team_id }, items }) =>
-    batches.has(team_id)
-      ? items.flatMap(({ idempotency_key: key }) => (key === null ? [] : [{ team_id, key }]))
-      : [],
+  const named = calls.flatMap(({ sender: { team_id }, items }) =>
+    items.map(({ idempotency_key: key }) => ({ team_id, key })),
   )
-  for (const row of keys.length === 0 ? [] : await emailsByKeys(tx, keys)) {
-    const domain = parseMailbox(row.from_address)?.domain ?? null
-    batches.get(row.team_id)?.stored.set(row.idempotency_key, { id: row.id, domain })
-  }
+  await readKeys(batches, named, {
+    read: (keys) => emailsByKeys(tx, keys),
+    keyOf: ({ id, from_address }) => ({ id, domain: parseMailbox(from_address)?.domain ?? null }),
+  })
   const contents = contentsOf(calls)
   for (const { team_id, sha256 } of contents.length === 0 ? [] : await readyFiles(tx, contents))
     batches.get(team_id)?.ready.add(sha256)
@@ -172,7 +160,7 @@ async function openTeamBatches(
 }
 
 function replayOf(item: EmailItem, sender: EmailSender, { stored }: TeamBatch): EmailOutcome | null {
-  const original = item.idempotency_key === null ? undefined : stored.get(item.idempotency_key)
+  const original = originalOf(item, stored)
   if (!original) return null
   if (sender.domain !== null && sender.domain !== original.domain)
     return refused(domainNotAllowed(item, sender))
@@ -196,7 +184,6 @@ function wantedOf(
   return wanted
 }
 
-/** The bytes of contents that items would add to the team's storage. */
 function bytesAdded(items: readonly EmailItem[], { ready }: TeamBatch): number {
   const added = new Map(items.flatMap(filesOf).map(({ sha256, size }) => [sha256, size]))
   return [...added].reduce((sum, [sha256, size]) => sum + (ready.has(sha256) ? 0 : size), 0)
@@ -259,8 +246,7 @@ function take({ sender, items }: EmailCall, batch: TeamBatch): EmailOutcome[] | 
 }
 
 /** The lines that a team's emails wait in (DECISIONS: Lines of a team). */
-const LINES = EMAIL_FACTS.lines
-type Line = (typeof LINES)[number]
+type Line = (typeof EMAIL_FACTS.lines)[number]
 type Queue = ReturnType<typeof queueOf<Line>>
 
 const lineOf = ({ broadcast_id, batch }: EmailSender): Line => {
@@ -270,7 +256,6 @@ const lineOf = ({ broadcast_id, batch }: EmailSender): Line => {
 
 type Taken = { row: NewEmail; line: Line }
 
-/** Rows as jobs of a queue, with their places. */
 function placedOf(job: Queue, rows: readonly NewEmail[], places: readonly number[]): Placed<Queue> {
   const refs = rows.map(({ team_id, id: email_id }) => ({ team_id, email_id }))
   if (job === 'deliver-test') return { job, payloads: refs.map((ref) => ({ ...ref, test: true })), places }
@@ -306,28 +291,16 @@ async function commit(
   taken: readonly Taken[],
   batches: ReadonlyMap<string, TeamBatch>,
 ): Promise<void> {
-  const charged = new Map<string, Account>()
-  const accountOf = ({ row: { team_id } }: Taken): Account => {
-    const account = batches.get(team_id)?.account
-    if (!account) throw new Error(`the account of ${team_id} is not locked`)
-    return account
-  }
-  for (const one of taken) charged.set(one.row.team_id, accountOf(one))
-  const placed: Placed<Queue>[] = []
-  for (const line of LINES) {
-    const own = taken.filter((one) => one.line === line && one.row.due_at === null)
-    for (const [job, ones] of Map.groupBy(own, (one) => queueOf(line, accountOf(one)))) {
-      const reached = await queue.reached(tx, job)
-      const places = ones.map((one) => {
-        const account = accountOf(one)
-        const [place = 0] = placesAfter(account.places[line], reached, 1)
-        account.places[line] = place
-        return place
-      })
-      const rows = ones.map(({ row }) => row)
-      placed.push(placedOf(job, rows, places))
-    }
-  }
+  const wanting = taken.map((one) => ({ ...one, account: accountIn(batches, one.row.team_id), count: 1 }))
+  const due = wanting.filter(({ row }) => row.due_at === null)
+  const placed = (await givePlaces({ tx, queue }, due)).map(({ job, own, places }) =>
+    placedOf(
+      job,
+      own.map(({ row }) => row),
+      places,
+    ),
+  )
+  const charged = new Map(wanting.map(({ row, account }) => [row.team_id, account]))
   const brought = [...batches.values()].flatMap((batch) => batch.brought)
   const rows = taken.map(({ row }) => row)
   await insert(tx, rows, { charge: chargesOf(charged), jobs: queue.storing(tx, placed), brought })

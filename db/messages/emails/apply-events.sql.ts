@@ -42,7 +42,6 @@ const providerIdRow = row({
   email_id: string(),
 })
 
-/** The emails that the provider knows by these ids. */
 export async function emailsByProviderIds(tx: Tx, ids: readonly string[]): Promise<Map<string, EmailRef>> {
   const rows = await tx.any(sql.prepared('emails_by_provider_ids', providerIdRow)`
     select provider_message_id, team_id, id as email_id from email_states

@@ -123,7 +123,6 @@ function stillThere(
   return left.length > 0 ? left : null
 }
 
-/** One change for each row. */
 function changesOf(events: readonly AppliedEvent[], attempts: readonly AttemptRecord[]): EmailChange[] {
   const changes = new Map<string, EmailChange>()
   for (const { pending_recipients: left, seen, ...attempt } of attempts) {

@@ -13,7 +13,6 @@ const PURPOSE = 'unsubscribe-broadcast'
 /** `person`: the identity of the address; '' for nobody's. */
 export type BroadcastRecipient = { team_id: string; broadcast_id: string; person: string }
 
-/** The token of a person in a broadcast. */
 export function broadcastToken(
   secrets: Secrets,
   { team_id, broadcast_id, person }: BroadcastRecipient,

@@ -205,7 +205,6 @@ const storedKeyRow = row({
   from_address: string(),
 })
 
-/** The emails that teams have stored under these keys. */
 export async function emailsByKeys(tx: Tx, keys: readonly Reference[]) {
   return tx.any(sql.prepared('emails_by_keys', storedKeyRow)`
     select e.team_id, e.idempotency_key, e.id, e.from_address
@@ -213,7 +212,6 @@ export async function emailsByKeys(tx: Tx, keys: readonly Reference[]) {
       join accepted_emails e on e.team_id = w.team_id and e.idempotency_key = w.key`)
 }
 
-/** The email of this id, or null without one. */
 export async function emailById(tx: Tx, teamId: string, id: string): Promise<EmailRow | null> {
   return tx.maybeOne(sql.prepared('email_by_id', emailRow)`
     select ${emailColumns} from emails where team_id = ${teamId} and id = ${id}`)
@@ -226,7 +224,6 @@ const addresseesRow = row({
   contact_id: string().nullable(),
 })
 
-/** Whom an email went to, or null without one. */
 export async function addresseesOfEmail(tx: Tx, teamId: string, id: string) {
   return tx.maybeOne(sql.prepared('addressees_of_email', addresseesRow)`
     select to_emails, first_cc, first_bcc, contact_id from accepted_emails where team_id = ${teamId} and id = ${id}`)
@@ -234,7 +231,6 @@ export async function addresseesOfEmail(tx: Tx, teamId: string, id: string) {
 
 const senderRow = row({ from_address: string() })
 
-/** Who sends an email, or null without one. */
 export async function senderOfEmail(tx: Tx, teamId: string, id: string) {
   return tx.maybeOne(sql.type(senderRow)`
     select from_address from accepted_emails where team_id = ${teamId} and id = ${id}`)
@@ -258,7 +254,6 @@ const outgoingRow = emailRow.concat(
     held_at: string().nullable(),
     /** Whether its bodies were left out for their size: `bodiesOfEmail` has them. */
     is_large: boolean(),
-    /** Whether its team is a test team. */
     test: boolean(),
   }),
 )
@@ -302,7 +297,6 @@ export async function emailsToDeliver<T extends boolean = false>(
 
 const bodiesRow = emailRow.pick(['html', 'body_text', 'variables'])
 
-/** The bodies of an email, or null without one. */
 export async function bodiesOfEmail(tx: Tx, teamId: string, id: string) {
   return tx.maybeOne(sql.prepared('bodies_of_email', bodiesRow)`
     select html, body_text, variables from accepted_emails where team_id = ${teamId} and id = ${id}`)

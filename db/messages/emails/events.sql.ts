@@ -22,7 +22,6 @@ export type EmailEvent = EmailRef & {
   effect?: ContactEffect
   /** The stored report that it comes from, if any. */
   report_id?: string | undefined
-  /** That contact, if there is one. */
   contact_id?: string | undefined
 }
 

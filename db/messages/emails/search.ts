@@ -1,20 +1,108 @@
 /**
- * Searches emails while somebody waits. What an index can find is found at once. Anything else is searched from the
- * newest email on, in growing stretches of time, until a page is full or the time is up.
- * Promises: a quick answer however many emails there are, with the place to go on from; never a row twice.
+ * Lists and searches emails, for the CLI and the dashboard, by what somebody knows of them: a recipient, any id, words
+ * of the subject, dates, and what a list is filtered by. What an index can find is found at once. Anything else is
+ * searched from the newest email on, in growing stretches of time, until a page is full or the time is up.
+ * Promises: newest first; a quick answer however many emails there are, with the place to go on from; never a row
+ * twice; nothing is changed. Must not count.
  */
-
+import { domainToUnicode } from 'node:url'
+import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import type { Versions } from '../../content/templates/versions.ts'
+import { messagesWithId } from '../../delivery/locate.sql.ts'
+import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
+import { domainToAscii, parseMailbox } from '../../text/address.ts'
 import { firstIdAt } from '../../text/ids.ts'
-import type { Page } from './find.sql.ts'
-import { type EmailFilter, findEmails } from './find.ts'
+import type { EmailRow } from './emails.sql.ts'
+import { type EmailCriteria, emailsFound, type Page } from './search.sql.ts'
+import { versionsOf } from './show.ts'
 import { isRare } from './status.ts'
 import { latest, stretches, timeOf } from './stretches.ts'
-import type { ListedEmail } from './view.ts'
+import { type ListedEmail, listedEmail } from './view.ts'
 
 type Deps = { tx: Tx; versions: Versions; secrets: Secrets }
+
+/** What to look for, as people give it. Every part that is set has to fit; without `team_id`: in all teams. */
+export type EmailFilter = Omit<EmailCriteria, 'recipients' | 'words' | 'text' | 'domains'> & {
+  /** An address, with or without a name. */
+  recipient?: string | undefined
+  /** Words that are all in the subject, in any order and case. */
+  subject?: string | undefined
+  /** Words that are all in the subject, or in recipients' names and addresses, in any order and case. */
+  text?: string | undefined
+  domain?: string | undefined
+}
+
+/** Words are looked for one by one in each row. */
+const MOST_WORDS = 20
+
+// How many rows are read at a time: those whose size is not known yet come with their html.
+const CHUNK = 100
+
+/** A domain name as an address may spell it. @throws Refusal bad_request. */
+function domainSpellings(given: string): string[] {
+  const ascii = domainToAscii(given)
+  if (ascii === null) throw new Refusal('bad_request', `${JSON.stringify(given)} is not a domain name`)
+  return [...new Set([ascii, domainToUnicode(ascii)])]
+}
+
+/** The identities that a stored address may have: its domain is kept as it was given. @throws Refusal bad_request. */
+function recipientSpellings(given: string): string[] {
+  const mailbox = parseMailbox(given)
+  if (mailbox === null) {
+    throw new Refusal('bad_request', `${JSON.stringify(given)} is not an email address`)
+  }
+  const local = mailbox.address.slice(0, mailbox.address.lastIndexOf('@')).toLowerCase()
+  return domainSpellings(mailbox.domain).map((domain) => `${local}@${domain}`)
+}
+
+/** The words of a part of the filter. @throws Refusal bad_request for too many. */
+function wordsOf(what: 'subject' | 'a search', given: string | undefined): string[] | undefined {
+  const words = given?.split(/\s+/).filter((word) => word !== '')
+  if (words === undefined || words.length <= MOST_WORDS) return words
+  throw new Refusal('bad_request', `${what} must have at most ${MOST_WORDS} words`)
+}
+
+/** The filter as the query takes it. @throws Refusal bad_request for what is no address or no domain. */
+export function criteriaOf({ recipient, subject, text, domain, ...rest }: EmailFilter): EmailCriteria {
+  return {
+    ...rest,
+    recipients: recipient === undefined ? undefined : recipientSpellings(recipient),
+    words: wordsOf('subject', subject),
+    text: wordsOf('a search', text),
+    domains: domain === undefined ? undefined : domainSpellings(domain),
+  }
+}
+
+/** For emails that one id names: a request's has as many as its batch, at most a hundred. */
+const NAMED = 1_000
+
+/** A page of rows. What an id names is looked up before, so that only the teams that have it are asked. */
+async function rowsFound(tx: Tx, criteria: EmailCriteria, page: Page): Promise<readonly EmailRow[]> {
+  const { id, team_id } = criteria
+  if (id === undefined || team_id !== undefined) return emailsFound(tx, criteria, page)
+  const places = await messagesWithId(tx, id, { teams: null, limit: NAMED })
+  const teams = new Set(places.filter(({ channel }) => channel === 'email').map((place) => place.team_id))
+  const rows: EmailRow[] = []
+  for (const team of teams) rows.push(...(await emailsFound(tx, { ...criteria, team_id: team }, page)))
+  return rows.toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, page.limit)
+}
+
+async function pageOf(deps: Deps, filter: EmailFilter, { before, limit }: Page): Promise<ListedEmail[]> {
+  const criteria = criteriaOf(filter)
+  if (filter.team_id !== undefined) await teamOrRefusal(deps.tx, filter.team_id)
+  const found: ListedEmail[] = []
+  while (found.length < limit) {
+    const wanted = Math.min(CHUNK, limit - found.length)
+    const rows = await rowsFound(deps.tx, criteria, { before: found.at(-1)?.id ?? before, limit: wanted })
+    const unsized = rows.filter((row) => row.size_kb === null)
+    const versionOf = await versionsOf(deps, unsized)
+    found.push(...rows.map((row) => listedEmail(row, versionOf(row), deps.secrets)))
+    if (rows.length < wanted) break
+  }
+  return found
+}
 
 /** A page, and the id to go on before when the search was broken off; null when all was looked through. */
 export type Searched = { emails: ListedEmail[]; reached: string | null }
@@ -44,7 +132,10 @@ export const timeToLook = (
   last: Math.min(to?.getTime() ?? Number.POSITIVE_INFINITY, latest(now)),
 })
 
-/** @param since no email of the team is older. @throws Refusal as `findEmails`. */
+/**
+ * A page of the emails that fit, newest first, without their bodies. @param since no email of the team is older.
+ * @throws Refusal not_found for an unknown team; bad_request for what is no address or no domain.
+ */
 export async function searchEmails(
   deps: Deps,
   filter: EmailFilter & { since: Date; now: Date },
@@ -55,14 +146,14 @@ export async function searchEmails(
   // No index has the emails of all teams in the order of a list.
   const ofAll = wanted.team_id === undefined && !isNamed(wanted)
   if (!ofAll && !needsLooking(wanted))
-    return { emails: await findEmails(deps, wanted, { before, limit }), reached: null }
+    return { emails: await pageOf(deps, wanted, { before, limit }), reached: null }
   const time = timeToLook(wanted, { since, now })
   if (before !== undefined) time.last = Math.min(time.last, timeOf(before) + 1)
   const emails: ListedEmail[] = []
   let end = new Date(time.last)
   for (const stretch of stretches(time, patience)) {
     const page = { before: emails.at(-1)?.id ?? before, limit: limit - emails.length }
-    emails.push(...(await findEmails(deps, { ...wanted, ...stretch }, page)))
+    emails.push(...(await pageOf(deps, { ...wanted, ...stretch }, page)))
     end = stretch.from
     if (emails.length >= limit) break
   }

@@ -35,7 +35,6 @@ export type ShownEmail = EmailView & {
   waiting?: Waiting & { recipients: string[] }
 }
 
-/** The template versions that rows name. */
 export async function versionsOf({ tx, versions }: Deps, rows: readonly EmailRow[]) {
   const refs = rows.flatMap(({ team_id, template_version_id: id }) => (id === null ? [] : [{ team_id, id }]))
   const compiled = await versions(tx, refs)

@@ -34,7 +34,6 @@ const ladder = createLadder<EmailStatus>(EMAIL_LADDER)
 /** The status an event lifts its row to; `queued`, the lowest, when it moves nothing. */
 export const statusOfEvent = (kind: EmailEventKind): EmailStatus => ladder.statusOf(kind)
 
-/** The higher of two rungs. */
 export const higherStatus = ladder.higher
 
 /** How an email was sent again, as its own timeline says it; the new one's says `…_from`. */

@@ -19,7 +19,6 @@ export function unsubscribeToken(secrets: Secrets, teamId: string, emailId: stri
 export const unsubscribeUrl = (publicUrl: string, token: string): string =>
   `${publicUrl.replace(/\/$/, '')}/u/${token}`
 
-/** Makes an email's link. */
 export type UnsubscribeLinks = (email: { team_id: string; id: string }) => string
 
 /** Links for emails of any team; null while nobody knows where recipients reach us. */

@@ -19,7 +19,6 @@ const endpointRow = row({
   last_success_at: string().nullable(),
   failing_since: string().nullable(),
   paused_until: string().nullable(),
-  /** Messages that wait for it. */
   backlog: number(),
 })
 export type EndpointRow = InferType<typeof endpointRow>
@@ -38,7 +37,6 @@ export async function endpointsOfTeam(tx: Tx, teamId: string): Promise<readonly 
     select ${endpointColumns} from webhook_endpoints w where w.team_id = ${teamId} order by w.id`)
 }
 
-/** An endpoint, or null without one. */
 export async function endpointById(tx: Tx, teamId: string, id: string): Promise<EndpointRow | null> {
   return tx.maybeOne(sql.type(endpointRow)`
     select ${endpointColumns} from webhook_endpoints w where w.team_id = ${teamId} and w.id = ${id}`)
@@ -155,7 +153,6 @@ export async function setEndpointState(
   await forgetPause(tx, id)
 }
 
-/** Deletes an endpoint with all messages to it. */
 export async function deleteEndpoint(tx: Tx, teamId: string, id: string): Promise<void> {
   await tx.query(sql.type(object())`
     with gone as (

@@ -37,10 +37,8 @@ import { makeSecret } from './secret.ts'
 const MAX_ENDPOINTS = 10
 /** For how long the secret before signs too. */
 const SECRET_ROTATION_MS = 86_400_000
-/** How many tries are shown. */
 const SHOWN_TRIES = 50
 
-/** Why a person has disabled an endpoint. */
 export const BY_HAND = 'disabled by hand'
 
 /** What is given of an endpoint; an absent field stays as it is, or takes its default. */

@@ -7,14 +7,15 @@
  */
 
 import { type Account, chargesOf, left, lockAccounts } from '../../accounts/teams/limits.ts'
-import { queueOf } from '../../channels/queues.ts'
+import type { queueOf } from '../../channels/queues.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
-import { placesAfter } from '../../queue/line.ts'
 import type { Placed, Producer } from '../../queue/producer.ts'
 import { timeRefusal, timesOf, type When } from '../../text/moments.ts'
 import type { Phone } from '../../text/phone.ts'
+import { originalOf, readKeys, type StoredKeys } from '../idempotency.ts'
+import { accountIn, givePlaces } from '../places.ts'
 import {
   insertRequests,
   type NewMessage,
@@ -55,13 +56,11 @@ type Taken = { made: Stored[]; outcomes: WhatsappOutcome[] }
 export type WhatsappCall = {
   team_id: string
   items: readonly WhatsappItem[]
-  /** The id of the HTTP request, if any. */
   http_request_id?: string
   /** true: its messages wait in the line of batches, so that the team's single sends pass them. */
   batch?: true
 }
 
-/** What accepting works with. */
 type AcceptDeps = { tx: Tx; queue: Pick<Producer, 'storing' | 'reached'> }
 
 /** Why the template can't be sent with these parameters (DECISIONS: Order of refusals); null when it can. */
@@ -88,8 +87,7 @@ type Templates = ReadonlyMap<string, SendableTemplate>
 type TeamBatch = {
   account: Account
   templates: Map<string, SendableTemplate>
-  /** What each idempotency key is stored under, in this transaction too. */
-  stored: Map<string, StoredKey>
+  stored: StoredKeys<StoredKey>
   place: Place
 }
 
@@ -110,13 +108,10 @@ async function openTeamBatches(
     batches.set(teamId, { account, templates: new Map(), stored: new Map(), place: placeOf(teamId, account) })
   }
   for (const row of templates) batches.get(row.team_id)?.templates.set(row.id, row)
-  const keys = named.flatMap(({ team_id, key }) =>
-    key !== null && batches.has(team_id) ? [{ team_id, key }] : [],
-  )
-  for (const row of keys.length === 0 ? [] : await requestsByKeys(tx, keys)) {
-    const { request_id, first_id } = row
-    batches.get(row.team_id)?.stored.set(row.idempotency_key, { request_id, first_id })
-  }
+  await readKeys(batches, named, {
+    read: (keys) => requestsByKeys(tx, keys),
+    keyOf: ({ request_id, first_id }) => ({ request_id, first_id }),
+  })
   return batches
 }
 
@@ -174,7 +169,7 @@ function buildAll(call: WhatsappCall, { account, stored, templates, place }: Tea
   const keys = new Map<string, StoredKey>()
   const outcomes = call.items.map((item): WhatsappOutcome => {
     const { idempotency_key: key } = item
-    const original = key === null ? undefined : (stored.get(key) ?? keys.get(key))
+    const original = originalOf(item, stored) ?? originalOf(item, keys)
     if (original) return { kind: 'replayed', ...original }
     const refusal = timeRefusal(item, account.now) ?? refusalOf(item, templates)
     if (refusal) return { kind: 'refused', refusal }
@@ -213,7 +208,6 @@ function take(call: WhatsappCall, batch: TeamBatch): Taken | Refusal {
 
 type Queue = ReturnType<typeof queueOf<Stored['line']>>
 
-/** Messages as jobs of a queue, with their places. */
 function placedOf(job: Queue, messages: Stored['messages'], places: readonly number[]): Placed<Queue> {
   const refs = messages.map(({ team_id, id }) => ({ team_id, message_id: id }))
   return job === 'deliver-test-whatsapp'
@@ -228,27 +222,21 @@ async function commit(
   batches: ReadonlyMap<string, TeamBatch>,
 ): Promise<void> {
   const messages = made.flatMap((one) => one.messages)
-  const charged = new Map<string, Account>()
-  const accountOf = ({ request: { team_id } }: Stored): Account => {
-    const account = batches.get(team_id)?.account
-    if (!account) throw new Error(`the account of ${team_id} is not locked`)
-    return account
-  }
-  for (const one of made) charged.set(one.request.team_id, accountOf(one))
+  const wanting = made.map((one) => ({
+    ...one,
+    account: accountIn(batches, one.request.team_id),
+    count: one.messages.length,
+  }))
   // What waits for its time has no job.
-  const due = made.filter((one) => one.messages.every(({ due_at }) => due_at === null))
-  const placed: Placed<Queue>[] = []
-  for (const [job, ones] of Map.groupBy(due, (one) => queueOf(one.line, accountOf(one)))) {
-    const reached = await queue.reached(tx, job)
-    const places = ones.flatMap((one) => {
-      const account = accountOf(one)
-      const next = placesAfter(account.places[one.line], reached, one.messages.length)
-      account.places[one.line] = next.at(-1) ?? account.places[one.line]
-      return next
-    })
-    const rows = ones.flatMap((one) => one.messages)
-    placed.push(placedOf(job, rows, places))
-  }
+  const due = wanting.filter((one) => one.messages.every(({ due_at }) => due_at === null))
+  const placed = (await givePlaces({ tx, queue }, due)).map(({ job, own, places }) =>
+    placedOf(
+      job,
+      own.flatMap((one) => one.messages),
+      places,
+    ),
+  )
+  const charged = new Map(wanting.map(({ request, account }) => [request.team_id, account]))
   const jobs = await insertRequests(
     tx,
     { requests: made.map(({ request }) => request), messages },

@@ -42,7 +42,6 @@ export async function releaseMessages(tx: Tx, refs: readonly MessageRef[], now: 
 
 const foundRow = refRow.concat(row({ provider_message_id: string() }))
 
-/** The messages that the provider has taken under these ids. */
 export async function messagesByProviderIds(
   tx: Tx,
   ids: readonly string[],

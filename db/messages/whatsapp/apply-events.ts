@@ -25,7 +25,6 @@ import { type ReportedFinding, recordReportedFindings } from './templates.sql.ts
 /** An event, and the provider's id of the message where it brings one: that proves that the provider has taken it. */
 export type AppliedEvent = WhatsappEvent & { provider_message_id?: string | null }
 
-/** A status as a report says. */
 export type ReportedStatus = {
   ref: ReportedRef
   /** `held`: given back for a fault of the sender's, to be sent again once that is fixed. */

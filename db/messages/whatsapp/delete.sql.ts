@@ -9,7 +9,6 @@ import { row } from '../../postgres/rows.ts'
 
 const deletedRow = row({ created_at: string() })
 
-/** Deletes it. @returns what was deleted. */
 export async function deleteMessage(tx: Tx, teamId: string, id: string) {
   return tx.any(sql.type(deletedRow)`
     with gone as (

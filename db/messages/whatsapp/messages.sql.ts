@@ -17,7 +17,6 @@ export type NewRequest = {
   template_id: string
   parameters: Readonly<Record<string, string>>
   idempotency_key: string | null
-  /** The id of the HTTP request, if any. */
   http_request_id: string | null
   created_at: string
 }
@@ -197,7 +196,6 @@ const outgoingRow = row({
   language: string(),
   slots: array(string()),
   url_buttons: array(number()),
-  /** Whether its team is a test team. */
   test: boolean(),
 })
 export type OutgoingRow<T extends boolean = boolean> = InferType<typeof outgoingRow> & { test: T }

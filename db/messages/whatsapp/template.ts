@@ -90,7 +90,6 @@ function partsOf(definition: Json): Part[] {
   })
 }
 
-/** The shape of the provider's template object. */
 export function shapeOf(definition: Json): TemplateShape {
   try {
     const parts = partsOf(definition)

@@ -31,7 +31,6 @@ const emailRow = row({
 })
 export type ExportedRow = InferType<typeof emailRow>
 
-/** These emails as they are stored. */
 export async function emailsToShow(tx: Tx, teamId: string, ids: readonly string[]) {
   return tx.any(sql.type(emailRow)`
     select id, created_at, from_address as "from", to_emails, first_cc, first_bcc, scheduled_at, expires_at, status,
@@ -50,7 +49,6 @@ const eventRow = row({
   names: boolean(),
 })
 
-/** The events of these emails, in order. */
 export async function eventsToShow(tx: Tx, teamId: string, ids: readonly string[], words: string) {
   return tx.any(sql.type(eventRow)`
     select email_id, kind, occurred_at, recipient, detail, ${isEventNaming(words)} as names from email_events v

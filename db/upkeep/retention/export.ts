@@ -41,7 +41,6 @@ const withoutFullStops = (word: string): string => {
   return word.slice(0, end)
 }
 
-/** A text without the addresses of others. */
 const withoutOthers = (text: string, { identity }: Person): string =>
   text.replace(WORDS, (word) =>
     !word.includes('@') || isPerson(withoutFullStops(word), identity) ? word : '…',

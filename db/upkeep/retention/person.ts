@@ -50,13 +50,11 @@ export function personOf(teamId: string, identity: string): Person {
   return { teamId, identity, spellings, words: wholeAddress(spellings), bytes: wholeAddress(bytes) }
 }
 
-/** Whether an entry of an email’s recipients is the person. */
 export function isPerson(recipient: string, identity: string): boolean {
   const mailbox = parseMailbox(recipient)
   return mailbox !== null && parsedAddress(mailbox.address).identity === identity
 }
 
-/** Those of these emails that the person is a recipient of. */
 export const namedIn = (emails: readonly FoundEmail[], { identity }: Person): FoundEmail[] =>
   emails.filter(({ to_emails }) => to_emails.some((recipient) => isPerson(recipient, identity)))
 

@@ -234,7 +234,6 @@ const emptyingRequests = (
     from old where r.team_id = old.team_id and r.id = old.id
   )`
 
-/** Empties a batch of requests. */
 export async function emptyRequests(tx: Tx, teamId: string, channel: Shared, batch: Batch): Promise<Found> {
   const these = sql.fragment`team_id = ${teamId} and id > ${batch.after} and id < ${batch.before}`
   return tx.one(sql.type(batchRow)`
@@ -272,7 +271,6 @@ export async function deleteRequests(tx: Tx, teamId: string, channel: Shared, ba
     select count(*) as found, max(id::text) as last from old`)
 }
 
-/** Deletes a batch of what happened to senders. */
 export async function deleteSenderEvents(tx: Tx, { before, limit }: Batch): Promise<Found> {
   return tx.one(sql.type(batchRow)`
     with old as (
@@ -291,7 +289,6 @@ export async function emptiedUntil(tx: Tx): Promise<Date | null> {
   return row && new Date(row.done_until)
 }
 
-/** Notes until when bodies have been emptied. */
 export async function noteEmptied(tx: Tx, until: Date): Promise<void> {
   await tx.query(sql.type(object())`
     insert into upkeep (kind, done_until) values ('bodies', ${sql.timestamp(until)})

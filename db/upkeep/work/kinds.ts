@@ -13,7 +13,7 @@ import { CHANNELS } from '../../channels/channels.sql.ts'
 import { WEBHOOK } from '../../channels/webhook.sql.ts'
 import { redriveBatch } from '../../delivery/queues.ts'
 import { type PickedByPerson, type PickedCursor, requeuePicked } from '../../delivery/requeue.ts'
-import { type BatchCursor, deleteBatch, type Matching, requeueBatch } from '../../messages/emails/matching.ts'
+import { type BatchCursor, deleteBatch, type Matching, requeueBatch } from '../../messages/emails/bulk.ts'
 import { type Replay, type ReplayCursor, replaySlice } from '../../messages/webhooks/replay.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import type { JobName } from '../../queue/jobs.ts'
@@ -21,7 +21,6 @@ import type { Producer } from '../../queue/producer.ts'
 import { type Erasure, type ErasureCursor, eraseSlice, NOTHING_ERASED } from '../retention/erase.ts'
 import type { OpenWork, Step } from './works.sql.ts'
 
-/** What slices work with beside their transaction. */
 export type WorkTools = {
   queue: Pick<Producer, 'enqueue' | 'reenqueue' | 'redrive'>
   /** Null where none was asked for: the CLI opens them for what needs them. */

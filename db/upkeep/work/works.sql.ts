@@ -95,7 +95,6 @@ export async function lostWorks(tx: Tx, before: Date, limit: number): Promise<st
   return rows.map(({ id }) => id)
 }
 
-/** Deletes works that were begun before then and are over. */
 export async function deleteWorks(tx: Tx, before: Date): Promise<void> {
   await tx.query(sql.type(object())`
     delete from works where finished_at is not null and begun_at < ${sql.timestamp(before)}`)

@@ -136,7 +136,12 @@ async function journeys(browser: Browser): Promise<void> {
     for (const path of ['', '/emails', `/emails/${gone.id}`, '/contacts/gone@example.org']) {
       await page.goto(here + path)
       const names = new Set<string>()
-      for (let stops = 0; stops < 70; stops += 1) names.add((await tab(t, page)).name)
+      for (let stops = 0; stops < 70; stops += 1) {
+        const { name } = await tab(t, page)
+        // Behind the last stop comes the first one again.
+        if (name === 'Skip to content' && names.has(name)) break
+        names.add(name)
+      }
       t.ok(names.size > 5, path)
     }
   })

@@ -91,48 +91,10 @@ t.test('the Idempotency-Key header counts as the body’s idempotency_key, on bo
   t.strictSame([(await post()).status, (await post()).status], [201, 200])
 })
 
-t.test('times of a send that say nothing are refused in words that help; null is absent', async (t) => {
-  const words = {
-    scheduled_at: 'must be an RFC 3339 time with its zone, such as 2026-01-31T09:00:00Z',
-    expires_in: 'must be a whole number of seconds from 60 to 86400',
-    send_at: 'is no field of a send: the time to send at is scheduled_at',
-  }
-  for (const [field, problem] of Object.entries(words)) {
-    t.equal(await refusal(anEmail({ [field]: ['x'] })), `400 bad_request: ${field} ${problem}`)
-    t.equal((await send(anEmail({ [field]: null }))).status, 201)
-    const emails = [anEmail(), anEmail({ [field]: 'a@example.org' })]
-    const { body } = await call('POST', '/v1/emails/batch', { key, body: { emails } })
-    t.ok(body.data[0].id)
-    t.equal(body.data[1].error.message, `emails[1].${field} ${problem}`)
-  }
-})
-
 t.test('an empty list of copies is none where no copies are taken', async (t) => {
   const template = await makeTemplate(service, team.id)
   const message = aMessage(template.id, { cc: [], bcc: [] })
   t.equal((await call('POST', '/v1/whatsapp/messages', { key, body: message })).status, 201)
-})
-
-t.test('a broadcast takes neither copies nor a time by another name, on any of its calls', async (t) => {
-  const path = `/v1/broadcasts/${team.id}`
-  const whole = { name: 'N', template_id: team.id, from: 'a@demo.test', subject: 'S', topic_ids: [team.id] }
-  const calls = [
-    ['POST', '/v1/broadcasts'],
-    ['PATCH', path],
-    ['POST', `${path}/send`],
-  ] as const
-  for (const [method, path] of calls) {
-    for (const [field, problem] of Object.entries({
-      cc: 'is not supported',
-      bcc: 'is not supported',
-      scheduled_at: 'is no field of a broadcast: the time that it begins at is send_at',
-      expires_in: 'is not supported',
-    })) {
-      const { status, body } = await call(method, path, { key, body: { ...whole, [field]: ['x'] } })
-      t.equal(status, 400, `${method} ${path}`)
-      t.ok(body.error.message.includes(`${field} ${problem}`), body.error.message)
-    }
-  }
 })
 
 t.test('every missing field is named at once', async (t) => {

@@ -106,6 +106,11 @@ t.test('a worker answers for its health where HEALTH_PORT says, and shows in que
   t.strictSame(await onQueue('ingest-report'), [], 'a process that ends says so')
 })
 
+t.test('the documentation says which version it is of', async (t) => {
+  t.match((await call('GET', '/openapi.json')).body.info, { version: about.version })
+  t.match((await call('GET', '/docs')).body, `Version ${about.version}.`)
+})
+
 t.test('a process that ends reports first what it has counted', async (t) => {
   const api = await startApi(t, service.url, { METRICS_TOKEN })
   await api.call('GET', '/v1/plans?locale=fr')

@@ -2,9 +2,9 @@
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
-import { sendToRest } from '../../../db/messages/broadcasts/again.ts'
 import { broadcastById } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
-import { restSize } from '../../../db/messages/broadcasts/rest.sql.ts'
+import { unreachedSize } from '../../../db/messages/broadcasts/resend.sql.ts'
+import { sendToUnreached } from '../../../db/messages/broadcasts/resend.ts'
 import { walk } from '../../../db/messages/broadcasts/walk.ts'
 import { removeEmails } from '../../../db/messages/emails/remove.ts'
 import { type Broadcasting, beginBroadcasting, broadcastingOf } from '../../support/broadcasting.ts'
@@ -153,11 +153,15 @@ t.test(
     await make()
     const rest = async () => {
       const row = await broadcastById(database, team.id, id)
-      return row ? restSize(database, row) : null
+      return row ? unreachedSize(database, row) : null
     }
     const again = () =>
       database.transaction((tx) =>
-        sendToRest({ ...deps, tx, now: new Date(), actor: 'ana' }, { team_id: team.id, domain: null }, id),
+        sendToUnreached(
+          { ...deps, tx, now: new Date(), actor: 'ana' },
+          { team_id: team.id, domain: null },
+          id,
+        ),
       )
     t.equal(await rest(), 0)
     await t.rejects(again(), /gone to everybody/)

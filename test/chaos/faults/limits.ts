@@ -1,7 +1,7 @@
 /** Races for one key, one quota, one bucket, one contact. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { deleteBatch } from '../../../db/messages/emails/matching.ts'
+import { deleteBatch } from '../../../db/messages/emails/bulk.ts'
 import { seenNow } from '../../../db/postgres/seen.sql.ts'
 import { firstIdAt } from '../../../db/text/ids.ts'
 import { anEmail } from '../../support/service.ts'

@@ -4,7 +4,7 @@ import { adminCli } from '../../support/admin.ts'
 import { databaseUrl, emptyDatabase, testDatabase, testServer } from '../../support/database.ts'
 import t from '../../support/tap.ts'
 
-// Each call here is a process, as an operator's is.
+// A process of its own for a call of each kind, as an operator's is; the others share one.
 const OWN = { process: true }
 const NOBODY = '00000000-0000-4000-8000-000000000000'
 
@@ -23,8 +23,8 @@ const VERBS: Record<string, string[]> = {
 }
 
 t.test('--help describes every noun and every verb, without a database', async (t) => {
-  const cli = adminCli({}, OWN)
-  const { code, stdout } = await cli.run(['--help'])
+  const cli = adminCli({})
+  const { code, stdout } = await adminCli({}, OWN).run(['--help'])
   t.equal(code, 0)
   for (const [noun, verbs] of Object.entries(VERBS)) {
     t.match(stdout, new RegExp(`^ {2}${noun} +\\w`, 'm'), noun)
@@ -38,8 +38,9 @@ t.test('--help describes every noun and every verb, without a database', async (
 })
 
 t.test('a call that cannot be understood is one clear line and exit code 1', async (t) => {
-  const cli = adminCli({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }, OWN)
-  t.match(await cli.fault([]), /a noun and a verb are needed/)
+  const settings = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
+  const cli = adminCli(settings)
+  t.match(await adminCli(settings, OWN).fault([]), /a noun and a verb are needed/)
   t.match(await cli.fault(['team']), /a noun and a verb are needed/)
   t.match(await cli.fault(['tema']), /unknown command 'tema' \(Did you mean team\?\)/)
   t.match(await cli.fault(['team', 'crate']), /unknown command 'crate'/)
@@ -51,14 +52,14 @@ t.test('a call that cannot be understood is one clear line and exit code 1', asy
 })
 
 t.test('a database that cannot be reached is named by host and port, never by its password', async (t) => {
-  const cli = adminCli({ DATABASE_URL: 'postgres://someone:hunter2@127.0.0.1:1/none' }, OWN)
-  const line = await cli.fault(['team', 'show', NOBODY])
+  const settings = { DATABASE_URL: 'postgres://someone:hunter2@127.0.0.1:1/none' }
+  const line = await adminCli(settings, OWN).fault(['team', 'show', NOBODY])
   t.match(
     line,
     /^cannot reach the database at 127\.0\.0\.1:1: .*ECONNREFUSED.*`npm start` running, or DATABASE_URL set\?$/,
   )
   t.notMatch(line, /hunter2/)
-  const requeue = await cli.fault(['queue', 'redrive', 'deliver-email'])
+  const requeue = await adminCli(settings).fault(['queue', 'redrive', 'deliver-email'])
   t.match(requeue, /^cannot reach the database at 127\.0\.0\.1:1/)
   t.notMatch(requeue, /hunter2/)
 })
@@ -71,7 +72,7 @@ t.test('a malformed setting is named, and its value is not shown', async (t) => 
   ])
   t.match(line, /DATABASE_URL must be a postgres:\/\/ URL/)
   t.notMatch(line, /hunter2/)
-  const odd = await adminCli({ DATABASE_URL: 'postgres://someone:hun:ter2@[host/x' }, OWN).fault([
+  const odd = await adminCli({ DATABASE_URL: 'postgres://someone:hun:ter2@[host/x' }).fault([
     'team',
     'show',
     NOBODY,
@@ -87,7 +88,7 @@ t.test('a database that is missing or not migrated is named as such', async (t) 
 
   const { url: empty } = await emptyDatabase(t)
   t.match(
-    await adminCli({ DATABASE_URL: empty }, OWN).fault(['plan', 'list']),
+    await adminCli({ DATABASE_URL: empty }).fault(['plan', 'list']),
     /^the database is not migrated to this version/,
   )
 })

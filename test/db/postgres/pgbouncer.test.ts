@@ -36,7 +36,7 @@ async function startBoth(t: Tap, mode: (typeof MODES)[number], direct: boolean) 
   return { service, team, sink, api }
 }
 
-type Tap = Parameters<typeof startApi>[0]
+type Tap = Parameters<typeof startService>[0]
 type Api = Awaited<ReturnType<typeof startApi>>
 
 async function sendAll(api: Api, team: TestTeam): Promise<number[]> {

@@ -1,6 +1,6 @@
 /**
  * The line of batches, from the door to the provider: single sends pass what the same team has sent as batches, by
- * email and by WhatsApp. Places alone are in test/db/queue/line.test.ts.
+ * email and by WhatsApp. Places alone are in test/db/queue/fair-queue.test.ts.
  */
 import { subscribeTeam } from '../../../db/accounts/teams/subscribe.ts'
 import { anEmail, makeTeam, type Service, startService } from '../../support/service.ts'

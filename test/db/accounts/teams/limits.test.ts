@@ -1,15 +1,14 @@
 /** What a team's row says of its account. Pure: the rules of quota, period and bucket, without a database. */
+import { burstOf } from '../../../../db/accounts/plans/defaults.ts'
 import {
   accountOf,
-  burstOf,
   chargeOf,
   currentPeriod,
   firstAllowance,
   left,
-  limitStateOf,
-  rateReached,
   storageRefusal,
 } from '../../../../db/accounts/teams/limits.ts'
+import { limitStateOf, rateReached } from '../../../../db/accounts/teams/rate-limit.ts'
 import type { AccountRow } from '../../../../db/accounts/teams/teams.sql.ts'
 import t from '../../../support/tap.ts'
 
@@ -60,7 +59,7 @@ t.test('an account is its row, with the bucket as it is filled by now', async (t
 
 t.test('a period that has ended rolls on and is counted afresh; contacts and bytes stay', async (t) => {
   const rolled = account({ now: ROW.period_end })
-  t.match(rolled.period, { start: new Date(ROW.period_end), end: new Date('2026-03-20T00:00:00.000Z') })
+  t.strictSame(rolled.period, { start: new Date(ROW.period_end), end: new Date('2026-03-20T00:00:00.000Z') })
   t.strictSame(rolled.used, { emails: 0, whatsapp: 0, contacts: 12, storage: 14 })
   t.equal(account({ now: '2026-02-19T23:59:59.999Z' }).used.emails, 11)
   const moved = {

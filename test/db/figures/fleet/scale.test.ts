@@ -51,6 +51,18 @@ t.test('a queue that is late asks for more workers, at most twice as many', asyn
   })
 })
 
+t.test('a fleet grows with its lateness beyond five seconds, by one at least', async (t) => {
+  const ten = Array.from({ length: 10 }, () => process('worker', 0, relay))
+  const asked = (seconds: number) =>
+    scaleOf([{ ...late, oldest_ready_seconds: seconds }], ten, []).workers.recommended
+  t.strictSame([5, 5.1, 7, 7.2, 60].map(asked), [1, 11, 14, 15, 20])
+})
+
+t.test('a queue that one of two workers takes asks for more', async (t) => {
+  const two = [process('worker', 0, relay), { ...process('worker'), queues: ['ingest-report'] }]
+  t.match(scaleOf([late], two, []).workers, { latency_seconds: 20, ready: 500 })
+})
+
 t.test('a queue that no worker takes asks for no more of them, and shows its own lateness', async (t) => {
   const whatsapp = queue('deliver-whatsapp', { ready: 3, oldest_ready_seconds: 900 })
   const { workers, queues } = scaleOf([whatsapp], [process('worker', 0, relay)], [])
@@ -66,6 +78,9 @@ t.test('what a paused sender holds, or one whose own rate is spent, asks for no 
   }
   const other = scaleOf([late], [process('worker', 0, relay)], [sender('smtp:other.test', { paused: 1 })])
   t.equal(other.workers.latency_seconds, 20, 'another sender’s pause holds nothing of this one')
+  const two = [process('worker', 0, relay), process('worker', 0, { 'deliver-email': 'smtp:other.test' })]
+  const one = scaleOf([late], two, [sender('smtp:other.test', { paused: 1 })])
+  t.equal(one.workers.latency_seconds, 20, 'another worker’s sender goes on')
 })
 
 t.test('a queue that an operator has paused asks for no worker', async (t) => {
@@ -82,6 +97,7 @@ t.test('workers that are hardly used are let go, busy ones are not', async (t) =
     4,
     'never more while nothing is late',
   )
+  t.equal(scaleOf([], [process('worker', 1, relay)], []).workers.recommended, 1)
 })
 
 t.test('a fleet without a worker is asked to have one', async (t) => {

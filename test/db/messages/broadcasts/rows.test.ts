@@ -9,7 +9,7 @@ import { requeueMessages } from '../../../../db/delivery/requeue.ts'
 import { figuresOf } from '../../../../db/figures/daily/broadcasts.sql.ts'
 import { foldFigures } from '../../../../db/figures/daily/fold.ts'
 import { broadcastById } from '../../../../db/messages/broadcasts/broadcasts.sql.ts'
-import { lastWords } from '../../../../db/messages/broadcasts/consent.ts'
+import { checkBeforeSend } from '../../../../db/messages/broadcasts/consent.ts'
 import { insertSkips } from '../../../../db/messages/broadcasts/skips.sql.ts'
 import { acceptEmails } from '../../../../db/messages/emails/accept.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
@@ -143,7 +143,7 @@ t.test(
       }
       // Nobody is a contact here: each is withdrawn as one whose contact was deleted.
       if (what === 'withdraw')
-        await lastWords(
+        await checkBeforeSend(
           database,
           picked.map((email) => ({ team_id: teamId, id: email, unknowns: 0 })),
         )

@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { mixed, object } from 'yup'
 import { createVersions } from '../../../../db/content/templates/versions.ts'
 import { changeEmails } from '../../../../db/messages/emails/apply-events.sql.ts'
-import { type EmailFilter, findEmails } from '../../../../db/messages/emails/find.ts'
+import { type EmailFilter, searchEmails } from '../../../../db/messages/emails/search.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { adminCli } from '../../../support/admin.ts'
 import { insertEmailRows } from '../../../support/email-rows.ts'
@@ -21,7 +21,9 @@ const day = (text: string): Date => new Date(`${text}T12:00:00Z`)
 
 async function find(filter: EmailFilter, page: { before?: string; limit: number } = { limit: 100 }) {
   const deps = { tx: store.database, versions: createVersions(), secrets: createSecrets(SECRET_KEY) }
-  return (await findEmails(deps, filter, page)).map((email) => email.id)
+  const asked = { ...filter, since: new Date(0), now: new Date() }
+  const { emails } = await searchEmails(deps, asked, page, 60_000)
+  return emails.map((email) => email.id)
 }
 
 /** A team with emails of three days, oldest first. */

@@ -1,6 +1,6 @@
 /** Looking through emails that no index finds: soon, and never a row twice. */
 import { createVersions } from '../../../../db/content/templates/versions.ts'
-import { countEmails, deleteBatch } from '../../../../db/messages/emails/matching.ts'
+import { countEmails, deleteBatch } from '../../../../db/messages/emails/bulk.ts'
 import { searchEmails } from '../../../../db/messages/emails/search.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'

@@ -86,7 +86,7 @@ t.test(
     for (const [relay, event] of events)
       t.match(
         await read(relay, event),
-        [{ ref: { provider_message_id: id }, occurred_at: received_at }],
+        [{ ref: { provider_message_id: id }, occurred_at: received_at.toISOString() }],
         relay,
       )
     t.strictSame(

@@ -22,7 +22,11 @@ const at = (time: string): Date => new Date(`2026-03-01T${time}.000Z`)
 
 t.test('every event finds its row by the tags that travelled with it', async (t) => {
   const [event] = await read(sesEvent('Send', { send: {} }))
-  t.match(event, { channel: 'email', ref: { team_id: TEAM_ID, id: EMAIL_ID }, occurred_at: at('12:00:00') })
+  t.match(event, {
+    channel: 'email',
+    ref: { team_id: TEAM_ID, id: EMAIL_ID },
+    occurred_at: at('12:00:00').toISOString(),
+  })
   t.equal(event?.provider_message_id, SES_ID, 'which a row that lost its answer does not know')
   t.strictSame(event && summary(event), ['sent', 'none', null, ''])
 })

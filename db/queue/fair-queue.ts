@@ -6,8 +6,8 @@
  * when fetching).
  */
 import type { Tx } from '../postgres/pool.ts'
+import { lookAtLine } from './fair-queue.sql.ts'
 import { isShared, type JobName, SHARED_JOBS, type SharedJob } from './jobs.ts'
-import { lookAtLine } from './line.sql.ts'
 
 /** pg-boss fetches the highest priority first. Beyond the column's range all are alike. */
 export const priorityOf = (place: number): number => -Math.min(place, 2_147_483_647)
@@ -32,7 +32,6 @@ export function placesAfter(last: number, reached: number, count: number): numbe
   return Array.from({ length: count }, (_, index) => first + index)
 }
 
-/** One queue's line, as this process sees it. */
 function createLine(job: SharedJob): Line {
   let reached = 0
   let top = 0
@@ -67,7 +66,6 @@ function createLine(job: SharedJob): Line {
 
 export type Lines = Readonly<Record<SharedJob, Line>>
 
-/** The lines of a process. */
 export const createLines = (): Lines =>
   Object.fromEntries(SHARED_JOBS.map((job) => [job, createLine(job)])) as Lines
 

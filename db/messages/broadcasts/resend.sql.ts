@@ -9,14 +9,13 @@ import type { BroadcastRow } from './broadcasts.sql.ts'
 const countRow = row({ count: number() })
 
 /** How many contacts fit now and have no email of it. */
-export async function restSize(tx: Tx, row: BroadcastRow): Promise<number> {
+export async function unreachedSize(tx: Tx, row: BroadcastRow): Promise<number> {
   const { count } = await tx.one(sql.type(countRow)`
     select count(*)::integer as count from contacts
     where team_id = ${row.team_id} and ${fits(row)} and ${isNotReached(row)}`)
   return count
 }
 
-/** How many of its emails are there. */
 export async function emailsOf(tx: Tx, { team_id, id }: BroadcastRow): Promise<number> {
   const { count } = await tx.one(sql.type(countRow)`
     select count(*)::integer as count from accepted_emails where team_id = ${team_id} and broadcast_id = ${id}`)
@@ -35,7 +34,6 @@ export async function forgetSkips(tx: Tx, row: BroadcastRow): Promise<number> {
   return count
 }
 
-/** Sets the walk back to its beginning. */
 export async function rewind(tx: Tx, { team_id, id }: BroadcastRow): Promise<void> {
   await tx.query(sql.unsafe`
     update broadcasts set cursor = null, walked_at = null, ended_at = null

@@ -59,7 +59,6 @@ const skippedRow = row({
 })
 export type Skipped = InferType<typeof skippedRow>
 
-/** Contacts that a broadcast skipped, by id. */
 export async function skippedBy(
   tx: Tx,
   { team_id, broadcast_id }: Place,

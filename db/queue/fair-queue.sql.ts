@@ -1,4 +1,4 @@
-/** What a queue's line looks like: pg-boss's rows and the sequence of places, as far as line.ts needs them. */
+/** What a queue's line looks like: pg-boss's rows and the sequence of places, as far as fair-queue.ts needs them. */
 import { sql } from 'slonik'
 import { number } from 'yup'
 import type { Tx } from '../postgres/pool.ts'

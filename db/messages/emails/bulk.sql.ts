@@ -5,7 +5,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { wasSeen } from '../../postgres/seen.sql.ts'
 import { firstIdAt } from '../../text/ids.ts'
-import { type EmailCriteria, fitsCriteria, isBefore, keysOfPage, type Page } from './find.sql.ts'
+import { type EmailCriteria, fitsCriteria, isBefore, keysOfPage, type Page } from './search.sql.ts'
 
 const idRow = row({ id: string() })
 

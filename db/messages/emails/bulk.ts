@@ -11,11 +11,10 @@ import { seenNow } from '../../postgres/seen.sql.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { firstIdAt } from '../../text/ids.ts'
-import type { EmailCriteria, Page } from './find.sql.ts'
-import { criteriaOf, type EmailFilter } from './find.ts'
-import { countMatching, idsAsSeen, idsMatching, idsToRequeue, waitingEmails } from './matching.sql.ts'
+import { countMatching, idsAsSeen, idsMatching, idsToRequeue, waitingEmails } from './bulk.sql.ts'
 import { removeEmails } from './remove.ts'
-import { needsLooking, timeToLook } from './search.ts'
+import type { EmailCriteria, Page } from './search.sql.ts'
+import { criteriaOf, type EmailFilter, needsLooking, timeToLook } from './search.ts'
 import { stretches, timeOf } from './stretches.ts'
 
 type Filter = Omit<EmailFilter, 'team_id'>
@@ -40,7 +39,7 @@ export type Counted = {
 
 /**
  * The newest emails that match, counted up to `most`, in stretches while the time lasts.
- * @param since no email of the team is older. @throws Refusal bad_request as `findEmails`.
+ * @param since no email of the team is older. @throws Refusal bad_request as `searchEmails`.
  */
 export async function countEmails(
   { tx, now, since }: At & { since: Date },
@@ -66,7 +65,6 @@ export async function countEmails(
 /** A filter as it is stored with a background job: its times are text. */
 export type StoredFilter = Omit<Filter, 'from' | 'to'> & { from?: string; to?: string }
 
-/** A filter to be stored. */
 export const storedFilter = ({ from, to, ...filter }: Filter): StoredFilter => ({
   ...filter,
   ...(from === undefined ? {} : { from: from.toISOString() }),

@@ -25,7 +25,6 @@ export type EmailCriteria = {
   status?: EmailStatus | undefined
   /** Only those that wait for their time. */
   scheduled?: boolean | undefined
-  /** The spellings of one From domain. */
   domains?: readonly string[] | undefined
   template_id?: string | undefined
   broadcast_id?: string | undefined

@@ -11,7 +11,7 @@ import type { BroadcastRow } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { type Acting, assertDomain, lockOrRefusal, noteBroadcast } from './draft.ts'
 import { domainHindrance, topicHindrances } from './hindrances.ts'
-import { emailsOf, forgetSkips, restSize, rewind } from './rest.sql.ts'
+import { emailsOf, forgetSkips, rewind, unreachedSize } from './resend.sql.ts'
 import { assertSameAudience, assertSameDraft, type Seen } from './seen.ts'
 import { beginningTime } from './start.ts'
 
@@ -20,7 +20,7 @@ const ENDED = ['sent', 'cancelled'] as const
 const refused = (words: string) => new Refusal('invalid_state', words)
 
 /** @throws Refusal not_found, domain_not_allowed, invalid_state. */
-export async function sendToRest(
+export async function sendToUnreached(
   deps: Caller & { queue: Pick<Producer, 'reenqueue'> },
   acting: Acting,
   id: string,
@@ -42,7 +42,7 @@ export async function sendToRest(
   const figure = (name: string) => figures.find((each) => each.figure === name)?.count ?? 0
   if ((await emailsOf(tx, row)) !== figure('made'))
     throw refused('some of its emails are forgotten by now: nobody can tell whom it has gone to')
-  const rest = await restSize(tx, row)
+  const rest = await unreachedSize(tx, row)
   assertSameAudience(rest, seen)
   if (rest === 0) throw refused(`the broadcast is ${row.state}: it has gone to everybody who fits`)
   const met = await forgetSkips(tx, row)

@@ -1,0 +1,11 @@
+// The container's health check: 0 when the process in it answers, a web process at PORT, a worker at HEALTH_PORT.
+const answers = async (port) => {
+  const { ok } = await fetch(`http://127.0.0.1:${port}/health`)
+  if (!ok) throw new Error(`no health at ${port}`)
+}
+
+const { PORT, HEALTH_PORT } = process.env
+process.exitCode = await Promise.any([answers(PORT), answers(HEALTH_PORT)]).then(
+  () => 0,
+  () => 1,
+)
