@@ -2,7 +2,7 @@
  * What pages change stands in the audit trail as the CLI's changes do (test/db/admin/audit.test.ts): the same use case
  * writes the line, with the person's address. What clients of the API and recipients change leaves none.
  */
-import { deedOf } from '../../../api/dashboard/drawn/deeds.ts'
+import { actionLabel } from '../../../api/dashboard/drawn/action-labels.ts'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { printCatalog } from '../../../db/accounts/plans/catalog.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
@@ -197,7 +197,7 @@ t.test('a page says in words what was done, is filtered by them, and has the cod
   t.notMatch(created, 'Created a contact')
   const actions = [...new Set((await lines()).map(({ action }) => action))]
   t.strictSame(
-    actions.filter((action) => deedOf(action) === action),
+    actions.filter((action) => actionLabel(action) === action),
     [],
   )
 })

@@ -1,5 +1,5 @@
 /** Every verb of the CLI that changes something says so in the audit trail, in the change's own transaction. */
-import { deedOf } from '../../../api/dashboard/drawn/deeds.ts'
+import { actionLabel } from '../../../api/dashboard/drawn/action-labels.ts'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { endReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeReports } from '../../../db/delivery/reports/store.ts'
@@ -243,7 +243,7 @@ t.test('each verb that changes something leaves a line of who did what to what',
   t.strictSame(verbs.sort(), [...READS, ...tried].sort(), 'no verb is forgotten here')
   const actions = (await auditEntries(database, { limit: 1_000 })).map((entry) => entry.action)
   t.strictSame(
-    [...new Set(actions)].filter((one) => deedOf(one) === one),
+    [...new Set(actions)].filter((one) => actionLabel(one) === one),
     [],
     'each has words for pages',
   )

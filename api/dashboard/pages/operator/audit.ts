@@ -8,8 +8,8 @@ import { type NamedThing, namesOfThings } from '../../../../db/accounts/audit/na
 import { namesOfTeams, teamsAfter } from '../../../../db/accounts/teams/directory.sql.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import { isUuid } from '../../../../db/text/strings.ts'
+import { actionLabel, actionOf } from '../../drawn/action-labels.ts'
 import { type Cell, text, time } from '../../drawn/cell.ts'
-import { actionOf, deedOf } from '../../drawn/deeds.ts'
 import type { View } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { DAYS, filterOf, search } from '../../served/filter.ts'
@@ -48,7 +48,7 @@ const PLACES: Readonly<Record<string, string>> = {
 
 /** What was done; the tip has the code that the command line knows it by. */
 function actionCell({ action }: AuditRow): Cell {
-  const words = deedOf(action)
+  const words = actionLabel(action)
   return words === action ? text(action, { code: true }) : text(words, { tip: action })
 }
 

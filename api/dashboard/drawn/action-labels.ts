@@ -6,7 +6,7 @@ import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 
 /** What is done with the messages of a channel, and with its templates. */
-const deedsOf = ({ name, noun, title }: Channel): Record<string, string> => ({
+const labelsOf = ({ name, noun, title }: Channel): Record<string, string> => ({
   [`${name}.cancel`]: `Cancelled a scheduled ${noun}`,
   [`${name}.open`]: `Read one ${noun}`,
   [`${name}.requeue`]: `Sent ${noun}s again`,
@@ -17,8 +17,8 @@ const deedsOf = ({ name, noun, title }: Channel): Record<string, string> => ({
 })
 
 /** What was done, by its action: reads on from the person's name. */
-const DEEDS: Readonly<Record<string, string>> = {
-  ...Object.assign({}, ...CHANNELS.map(deedsOf)),
+const LABELS: Readonly<Record<string, string>> = {
+  ...Object.assign({}, ...CHANNELS.map(labelsOf)),
   'broadcast.again': 'Sent a broadcast to those it had not gone to',
   'broadcast.cancel': 'Cancelled a broadcast',
   'broadcast.create': 'Created a broadcast',
@@ -93,14 +93,15 @@ const DEEDS: Readonly<Record<string, string>> = {
   'webhook.read': 'Read what a webhook was sent',
   'webhook.remove': 'Removed a webhook',
   'webhook.replay': 'Sent webhooks again',
+  'webhook.requeue': 'Sent messages of a webhook again',
   'webhook.rotate': 'Created a new webhook secret',
   'webhook.set': 'Changed a webhook',
   'webhook.test': 'Sent a test to a webhook',
 }
 
 /** An action in words. */
-export const deedOf = (action: string): string => DEEDS[action] ?? action
+export const actionLabel = (action: string): string => LABELS[action] ?? action
 
-/** The action that words are of, in any case of their letters; what is no deed stays as it is. */
+/** The action that words are of, in any case of their letters; words of none stay as they are. */
 export const actionOf = (words: string): string =>
-  Object.keys(DEEDS).find((action) => deedOf(action).toLowerCase() === words.toLowerCase()) ?? words
+  Object.keys(LABELS).find((action) => actionLabel(action).toLowerCase() === words.toLowerCase()) ?? words
