@@ -91,6 +91,7 @@ const DEEDS: Readonly<Record<string, string>> = {
   'webhook.disable': 'Disabled a webhook',
   'webhook.enable': 'Enabled a webhook',
   'webhook.read': 'Read what a webhook was sent',
+  'webhook.requeue': 'Sent waiting webhooks again',
   'webhook.remove': 'Removed a webhook',
   'webhook.replay': 'Sent webhooks again',
   'webhook.rotate': 'Created a new webhook secret',

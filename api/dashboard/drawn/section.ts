@@ -5,7 +5,8 @@
 import type { Cell, Tone } from './cell.ts'
 
 /**
- * @param href after /dashboard, or the service's own where it is `outside`. @param tab whether it opens beside the page.
+ * @param href after /dashboard, or the service's own where it is `outside`.
+ * @param tab whether it opens beside the page.
  * @param main whether it is what the page is mostly for, beside its title.
  */
 export type Link = { href: string; label: string; tab?: boolean; outside?: boolean; main?: boolean }

@@ -1,6 +1,7 @@
 /**
  * Rows of daily_figures and hourly_figures: how many of the messages accepted on a day, or within an hour of the last
- * two days, stand at which status, as the sum of what moved. Reading adds what is not folded yet, so that a figure is never behind its rows. Broadcasts' are broadcasts.sql.ts's.
+ * two days, stand at which status, as the sum of what moved. Reading adds what is not folded yet, so that a figure is
+ * never behind its rows. Broadcasts' are broadcasts.sql.ts's.
  */
 import { sql } from 'slonik'
 import { type InferType, number, object, string } from 'yup'

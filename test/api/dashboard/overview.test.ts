@@ -82,7 +82,7 @@ t.test(
   },
 )
 
-t.test('a test team is not told that anything goes out', async (t) => {
+t.test('the first page of a test team does not say that everything is going out', async (t) => {
   const team = await makeTeam(service, { domain: 'trial-only.test', test: true })
   t.match(await overviewOf(team), 'Nothing. This is a test team: nothing of it is sent.')
   t.notMatch(await overviewOf(team), 'Everything is going out')
