@@ -112,7 +112,10 @@ t.test('contacts that fit come as a file, and no cell is a formula', async (t) =
   await editor.post(at('contacts'), form)
   await editor.post(at('contacts'), { email: 'other@example.org' })
   const file = await viewer.get(`${at('contacts.csv')}?q=cmd`)
-  t.match(file.headers.get('content-disposition'), /^attachment; filename="contacts-\d{4}-\d\d-\d\d-\d{4}\.csv"$/)
+  t.match(
+    file.headers.get('content-disposition'),
+    /^attachment; filename="contacts-\d{4}-\d\d-\d\d-\d{4}\.csv"$/,
+  )
   const lines = file.html.trim().split('\r\n')
   t.equal(lines.length, 2)
   t.match(lines[1], /^'=cmd@example\.org,subscribed,"Sales, EU",.*"\{""city"":""Graz""\}"$/)
