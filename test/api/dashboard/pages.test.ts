@@ -336,6 +336,16 @@ t.test('the page of calls names the team’s own domain and template', async (t)
   shows(t, await viewer.get(at('integration')), /hello@example\.com.*template_id/)
 })
 
+t.test('links to the documentation lead to a heading that it has', async (t) => {
+  const docs = await (await fetch(`${service.base}/docs`)).text()
+  for (const page of ['integration', 'webhooks']) {
+    const [, href, heading] =
+      /href="(\/docs(?:#([\w-]+))?)"/.exec((await viewer.get(at(page))).html.split('<main')[1] ?? '') ?? []
+    t.ok(href, page)
+    if (heading !== undefined) t.ok(docs.includes(`id="${heading}"`), heading)
+  }
+})
+
 t.test('what cannot be taken back is asked about on a page of its own where no script asks', async (t) => {
   await owner.post(at('domains'), { name: 'asked.test' })
   await owner.post(at('keys'), { name: 'asked', scopes: ['contacts:read'] })

@@ -247,6 +247,7 @@ t.test('each verb that changes something leaves a line of who did what to what',
     [],
     'each has words for pages',
   )
+  t.equal(new Set(actions.map(actionLabel)).size, new Set(actions).size, 'by which the filter finds it')
 })
 
 t.test('what changes nothing leaves no line: a dry run, a verb that is refused', async (t) => {
