@@ -64,7 +64,7 @@ alter table contacts validate constraint contacts_next_length_known;
 const ADDITIONS: readonly Addition[] = [
   {
     file: 'db/queue/jobs.ts',
-    after: 'const singleRef = emailRef.shape({',
+    after: 'const emailRef = object({',
     more: ' needs_next: boolean().optional(),',
   },
   {
