@@ -75,7 +75,7 @@ export async function startLoad(t: Teardown, { bases, sink, livedIn, rate }: Pla
   }
 
   /** By email, what its report said. */
-  const told = new Map<string, 'delivered' | 'bounced'>()
+  const reported = new Map<string, 'delivered' | 'bounced'>()
   let read = 0
   const report = async (): Promise<void> => {
     for (const message of sink.messages().slice(read)) {
@@ -90,7 +90,7 @@ export async function startLoad(t: Teardown, { bases, sink, livedIn, rate }: Pla
           : ({ action: 'delivered', status: '2.0.0' } as const)
       const body = new Uint8Array(deliveryStatus(message, [{ recipient, ...fate }]))
       const headers = { Authorization: `Bearer ${REPORT_TOKEN}`, 'Content-Type': 'message/rfc822' }
-      if (await insist('report', '/hooks/smtp', { method: 'POST', headers, body })) told.set(id, status)
+      if (await insist('report', '/hooks/smtp', { method: 'POST', headers, body })) reported.set(id, status)
     }
   }
 
@@ -126,7 +126,7 @@ export async function startLoad(t: Teardown, { bases, sink, livedIn, rate }: Pla
     for (; running; await sleep(PAUSE)) await report()
   })()
   return {
-    ...{ met, accepted, told, call },
+    ...{ met, accepted, reported, call },
     sent: () => sent,
     imported: () => imported,
     /** Creates a broadcast to the audience and starts it. @returns its id. */

@@ -161,9 +161,9 @@ async function rehearse(ref: string | undefined): Promise<string[]> {
   const wrong = async (): Promise<number> => {
     const { rows } = await client.query<{ id: string; status: string }>(
       'select id, status from email_states where id = any($1)',
-      [[...load.told.keys()]],
+      [[...load.reported.keys()]],
     )
-    return load.told.size - rows.filter(({ id, status }) => load.told.get(id) === status).length
+    return load.reported.size - rows.filter(({ id, status }) => load.reported.get(id) === status).length
   }
   await until('all reports are applied', async () => (await wrong()) === 0, 60).catch(() => {})
   for (const process of [running.web, running.worker]) await end(process)
@@ -180,10 +180,10 @@ async function rehearse(ref: string | undefined): Promise<string[]> {
     if (ids.length !== AUDIENCE || people !== AUDIENCE) faults.push(`the broadcast ${id} missed or met twice`)
   }
   const unapplied = await wrong()
-  print(`${load.told.size} reports, ${unapplied} of them without effect`)
-  if (unapplied > 0 || load.told.size !== load.accepted.length)
+  print(`${load.reported.size} reports, ${unapplied} of them without effect`)
+  if (unapplied > 0 || load.reported.size !== load.accepted.length)
     faults.push(
-      `of ${load.accepted.length} emails ${load.told.size} were reported, ${unapplied} without effect`,
+      `of ${load.accepted.length} emails ${load.reported.size} were reported, ${unapplied} without effect`,
     )
   const { rows } = await client.query<{ count: number }>(
     "select count(*)::int as count from contacts where email like 'import-%'",
