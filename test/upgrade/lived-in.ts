@@ -72,7 +72,7 @@ export async function liveIn(client: Client, admin: Admin, scratch: string): Pro
   await writeFile(html, HTML)
   const { id: template_id } = await admin('template', 'create', team, '--name', 'News', '--html', html)
   const { id: topic } = await admin('topic', 'create', team, '--name', 'News')
-  // Nothing of now is told to it: it hears of another domain alone.
+  // It hears of nothing that happens on the way.
   const hook = ['--url', 'https://hooks.example.com/in', '--types', 'email.complained']
   const { id: endpoint } = await admin('webhook', 'add', team, ...hook)
   const { rows } = await client.query<{ id: string }>('select id from domains where team_id = $1', [team])
