@@ -144,7 +144,7 @@ create index email_states_rare on email_states (team_id, rare_status, id) where 
 -- product.
 create statistics email_states_waiting (mcv) on status, unfinished from email_states;
 
--- The email as the contract shows it. The state comes first: a statement that locks both locks them in this order. A
+-- The email as the API shows it. The state comes first: a statement that locks both locks them in this order. A
 -- stretch of ids is given for both tables.
 create view emails as
 select e.team_id, e.id, s.id as state_id, e.domain_id, e.template_id, e.template_version_id, e.variables, e.from_address,
@@ -245,7 +245,7 @@ create table whatsapp_messages (
   created_at timestamptz not null,
   requeued_at timestamptz,
   tries_from timestamptz,
-  -- When the provider took it: from then on it is not sent again. The status moves by reports (contract §3.3).
+  -- When the provider took it: from then on it is not sent again.
   accepted_at timestamptz,
   provider_message_id text,
   -- As with emails.
