@@ -57,11 +57,14 @@ export type EmailRow = InferType<typeof emailRow>
 /** A row to store. `person`: whose it is, which nobody reads back with it. */
 export type NewEmail = EmailRow & { person?: string | null }
 
+const commas = (parts: readonly SqlToken[]) => sql.join(parts, sql.fragment`, `)
+const namesOf = (columns: readonly string[]) =>
+  sql.fragment`${commas(columns.map((column) => sql.identifier([column])))}`
+
 /** All but the bodies. */
-const lightColumns = sql.fragment`
-  team_id, id, domain_id, template_id, template_version_id, from_address, to_emails, subject, size_kb, tags, status,
-  idempotency_key, created_at, requeued_at, provider_message_id, broadcast_id, contact_id, headers, reply_to,
-  http_request_id, pending_recipients, attachments, internal, first_cc, first_bcc, scheduled_at, expires_at, due_at`
+const lightColumns = namesOf(
+  Object.keys(emailRow.fields).filter((column) => !['html', 'body_text', 'variables'].includes(column)),
+)
 
 const emailColumns = sql.fragment`${lightColumns}, html, body_text, variables`
 
@@ -100,9 +103,6 @@ const NEW_STATE = {
 } as const satisfies Partial<Record<keyof EmailRow, string>>
 
 const newColumns = Object.keys(NEW_COLUMNS)
-const commas = (parts: readonly SqlToken[]) => sql.join(parts, sql.fragment`, `)
-const namesOf = (columns: readonly string[]) => commas(columns.map((column) => sql.identifier([column])))
-
 const newNames = namesOf(newColumns)
 const stateNames = namesOf(Object.keys(NEW_STATE))
 

@@ -173,12 +173,15 @@ function sourceOf(criteria: EmailCriteria, page: Page) {
 }
 
 /** Without the bodies; html is there where nothing else gives its size. */
-const listedColumns = sql.fragment`
-  e.team_id, e.id, e.domain_id, e.template_id, e.template_version_id, e.variables, e.from_address, e.to_emails,
-  e.subject, case when e.size_kb is null then e.html end as html, e.size_kb, e.tags, e.status, e.idempotency_key,
-  e.created_at, e.requeued_at, e.provider_message_id, e.broadcast_id, e.contact_id, null as body_text, e.headers,
-  e.reply_to, e.http_request_id, e.pending_recipients, e.attachments, e.internal, e.first_cc, e.first_bcc,
-  e.scheduled_at, e.expires_at, e.due_at`
+const LISTED: Readonly<Record<string, FragmentSqlToken>> = {
+  html: sql.fragment`case when e.size_kb is null then e.html end as html`,
+  body_text: sql.fragment`null as body_text`,
+}
+
+const listedColumns = sql.fragment`${sql.join(
+  Object.keys(emailRow.fields).map((column) => LISTED[column] ?? sql.identifier(['e', column])),
+  sql.fragment`, `,
+)}`
 
 /**
  * A page of the emails that fit, newest first, without their bodies. Of all teams, everything between the bounds of

@@ -1,9 +1,9 @@
-select team_id, id, domain_id, template_id, template_version_id, from_address, to_emails, subject, size_kb,
-  tags, status, idempotency_key, created_at, requeued_at, provider_message_id, broadcast_id, contact_id,
-  headers, reply_to, http_request_id, pending_recipients, attachments, internal, first_cc, first_bcc,
-  scheduled_at, expires_at, due_at, is_large, $1::boolean as test, case
-  when not is_large then html end as html, case when not is_large then body_text end as body_text, case
-  when not is_large then variables end as variables, coalesce(tries_from, created_at) as since, past.*
+select team_id, id, domain_id, template_id, template_version_id, from_address, to_emails, first_cc, first_bcc,
+  subject, size_kb, tags, status, idempotency_key, created_at, requeued_at, provider_message_id, broadcast_id,
+  contact_id, headers, reply_to, http_request_id, pending_recipients, attachments, scheduled_at, expires_at,
+  due_at, internal, is_large, $1::boolean as test, case when not is_large then html end as html, case
+  when not is_large then body_text end as body_text, case when not is_large then variables end as variables,
+  coalesce(tries_from, created_at) as since, past.*
 from (
   select team_id as ref_team, email_id as ref_id
   from unnest($2::uuid[], $3::uuid[]) as ref (team_id, email_id)
