@@ -388,12 +388,29 @@ t.test('the page of an email has the name of its template, with a link while the
   const path = await makeTemplate('Autumn letter', '<p>Hi</p>')
   const body = anEmail({ html: undefined, template_id: idOf(path) })
   const { body: email } = await call('POST', '/v1/emails', { key: team.key, body })
+  shows(
+    t,
+    await viewer.get(at(`emails?template=${idOf(path)}`)),
+    /Subject Template Accepted .* Autumn letter/,
+  )
   const { html } = await viewer.get(at(`emails/${email.id}`))
   t.match(html, new RegExp(`<a href="[^"]*/templates/${idOf(path)}">Autumn letter\\s*</a>`))
   t.ok(await removeTemplate({ tx: database, now: new Date(), actor: 'cli' }, team.id, idOf(path)))
   const page = await viewer.get(at(`emails/${email.id}`))
   shows(t, page, /Template deleted/)
   t.notMatch(page.html, idOf(path))
+})
+
+t.test('a list of emails has a column for templates only where one of them has a template', async (t) => {
+  const none = await makeTeam(service, { domain: 'plain.test' })
+  const reader = await signedIn(service, { team: none.id, role: 'viewer' })
+  const { body } = await call('POST', '/v1/emails', {
+    key: none.key,
+    body: anEmail({ from: 'a@plain.test' }),
+  })
+  const { html } = await reader.get(`/teams/${none.id}/emails`)
+  t.match(html, body.id)
+  t.match(textOf(html), 'Subject Accepted')
 })
 
 t.test('a template is renamed, duplicated with its published text, and deleted', async (t) => {
