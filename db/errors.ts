@@ -1,5 +1,5 @@
 /**
- * The refusals that the service knows, as one closed list of the contract's codes and those that were added to them.
+ * The refusals that the service knows, as one closed list of the API's codes and those that were added to them.
  * The domain throws or returns them. Must not know HTTP: api/http/errors.ts does, and the compiler demands a status
  * there for each code here.
  */

@@ -1,6 +1,6 @@
 /**
- * Rows as the contract's JSON: one small function a resource.
- * Promises: the contract's fields and no others, whatever columns a row has. Must not decide anything.
+ * Rows as the API's JSON: one small function a resource.
+ * Promises: the documented fields and no others, whatever columns a row has. Must not decide anything.
  */
 
 import { planFigures } from '../../db/accounts/plans/defaults.ts'

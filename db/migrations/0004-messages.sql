@@ -49,7 +49,8 @@ create unique index accepted_emails_idempotency_key on accepted_emails (idempote
 -- A contact gets at most one email of a broadcast.
 create unique index accepted_emails_broadcast_contact on accepted_emails (team_id, broadcast_id, contact_id)
   where broadcast_id is not null;
-create unique index accepted_emails_person on accepted_emails (team_id, broadcast_id, person)
+-- And a person, however often the contact is made again.
+create unique index accepted_emails_person on accepted_emails (team_id, person, broadcast_id)
   where person is not null;
 -- A template's newest emails are counted without reading the others of their team.
 create index accepted_emails_template on accepted_emails (team_id, template_id, id) where template_id is not null;
@@ -143,7 +144,7 @@ create index email_states_rare on email_states (team_id, rare_status, id) where 
 -- product.
 create statistics email_states_waiting (mcv) on status, unfinished from email_states;
 
--- The email as the contract shows it. The state comes first: a statement that locks both locks them in this order. A
+-- The email as the API shows it. The state comes first: a statement that locks both locks them in this order. A
 -- stretch of ids is given for both tables.
 create view emails as
 select e.team_id, e.id, s.id as state_id, e.domain_id, e.template_id, e.template_version_id, e.variables, e.from_address,
@@ -244,7 +245,7 @@ create table whatsapp_messages (
   created_at timestamptz not null,
   requeued_at timestamptz,
   tries_from timestamptz,
-  -- When the provider took it: from then on it is not sent again. The status moves by reports (contract §3.3).
+  -- When the provider took it: from then on it is not sent again.
   accepted_at timestamptz,
   provider_message_id text,
   -- As with emails.
@@ -430,7 +431,7 @@ create table broadcast_skips (
   primary key (team_id, broadcast_id, contact_id),
   foreign key (team_id, broadcast_id) references broadcasts (team_id, id) on delete cascade
 );
-create index broadcast_skips_person on broadcast_skips (team_id, broadcast_id, person) where person is not null;
+create index broadcast_skips_person on broadcast_skips (team_id, person, broadcast_id) where person is not null;
 
 -- On PostgreSQL 15 LZ4 stores 21 KB of HTML in 0.06 ms of processor time, pglz in 0.29. The embedded server has only
 -- pglz.

@@ -213,13 +213,13 @@ export function portFault(setting: string, port: number, error: NodeJS.ErrnoExce
   return error
 }
 
-/** What the API and the workers both take. */
 /** A token is all the proof we ask for, so it must not be guessable. */
 export const bearerToken = string().matches(
   /^[\x21-\x7e]{16,}$/,
   '${path} must be 16 printable ASCII characters or more, without spaces: it travels in a header',
 )
 
+/** What the API and the workers both take. */
 export const sharedSettings = {
   DATABASE_URL: requiredUrl,
   /** Past the connection pooler that DATABASE_URL goes through, if it does: for LISTEN and for migrations. */

@@ -47,7 +47,7 @@ const reasonRow = row({
   teams: number(),
   first_at: string(),
   last_at: string(),
-  /** What the newest few are about: their message's ids, or else their jobs'. */
+  /** The rows that the newest few are about: an email's id of an email's job. */
   samples: array(string()),
 })
 
@@ -61,7 +61,7 @@ export async function deadReasons(tx: Tx, job: JobName, limit: number): Promise<
   return tx.any(sql.type(reasonRow)`
     select ${deadReason} as reason, count(*) as count, count(distinct data ->> 'team_id') as teams,
       min(created_on) as first_at, max(created_on) as last_at,
-      (array_agg(coalesce(data ->> 'id', id::text) order by created_on desc))[1:${SAMPLES}] as samples
+      (array_agg(source_id::text order by created_on desc))[1:${SAMPLES}] as samples
     from pgboss.job where name = ${deadLetterOf(job)} and state < 'active'
     group by 1 order by count desc, reason limit ${limit}`)
 }

@@ -2,8 +2,7 @@
  * The line before a queue that teams share: start-time fair queueing. Each job has a place, lower ones go first.
  * Promises: a team's next job stands behind its own last one, and never before the place that the line has reached. So
  * a team that is new in line stands beside the first jobs of a team that floods it. It costs a statement every quarter
- * of a second, not one per message. Places become pg-boss's priorities (measured to cost nothing
- * when fetching).
+ * of a second, not one per message. Places become pg-boss's priorities (measured to cost nothing when fetching).
  */
 import type { Tx } from '../postgres/pool.ts'
 import { lookAtLine } from './fair-queue.sql.ts'

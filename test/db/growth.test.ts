@@ -20,6 +20,7 @@ import { troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { lostMessages } from '../../db/delivery/sweep.sql.ts'
 import { foldFigures } from '../../db/figures/daily/fold.ts'
 import { openReports, queuedByAge } from '../../db/figures/fleet/fleet.sql.ts'
+import { nextMembers } from '../../db/messages/broadcasts/audience.sql.ts'
 import { acceptEmails } from '../../db/messages/emails/accept.ts'
 import { emailsToDeliver } from '../../db/messages/emails/emails.sql.ts'
 import { countsOfTemplate } from '../../db/messages/emails/of-template.sql.ts'
@@ -659,3 +660,37 @@ t.test('jobs that are done are found by their key, however many wait or run', as
   t.ok(nodes.some((node) => node['Index Name']?.endsWith('_pkey')))
   t.ok(buffers < 200, `${buffers} buffers`)
 })
+
+t.test(
+  'a walk finds out who has had an email of its broadcast by each one, not by all that it has made',
+  async (t) => {
+    const [topic, broadcast] = [uuid('0002', 3), uuid('0006', 1)]
+    await database.query(sql.unsafe`
+    insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
+    select ${TEAM}, ('0190a1b2-0007-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'walk' || n || '@example.com',
+      'walk' || n || '@example.com', 'subscribed', '{}', array[${topic}::uuid], now() - interval '1 day', now()
+    from generate_series(1, 3_000) n`)
+    // The first broadcast of a team that has sent much: statistics know of none.
+    await insertEmailRows(
+      { database },
+      sql.fragment`
+      select team_id, id, ${TEAM} as domain_id, 'a@demo.test' as from_address, array[email] as to_emails,
+        'News' as subject, '<p>Hello</p>' as html, 1 as size_kb, '[]'::json as tags, 'sent' as status, created_at,
+        '' as reply_to, ${broadcast} as broadcast_id, id as contact_id, identity as person, 'w-' || id as provider_message_id
+      from contacts where topic_ids = array[${topic}::uuid]`,
+    )
+    const audience = {
+      team_id: TEAM,
+      id: broadcast,
+      topic_ids: [topic],
+      exclude_topic_ids: [],
+      conditions: [],
+    }
+    const look = { after: uuid('0007', 2_800), look: 100, limit: 100 }
+    const { buffers } = await touched(database, async (tx) => {
+      const until = new Date().toISOString()
+      t.strictSame((await nextMembers(tx, { ...audience, until }, look)).members, [])
+    })
+    t.ok(buffers < 1_000, `${buffers} buffers for a hundred contacts, of a broadcast that has reached 3,000`)
+  },
+)

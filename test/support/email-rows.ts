@@ -1,6 +1,6 @@
 /**
  * Emails made, made older and deleted by statements of a test's own, where the API would take too long or would refuse:
- * the one place in tests that knows that what was accepted and what becomes of it are two tables.
+ * they know that what was accepted and what becomes of it are two tables.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import type { Service } from './service.ts'

@@ -1,6 +1,6 @@
 /**
- * The version after this one, as an upgrade meets it: these sources with a migration, a queue, a field of a job's
- * payload and a kind of background job more.
+ * The version after this one, as an upgrade meets it: these sources with a migration of each kind, a queue, a field
+ * of a job's payload and a kind of background job more.
  */
 import { execFile } from 'node:child_process'
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
@@ -13,15 +13,58 @@ import { MODULES, ROOT } from './program.ts'
 /** Added to a file, after the words that it has once. */
 type Addition = { file: string; after: string; more: string }
 
-const MIGRATION = `-- What the next version needs: a table and a column more.
+/** What the next version needs, one file of each kind that db/migrate.ts knows and README allows. */
+const MIGRATIONS: Readonly<Record<string, string>> = {
+  '0007-next.sql': `-- A table and columns, with and without a default.
 create table next_things (id uuid primary key);
 alter table teams add column next_word text;
-`
+alter table email_states add column next_seen boolean not null default false;
+`,
+  '0008-next-length.sql': `-- A column that a trigger fills for the version before, and what must hold of new rows.
+alter table contacts add column next_length integer;
+
+create function next_length_of() returns trigger language plpgsql as $$
+begin
+  new.next_length := length(new.email);
+  return new;
+end $$;
+
+create trigger contacts_next_length before insert or update on contacts
+for each row execute function next_length_of();
+
+alter table contacts add constraint contacts_next_length_known check (next_length is not null) not valid;
+`,
+  '0009-next-backfill.sql': `-- outside a transaction: old rows, some hundred at a time.
+do $$
+declare
+  done bigint := 0;
+  many bigint;
+begin
+  loop
+    update contacts set updated_at = updated_at where (team_id, id) in (
+      select team_id, id from contacts where next_length is null order by team_id, id limit 500 for no key update);
+    get diagnostics many = row_count;
+    exit when many = 0;
+    commit;
+    done := done + many;
+    raise info 'contacts: % lengths', done;
+  end loop;
+end $$
+`,
+  '0010-next-index.sql': `-- outside a transaction
+drop index concurrently if exists contacts_next_length;
+
+create index concurrently contacts_next_length on contacts (team_id, next_length);
+`,
+  '0011-next-valid.sql': `-- What the old rows have by now.
+alter table contacts validate constraint contacts_next_length_known;
+`,
+}
 
 const ADDITIONS: readonly Addition[] = [
   {
     file: 'db/queue/jobs.ts',
-    after: 'const singleRef = emailRef.shape({',
+    after: 'const emailRef = object({',
     more: ' needs_next: boolean().optional(),',
   },
   {
@@ -71,7 +114,8 @@ export async function nextVersion(t: { teardown(end: () => Promise<void>): unkno
   for (const part of ['api', 'db', 'workers', 'package.json'])
     await cp(join(ROOT, part), join(root, part), { recursive: true })
   await symlink(MODULES, join(root, 'node_modules'))
-  await writeFile(join(root, 'db/migrations/0007-next.sql'), MIGRATION)
+  for (const [file, text] of Object.entries(MIGRATIONS))
+    await writeFile(join(root, 'db/migrations', file), text)
   for (const { file, after, more } of ADDITIONS) {
     const [before = '', rest, ...others] = (await readFile(join(root, file), 'utf8')).split(after)
     if (rest === undefined || others.length > 0) throw new Error(`${file} must say once: ${after}`)

@@ -1,10 +1,12 @@
 /**
  * `npm run test:upgrade [-- REF]`: an upgrade under load, in the order of db/README.md, *Upgrading*, and the way back.
  * From the version at REF (a tag or commit of this checkout) to this one; without it, from this one to a next one that
- * test/support/next-version.ts makes. Single and scheduled sends go on through all of it, as a client with idempotency
- * keys makes them. Promises: prints what each step met, and exits 1 when a mail was lost or doubled, an answer was
- * another than 201, 200 or 503, somebody waited for a lock longer than a second, or a process did not end by itself.
- * UPGRADE_RATE (20 a second) and UPGRADE_SECONDS (5 a step) set the load.
+ * test/support/next-version.ts makes. The database has half a year behind it (lived-in.ts). Sends, scheduled mail,
+ * reports, an import and an owner on the dashboard go on through all of it (load.ts); a broadcast begins before the
+ * release and one before the web is exchanged. Promises: prints what each step met, and exits 1 when a mail was lost or
+ * doubled, a report had no effect, the import is not whole, an answer was another than 200, 201, 202 or 503, somebody
+ * waited for a lock or a migration held one that writes wait for (watch.ts) longer than a second, or a process did not
+ * end by itself. UPGRADE_RATE (20 a second) and UPGRADE_SECONDS (5 a step) set the load; it takes 75 s so.
  */
 import { execFile } from 'node:child_process'
 import { chmod, mkdtemp, realpath, rm, symlink } from 'node:fs/promises'
@@ -20,15 +22,17 @@ import { nextVersion } from '../support/next-version.ts'
 import { MODULES, ROOT } from '../support/program.ts'
 import { messageIdOf, startSmtpSink } from '../support/smtp-sink.ts'
 import { type OurProcess, startProcess, until } from '../support/worker.ts'
+import { AUDIENCE, liveIn } from './lived-in.ts'
+import { REPORT_TOKEN, startLoad } from './load.ts'
+import { watchLocks } from './watch.ts'
 
 const run = promisify(execFile)
 const RATE = Number(process.env.UPGRADE_RATE ?? 20)
 const STEP = Number(process.env.UPGRADE_SECONDS ?? 5) * 1_000
-/** Every fifth send is for a later time: how much later, in milliseconds. */
-const SCHEDULED = { every: 5, wait: 3_000 }
-const LONGEST_WAIT = 1
-/** For how long a client repeats a send that got no answer or 503, in milliseconds. */
-const PATIENCE = 60_000
+/** Seconds that anybody may wait for a lock, and that a migration may hold one that writes wait for. */
+const LONGEST = 1
+/** Answers that README states: 503 while a process stops or the database gives way. */
+const STATED = new Set(['200', '201', '202', '503'])
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`)
 
@@ -52,84 +56,13 @@ async function sourcesAt(ref: string): Promise<string> {
   return root
 }
 
-/** A team that may send, made by the command line of a version. @returns its key. */
-async function teamOf(root: string, url: string): Promise<string> {
-  const admin = async (...args: string[]) =>
-    JSON.parse(await command(root, url, 'db/admin/main.ts', ...args)) as { id: string; key: string }
-  const { id } = await admin('team', 'create', '--name', 'Acme', '--plan', 'pro')
-  await admin('team', 'plan', id, '--rate', '1000', '--emails', '1000000')
-  await admin('domain', 'add', id, 'example.com', '--verified')
-  return (await admin('key', 'create', id, '--name', 'load', '--scopes', 'emails:send')).key
-}
-
-/** Sends at RATE to the web processes of `bases` until it is stopped, and repeats what got no answer. */
-function startLoad(bases: readonly string[], key: string) {
-  const met = new Map<string, number>()
-  const accepted: string[] = []
-  const sending = new Set<Promise<void>>()
-  const note = (what: string): void => void met.set(what, (met.get(what) ?? 0) + 1)
-  let count = 0
-  const send = async (number: number): Promise<void> => {
-    const later = number % SCHEDULED.every === 0
-    const body = JSON.stringify({
-      ...{
-        from: 'hello@example.com',
-        to: [`ana-${number}@example.org`],
-        subject: 'Hello',
-        html: '<p>Hi</p>',
-      },
-      ...{ idempotency_key: `upgrade-${number}` },
-      ...(later ? { scheduled_at: new Date(Date.now() + SCHEDULED.wait).toISOString() } : {}),
-    })
-    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
-    for (const end = Date.now() + PATIENCE; Date.now() < end; await sleep(200)) {
-      const base = bases[number % bases.length]
-      const answer = await fetch(`${base}/v1/emails`, { method: 'POST', headers, body }).catch(() => null)
-      note(answer ? String(answer.status) : 'no answer')
-      if (answer?.ok) return void accepted.push(((await answer.json()) as { id: string }).id)
-      if (answer && answer.status !== 503) return
-    }
-    note('given up')
-  }
-  const timer = setInterval(() => {
-    const sent = send(count++).finally(() => sending.delete(sent))
-    sending.add(sent)
-  }, 1_000 / RATE)
-  t.teardown(async () => clearInterval(timer))
-  return {
-    met,
-    accepted,
-    sent: () => count,
-    stop: async (): Promise<void> => {
-      clearInterval(timer)
-      await Promise.all(sending)
-    },
-  }
-}
-
-/** Looks ten times a second for how long anybody waits for a lock. @returns the longest wait so far, in seconds. */
-async function watchLocks(url: string): Promise<() => number> {
-  const client = new Client({ connectionString: url })
-  await client.connect()
-  let longest = 0
-  let watching = true
-  const watch = async (): Promise<void> => {
-    while (watching) {
-      const { rows } = await client.query<{ seconds: number }>(
-        `select coalesce(max(extract(epoch from clock_timestamp() - waitstart)), 0)::float8 as seconds
-         from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())`,
-      )
-      longest = Math.max(longest, rows[0]?.seconds ?? 0)
-      await sleep(100)
-    }
-    await client.end()
-  }
-  const watched = watch()
-  t.teardown(() => {
-    watching = false
-    return watched
-  })
-  return () => longest
+/** What a broadcast has come to, in the database: its recipients, and those that have two of its emails. */
+async function broadcastOf(client: Client, id: string): Promise<{ ids: string[]; people: number }> {
+  const { rows } = await client.query<{ id: string; person: string }>(
+    'select id, to_emails[1] as person from emails where broadcast_id = $1',
+    [id],
+  )
+  return { ids: rows.map((row) => row.id), people: new Set(rows.map(({ person }) => person)).size }
 }
 
 async function rehearse(ref: string | undefined): Promise<string[]> {
@@ -143,10 +76,16 @@ async function rehearse(ref: string | undefined): Promise<string[]> {
   const sink = await startSmtpSink(t)
   const faults: string[] = []
   const worker = (root: string) =>
-    startProcess(t, 'workers/main.ts', { DATABASE_URL: url, SMTP_URL: sink.url }, root)
+    startProcess(
+      t,
+      'workers/main.ts',
+      { DATABASE_URL: url, SMTP_URL: sink.url, PUBLIC_URL: 'http://127.0.0.1' },
+      root,
+    )
   const bases: string[] = []
   const web = async (root: string) => {
-    const process = await startApi(t, url, {}, root)
+    const env = { SMTP_REPORT_TOKEN: REPORT_TOKEN, PUBLIC_URL: 'http://127.0.0.1' }
+    const process = await startApi(t, url, env, root)
     bases.push(process.base)
     return process
   }
@@ -158,17 +97,24 @@ async function rehearse(ref: string | undefined): Promise<string[]> {
   }
 
   await command(before, url, 'db/migrate.ts')
-  const key = await teamOf(before, url)
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  t.teardown(() => client.end())
+  const admin = async (...args: string[]) =>
+    JSON.parse(await command(before, url, 'db/admin/main.ts', ...args))
+  const livedIn = await liveIn(client, admin, scratch)
   const [oldWeb, oldWorker] = [await web(before), await worker(before)]
-  const load = startLoad(bases, key)
-  const longestWait = await watchLocks(url)
+  const load = await startLoad(t, { bases, sink, livedIn, rate: RATE })
+  const locks = await watchLocks(t, url)
+  const broadcasts: string[] = []
+  const broadcast = async (): Promise<void> => void broadcasts.push(await load.broadcast())
   const arrived = () => sink.messages().map((message) => messageIdOf(message).split('@')[0] ?? '')
   const step = async (name: string, change: () => Promise<unknown>): Promise<void> => {
     await change()
     await sleep(STEP)
     const answers = [...load.met].map(([what, count]) => `${what} × ${count}`).join(', ')
     print(
-      `${name}: ${answers}; ${arrived().length} at the relay; longest wait for a lock ${longestWait().toFixed(2)} s`,
+      `${name}: ${answers}; ${arrived().length} at the relay; longest wait for a lock ${locks.waited().toFixed(2)} s, longest held by a migration ${locks.held().toFixed(2)} s`,
     )
   }
   const running: { web: Awaited<ReturnType<typeof web>>; worker: OurProcess } = {
@@ -180,30 +126,75 @@ async function rehearse(ref: string | undefined): Promise<string[]> {
     running[kind] = await next
     await end(last)
   }
-  await step('before', async () => {})
+  await step('before', broadcast)
   await step('release', () => command(after, url, 'db/migrate.ts'))
   await step('workers', () => exchange('worker', worker(after)))
-  await step('web', () => exchange('web', web(after)))
+  await step('web', async () => {
+    await broadcast()
+    await exchange('web', web(after))
+  })
   await step('back: web', () => exchange('web', web(before)))
   await step('back: workers', async () => {
-    // What the newer web has let in is for newer workers.
+    // What the newer web has let in is for newer workers, and so is what they have made of a broadcast.
     const there = new Set(load.accepted)
-    await until('the queue holds nothing newer', () => there.isSubsetOf(new Set(arrived())))
+    await until('the queue holds nothing newer', async () => {
+      const { rows } = await client.query<{ id: string }>(
+        'select id from emails where broadcast_id = any($1)',
+        [broadcasts],
+      )
+      const known = new Set(arrived())
+      const isWhole = rows.length >= AUDIENCE * broadcasts.length
+      return isWhole && rows.every(({ id }) => known.has(id)) && there.isSubsetOf(known)
+    })
     await exchange('worker', worker(before))
   })
   await load.stop()
+  const of = new Map<string, Awaited<ReturnType<typeof broadcastOf>>>()
   const all = new Set(load.accepted)
-  await until('all has arrived', () => all.isSubsetOf(new Set(arrived()))).catch(() => {})
+  await until('all has arrived', async () => {
+    for (const id of broadcasts) of.set(id, await broadcastOf(client, id))
+    const ids = [...of.values()].flatMap((each) => each.ids)
+    for (const id of ids) all.add(id)
+    return ids.length >= AUDIENCE * broadcasts.length && all.isSubsetOf(new Set(arrived()))
+  }).catch(() => {})
+  await load.stopReports()
+  const wrong = async (): Promise<number> => {
+    const { rows } = await client.query<{ id: string; status: string }>(
+      'select id, status from email_states where id = any($1)',
+      [[...load.reported.keys()]],
+    )
+    return load.reported.size - rows.filter(({ id, status }) => load.reported.get(id) === status).length
+  }
+  await until('all reports are applied', async () => (await wrong()) === 0, 60).catch(() => {})
   for (const process of [running.web, running.worker]) await end(process)
 
   const ids = arrived()
   const [lost, doubled] = [all.difference(new Set(ids)).size, ids.length - new Set(ids).size]
-  print(`${load.sent()} sent, ${all.size} accepted, ${lost} lost, ${doubled} doubled`)
-  if (all.size !== load.sent()) faults.push(`${load.sent() - all.size} were never accepted`)
+  print(`${load.sent()} sent, ${load.accepted.length} accepted, ${lost} lost, ${doubled} doubled`)
+  if (load.accepted.length !== load.sent())
+    faults.push(`${load.sent() - load.accepted.length} were never accepted`)
+  if (new Set(load.accepted).size !== load.accepted.length) faults.push('two sends have one email')
   if (lost + doubled > 0) faults.push(`${lost} lost, ${doubled} doubled`)
-  const odd = [...load.met.keys()].filter((what) => !['200', '201', '503'].includes(what))
+  for (const [id, { ids, people }] of of) {
+    print(`a broadcast: ${ids.length} emails to ${people} of ${AUDIENCE} contacts`)
+    if (ids.length !== AUDIENCE || people !== AUDIENCE) faults.push(`the broadcast ${id} missed or met twice`)
+  }
+  const unapplied = await wrong()
+  print(`${load.reported.size} reports, ${unapplied} of them without effect`)
+  if (unapplied > 0 || load.reported.size !== load.accepted.length)
+    faults.push(
+      `of ${load.accepted.length} emails ${load.reported.size} were reported, ${unapplied} without effect`,
+    )
+  const { rows } = await client.query<{ count: number }>(
+    "select count(*)::int as count from contacts where email like 'import-%'",
+  )
+  print(`${load.imported()} contacts imported, ${rows[0]?.count} there`)
+  if (rows[0]?.count !== load.imported()) faults.push('the import is not whole')
+  const odd = [...load.met.keys()].filter((what) => !STATED.has(what.split(' ')[1] ?? ''))
   if (odd.length > 0) faults.push(`answers: ${odd.join(', ')}`)
-  if (longestWait() > LONGEST_WAIT) faults.push(`somebody waited ${longestWait().toFixed(2)} s for a lock`)
+  if (locks.waited() > LONGEST) faults.push(`somebody waited ${locks.waited().toFixed(2)} s for a lock`)
+  if (locks.held() > LONGEST)
+    faults.push(`a migration held a lock on ${locks.holder()} for ${locks.held().toFixed(2)} s`)
   return faults
 }
 

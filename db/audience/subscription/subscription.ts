@@ -3,7 +3,7 @@
  * Promises: what a delivery report found outlives an unsubscribe, and no API call lifts it; a repeated call changes
  * nothing; what a person changed is in the audit trail, and who left which topics; a wish of somebody who is no contact
  * any more counts for a contact that is made again. DECISIONS: Unsubscribe. What reports do to a contact is in
- * apply-events.ts.
+ * suppressions/suppress.ts.
  */
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'

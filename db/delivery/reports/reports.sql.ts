@@ -196,9 +196,8 @@ const idsParked = (filter: ParkedFilter) => sql.fragment`(
   select id from reports where ${parked(filter)} order by id limit ${filter.most ?? null} for update)`
 
 /**
- * A page of parked reports without their bodies, newest first, after the report `after`; all of
- * them with `limit` null. In the order of the index of
- * unsettled ones: by id, the planner would walk through all that are done.
+ * A page of parked reports without their bodies, newest first, after the report `after`; all of them with `limit` null.
+ * In the order of the index of unsettled ones: by id, the planner would walk through all that are done.
  */
 export async function parkedReports(
   tx: Tx,

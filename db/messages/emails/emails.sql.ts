@@ -101,8 +101,10 @@ const NEW_STATE = {
 
 const newColumns = Object.keys(NEW_COLUMNS)
 const commas = (parts: readonly SqlToken[]) => sql.join(parts, sql.fragment`, `)
+const namesOf = (columns: readonly string[]) => commas(columns.map((column) => sql.identifier([column])))
 
-const newNames = commas(newColumns.map((column) => sql.identifier([column])))
+const newNames = namesOf(newColumns)
+const stateNames = namesOf(Object.keys(NEW_STATE))
 
 const newValues = commas(
   newColumns.map((column) =>
@@ -123,10 +125,9 @@ function accepting(rows: readonly NewEmail[], charge: FragmentSqlToken): Fragmen
 }
 
 const insertStates = sql.fragment`
-  insert into email_states (team_id, id, created_at, broadcast_id, reached_id, internal, status, size_kb,
-    scheduled_at, expires_at, due_at)
+  insert into email_states (team_id, id, created_at, broadcast_id, reached_id, internal, ${stateNames})
   select team_id, id, created_at, broadcast_id, case when broadcast_id is not null then contact_id end, internal,
-    status, size_kb, scheduled_at, expires_at, due_at
+    ${stateNames}
   from item`
 
 /** What is stored with new emails: parts of the statement that charge for them (limits.ts) and store their jobs. */

@@ -99,8 +99,6 @@ export async function deleteWebhooksAbout(
   await tx.query(sql.type(object())`
     with gone as (
       delete from webhook_messages where ${isAbout(teamId, subjects)} returning id
-    ), noted as (
-      delete from webhook_events where team_id = ${teamId} and message_id in (select id from gone)
     )
     delete from webhook_events where team_id = ${teamId} and message_id in (select id from gone)`)
 }

@@ -100,6 +100,8 @@ t.test(
       { reason: 'refused: 550 "go away"', count: 2 },
       { reason: 'words', count: 1 },
     ])
+    const [frequent] = await cli.json(['queue', 'reasons', 'deliver-email'])
+    t.same([...frequent.samples].sort(), [first, second].sort(), 'the emails, not their jobs')
     const redrive = ['queue', 'redrive', 'deliver-email', '--reason']
     t.match(await cli.json([...redrive, 'unheard of']), { redriven: 0 })
     t.match(await cli.json([...redrive, 'refused: 550 "go away"']), { redriven: 2 })

@@ -1,8 +1,8 @@
 /**
  * One request to a team's own server, and what its answer means.
  * Promises: it goes to an address that the guard has passed for it, by the name of the URL (TLS and Host), over a
- * connection that stands to that very address or a new one; never elsewhere: no
- * redirect, no proxy. Bounded in time and in what is read. Never throws. Must not know what the body says.
+ * connection that stands to that very address or a new one; never elsewhere: no redirect, no proxy. Bounded in time
+ * and in what is read. Never throws. Must not know what the body says.
  */
 import type { Agent, ClientRequest, IncomingMessage } from 'node:http'
 import type { LookupFunction } from 'node:net'
