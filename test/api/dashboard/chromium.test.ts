@@ -234,11 +234,11 @@ async function journeys(browser: Browser): Promise<void> {
     await page.getByLabel('Name', { exact: true }).fill('Slow')
     const shown: string[] = []
     let posts = 0
-    // Playwright looks at nothing while a page is on its way to the next: the page tells by itself, and presses again.
-    await page.exposeFunction('tell', (state: string) => void shown.push(state))
+    // Playwright looks at nothing while a page is on its way to the next: the page reports, and presses again.
+    await page.exposeFunction('report', (state: string) => void shown.push(state))
     await page.evaluate(`new MutationObserver(([{ target }], observer) => {
       observer.disconnect()
-      tell(target.textContent + (target.disabled ? ' disabled' : '') + ' ' + target.ariaBusy)
+      report(target.textContent + (target.disabled ? ' disabled' : '') + ' ' + target.ariaBusy)
       target.click()
     }).observe(document.body, { subtree: true, attributeFilter: ['aria-busy'] })`)
     await page.route(`${here}/topics`, async (route) => {
