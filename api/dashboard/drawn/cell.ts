@@ -25,8 +25,10 @@ export type Cell = {
   short?: string
   /** The whole of what may be cut, where the text is not that by itself. */
   tip?: string
-  /** Offers to copy the text. */
+  /** Offers to copy the text, */
   copy?: boolean
+  /** or this, of which the text is a part. */
+  copied?: string
   /** A button of a form of its own. */
   button?: {
     action: string

@@ -23,6 +23,11 @@ export function sumsOf(counts: readonly { status: string; count: number }[]): Su
 
 export type Share = 'delivered' | 'bounced' | 'complained'
 
+/** With SMTP most servers report bounces alone: that nothing is known to have arrived says nothing. */
+export const isUnreported = (sent: number, delivered: number): boolean => sent > 0 && delivered === 0
+/** What a figure says in place of a share then. */
+export const UNREPORTED = { value: '–', detail: 'your mail server reports no deliveries' }
+
 /** A share in words. */
 export const percent = (share: number): string =>
   `${(share * 100).toFixed(share !== 0 && Math.abs(share) < 0.01 ? 2 : 1)} %`

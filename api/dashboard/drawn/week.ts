@@ -1,7 +1,17 @@
 /** The last seven days beside the seven before: four figures, against what mailbox providers put up with. Pure. */
 import type { FigureRow } from '../../../db/figures/daily/figures.sql.ts'
 import type { Tile } from './section.ts'
-import { ALARMING_SHARE, percent, type Share, type Sums, shareWords, sumsOf, toneOf } from './shares.ts'
+import {
+  ALARMING_SHARE,
+  isUnreported,
+  percent,
+  type Share,
+  type Sums,
+  shareWords,
+  sumsOf,
+  toneOf,
+  UNREPORTED,
+} from './shares.ts'
 
 const DAY = 86_400_000
 const WEEK = 7
@@ -25,12 +35,10 @@ function changeOf(now: number, before: number): string {
 export function weekTiles(figures: readonly FigureRow[], today: Date, emails: string): Tile[] {
   const start = new Date(today.getTime() - (WEEK - 1) * DAY)
   const [now, before] = [weekFrom(figures, start), weekFrom(figures, new Date(start.getTime() - WEEK * DAY))]
-  // With SMTP most servers report bounces alone: that nothing is known to have arrived says nothing.
-  const isUnreported = now.sent > 0 && now.delivered + before.delivered === 0
   const shareTile = (label: string, kind: Share): Tile => {
     const tile = { label, tone: toneOf(now, kind), href: `${emails}?status=${kind}` }
-    if (kind === 'delivered' && isUnreported)
-      return { ...tile, value: '–', detail: 'your mail server reports no deliveries' }
+    if (kind === 'delivered' && isUnreported(now.sent, now.delivered + before.delivered))
+      return { ...tile, ...UNREPORTED }
     const was = before.sent > 0 && `${shareWords(before, kind)} in the 7 days before`
     const limit = kind !== 'delivered' && `keep it below ${percent(ALARMING_SHARE[kind])}`
     return { ...tile, value: shareWords(now, kind), detail: [was, limit].filter(Boolean).join('; ') }

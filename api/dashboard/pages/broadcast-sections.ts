@@ -10,6 +10,7 @@ import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { type Cell, duration, headed, number, plural, text, time } from '../drawn/cell.ts'
 import type { Field, Section } from '../drawn/section.ts'
+import { isUnreported, UNREPORTED } from '../drawn/shares.ts'
 import { momentWords, zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { formOf, hidden, press, some, tableOf } from '../served/made.ts'
@@ -132,9 +133,7 @@ export function outcomes({ figures: counted }: BroadcastView): Section {
     live: true,
     tiles: [
       { label: 'Sent', value: number(sent).text, detail: `of ${plural(made, 'email')}` },
-      arrived === 0 && sent > 0
-        ? { label: 'Delivered', value: '–', detail: 'your mail server reports no deliveries' }
-        : tile('Delivered', arrived),
+      isUnreported(sent, arrived) ? { label: 'Delivered', ...UNREPORTED } : tile('Delivered', arrived),
       tile('Opened', opened + clicked),
       tile('Clicked', clicked),
       tile('Bounced', bounced),

@@ -27,13 +27,14 @@ function templateCell(team: { id: string }, id: string | null, names: Names): Ce
   return name ? text(name, { href: teamPath(team, 'templates', id) }) : text('deleted')
 }
 
-const shownOf = (request: TeamRequest, names: Names) => (email: ListedEmail) => ({
+/** @param named whether some email of the page has a template: an empty column only takes the others' room. */
+const shownOf = (request: TeamRequest, names: Names, named: boolean) => (email: ListedEmail) => ({
   Status: listedState(email, request.now),
   Recipient: recipientsCell(email),
   Subject: text(email.subject || '(no subject)', {
     href: fromList(request, teamPath(request.team, 'emails', email.id)),
   }),
-  Template: templateCell(request.team, email.template_id, names),
+  ...(named ? { Template: templateCell(request.team, email.template_id, names) } : {}),
   Accepted: time(email.created_at, request.now),
 })
 
@@ -50,7 +51,8 @@ async function readerOf(request: TeamRequest, deps: PageDeps): Promise<Reader<Li
 async function listSection(request: TeamRequest, deps: PageDeps, names: Names): Promise<Section> {
   try {
     const page = await pageOf(request, await readerOf(request, deps), ({ id }) => id)
-    return listOf(page, shownOf(request, names), {
+    const named = page.rows.some(({ template_id }) => template_id !== null)
+    return listOf(page, shownOf(request, names, named), {
       ...{ keyOf: ({ id }) => id, id: 'list', live: page.first, fresh: true, many: 'emails' },
       filtered: filter.set(request.query).size > 0,
       nothing: 'No email matches.',

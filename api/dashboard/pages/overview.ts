@@ -171,7 +171,7 @@ function queueAlerts(paused: ReadonlyMap<string, QueuePause>, { person, team }: 
   return [person.operator ? { ...RESTORED_COPY, link } : RESTORED_COPY]
 }
 
-/** What needs attention. */
+/** What needs attention: first what has stopped by itself and waits for a person, then what waits for others. */
 async function alertsOf(
   request: TeamRequest,
   deps: PageDeps,
@@ -180,6 +180,7 @@ async function alertsOf(
   const { team } = request
   const { database } = deps
   const senders = await listSenders(database)
+  const webhooks = await webhookAlerts(request, deps)
   const domains = await domainsOfTeam(database, team.id)
   const pending = domains.filter(({ status }) => status === 'pending')
   const failing = domains.filter(({ failing_since }) => failing_since !== null)
@@ -191,14 +192,7 @@ async function alertsOf(
   return some([
     team.suspended && suspended,
     ...(await broadcastAlerts(request, deps)),
-    ...queueAlerts(await pausedQueues(database), request),
-    ...folded(
-      senderAlerts(senders, request),
-      `Nothing goes out through ${senders.filter(standsStill).length} senders`,
-    ),
-    ...(await waitAlerts(request, deps)),
-    ...(await webhookAlerts(request, deps)),
-    ...shareAlerts(figures, teamPath(team, 'emails')),
+    ...webhooks.filter(({ tone }) => tone === 'bad'),
     ...folded(
       failing.map(
         ({ name, missing_since }): Alert => ({
@@ -210,6 +204,14 @@ async function alertsOf(
       ),
       `The DKIM records of ${failing.length} domains are missing or different`,
     ),
+    ...queueAlerts(await pausedQueues(database), request),
+    ...folded(
+      senderAlerts(senders, request),
+      `Nothing goes out through ${senders.filter(standsStill).length} senders`,
+    ),
+    ...(await waitAlerts(request, deps)),
+    ...webhooks.filter(({ tone }) => tone !== 'bad'),
+    ...shareAlerts(figures, teamPath(team, 'emails')),
     ...folded(
       pending.map(
         ({ name }): Alert => ({

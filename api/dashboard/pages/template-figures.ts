@@ -1,7 +1,7 @@
 /** How the newest emails of a template stand: four figures, as the overview has them of all emails. */
 import { countsOfTemplate } from '../../../db/messages/emails/of-template.sql.ts'
 import type { Section, Tile } from '../drawn/section.ts'
-import { type Share, shareWords, sumsOf, toneOf } from '../drawn/shares.ts'
+import { isUnreported, type Share, shareWords, sumsOf, toneOf, UNREPORTED } from '../drawn/shares.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 
@@ -26,6 +26,7 @@ export async function templateFigures(
     detail: sums[kind].toLocaleString('en-US'),
     tone: toneOf(sums, kind),
     href: `${emails}&status=${kind}`,
+    ...(kind === 'delivered' && isUnreported(sums.sent, sums.delivered) ? UNREPORTED : {}),
   })
   const waiting = made - sums.sent
   return {

@@ -229,6 +229,26 @@ t.test(
   },
 )
 
+t.test('who clicked has opened, and who opened has received it; both count from there on', async (t) => {
+  const broadcast = await aBroadcast(service, team)
+  const path = at(`broadcasts/${broadcast.id}`)
+  await broadcast.emails(...Array.from({ length: 12 }, (_, nth) => `reader${nth}@example.net`))
+  await database.query(sql.unsafe`update broadcasts set audience = 12 where id = ${broadcast.id}`)
+  await broadcast.moved({ queued: -11, delivered: 5, opened: 3, clicked: 2, bounced: 1 })
+  const page = await viewer.get(path)
+  shows(
+    t,
+    page,
+    /Sent 11 of 12 emails Delivered 10 90\.91 % Opened 5 45\.45 % Clicked 2 18\.18 % Bounced 1 9\.09 %/,
+  )
+  shows(t, page, /91 %: 11 of 12 contacts\./)
+  t.match(page.html, /<progress[^>]* value="11" max="12"|<progress[^>]* max="12" value="11"/)
+  await database.query(sql.unsafe`
+    update broadcasts set started_at = now() - interval '11 minutes' where id = ${broadcast.id}`)
+  shows(t, await viewer.get(path), /11 of 12 contacts, about 1 email a minute, done in about 1 minute\./)
+  await editor.post(`${path}/cancel`)
+})
+
 t.test(
   'one that is being sent is paused, goes on and is cancelled; each button names who is left',
   async (t) => {

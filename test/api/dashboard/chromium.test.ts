@@ -226,6 +226,39 @@ async function journeys(browser: Browser): Promise<void> {
     },
   )
 
+  t.test('a press is shown while its answer is awaited, counts once, and is over in the end', async (t) => {
+    const { page } = await signIn(t)
+    await page.clock.install()
+    await page.goto(`${here}/topics`)
+    await page.getByText('Add a topic').first().click()
+    await page.getByLabel('Name', { exact: true }).fill('Slow')
+    const shown: string[] = []
+    let posts = 0
+    // Playwright looks at nothing while a page is on its way to the next: the page reports, and presses again.
+    await page.exposeFunction('report', (state: string) => void shown.push(state))
+    await page.evaluate(`new MutationObserver(([{ target }], observer) => {
+      observer.disconnect()
+      report(target.textContent + (target.disabled ? ' disabled' : '') + ' ' + target.ariaBusy)
+      target.click()
+    }).observe(document.body, { subtree: true, attributeFilter: ['aria-busy'] })`)
+    await page.route(`${here}/topics`, async (route) => {
+      posts++
+      await until('the press is shown', () => shown.length > 0, 20)
+      // As a file to save does: the page stays.
+      await route.fulfill({ status: 204 })
+    })
+    const button = page.getByRole('button', { name: 'Add topic', exact: true })
+    const answered = page.waitForEvent('requestfailed')
+    await button.click({ noWaitAfter: true })
+    await answered
+    t.strictSame(shown, ['Add topic disabled true'])
+    t.ok(await button.isDisabled())
+    await page.clock.fastForward(11_000)
+    t.ok(await button.isEnabled())
+    t.equal(await button.getAttribute('aria-busy'), null)
+    t.equal(posts, 1)
+  })
+
   t.test('without JavaScript everything works still', async (t) => {
     const { page } = await signIn(t, { javaScriptEnabled: false }, 'plain@example.com')
     await page.goto(`${here}/topics`)

@@ -289,6 +289,44 @@ t.test(
   },
 )
 
+t.test('what has stopped by itself leads, before queues, waiting mail and what is only likely', async (t) => {
+  const team = await makeTeam(service)
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  await owner.post(`/teams/${team.id}/domains`, { name: 'pending.example.com' })
+  for (const name of ['Broken', 'Failing'])
+    await owner.post(`/teams/${team.id}/webhooks`, { name, url: 'https://hooks.example.com', types: '*' })
+  const { id } = await aBroadcast(service, team)
+  await hold([await send(team)], '451 4.7.1 Greylisted')
+  for (const change of [
+    sql.unsafe`update broadcasts set state = 'paused', state_reason = 'overdue' where id = ${id}`,
+    sql.unsafe`
+      update webhook_endpoints set state = 'disabled', state_reason = 'it answered 410', disabled_at = now()
+      where team_id = ${team.id} and name = 'Broken'`,
+    sql.unsafe`
+      update webhook_endpoints set failing_since = now() where team_id = ${team.id} and name = 'Failing'`,
+    sql.unsafe`update domains set missing_since = now(), failing_since = now() where team_id = ${team.id} and name = 'example.com'`,
+  ])
+    await database.query(change)
+  await storePauses(database, ['deliver-email'], { paused_by: 'cli' }, new Date())
+  const { html } = await owner.get(`/teams/${team.id}`)
+  await deletePause(database, 'deliver-email')
+  const words = [
+    'The broadcast “News” has paused itself',
+    'The webhook Broken was disabled',
+    'The DKIM record of example.com is missing or different',
+    'Email is paused by an operator',
+    '1 email waiting for longer than 5 minutes',
+    'The webhook Failing has received nothing since',
+    'The domain pending.example.com is not verified yet',
+  ]
+  const page = textOf(html)
+  t.strictSame(
+    [...words].sort((one, other) => page.indexOf(one) - page.indexOf(other)),
+    words,
+  )
+  for (const each of words) t.match(page, each)
+})
+
 t.test('many alerts of one kind are folded into one', async (t) => {
   const team = await makeTeam(service)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })

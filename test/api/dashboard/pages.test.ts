@@ -175,6 +175,15 @@ t.test('a form behind a button is open again when it was refused, its fault at t
   }
 })
 
+t.test('what went wrong is announced at once, what went well when there is time', async (t) => {
+  const refused = await owner.post(at('topics'), { name: '' })
+  t.match(refused.html, '<div class="notice bad" role="alert">')
+  const made = await owner.post(at('topics'), { name: 'Announced' })
+  const { html } = await owner.get(made.location ?? '')
+  t.match(html, /<div class="notice good" role="status">\s*<p>The topic Announced was created/)
+  t.notMatch(html, 'role="alert"')
+})
+
 t.test('an invitation says what each role may do, and a removal is named by what it does', async (t) => {
   const roles = [
     /Viewer: sees .*changes nothing/,

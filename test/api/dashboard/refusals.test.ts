@@ -21,14 +21,35 @@ t.test('the last twenty refused calls are shown, with what was said and never wh
   t.ok(textOf(shown.html).includes(team.key.slice(0, 10)))
   t.notMatch(shown.html, 'private words')
   t.notMatch(shown.html, team.key)
-  t.ok(shown.html.includes(refused.headers.get('x-request-id') ?? 'none'))
+  t.ok(shown.html.includes(`data-copy-text="${refused.headers.get('x-request-id')}"`))
   for (let calls = 0; calls < 25; calls++) {
     await call('GET', `/v1/contacts/number${calls}@example.org`, { key: team.key })
   }
   const { html } = await page()
-  t.equal(html.match(/>contact_not_found</g)?.length, 20)
+  t.equal(textOf(html).match(/ contact_not_found /g)?.length, 20)
   t.match(html, '/v1/contacts/:email')
 })
+
+t.test(
+  'what an answer said is read in its row, whole; of the request id its end alone, to copy whole',
+  async (t) => {
+    const name = 'a-name-that-is-longer-than-any-line-of-a-list-would-show-it.example'
+    const body = anEmail({ from: `hello@${name}` })
+    const refused = await call('POST', '/v1/emails', { key: team.key, body })
+    const id = refused.headers.get('x-request-id') ?? ''
+    const { message } = refused.body.error
+    t.match(message, name)
+    const { html } = await page()
+    const rows = html.match(/<tr[\s>][\s\S]*?<\/tr>/g) ?? []
+    const row = rows.find((words) => words.includes(id)) ?? ''
+    const wrapped = (row.match(/<td[\s\S]*?<\/td>/g) ?? []).filter((cell) =>
+      /^<td class="[^"]*\bwrap\b/.test(cell),
+    )
+    t.ok(wrapped.map(textOf).includes(`from_domain_not_verified ${message}`))
+    t.match(textOf(row), `…${id.slice(-8)}`)
+    t.notMatch(textOf(row), id)
+  },
+)
 
 t.test('a team sees its own alone, and a call without a valid key is nobody’s', async (t) => {
   const other = await makeTeam(service, { domain: 'other.test' })

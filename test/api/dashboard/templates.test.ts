@@ -341,9 +341,7 @@ t.test('the page of a template shows how its emails of the last 30 days stand', 
     await viewer.get(path),
     /The last 30 days Sent 0 none waiting Delivered – 0 Bounced – 0 Complaints – 0 /,
   )
-  const stand = ['queued', 'delivered', 'opened', 'bounced', 'sent', 'delivered']
-  const rows = [...stand.map((status) => ({ status, days: 1 })), { status: 'complained', days: 31 }]
-  for (const { status, days } of rows) {
+  const insert = async (status: string, days = 1) => {
     const id = uuidv7({ msecs: Date.now() - days * 86_400_000 })
     await insertEmailRows(
       service,
@@ -355,6 +353,14 @@ t.test('the page of a template shows how its emails of the last 30 days stand', 
     await database.query(sql.unsafe`
       update accepted_emails set template_id = ${idOf(path)} where team_id = ${team.id} and id = ${id}`)
   }
+  for (const status of ['queued', 'sent', 'bounced']) await insert(status)
+  await insert('complained', 31)
+  shows(
+    t,
+    await viewer.get(path),
+    /Sent 2 1 waiting Delivered – your mail server reports no deliveries Bounced 50\.0 % 1 /,
+  )
+  for (const status of ['delivered', 'opened', 'delivered']) await insert(status)
   const page = await viewer.get(path)
   shows(t, page, /Sent 5 1 waiting Delivered 60\.0 % 3 Bounced 20\.0 % 1 Complaints 0\.0 % 0 /)
   t.match(page.html, `emails?template&#x3D;${idOf(path)}&amp;status&#x3D;bounced"`)
@@ -382,12 +388,29 @@ t.test('the page of an email has the name of its template, with a link while the
   const path = await makeTemplate('Autumn letter', '<p>Hi</p>')
   const body = anEmail({ html: undefined, template_id: idOf(path) })
   const { body: email } = await call('POST', '/v1/emails', { key: team.key, body })
+  shows(
+    t,
+    await viewer.get(at(`emails?template=${idOf(path)}`)),
+    /Subject Template Accepted .* Autumn letter/,
+  )
   const { html } = await viewer.get(at(`emails/${email.id}`))
   t.match(html, new RegExp(`<a href="[^"]*/templates/${idOf(path)}">Autumn letter\\s*</a>`))
   t.ok(await removeTemplate({ tx: database, now: new Date(), actor: 'cli' }, team.id, idOf(path)))
   const page = await viewer.get(at(`emails/${email.id}`))
   shows(t, page, /Template deleted/)
   t.notMatch(page.html, idOf(path))
+})
+
+t.test('a list of emails has a column for templates only where one of them has a template', async (t) => {
+  const none = await makeTeam(service, { domain: 'plain.test' })
+  const reader = await signedIn(service, { team: none.id, role: 'viewer' })
+  const { body } = await call('POST', '/v1/emails', {
+    key: none.key,
+    body: anEmail({ from: 'a@plain.test' }),
+  })
+  const { html } = await reader.get(`/teams/${none.id}/emails`)
+  t.match(html, body.id)
+  t.match(textOf(html), 'Subject Accepted')
 })
 
 t.test('a template is renamed, duplicated with its published text, and deleted', async (t) => {
