@@ -25,9 +25,9 @@ export type Cell = {
   short?: string
   /** The whole of what may be cut, where the text is not that by itself. */
   tip?: string
-  /** Offers to copy the text, */
+  /** Offers to copy the text, or `copied`. */
   copy?: boolean
-  /** or this, of which the text is a part. */
+  /** What is copied where the text is only a part of it. */
   copied?: string
   /** A button of a form of its own. */
   button?: {

@@ -134,28 +134,26 @@ async function broadcastAlerts({ team }: TeamRequest, { database }: PageDeps): P
 }
 
 /** Webhooks that were disabled by themselves, and those that nothing but failures come back from. */
-async function webhookAlerts({ team, now }: TeamRequest, { database }: PageDeps): Promise<Alert[]> {
-  const alert = (
-    tone: Tone,
-    { id, name }: EndpointRow,
-    words: string,
-    more: Pick<Alert, 'at' | 'text'>,
-  ): Alert => ({
-    tone,
-    title: `The webhook ${name} ${words}`,
-    ...more,
-    link: { href: teamPath(team, 'webhooks', id), label: 'Look at it' },
-  })
-  return (await endpointsOfTeam(database, team.id)).flatMap((endpoint) => {
-    const { state, state_reason, failing_since } = endpoint
-    if (state === 'disabled')
-      return state_reason === BY_HAND
-        ? []
-        : [alert('bad', endpoint, 'was disabled', state_reason ? { text: state_reason } : {})]
-    return failing_since === null
-      ? []
-      : [alert('warn', endpoint, 'has received nothing since', { at: time(failing_since, now) })]
-  })
+async function webhookAlerts(
+  { team, now }: TeamRequest,
+  { database }: PageDeps,
+): Promise<{ disabled: Alert[]; failing: Alert[] }> {
+  const link = ({ id }: EndpointRow) => ({ href: teamPath(team, 'webhooks', id), label: 'Look at it' })
+  const endpoints = await endpointsOfTeam(database, team.id)
+  return {
+    disabled: endpoints.flatMap((endpoint): Alert[] => {
+      const { name, state, state_reason: text } = endpoint
+      if (state !== 'disabled' || text === BY_HAND) return []
+      const title = `The webhook ${name} was disabled`
+      return [{ tone: 'bad', title, ...(text ? { text } : {}), link: link(endpoint) }]
+    }),
+    failing: endpoints.flatMap((endpoint): Alert[] => {
+      const { name, state, failing_since: since } = endpoint
+      if (state === 'disabled' || since === null) return []
+      const title = `The webhook ${name} has received nothing since`
+      return [{ tone: 'warn', title, at: time(since, now), link: link(endpoint) }]
+    }),
+  }
 }
 
 /** Deliveries that an operator has paused, or all of them in one alert, where the database is a copy. */
@@ -192,7 +190,7 @@ async function alertsOf(
   return some([
     team.suspended && suspended,
     ...(await broadcastAlerts(request, deps)),
-    ...webhooks.filter(({ tone }) => tone === 'bad'),
+    ...webhooks.disabled,
     ...folded(
       failing.map(
         ({ name, missing_since }): Alert => ({
@@ -210,7 +208,7 @@ async function alertsOf(
       `Nothing goes out through ${senders.filter(standsStill).length} senders`,
     ),
     ...(await waitAlerts(request, deps)),
-    ...webhooks.filter(({ tone }) => tone !== 'bad'),
+    ...webhooks.failing,
     ...shareAlerts(figures, teamPath(team, 'emails')),
     ...folded(
       pending.map(
