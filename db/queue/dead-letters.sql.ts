@@ -47,7 +47,7 @@ const reasonRow = row({
   teams: number(),
   first_at: string(),
   last_at: string(),
-  /** The rows that the newest few are about: an email's id of an email's job. */
+  /** The ids of the rows that the newest few are about: emails, webhook messages, reports. */
   samples: array(string()),
 })
 

@@ -662,7 +662,7 @@ t.test('jobs that are done are found by their key, however many wait or run', as
 })
 
 t.test(
-  'a walk finds out who has had an email of its broadcast by each one, not by all that it has made',
+  'a walk asks of each contact whether it was reached, without reading the whole broadcast',
   async (t) => {
     const [topic, broadcast] = [uuid('0002', 3), uuid('0006', 1)]
     await database.query(sql.unsafe`
@@ -676,7 +676,7 @@ t.test(
       sql.fragment`
       select team_id, id, ${TEAM} as domain_id, 'a@demo.test' as from_address, array[email] as to_emails,
         'News' as subject, '<p>Hello</p>' as html, 1 as size_kb, '[]'::json as tags, 'sent' as status, created_at,
-        '' as reply_to, ${broadcast} as broadcast_id, id as contact_id, identity as person, 'w-' || id as provider_message_id
+        '' as reply_to, ${broadcast} as broadcast_id, id as contact_id, 'w-' || id as provider_message_id
       from contacts where topic_ids = array[${topic}::uuid]`,
     )
     const audience = {

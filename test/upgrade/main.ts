@@ -56,7 +56,7 @@ async function sourcesAt(ref: string): Promise<string> {
   return root
 }
 
-/** What a broadcast has come to, in the database: its recipients, and those that have two of its emails. */
+/** What a broadcast has come to, in the database: its emails, and how many people they go to. */
 async function broadcastOf(client: Client, id: string): Promise<{ ids: string[]; people: number }> {
   const { rows } = await client.query<{ id: string; person: string }>(
     'select id, to_emails[1] as person from emails where broadcast_id = $1',
