@@ -235,7 +235,7 @@ t.test('ids are made by db/process/ids.ts, and by nobody else', async (t) => {
 })
 
 t.test('providers are named in their adapters, their hooks and the settings only', async (t) => {
-  // The entry points that mount hooks, the guide to them, the list of who reports, and the contract's reserved header.
+  // The entry points that mount hooks, the guide to them, the list of who reports, and the API's reserved header.
   const naming = [
     'api/app.ts',
     'api/main.ts',

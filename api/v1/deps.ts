@@ -27,7 +27,7 @@ export type V1Deps = {
   accepts: Accepts
   catalog: Catalog
   replies: Replies
-  /** What custom headers may not begin with, besides what the contract reserves. */
+  /** What custom headers may not begin with, besides what is always reserved. */
   reservedHeaders: Reserved
   attachments: AttachmentLimits
   /** How long a bulk upsert may wait for its worker, in milliseconds (DECISIONS: Unavailable). */

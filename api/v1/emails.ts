@@ -128,7 +128,7 @@ function draftOf(send: SendBody, path = ''): Draft {
 /** An item of a batch. @throws Refusal bad_request */
 const toBatchItem = (value: unknown, at: string): Draft => draftOf(parse(sendSchema, value, at), `${at}.`)
 
-/** What the operator reserves (RESERVED_HEADER_PREFIXES), refused as what the contract does; null for none. */
+/** What the operator reserves (RESERVED_HEADER_PREFIXES), refused as what is always reserved; null for none. */
 function reservedRefusal({ reservedHeaders }: V1Deps, { headers, path }: EmailItem): Refusal | null {
   const fault = headers && reservedFault(headers, reservedHeaders)
   return fault ? new Refusal('invalid_headers', `${path}${fault}`) : null

@@ -46,12 +46,12 @@ export function headersFault(headers: Readonly<Record<string, string>>): string 
 /** What a header name is made of (RFC 7230). */
 export const HEADER_TOKEN = /^[\w!#$%&'*+\-.^`|~]+$/
 
-/** What is reserved beside the contract's own list: beginnings of names, and whole names, in any case. */
+/** What is reserved beside the API's own list: beginnings of names, and whole names, in any case. */
 export type Reserved = { prefixes: readonly string[]; names: readonly string[] }
 
 /**
  * The first header that is reserved here, as a message that names it; null for none. What an operator's relay obeys is
- * the operator's to reserve: the contract's own list is closed.
+ * the operator's to reserve: the API's own list is closed.
  */
 export function reservedFault(
   headers: Readonly<Record<string, string>>,

@@ -1,6 +1,6 @@
 /**
  * What is of a wrong type is refused and named, and what is required is asked for: each field of each body that /v1
- * takes. The table says what the contract says; what a route takes besides fails here.
+ * takes. The table says what the API promises; what a route takes besides fails here.
  */
 import { parseBody } from '../../api/http/input.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'

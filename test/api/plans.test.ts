@@ -113,7 +113,7 @@ t.test('an empty catalog has the default allowances, no overage and no plans', a
   await load(defaultCatalog)
 })
 
-t.test('plans without figures have the contract’s, in the catalog as in what is enforced', async (t) => {
+t.test('plans without figures have the API’s, in the catalog as in what is enforced', async (t) => {
   const bare = ({ key, kind, name, blurb, cta, benefits }: (typeof defaultCatalog.plans)[number]) => ({
     key,
     kind,

@@ -1,5 +1,5 @@
 /**
- * What the API takes and how it says no: names, keys, what it does not support, where a body broke (decisions:
+ * What the API takes and how it says no: names, keys, what it does not support, where a body broke (DECISIONS:
  * Input).
  */
 import { addDomain } from '../../../db/accounts/domains/add.ts'

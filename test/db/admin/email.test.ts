@@ -63,7 +63,7 @@ async function start(t: Test) {
 }
 
 t.test(
-  'email show prints the contract’s fields in their order, the events, and what a queued email waits for',
+  'email show prints the API’s fields in their order, the events, and what a queued email waits for',
   async (t) => {
     const { cli, id, email, event, database } = await start(t)
     const headers = { 'X-B': '1', 'X-A': '2' }
