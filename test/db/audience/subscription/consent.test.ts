@@ -39,6 +39,11 @@ const step = fc.oneof(
 )
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 
+/** Run every time: somebody closed, erased and imported once more, which runs drawn at random may not hold. */
+const ERASED: Step[][] = (['unsubscribe', 'erase', 'import'] as const).map((act) => [
+  { person: PEOPLE[0], act },
+])
+
 /** Imports a file of one column, as its page does, to its end. */
 async function importFile(team: string, people: readonly string[], purpose: 'contacts' | 'suppressions') {
   const at = { tx: database, now: new Date() }
@@ -145,7 +150,7 @@ t.test(
           }
         },
       ),
-      { numRuns: 15 },
+      { numRuns: 15, examples: [[ERASED]] },
     )
     t.ok(held > 20 && again > 0, `${held} times somebody was not to be subscribed, ${again} times erased`)
   },
