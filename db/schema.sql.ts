@@ -47,11 +47,7 @@ export function historyFault(files: readonly Migration[], applied: readonly Appl
   return null
 }
 
-const appliedRow = row({
-  number: number(),
-  file: string(),
-  digest: string().nullable(),
-})
+const appliedRow = row({ number: number(), file: string(), digest: string().nullable() })
 
 /** Why this version cannot work with the database's schema, and what to do; null when it can. */
 export async function schemaFault(tx: Tx): Promise<string | null> {

@@ -397,9 +397,7 @@ t.test('no function of ours is longer than 60 lines, blank ones and comments amo
   t.match(overrides[0], {
     includes: ['api/**/*.ts', 'workers/**/*.ts', 'db/**/*.ts'],
     linter: {
-      rules: {
-        complexity: { noExcessiveLinesPerFunction: { level: 'error', options: { maxLines: 60 } } },
-      },
+      rules: { complexity: { noExcessiveLinesPerFunction: { level: 'error', options: { maxLines: 60 } } } },
     },
   })
   const spared = all.filter(({ text }) => text.includes('noExcessiveLinesPerFunction'))

@@ -13,9 +13,7 @@ const missing = await postfixMissing()
 
 t.test(
   'Postfix bounces a mail, and its report marks the email and the contact bounced',
-  {
-    skip: missing ?? false,
-  },
+  { skip: missing ?? false },
   async (t) => {
     const service = await startService(t)
     const team = await makeTeam(service)

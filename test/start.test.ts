@@ -105,10 +105,7 @@ async function adminOn<T>(settings: Record<string, string>, ...args: string[]): 
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [join(checkout, 'db/admin/main.ts'), ...args],
-    {
-      cwd: checkout,
-      env: { ...ENVIRONMENT, ...settings },
-    },
+    { cwd: checkout, env: { ...ENVIRONMENT, ...settings } },
   )
   return JSON.parse(stdout)
 }

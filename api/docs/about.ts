@@ -35,6 +35,4 @@ export type About = {
 export type Described = Pick<
   PublicRoute<never> | TeamRoute<never>,
   'method' | 'path' | 'access' | 'body' | 'query' | 'raw'
-> & {
-  about: About
-}
+> & { about: About }

@@ -239,10 +239,7 @@ export const COMPONENTS: Readonly<Record<Component | 'Fault', JsonSchema>> = {
     ),
   }),
   Cancelled: record({ id: said(uuid, 'What was cancelled.') }),
-  Moved: record({
-    id: said(uuid, 'What was moved.'),
-    scheduled_at: said(time, 'When it goes.'),
-  }),
+  Moved: record({ id: said(uuid, 'What was moved.'), scheduled_at: said(time, 'When it goes.') }),
   BatchResult: record({
     data: said(
       list({

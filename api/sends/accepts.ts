@@ -33,12 +33,7 @@ const isSafe = (error: unknown): boolean => !isDatabaseUnavailable(error) || isL
 
 const lengthOf = (text: string | null): number => text?.length ?? 0
 
-type AcceptsDeps = {
-  database: Database
-  queue: Producer
-  versions: Versions
-  links: UnsubscribeLinks | null
-}
+type AcceptsDeps = { database: Database; queue: Producer; versions: Versions; links: UnsubscribeLinks | null }
 
 /** @param database the whole one: a batch belongs to many teams, so it takes no team's turn. */
 export const createAccepts = ({ database, queue, versions, links }: AcceptsDeps): Accepts => ({

@@ -60,10 +60,7 @@ export const ABOUT_BROADCASTS = {
     id: 'listBroadcasts',
     group: 'Broadcasts',
     summary: 'List broadcasts',
-    notes: {
-      limit: 'How many at most; 20 when left out.',
-      cursor: 'The `next_cursor` of the page before.',
-    },
+    notes: { limit: 'How many at most; 20 when left out.', cursor: 'The `next_cursor` of the page before.' },
     answers: { 200: { when: 'A page, newest first.', body: 'BroadcastPage' } },
     refusals: [],
   },

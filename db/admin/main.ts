@@ -23,16 +23,8 @@ const NOUNS: readonly Noun[] = [
   { name: 'template', about: 'email templates', load: () => import('./template.ts') },
   { name: 'topic', about: 'topics that contacts subscribe to', load: () => import('./topic.ts') },
   { name: 'whatsapp', about: 'stored WhatsApp messages', load: () => import('./whatsapp.ts') },
-  {
-    name: 'whatsapp-template',
-    about: 'WhatsApp templates',
-    load: () => import('./whatsapp-template.ts'),
-  },
-  {
-    name: 'webhook',
-    about: 'servers of teams that get their events',
-    load: () => import('./webhook.ts'),
-  },
+  { name: 'whatsapp-template', about: 'WhatsApp templates', load: () => import('./whatsapp-template.ts') },
+  { name: 'webhook', about: 'servers of teams that get their events', load: () => import('./webhook.ts') },
   {
     name: 'broadcast',
     about: 'one template to all contacts of some topics',

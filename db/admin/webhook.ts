@@ -115,9 +115,7 @@ const messageVerbs: Verbs = (noun) => {
   verb(
     'message TEAM ID EVENT',
     'one of them with its body, its tries, and what it waits for while it is queued',
-    {
-      EVENT: ['its event_id: the header webhook-id', uuid],
-    },
+    { EVENT: ['its event_id: the header webhook-id', uuid] },
   ).action(
     look(async (tx, team: string, endpoint_id: string, event_id: string) =>
       showWebhook({ tx, now: await admin.now() }, team, { endpoint_id, event_id }),

@@ -91,12 +91,7 @@ export async function requeuedAt(
 /** How messages are requeued. A person's wish resets their tries and hours; the sweep's finds do not. */
 export type How = { by: 'person' | 'sweep' } & Partial<Pick<Picked, 'force' | 'named'>>
 
-const requeuedRow = refRow.concat(
-  row({
-    job: string().oneOf(SHARED_JOBS),
-    sender: string().nullable(),
-  }),
-)
+const requeuedRow = refRow.concat(row({ job: string().oneOf(SHARED_JOBS), sender: string().nullable() }))
 /** A requeued row, its queue, and what its job must say of its sender. */
 export type Requeued = InferType<typeof requeuedRow>
 
@@ -182,12 +177,7 @@ export async function deliveryState(tx: Tx, channel: Deliverable, { team_id, id 
     where team_id = ${team_id} and id = ${id}`)
 }
 
-const waysRow = row({
-  unfinished: boolean(),
-  refused: boolean(),
-  scheduled: boolean(),
-  expired: boolean(),
-})
+const waysRow = row({ unfinished: boolean(), refused: boolean(), scheduled: boolean(), expired: boolean() })
 
 /**
  * Whether a message still waits to be handed over, and whether it was refused without ever being; null without one.

@@ -91,10 +91,7 @@ export async function noteRedriven<J extends DeliveryJob>(
     at,
     channel,
     payloads.map((payload) => channel.payload.ref(payload)),
-    {
-      by: 'person',
-      force: channel.given_up_as !== null,
-    },
+    { by: 'person', force: channel.given_up_as !== null },
   )
 }
 

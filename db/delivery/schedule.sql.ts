@@ -29,11 +29,7 @@ export async function dueChannels(tx: Tx): Promise<readonly Channel[]> {
 }
 
 const refRow = row({ team_id: string(), id: string() })
-const releasedRow = refRow.concat(
-  row({
-    job: string().oneOf(SHARED_JOBS),
-  }),
-)
+const releasedRow = refRow.concat(row({ job: string().oneOf(SHARED_JOBS) }))
 
 /**
  * Lets go what is due, `most` at most, each team's share of them: from now on it waits to be delivered, and its tries

@@ -212,13 +212,7 @@ export const JOBS = {
     payload: checkRef,
     id: (payload: InferType<typeof checkRef>) => payload.check_id,
     // A person waits for it, and can ask again.
-    options: {
-      retryLimit: 2,
-      retryDelay: 2,
-      expireInSeconds: 60,
-      heartbeatSeconds: 10,
-      partition: false,
-    },
+    options: { retryLimit: 2, retryDelay: 2, expireInSeconds: 60, heartbeatSeconds: 10, partition: false },
   },
 } as const satisfies Record<
   string,

@@ -14,9 +14,7 @@ const INDEXES = {
 }
 
 /** Beside those, where jobs are claimed by their groups (group-claims.sql.ts). */
-const BY_GROUP = {
-  group: `(name, group_id, start_after) where state < 'active' and not blocked`,
-}
+const BY_GROUP = { group: `(name, group_id, start_after) where state < 'active' and not blocked` }
 
 /**
  * Makes them on every table of jobs, while jobs are stored. One that was left half-built is made again.

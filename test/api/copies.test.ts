@@ -28,21 +28,14 @@ const COPIES = {
   cc: ['Acme, Inc. <zoe@example.org>'],
   bcc: ['one@example.net', 'Two <two@example.net>'],
 }
-const LISTS = {
-  to_emails: COPIES.to,
-  cc_emails: ['"Acme, Inc." <zoe@example.org>'],
-  bcc_emails: COPIES.bcc,
-}
+const LISTS = { to_emails: COPIES.to, cc_emails: ['"Acme, Inc." <zoe@example.org>'], bcc_emails: COPIES.bcc }
 
 t.test('the row shows to, cc and bcc in their order, after a replay and in the CLI too', async (t) => {
   const first = await send({ ...COPIES, idempotency_key: 'copies-1' })
   t.match(first, { status: 201, body: LISTS })
   const again = await send({ to: ['x@example.org'], cc: ['y@example.org'], idempotency_key: 'copies-1' })
   t.strictSame([again.status, again.body], [200, first.body])
-  t.match(await shown(first.body.id), {
-    ...LISTS,
-    waiting: { recipients: Object.values(LISTS).flat() },
-  })
+  t.match(await shown(first.body.id), { ...LISTS, waiting: { recipients: Object.values(LISTS).flat() } })
   const found = await cli.json(['email', 'find', '--team', team.id, '--recipient', 'TWO@example.net'])
   t.match(found, [{ id: first.body.id, ...LISTS }])
   const listed = await cli.json(['email', 'list', team.id])

@@ -101,10 +101,7 @@ t.test('a rejected recipient’s message has the form to[<n>]: <code>: <detail>'
         message: 'to[2]: invalid_phone: must be a number in E.164 form, such as +15551234567',
       },
       { code: 'bad_request', message: 'to[1]: bad_request: must be a string' },
-      {
-        code: 'bad_request',
-        message: 'to[0]: bad_request: must not contain NUL characters',
-      },
+      { code: 'bad_request', message: 'to[0]: bad_request: must not contain NUL characters' },
     ],
   )
 })

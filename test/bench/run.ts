@@ -65,10 +65,7 @@ function measures(rig: Rig, minutes: number): Record<number, () => Promise<Figur
   const accepts = once(() => inPlace(rig, measureAccepts))
   const through = once(() => inPlace(rig, measureThrough))
   const upserts = once(() => inPlace(rig, measureUpserts))
-  const baseline = async (): Promise<Baseline> => ({
-    accepts: await accepts(),
-    through: await through(),
-  })
+  const baseline = async (): Promise<Baseline> => ({ accepts: await accepts(), through: await through() })
   const acceptRow = (row: string) => async () =>
     acceptFigures(await accepts()).filter((figure) => figure.row === row)
   return {

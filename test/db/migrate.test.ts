@@ -164,9 +164,7 @@ t.test('a lock that is never given ends it with the file’s name, and nothing h
   await other.query('begin; lock table teams in access share mode')
   await t.rejects(
     migrate(url, () => {}, { directory, lockWait: 1, tries: 1 }),
-    {
-      message: new RegExp(`^${file} was not applied: other sessions keep locks`),
-    },
+    { message: new RegExp(`^${file} was not applied: other sessions keep locks`) },
   )
 })
 

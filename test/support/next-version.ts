@@ -88,11 +88,7 @@ const ADDITIONS: readonly Addition[] = [
     loops: 1,
   },`,
   },
-  {
-    file: 'db/messages/emails/accept.ts',
-    after: '...{ team_id, email_id },',
-    more: ' needs_next: true,',
-  },
+  { file: 'db/messages/emails/accept.ts', after: '...{ team_id, email_id },', more: ' needs_next: true,' },
   {
     file: 'db/upkeep/work/kinds.ts',
     after: 'export const KINDS = {',
@@ -105,10 +101,9 @@ const ADDITIONS: readonly Addition[] = [
 ]
 
 /** Makes it. @returns where its sources are, and its `release`; both are gone with the test. */
-export async function nextVersion(t: { teardown(end: () => Promise<void>): unknown }): Promise<{
-  root: string
-  release(url: string): Promise<void>
-}> {
+export async function nextVersion(t: {
+  teardown(end: () => Promise<void>): unknown
+}): Promise<{ root: string; release(url: string): Promise<void> }> {
   const root = await mkdtemp(join(tmpdir(), 'heliograph-next-'))
   t.teardown(() => rm(root, { recursive: true, force: true }))
   for (const part of ['api', 'db', 'workers', 'package.json'])

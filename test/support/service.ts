@@ -225,11 +225,7 @@ export async function makeKey(
     scopes = SCOPES,
     domain = null,
     expires_at = null,
-  }: {
-    scopes?: readonly string[]
-    domain?: string | null
-    expires_at?: Date | null
-  } = {},
+  }: { scopes?: readonly string[]; domain?: string | null; expires_at?: Date | null } = {},
 ): Promise<string> {
   const key = makeCredential('key')
   canary.secrets(key)

@@ -9,12 +9,7 @@ import { DELIVERY_DEADLINE, type End } from '../../db/queue/jobs.ts'
 import type { Outcome, SenderTrouble } from '../providers/provider.ts'
 
 /** An outcome, as far as it decides how the delivery ends. */
-export type Judged = {
-  kind: Outcome['kind']
-  detail: string
-  wait_seconds?: number
-  trouble?: SenderTrouble
-}
+export type Judged = { kind: Outcome['kind']; detail: string; wait_seconds?: number; trouble?: SenderTrouble }
 
 /**
  * What has come of a message since its tries count: how often it was put off, or left unanswered. `since` is its first

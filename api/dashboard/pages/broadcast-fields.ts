@@ -98,11 +98,7 @@ const topicField = (
       selected: chosen.includes(id),
     })),
     // Saving the rest must not change whom it goes to.
-    ...goneOf(topics, chosen).map((id) => ({
-      value: id,
-      label: `a deleted topic (${id})`,
-      selected: true,
-    })),
+    ...goneOf(topics, chosen).map((id) => ({ value: id, label: `a deleted topic (${id})`, selected: true })),
   ],
 })
 

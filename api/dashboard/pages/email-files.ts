@@ -28,11 +28,7 @@ export function filesTable({ id, attachments = [] }: ShownEmail, { team }: TeamR
         Size: text(byteWords(size)),
         'Inline as': text(content_id && `cid:${content_id}`),
       }),
-      {
-        title: 'Attachments',
-        note: 'Press a name to save its file.',
-        empty: '',
-      },
+      { title: 'Attachments', note: 'Press a name to save its file.', empty: '' },
     ),
   ]
 }

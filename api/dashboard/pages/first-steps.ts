@@ -37,12 +37,7 @@ export async function firstSteps({ team, now }: TeamRequest, { database }: PageD
       link: domain ? link('domains', domain.name) : link('domains'),
       done: domains.some(({ status }) => status === 'verified'),
     },
-    {
-      title: 'Create an API key',
-      text: 'It is shown once.',
-      link: link('keys'),
-      done: keys.length > 0,
-    },
+    { title: 'Create an API key', text: 'It is shown once.', link: link('keys'), done: keys.length > 0 },
     {
       title: 'Send a test email',
       text: 'With one click, or with a request to paste that has your domain in it.',

@@ -189,11 +189,7 @@ const start = post('editor', '/teams/:team/contacts/imports/:id/start', async (r
   await beginWork(deps, {
     kind: suppress ? 'suppression.import' : 'contact.import',
     id,
-    given: {
-      import_id: id,
-      file_name,
-      ...(suppress ? { words: `${suppress.as}: ${suppress.detail}` } : {}),
-    },
+    given: { import_id: id, file_name, ...(suppress ? { words: `${suppress.as}: ${suppress.detail}` } : {}) },
     team_id: team.id,
     actor: person.email,
     store: (tx) => startDraft(tx, team.id, id),

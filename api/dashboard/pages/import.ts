@@ -78,10 +78,7 @@ const form = (purpose: Purpose, path: string): TeamPage =>
             By: text(one.created_by),
             When: time(one.created_at, now),
           }),
-          {
-            title: 'Imports of the last week',
-            empty: 'Nothing was imported lately.',
-          },
+          { title: 'Imports of the last week', empty: 'Nothing was imported lately.' },
         ),
       ],
     })
@@ -129,11 +126,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
           tone: fault !== null ? 'bad' : finished ? 'good' : 'busy',
         },
         ...madeTiles(shown, mapping),
-        {
-          label: 'Refused',
-          value: refused.toLocaleString('en-US'),
-          tone: refused > 0 ? 'bad' : 'plain',
-        },
+        { label: 'Refused', value: refused.toLocaleString('en-US'), tone: refused > 0 ? 'bad' : 'plain' },
       ],
     },
     {
@@ -166,10 +159,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
 const refused = get('editor', '/teams/:team/contacts/imports/:id/refused.csv', async (request, deps) => {
   const { team, params } = request
   const { header, rows } = await refusedRecords(deps.database, team.id, params.id ?? '')
-  await noteLook(request, deps, {
-    action: 'contact.export',
-    subject: `what the import ${params.id} refused`,
-  })
+  await noteLook(request, deps, { action: 'contact.export', subject: `what the import ${params.id} refused` })
   return csvFile(request, 'refused', header, rows)
 })
 

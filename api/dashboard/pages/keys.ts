@@ -51,13 +51,7 @@ function createForm({ team }: TeamRequest, domains: readonly string[]): Section 
     teamPath(team, 'keys'),
     'Create key',
     [
-      {
-        name: 'name',
-        label: 'Name',
-        type: 'text',
-        required: true,
-        placeholder: 'web shop',
-      },
+      { name: 'name', label: 'Name', type: 'text', required: true, placeholder: 'web shop' },
       {
         name: 'scopes',
         label: 'Permissions',

@@ -44,10 +44,7 @@ const choice = (found: readonly MessagePlace[]): Section =>
       Message: text(place.id, { code: true, href: pathTo(place) }),
       Team: text(place.team_id, { code: true }),
     }),
-    {
-      title: 'Messages with this ID',
-      empty: '',
-    },
+    { title: 'Messages with this ID', empty: '' },
   )
 
 /** The team to search in: the one that the page stands in. @throws Refusal not_found for one that is not theirs. */
@@ -175,10 +172,7 @@ async function messagesFor(
           Number: text(row.recipient, { href: teamPath(team, path, row.id) }),
           Accepted: time(row.created_at, request.now),
         }),
-        {
-          title,
-          empty: '',
-        },
+        { title, empty: '' },
       ),
   )
 }

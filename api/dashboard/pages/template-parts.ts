@@ -39,14 +39,7 @@ export const partFields = ({ html, text: plain }: { html: string; text: string }
     value: html,
     hint: '{{name}} is a variable: each send gives its value, which is escaped. Of subjects only those of broadcasts have some.',
   },
-  {
-    name: 'text',
-    label: 'Plain text (optional)',
-    type: 'textarea',
-    code: true,
-    rows: 6,
-    value: plain,
-  },
+  { name: 'text', label: 'Plain text (optional)', type: 'textarea', code: true, rows: 6, value: plain },
 ]
 
 /** A part of a template as a form sends it. @param stored what the form showed: it stays unless somebody changed it. */

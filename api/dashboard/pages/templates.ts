@@ -28,9 +28,7 @@ const list = get('viewer', '/teams/:team/templates', async ({ team, now }, { dat
           ID: text(id, { code: true, copy: true }),
           Changed: time(updated_at, now),
         }),
-        {
-          empty: 'No templates yet. Create one, then send it by its ID.',
-        },
+        { empty: 'No templates yet. Create one, then send it by its ID.' },
       ),
       team.role !== 'viewer' &&
         formOf(

@@ -105,11 +105,7 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
         alerts: [{ tone: 'warn', title: 'The provider’s last complaint', text: found.fault }],
       },
       ...readable(found.definition),
-      {
-        kind: 'code',
-        title: 'The provider’s object',
-        code: JSON.stringify(found.definition, null, 2),
-      },
+      { kind: 'code', title: 'The provider’s object', code: JSON.stringify(found.definition, null, 2) },
     ]),
     aside: [
       {

@@ -18,9 +18,7 @@ import { type DomainRow, deleteDomain, domainByName, domainRoom, insertDomain } 
 export type DomainView = Pick<
   DomainRow,
   'id' | 'name' | 'status' | 'created_at' | 'verified_at' | 'missing_since'
-> & {
-  dns_records: DnsRecord[]
-}
+> & { dns_records: DnsRecord[] }
 
 /** A domain with the records to publish. @param includes what the relay wants in SPF. Pure. */
 export const domainView = (row: DomainRow, includes: readonly string[]): DomainView => ({

@@ -5,11 +5,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { ROLES, type Role } from './roles.ts'
 
-const personRow = row({
-  id: string(),
-  email: string(),
-  operator: boolean(),
-})
+const personRow = row({ id: string(), email: string(), operator: boolean() })
 export type PersonRow = InferType<typeof personRow>
 
 /** The person with this address, whatever its case, or null without one. */

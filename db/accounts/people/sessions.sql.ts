@@ -192,12 +192,7 @@ export async function deleteOtherSessions(tx: Tx, scope: SessionScope, keep: str
   return ended.length
 }
 
-const listedRow = row({
-  id: string(),
-  user_agent: string(),
-  created_at: string(),
-  seen_at: string(),
-})
+const listedRow = row({ id: string(), user_agent: string(), created_at: string(), seen_at: string() })
 
 /** These sessions, the one used last first. */
 export async function sessionsOfPerson(

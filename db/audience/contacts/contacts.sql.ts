@@ -74,10 +74,7 @@ export async function contactByIdentity(
     select ${contactColumns} from contacts where team_id = ${teamId} and identity = ${identity}`)
 }
 
-const statusRow = row({
-  identity: string(),
-  status: string().oneOf(CONTACT_STATUSES),
-})
+const statusRow = row({ identity: string(), status: string().oneOf(CONTACT_STATUSES) })
 
 export async function statusesOf(
   tx: Tx,
@@ -90,10 +87,7 @@ export async function statusesOf(
   return new Map(rows.map(({ identity, status }) => [identity, status]))
 }
 
-const propertiesRow = row({
-  identity: string(),
-  properties: mixed<Record<string, string>>(),
-})
+const propertiesRow = row({ identity: string(), properties: mixed<Record<string, string>>() })
 
 /**
  * The properties of those of these identities that are contacts. @param hold whether nobody may change them until the

@@ -129,11 +129,7 @@ export async function propertyNames(tx: Tx, teamId: string): Promise<readonly st
   return rows.map(({ name }) => name)
 }
 
-const recipientRow = row({
-  email: string(),
-  identity: string(),
-  suppression: string().nullable(),
-})
+const recipientRow = row({ email: string(), identity: string(), suppression: string().nullable() })
 export type RecipientContact = InferType<typeof recipientRow>
 
 export async function contactsWithIdentities(
@@ -146,12 +142,7 @@ export async function contactsWithIdentities(
     where team_id = ${teamId} and identity = any(${sql.array(identities, 'text')}) order by identity`)
 }
 
-const emailRow = row({
-  id: string(),
-  subject: string(),
-  status: string(),
-  created_at: string(),
-})
+const emailRow = row({ id: string(), subject: string(), status: string(), created_at: string() })
 export type SentEmailRow = InferType<typeof emailRow>
 
 /** The latest emails to an address, whatever its spelling: `identities` are its spellings' own. */

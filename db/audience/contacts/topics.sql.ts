@@ -5,11 +5,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import { touchedAt } from './contacts.sql.ts'
 
-const topicRow = row({
-  id: string(),
-  name: string(),
-  created_at: string(),
-})
+const topicRow = row({ id: string(), name: string(), created_at: string() })
 export type TopicRow = InferType<typeof topicRow>
 
 /** Whether a contact has a topic. The second part is what the index on topics has; without it that is not used. */

@@ -33,11 +33,7 @@ const SUPPRESSED = { team_id: 'uuid', contact_id: 'uuid', cause: 'json' }
 const statusBefore = sql.fragment`
   case when c.status in ('subscribed', 'unsubscribed') then c.status else c.status_before end`
 
-const changedRow = row({
-  team_id: string(),
-  contact_id: string(),
-  has_listeners: boolean(),
-})
+const changedRow = row({ team_id: string(), contact_id: string(), has_listeners: boolean() })
 /** A contact that was changed, and whether anybody listens to its team. */
 export type Changed = InferType<typeof changedRow>
 

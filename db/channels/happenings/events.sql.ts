@@ -26,12 +26,7 @@ export type MessageEvent = DeliveryRef & {
 /** 16 bytes of SHA-256, in hexadecimal: what an event's key is stored as. */
 export const digest16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
 
-const storedRow = row({
-  team_id: string(),
-  id: string(),
-  digest: string(),
-  has_listeners: boolean(),
-})
+const storedRow = row({ team_id: string(), id: string(), digest: string(), has_listeners: boolean() })
 
 const EVENT = {
   ...{

@@ -62,12 +62,7 @@ export async function emailFacts(tx: Tx, refs: readonly Ref[]) {
     where ${isCustomers}`)
 }
 
-const contactRow = row({
-  id: string(),
-  email: string(),
-  status: string(),
-  suppression: string().nullable(),
-})
+const contactRow = row({ id: string(), email: string(), status: string(), suppression: string().nullable() })
 
 export async function contactFacts(tx: Tx, refs: readonly Ref[]) {
   return tx.any(sql.prepared('notified_contacts', contactRow)`

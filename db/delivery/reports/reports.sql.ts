@@ -224,10 +224,7 @@ export async function parkedByReason(
     group by 1 order by 2 desc, 1 limit 50`)
 }
 
-const lastReportRow = row({
-  provider: string().oneOf(PROVIDERS),
-  last_at: string().nullable(),
-})
+const lastReportRow = row({ provider: string().oneOf(PROVIDERS), last_at: string().nullable() })
 
 /**
  * When each provider last reported anything that was kept. Whether it ever did is read from the index of events: only

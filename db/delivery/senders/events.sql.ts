@@ -17,12 +17,7 @@ const eventRow = row({
 export type SenderEventRow = InferType<typeof eventRow>
 
 /** Something that happened to a sender; `detail` is the provider's words, or an operator's. */
-export type SenderEvent = {
-  sender: string
-  kind: SenderEventRow['kind']
-  occurred_at: Date
-  detail: string
-}
+export type SenderEvent = { sender: string; kind: SenderEventRow['kind']; occurred_at: Date; detail: string }
 
 /** Stores events, in the order of their ids. */
 export async function insertSenderEvents(tx: Tx, events: readonly SenderEvent[]): Promise<void> {

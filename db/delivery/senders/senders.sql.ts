@@ -126,11 +126,7 @@ export async function sendersInTrouble(tx: Tx, prefix: string): Promise<ReadSend
   )
 }
 
-const pausedRow = row({
-  key: string(),
-  paused_until: string(),
-  pause_reason: string().nullable(),
-})
+const pausedRow = row({ key: string(), paused_until: string(), pause_reason: string().nullable() })
 
 /** The senders of ours that are paused; or the one of this key, if it is. */
 export async function pausedSenders(tx: Tx, key?: string) {

@@ -15,11 +15,7 @@ export type Figure = (typeof FIGURES)[number]
 
 const MOVED_FIGURES = FIGURES.filter((figure) => figure !== 'made')
 
-const figureRow = row({
-  broadcast_id: string(),
-  figure: string().oneOf(MOVED_FIGURES),
-  count: number(),
-})
+const figureRow = row({ broadcast_id: string(), figure: string().oneOf(MOVED_FIGURES), count: number() })
 
 type FigureOf = { broadcast_id: string; figure: Figure; count: number }
 

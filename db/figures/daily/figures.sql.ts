@@ -82,11 +82,7 @@ export async function firstDay(tx: Tx, teamId: string, { name: channel }: Channe
   return day
 }
 
-const figureRow = row({
-  day: string(),
-  status: string(),
-  count: number(),
-})
+const figureRow = row({ day: string(), status: string(), count: number() })
 export type FigureRow = InferType<typeof figureRow>
 
 /** A team's figures since a day, which counts. */
@@ -108,11 +104,7 @@ export async function figuresSince(
     order by day, status`)
 }
 
-const hourRow = row({
-  hour: string(),
-  status: string(),
-  count: number(),
-})
+const hourRow = row({ hour: string(), status: string(), count: number() })
 /** @param hour when it begins, as ISO 8601. */
 export type HourRow = InferType<typeof hourRow>
 

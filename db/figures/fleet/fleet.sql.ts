@@ -95,23 +95,14 @@ export async function liveProcesses(tx: Tx, seconds: number): Promise<readonly P
     order by started_at, id`)
 }
 
-const counterRow = row({
-  figure: string(),
-  labels: string(),
-  values: array(number()),
-})
+const counterRow = row({ figure: string(), labels: string(), values: array(number()) })
 export type CounterRow = InferType<typeof counterRow>
 
 export async function fleetCounters(tx: Tx): Promise<readonly CounterRow[]> {
   return tx.any(sql.type(counterRow)`select figure, labels, values from counters order by figure, labels`)
 }
 
-const senderRow = row({
-  key: string(),
-  paused: number(),
-  slowed: number(),
-  full: number(),
-})
+const senderRow = row({ key: string(), paused: number(), slowed: number(), full: number() })
 export type SenderState = InferType<typeof senderRow>
 
 /**
@@ -127,11 +118,7 @@ export async function senderStates(tx: Tx): Promise<readonly SenderState[]> {
     from senders where not starts_with(key, ${WEBHOOK_SENDERS}) order by key`)
 }
 
-const queuedRow = row({
-  channel: string(),
-  age: number(),
-  messages: number(),
-})
+const queuedRow = row({ channel: string(), age: number(), messages: number() })
 export type QueuedRow = InferType<typeof queuedRow>
 
 /**
@@ -189,11 +176,7 @@ export async function broadcastStates(tx: Tx) {
     group by s.state order by s.state`)
 }
 
-const reportRow = row({
-  state: string(),
-  reports: number(),
-  oldest_seconds: number(),
-})
+const reportRow = row({ state: string(), reports: number(), oldest_seconds: number() })
 export type ReportState = InferType<typeof reportRow>
 
 /**

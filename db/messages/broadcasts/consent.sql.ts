@@ -59,11 +59,7 @@ export async function emailsNotPaused(tx: Tx, refs: readonly EmailRef[]): Promis
 /** How much of its rate a broadcast may save up, in seconds: so much goes at once at most. */
 const SAVED = 5
 
-const grantRow = row({
-  granted: number(),
-  interval_seconds: number(),
-  wait_seconds: number(),
-})
+const grantRow = row({ granted: number(), interval_seconds: number(), wait_seconds: number() })
 
 /**
  * Takes places for up to `count` emails from a broadcast's rate, which is spread evenly over each minute.

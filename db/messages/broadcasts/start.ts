@@ -84,11 +84,7 @@ export async function sendBroadcast(
     throw hindered(row, hindrances)
   assertSameTemplate(template.version_id, seen)
   assertSameAudience(reach.audience, seen)
-  const fixed = {
-    template_version_id: template.version_id,
-    link_base: publicUrl.replace(/\/$/, ''),
-    send_at,
-  }
+  const fixed = { template_version_id: template.version_id, link_base: publicUrl.replace(/\/$/, ''), send_at }
   const started =
     send_at === null
       ? await change(

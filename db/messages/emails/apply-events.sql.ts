@@ -7,11 +7,7 @@ import { row, rowsOf } from '../../postgres/rows.ts'
 import { EMAIL_REF, type EmailRef } from './emails.sql.ts'
 import type { EmailStatus } from './status.ts'
 
-const recipientsRow = row({
-  team_id: string(),
-  email_id: string(),
-  to_emails: array(string()),
-})
+const recipientsRow = row({ team_id: string(), email_id: string(), to_emails: array(string()) })
 
 const lockedRow = recipientsRow.concat(row({ is_late: boolean() }))
 
@@ -36,11 +32,7 @@ const recipientsOf = (tx: Tx, refs: readonly EmailRef[]) =>
     select team_id, id as email_id, to_emails from accepted_emails
     where (team_id, id) in (select * from ${rowsOf('ref', EMAIL_REF, refs)})`)
 
-const providerIdRow = row({
-  provider_message_id: string(),
-  team_id: string(),
-  email_id: string(),
-})
+const providerIdRow = row({ provider_message_id: string(), team_id: string(), email_id: string() })
 
 export async function emailsByProviderIds(tx: Tx, ids: readonly string[]): Promise<Map<string, EmailRef>> {
   const rows = await tx.any(sql.prepared('emails_by_provider_ids', providerIdRow)`

@@ -86,11 +86,7 @@ export async function waitingEmails(
     order by w.id desc`)
 }
 
-const countRow = row({
-  count: number(),
-  newest: string().nullable(),
-  oldest: string().nullable(),
-})
+const countRow = row({ count: number(), newest: string().nullable(), oldest: string().nullable() })
 
 /** How many of a team's emails fit, the newest `most` of them, and which are the first and the last of these. */
 export async function countMatching(tx: Tx, teamId: string, criteria: EmailCriteria, most: number) {

@@ -178,11 +178,7 @@ const BY_ID = { team_id: 'uuid', key: 'uuid' }
 /** What emails refer to: domains by name, verified or not, templates by id, contacts by identity. One statement. */
 export async function emailReferences(
   tx: Tx,
-  wanted: {
-    domains: readonly Reference[]
-    templates: readonly Reference[]
-    contacts: readonly Reference[]
-  },
+  wanted: { domains: readonly Reference[]; templates: readonly Reference[]; contacts: readonly Reference[] },
 ) {
   return tx.any(sql.prepared('email_references', referenceRow)`
     select d.team_id, case d.status when 'verified' then 'domain' else 'pending' end as kind, d.name as key, d.id, null::uuid as version_id, null::text[] as slots

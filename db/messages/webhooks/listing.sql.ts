@@ -13,12 +13,7 @@ export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]
 
 const ANY = sql.fragment`true`
 
-const tryRow = row({
-  at: string(),
-  status: number().nullable(),
-  ms: number(),
-  response: string(),
-})
+const tryRow = row({ at: string(), status: number().nullable(), ms: number(), response: string() })
 export type TryRow = InferType<typeof tryRow>
 
 const attemptRow = tryRow.concat(row({ event_id: string(), type: string() }))
@@ -61,11 +56,7 @@ const listedRow = row({
 export type ListedWebhook = InferType<typeof listedRow>
 
 const messageRow = listedRow.concat(
-  row({
-    endpoint_id: string(),
-    body: string(),
-    requeued_at: string().nullable(),
-  }),
+  row({ endpoint_id: string(), body: string(), requeued_at: string().nullable() }),
 )
 export type WebhookRow = InferType<typeof messageRow>
 
@@ -169,11 +160,7 @@ export type ReplayFilter = {
   type?: string | undefined
 }
 
-const CONDITIONS = {
-  failed: STATUS_IS.failed,
-  over: sql.fragment`not unfinished`,
-  waiting: STATUS_IS.queued,
-}
+const CONDITIONS = { failed: STATUS_IS.failed, over: sql.fragment`not unfinished`, waiting: STATUS_IS.queued }
 
 /** By how much an id's time may be beside the time at which its message was made, in milliseconds. */
 const ID_CLOCK_SKEW_MS = 3_600_000

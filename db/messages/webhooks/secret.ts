@@ -39,9 +39,5 @@ export function signedHeaders(
   const timestamp = String(Math.floor(at.getTime() / 1_000))
   const content = `${event_id}.${timestamp}.${body}`
   const signatures = keys.map((key) => `v1,${createHmac('sha256', key).update(content).digest('base64')}`)
-  return {
-    'webhook-id': event_id,
-    'webhook-timestamp': timestamp,
-    'webhook-signature': signatures.join(' '),
-  }
+  return { 'webhook-id': event_id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') }
 }

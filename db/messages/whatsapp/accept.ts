@@ -154,11 +154,7 @@ const sentRows = ({ messages }: Stored): SentRow[] =>
     status: 'queued',
   }))
 
-const placeOf = (team_id: string, { now }: Account): Place => ({
-  team_id,
-  now,
-  nextId: idsAt(now),
-})
+const placeOf = (team_id: string, { now }: Account): Place => ({ team_id, now, nextId: idsAt(now) })
 
 /**
  * Gives each new item its rows, in order, as if each came alone: a key met again is a replay once its first item has

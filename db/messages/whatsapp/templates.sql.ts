@@ -165,11 +165,7 @@ export type TemplateNews = { name: string; language: string; status: TemplateSta
 /** The provider's word that a template is made of something else now. It names no team either. */
 export type TemplateChange = { name: string; language: string; occurred_at: Date }
 
-const holderRow = row({
-  team_id: string(),
-  name: string(),
-  language: string(),
-})
+const holderRow = row({ team_id: string(), name: string(), language: string() })
 
 /** Which live teams have templates of these names and languages. */
 export async function teamsWithTemplates(tx: Tx, changes: readonly TemplateChange[]) {

@@ -110,11 +110,7 @@ export async function emptySkipsOf(tx: Tx, teamId: string, spellings: readonly s
     where ${isSkipOf(teamId, spellings)}`)
 }
 
-const countRow = row({
-  last: string().nullable(),
-  looked: number(),
-  deleted: number(),
-})
+const countRow = row({ last: string().nullable(), looked: number(), deleted: number() })
 
 /** Deletes those of a stretch of reports that are done with, about this team alone, and name the address. */
 export async function deleteReportsNaming(

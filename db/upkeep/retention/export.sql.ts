@@ -91,17 +91,9 @@ export async function skipsToShow(tx: Tx, teamId: string, spellings: readonly st
     where ${isSkipOf(teamId, spellings)} order by at, broadcast_id`)
 }
 
-const reportRow = row({
-  id: string(),
-  provider: string(),
-  received_at: string(),
-  bytes: number(),
-})
+const reportRow = row({ id: string(), provider: string(), received_at: string(), bytes: number() })
 
-const stretchRow = row({
-  last: string().nullable(),
-  found: mixed<InferType<typeof reportRow>[]>(),
-})
+const stretchRow = row({ last: string().nullable(), found: mixed<InferType<typeof reportRow>[]>() })
 
 /** Of a stretch of reports those that name the person, but for what they say: it may name other recipients. */
 export async function reportsToShow(

@@ -162,10 +162,7 @@ async function* reports({ tx, person: { teamId, bytes } }: Finding) {
       tx,
       teamId,
       bytes,
-      {
-        after,
-        length: EXPORT_BATCH,
-      },
+      { after, length: EXPORT_BATCH },
     )
     yield* found
     after = last

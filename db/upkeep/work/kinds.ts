@@ -111,12 +111,7 @@ const importing: Kind<Importing, ImportCursor> = {
     if (!secrets) throw new Error('an import takes the service’s key')
     const slice = await importSlice({ ...at, secrets }, team_id ?? '', given.import_id, cursor)
     const refused = ((result as { refused?: number }).refused ?? 0) + slice.refused
-    return {
-      cursor: slice.cursor,
-      done: done + slice.done,
-      total: slice.total ?? total,
-      result: { refused },
-    }
+    return { cursor: slice.cursor, done: done + slice.done, total: slice.total ?? total, result: { refused } }
   },
   entry: ({ file_name, words }, result) => ({
     subject: file_name,

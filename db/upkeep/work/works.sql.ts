@@ -31,12 +31,7 @@ export async function insertWork(tx: Tx, work: NewWork, now: Date): Promise<void
       ${sql.timestamp(now)}, ${sql.timestamp(now)})`)
 }
 
-const openRow = workRow.concat(
-  row({
-    given: mixed<object>(),
-    cursor: mixed<object>().nullable(),
-  }),
-)
+const openRow = workRow.concat(row({ given: mixed<object>(), cursor: mixed<object>().nullable() }))
 export type OpenWork = InferType<typeof openRow>
 
 /** Work that is not over, locked until the transaction ends; null when it is over or gone. */
@@ -46,12 +41,7 @@ export async function lockWork(tx: Tx, id: string): Promise<OpenWork | null> {
 }
 
 /** What a slice leads to. `cursor` null: it was the last one. */
-export type Step = {
-  cursor: object | null
-  done: number
-  total: number | null
-  result: object
-}
+export type Step = { cursor: object | null; done: number; total: number | null; result: object }
 
 /** Stores what a slice has done. The last one takes away what was asked for, since it may name a person. */
 export async function moveWork(tx: Tx, id: string, step: Step, now: Date): Promise<WorkRow> {

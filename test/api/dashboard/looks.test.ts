@@ -40,9 +40,7 @@ async function aBroadcastUnderWay(service: Service, { team, template }: LivedIn)
 
 async function looks(browser: Browser): Promise<void> {
   const service = await startService(t, {
-    dashboard: {
-      lookupTxt: async () => ['v=spf1 include:example.net ~all'],
-    },
+    dashboard: { lookupTxt: async () => ['v=spf1 include:example.net ~all'] },
   })
   const lived = await livedIn(service)
   const home = `${service.base}/dashboard`

@@ -23,14 +23,7 @@ async function receive(body = 'From: nobody'): Promise<string> {
   const id = uuidv7()
   const now = new Date()
   await insertReports(database, [
-    {
-      id,
-      provider: 'smtp',
-      event_key: id,
-      body: Buffer.from(body),
-      received_at: now,
-      retry_until: now,
-    },
+    { id, provider: 'smtp', event_key: id, body: Buffer.from(body), received_at: now, retry_until: now },
   ])
   return id
 }

@@ -279,11 +279,7 @@ t.test('every change to people leaves a line', async (t) => {
 t.test('a sign-in link leads to PUBLIC_URL, whatever host a request names', async (t) => {
   const from = 'Heliograph <login@links.test>'
   const publicUrl = 'http://mail.example.com'
-  const mailed = await startService(t, {
-    url: service.url,
-    clock: () => now,
-    dashboard: { from, publicUrl },
-  })
+  const mailed = await startService(t, { url: service.url, clock: () => now, dashboard: { from, publicUrl } })
   const team = await makeTeam(mailed, { domain: 'links.test' })
   await signedIn(service, { email: 'mailed@example.org', team: team.id, role: 'viewer' })
   await new Promise<void>((resolve, reject) => {

@@ -101,11 +101,7 @@ const FORMS = [
     path: at('templates', lived.template, 'draft'),
     table: 'template_drafts',
   },
-  {
-    page: `/operator/teams/${team.id}`,
-    path: `/operator/teams/${team.id}/plan`,
-    table: 'subscriptions',
-  },
+  { page: `/operator/teams/${team.id}`, path: `/operator/teams/${team.id}/plan`, table: 'subscriptions' },
 ]
 
 t.test('saving what a page shows changes no row', async (t) => {

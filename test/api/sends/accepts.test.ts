@@ -100,10 +100,7 @@ t.test(
 t.test('WhatsApp sends are gathered alike', async (t) => {
   const teams = await Promise.all(Array.from({ length: 5 }, () => makeTeam(service, { whatsapp_limit: 2 })))
   const bodies = await Promise.all(
-    teams.map(async (team) => ({
-      team,
-      body: aMessage((await makeTemplate(service, team.id)).id),
-    })),
+    teams.map(async (team) => ({ team, body: aMessage((await makeTemplate(service, team.id)).id) })),
   )
   const replies = await Promise.all(
     [1, 2, 3].flatMap(() =>

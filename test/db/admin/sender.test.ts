@@ -103,13 +103,7 @@ t.test(
     t.equal(events, many)
     t.ok(transactions > 1, 'in more than one transaction')
     const [work] = await cli.json(['work', 'list', '--team', id])
-    t.match(work, {
-      kind: 'email.requeue',
-      done: many,
-      total: many,
-      result: { changed: many },
-      fault: null,
-    })
+    t.match(work, { kind: 'email.requeue', done: many, total: many, result: { changed: many }, fault: null })
     const entries = await cli.json(['audit', 'list', '--team', id])
     const [entry, ...others] = entries.filter(({ action }: { action: string }) => action.endsWith('requeue'))
     t.match(entry, { action: 'email.requeue', subject: `${many} emails`, detail: 'status: queued' })

@@ -71,13 +71,7 @@ t.test('team plan changes the figures given and leaves the others as they are', 
   const period = ['--period-start', '2026-01-31T00:00:00Z', '--period-end', '2026-02-28']
   const paid = await cli.json(['team', 'plan', id, '--plan', 'pro', '--emails', '11', ...period])
   t.match(paid, { plan: 'pro', limits: { emails: 11, whatsapp: 10_000, rate: 10 } })
-  t.strictSame(paid.overrides, {
-    emails: 11,
-    contacts: null,
-    whatsapp: null,
-    rate: null,
-    storage: null,
-  })
+  t.strictSame(paid.overrides, { emails: 11, contacts: null, whatsapp: null, rate: null, storage: null })
   t.ok(new Date(paid.period.end) > new Date(), 'a period that has passed rolls on')
   t.strictSame((await cli.json(['team', 'show', id])).limits, paid.limits)
   const back = ['--emails', 'plan', '--contacts', 'plan', '--whatsapp', 'plan', '--rate', 'plan']

@@ -29,11 +29,7 @@ t.test(
         '--domain',
         'example.com',
       ]),
-      {
-        name: 'Billing',
-        types: ['email.sent'],
-        domain: 'example.com',
-      },
+      { name: 'Billing', types: ['email.sent'], domain: 'example.com' },
     )
     t.match(await cli.json([...set, '--domain', 'none', '--types', '*']), { types: ['*'], domain: null })
     t.match(await cli.fault([...set, '--types', 'email.eaten']), /there is no type "email.eaten"/)

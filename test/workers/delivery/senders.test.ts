@@ -103,9 +103,7 @@ const allSent = async ({ database }: Service, ids: readonly string[]): Promise<b
 
 t.test('while one sender is paused, the others’ messages flow, and its own lose no try', async (t) => {
   const seen: string[] = []
-  const { service, post, start } = await begin(t, {
-    onRcpt: (to) => void seen.push(to),
-  })
+  const { service, post, start } = await begin(t, { onRcpt: (to) => void seen.push(to) })
   const { database } = service
   await database.transaction((tx) => pauseSender(tx, senderOf('paused'), 60, 'Retry-After: 60'))
   const waiting = await post('paused', 20, { grouped: false })

@@ -105,10 +105,7 @@ t.test('news of a template dated in the future do not outlive those of now', asy
   const definition = aTemplate()
   const { id } = await makeTemplate(service, team, definition)
   await startWorker(t, service)
-  const about = {
-    message_template_name: definition.name,
-    message_template_language: definition.language,
-  }
+  const about = { message_template_name: definition.name, message_template_language: definition.language }
   const reportState = async (event: string, time: number) =>
     await report(service, { field: 'message_template_status_update', value: { ...about, event }, time })
   await reportState('DISABLED', Date.parse('2999-01-01') / 1_000)

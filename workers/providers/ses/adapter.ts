@@ -91,11 +91,7 @@ async function checkAccount(
 }
 
 /** The request for one send. */
-type Asking = {
-  configuration_set: string | undefined
-  timeouts: SesTimeouts
-  cut: AbortSignal | undefined
-}
+type Asking = { configuration_set: string | undefined; timeouts: SesTimeouts; cut: AbortSignal | undefined }
 
 async function deliver(client: SESv2Client, email: OutgoingEmail, asking: Asking): Promise<EmailDelivery> {
   const { to, outcomes } = wireRecipients(email.recipients)

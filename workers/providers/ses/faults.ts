@@ -8,10 +8,7 @@ import { NOT_CONNECTED } from '../connection.ts'
 import type { Outcome } from '../provider.ts'
 
 /** What the SDK throws, as far as we look at it. */
-export type SesFault = Error & {
-  code?: string
-  $metadata?: { httpStatusCode?: number | undefined }
-}
+export type SesFault = Error & { code?: string; $metadata?: { httpStatusCode?: number | undefined } }
 
 type Verdict =
   /** Too fast: everything slows down. */

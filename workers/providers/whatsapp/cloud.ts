@@ -41,10 +41,7 @@ export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappP
   const connected = { ...options, agent: keptConnections(options.url) }
   return {
     test: false,
-    sender: {
-      key: senderKey(options.phone_number_id),
-      ceiling: options.messages_per_second,
-    },
+    sender: { key: senderKey(options.phone_number_id), ceiling: options.messages_per_second },
     send: (message, cut) => in_flight.track(attempt(connected, message, describe, cut)),
     listTemplates: () => listTemplates(options),
     close: in_flight.settled,

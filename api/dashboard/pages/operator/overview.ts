@@ -36,10 +36,7 @@ const processShown =
     Busy: text(`${Math.round(gauges.busy * 100)} %`, { number: true }),
     Memory: text(megabytes(gauges.resident_memory_bytes), { number: true }),
     Lag: text(`${Math.round(gauges.event_loop_lag_seconds * 1_000)} ms`, { number: true }),
-    'Last sign of life': {
-      ...time(seen_at, now),
-      ...(silent_seconds > SILENCE ? { tone: 'bad' } : {}),
-    },
+    'Last sign of life': { ...time(seen_at, now), ...(silent_seconds > SILENCE ? { tone: 'bad' } : {}) },
   })
 
 function processAlerts(processes: readonly ProcessRow[]): Alert[] {

@@ -108,19 +108,13 @@ const queues = get('operator', PATH, async ({ now }, { database }) => {
               : { ...counted(queue.dead), href: `${PATH}/${queue.queue}`, detail: 'why, and try again' },
           'Oldest waits': text(
             queue.oldest_ready_seconds === null ? null : duration(queue.oldest_ready_seconds),
-            {
-              number: true,
-            },
+            { number: true },
           ),
           Done: text(rate(queue.completed_per_second), { number: true }),
           Workers: number(queue.workers.length),
           Pause: button(queue),
         }),
-        {
-          id: 'queues',
-          live: true,
-          empty: '',
-        },
+        { id: 'queues', live: true, empty: '' },
       ),
     ]),
   })
@@ -163,10 +157,7 @@ const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { data
             },
           },
         }),
-        {
-          wrap: ['Reason', 'The newest'],
-          empty: 'Nothing of this queue was given up.',
-        },
+        { wrap: ['Reason', 'The newest'], empty: 'Nothing of this queue was given up.' },
       ),
       rows.length >= 2 && {
         kind: 'actions',

@@ -62,18 +62,11 @@ const reports = get('operator', PATH, async (request, { database }) => {
     },
     sections: some([
       ...filter.shown(request),
-      tableOf(
-        reasons,
-        ({ reason, reports: count }) => ({
-          Reason: text(reason),
-          Reports: number(count),
-        }),
-        {
-          wrap: ['Reason'],
-          title: 'Reasons',
-          empty: isFiltered ? 'No report matches.' : 'No report is parked: every report found its message.',
-        },
-      ),
+      tableOf(reasons, ({ reason, reports: count }) => ({ Reason: text(reason), Reports: number(count) }), {
+        wrap: ['Reason'],
+        title: 'Reasons',
+        empty: isFiltered ? 'No report matches.' : 'No report is parked: every report found its message.',
+      }),
       total !== 0 &&
         tableOf(
           page.rows,
@@ -83,11 +76,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
             Reason: text(reason),
             Bytes: number(bytes),
           }),
-          {
-            title: 'Reports',
-            empty: '',
-            next: page.next,
-          },
+          { title: 'Reports', empty: '', next: page.next },
         ),
     ]),
   })

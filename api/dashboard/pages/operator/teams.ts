@@ -194,10 +194,7 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
         kind: 'facts',
         title: 'Usage',
         facts: [
-          ...QUOTAS.map(({ name, noun }) => ({
-            label: headed(noun),
-            cell: usage(used[name], limits[name]),
-          })),
+          ...QUOTAS.map(({ name, noun }) => ({ label: headed(noun), cell: usage(used[name], limits[name]) })),
           { label: 'Emails per second', cell: number(limits.rate) },
           { label: 'ID', cell: text(team.id, { code: true, copy: true }) },
         ],

@@ -88,10 +88,7 @@ t.test('a period of a month rolls on by calendar months once it has ended', asyn
   const { store, at } = await storeAt(t, day('2026-01-20'))
   const id = await store.team('pro')
   await at(day('2026-03-01'))
-  const view = await subscribe(store, id, {
-    plan: 'pro',
-    period: period('2026-01-31', '2026-02-28'),
-  })
+  const view = await subscribe(store, id, { plan: 'pro', period: period('2026-01-31', '2026-02-28') })
   t.same(view.period, { start: '2026-02-28T00:00:00.000Z', end: '2026-03-31T00:00:00.000Z' })
 })
 

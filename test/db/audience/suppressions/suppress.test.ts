@@ -52,10 +52,7 @@ async function begin(status: 'subscribed' | 'unsubscribed' = 'subscribed') {
   const state = () => contactState(service, team, 'ana@example.org')
   const lift = (reason = 'she asked') =>
     database.transaction((tx) =>
-      liftSuppression({ tx, now: hour(100), actor: 'cli' }, team, {
-        identity: 'ana@example.org',
-        reason,
-      }),
+      liftSuppression({ tx, now: hour(100), actor: 'cli' }, team, { identity: 'ana@example.org', reason }),
     )
   return { team, email, happen, softBounces, shown, state, lift }
 }

@@ -68,9 +68,7 @@ t.test(
     t.match(outcome, { kind: 'stored', row: { broadcast_id: id, contact_id: contactId } })
     t.match(
       await database.one(sql.unsafe`select name from pgboss.job where data ->> 'team_id' = ${teamId}`),
-      {
-        name: 'deliver-broadcast',
-      },
+      { name: 'deliver-broadcast' },
     )
     t.equal(await tokens(), before)
     t.match(await database.one(sql.unsafe`select emails_used from allowances`), { emails_used: 1 })

@@ -121,13 +121,15 @@ t.test(
   async () => {
     const STATUSES = ['sent', 'delivered', 'read', 'failed'] as const
     const event = fc.record({ row: fc.nat(3), status: fc.constantFrom(...STATUSES), copy: fc.nat(1) })
-    const runs = fc.array(event, { minLength: 1, maxLength: 30 }).chain((events) =>
-      fc.record({
-        events: fc.constant(events),
-        order: fc.shuffledSubarray([...events, ...events], { minLength: events.length * 2 }),
-        lanes: fc.array(fc.nat(3), { minLength: 60, maxLength: 60 }),
-      }),
-    )
+    const runs = fc
+      .array(event, { minLength: 1, maxLength: 30 })
+      .chain((events) =>
+        fc.record({
+          events: fc.constant(events),
+          order: fc.shuffledSubarray([...events, ...events], { minLength: events.length * 2 }),
+          lanes: fc.array(fc.nat(3), { minLength: 60, maxLength: 60 }),
+        }),
+      )
     await fc.assert(
       fc.asyncProperty(runs, async ({ events, order, lanes }) => {
         const ids = await messages(4)
