@@ -189,9 +189,8 @@ t.test('a call as a whole is batch_too_large over 1,000 items, and bad_request i
     { data: [] },
     'nothing is processed',
   )
-  for (const contacts of [undefined, null, {}, 'x', 5]) {
+  for (const contacts of [undefined, null, {}, 'x', 5])
     t.strictSame(refused(await bulk(contacts)), [400, 'bad_request'])
-  }
   t.strictSame(refused(await call('POST', '/v1/contacts/bulk', { key, body: [] })), [400, 'bad_request'])
   t.strictSame(refused(await call('POST', '/v1/contacts/bulk', { key })), [400, 'bad_request'])
   t.strictSame((await bulk([])).body, { data: [] }, 'an empty batch answers 200')

@@ -62,9 +62,8 @@ t.test('locale fr is supported; unknown values fall back to en', async (t) => {
   const french = (await plans('?locale=fr')).body.plans[0]
   t.match(french, { name: 'Gratuit', cta: 'Commencer gratuitement' })
   t.equal(french.benefits[0], '5 000 e-mails par mois')
-  for (const query of ['', '?locale=en', '?locale=de', '?locale=', '?locale=FR', '?locale=__proto__']) {
+  for (const query of ['', '?locale=en', '?locale=de', '?locale=', '?locale=FR', '?locale=__proto__'])
     t.equal((await plans(query)).body.plans[0].name, 'Free', query)
-  }
 })
 
 t.test('is cached for about 60 seconds, and says so with an ETag that answers 304', async (t) => {

@@ -104,9 +104,8 @@ t.test('the free plan allows 250 WhatsApp messages a month, a paid one 10,000', 
   const paid = await sender('pro')
   t.equal((await showTeam(database, free.team.id)).limits.whatsapp, 250)
   t.equal((await showTeam(database, paid.team.id)).limits.whatsapp, 10_000)
-  for (let at = 0; at < 250; at += 50) {
+  for (let at = 0; at < 250; at += 50)
     t.equal((await send(free.key, aMessage(free.template.id, { to: numbers(50, at) }))).status, 201)
-  }
   isRefused(t, await send(free.key, aMessage(free.template.id)), 402, 'quota_exceeded')
 })
 

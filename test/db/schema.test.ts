@@ -10,9 +10,8 @@ import { ROOT } from '../support/sources.ts'
 import t from '../support/tap.ts'
 
 t.test('migrations are numbered without gaps, and line one says why', async (t) => {
-  for (const { file } of await migrationFiles()) {
+  for (const { file } of await migrationFiles())
     t.match(await readFile(join(ROOT, 'db/migrations', file), 'utf8'), /^-- \w/, file)
-  }
 })
 
 t.test('what emails hold is compressed with LZ4 by a server that has it, else with pglz', async (t) => {

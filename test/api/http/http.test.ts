@@ -158,9 +158,8 @@ t.test('a body over 10 MiB is 413, and the client lives to read it', async (t) =
 })
 
 t.test('a path is known to the letter', async (t) => {
-  for (const path of ['/v1/Contacts', '/v1/contacts/', '/V1/plans', '/v1/plans/']) {
+  for (const path of ['/v1/Contacts', '/v1/contacts/', '/V1/plans', '/v1/plans/'])
     t.equal((await call('GET', path, { key: team.key })).body.error?.code, 'not_found', path)
-  }
 })
 
 t.test('a query that is no UTF-8 is bad_request, where it is read', async (t) => {

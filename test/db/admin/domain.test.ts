@@ -59,9 +59,8 @@ t.test('domain add --verified takes the operator’s word', async (t) => {
 
 t.test('domain add refuses what is no domain, a domain the team has, and a missing SECRET_KEY', async (t) => {
   const { cli, id } = await start(t)
-  for (const name of ['localhost', 'a b.test', '127.0.0.1', 'https://a.test', 'a.test.']) {
+  for (const name of ['localhost', 'a b.test', '127.0.0.1', 'https://a.test', 'a.test.'])
     t.match(await cli.fault(['domain', 'add', id, name]), /is not a domain name/, name)
-  }
   await cli.json(['domain', 'add', id, 'a.test'])
   t.equal(await cli.fault(['domain', 'add', id, 'A.TEST']), 'the team has the domain a.test already')
   t.match(

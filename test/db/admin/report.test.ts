@@ -49,9 +49,8 @@ t.test('report list and show list what was parked, replay tries it again, and dr
   t.match(await cli.json(['report', 'list']), [{ id: two?.id }])
 
   const nobody = '00000000-0000-4000-8000-000000000000'
-  for (const verb of ['show', 'replay', 'drop']) {
+  for (const verb of ['show', 'replay', 'drop'])
     t.match(await cli.fault(['report', verb, nobody]), /there is no report/)
-  }
 })
 
 t.test('report replay and drop take many parked reports, by id or by what they have in common', async (t) => {

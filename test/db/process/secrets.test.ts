@@ -24,9 +24,8 @@ t.test('what was sealed opens for its purpose and its owner only, and whole', as
     () => secrets.decrypt('dkim', empty.subarray(0, 24), 'a'),
     'the beginning of the right tag is not enough',
   )
-  for (const length of [0, 12, 16, 24, 27]) {
+  for (const length of [0, 12, 16, 24, 27])
     t.throws(() => secrets.decrypt('dkim', sealed.subarray(0, length), 'a'), `${length} bytes: a cut tag`)
-  }
 })
 
 t.test('with two keys both open and verify, and only the first seals and signs', async (t) => {

@@ -348,9 +348,8 @@ t.test('kill -9 of the worker in mid-delivery of 1,000 mails loses none', async 
   }
   const sink = await startSmtpSink(t, { onMessage: slow }, { id_file })
   const emails = Array.from({ length: 100 }, () => anEmail())
-  for (let batch = 0; batch < 10; batch++) {
+  for (let batch = 0; batch < 10; batch++)
     await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
-  }
   const env = { DATABASE_URL: service.url, SMTP_URL: sink.url }
   await startProcess(t, 'workers/main.ts', env)
   const kills = 3

@@ -120,9 +120,8 @@ for (const [name, fault, expected] of CASES) {
     const { api, provider } = await start(t, { onSend: () => fault }, { timeouts })
     const delivery = await provider.send(outgoingEmail({ to: ['a@example.com', 'b@example.com'] }))
     t.equal(delivery.outcomes.size, 2)
-    for (const outcome of delivery.outcomes.values()) {
+    for (const outcome of delivery.outcomes.values())
       for (const [key, value] of Object.entries(expected)) t.equal(Reflect.get(outcome, key), value, key)
-    }
     t.equal(delivery.provider_message_id, null)
     t.equal(api.calls.length, 1, 'tried once: the queue repeats')
   })

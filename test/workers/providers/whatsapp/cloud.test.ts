@@ -152,9 +152,7 @@ t.test('a code that we do not know leaves the status to decide, with the code’
   const detail = `${code} (#${code}) New`
   const wide = { kind: 'sender', detail, code, trouble: 'setup' }
   t.strictSame(await outcomeOf(t, { status: 429, body }), { ...wide, trouble: 'slow' })
-  for (const status of [401, 403]) {
-    t.strictSame(await outcomeOf(t, { status, body }), wide)
-  }
+  for (const status of [401, 403]) t.strictSame(await outcomeOf(t, { status, body }), wide)
   for (const status of [502, 504])
     t.strictSame(await outcomeOf(t, { status, body }), { kind: 'unknown', detail, code })
   t.match(await outcomeOf(t, { status: 429, body: cloudError(131026, 'Known') }), { kind: 'refused' })
@@ -163,16 +161,14 @@ t.test('a code that we do not know leaves the status to decide, with the code’
 t.test('Retry-After pauses the number for as long as it says, within reason', async (t) => {
   const asked = async (status: number, after: string) =>
     await outcomeOf(t, { status, body: '', headers: { 'Retry-After': after } })
-  for (const status of [429, 503]) {
+  for (const status of [429, 503])
     t.match(await asked(status, '7'), { kind: 'sender', trouble: 'slow', wait_seconds: 7 })
-  }
   const dated = await asked(429, new Date(Date.now() + 60_000).toUTCString())
   const seconds = dated.kind === 'sender' ? dated.wait_seconds : undefined
   t.ok(seconds !== undefined && seconds > 30 && seconds <= 60, `${seconds} s`)
   t.match(await asked(429, '86400'), { wait_seconds: 3_600 })
-  for (const odd of ['0', 'soon', '-5', 'Thu, 01 Jan 1970 00:00:00 GMT']) {
+  for (const odd of ['0', 'soon', '-5', 'Thu, 01 Jan 1970 00:00:00 GMT'])
     t.notOk('wait_seconds' in (await asked(429, odd)), odd)
-  }
 })
 
 t.test('spam and account faults pause the number and cost no message', async (t) => {
