@@ -33,9 +33,9 @@ t.test(
   'a sender pauses from when it happened on; the longest pause stands, however often it is reported',
   async (t) => {
     for (const key of ['a', 'b']) await sender(key)
-    const fates = await apply(pause('a', -100), pause('a', -10), pause('b', -10, 60), pause('nobody', -10))
+    const statuses = await apply(pause('a', -100), pause('a', -10), pause('b', -10, 60), pause('nobody', -10))
     t.same(
-      fates.map(({ kind }) => kind),
+      statuses.map(({ kind }) => kind),
       ['applied', 'applied', 'applied', 'ignored'],
     )
     const both = [
