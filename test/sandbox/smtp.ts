@@ -4,8 +4,8 @@
  * Promises: keeps the newest messages within its bounds; the bytes kept are those that came over the wire.
  *
  * Magic local parts are those of test teams (workers/providers/test/magic-recipients.ts): what is reported of some
- * starts at `onAccepted`; deferred@ is put off with 451 4.3.0, counted for each pair of sender and recipient, and from the start
- * again after each acceptance; refused@ is refused with 550 5.1.1.
+ * starts at `onAccepted`; deferred@ is put off with 451 4.3.0, counted for each pair of sender and recipient, and from
+ * the start again after each acceptance; refused@ is refused with 550 5.1.1.
  */
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
