@@ -22,7 +22,7 @@ t.test('an email goes to delivered, bounced or complained, and its contact with 
   t.teardown(() => sandbox.close())
   await startWorker(t, service, { smtp_url: `smtp://127.0.0.1:${sandbox.port}` })
 
-  const fates: [string, string, string][] = [
+  const statuses: [string, string, string][] = [
     ['delivered+1@example.org', 'delivered', 'subscribed'],
     ['Bounced@example.org', 'bounced', 'bounced'],
     ['complained@example.org', 'complained', 'complained'],
@@ -31,12 +31,12 @@ t.test('an email goes to delivered, bounced or complained, and its contact with 
     ['someone@example.org', 'sent', 'subscribed'],
   ]
   const ids = new Map<string, string>()
-  for (const [to] of fates) {
+  for (const [to] of statuses) {
     await storeContact(service, team.id, to)
     const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: [to] }) })
     ids.set(to, body.id)
   }
-  for (const [to, status, contact] of fates) {
+  for (const [to, status, contact] of statuses) {
     const id = ids.get(to) ?? ''
     await until(`${to} is ${status}`, async () => (await emailStatus(service, id)) === status)
     t.match(await contactState(service, team.id, to), { status: contact }, to)

@@ -167,7 +167,7 @@ t.test('a 2xx that cannot be read counts as taken: never a second message', asyn
   t.equal(cloud.messages().length, 1)
 })
 
-t.test('what is taken, or has its fate, is not sent again, whatever job names it', async (t) => {
+t.test('what is taken, or has its final state, is not sent again, whatever job names it', async (t) => {
   const { cloud, send, work } = await begin(t)
   const [taken = '', failed = '', waiting = ''] = await send({ to: numbers(3) })
   await setTaken(service, taken)

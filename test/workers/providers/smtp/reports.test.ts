@@ -4,7 +4,7 @@ import { findReturnPath, returnPath } from '../../../../db/messages/emails/retur
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { parseAddress } from '../../../../db/text/address.ts'
 import { createSmtpReportReader } from '../../../../workers/providers/smtp/reports.ts'
-import { deliveryStatus, type Fate, feedbackReport } from '../../../sandbox/reports.ts'
+import { deliveryStatus, feedbackReport, type RecipientFields } from '../../../sandbox/reports.ts'
 import t from '../../../support/tap.ts'
 
 const secrets = createSecrets('a secret key for tests, thirty-two characters or more')
@@ -19,8 +19,8 @@ const reported_at = '2026-03-01T11:59:00.999Z'
 const readBytes = async (body: Buffer | string) =>
   await createSmtpReportReader(secrets)({ body: Buffer.from(body), received_at })
 
-const readFate = async (fate: Fate, recipient = 'ana@example.org') =>
-  await readBytes(deliveryStatus({ mail_from, raw, at }, [{ recipient, ...fate }]))
+const readStatus = async (status: RecipientFields, recipient = 'ana@example.org') =>
+  await readBytes(deliveryStatus({ mail_from, raw, at }, [{ recipient, ...status }]))
 
 t.test('a return address is valid, has 64 octets at most, finds its row and survives folding', async (t) => {
   fc.assert(
@@ -63,7 +63,7 @@ t.test('a return address that is not ours, or not of this key, is none', async (
 })
 
 t.test('what a status class means for the email and the contact', async (t) => {
-  const classes: [Fate, string, string][] = [
+  const classes: [RecipientFields, string, string][] = [
     [{ action: 'failed', status: '5.1.1' }, 'bounced', 'hard'],
     [{ action: 'failed', status: '5.0.0' }, 'bounced', 'hard'],
     [{ action: 'failed', status: '5.4.4' }, 'bounced', 'hard'],
@@ -88,17 +88,17 @@ t.test('what a status class means for the email and the contact', async (t) => {
     [{ action: 'expanded', status: '2.1.5' }, 'delivered', 'delivered'],
     [{ action: 'relayed', status: '2.0.0' }, 'sent', 'none'],
   ]
-  for (const [fate, kind, effect] of classes) {
-    const events = await readFate(fate)
+  for (const [status, kind, effect] of classes) {
+    const events = await readStatus(status)
     t.match(
       events,
       [{ channel: 'email', ref, kind, effect, recipient: 'ana@example.org', occurred_at: reported_at }],
-      JSON.stringify(fate),
+      JSON.stringify(status),
     )
   }
 })
 
-t.test('each recipient has its own fate; the provider’s words and time are kept', async (t) => {
+t.test('each recipient has its own status; the provider’s words and time are kept', async (t) => {
   const events = await readBytes(
     deliveryStatus({ mail_from, raw, at }, [
       {
@@ -122,17 +122,17 @@ t.test('each recipient has its own fate; the provider’s words and time are kep
   t.equal(new Set(events.map((event) => 'event_key' in event && event.event_key)).size, 2)
 })
 
-t.test('the same fate has the same key, however it is reported; a later delay has another', async (t) => {
-  const keyOf = async (fate: Fate, at: Date) => {
+t.test('the same status has the same key, however it is reported; a later delay has another', async (t) => {
+  const keyOf = async (status: RecipientFields, at: Date) => {
     const [event] = await readBytes(
-      deliveryStatus({ mail_from, raw, at }, [{ recipient: 'ana@example.org', ...fate }]),
+      deliveryStatus({ mail_from, raw, at }, [{ recipient: 'ana@example.org', ...status }]),
     )
     return event && 'event_key' in event ? event.event_key : ''
   }
   const later = new Date('2026-03-01T11:59:30Z')
-  const failed: Fate = { action: 'failed', status: '5.1.1' }
+  const failed: RecipientFields = { action: 'failed', status: '5.1.1' }
   t.equal(await keyOf(failed, at), await keyOf(failed, later))
-  const delayed: Fate = { action: 'delayed', status: '4.4.1' }
+  const delayed: RecipientFields = { action: 'delayed', status: '4.4.1' }
   t.not(await keyOf(delayed, at), await keyOf(delayed, later))
 })
 
