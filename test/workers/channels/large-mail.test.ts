@@ -1,8 +1,7 @@
 /** Large mail and much of it: what it costs a worker, how long it may take, and what it leaves to the rest. */
 import { createHash, randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import { number, object } from 'yup'
@@ -11,6 +10,7 @@ import type { Database } from '../../../db/postgres/pool.ts'
 import { createEncodedFiles } from '../../../workers/channels/encoded-files.ts'
 import { createSmtpProvider } from '../../../workers/providers/smtp/adapter.ts'
 import { startDiscardingRelay } from '../../support/discarding-relay.ts'
+import { portOf } from '../../support/port.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -90,10 +90,9 @@ t.test('mail without attachments is sent while the tables of files are locked', 
 
 /** A way to a port that lets a number of bytes through each second, and holds back the rest. */
 async function startSlowWay(t: Test, port: number, bytes_per_second: number): Promise<number> {
-  const sockets = new Set<Socket>()
   const server = createServer((client) => {
     const behind = connect(port, '127.0.0.1')
-    for (const socket of [client, behind]) sockets.add(socket.on('error', () => {}))
+    for (const socket of [client, behind]) socket.on('error', () => {})
     behind.pipe(client)
     client.on('close', () => behind.destroy())
     client.on('data', async (chunk) => {
@@ -103,12 +102,7 @@ async function startSlowWay(t: Test, port: number, bytes_per_second: number): Pr
       client.resume()
     })
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  t.teardown(async () => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return (server.address() as AddressInfo).port
+  return portOf(t, server)
 }
 
 t.test('a mail of 25 MB has the time that its size takes, and arrives once', async (t) => {

@@ -1,10 +1,11 @@
 // The WhatsApp Cloud API adapter against a stand-in: requests field by field, and each error class.
 
-import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { createWhatsappProvider } from '../../../../workers/providers/whatsapp/cloud.ts'
 import { type CloudAnswer, cloudError } from '../../../sandbox/whatsapp.ts'
 import { ACCESS_TOKEN, outgoingWhatsapp, PHONE_NUMBER_ID, startCloud } from '../../../support/cloud.ts'
+import { freePort } from '../../../support/free-port.ts'
+import { portOf } from '../../../support/port.ts'
 import t, { type Test } from '../../../support/tap.ts'
 
 const TEXT = (text: string) => ({ type: 'text', text })
@@ -194,11 +195,7 @@ t.test('no answer after the request has left is unknown', async (t) => {
 })
 
 t.test('no connection at all is safe to repeat', async (t) => {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  for (const url of [`http://127.0.0.1:${port}/v23.0`, 'http://nobody.invalid/v23.0']) {
+  for (const url of [`http://127.0.0.1:${await freePort()}/v23.0`, 'http://nobody.invalid/v23.0']) {
     const provider = createWhatsappProvider({ ...NUMBER, url })
     t.match(await provider.send(outgoingWhatsapp()), {
       kind: 'sender',
@@ -209,10 +206,7 @@ t.test('no connection at all is safe to repeat', async (t) => {
 })
 
 t.test('nor is anything sent twice when a connection did not stand in time', async (t) => {
-  const mute = createServer((socket) => t.teardown(() => socket.destroy()))
-  await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => mute.close())
-  const url = `https://127.0.0.1:${(mute.address() as AddressInfo).port}`
+  const url = `https://127.0.0.1:${await portOf(t, createServer())}`
   const provider = createWhatsappProvider({ ...NUMBER, url, connect_ms: 200 })
   t.match(await provider.send(outgoingWhatsapp()), { kind: 'sender', trouble: 'connection' })
 })
