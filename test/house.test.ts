@@ -34,12 +34,8 @@ t.test('a process loads nothing at its start that many never use', async (t) => 
   const web = reach('api/main.ts')
   t.ok(web.has('koa') && web.has('slonik'))
   const late = [
-    'api/dashboard/served/dispatch.ts',
-    'api/dashboard/routes.ts',
-    'openid-client',
-    'piscina',
-    'nodemailer',
-    'pg-boss',
+    ...'api/dashboard/served/dispatch.ts api/dashboard/routes.ts openid-client piscina'.split(' '),
+    ...'nodemailer pg-boss'.split(' '),
   ]
   t.strictSame(
     late.filter((name) => web.has(name)),
@@ -81,20 +77,8 @@ function circling(rooms: ReadonlyMap<string, ReadonlySet<string>>): string[] {
 }
 
 const PLACES = [
-  'api',
-  'api/http',
-  'api/dashboard',
-  'workers',
-  'workers/providers',
-  'db',
-  'db/accounts',
-  'db/audience',
-  'db/channels',
-  'db/content',
-  'db/delivery',
-  'db/figures',
-  'db/messages',
-  'db/upkeep',
+  ...'api api/http api/dashboard workers workers/providers db db/accounts db/audience'.split(' '),
+  ...'db/channels db/content db/delivery db/figures db/messages db/upkeep'.split(' '),
 ]
 
 for (const place of PLACES) {
@@ -231,13 +215,9 @@ t.test('ids are made by db/process/ids.ts, and by nobody else', async (t) => {
 
 t.test('providers are named in their adapters, their hooks and the settings only', async (t) => {
   // The entry points that mount hooks, the guide to them, the list of who reports, and the API's reserved header.
-  const naming = [
-    'api/app.ts',
-    'api/main.ts',
-    'api/docs/guides.ts',
-    'db/channels/email.ts',
-    'db/text/headers.ts',
-  ]
+  const naming = 'api/app.ts api/main.ts api/docs/guides.ts db/channels/email.ts db/text/headers.ts'.split(
+    ' ',
+  )
   const theirs = /^(workers\/providers|api\/hooks)\/|\/config\.ts$/
   t.strictSame(
     breaking(

@@ -180,13 +180,7 @@ t.test('the email in the path comes URL-encoded or not, with any sign an address
 })
 
 t.test('a malformed percent-encoding or a NUL in the path is 400 bad_request', async (t) => {
-  for (const email of [
-    '%zz@example.org',
-    'a%@example.org',
-    '%ff@example.org',
-    '%ed%a0%80@example.org',
-    '%00',
-  ]) {
+  for (const email of '%zz@example.org a%@example.org %ff@example.org %ed%a0%80@example.org %00'.split(' ')) {
     for (const [method, tail] of [
       ['GET', ''],
       ['DELETE', ''],

@@ -420,16 +420,7 @@ t.test('what the resend package sends in another form is refused, and the right 
   )
   const { body: page } = await call('GET', '/docs')
   const [section = ''] = /<section><h3 id="from-resend">.*?<\/section>/s.exec(page) ?? []
-  for (const what of [
-    'to',
-    'replyTo',
-    'tags',
-    'cc',
-    'bcc',
-    'scheduledAt',
-    'emails.cancel',
-    'contacts.remove',
-  ])
+  for (const what of 'to replyTo tags cc bcc scheduledAt emails.cancel contacts.remove'.split(' '))
     t.match(section, `<code>${what}</code>`, 'and the guide says so beforehand')
   t.match(section, 'const error = refused?.error ?? refused')
 })

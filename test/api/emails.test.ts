@@ -223,22 +223,9 @@ t.test('headers that the operator reserves are invalid_headers, alone and in a b
 
 t.test('a reserved, malformed or oversized custom header is invalid_headers', async (t) => {
   const reserved = [
-    'From',
-    'To',
-    'Cc',
-    'Bcc',
-    'Subject',
-    'Date',
-    'Message-ID',
-    'MIME-Version',
-    'Content-Type',
-    'Content-Transfer-Encoding',
-    'Return-Path',
-    'Received',
-    'DKIM-Signature',
-    'X-SES-Anything',
-    'X-Session',
-    'X-PROVIDER-Tag',
+    ...'From To Cc Bcc Subject Date Message-ID MIME-Version Content-Type'.split(' '),
+    ...'Content-Transfer-Encoding Return-Path Received DKIM-Signature X-SES-Anything X-Session'.split(' '),
+    ...'X-PROVIDER-Tag'.split(' '),
   ]
   const wrong = [
     ...reserved.flatMap((name) => [{ [name]: 'x' }, { [name.toLowerCase()]: 'x' }]),

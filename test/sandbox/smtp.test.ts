@@ -61,7 +61,7 @@ t.test('deferred@ is put off twice, then accepted, and then from the start again
   t.match(
     await sendTo('deferred@other.test'),
     [{ detail: '451 4.3.0 Try again later (1 of 2)' }],
-    'each on its own',
+    'by itself',
   )
 })
 

@@ -245,7 +245,7 @@ t.test('each verb that changes something leaves a line of who did what to what',
   t.strictSame(
     [...new Set(actions)].filter((one) => actionLabel(one) === one),
     [],
-    'each has words for pages',
+    'each has its words',
   )
   t.equal(new Set(actions.map(actionLabel)).size, new Set(actions).size, 'by which the filter finds it')
 })

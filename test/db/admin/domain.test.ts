@@ -71,7 +71,7 @@ t.test('domain add refuses what is no domain, a domain the team has, and a missi
   t.match(
     await cli.json(['domain', 'add', other.id, 'a.test']),
     { name: 'a.test' },
-    'another team may have it too',
+    'another team may have it',
   )
 })
 

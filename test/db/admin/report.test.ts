@@ -56,12 +56,8 @@ t.test('report list and show list what was parked, replay tries it again, and dr
 t.test('report replay and drop take many parked reports, by id or by what they have in common', async (t) => {
   const store = await openStore(t)
   const cli = adminCli({ DATABASE_URL: store.url })
-  const received = [
-    '2026-11-01T00:00:00Z',
-    '2026-11-02T00:00:00Z',
-    '2026-11-03T00:00:00Z',
-    '2026-11-04T00:00:00Z',
-  ]
+  const received =
+    '2026-11-01T00:00:00Z 2026-11-02T00:00:00Z 2026-11-03T00:00:00Z 2026-11-04T00:00:00Z'.split(' ')
   for (const [at, time] of received.entries()) {
     const report = {
       provider: at === 3 ? ('ses' as const) : ('smtp' as const),

@@ -230,11 +230,7 @@ t.test('who is erased while others wait is neither in an envelope nor in a heade
   t.notMatch(sink.last().raw.toString('latin1'), /erased|invalid/)
   await until('one waits', async () => (await row(id)).pending_recipients?.length === 1)
   await cli.json(['contact', 'erase', team.id, 'ben@example.org'])
-  t.strictSame(
-    (await row(id)).pending_recipients,
-    ['hidden.7x@quiet.example'],
-    'who waits under a name goes on waiting',
-  )
+  t.strictSame((await row(id)).pending_recipients, ['hidden.7x@quiet.example'], 'who waits goes on waiting')
   waits.clear()
   await until('its job waits', async () => (await jobStates(service, id))[0] === 'retry')
   await setJobsDue(service, id)

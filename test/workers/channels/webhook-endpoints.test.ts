@@ -106,11 +106,7 @@ t.test('an owner makes a webhook on the dashboard, sees what came back, and repa
   await cli.json(['webhook', 'set', team.id, id, '--domain', 'gone.test'])
   await cli.json(['domain', 'remove', team.id, 'gone.test'])
   const choice = /<option value="gone.test" selected/
-  t.match(
-    (await owner.get(at(id))).html,
-    choice,
-    'a removed domain stays chosen, so that saving widens nothing',
-  )
+  t.match((await owner.get(at(id))).html, choice, 'a removed domain stays chosen: saving it widens nothing')
   const fields = { url: receiver.url, types: 'email.sent', domain: 'gone.test' }
   t.equal((await owner.post(at(id, 'set'), fields)).status, 303, 'and the rest can be saved')
   t.equal((await owner.post(at(id, 'set'), { ...fields, domain: 'other.test' })).status, 404)

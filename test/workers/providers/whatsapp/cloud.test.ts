@@ -2,6 +2,7 @@
 
 import { createServer } from 'node:net'
 import { createWhatsappProvider } from '../../../../workers/providers/whatsapp/cloud.ts'
+import { judgeFailure } from '../../../../workers/providers/whatsapp/faults.ts'
 import { type CloudAnswer, cloudError } from '../../../sandbox/whatsapp.ts'
 import { ACCESS_TOKEN, outgoingWhatsapp, PHONE_NUMBER_ID, startCloud } from '../../../support/cloud.ts'
 import { freePort } from '../../../support/free-port.ts'
@@ -102,21 +103,21 @@ t.test('what cannot be delivered is refused for good, with code and words', asyn
 })
 
 t.test('a fault of the template is refused and said to be the template’s', async (t) => {
-  for (const code of [132000, 132001, 132005, 132007, 132012, 132068, 132069, 132099]) {
-    const outcome = await outcomeOf(t, { status: 400, body: cloudError(code, 'Words') })
-    t.match(outcome, { kind: 'refused', template: { status: null } }, String(code))
-  }
-  t.match(await outcomeOf(t, { status: 400, body: cloudError(132015, 'Paused') }), {
-    template: { status: 'paused' },
-  })
-  t.match(await outcomeOf(t, { status: 400, body: cloudError(132016, 'Off') }), {
-    template: { status: 'disabled' },
-  })
+  const judged = (code: number) => outcomeOf(t, { status: 400, body: cloudError(code, 'Words') })
+  for (const code of [132000, 132001, 132005, 132007, 132012, 132068, 132069, 132099, 132999])
+    t.match(await judged(code), { kind: 'refused', template: { status: null } }, String(code))
+  for (const code of [131999, 133000]) t.match(await judged(code), { kind: 'deferred' }, String(code))
+  t.match(await judged(132015), { kind: 'refused', template: { status: 'paused' } })
+  t.match(await judged(132016), { kind: 'refused', template: { status: 'disabled' } })
 })
 
 t.test('passing faults and codes that we do not know are tried again', async (t) => {
+  // A known code counts, whatever the status says.
   for (const code of [1, 2, 131000, 131016, 131057, 133004, 999999]) {
-    const outcome = await outcomeOf(t, { status: code === 2 ? 503 : 400, body: cloudError(code, 'Words') })
+    const outcome = await outcomeOf(t, {
+      status: code === 999999 ? 400 : 401,
+      body: cloudError(code, 'Words'),
+    })
     const detail = `${code} (#${code}) Words`
     t.strictSame(outcome, { kind: 'deferred', detail, code: String(code) }, String(code))
   }
@@ -140,7 +141,7 @@ t.test('too many to one recipient is about that message alone: at least 6 s', as
 
 t.test('too fast for the number slows the number', async (t) => {
   for (const code of [4, 80007, 130429]) {
-    const outcome = await outcomeOf(t, { status: 429, body: cloudError(code, 'Slow down') })
+    const outcome = await outcomeOf(t, { status: 500, body: cloudError(code, 'Slow down') })
     t.match(outcome, { kind: 'sender', trouble: 'slow' })
     t.notOk('wait_seconds' in outcome, 'slowed, not paused')
   }
@@ -173,15 +174,11 @@ t.test('Retry-After pauses the number for as long as it says, within reason', as
 })
 
 t.test('spam and account faults pause the number and cost no message', async (t) => {
-  t.match(await outcomeOf(t, { status: 400, body: cloudError(131048, 'Spam') }), {
-    trouble: 'setup',
-    wait_seconds: 3_600,
-  })
+  const judged = (code: number) => outcomeOf(t, { status: 500, body: cloudError(code, 'Words') })
+  t.match(await judged(131048), { kind: 'sender', trouble: 'setup', wait_seconds: 3_600 })
   const account = [0, 3, 10, 33, 190, 200, 250, 299, 368, 131031, 131037, 131042, 131045, 133010]
-  for (const code of account) {
-    const outcome = await outcomeOf(t, { status: 401, body: cloudError(code, 'Words') })
-    t.match(outcome, { kind: 'sender', trouble: 'setup' }, String(code))
-  }
+  for (const code of account) t.match(await judged(code), { kind: 'sender', trouble: 'setup' }, String(code))
+  for (const code of [199, 300]) t.match(await judged(code), { kind: 'deferred' }, String(code))
   const wrongNumber = { error: { code: 100, error_subcode: 33, message: 'Unsupported post request' } }
   t.match(await outcomeOf(t, { status: 400, body: wrongNumber }), { kind: 'sender', trouble: 'setup' })
   for (const status of [401, 403])
@@ -203,6 +200,14 @@ t.test('no connection at all is safe to repeat', async (t) => {
       detail: /no connection/,
     })
   }
+})
+
+t.test('where one of several connections may have sent something, the outcome is unknown', async (t) => {
+  const fault = (...codes: string[]) =>
+    new AggregateError(codes.map((code) => Object.assign(new Error('x'), { code })))
+  const kindOf = (error: Error) => judgeFailure(error, (words) => words).kind
+  t.equal(kindOf(fault('ECONNREFUSED', 'ENETUNREACH')), 'sender')
+  t.equal(kindOf(fault('ECONNREFUSED', 'ECONNRESET')), 'unknown')
 })
 
 t.test('nor is anything sent twice when a connection did not stand in time', async (t) => {
