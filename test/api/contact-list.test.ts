@@ -198,10 +198,7 @@ t.test('the email filter finds an address as it was given and in its ASCII form'
   t.strictSame(await found('MÜLLER'), ['jo@MÜLLER.example'])
   t.strictSame(await found('jo@'), ['jo@xn--mller-kva.test', 'jo@MÜLLER.example'])
   const { contacts } = await searchContacts(database, team.id, { email: 'mller-kva.ex' }, { limit: 5 })
-  t.strictSame(
-    contacts.map(({ email }) => email),
-    ['jo@MÜLLER.example'],
-  )
+  t.equal(contacts.map(({ email }) => email).join(), 'jo@MÜLLER.example')
 })
 
 t.test('the ways in which peers page are refused, naming ours', async (t) => {

@@ -133,10 +133,7 @@ t.test('no route and no code is undocumented', async (t) => {
   t.equal(new Set(ids).size, V1_ROUTES.length)
   // A wrong method belongs to no operation.
   const described = new Set([...V1_ROUTES.flatMap(refusalsOf), 'method_not_allowed'])
-  t.strictSame(
-    CODES.filter((code) => !described.has(code)),
-    [],
-  )
+  t.equal(CODES.filter((code) => !described.has(code)).join(), '')
 })
 
 t.test('every example works', async (t) => {

@@ -56,15 +56,8 @@ t.test('a key that lacks the scope gets 403 insufficient_scope, whatever the bod
 })
 
 t.test('null for an optional field means absent; unknown fields are ignored', async (t) => {
-  const nothing = {
-    template_id: null,
-    variables: null,
-    text: null,
-    headers: null,
-    reply_to: null,
-    tags: null,
-  }
-  const { status, body } = await send({ ...nothing, idempotency_key: null, colour: 'red' })
+  const blank = { template_id: null, variables: null, text: null, headers: null, reply_to: null, tags: null }
+  const { status, body } = await send({ ...blank, idempotency_key: null, colour: 'red' })
   t.equal(status, 201)
   t.match(body, {
     template_id: null,

@@ -21,10 +21,7 @@ t.test('answers the whole catalog without credentials', async (t) => {
   t.strictSame(Object.keys(body), ['free_allowances', 'overage_per_1000_cents', 'plans', 'contacts_tiers'])
   t.strictSame(body.free_allowances, { emails: 5000, contacts: 1000 })
   t.equal(body.overage_per_1000_cents, 90)
-  t.strictSame(
-    body.plans.map((plan: { key: string }) => plan.key),
-    ['free', 'pro', 'enterprise'],
-  )
+  t.equal(body.plans.map((plan: { key: string }) => plan.key).join(), 'free,pro,enterprise')
   t.strictSame(body.plans[0], {
     key: 'free',
     kind: 'free',

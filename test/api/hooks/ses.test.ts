@@ -261,10 +261,7 @@ t.test('redirects are not followed, whether for the certificate or for the confi
     })
     const answer = await post(signed(sns.certificate, aConfirmation()))
     t.equal(answer.status, 503, body)
-    t.strictSame(
-      sns.connections.filter((to) => !to.startsWith(SNS_HOST)),
-      [],
-    )
+    t.equal(sns.connections.filter((to) => !to.startsWith(SNS_HOST)).join(), '')
   }
 })
 

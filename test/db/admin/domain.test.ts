@@ -104,10 +104,7 @@ t.test('domain verify verifies only when the published key is ours', async (t) =
 
   const nothing = await verify()
   t.match(nothing, { name: 'a.test', status: 'pending', verified_at: null })
-  t.same(
-    nothing.records.map((record: { state: string }) => record.state),
-    ['missing', 'missing', 'missing'],
-  )
+  t.equal(nothing.records.map((record: { state: string }) => record.state).join(), 'missing,missing,missing')
   t.same(
     nothing.records.map((record: { required: boolean }) => record.required),
     [true, false, false],
@@ -129,10 +126,7 @@ t.test('domain verify verifies only when the published key is ours', async (t) =
   dns.records.set('a.test', [['google-site-verification=x'], ['v=spf1 include:relay.example -all']])
   const verified = await verify()
   t.match(verified, { status: 'verified', verified_at: /Z$/ })
-  t.same(
-    verified.records.map((record: { state: string }) => record.state),
-    ['found', 'found', 'missing'],
-  )
+  t.equal(verified.records.map((record: { state: string }) => record.state).join(), 'found,found,missing')
 
   dns.records.clear()
   const later = await verify()

@@ -9,20 +9,12 @@ import { forgetMessages, type Retention } from '../../../../db/upkeep/retention/
 import { insertEmailRows } from '../../../support/email-rows.ts'
 import { EMPTY } from '../../../support/empty.ts'
 import { ownServer } from '../../../support/own-server.ts'
+import { KEPT } from '../../../support/retention.ts'
 import { pauseSender } from '../../../support/senders.ts'
 import { openStore, type Store } from '../../../support/stored-emails.ts'
 import t, { type Test } from '../../../support/tap.ts'
 
 const DAY = 86_400_000
-const KEPT: Retention = {
-  reports: 30,
-  events: null,
-  bodies: null,
-  messages: null,
-  senders: null,
-  files: 3,
-  figures: null,
-}
 const now = new Date()
 const daysAgo = (days: number): Date => new Date(now.getTime() - days * DAY)
 
