@@ -3,7 +3,7 @@ import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { unprivilegedAccount } from '../../db/dev/place.ts'
 import { type Account, isRoot, run, stopServer } from '../../db/dev/process.ts'
-import { launch } from '../../db/dev/server.ts'
+import { launch, type Settings } from '../../db/dev/server.ts'
 import { SETTINGS } from './quick-server.ts'
 
 /**
@@ -14,6 +14,7 @@ import { SETTINGS } from './quick-server.ts'
 export async function startCluster(
   bin: string,
   home: string,
+  settings: Settings = SETTINGS,
 ): Promise<{ url: string; stop(): Promise<void> }> {
   const account: Account = isRoot() ? await unprivilegedAccount() : {}
   const data = join(home, 'data')
@@ -23,6 +24,6 @@ export async function startCluster(
   if (account.uid !== undefined) await run('chown', [`${account.uid}:${account.gid}`, data])
   const flags = ['--username=heliograph', '--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync']
   await run(join(bin, 'initdb'), ['-D', data, ...flags], account)
-  const port = await launch({ home, data, bin, account }, undefined, SETTINGS)
+  const port = await launch({ home, data, bin, account }, undefined, settings)
   return { url: `postgres://heliograph@127.0.0.1:${port}/postgres`, stop: () => stopServer(data) }
 }

