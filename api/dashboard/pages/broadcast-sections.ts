@@ -3,12 +3,13 @@
 import { Refusal } from '../../../db/errors.ts'
 import { FIGURES, type Figure } from '../../../db/figures/daily/broadcasts.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import type { Deed } from '../../../db/messages/broadcasts/history.ts'
 import { readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
 import type { Seen } from '../../../db/messages/broadcasts/seen.ts'
 import { standstillWords } from '../../../db/messages/broadcasts/standstill.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
-import { type Cell, duration, headed, number, plural, text, time } from '../drawn/cell.ts'
+import { ageOf, type Cell, duration, headed, number, plural, type Tone, text, time } from '../drawn/cell.ts'
 import type { Field, Section } from '../drawn/section.ts'
 import { isUnreported, UNREPORTED } from '../drawn/shares.ts'
 import { momentWords, zoneOf } from '../drawn/zone.ts'
@@ -18,6 +19,7 @@ import { type TeamRequest, teamPath } from '../served/page.ts'
 import { conditionWords, type Step } from './broadcast-fields.ts'
 import { asTextTiles } from './broadcast-steps.ts'
 import { progressWords } from './broadcasts.ts'
+import { whatHappened } from './message-sections.ts'
 
 type Actions = Extract<Section, { kind: 'actions' }>
 
@@ -42,13 +44,52 @@ export type Names = { topics: ReadonlyMap<string, string>; template: string | nu
 const namesOf = (ids: readonly string[], names: ReadonlyMap<string, string>): string =>
   ids.map((id) => names.get(id) ?? id).join(', ')
 
-/** How it stands, in one sentence. */
-export function sentenceOf({ state, audience, figures: counted, send_at }: BroadcastView, now: Date): string {
+/** What happened, and what it means for how it stands. */
+const DEEDS: Readonly<Record<Deed['act'], { title: string; tone: Tone }>> = {
+  create: { title: 'Created', tone: 'plain' },
+  schedule: { title: 'Scheduled', tone: 'busy' },
+  start: { title: 'Started', tone: 'busy' },
+  begin: { title: 'Started at its time', tone: 'busy' },
+  unschedule: { title: 'Made a draft again', tone: 'plain' },
+  pause: { title: 'Paused', tone: 'warn' },
+  resume: { title: 'Resumed', tone: 'busy' },
+  cancel: { title: 'Cancelled', tone: 'bad' },
+  again: { title: 'Sent on to those not reached before', tone: 'busy' },
+  end: { title: 'Sent to everybody', tone: 'good' },
+}
+
+/** Who did it. */
+function byWords({ by, itself }: Deed): string {
+  if (itself) return 'by itself'
+  if (by === null) return 'through the API'
+  return by === 'cli' ? 'on the command line' : `by ${by}`
+}
+
+/** Who did what with it, and when. */
+export const history = (deeds: readonly Deed[], now: Date): Section =>
+  whatHappened(
+    deeds.map((deed) => ({
+      ...DEEDS[deed.act],
+      at: time(deed.at, now),
+      detail: `${headed(byWords(deed))}.`,
+    })),
+  )
+
+/** How it stands, in one sentence; one that was stopped says by whom. */
+export function sentenceOf(
+  { state, audience, figures: counted, send_at }: BroadcastView,
+  deeds: readonly Deed[],
+  now: Date,
+): string {
   if (state === 'draft') return 'Draft: nothing is sent until you start it.'
   if (state === 'scheduled') return `Starts ${time(send_at, now).age ?? ''}.`
+  const stop = deeds.find(({ act }) => STOPS[state] === act)
+  const stopped = stop ? ` ${byWords(stop)}, ${ageOf(stop.at, now)}` : ''
   const progress = audience === null ? '' : `: ${progressWords({ audience, figures: counted })}`
-  return `${STATE_WORDS[state]}${progress}.`
+  return `${STATE_WORDS[state]}${stopped}${progress}.`
 }
+
+const STOPS: Partial<Record<BroadcastState, Deed['act']>> = { paused: 'pause', cancelled: 'cancel' }
 
 const STATE_WORDS: Readonly<Record<Exclude<BroadcastState, 'draft' | 'scheduled'>, string>> = {
   sending: 'Being sent',
@@ -251,7 +292,6 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
   const left = Math.max(0, (audience ?? 0) - counted.made - counted.skipped) + counted.queued
   const rest = audience === null ? 'its audience' : `the ${plural(left, 'contact')} that are left`
   const pause = press(here(request, 'pause'), 'Pause', {
-    tone: 'quiet',
     confirm: `Pause “${name}”, with ${rest} still to go?`,
   })
   const resume = press(here(request, 'resume'), 'Resume', {
@@ -263,11 +303,12 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
     keep: 'Keep broadcast',
     confirm: `Cancel “${name}” for good? It will not go to ${rest}.`,
   })
-  const duplicate = press(here(request, 'duplicate'), 'Duplicate', { tone: 'quiet' })
+  const duplicate = press(here(request, 'duplicate'), 'Duplicate')
+  const copy = { ...duplicate, tone: 'quiet' } as const
   const forms = {
-    sending: [pause, duplicate, cancel],
-    paused: [resume, duplicate, cancel],
-    scheduled: [unschedule, duplicate, cancel],
+    sending: [pause, copy, cancel],
+    paused: [resume, copy, cancel],
+    scheduled: [unschedule, copy, cancel],
     draft: [],
     sent: [duplicate],
     cancelled: [duplicate],

@@ -11,6 +11,7 @@ import {
   duplicateBroadcast,
   removeBroadcast,
 } from '../../../db/messages/broadcasts/draft.ts'
+import { historyOf } from '../../../db/messages/broadcasts/history.ts'
 import { unreachedSize } from '../../../db/messages/broadcasts/resend.sql.ts'
 import { sendToUnreached } from '../../../db/messages/broadcasts/resend.ts'
 import { sendTest } from '../../../db/messages/broadcasts/send-test.ts'
@@ -37,6 +38,7 @@ import {
   facts,
   figures,
   here,
+  history,
   MOST_TESTS,
   outcomes,
   progress,
@@ -57,6 +59,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
   const view = await broadcastView(deps.database, row)
   const topics = new Map((await topicsOfTeam(deps.database, team.id)).map(({ id, name }) => [id, name]))
   const template = (await templateById(deps.database, team.id, row.template_id))?.name ?? null
+  const deeds = await historyOf(deps.database, row)
   const isDraft = row.state === 'draft'
   const edits = team.role !== 'viewer'
   const { sections, buttons } = isDraft
@@ -68,7 +71,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
   return show({
     title: row.name,
     state: stateCell(row.state),
-    lead: sentenceOf(view, request.now),
+    lead: sentenceOf(view, deeds, request.now),
     back: { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' },
     actions: buttons,
     sections: some([
@@ -77,7 +80,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
       ...(await previewSections(row, request, deps)),
       edits && testForm(request),
     ]),
-    aside: [facts(view, { topics, template }, request)],
+    aside: [facts(view, { topics, template }, request), history(deeds, request.now)],
   })
 })
 

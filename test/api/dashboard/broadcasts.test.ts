@@ -260,7 +260,7 @@ t.test(
     shows(
       t,
       await after(await editor.post(`${path}/pause`)),
-      /News is paused.*paused Paused: 0 of 2 contacts/,
+      /News is paused.*paused Paused by editor-\S+, just now: 0 of 2 contacts/,
     )
     t.match(
       (await editor.get(path)).html,
@@ -274,6 +274,44 @@ t.test(
     t.equal((await viewer.post(`${path}/cancel`)).status, 403)
   },
 )
+
+t.test('who stopped one and had it go on is said on its page, and when, whoever it was', async (t) => {
+  const topic = await topicOf('History')
+  const template_id = await templateOf('<p>History</p><a href="{{unsubscribe_url}}">off</a>')
+  await contact('history@example.org', topic)
+  const later = new Date(Date.now() + 5 * 86_400_000).toISOString().slice(0, 16)
+  const planned = await draft({ template_id, topic_ids: topic, subject: 'Hi', send_at: later })
+  await after(await editor.press(planned, `${planned}/send`))
+  await after(await editor.press(planned, `${planned}/unschedule`))
+  const who = editor.email.replaceAll('.', '\\.')
+  shows(
+    t,
+    await viewer.get(planned),
+    new RegExp(
+      `What happened Made a draft again .* By ${who}\\. Scheduled .* By ${who}\\. Created .* By ${who}\\.`,
+    ),
+  )
+  const broadcast = await aBroadcast(service, team)
+  const path = at(`broadcasts/${broadcast.id}`)
+  const byKey = (verb: string) => call('POST', `/v1/broadcasts/${broadcast.id}/${verb}`, { key: team.key })
+  await editor.post(`${path}/pause`)
+  shows(t, await viewer.get(path), new RegExp(`paused Paused by ${who}, just now: 0 of 2 contacts`))
+  await editor.post(`${path}/resume`)
+  const resumed = new RegExp(`Resumed .* By ${who}\\. Paused .* By ${who}\\. Started .* Through the API\\.`)
+  shows(t, await viewer.get(path), resumed)
+  await byKey('pause')
+  shows(t, await viewer.get(path), /Paused through the API, just now: .* Paused .* Through the API\. Resumed/)
+  await database.query(sql.unsafe`
+    update broadcasts set state_reason = 'bounces' where id = ${broadcast.id}`)
+  shows(t, await viewer.get(path), /Paused by itself, just now: .*Paused .* By itself\./)
+  await byKey('cancel')
+  shows(t, await viewer.get(path), /Cancelled through the API, just now: /)
+  const other = await aBroadcast(service, team)
+  await editor.post(at(`broadcasts/${other.id}/cancel`))
+  const cancelled = await viewer.get(at(`broadcasts/${other.id}`))
+  shows(t, cancelled, new RegExp(`Cancelled by ${who}, just now: `))
+  t.equal(textOf(cancelled.html).match(/By editor/g)?.length, 1, 'nothing of another broadcast')
+})
 
 t.test(
   'a time is typed and asked about in the reader’s zone, in UTC where the browser names none',
