@@ -1,27 +1,21 @@
-/** The sections of one broadcast's page: how it stands, its figures, what it lacks, and the buttons that change it. */
+/** The sections of one broadcast's page: how it stands, its figures, and the buttons that change it. */
 
-import { Refusal } from '../../../db/errors.ts'
 import { FIGURES, type Figure } from '../../../db/figures/daily/broadcasts.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import type { Deed } from '../../../db/messages/broadcasts/history.ts'
-import { readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
-import type { Seen } from '../../../db/messages/broadcasts/seen.ts'
 import { standstillWords } from '../../../db/messages/broadcasts/standstill.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { ageOf, type Cell, duration, headed, number, plural, type Tone, text, time } from '../drawn/cell.ts'
-import type { Field, Section } from '../drawn/section.ts'
+import type { Section } from '../drawn/section.ts'
 import { isUnreported, UNREPORTED } from '../drawn/shares.ts'
-import { momentWords, zoneOf } from '../drawn/zone.ts'
-import type { PageDeps } from '../served/deps.ts'
-import { formOf, hidden, press, some, tableOf } from '../served/made.ts'
+import { formOf, press, some, tableOf } from '../served/made.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
-import { conditionWords, type Step } from './broadcast-fields.ts'
-import { asTextTiles } from './broadcast-steps.ts'
+import { conditionWords } from './broadcast-fields.ts'
 import { progressWords } from './broadcasts.ts'
 import { whatHappened } from './message-sections.ts'
 
-type Actions = Extract<Section, { kind: 'actions' }>
+export type Actions = Extract<Section, { kind: 'actions' }>
 
 /** To how many addresses one test goes. */
 export const MOST_TESTS = 5
@@ -41,7 +35,8 @@ function outcomeWords({ made, queued, bounced, complained }: BroadcastView['figu
 /** What a broadcast's ids are called; `template` null: it is deleted. */
 export type Names = { topics: ReadonlyMap<string, string>; template: string | null }
 
-const namesOf = (ids: readonly string[], names: ReadonlyMap<string, string>): string =>
+/** Things by their names; one that is gone by its id. */
+export const namesOf = (ids: readonly string[], names: ReadonlyMap<string, string>): string =>
   ids.map((id) => names.get(id) ?? id).join(', ')
 
 /** What happened, and what it means for how it stands. */
@@ -203,86 +198,6 @@ export function figures({ figures: counted, audience }: BroadcastView, request: 
     note: `${plural(audience ?? 0, 'contact')} in the audience. Each person stands in one line.`,
     live: true,
   }
-}
-
-/** What a press is bound to, with the form. */
-export const seenFields = ({ updated_at, template_version_id, audience }: Seen): Field[] => [
-  hidden('seen', updated_at, true),
-  hidden('version', template_version_id ?? '', true),
-  hidden('audience', audience?.toString() ?? '', true),
-]
-
-/** What somebody has seen who presses. @throws Refusal bad_request for a press that no page has shown. */
-export function seenIn({ form }: Pick<TeamRequest, 'form'>): Seen {
-  const audience = form.get('audience') ?? (form.has('seen') ? 'unknown' : '')
-  if (!/^\d*$/.test(audience)) throw new Refusal('bad_request', 'audience must be what the page showed')
-  return {
-    updated_at: form.get('seen') ?? '',
-    template_version_id: form.get('version') || null,
-    audience: audience === '' ? null : Number(audience),
-  }
-}
-
-/** What a draft would do, what keeps it from starting, and its buttons. */
-export async function draftParts(
-  row: BroadcastRow,
-  names: ReadonlyMap<string, string>,
-  request: TeamRequest,
-  deps: PageDeps,
-): Promise<{ sections: Section[]; buttons: Actions }> {
-  const ready = await readinessOf(deps.database, row, deps.publicUrl)
-  const audience = ready.audience === null ? 'very many contacts' : plural(ready.audience, 'contact')
-  const lacking: Section[] =
-    ready.lacking === 0
-      ? []
-      : [
-          {
-            kind: 'text',
-            paragraphs: [
-              `${plural(ready.lacking, 'contact')} would be skipped: no value for one of ${ready.slots.join(', ')}.`,
-            ],
-          },
-        ]
-  const begins =
-    row.send_at === null ? '' : ` for ${momentWords(row.send_at, zoneOf(request.cookies('zone')))}`
-  const topics = namesOf(row.topic_ids, names)
-  const start = press(here(request, 'send'), begins ? 'Schedule' : 'Send now', {
-    fields: seenFields({ ...row, template_version_id: ready.version_id, audience: ready.audience }),
-    confirm: `${begins ? 'Schedule' : 'Send'} “${row.name}” to ${audience} of ${topics}${begins}?`,
-  })
-  const remove = press(here(request, 'delete'), 'Delete the draft', {
-    tone: 'danger',
-    confirm: `Delete the draft “${row.name}”?`,
-  })
-  const sections: Section[] = [
-    {
-      kind: 'tiles',
-      title: 'Audience',
-      tiles: [
-        { label: 'Contacts', value: ready.audience === null ? 'very many' : number(ready.audience).text },
-        { label: 'Missing a variable', value: number(ready.lacking).text },
-        ...asTextTiles(ready.as_text),
-      ],
-    },
-    ...lacking,
-    {
-      kind: 'alerts',
-      title: 'Before it can start',
-      calm: 'Nothing is missing.',
-      alerts: ready.missing.map((words) => ({ tone: 'bad', title: headed(words) })),
-    },
-  ]
-  if (request.team.role === 'viewer') return { sections, buttons: { kind: 'actions' } }
-  const editing = (step: Step, label: string) => ({
-    href: `${here(request, 'edit')}?${new URLSearchParams({ step })}`,
-    label,
-  })
-  const links = [
-    editing('message', 'Edit message'),
-    editing('audience', 'Edit audience'),
-    editing('when', 'Edit time'),
-  ]
-  return { sections, buttons: { kind: 'actions', links, forms: [start, remove] } }
 }
 
 /** What can be done with one that is no draft any more. */
