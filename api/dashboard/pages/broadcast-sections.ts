@@ -3,7 +3,7 @@
 import { FIGURES, type Figure } from '../../../db/figures/daily/broadcasts.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import type { Deed } from '../../../db/messages/broadcasts/history.ts'
-import { standstillWords } from '../../../db/messages/broadcasts/standstill.ts'
+import { pausedBecause } from '../../../db/messages/broadcasts/paused-because.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { ageOf, type Cell, duration, headed, number, plural, type Tone, text, time } from '../drawn/cell.ts'
@@ -94,10 +94,10 @@ const STATE_WORDS: Readonly<Record<Exclude<BroadcastState, 'draft' | 'scheduled'
 }
 
 /** Why it stands still, where no person has stopped it. */
-export function standstill({ state_reason: reason, brake }: BroadcastRow): Section[] {
+export function pausedAlert({ state_reason: reason, brake }: BroadcastRow): Section[] {
   if (reason === null) return []
-  const title = standstillWords(reason, brake)
-  return [{ kind: 'alerts', id: 'standstill', live: true, calm: '', alerts: [{ tone: 'warn', title }] }]
+  const title = pausedBecause(reason, brake)
+  return [{ kind: 'alerts', id: 'paused', live: true, calm: '', alerts: [{ tone: 'warn', title }] }]
 }
 
 /** What it says of itself. */

@@ -42,9 +42,9 @@ import {
   history,
   MOST_TESTS,
   outcomes,
+  pausedAlert,
   progress,
   sentenceOf,
-  standstill,
   testForm,
 } from './broadcast-sections.ts'
 import { isBack, stepCounted, stepSent, stepShown, stepWanted, type Writing } from './broadcast-steps.ts'
@@ -75,7 +75,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
     back: { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' },
     actions: buttons,
     sections: some([
-      ...standstill(row),
+      ...pausedAlert(row),
       ...sections,
       ...(await previewSections(row, request, deps)),
       edits && testForm(request),

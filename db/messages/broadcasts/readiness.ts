@@ -13,15 +13,9 @@ import {
   comparedAsText,
   lackingMembers,
 } from './audience.sql.ts'
+import { audienceBlocker, domainBlocker, linkBlocker, templateBlocker, topicBlockers } from './blockers.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
-import {
-  audienceHindrance,
-  domainHindrance,
-  linkHindrance,
-  templateHindrance,
-  topicHindrances,
-} from './hindrances.ts'
-import { letterOf } from './letter.ts'
+import { mailingOf } from './mailing.ts'
 
 export type Readiness = {
   /** null: too many to be counted while somebody waits. */
@@ -60,20 +54,20 @@ export async function countAudience(
 async function toBeSent(tx: Tx, row: BroadcastRow, publicUrl: string | null) {
   const { team_id, template_version_id: id } = row
   const [fixed] = id === null ? [] : await versionsByIds(tx, [{ team_id, id }])
-  if (fixed) return { version_id: fixed.id, slots: fixed.slots, hindrances: [] }
-  const { hindrances, ...template } = await templateHindrance(tx, row)
-  return { ...template, hindrances: [...linkHindrance(publicUrl), ...hindrances] }
+  if (fixed) return { version_id: fixed.id, slots: fixed.slots, blockers: [] }
+  const { blockers, ...template } = await templateBlocker(tx, row)
+  return { ...template, blockers: [...linkBlocker(publicUrl), ...blockers] }
 }
 
 /** The slots that a contact's properties must fill: they have no default. */
 const ownSlots = (row: BroadcastRow, slots: readonly string[]): string[] =>
-  letterOf(row, slots).slots.filter(
+  mailingOf(row, slots).slots.filter(
     (slot) => slot !== UNSUBSCRIBE_SLOT && slot !== 'email' && !Object.hasOwn(row.variables, slot),
   )
 
 /** Slots of a draft that no contact's property fills, as far as the latest contacts tell, and no default. */
 export async function unfilledSlots(tx: Tx, row: BroadcastRow): Promise<readonly string[]> {
-  const { slots } = await templateHindrance(tx, row)
+  const { slots } = await templateBlocker(tx, row)
   return missingProperties(tx, row.team_id, ownSlots(row, slots))
 }
 
@@ -81,19 +75,15 @@ export async function readinessOf(tx: Tx, row: BroadcastRow, publicUrl: string |
   const { version_id, ...template } = await toBeSent(tx, row, publicUrl)
   const slots = ownSlots(row, template.slots)
   const unfilled = await missingProperties(tx, row.team_id, slots)
-  const set = [
-    ...(await domainHindrance(tx, row)),
-    ...template.hindrances,
-    ...(await topicHindrances(tx, row)),
-  ]
+  const set = [...(await domainBlocker(tx, row)), ...template.blockers, ...(await topicBlockers(tx, row))]
   const missing = set.map(({ words }) => words)
-  const counted = await inTime(audienceHindrance(tx, row, row.send_at === null))
+  const counted = await inTime(audienceBlocker(tx, row, row.send_at === null))
   const none = { audience: null, lacking: 0, as_text: [], slots, unfilled, version_id, missing }
   if (counted === null) return none
-  const { audience, hindrances } = counted
+  const { audience, blockers } = counted
   const lacking = slots.length === 0 ? 0 : await inTime(lackingMembers(tx, row, slots))
   if (lacking === null) return none
   const as_text = (await inTime(comparedAsText(tx, row))) ?? []
-  const all = [...missing, ...hindrances.map(({ words }) => words)]
+  const all = [...missing, ...blockers.map(({ words }) => words)]
   return { audience, lacking, as_text, slots, unfilled, version_id, missing: all }
 }

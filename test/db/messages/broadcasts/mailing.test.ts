@@ -1,6 +1,6 @@
 /** What is the same in all emails of a broadcast. */
 import type { BroadcastRow } from '../../../../db/messages/broadcasts/broadcasts.sql.ts'
-import { letterOf } from '../../../../db/messages/broadcasts/letter.ts'
+import { mailingOf } from '../../../../db/messages/broadcasts/mailing.ts'
 import t from '../../../support/tap.ts'
 
 const row = {
@@ -9,11 +9,11 @@ const row = {
 } as unknown as BroadcastRow
 
 t.test('a test of a draft that has no topic yet names its list by the draft', async (t) => {
-  const { item } = letterOf({ ...row, topic_ids: [] }, [])
+  const { item } = mailingOf({ ...row, topic_ids: [] }, [])
   t.match(item.headers, {
     'List-Id': '<broadcast.example.com>',
     'Feedback-ID': 'broadcast:broadcast:broadcast:00000000000a',
   })
-  const aimed = letterOf({ ...row, topic_ids: ['news', 'offers'] }, [])
+  const aimed = mailingOf({ ...row, topic_ids: ['news', 'offers'] }, [])
   t.match(aimed.item.headers, { 'List-Id': '<news.example.com>' })
 })
