@@ -85,10 +85,8 @@ async function lacking(request: TeamRequest, deps: PageDeps): Promise<Section[]>
 /** To whom a test team sends to try things out; of a live team, where that can be done. */
 function testRecipients({ test }: PageTeam): Section {
   const all = [
-    ...TEST_ADDRESSES.flatMap(({ to, becomes, others }) =>
-      to.map((part) => ({ to: `${part}@example.com`, becomes, others })),
-    ),
-    ...TEST_NUMBERS.map(({ to, ...rest }) => ({ to: `+1555555${to[0]}`, ...rest })),
+    ...TEST_ADDRESSES.map(({ to, ...rest }) => ({ ...rest, to: `${to}@example.com` })),
+    ...TEST_NUMBERS.map(({ to, ...rest }) => ({ ...rest, to: `+1555555${to}` })),
   ]
   if (test)
     return tableOf(
@@ -104,7 +102,7 @@ function testRecipients({ test }: PageTeam): Section {
         empty: '',
       },
     )
-  const names = TEST_ADDRESSES.flatMap(({ to }) => to.map((part) => `${part}@`)).join(', ')
+  const names = TEST_ADDRESSES.map(({ to }) => `${to}@`).join(', ')
   return {
     kind: 'text',
     id: 'recipients',
