@@ -4,8 +4,8 @@
  */
 
 import { type AuditRow, auditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
-import { type NamedThing, namesOfThings } from '../../../../db/accounts/audit/names.sql.ts'
 import { namesOfTeams, teamsAfter } from '../../../../db/accounts/teams/directory.sql.ts'
+import { type NamedThing, namesOfThings } from '../../../../db/accounts/teams/things.sql.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import { isUuid } from '../../../../db/text/strings.ts'
 import { actionLabel, actionOf } from '../../drawn/action-labels.ts'
