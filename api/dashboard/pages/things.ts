@@ -1,9 +1,13 @@
 /** Where the things that a team calls by a name are shown, and what their kinds are called. Pure. */
 import type { NamedThing } from '../../../db/accounts/teams/things.sql.ts'
+import { CHANNELS } from '../../../db/channels/channels.sql.ts'
+import { headed } from '../drawn/cell.ts'
 import { type PageTeam, teamPath } from '../served/page.ts'
 
 /** What each kind is called, and its pages' first part; whose page is their editors' alone is found in its list. */
 const KINDS: Readonly<Record<string, { title: string; pages: string; by?: 'name'; editors?: true }>> = {
+  ...Object.fromEntries(CHANNELS.map(({ name, noun, path }) => [name, { title: headed(noun), pages: path }])),
+  contact: { title: 'Contact', pages: 'contacts', by: 'name' },
   broadcast: { title: 'Broadcast', pages: 'broadcasts' },
   template: { title: 'Template', pages: 'templates' },
   'whatsapp-template': { title: 'WhatsApp template', pages: 'whatsapp-templates' },
