@@ -26,16 +26,13 @@ const missing = await buildahMissing()
 const userOf = async ({ pid }: Contained): Promise<string | undefined> =>
   /^Uid:\t(\d+)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]
 
-t.test(
-  'compose.yaml runs each line of the Procfile, and gives each the time that it needs to end',
-  async (t) => {
-    const compose = await readFile(join(ROOT, '.container/compose.yaml'), 'utf8')
-    const procfile = await readFile(join(ROOT, 'Procfile'), 'utf8')
-    for (const [, name] of procfile.matchAll(/^(\w+):/gm))
-      t.match(compose, new RegExp(`^  ${name}:\n    <<: \\*service\n    command: \\[${name}\\]$`, 'm'))
-    t.match(compose, /^ {2}stop_grace_period: 30s$/m)
-  },
-)
+t.test('compose.yaml runs each line of the Procfile, and gives each the time it needs to end', async (t) => {
+  const compose = await readFile(join(ROOT, '.container/compose.yaml'), 'utf8')
+  const procfile = await readFile(join(ROOT, 'Procfile'), 'utf8')
+  for (const [, name] of procfile.matchAll(/^(\w+):/gm))
+    t.match(compose, new RegExp(`^  ${name}:\n    <<: \\*service\n    command: \\[${name}\\]$`, 'm'))
+  t.match(compose, /^ {2}stop_grace_period: 30s$/m)
+})
 
 t.test('the container', { skip: missing ?? false }, async (t) => {
   const image = await buildImage(t)
@@ -62,16 +59,13 @@ t.test('the container', { skip: missing ?? false }, async (t) => {
       t.match(await stat(join(root, part)), { uid: 0, gid: 0 }, part)
   })
 
-  t.test(
-    'its options of Node are the Procfile’s, and its Node is the one that the tests run on',
-    async (t) => {
-      const absolute = (option: string) => option.replace(/^\.\//, `file://${ROOT}/`)
-      t.strictSame(config.Entrypoint.slice(1).map(absolute), procfileOptions('api/main.ts'))
-      t.strictSame(config.Entrypoint.slice(1).map(absolute), procfileOptions('workers/main.ts'))
-      const file = await readFile(join(ROOT, '.container/Containerfile'), 'utf8')
-      t.match(file, `ARG NODE=docker.io/library/node:${about.devDependencies.node}-`)
-    },
-  )
+  t.test('its options of Node are the Procfile’s, and its Node is the one of the tests', async (t) => {
+    const absolute = (option: string) => option.replace(/^\.\//, `file://${ROOT}/`)
+    t.strictSame(config.Entrypoint.slice(1).map(absolute), procfileOptions('api/main.ts'))
+    t.strictSame(config.Entrypoint.slice(1).map(absolute), procfileOptions('workers/main.ts'))
+    const file = await readFile(join(ROOT, '.container/Containerfile'), 'utf8')
+    t.match(file, `ARG NODE=docker.io/library/node:${about.devDependencies.node}-`)
+  })
 
   t.test('what Node compiles is in it, for the user that it runs as', async (t) => {
     const cache = join(app, 'node_modules/.cache/heliograph')
@@ -82,44 +76,41 @@ t.test('the container', { skip: missing ?? false }, async (t) => {
       t.equal((await stat(join(cache, folder, file))).mode & 0o777, 0o644)
   })
 
-  t.test(
-    'release, web and worker run by argument, answer for their health, and end when asked',
-    async (t) => {
-      const { url } = await emptyDatabase(t)
-      const sink = await startSmtpSink(t)
-      const [port, health] = [String(await freePort()), String(await freePort())]
-      const env = { DATABASE_URL: url, SECRET_KEY, SMTP_URL: sink.url, PORT: port, HEALTH_PORT: health }
-      const [, ...check] = config.Healthcheck.Test
-      t.equal(await image.exec(check, env), 1, 'nobody answers yet')
+  t.test('release, web and worker run by argument, answer for their health and end when asked', async (t) => {
+    const { url } = await emptyDatabase(t)
+    const sink = await startSmtpSink(t)
+    const [port, health] = [String(await freePort()), String(await freePort())]
+    const env = { DATABASE_URL: url, SECRET_KEY, SMTP_URL: sink.url, PORT: port, HEALTH_PORT: health }
+    const [, ...check] = config.Healthcheck.Test
+    t.equal(await image.exec(check, env), 1, 'nobody answers yet')
 
-      const release = await image.start(['release'], env)
-      t.equal(await release.exited, 0)
-      t.match(release.output(), 'the database is up to date')
-      const version = await image.start(['admin', '--version'], env)
-      t.equal(await version.exited, 0)
-      t.equal(version.output(), about.version)
-      const { key } = await makeTeam(await startService(t, { url }))
+    const release = await image.start(['release'], env)
+    t.equal(await release.exited, 0)
+    t.match(release.output(), 'the database is up to date')
+    const version = await image.start(['admin', '--version'], env)
+    t.equal(await version.exited, 0)
+    t.equal(version.output(), about.version)
+    const { key } = await makeTeam(await startService(t, { url }))
 
-      const web = await image.start(config.Cmd, env)
-      const call = caller(`http://127.0.0.1:${port}`)
-      const isUp = () => image.exec(check, env).then((code) => code === 0)
-      await until('web answers', isUp)
-      t.equal(await image.exec(check, { ...env, PORT: health }), 1, 'no worker yet')
-      const worker = await image.start(['worker'], env)
-      await until('the worker answers', async () => (await image.exec(check, { ...env, PORT: health })) === 0)
-      t.equal((await call('GET', '/ready')).status, 200)
-      t.equal(await userOf(web), '65532')
-      t.equal(await userOf(worker), '65532')
+    const web = await image.start(config.Cmd, env)
+    const call = caller(`http://127.0.0.1:${port}`)
+    const isUp = () => image.exec(check, env).then((code) => code === 0)
+    await until('web answers', isUp)
+    t.equal(await image.exec(check, { ...env, PORT: health }), 1, 'no worker yet')
+    const worker = await image.start(['worker'], env)
+    await until('the worker answers', async () => (await image.exec(check, { ...env, PORT: health })) === 0)
+    t.equal((await call('GET', '/ready')).status, 200)
+    t.equal(await userOf(web), '65532')
+    t.equal(await userOf(worker), '65532')
 
-      t.equal((await call('POST', '/v1/emails', { key, body: anEmail() })).status, 201)
-      await until('the mail arrives', () => sink.messages().length === 1)
-      for (const each of [web, worker]) {
-        t.match(each.output(), `"version":"${about.version}"`)
-        each.kill('SIGTERM')
-        t.equal(await each.exited, 0, each.output())
-      }
-    },
-  )
+    t.equal((await call('POST', '/v1/emails', { key, body: anEmail() })).status, 201)
+    await until('the mail arrives', () => sink.messages().length === 1)
+    for (const each of [web, worker]) {
+      t.match(each.output(), `"version":"${about.version}"`)
+      each.kill('SIGTERM')
+      t.equal(await each.exited, 0, each.output())
+    }
+  })
 
   t.test('a process that is still starting ends by SIGTERM, too', async (t) => {
     const silent = createServer((socket) => socket.resume().on('error', () => {})).listen(0, '127.0.0.1')

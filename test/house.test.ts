@@ -178,22 +178,17 @@ t.test('pure modules import nothing that reads, writes or tells the time', async
   )
 })
 
-t.test(
-  'only pool, queue, migrate and *.sql.ts modules speak SQL; only the queue imports pg-boss',
-  async (t) => {
-    const speaks = /\.sql\.ts$|^db\/(migrate|postgres\/\w+|queue\/boss|dev\/\w+)\.ts$/
-    t.strictSame(
-      breaking(
-        ({ file, imports }) => speaks.test(file) || !imports.some((name) => /^(slonik|pg)$/.test(name)),
-      ),
-      [],
-    )
-    t.strictSame(
-      breaking(({ file, imports }) => file === 'db/queue/boss.ts' || !imports.includes('pg-boss')),
-      [],
-    )
-  },
-)
+t.test('only pool, queue, migrate and *.sql.ts speak SQL; only the queue imports pg-boss', async (t) => {
+  const speaks = /\.sql\.ts$|^db\/(migrate|postgres\/\w+|queue\/boss|dev\/\w+)\.ts$/
+  t.strictSame(
+    breaking(({ file, imports }) => speaks.test(file) || !imports.some((name) => /^(slonik|pg)$/.test(name))),
+    [],
+  )
+  t.strictSame(
+    breaking(({ file, imports }) => file === 'db/queue/boss.ts' || !imports.includes('pg-boss')),
+    [],
+  )
+})
 
 t.test('pg-boss’s tables are named in db/queue alone, whatever a statement is put together of', async (t) => {
   const naming = all.filter(({ text }) => /pgboss/i.test(code(text)))
@@ -255,16 +250,13 @@ t.test('providers are named in their adapters, their hooks and the settings only
   )
 })
 
-t.test(
-  'a channel is named in its own rooms, and in few files beside them: the others walk over the lists',
-  async (t) => {
-    const own = /whatsapp/i
-    const apart = /^api\/docs\/|\/config\.ts$/
-    const naming = all.filter(({ file, text }) => own.test(text) && !own.test(file) && !apart.test(file))
-    t.ok(naming.length > 0)
-    t.ok(naming.length <= 20, naming.map(({ file }) => file).join(', '))
-  },
-)
+t.test('a channel is named in its own rooms and few others: the rest walk over the lists', async (t) => {
+  const own = /whatsapp/i
+  const apart = /^api\/docs\/|\/config\.ts$/
+  const naming = all.filter(({ file, text }) => own.test(text) && !own.test(file) && !apart.test(file))
+  t.ok(naming.length > 0)
+  t.ok(naming.length <= 20, naming.map(({ file }) => file).join(', '))
+})
 
 t.test('what happened passes through one seam: nobody else stores events or turns contacts', async (t) => {
   const stores = /insert into (email_events|whatsapp_events|\$\{[\w.]*(events|table)\})/
@@ -353,17 +345,14 @@ t.test('prepared statements have names of their own', async (t) => {
   )
 })
 
-t.test(
-  'a test file takes t from support/tap.ts: with tap’s own it would not end before the next',
-  async (t) => {
-    const files = (await sources('test')).filter(({ file }) => file.endsWith('.test.ts'))
-    const others = files.filter(({ values }) => !values.includes('test/support/tap.ts'))
-    t.strictSame(
-      others.map(({ file }) => file),
-      [],
-    )
-  },
-)
+t.test('a test file takes t from support/tap.ts: with tap’s own it ends only after the next', async (t) => {
+  const files = (await sources('test')).filter(({ file }) => file.endsWith('.test.ts'))
+  const others = files.filter(({ values }) => !values.includes('test/support/tap.ts'))
+  t.strictSame(
+    others.map(({ file }) => file),
+    [],
+  )
+})
 
 /** Programs for clients, as text: what they do is not ours. */
 const SAMPLES = 'api/docs/samples.ts'
@@ -446,31 +435,28 @@ t.test('answers of counterparts over HTTP are read within the bounds of bounded-
   for (const each of handed) t.ok(all.find(({ file }) => file === each)?.imports.includes(bounded), each)
 })
 
-t.test(
-  'the dashboard’s views escape whatever they show, and bring no script or style of their own',
-  async (t) => {
-    const folder = join(ROOT, 'api/dashboard/drawn/views')
-    const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith('.hbs'))
-    t.ok(files.length > 10)
-    for (const file of files) {
-      const text = await readFile(join(folder, file), 'utf8')
-      t.notMatch(text, /\{\{\{|\{\{~?\s*&|<style|\sstyle=|\son\w+=|<script(?! src=)|=\{\{/, file)
-    }
-    const made = all.filter(
-      ({ file, text }) => file.startsWith('api/dashboard/') && /SafeString|triple/.test(text),
-    )
-    t.strictSame(
-      made.map(({ file }) => file),
-      [],
-    )
-    const sizes = { 'dashboard.css': 18 * 1024, 'dashboard.js': 300 * 90 }
-    for (const [name, most] of Object.entries(sizes)) {
-      const text = await readFile(join(ROOT, 'api/dashboard/drawn/assets', name), 'utf8')
-      t.ok(Buffer.byteLength(text) <= most, name)
-      t.ok(text.split('\n').length <= 301 || name.endsWith('.css'), name)
-    }
-  },
-)
+t.test('the dashboard’s views escape all they show, and bring no script or style of their own', async (t) => {
+  const folder = join(ROOT, 'api/dashboard/drawn/views')
+  const files = (await readdir(folder, { recursive: true })).filter((file) => file.endsWith('.hbs'))
+  t.ok(files.length > 10)
+  for (const file of files) {
+    const text = await readFile(join(folder, file), 'utf8')
+    t.notMatch(text, /\{\{\{|\{\{~?\s*&|<style|\sstyle=|\son\w+=|<script(?! src=)|=\{\{/, file)
+  }
+  const made = all.filter(
+    ({ file, text }) => file.startsWith('api/dashboard/') && /SafeString|triple/.test(text),
+  )
+  t.strictSame(
+    made.map(({ file }) => file),
+    [],
+  )
+  const sizes = { 'dashboard.css': 18 * 1024, 'dashboard.js': 300 * 90 }
+  for (const [name, most] of Object.entries(sizes)) {
+    const text = await readFile(join(ROOT, 'api/dashboard/drawn/assets', name), 'utf8')
+    t.ok(Buffer.byteLength(text) <= most, name)
+    t.ok(text.split('\n').length <= 301 || name.endsWith('.css'), name)
+  }
+})
 
 t.test('what is asked of others begins in one place for HTTP, and in one for names', async (t) => {
   const files = (pattern: RegExp) => all.filter(({ text }) => pattern.test(text)).map(({ file }) => file)

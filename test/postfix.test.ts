@@ -11,57 +11,45 @@ import { startWorker, until } from './support/worker.ts'
 
 const missing = await postfixMissing()
 
-t.test(
-  'Postfix bounces a mail, and its report marks the email and the contact bounced',
-  { skip: missing ?? false },
-  async (t) => {
-    const service = await startService(t)
-    const team = await makeTeam(service)
-    const world = await startSmtpSink(t, {
-      onRcpt: (recipient) =>
-        recipient.startsWith('gone@') ? '550 5.1.1 There is no such mailbox' : undefined,
-    })
-    const return_domain = 'bounces.example.com'
-    const postfix = await startPostfix(t, {
-      relay_port: world.port,
-      collects: { return_domain, hook: `${service.base}/hooks/smtp`, token: SMTP_REPORT_TOKEN },
-    })
-    await startWorker(t, service, { smtp_url: postfix.url, return_domain })
+t.test('Postfix’s bounce report marks the email and its contact', { skip: missing ?? false }, async (t) => {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const world = await startSmtpSink(t, {
+    onRcpt: (recipient) => (recipient.startsWith('gone@') ? '550 5.1.1 There is no such mailbox' : undefined),
+  })
+  const return_domain = 'bounces.example.com'
+  const postfix = await startPostfix(t, {
+    relay_port: world.port,
+    collects: { return_domain, hook: `${service.base}/hooks/smtp`, token: SMTP_REPORT_TOKEN },
+  })
+  await startWorker(t, service, { smtp_url: postfix.url, return_domain })
 
-    const ids: string[] = []
-    for (const to of ['gone@example.org', 'ana@example.org', 'eve@arrives.test']) {
-      await storeContact(service, team.id, to)
-      const { body } = await service.call('POST', '/v1/emails', {
-        key: team.key,
-        body: anEmail({ to: [to] }),
-      })
-      ids.push(body.id)
-    }
-    const [gone = '', fine = '', arrived = ''] = ids
-    const status = () => emailStatus(service, gone)
-    await until('it is bounced', async () => (await status()) === 'bounced').catch(async (error) => {
-      throw new Error(`${String(error)}\n${await postfix.log()}`)
-    })
-    t.match(await contactState(service, team.id, 'gone@example.org'), {
-      status: 'bounced',
-      suppression: 'bounced',
-    })
-    t.match(
-      (await eventsOf(service, gone)).find(({ kind }) => kind === 'bounced'),
-      { recipient: 'gone@example.org', detail: /550 5\.1\.1 There is no such mailbox/ },
-    )
-    await until(
-      'the other is delivered',
-      async () => (await emailStatus(service, arrived)) === 'delivered',
-      30,
-    )
-    await until('its relaying is reported', async () => (await storedReports(service)).length === 3)
-    await until('all is read', async () =>
-      (await storedReports(service)).every(({ state, reason }) => state === 'done' && reason === null),
-    )
-    const arrivals = () => world.messages().map(({ rcpt_to }) => rcpt_to.join())
-    await until('the other mail arrives', () => arrivals().includes('ana@example.org'))
-    await until('it counts as sent', async () => (await emailStatus(service, fine)) === 'sent')
-    t.match(await contactState(service, team.id, 'ana@example.org'), { status: 'subscribed' })
-  },
-)
+  const ids: string[] = []
+  for (const to of ['gone@example.org', 'ana@example.org', 'eve@arrives.test']) {
+    await storeContact(service, team.id, to)
+    const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: [to] }) })
+    ids.push(body.id)
+  }
+  const [gone = '', fine = '', arrived = ''] = ids
+  const status = () => emailStatus(service, gone)
+  await until('it is bounced', async () => (await status()) === 'bounced').catch(async (error) => {
+    throw new Error(`${String(error)}\n${await postfix.log()}`)
+  })
+  t.match(await contactState(service, team.id, 'gone@example.org'), {
+    status: 'bounced',
+    suppression: 'bounced',
+  })
+  t.match(
+    (await eventsOf(service, gone)).find(({ kind }) => kind === 'bounced'),
+    { recipient: 'gone@example.org', detail: /550 5\.1\.1 There is no such mailbox/ },
+  )
+  await until('the other is delivered', async () => (await emailStatus(service, arrived)) === 'delivered', 30)
+  await until('its relaying is reported', async () => (await storedReports(service)).length === 3)
+  await until('all is read', async () =>
+    (await storedReports(service)).every(({ state, reason }) => state === 'done' && reason === null),
+  )
+  const arrivals = () => world.messages().map(({ rcpt_to }) => rcpt_to.join())
+  await until('the other mail arrives', () => arrivals().includes('ana@example.org'))
+  await until('it counts as sent', async () => (await emailStatus(service, fine)) === 'sent')
+  t.match(await contactState(service, team.id, 'ana@example.org'), { status: 'subscribed' })
+})

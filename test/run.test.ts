@@ -125,24 +125,21 @@ t.test('a run that finds no test file does not pass', async (t) => {
   await t.rejects(runAll(t, {}), { message: 'there is no test file' })
 })
 
-t.test(
-  'a process that is stuck is stopped, and one that is done ends: what was at fault is shown',
-  async (t) => {
-    const { passed, failed, said, errors } = await runAll(
-      t,
-      {
-        'hangs.test.mjs': "t.test('hangs', () => { for (;;); })",
-        'leaves.test.mjs': "t.pass('well'); setInterval(() => {}, 100)",
-        'passes.test.mjs': "t.pass('well')",
-      },
-      // On a busy machine a process takes seconds to say its first word.
-      15,
-    )
-    t.strictSame({ passed, failed }, { passed: 4, failed: 1 })
-    t.match(said.join('\n'), /^# Subtest: \S+hangs\.test\.mjs$/m)
-    t.match(errors.join('\n'), /^a process is done and does not end \(.*Timeout.*\): .*leaves\.test\.mjs/m)
-  },
-)
+t.test('a process that is stuck is stopped, and one that is done ends: the fault is shown', async (t) => {
+  const { passed, failed, said, errors } = await runAll(
+    t,
+    {
+      'hangs.test.mjs': "t.test('hangs', () => { for (;;); })",
+      'leaves.test.mjs': "t.pass('well'); setInterval(() => {}, 100)",
+      'passes.test.mjs': "t.pass('well')",
+    },
+    // On a busy machine a process takes seconds to say its first word.
+    15,
+  )
+  t.strictSame({ passed, failed }, { passed: 4, failed: 1 })
+  t.match(said.join('\n'), /^# Subtest: \S+hangs\.test\.mjs$/m)
+  t.match(errors.join('\n'), /^a process is done and does not end \(.*Timeout.*\): .*leaves\.test\.mjs/m)
+})
 
 t.test('a run begins with the slowest test files, and every one of them is there', async (t) => {
   const files = await testFiles(ROOT)

@@ -3,15 +3,15 @@
  * Promises: any order and any repeats end in the same state; channels are always taken in the same order, which is
  * that of deliveries' locks. Must not know a provider's words. To add a channel: its appliers, and what follows them.
  */
-import { type Fate, ignored } from '../delivery/reports/fate.ts'
+import { type EventResult, ignored } from '../delivery/reports/event-result.ts'
 import { applyReportedPauses } from '../delivery/senders/reported-pauses.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Producer } from '../queue/producer.ts'
 import { applyReportedEmails } from './emails/apply-events.ts'
 import { followWhatsappReports, WHATSAPP_APPLIERS } from './whatsapp/apply-reports.ts'
 
-/** Applies events of one kind. @returns a fate for each. */
-type Applier<E> = (tx: Tx, events: readonly E[], now: Date) => Promise<readonly Fate[]>
+/** Applies events of one kind. @returns a result for each. */
+type Applier<E> = (tx: Tx, events: readonly E[], now: Date) => Promise<readonly EventResult[]>
 
 /** In the order of their locks: rows, templates, senders. */
 const APPLIERS = {
@@ -35,31 +35,31 @@ async function applyKind<K extends Kind>(
   tx: Tx,
   events: readonly ReportedEvent[],
   now: Date,
-): Promise<Map<ReportedEvent, Fate>> {
+): Promise<Map<ReportedEvent, EventResult>> {
   const own = events.filter((event) => event.channel === kind)
   if (own.length === 0) return new Map()
   // Each applier takes what it was filtered for.
-  const fates = await (APPLIERS[kind] as Applier<ReportedEvent>)(tx, own, now)
-  return new Map(own.map((event, index) => [event, fates[index] ?? ignored('no fate')]))
+  const results = await (APPLIERS[kind] as Applier<ReportedEvent>)(tx, own, now)
+  return new Map(own.map((event, index) => [event, results[index] ?? ignored('no result')]))
 }
 
-/** Applies events of any channels. @returns the fate of each event. */
+/** Applies events of any channels. @returns the result of each event. */
 export async function applyEvents(
   tx: Tx,
   events: readonly ReportedEvent[],
   now: Date,
-): Promise<ReadonlyMap<ReportedEvent, Fate>> {
-  const fates = new Map<ReportedEvent, Fate>()
+): Promise<ReadonlyMap<ReportedEvent, EventResult>> {
+  const results = new Map<ReportedEvent, EventResult>()
   for (const kind of Object.keys(APPLIERS) as Kind[]) {
-    for (const [event, fate] of await applyKind(kind, tx, events, now)) fates.set(event, fate)
+    for (const [event, result] of await applyKind(kind, tx, events, now)) results.set(event, result)
   }
-  return fates
+  return results
 }
 
 /** Enqueues what has to follow from what was applied. */
 export async function followEvents(
   at: { tx: Tx; queue: Pick<Producer, 'enqueue' | 'reenqueue'> },
-  fates: readonly Fate[],
+  results: readonly EventResult[],
 ): Promise<void> {
-  for (const follow of FOLLOWERS) await follow(at, fates)
+  for (const follow of FOLLOWERS) await follow(at, results)
 }

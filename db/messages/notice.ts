@@ -15,7 +15,7 @@ import type { Payload } from '../queue/jobs.ts'
 import { type Mailbox, parseMailbox } from '../text/address.ts'
 import { escapeHtml } from '../text/slots.ts'
 import { broadcastById } from './broadcasts/broadcasts.sql.ts'
-import { standstillWords } from './broadcasts/standstill.ts'
+import { pausedBecause } from './broadcasts/paused-because.ts'
 import { type AcceptDeps, acceptEmails } from './emails/accept.ts'
 import type { EmailItem } from './emails/call.ts'
 import { endpointById } from './webhooks/endpoints.sql.ts'
@@ -49,7 +49,7 @@ async function disabledWebhook(tx: Tx, teamId: string, id: string, team: string)
 async function pausedBroadcast(tx: Tx, teamId: string, id: string, team: string): Promise<Stopped | null> {
   const row = await broadcastById(tx, teamId, id)
   if (!row || row.state_reason === null) return null
-  const why = standstillWords(row.state_reason, row.brake)
+  const why = pausedBecause(row.state_reason, row.brake)
   return {
     subject: 'A broadcast has paused itself',
     what: `The broadcast “${row.name}” of ${team} has paused itself. ${why}`,

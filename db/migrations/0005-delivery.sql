@@ -59,9 +59,9 @@ create sequence deliver_webhook_places minvalue 0 start 0;
 create sequence deliver_test_places minvalue 0 start 0;
 create sequence deliver_test_whatsapp_places minvalue 0 start 0;
 
--- When a sender, a queue or a team stood still: a message is tried for 24 h, and time in which it could not be tried
+-- When a sender, a queue or a team was paused: a message is tried for 24 h, and time in which it could not be tried
 -- does not count. Triggers keep it, so that no way of pausing is forgotten.
-create table standstills (
+create table pause_history (
   -- `sender:<key>`, `queue:<name>` or `team:<id>`.
   subject text not null,
   began_at timestamptz not null,
@@ -70,48 +70,48 @@ create table standstills (
   primary key (subject, began_at)
 );
 
--- From now on a subject stands still until then; null: it does not.
-create function stand_still(of_subject text, until timestamptz) returns void language plpgsql as $$
+-- From now on a subject is paused until then; null: it is not.
+create function record_pause(of_subject text, until timestamptz) returns void language plpgsql as $$
 declare
   now timestamptz := service_time();
 begin
-  update standstills set ended_at = greatest(coalesce(until, now), now)
+  update pause_history set ended_at = greatest(coalesce(until, now), now)
   where subject = of_subject and ended_at > now;
   if not found and until > now then
-    insert into standstills (subject, began_at, ended_at) values (of_subject, now, until)
+    insert into pause_history (subject, began_at, ended_at) values (of_subject, now, until)
     on conflict (subject, began_at) do update set ended_at = excluded.ended_at;
   end if;
 end $$;
 
-create function note_team_standstill() returns trigger language plpgsql as $$
+create function note_team_pause() returns trigger language plpgsql as $$
 begin
-  perform stand_still('team:' || new.id, case when new.suspended_at is not null then timestamptz 'infinity' end);
+  perform record_pause('team:' || new.id, case when new.suspended_at is not null then timestamptz 'infinity' end);
   return null;
 end $$;
-create trigger note_standstill after update of suspended_at on teams for each row
-  when (old.suspended_at is distinct from new.suspended_at) execute function note_team_standstill();
+create trigger note_pause after update of suspended_at on teams for each row
+  when (old.suspended_at is distinct from new.suspended_at) execute function note_team_pause();
 
-create function note_queue_standstill() returns trigger language plpgsql as $$
+create function note_queue_pause() returns trigger language plpgsql as $$
 begin
   if tg_op = 'DELETE' then
-    perform stand_still('queue:' || old.queue, null);
+    perform record_pause('queue:' || old.queue, null);
   else
-    perform stand_still('queue:' || new.queue, 'infinity');
+    perform record_pause('queue:' || new.queue, 'infinity');
   end if;
   return null;
 end $$;
-create trigger note_standstill after insert or delete on paused_queues
-  for each row execute function note_queue_standstill();
+create trigger note_pause after insert or delete on paused_queues
+  for each row execute function note_queue_pause();
 
-create function note_sender_standstill() returns trigger language plpgsql as $$
+create function note_sender_pause() returns trigger language plpgsql as $$
 begin
-  perform stand_still('sender:' || new.key, case when new.troubles > 0 then timestamptz 'infinity' else new.paused_until end);
+  perform record_pause('sender:' || new.key, case when new.troubles > 0 then timestamptz 'infinity' else new.paused_until end);
   return null;
 end $$;
 -- Each batch of sends writes a sender's row: only a pause or a trouble that begins, moves or ends is worth a look.
-create trigger note_standstill after update of paused_until, troubles on senders for each row
+create trigger note_pause after update of paused_until, troubles on senders for each row
   when (old.paused_until is distinct from new.paused_until or (old.troubles > 0) <> (new.troubles > 0))
-  execute function note_sender_standstill();
+  execute function note_sender_pause();
 
 -- Raw reports as the hooks took them, before anybody knows whose messages they are about.
 create table reports (

@@ -14,26 +14,23 @@ t.before(async () => {
 const statusOf = async (key: string) =>
   (await service.call('POST', '/v1/emails', { key, body: anEmail() })).status
 
-t.test(
-  'every credential of a suspended team gets 401, and counts again once the team may go on',
-  async (t) => {
-    const { database } = service
-    const team = await makeTeam(service)
-    const other = await makeTeam(service)
-    const session = await makeSession(service, team.id)
-    const { status, body } = await service.call('GET', '/v1/contacts', { key: 'hg_nonsense' })
-    await suspendTeam({ tx: database, now, actor: 'cli' }, team.id)
-    for (const key of [team.key, session]) {
-      const refused = await service.call('POST', '/v1/emails', { key, body: anEmail() })
-      t.equal(refused.status, status)
-      t.same(refused.body, body, 'like any credential that does not count')
-    }
-    t.equal(await statusOf(other.key), 201)
-    await resumeTeam({ tx: database, now: new Date(), actor: 'cli' }, team.id)
-    t.equal(await statusOf(team.key), 201)
-    t.equal(await statusOf(session), 201)
-  },
-)
+t.test('every key of a suspended team gets 401, and works again once the team may go on', async (t) => {
+  const { database } = service
+  const team = await makeTeam(service)
+  const other = await makeTeam(service)
+  const session = await makeSession(service, team.id)
+  const { status, body } = await service.call('GET', '/v1/contacts', { key: 'hg_nonsense' })
+  await suspendTeam({ tx: database, now, actor: 'cli' }, team.id)
+  for (const key of [team.key, session]) {
+    const refused = await service.call('POST', '/v1/emails', { key, body: anEmail() })
+    t.equal(refused.status, status)
+    t.same(refused.body, body, 'like any credential that does not count')
+  }
+  t.equal(await statusOf(other.key), 201)
+  await resumeTeam({ tx: database, now: new Date(), actor: 'cli' }, team.id)
+  t.equal(await statusOf(team.key), 201)
+  t.equal(await statusOf(session), 201)
+})
 
 t.test('a revoked session token gets 401 at the next request', async (t) => {
   const team = await makeTeam(service)

@@ -101,32 +101,29 @@ t.test('what a draft says is refused as a send is, and names the field', async (
     t.match(await refused(changes), expected, JSON.stringify(changes))
 })
 
-t.test(
-  'a time that has passed is refused wherever it is given; a replay still answers the draft',
-  async (t) => {
-    const { service, team, draft, create, post } = await beginBroadcasting(t)
-    const { call, database } = service
-    const { key } = team
-    const past = { status: 400, body: { error: { code: 'bad_request', message: /send_at .* in the past/ } } }
-    const body = draft({ send_at: ago(4), idempotency_key: 'spring' })
-    const { body: made } = await call('POST', '/v1/broadcasts', { key, body })
-    t.match(made, { state: 'draft' }, 'a clock that is a little late')
-    await database.query(sql.unsafe`
+t.test('a time that has passed is refused wherever it is given; a replay answers the draft', async (t) => {
+  const { service, team, draft, create, post } = await beginBroadcasting(t)
+  const { call, database } = service
+  const { key } = team
+  const past = { status: 400, body: { error: { code: 'bad_request', message: /send_at .* in the past/ } } }
+  const body = draft({ send_at: ago(4), idempotency_key: 'spring' })
+  const { body: made } = await call('POST', '/v1/broadcasts', { key, body })
+  t.match(made, { state: 'draft' }, 'a clock that is a little late')
+  await database.query(sql.unsafe`
     update broadcasts set send_at = send_at - interval '1 hour' where id = ${made.id}`)
-    const late = { ...body, send_at: ago(64) }
-    t.match(await call('POST', '/v1/broadcasts', { key, body: late }), { status: 200, body: { id: made.id } })
-    t.match(await post(made.id, 'send'), past, 'its own')
-    const id = await create()
-    t.match(await call('PATCH', `/v1/broadcasts/${id}`, { key, body: { send_at: ago(6) } }), past)
-    t.match(await post(id, 'send', { send_at: ago(6) }), past)
-    t.match(await post(id, 'send', { scheduled_at: ago(-6) }), {
-      status: 400,
-      body: { error: { message: /scheduled_at is no field of a broadcast: .* send_at/ } },
-    })
-    const cli = adminCli({ DATABASE_URL: service.url, PUBLIC_URL })
-    t.match(await cli.fault(['broadcast', 'start', team.id, id, '--at', ago(6)]), /send_at .* in the past/)
-  },
-)
+  const late = { ...body, send_at: ago(64) }
+  t.match(await call('POST', '/v1/broadcasts', { key, body: late }), { status: 200, body: { id: made.id } })
+  t.match(await post(made.id, 'send'), past, 'its own')
+  const id = await create()
+  t.match(await call('PATCH', `/v1/broadcasts/${id}`, { key, body: { send_at: ago(6) } }), past)
+  t.match(await post(id, 'send', { send_at: ago(6) }), past)
+  t.match(await post(id, 'send', { scheduled_at: ago(-6) }), {
+    status: 400,
+    body: { error: { message: /scheduled_at is no field of a broadcast: .* send_at/ } },
+  })
+  const cli = adminCli({ DATABASE_URL: service.url, PUBLIC_URL })
+  t.match(await cli.fault(['broadcast', 'start', team.id, id, '--at', ago(6)]), /send_at .* in the past/)
+})
 
 t.test('each call has its scope, takes keys only, and keeps to the domain of a key', async (t) => {
   const { service, team, draft, create } = await beginBroadcasting(t)

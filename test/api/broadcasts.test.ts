@@ -134,28 +134,22 @@ t.test('a resume that meets an email which is just being put back still brings i
   t.equal(sink.messages().length, 1)
 })
 
-t.test(
-  'a schedule begins by itself; one that is an hour late is paused, and begins when it is resumed',
-  async (t) => {
-    const { service, create, post, contacts, get } = await beginBroadcasting(t)
-    await contacts(['ana'])
-    const [soon, late] = [await create(), await create()]
-    const at = (ms: number) => ({ send_at: new Date(Date.now() + ms).toISOString() })
-    t.match(await post(soon, 'send', at(1_000)), {
-      status: 202,
-      body: { state: 'scheduled', audience: null },
-    })
-    t.match(await post(late, 'send', at(60_000)), { status: 202, body: { state: 'scheduled' } })
-    await service.database.query(sql.unsafe`
-      update broadcasts set send_at = now() - interval '2 hours' where id = ${late}`)
-    await startWorker(t, service, { smtp_url: (await startSmtpSink(t)).url })
-    await until('one is sent', async () => (await get(soon)).body.state === 'sent')
-    await until('the other is paused', async () => (await get(late)).body.state === 'paused')
-    t.match((await get(late)).body, { state_reason: 'overdue', audience: null })
-    t.match(await post(late, 'resume'), { status: 200, body: { state: 'sending', audience: 1 } })
-    await until('the other is sent', async () => (await get(late)).body.state === 'sent')
-  },
-)
+t.test('a schedule begins by itself; one that is an hour late is paused until it is resumed', async (t) => {
+  const { service, create, post, contacts, get } = await beginBroadcasting(t)
+  await contacts(['ana'])
+  const [soon, late] = [await create(), await create()]
+  const at = (ms: number) => ({ send_at: new Date(Date.now() + ms).toISOString() })
+  t.match(await post(soon, 'send', at(1_000)), { status: 202, body: { state: 'scheduled', audience: null } })
+  t.match(await post(late, 'send', at(60_000)), { status: 202, body: { state: 'scheduled' } })
+  await service.database.query(sql.unsafe`
+    update broadcasts set send_at = now() - interval '2 hours' where id = ${late}`)
+  await startWorker(t, service, { smtp_url: (await startSmtpSink(t)).url })
+  await until('one is sent', async () => (await get(soon)).body.state === 'sent')
+  await until('the other is paused', async () => (await get(late)).body.state === 'paused')
+  t.match((await get(late)).body, { state_reason: 'overdue', audience: null })
+  t.match(await post(late, 'resume'), { status: 200, body: { state: 'sending', audience: 1 } })
+  await until('the other is sent', async () => (await get(late)).body.state === 'sent')
+})
 
 t.test('a test goes to a few addresses as a contact would get it, and counts in no figure', async (t) => {
   const { service, team, create, post, contacts, get } = await beginBroadcasting(t)
@@ -180,31 +174,28 @@ t.test('a test goes to a few addresses as a contact would get it, and counts in 
   })
 })
 
-t.test(
-  'two that walk at once make one email for each contact, and what was made and skipped is who fitted',
-  async (t) => {
-    const { service, team, create, post, contacts } = await beginBroadcasting(t)
-    await contacts(Array.from({ length: 12 }, (_, index) => `c${index}`))
-    await contacts(['blank'], { country: 'FR' })
-    const id = await create()
-    t.match(await post(id, 'send'), { body: { audience: 13 } })
-    const { deps, database } = service
-    const step = () =>
-      database.transaction((tx) =>
-        walk({ ...deps, tx, ahead: 5, brakes: { bounce_percent: 5, complaint_percent: 0.1 } }, team.id, id),
-      )
-    for (let round = 0; round < 4; round++) {
-      await Promise.all([step(), step()])
-      await database.query(sql.unsafe`update email_states set status = 'sent' where broadcast_id = ${id}`)
-    }
-    const counted = await database.one(sql.unsafe`
+t.test('two walks at once make one email for each contact; made and skipped are who fitted', async (t) => {
+  const { service, team, create, post, contacts } = await beginBroadcasting(t)
+  await contacts(Array.from({ length: 12 }, (_, index) => `c${index}`))
+  await contacts(['blank'], { country: 'FR' })
+  const id = await create()
+  t.match(await post(id, 'send'), { body: { audience: 13 } })
+  const { deps, database } = service
+  const step = () =>
+    database.transaction((tx) =>
+      walk({ ...deps, tx, ahead: 5, brakes: { bounce_percent: 5, complaint_percent: 0.1 } }, team.id, id),
+    )
+  for (let round = 0; round < 4; round++) {
+    await Promise.all([step(), step()])
+    await database.query(sql.unsafe`update email_states set status = 'sent' where broadcast_id = ${id}`)
+  }
+  const counted = await database.one(sql.unsafe`
     select count(*)::integer as made, count(distinct contact_id)::integer as people from emails where broadcast_id = ${id}`)
-    t.match(counted, { made: 12, people: 12 })
-    t.match((await service.call('GET', `/v1/broadcasts/${id}`, { key: team.key })).body, {
-      figures: { made: 12, skipped: 1 },
-    })
-  },
-)
+  t.match(counted, { made: 12, people: 12 })
+  t.match((await service.call('GET', `/v1/broadcasts/${id}`, { key: team.key })).body, {
+    figures: { made: 12, skipped: 1 },
+  })
+})
 
 t.test('the broadcast of a suspended team is walked no further until the team goes on', async (t) => {
   const { service, team, create, post, contacts, get } = await beginBroadcasting(t)

@@ -62,14 +62,11 @@ t.test('a replica is one server, by a URL like the database’s', async (t) => {
   t.match(said('postgres://u:p@one.test,two.test/x'), [/^DATABASE_REPLICA_URL must name one server$/])
 })
 
-t.test(
-  'an app secret without a verify token, or the other way round, is refused by the one that lacks',
-  async (t) => {
-    t.match(faults({ WHATSAPP_APP_SECRET: 'x' }), [/^WHATSAPP_VERIFY_TOKEN is missing: /])
-    t.match(faults({ WHATSAPP_VERIFY_TOKEN: 'x' }), [/^WHATSAPP_APP_SECRET is missing: /])
-    t.strictSame(faults({ WHATSAPP_APP_SECRET: 'x', WHATSAPP_VERIFY_TOKEN: 'x' }), [])
-  },
-)
+t.test('an app secret without a verify token is refused, and so is the other way round', async (t) => {
+  t.match(faults({ WHATSAPP_APP_SECRET: 'x' }), [/^WHATSAPP_VERIFY_TOKEN is missing: /])
+  t.match(faults({ WHATSAPP_VERIFY_TOKEN: 'x' }), [/^WHATSAPP_APP_SECRET is missing: /])
+  t.strictSame(faults({ WHATSAPP_APP_SECRET: 'x', WHATSAPP_VERIFY_TOKEN: 'x' }), [])
+})
 
 t.test('a port that this user may not have, or that is taken, is one line', async (t) => {
   const said = (code: string) => portFault('PORT', 80, Object.assign(new Error('listen'), { code })).message
@@ -109,16 +106,13 @@ t.test('a DNS server that is none, and OIDC_ONLY without a provider, are one lin
   t.match(faults({ OIDC_ONLY: 'on' }), [/^OIDC_ISSUER is missing: OIDC_ONLY is on/])
 })
 
-t.test(
-  'a variable whose name is nearly that of a setting is warned about, unless that is set too',
-  async (t) => {
-    const settings = readApiSettings(BASE)
-    t.strictSame(
-      settingsWarnings(settings, { METRIC_TOKEN: 'x', PATH: '/', PUBLIC_URI: 'y', PUBLIC_URL: 'z' }),
-      ['METRIC_TOKEN is no setting: is METRICS_TOKEN meant?'],
-    )
-  },
-)
+t.test('a variable named nearly like a setting is warned about, unless that is set too', async (t) => {
+  const settings = readApiSettings(BASE)
+  t.strictSame(
+    settingsWarnings(settings, { METRIC_TOKEN: 'x', PATH: '/', PUBLIC_URI: 'y', PUBLIC_URL: 'z' }),
+    ['METRIC_TOKEN is no setting: is METRICS_TOKEN meant?'],
+  )
+})
 
 t.test('a DASHBOARD_FROM of a domain that no team has verified is warned about at start', async (t) => {
   const { url: DATABASE_URL } = await testDatabase(t)

@@ -108,25 +108,22 @@ t.test('every type of webhook has a schema, and an example that fits it', async 
   }
 })
 
-t.test(
-  'the single sends alone take the Idempotency-Key header, and markdown holds no bare tag',
-  async (t) => {
-    const { paths } = openApi(V1_ROUTES)
-    const keyed = Object.entries(paths).filter(([, methods]) =>
-      Object.values(methods).some(({ parameters }) =>
-        parameters.some(({ name }) => name === 'Idempotency-Key'),
-      ),
-    )
-    t.strictSame(keyed.map(([path]) => path).sort(), ['/v1/emails', '/v1/whatsapp/messages'])
-    const bare: string[] = []
-    JSON.stringify(openApi(V1_ROUTES), (name, value) => {
-      const words = name === 'description' && typeof value === 'string' ? value.split('`') : []
-      if (words.some((part, index) => index % 2 === 0 && /[<{]/.test(part))) bare.push(value)
-      return value
-    })
-    t.strictSame(bare, [])
-  },
-)
+t.test('single sends alone take the Idempotency-Key header, and markdown holds no bare tag', async (t) => {
+  const { paths } = openApi(V1_ROUTES)
+  const keyed = Object.entries(paths).filter(([, methods]) =>
+    Object.values(methods).some(({ parameters }) =>
+      parameters.some(({ name }) => name === 'Idempotency-Key'),
+    ),
+  )
+  t.strictSame(keyed.map(([path]) => path).sort(), ['/v1/emails', '/v1/whatsapp/messages'])
+  const bare: string[] = []
+  JSON.stringify(openApi(V1_ROUTES), (name, value) => {
+    const words = name === 'description' && typeof value === 'string' ? value.split('`') : []
+    if (words.some((part, index) => index % 2 === 0 && /[<{]/.test(part))) bare.push(value)
+    return value
+  })
+  t.strictSame(bare, [])
+})
 
 t.test('no route and no code is undocumented', async (t) => {
   const { paths } = openApi(V1_ROUTES)
@@ -180,30 +177,27 @@ t.test('every example works', async (t) => {
   }
 })
 
-t.test(
-  'GET /docs shows every operation, guide and code, runs its own script alone, and is cached',
-  async (t) => {
-    const { status, headers, body: html } = await call('GET', '/docs')
-    t.equal(status, 200)
-    t.match(headers.get('content-type'), /^text\/html/)
-    const policy = headers.get('content-security-policy') ?? ''
-    t.match(policy, /^default-src 'none'; style-src 'sha256-/)
-    t.match(policy, /; script-src 'sha256-[\w+/=]+';/)
-    t.notMatch(policy, /unsafe/)
-    t.equal(html.split('<script').length, 2)
-    t.notMatch(html, /<script\s|\son\w+=|style="/)
-    const ids = new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
-    for (const { about } of V1_ROUTES) t.ok(ids.has(about?.id))
-    for (const { id } of GUIDES) t.ok(ids.has(id), id)
-    for (const code of CODES) t.ok(ids.has(code), code)
-    for (const [, target] of html.matchAll(/href="#([^"]+)"/g))
-      t.ok(ids.has(target), `#${target} leads somewhere`)
-    t.equal(
-      (await call('GET', '/docs', { headers: { 'If-None-Match': headers.get('etag') ?? '' } })).status,
-      304,
-    )
-  },
-)
+t.test('GET /docs shows all operations, guides and codes, runs its own script only, is cached', async (t) => {
+  const { status, headers, body: html } = await call('GET', '/docs')
+  t.equal(status, 200)
+  t.match(headers.get('content-type'), /^text\/html/)
+  const policy = headers.get('content-security-policy') ?? ''
+  t.match(policy, /^default-src 'none'; style-src 'sha256-/)
+  t.match(policy, /; script-src 'sha256-[\w+/=]+';/)
+  t.notMatch(policy, /unsafe/)
+  t.equal(html.split('<script').length, 2)
+  t.notMatch(html, /<script\s|\son\w+=|style="/)
+  const ids = new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
+  for (const { about } of V1_ROUTES) t.ok(ids.has(about?.id))
+  for (const { id } of GUIDES) t.ok(ids.has(id), id)
+  for (const code of CODES) t.ok(ids.has(code), code)
+  for (const [, target] of html.matchAll(/href="#([^"]+)"/g))
+    t.ok(ids.has(target), `#${target} leads somewhere`)
+  t.equal(
+    (await call('GET', '/docs', { headers: { 'If-None-Match': headers.get('etag') ?? '' } })).status,
+    304,
+  )
+})
 
 t.test('GET / leads a browser to the documentation, and shows a program where things are', async (t) => {
   const { status, headers } = await call('GET', '/', { headers: { Accept: 'text/html,*/*;q=0.8' } })
@@ -286,58 +280,52 @@ t.test('the guide’s loop sizes its batches by what RateLimit says, and sends e
   )
 })
 
-t.test(
-  'the sample of a batch repeats what had half an answer, and then only what came too fast',
-  async (t) => {
-    for (const sample of BATCH_SAMPLES.filter(withoutCurl)) {
-      const asked: string[][] = []
-      const server = createServer(async (request, response) => {
-        const { emails } = (await json(request)) as { emails: { idempotency_key: string }[] }
-        asked.push(emails.map(({ idempotency_key }) => idempotency_key))
-        response.setHeader('Retry-After', '0')
-        const fast = { code: 'rate_limited', message: 'too fast' }
-        const data = emails.map((_, index) => (index === 1 ? { index, error: fast } : { index, id: 'x' }))
-        const text = JSON.stringify({ data })
-        response.setHeader('Content-Length', text.length)
-        if (asked.length > 1) return void response.end(text)
-        response.write(text.slice(0, 9), () => response.destroy())
-      })
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      t.teardown(() => server.close())
-      const emails = `${PROGRAMS[sample.title]?.emails} = [{"idempotency_key":"a"},{"idempotency_key":"b"}]\n`
-      const HELIOGRAPH_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-      await runSample({ ...sample, text: emails + sample.text }, { HELIOGRAPH_URL, HELIOGRAPH_KEY: 'x' })
-      t.strictSame(asked, [['a', 'b'], ['a', 'b'], ['b']], sample.title)
-    }
-  },
-)
+t.test('a batch’s sample repeats what had half an answer, and then only what came too fast', async (t) => {
+  for (const sample of BATCH_SAMPLES.filter(withoutCurl)) {
+    const asked: string[][] = []
+    const server = createServer(async (request, response) => {
+      const { emails } = (await json(request)) as { emails: { idempotency_key: string }[] }
+      asked.push(emails.map(({ idempotency_key }) => idempotency_key))
+      response.setHeader('Retry-After', '0')
+      const fast = { code: 'rate_limited', message: 'too fast' }
+      const data = emails.map((_, index) => (index === 1 ? { index, error: fast } : { index, id: 'x' }))
+      const text = JSON.stringify({ data })
+      response.setHeader('Content-Length', text.length)
+      if (asked.length > 1) return void response.end(text)
+      response.write(text.slice(0, 9), () => response.destroy())
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => server.close())
+    const emails = `${PROGRAMS[sample.title]?.emails} = [{"idempotency_key":"a"},{"idempotency_key":"b"}]\n`
+    const HELIOGRAPH_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    await runSample({ ...sample, text: emails + sample.text }, { HELIOGRAPH_URL, HELIOGRAPH_KEY: 'x' })
+    t.strictSame(asked, [['a', 'b'], ['a', 'b'], ['b']], sample.title)
+  }
+})
 
-t.test(
-  'a client generated from the description type-checks, sends an email and reads a refusal',
-  async (t) => {
-    const calls = join(ROOT, 'test/client/calls.ts')
-    const directory = t.testdir({
-      'api.d.ts': await openapiTypes(openApi(V1_ROUTES) as never),
-      'tsconfig.json': JSON.stringify({
-        extends: join(ROOT, 'tsconfig.json'),
-        compilerOptions: { rootDirs: [dirname(calls), '.'] },
-        include: [],
-        files: [calls],
-      }),
-    })
-    const checked = await run(join(MODULES, '.bin/tsc'), ['--project', directory], {
-      env: { ...bareEnvironment(), PATH: [dirname(process.execPath), process.env.PATH].join(delimiter) },
-    }).catch((error: { stdout: string }) => error)
-    t.equal(checked.stdout, '')
-    const env = { ...bareEnvironment(), HELIOGRAPH_URL: base, HELIOGRAPH_KEY: team.key }
-    const { stdout } = await run(process.execPath, [calls], { env })
-    t.match(JSON.parse(stdout), {
-      ...{ sent: 201, status: 'queued', to_emails: ['ana@example.org'] },
-      ...{ cc_emails: ['ben@example.org'], bcc_emails: ['archive@example.com'] },
-      ...{ code: 'invalid_from', contacts: Number },
-    })
-  },
-)
+t.test('a client generated from the description type-checks, sends and reads a refusal', async (t) => {
+  const calls = join(ROOT, 'test/client/calls.ts')
+  const directory = t.testdir({
+    'api.d.ts': await openapiTypes(openApi(V1_ROUTES) as never),
+    'tsconfig.json': JSON.stringify({
+      extends: join(ROOT, 'tsconfig.json'),
+      compilerOptions: { rootDirs: [dirname(calls), '.'] },
+      include: [],
+      files: [calls],
+    }),
+  })
+  const checked = await run(join(MODULES, '.bin/tsc'), ['--project', directory], {
+    env: { ...bareEnvironment(), PATH: [dirname(process.execPath), process.env.PATH].join(delimiter) },
+  }).catch((error: { stdout: string }) => error)
+  t.equal(checked.stdout, '')
+  const env = { ...bareEnvironment(), HELIOGRAPH_URL: base, HELIOGRAPH_KEY: team.key }
+  const { stdout } = await run(process.execPath, [calls], { env })
+  t.match(JSON.parse(stdout), {
+    ...{ sent: 201, status: 'queued', to_emails: ['ana@example.org'] },
+    ...{ cc_emails: ['ben@example.org'], bcc_emails: ['archive@example.com'] },
+    ...{ code: 'invalid_from', contacts: Number },
+  })
+})
 
 t.test('the official resend package sends emails and makes contacts here', async (t) => {
   const resend = new Resend(team.key, { baseUrl: `${base}/v1` })
@@ -398,55 +386,52 @@ t.test('the official resend package schedules an email, with copies, moves it an
   })
 })
 
-t.test(
-  'what the resend package sends in another form is refused in words that name the right one',
-  async (t) => {
-    const resend = new Resend(team.key, { baseUrl: `${base}/v1` })
-    const email = {
-      from: 'Acme <hello@example.com>',
-      to: ['ana@example.org'],
-      subject: 'Hello',
-      html: '<p>Hi</p>',
-    }
-    const refusal = async (changes: Record<string, unknown>) => {
-      const { error } = await resend.emails.send({ ...email, ...changes } as never)
-      return (error as unknown as { error: { message: string } }).error.message
-    }
+t.test('what the resend package sends in another form is refused, and the right form named', async (t) => {
+  const resend = new Resend(team.key, { baseUrl: `${base}/v1` })
+  const email = {
+    from: 'Acme <hello@example.com>',
+    to: ['ana@example.org'],
+    subject: 'Hello',
+    html: '<p>Hi</p>',
+  }
+  const refusal = async (changes: Record<string, unknown>) => {
+    const { error } = await resend.emails.send({ ...email, ...changes } as never)
+    return (error as unknown as { error: { message: string } }).error.message
+  }
+  t.equal(
+    await refusal({ to: 'ana@example.org' }),
+    'to must be an array of email addresses, such as ["name@example.com"]',
+  )
+  for (const field of ['cc', 'bcc'])
     t.equal(
-      await refusal({ to: 'ana@example.org' }),
-      'to must be an array of email addresses, such as ["name@example.com"]',
+      await refusal({ [field]: 'ben@example.org' }),
+      `${field} must be an array of email addresses, such as ["name@example.com"]`,
     )
-    for (const field of ['cc', 'bcc'])
-      t.equal(
-        await refusal({ [field]: 'ben@example.org' }),
-        `${field} must be an array of email addresses, such as ["name@example.com"]`,
-      )
-    t.equal(
-      await refusal({ scheduledAt: 'in 1 min' }),
-      'scheduled_at must be an RFC 3339 time with its zone, such as 2026-01-31T09:00:00Z',
-    )
-    t.equal(await refusal({ replyTo: ['ana@example.org'] }), 'reply_to must be a string with one address')
-    t.equal(
-      await refusal({ tags: [{ name: 'category', value: 'receipt' }] }),
-      'tags[0] must be a string, such as "receipt"',
-    )
-    t.equal(
-      await refusal({ html: undefined, text: 'Hi' }),
-      'html or template_id is required; text alone is not enough: it is sent beside html',
-    )
-    const { body: page } = await call('GET', '/docs')
-    const [section = ''] = /<section><h3 id="from-resend">.*?<\/section>/s.exec(page) ?? []
-    for (const what of [
-      'to',
-      'replyTo',
-      'tags',
-      'cc',
-      'bcc',
-      'scheduledAt',
-      'emails.cancel',
-      'contacts.remove',
-    ])
-      t.match(section, `<code>${what}</code>`, 'and the guide says so beforehand')
-    t.match(section, 'const error = refused?.error ?? refused')
-  },
-)
+  t.equal(
+    await refusal({ scheduledAt: 'in 1 min' }),
+    'scheduled_at must be an RFC 3339 time with its zone, such as 2026-01-31T09:00:00Z',
+  )
+  t.equal(await refusal({ replyTo: ['ana@example.org'] }), 'reply_to must be a string with one address')
+  t.equal(
+    await refusal({ tags: [{ name: 'category', value: 'receipt' }] }),
+    'tags[0] must be a string, such as "receipt"',
+  )
+  t.equal(
+    await refusal({ html: undefined, text: 'Hi' }),
+    'html or template_id is required; text alone is not enough: it is sent beside html',
+  )
+  const { body: page } = await call('GET', '/docs')
+  const [section = ''] = /<section><h3 id="from-resend">.*?<\/section>/s.exec(page) ?? []
+  for (const what of [
+    'to',
+    'replyTo',
+    'tags',
+    'cc',
+    'bcc',
+    'scheduledAt',
+    'emails.cancel',
+    'contacts.remove',
+  ])
+    t.match(section, `<code>${what}</code>`, 'and the guide says so beforehand')
+  t.match(section, 'const error = refused?.error ?? refused')
+})

@@ -14,72 +14,66 @@ const many = (count: number, changes: (index: number) => Record<string, unknown>
   Array.from({ length: count }, (_, index) => anEmail(changes(index)))
 const codeOf = (item: { id?: string; error?: { code: string } }) => item.error?.code ?? 'accepted'
 
-t.test(
-  'answers one item per input item, in request order; a failing item never aborts the others',
-  async (t) => {
-    const team = await makeTeam(service)
-    const { status, body } = await batch(team, [
-      anEmail(),
-      5,
-      null,
-      [],
-      'x',
-      anEmail({ subject: 5 }),
-      anEmail({ from: 'nobody' }),
-      anEmail({ headers: { From: 'x' } }),
-      anEmail({ reply_to: 'nobody' }),
-      anEmail({ from: 'a@example.net' }),
-      anEmail({ subject: 'a\u0000' }),
-      anEmail({ template_id: '00000000-0000-7000-8000-000000000000' }),
-      anEmail(),
-    ])
-    t.equal(status, 200)
-    t.strictSame(
-      body.data.map((item: { index: number }) => item.index),
-      [...Array(13).keys()],
-    )
-    t.strictSame(body.data.map(codeOf), [
-      'accepted',
-      'bad_request',
-      'bad_request',
-      'bad_request',
-      'bad_request',
-      'bad_request',
-      'invalid_from',
-      'invalid_headers',
-      'invalid_reply_to',
-      'from_domain_not_verified',
-      'bad_request',
-      'not_found',
-      'accepted',
-    ])
-    const messages = body.data.map((item: { error?: { message: string } }) => item.error?.message ?? '')
-    for (const [index, field] of Object.entries({
-      5: 'subject',
-      6: 'from',
-      7: 'headers',
-      8: 'reply_to',
-      9: 'from',
-    })) {
-      t.ok(messages[Number(index)].startsWith(`emails[${index}].${field}`), messages[Number(index)])
-    }
-    for (const item of body.data) t.not('id' in item, 'error' in item)
-    t.strictSame(await rowCounts(service, team.id), { emails: 2, jobs: 2 })
-  },
-)
+t.test('answers have one item per input item, in order; a failing item never aborts others', async (t) => {
+  const team = await makeTeam(service)
+  const { status, body } = await batch(team, [
+    anEmail(),
+    5,
+    null,
+    [],
+    'x',
+    anEmail({ subject: 5 }),
+    anEmail({ from: 'nobody' }),
+    anEmail({ headers: { From: 'x' } }),
+    anEmail({ reply_to: 'nobody' }),
+    anEmail({ from: 'a@example.net' }),
+    anEmail({ subject: 'a\u0000' }),
+    anEmail({ template_id: '00000000-0000-7000-8000-000000000000' }),
+    anEmail(),
+  ])
+  t.equal(status, 200)
+  t.strictSame(
+    body.data.map((item: { index: number }) => item.index),
+    [...Array(13).keys()],
+  )
+  t.strictSame(body.data.map(codeOf), [
+    'accepted',
+    'bad_request',
+    'bad_request',
+    'bad_request',
+    'bad_request',
+    'bad_request',
+    'invalid_from',
+    'invalid_headers',
+    'invalid_reply_to',
+    'from_domain_not_verified',
+    'bad_request',
+    'not_found',
+    'accepted',
+  ])
+  const messages = body.data.map((item: { error?: { message: string } }) => item.error?.message ?? '')
+  for (const [index, field] of Object.entries({
+    5: 'subject',
+    6: 'from',
+    7: 'headers',
+    8: 'reply_to',
+    9: 'from',
+  })) {
+    t.ok(messages[Number(index)].startsWith(`emails[${index}].${field}`), messages[Number(index)])
+  }
+  for (const item of body.data) t.not('id' in item, 'error' in item)
+  t.strictSame(await rowCounts(service, team.id), { emails: 2, jobs: 2 })
+})
 
-t.test(
-  'more than 100 items: batch_too_large, nothing is processed; an empty batch has empty data',
-  async (t) => {
-    const team = await makeTeam(service)
-    const { status, body } = await batch(team, many(101))
-    t.equal(`${status} ${body.error.code}`, '400 batch_too_large')
-    t.strictSame(await rowCounts(service, team.id), { emails: 0, jobs: 0 })
-    t.strictSame((await batch(team, [])).body, { data: [] })
-    for (const emails of [undefined, null, {}, 'x'])
-      t.equal((await batch(team, emails)).body.error.code, 'bad_request')
-  },
-)
+t.test('over 100 items is batch_too_large, and nothing is processed; an empty batch is fine', async (t) => {
+  const team = await makeTeam(service)
+  const { status, body } = await batch(team, many(101))
+  t.equal(`${status} ${body.error.code}`, '400 batch_too_large')
+  t.strictSame(await rowCounts(service, team.id), { emails: 0, jobs: 0 })
+  t.strictSame((await batch(team, [])).body, { data: [] })
+  for (const emails of [undefined, null, {}, 'x'])
+    t.equal((await batch(team, emails)).body.error.code, 'bad_request')
+})
 
 t.test('takes API keys only', async (t) => {
   const team = await makeTeam(service)
@@ -125,25 +119,22 @@ t.test('a batch that would not fit the quota is rejected entirely; replays are e
   t.equal((await batch(team, keyed)).status, 200)
 })
 
-t.test(
-  'once the bucket is empty the remaining items are rate_limited, while replays behind them answer',
-  async (t) => {
-    const team = await makeTeam(service, { plan: 'free', rate: 1 })
-    const first = await batch(team, [anEmail({ idempotency_key: 'old' })])
-    const { status, body, headers } = await batch(team, [...many(6), anEmail({ idempotency_key: 'old' })])
-    t.equal(status, 200)
-    t.equal(headers.get('retry-after'), null)
-    t.strictSame(body.data.map(codeOf), [
-      ...Array(4).fill('accepted'),
-      'rate_limited',
-      'rate_limited',
-      'accepted',
-    ])
-    t.equal(body.data[6].id, first.body.data[0].id)
-    await stopClock(service.database, new Date(NOON.getTime() + 2_000))
-    t.strictSame((await batch(team, many(3))).body.data.map(codeOf), ['accepted', 'accepted', 'rate_limited'])
-  },
-)
+t.test('with an empty bucket the remaining items are rate_limited, but replays still answer', async (t) => {
+  const team = await makeTeam(service, { plan: 'free', rate: 1 })
+  const first = await batch(team, [anEmail({ idempotency_key: 'old' })])
+  const { status, body, headers } = await batch(team, [...many(6), anEmail({ idempotency_key: 'old' })])
+  t.equal(status, 200)
+  t.equal(headers.get('retry-after'), null)
+  t.strictSame(body.data.map(codeOf), [
+    ...Array(4).fill('accepted'),
+    'rate_limited',
+    'rate_limited',
+    'accepted',
+  ])
+  t.equal(body.data[6].id, first.body.data[0].id)
+  await stopClock(service.database, new Date(NOON.getTime() + 2_000))
+  t.strictSame((await batch(team, many(3))).body.data.map(codeOf), ['accepted', 'accepted', 'rate_limited'])
+})
 
 t.test('50 parallel batches of 7 against 100 left store exactly the batches that fit, whole', async (t) => {
   const other = await startService(t, { url: service.url })

@@ -117,15 +117,12 @@ t.test('a from address that cannot be parsed is invalid_from', async (t) => {
   t.equal((await send({ from: '' })).body.error.code, 'bad_request')
 })
 
-t.test(
-  'a from domain that matches no verified team domain is 422; a subdomain is its own domain',
-  async (t) => {
-    for (const from of ['a@example.net', 'a@sub.example.com']) {
-      const { status, body } = await send({ from })
-      t.equal(`${status} ${body.error?.code}`, '422 from_domain_not_verified')
-    }
-  },
-)
+t.test('a from domain that the team has not verified is 422; a subdomain is another domain', async (t) => {
+  for (const from of ['a@example.net', 'a@sub.example.com']) {
+    const { status, body } = await send({ from })
+    t.equal(`${status} ${body.error?.code}`, '422 from_domain_not_verified')
+  }
+})
 
 t.test('a key bound to another domain gets 403 domain_not_allowed; to this one, 201', async (t) => {
   const bound = await makeKey(service, team.id, { domain: 'example.net' })

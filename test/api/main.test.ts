@@ -50,38 +50,35 @@ t.test('stray bytes behind a request are answered after it, not in its place', a
   t.match(heard, /^HTTP\/1\.1 200 [\s\S]*HTTP\/1\.1 400 /)
 })
 
-t.test(
-  'SIGTERM under load: every request is answered, every 201 is stored, and it exits with 0',
-  async (t) => {
-    const service = await startService(t)
-    const team = await makeTeam(service)
-    const api = await startApi(t, service.url)
-    const answered: string[] = []
-    const broken: string[] = []
-    let routedUntil = Number.POSITIVE_INFINITY
-    const client = async (): Promise<void> => {
-      while (performance.now() < routedUntil) {
-        try {
-          const { status, body } = await api.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
-          if (status === 201) answered.push(body.id)
-          else broken.push(String(status))
-        } catch (error) {
-          broken.push(String((error as Error).cause))
-        }
+t.test('SIGTERM under load: every request is answered, every 201 stored, and it exits with 0', async (t) => {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const api = await startApi(t, service.url)
+  const answered: string[] = []
+  const broken: string[] = []
+  let routedUntil = Number.POSITIVE_INFINITY
+  const client = async (): Promise<void> => {
+    while (performance.now() < routedUntil) {
+      try {
+        const { status, body } = await api.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+        if (status === 201) answered.push(body.id)
+        else broken.push(String(status))
+      } catch (error) {
+        broken.push(String((error as Error).cause))
       }
     }
-    const clients = Array.from({ length: 20 }, client)
-    await until('it is busy', () => answered.length > 50)
-    api.kill('SIGTERM')
-    // As long as a platform may take to send its clients elsewhere.
-    routedUntil = performance.now() + 200
-    await Promise.all(clients)
-    t.equal(await api.exited, 0)
-    t.strictSame(broken, [])
-    const { emails, jobs } = await rowCounts(service, team.id)
-    t.strictSame([emails, jobs], [answered.length, answered.length])
-  },
-)
+  }
+  const clients = Array.from({ length: 20 }, client)
+  await until('it is busy', () => answered.length > 50)
+  api.kill('SIGTERM')
+  // As long as a platform may take to send its clients elsewhere.
+  routedUntil = performance.now() + 200
+  await Promise.all(clients)
+  t.equal(await api.exited, 0)
+  t.strictSame(broken, [])
+  const { emails, jobs } = await rowCounts(service, team.id)
+  t.strictSame([emails, jobs], [answered.length, answered.length])
+})
 
 t.test('SIGTERM ends it with 0', async (t) => {
   const { api } = await start(t)
@@ -105,36 +102,30 @@ const cacheOf = (preload: string, env: Record<string, string> = {}): string =>
     encoding: 'utf8',
   }).trim()
 
-t.test(
-  'a process keeps its compiled code for the next one from its start, even when it is killed',
-  async (t) => {
-    const directory = await scratch(t)
-    const url = (await testDatabase(t)).url
-    const api = await startApi(t, url, { NODE_COMPILE_CACHE: directory })
-    api.kill('SIGKILL')
-    await api.exited
-    const kept = (await readdir(directory, { recursive: true, withFileTypes: true })).filter((each) =>
-      each.isFile(),
-    )
-    t.ok(kept.length > 300, `${kept.length} modules`)
-  },
-)
+t.test('a process keeps its compiled code for the next one at its start, even if it is killed', async (t) => {
+  const directory = await scratch(t)
+  const url = (await testDatabase(t)).url
+  const api = await startApi(t, url, { NODE_COMPILE_CACHE: directory })
+  api.kill('SIGKILL')
+  await api.exited
+  const kept = (await readdir(directory, { recursive: true, withFileTypes: true })).filter((each) =>
+    each.isFile(),
+  )
+  t.ok(kept.length > 300, `${kept.length} modules`)
+})
 
-t.test(
-  'compiled code lies in the installation, elsewhere by setting, and nowhere without a place to write',
-  async (t) => {
-    const preload = join(PROCESS, 'preload.js')
-    const modules = join(PROCESS, '../../node_modules/.cache/heliograph')
-    t.ok(cacheOf(preload).startsWith(modules), 'nobody but the owner of the installation writes there')
-    const directory = await scratch(t)
-    t.ok(cacheOf(preload, { NODE_COMPILE_CACHE: directory }).startsWith(directory))
-    t.equal(cacheOf(preload, { NODE_DISABLE_COMPILE_CACHE: '1' }), 'undefined')
-    await mkdir(join(directory, 'db/process'), { recursive: true })
-    for (const name of ['preload.js', 'node-version.js']) {
-      await cp(join(PROCESS, name), join(directory, 'db/process', name))
-    }
-    await writeFile(join(directory, 'package.json'), '{"type": "module"}')
-    await writeFile(join(directory, 'node_modules'), 'no directory')
-    t.equal(cacheOf(join(directory, 'db/process/preload.js')), 'undefined')
-  },
-)
+t.test('compiled code lies in the installation or where a setting says, else nowhere', async (t) => {
+  const preload = join(PROCESS, 'preload.js')
+  const modules = join(PROCESS, '../../node_modules/.cache/heliograph')
+  t.ok(cacheOf(preload).startsWith(modules), 'nobody but the owner of the installation writes there')
+  const directory = await scratch(t)
+  t.ok(cacheOf(preload, { NODE_COMPILE_CACHE: directory }).startsWith(directory))
+  t.equal(cacheOf(preload, { NODE_DISABLE_COMPILE_CACHE: '1' }), 'undefined')
+  await mkdir(join(directory, 'db/process'), { recursive: true })
+  for (const name of ['preload.js', 'node-version.js']) {
+    await cp(join(PROCESS, name), join(directory, 'db/process', name))
+  }
+  await writeFile(join(directory, 'package.json'), '{"type": "module"}')
+  await writeFile(join(directory, 'node_modules'), 'no directory')
+  t.equal(cacheOf(join(directory, 'db/process/preload.js')), 'undefined')
+})

@@ -115,35 +115,32 @@ t.test('storage is never over by a byte under 100 uploads and sends at once', as
   t.equal(whole.status, 402)
 })
 
-t.test(
-  'the CLI lists the attachments of an email, writes one as it came, and shows its storage',
-  async (t) => {
-    const own = await makeTeam(service)
-    const cli = adminCli({ DATABASE_URL: service.url, SECRET_KEY })
-    const bytes = Buffer.alloc(262_200 * 5 + 1, 'bytes ')
-    const { body } = await send([aFile(), aFile({ filename: 'b.bin', content: base64(bytes) })], {}, own.key)
-    const shown = await cli.json(['email', 'show', own.id, body.id])
-    t.strictSame(shown.attachments, body.attachments)
-    for (const listing of [
-      ['list', own.id],
-      ['find', '--team', own.id],
-    ]) {
-      const [listed] = await cli.json(['email', ...listing])
-      t.strictSame(listed.attachments, body.attachments, listing.join(' '))
-    }
-    const out = join(t.testdir(), 'b.bin')
-    t.strictSame(await cli.json(['email', 'file', own.id, body.id, '1', '--out', out]), {
-      filename: 'b.bin',
-      content_type: 'application/octet-stream',
-      size: bytes.length,
-      sha256: sha(bytes),
-    })
-    t.ok((await readFile(out)).equals(bytes))
-    t.match(await cli.json(['team', 'show', own.id]), { used: { storage: bytes.length + 8 } })
-    await service.database.query(sql.unsafe`delete from files where team_id = ${own.id}`)
-    t.match(await cli.fault(['email', 'file', own.id, body.id, '1', '--out', out]), /deleted/)
-  },
-)
+t.test('the CLI lists an email’s attachments, writes one as it came, and shows its storage', async (t) => {
+  const own = await makeTeam(service)
+  const cli = adminCli({ DATABASE_URL: service.url, SECRET_KEY })
+  const bytes = Buffer.alloc(262_200 * 5 + 1, 'bytes ')
+  const { body } = await send([aFile(), aFile({ filename: 'b.bin', content: base64(bytes) })], {}, own.key)
+  const shown = await cli.json(['email', 'show', own.id, body.id])
+  t.strictSame(shown.attachments, body.attachments)
+  for (const listing of [
+    ['list', own.id],
+    ['find', '--team', own.id],
+  ]) {
+    const [listed] = await cli.json(['email', ...listing])
+    t.strictSame(listed.attachments, body.attachments, listing.join(' '))
+  }
+  const out = join(t.testdir(), 'b.bin')
+  t.strictSame(await cli.json(['email', 'file', own.id, body.id, '1', '--out', out]), {
+    filename: 'b.bin',
+    content_type: 'application/octet-stream',
+    size: bytes.length,
+    sha256: sha(bytes),
+  })
+  t.ok((await readFile(out)).equals(bytes))
+  t.match(await cli.json(['team', 'show', own.id]), { used: { storage: bytes.length + 8 } })
+  await service.database.query(sql.unsafe`delete from files where team_id = ${own.id}`)
+  t.match(await cli.fault(['email', 'file', own.id, body.id, '1', '--out', out]), /deleted/)
+})
 
 const { database } = service
 /** Pretends that the team's files were last used some hours ago. */

@@ -72,39 +72,33 @@ t.test('data of a WhatsApp send is an array of rows of id, to and status; a repl
   for (const row of first.body.data) t.strictSame(Object.keys(row), ['id', 'to', 'status'])
 })
 
-t.test(
-  'a batch result item has index and either id or error, in request order, with status 200',
-  async (t) => {
-    const replies = [
-      await emails([anEmail({ from: 'nobody' }), anEmail()]),
-      await messages([aMessage(UNKNOWN), aMessage(template.id)]),
-      await contacts([{ email: 'nobody' }, { email: 'item@example.org' }]),
-    ]
-    for (const { status, body } of replies) {
-      t.strictSame([status, Object.keys(body)], [200, ['data']])
-      const [refused, accepted] = body.data
-      t.strictSame(Object.keys(refused), ['index', 'error'])
-      t.strictSame(Object.keys(refused.error).toSorted(), ['code', 'message'])
-      t.strictSame(Object.keys(accepted), ['index', 'id'])
-      t.strictSame([refused.index, accepted.index], [0, 1])
-    }
-    t.strictSame(
-      replies.map(({ body }) => body.data[0].error.code),
-      ['invalid_from', 'not_found', 'bad_request'],
-      'an unknown WhatsApp template is not_found, an invalid contact bad_request',
-    )
-  },
-)
+t.test('a batch result item has its index and an id or an error, in order, with status 200', async (t) => {
+  const replies = [
+    await emails([anEmail({ from: 'nobody' }), anEmail()]),
+    await messages([aMessage(UNKNOWN), aMessage(template.id)]),
+    await contacts([{ email: 'nobody' }, { email: 'item@example.org' }]),
+  ]
+  for (const { status, body } of replies) {
+    t.strictSame([status, Object.keys(body)], [200, ['data']])
+    const [refused, accepted] = body.data
+    t.strictSame(Object.keys(refused), ['index', 'error'])
+    t.strictSame(Object.keys(refused.error).toSorted(), ['code', 'message'])
+    t.strictSame(Object.keys(accepted), ['index', 'id'])
+    t.strictSame([refused.index, accepted.index], [0, 1])
+  }
+  t.strictSame(
+    replies.map(({ body }) => body.data[0].error.code),
+    ['invalid_from', 'not_found', 'bad_request'],
+    'an unknown WhatsApp template is not_found, an invalid contact bad_request',
+  )
+})
 
-t.test(
-  'a rejected recipient of a WhatsApp batch item is to[<n>]: <code>: <detail>, by its place in to',
-  async (t) => {
-    const to = ['+15555550101', '+1 555 555 0101', 'nobody']
-    const { body } = await messages([aMessage(template.id), aMessage(template.id, { to })])
-    t.equal(body.data[1].error.code, 'invalid_phone')
-    t.match(body.data[1].error.message, /^to\[2\]: invalid_phone: \S/)
-  },
-)
+t.test('a rejected recipient of a WhatsApp batch item is to[<n>]: <code>: <detail>', async (t) => {
+  const to = ['+15555550101', '+1 555 555 0101', 'nobody']
+  const { body } = await messages([aMessage(template.id), aMessage(template.id, { to })])
+  t.equal(body.data[1].error.code, 'invalid_phone')
+  t.match(body.data[1].error.message, /^to\[2\]: invalid_phone: \S/)
+})
 
 t.test('next_cursor is a string, an integer offset, and only there while more pages exist', async (t) => {
   for (const name of ['one', 'two', 'three']) await create(`${name}@pages.example.org`)
@@ -177,21 +171,18 @@ t.test('every failure is one key, error, with a code and a message; each code ha
   }
 })
 
-t.test(
-  'GET /v1/plans: fields that are not set are omitted, but tiers is null for free and custom plans',
-  async (t) => {
-    const { body } = await service.call('GET', '/v1/plans')
-    t.strictSame(Object.keys(body).toSorted(), [
-      ...['contacts_tiers', 'free_allowances', 'overage_per_1000_cents', 'plans'],
-    ])
-    t.strictSame(body.free_allowances, { emails: 5_000, contacts: 1_000 })
-    for (const plan of body.plans) {
-      t.equal(Array.isArray(plan.tiers), plan.kind === 'paid', plan.key)
-      t.equal('email_limit' in plan && 'contact_limit' in plan, plan.kind === 'free', plan.key)
-      for (const [field, value] of Object.entries(plan)) if (field !== 'tiers') t.not(value, null, field)
-    }
-  },
-)
+t.test('GET /v1/plans omits fields that are not set, but tiers is null for free and custom', async (t) => {
+  const { body } = await service.call('GET', '/v1/plans')
+  t.strictSame(Object.keys(body).toSorted(), [
+    ...['contacts_tiers', 'free_allowances', 'overage_per_1000_cents', 'plans'],
+  ])
+  t.strictSame(body.free_allowances, { emails: 5_000, contacts: 1_000 })
+  for (const plan of body.plans) {
+    t.equal(Array.isArray(plan.tiers), plan.kind === 'paid', plan.key)
+    t.equal('email_limit' in plan && 'contact_limit' in plan, plan.kind === 'free', plan.key)
+    for (const [field, value] of Object.entries(plan)) if (field !== 'tiers') t.not(value, null, field)
+  }
+})
 
 // Last, since the clock stands still from here on.
 t.test('Retry-After is in seconds with a 429, and not with a rate_limited item of a batch', async (t) => {

@@ -155,16 +155,13 @@ t.test('the collector of files walks past none that uploads keep, however many t
     .catch((error: Error) => t.equal(error.message, 'undone'))
 })
 
-t.test(
-  'contacts that soft bounces suppress are judged by their own mail, not by all of their team',
-  async (t) => {
-    const now = new Date()
-    const refs = [1, 2, 3].map((n) => ({ team_id: TEAM, contact_id: uuid('0001', n), cause: null }))
-    const rule = { most: 5, undisputed: now, now }
-    const { buffers } = await touched(database, (tx) => judgeSoftBounces(tx, refs, rule))
-    t.ok(buffers < 900, `${buffers} buffers for three`)
-  },
-)
+t.test('soft-bouncing contacts are judged by their own mail, not by all of their team', async (t) => {
+  const now = new Date()
+  const refs = [1, 2, 3].map((n) => ({ team_id: TEAM, contact_id: uuid('0001', n), cause: null }))
+  const rule = { most: 5, undisputed: now, now }
+  const { buffers } = await touched(database, (tx) => judgeSoftBounces(tx, refs, rule))
+  t.ok(buffers < 900, `${buffers} buffers for three`)
+})
 
 t.test('metrics read what is queued alone, the oldest of it, up to what they count', async (t) => {
   const all = await database.oneFirst(sql.type(object({ count: number().defined() }))`
@@ -586,52 +583,50 @@ t.test('a claim by group reads what it takes, however much waits of groups that 
   }
 })
 
-t.test(
-  'a hundred thousand that wait for their time change neither buffers nor plans of accept and claim',
-  async (t) => {
-    const secrets = createSecrets(SECRET_KEY)
-    const team_id = await database.transaction(async (tx) => {
-      const { id } = await createTeam(
-        { tx, now: new Date(), actor: null },
-        { name: 'Nine o’clock', plan: 'pro' },
-      )
-      await verifiedDomain({ tx, secrets, now: new Date() }, id, 'demo.test')
-      return id
-    })
-    const deps = { queue: createProducer(), versions: createVersions() }
-    const accept = (tx: Tx) => acceptEmails({ ...deps, tx }, { team_id, domain: null }, [anItem()])
-    const [made] = await database.transaction(accept)
-    if (made?.kind !== 'stored') throw new Error(made?.kind)
-    const countQueued = async (tx: Tx) =>
-      (await queuedByAge(tx, [0], 200_000)).find(({ channel }) => channel === 'email')?.messages
-    const queued = await database.transaction(countQueued)
-    const works = {
-      accept,
-      claim: async (tx: Tx) => {
-        t.equal(await isAnyDue(runOn(tx), 'deliver-email'), true)
-        t.equal((await emailsToDeliver(tx, [{ team_id, email_id: made.row.id }])).length, 1)
-      },
-      'the look at what is due': async (tx: Tx) => t.strictSame(await dueChannels(tx), []),
-      release: async (tx: Tx) => t.strictSame(await releaseDue(tx, EMAIL, 500), []),
-      'the count of what waits': async (tx: Tx) => {
-        t.equal(await countQueued(tx), queued)
-      },
+t.test('a hundred thousand that wait change neither buffers nor plans of accept and claim', async (t) => {
+  const secrets = createSecrets(SECRET_KEY)
+  const team_id = await database.transaction(async (tx) => {
+    const { id } = await createTeam(
+      { tx, now: new Date(), actor: null },
+      { name: 'Nine o’clock', plan: 'pro' },
+    )
+    await verifiedDomain({ tx, secrets, now: new Date() }, id, 'demo.test')
+    return id
+  })
+  const deps = { queue: createProducer(), versions: createVersions() }
+  const accept = (tx: Tx) => acceptEmails({ ...deps, tx }, { team_id, domain: null }, [anItem()])
+  const [made] = await database.transaction(accept)
+  if (made?.kind !== 'stored') throw new Error(made?.kind)
+  const countQueued = async (tx: Tx) =>
+    (await queuedByAge(tx, [0], 200_000)).find(({ channel }) => channel === 'email')?.messages
+  const queued = await database.transaction(countQueued)
+  const works = {
+    accept,
+    claim: async (tx: Tx) => {
+      t.equal(await isAnyDue(runOn(tx), 'deliver-email'), true)
+      t.equal((await emailsToDeliver(tx, [{ team_id, email_id: made.row.id }])).length, 1)
+    },
+    'the look at what is due': async (tx: Tx) => t.strictSame(await dueChannels(tx), []),
+    release: async (tx: Tx) => t.strictSame(await releaseDue(tx, EMAIL, 500), []),
+    'the count of what waits': async (tx: Tx) => {
+      t.equal(await countQueued(tx), queued)
+    },
+  }
+  const measure = async () => {
+    const found: { work: string; buffers: number; plan: string[] }[] = []
+    for (const [work, run] of Object.entries(works)) {
+      const { buffers, nodes } = await touched(database, run)
+      found.push({
+        work,
+        buffers,
+        plan: nodes.map((node) => `${node['Node Type']} ${node['Index Name'] ?? ''}`),
+      })
     }
-    const measure = async () => {
-      const found: { work: string; buffers: number; plan: string[] }[] = []
-      for (const [work, run] of Object.entries(works)) {
-        const { buffers, nodes } = await touched(database, run)
-        found.push({
-          work,
-          buffers,
-          plan: nodes.map((node) => `${node['Node Type']} ${node['Index Name'] ?? ''}`),
-        })
-      }
-      return found
-    }
-    await database.query(sql.unsafe`vacuum analyze accepted_emails, email_states`)
-    const before = await measure()
-    await database.query(sql.unsafe`
+    return found
+  }
+  await database.query(sql.unsafe`vacuum analyze accepted_emails, email_states`)
+  const before = await measure()
+  await database.query(sql.unsafe`
     with made as (
       insert into accepted_emails (team_id, id, domain_id, from_address, to_emails, subject, html, reply_to, tags, created_at)
       select team_id, gen_random_uuid(), domain_id, from_address, to_emails, subject, html, reply_to, tags, created_at
@@ -639,16 +634,15 @@ t.test(
     )
     insert into email_states (team_id, id, created_at, status, scheduled_at, due_at)
     select team_id, id, created_at, 'queued', now() + interval '1 hour', now() + interval '1 hour' from made`)
-    await database.query(sql.unsafe`vacuum analyze accepted_emails, email_states`)
-    for (const [nth, { work, buffers, plan }] of (await measure()).entries()) {
-      if (work === 'accept' || work === 'claim') t.strictSame(plan, before[nth]?.plan, work)
-      t.ok(
-        buffers <= (before[nth]?.buffers ?? 0) + 20,
-        `${work}: ${buffers} buffers, ${before[nth]?.buffers} before`,
-      )
-    }
-  },
-)
+  await database.query(sql.unsafe`vacuum analyze accepted_emails, email_states`)
+  for (const [nth, { work, buffers, plan }] of (await measure()).entries()) {
+    if (work === 'accept' || work === 'claim') t.strictSame(plan, before[nth]?.plan, work)
+    t.ok(
+      buffers <= (before[nth]?.buffers ?? 0) + 20,
+      `${work}: ${buffers} buffers, ${before[nth]?.buffers} before`,
+    )
+  }
+})
 
 // The last: it leaves many versions of jobs behind.
 t.test('jobs that are done are found by their key, however many wait or run', async (t) => {
@@ -661,36 +655,27 @@ t.test('jobs that are done are found by their key, however many wait or run', as
   t.ok(buffers < 200, `${buffers} buffers`)
 })
 
-t.test(
-  'a walk asks of each contact whether it was reached, without reading the whole broadcast',
-  async (t) => {
-    const [topic, broadcast] = [uuid('0002', 3), uuid('0006', 1)]
-    await database.query(sql.unsafe`
+t.test('a walk asks of each contact if it was reached without reading the whole broadcast', async (t) => {
+  const [topic, broadcast] = [uuid('0002', 3), uuid('0006', 1)]
+  await database.query(sql.unsafe`
     insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
     select ${TEAM}, ('0190a1b2-0007-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'walk' || n || '@example.com',
       'walk' || n || '@example.com', 'subscribed', '{}', array[${topic}::uuid], now() - interval '1 day', now()
     from generate_series(1, 3_000) n`)
-    // The first broadcast of a team that has sent much: statistics know of none.
-    await insertEmailRows(
-      { database },
-      sql.fragment`
+  // The first broadcast of a team that has sent much: statistics know of none.
+  await insertEmailRows(
+    { database },
+    sql.fragment`
       select team_id, id, ${TEAM} as domain_id, 'a@demo.test' as from_address, array[email] as to_emails,
         'News' as subject, '<p>Hello</p>' as html, 1 as size_kb, '[]'::json as tags, 'sent' as status, created_at,
         '' as reply_to, ${broadcast} as broadcast_id, id as contact_id, 'w-' || id as provider_message_id
       from contacts where topic_ids = array[${topic}::uuid]`,
-    )
-    const audience = {
-      team_id: TEAM,
-      id: broadcast,
-      topic_ids: [topic],
-      exclude_topic_ids: [],
-      conditions: [],
-    }
-    const look = { after: uuid('0007', 2_800), look: 100, limit: 100 }
-    const { buffers } = await touched(database, async (tx) => {
-      const until = new Date().toISOString()
-      t.strictSame((await nextMembers(tx, { ...audience, until }, look)).members, [])
-    })
-    t.ok(buffers < 1_000, `${buffers} buffers for a hundred contacts, of a broadcast that has reached 3,000`)
-  },
-)
+  )
+  const audience = { team_id: TEAM, id: broadcast, topic_ids: [topic], exclude_topic_ids: [], conditions: [] }
+  const look = { after: uuid('0007', 2_800), look: 100, limit: 100 }
+  const { buffers } = await touched(database, async (tx) => {
+    const until = new Date().toISOString()
+    t.strictSame((await nextMembers(tx, { ...audience, until }, look)).members, [])
+  })
+  t.ok(buffers < 1_000, `${buffers} buffers for a hundred contacts, of a broadcast that has reached 3,000`)
+})

@@ -74,38 +74,35 @@ t.test('a first run that was killed before the catalog is made good by the next'
   t.strictSame(lines, ['loaded the default plan catalog'])
 })
 
-t.test(
-  'a database of another history is left as it is, and each way in says so and what to do',
-  async (t) => {
-    const { url } = await testDatabase(t)
-    const client = await connected(t, url)
-    const { directory } = await withOneMore(t, '-- makes a table\ncreate table extra (id integer);\n')
-    const others: [change: string, words: RegExp][] = [
-      ["file = '0004-emails.sql'", /made by another version's schema \(its 0004-emails.sql is not this/],
-      ["digest = 'another'", /made by another version's schema \(its 0004-messages.sql is not this/],
-    ]
-    for (const [change, words] of others) {
-      await client.query(`begin; update schema_migrations set ${change} where number = 4; commit`)
-      for (const said of [
-        await migrate(url, () => {}, { directory }).then(String, ({ message }: Error) => message),
-        await adminCli({ DATABASE_URL: url }).fault(['plan', 'list']),
-        await startDatabase({ DATABASE_URL: url }, { size: 1 }, pino({ level: 'silent' })).then(
-          () => 'it starts',
-          ({ message }: Error) => message.split('DATABASE_URL: ')[1] ?? message,
-        ),
-      ]) {
-        t.match(said, words)
-        t.match(said, /use an empty one \(`npm start`: delete \.data\)/)
-      }
-      const files = await migrationFiles()
-      await client.query('update schema_migrations set file = $1, digest = $2 where number = 4', [
-        files[3]?.file,
-        files[3]?.digest,
-      ])
+t.test('a database of another history is left as it is, and each way in says what to do', async (t) => {
+  const { url } = await testDatabase(t)
+  const client = await connected(t, url)
+  const { directory } = await withOneMore(t, '-- makes a table\ncreate table extra (id integer);\n')
+  const others: [change: string, words: RegExp][] = [
+    ["file = '0004-emails.sql'", /made by another version's schema \(its 0004-emails.sql is not this/],
+    ["digest = 'another'", /made by another version's schema \(its 0004-messages.sql is not this/],
+  ]
+  for (const [change, words] of others) {
+    await client.query(`begin; update schema_migrations set ${change} where number = 4; commit`)
+    for (const said of [
+      await migrate(url, () => {}, { directory }).then(String, ({ message }: Error) => message),
+      await adminCli({ DATABASE_URL: url }).fault(['plan', 'list']),
+      await startDatabase({ DATABASE_URL: url }, { size: 1 }, pino({ level: 'silent' })).then(
+        () => 'it starts',
+        ({ message }: Error) => message.split('DATABASE_URL: ')[1] ?? message,
+      ),
+    ]) {
+      t.match(said, words)
+      t.match(said, /use an empty one \(`npm start`: delete \.data\)/)
     }
-    t.equal((await client.query("select to_regclass('extra') as made")).rows[0].made, null)
-  },
-)
+    const files = await migrationFiles()
+    await client.query('update schema_migrations set file = $1, digest = $2 where number = 4', [
+      files[3]?.file,
+      files[3]?.digest,
+    ])
+  }
+  t.equal((await client.query("select to_regclass('extra') as made")).rows[0].made, null)
+})
 
 t.test('a file that says so runs outside of a transaction, statement by statement', async (t) => {
   const { url } = await testDatabase(t)
@@ -129,30 +126,27 @@ create index concurrently teams_by_name on teams (name);
   t.strictSame(rows, [{ indisvalid: true }])
 })
 
-t.test(
-  'a file that waits for a lock lets others pass, tries again, and applies once it is free',
-  async (t) => {
-    const { url } = await testDatabase(t)
-    const { directory, file } = await withOneMore(
-      t,
-      '-- adds a column\nalter table teams add column extra integer;\n',
-    )
-    const other = await connected(t, url)
-    await other.query('begin; lock table teams in access share mode')
-    const lines: string[] = []
-    const waits = Promise.withResolvers<void>()
-    const log = (line: string): void => {
-      lines.push(line)
-      waits.resolve()
-    }
-    const migrated = migrate(url, log, { directory, lockWait: 50 })
-    await waits.promise
-    await other.query('rollback')
-    await migrated
-    t.match(lines[0], new RegExp(`^${file} waits for a lock`))
-    t.equal(lines.at(-1), `applied ${file}`)
-  },
-)
+t.test('a file that waits for a lock lets others pass, tries again, and applies once', async (t) => {
+  const { url } = await testDatabase(t)
+  const { directory, file } = await withOneMore(
+    t,
+    '-- adds a column\nalter table teams add column extra integer;\n',
+  )
+  const other = await connected(t, url)
+  await other.query('begin; lock table teams in access share mode')
+  const lines: string[] = []
+  const waits = Promise.withResolvers<void>()
+  const log = (line: string): void => {
+    lines.push(line)
+    waits.resolve()
+  }
+  const migrated = migrate(url, log, { directory, lockWait: 50 })
+  await waits.promise
+  await other.query('rollback')
+  await migrated
+  t.match(lines[0], new RegExp(`^${file} waits for a lock`))
+  t.equal(lines.at(-1), `applied ${file}`)
+})
 
 t.test('a lock that is never given ends it with the file’s name, and nothing half done', async (t) => {
   const { url } = await testDatabase(t)
@@ -226,32 +220,29 @@ call copy_all();
 drop procedure copy_all;
 `
 
-t.test(
-  'a migration that is killed stops in the server, too, and the next one goes on where it was',
-  async (t) => {
-    const { url } = await testDatabase(t)
-    const { directory, file } = await withOneMore(t, LONG_COPY)
-    const killed = spawn(
-      process.execPath,
-      [
-        '--input-type=module',
-        '-e',
-        `import { migrate } from ${JSON.stringify(import.meta.resolve('../../db/migrate.ts'))}
+t.test('a migration that is killed stops in the server too, and the next one resumes it', async (t) => {
+  const { url } = await testDatabase(t)
+  const { directory, file } = await withOneMore(t, LONG_COPY)
+  const killed = spawn(
+    process.execPath,
+    [
+      '--input-type=module',
+      '-e',
+      `import { migrate } from ${JSON.stringify(import.meta.resolve('../../db/migrate.ts'))}
        await migrate(process.env.DATABASE_URL, (line) => console.log(line), { directory: new URL(${JSON.stringify(directory.href)}) })`,
-      ],
-      { env: { ...process.env, DATABASE_URL: url }, stdio: ['ignore', 'pipe', 'inherit'] },
-    )
-    let said = ''
-    for await (const chunk of killed.stdout) {
-      said += chunk
-      if (said.includes('copied 2 of 10')) killed.kill('SIGKILL')
-    }
-    t.notMatch(said, /copied 10/, 'it was killed half way')
-    const lines: string[] = []
-    await migrate(url, (line) => lines.push(line), { directory })
-    t.strictSame(lines, ['copied 10 of 10', `applied ${file}`], 'the second row is not copied again')
-  },
-)
+    ],
+    { env: { ...process.env, DATABASE_URL: url }, stdio: ['ignore', 'pipe', 'inherit'] },
+  )
+  let said = ''
+  for await (const chunk of killed.stdout) {
+    said += chunk
+    if (said.includes('copied 2 of 10')) killed.kill('SIGKILL')
+  }
+  t.notMatch(said, /copied 10/, 'it was killed half way')
+  const lines: string[] = []
+  await migrate(url, (line) => lines.push(line), { directory })
+  t.strictSame(lines, ['copied 10 of 10', `applied ${file}`], 'the second row is not copied again')
+})
 
 /** One migration of each kind. */
 const KINDS = [

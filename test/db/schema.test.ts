@@ -37,7 +37,7 @@ const DIRECTORIES = [
   'secret_canary',
   'senders',
   'recipient_pauses',
-  'standstills',
+  'pause_history',
   'sender_events',
   'paused_queues',
   'database_home',

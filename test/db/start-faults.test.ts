@@ -88,19 +88,16 @@ t.test('a role that may not learn which server it is on is one line that says wh
     t.match(await failing(entry, { DATABASE_URL, LOG_LEVEL: 'fatal' }), line)
 })
 
-t.test(
-  'a DATABASE_DIRECT_URL of another database stops whatever is started, and leaves that one alone',
-  async (t) => {
-    const [{ url }, { url: other }] = [await testDatabase(t), await emptyDatabase(t)]
-    const settings = { DATABASE_URL: url, DATABASE_DIRECT_URL: other, LOG_LEVEL: 'error' }
-    for (const said of await Promise.all(ENTRIES.map((entry) => failing(entry, settings))))
-      t.match(said, /^cannot start, .*:\n {2}DATABASE_DIRECT_URL leads to another database .*\n$/)
-    t.match(await adminCli({ DATABASE_URL: other }).fault(['plan', 'list']), /is not migrated/)
-    const direct = `${url}?application_name=direct`
-    t.equal(await isSameDatabase(url, direct), true)
-    t.equal(await isSameDatabase(url, `${url}?options=-c%20search_path%3Dpgboss`), false, 'another schema')
-  },
-)
+t.test('a DATABASE_DIRECT_URL of another database stops all that starts, and leaves it alone', async (t) => {
+  const [{ url }, { url: other }] = [await testDatabase(t), await emptyDatabase(t)]
+  const settings = { DATABASE_URL: url, DATABASE_DIRECT_URL: other, LOG_LEVEL: 'error' }
+  for (const said of await Promise.all(ENTRIES.map((entry) => failing(entry, settings))))
+    t.match(said, /^cannot start, .*:\n {2}DATABASE_DIRECT_URL leads to another database .*\n$/)
+  t.match(await adminCli({ DATABASE_URL: other }).fault(['plan', 'list']), /is not migrated/)
+  const direct = `${url}?application_name=direct`
+  t.equal(await isSameDatabase(url, direct), true)
+  t.equal(await isSameDatabase(url, `${url}?options=-c%20search_path%3Dpgboss`), false, 'another schema')
+})
 
 t.test('a SECRET_KEY of blanks is refused', async (t) => {
   const settings = { DATABASE_URL: testServer().url, SECRET_KEY: ' '.repeat(32) }
@@ -109,24 +106,21 @@ t.test('a SECRET_KEY of blanks is refused', async (t) => {
   t.match(await adminCli(settings).fault(['plan', 'list']), line)
 })
 
-t.test(
-  'a process with another SECRET_KEY than the database was used with says so, and does not start',
-  async (t) => {
-    const { url } = await testDatabase(t)
-    const database = await openDatabase(url, { size: 1 })
-    await openSecrets(database, { SECRET_KEY })
-    await database.end()
-    const settings = { DATABASE_URL: url, SECRET_KEY: 'f07a3d9be2186c45', LOG_LEVEL: 'error' }
-    for (const entry of ['api/main.ts', 'workers/main.ts']) {
-      const said = await failing(entry, settings)
-      t.match(
-        said,
-        /^cannot start, .*\n {2}SECRET_KEY is not the one that this database was used with: /,
-        entry,
-      )
-    }
-  },
-)
+t.test('a process whose SECRET_KEY is not the database’s says so, and does not start', async (t) => {
+  const { url } = await testDatabase(t)
+  const database = await openDatabase(url, { size: 1 })
+  await openSecrets(database, { SECRET_KEY })
+  await database.end()
+  const settings = { DATABASE_URL: url, SECRET_KEY: 'f07a3d9be2186c45', LOG_LEVEL: 'error' }
+  for (const entry of ['api/main.ts', 'workers/main.ts']) {
+    const said = await failing(entry, settings)
+    t.match(
+      said,
+      /^cannot start, .*\n {2}SECRET_KEY is not the one that this database was used with: /,
+      entry,
+    )
+  }
+})
 
 t.test('a SECRET_KEY that can be guessed is refused', async (t) => {
   const settings = { DATABASE_URL: testServer().url, SECRET_KEY: 'password12345678' }
@@ -144,25 +138,22 @@ const OLDER_NODE = `
   })
 `
 
-t.test(
-  'under an older Node each line of the Procfile, and the CLI, says what it needs and begins nothing',
-  async (t) => {
-    const procfile = await readFile(join(ROOT, 'Procfile'), 'utf8')
-    const commands = procfile
-      .trim()
-      .split('\n')
-      .map((line) => line.split(' ').slice(1))
-    t.strictSame(commands.map((command) => command.at(-1)).toSorted(), ENTRIES.toSorted())
-    const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
-    commands.push(scripts.admin.replace(/^exec /, '').split(' '))
-    // Stands in for the version, and for a node:module that has none of today's names; the check is production's own.
-    const older = `data:text/javascript,${encodeURIComponent(OLDER_NODE)}`
-    for (const [program, ...args] of commands) {
-      t.equal(program, 'node')
-      const { code, stdout, stderr } = await run(process.execPath, ['--import', older, ...args])
-      t.match({ code, stdout }, { code: 1, stdout: /^$/ })
-      t.match(stderr, /^Heliograph needs Node 24 or newer, and this is v/)
-      t.notMatch(stderr, /DATABASE_URL/)
-    }
-  },
-)
+t.test('under an older Node the Procfile’s lines and the CLI say what they need, and end', async (t) => {
+  const procfile = await readFile(join(ROOT, 'Procfile'), 'utf8')
+  const commands = procfile
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' ').slice(1))
+  t.strictSame(commands.map((command) => command.at(-1)).toSorted(), ENTRIES.toSorted())
+  const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+  commands.push(scripts.admin.replace(/^exec /, '').split(' '))
+  // Stands in for the version, and for a node:module that has none of today's names; the check is production's own.
+  const older = `data:text/javascript,${encodeURIComponent(OLDER_NODE)}`
+  for (const [program, ...args] of commands) {
+    t.equal(program, 'node')
+    const { code, stdout, stderr } = await run(process.execPath, ['--import', older, ...args])
+    t.match({ code, stdout }, { code: 1, stdout: /^$/ })
+    t.match(stderr, /^Heliograph needs Node 24 or newer, and this is v/)
+    t.notMatch(stderr, /DATABASE_URL/)
+  }
+})

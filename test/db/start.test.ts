@@ -34,32 +34,23 @@ async function refusal(url: string): Promise<string | null> {
 const NOT_MIGRATED =
   /the database is not migrated to this version \(\S+\.sql is missing\): run `node db\/migrate\.ts`/
 
-t.test(
-  'code that is newer than the schema stops at start and is not ready; older code goes on',
-  async (t) => {
-    const service = await startService(t)
-    t.equal((await service.call('GET', '/ready')).status, 200)
-    t.equal(await refusal(service.url), null)
+t.test('code newer than the schema stops at start and is not ready; older code goes on', async (t) => {
+  const service = await startService(t)
+  t.equal((await service.call('GET', '/ready')).status, 200)
+  t.equal(await refusal(service.url), null)
 
-    await change(
-      service.url,
-      'insert into schema_migrations (number, file) values (9999, $$9999-later.sql$$)',
-    )
-    t.equal(await refusal(service.url), null, 'a schema of later code')
-    t.equal((await service.call('GET', '/ready')).status, 200)
+  await change(service.url, 'insert into schema_migrations (number, file) values (9999, $$9999-later.sql$$)')
+  t.equal(await refusal(service.url), null, 'a schema of later code')
+  t.equal((await service.call('GET', '/ready')).status, 200)
 
-    await change(service.url, 'delete from schema_migrations where number = 5')
-    t.match(await refusal(service.url), NOT_MIGRATED)
-    const { status, headers, body } = await service.call('GET', '/ready')
-    t.match(
-      { status, body },
-      { status: 503, body: { error: { code: 'unavailable', message: NOT_MIGRATED } } },
-    )
-    t.ok(headers.get('retry-after'))
+  await change(service.url, 'delete from schema_migrations where number = 5')
+  t.match(await refusal(service.url), NOT_MIGRATED)
+  const { status, headers, body } = await service.call('GET', '/ready')
+  t.match({ status, body }, { status: 503, body: { error: { code: 'unavailable', message: NOT_MIGRATED } } })
+  t.ok(headers.get('retry-after'))
 
-    t.match(await refusal((await emptyDatabase(t)).url), NOT_MIGRATED)
-  },
-)
+  t.match(await refusal((await emptyDatabase(t)).url), NOT_MIGRATED)
+})
 
 t.test('a database that takes no writes stops a process, and is not ready', async (t) => {
   const { url } = await testDatabase(t)

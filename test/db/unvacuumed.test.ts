@@ -82,23 +82,20 @@ t.test('a page, a count and a batch of a large team’s list read what they show
   }
 })
 
-t.test(
-  'emails of a rare status are found among themselves, and so is what else they must have',
-  async (t) => {
-    for (const [criteria, found, most] of [
-      [{ status: 'bounced' }, 51, 700],
-      [{ status: 'complained' }, 0, 10],
-      [{ status: 'bounced', words: ['Invoice'] }, 51, 1_300],
-    ] as const) {
-      const wanted: EmailCriteria = { ...criteria, words: [...(criteria.words ?? [])], team_id: TEAM }
-      const { buffers, nodes } = await touched(database, async (tx) => {
-        t.equal((await emailsFound(tx, wanted, PAGE)).length, found)
-      })
-      t.ok(buffers < most, `${buffers} buffers for ${JSON.stringify(criteria)}`)
-      t.ok(Math.max(...nodes.map((node) => node['Actual Rows'])) <= 120, 'no other is read')
-    }
-  },
-)
+t.test('emails of a rare status are found among themselves, with all else they must have', async (t) => {
+  for (const [criteria, found, most] of [
+    [{ status: 'bounced' }, 51, 700],
+    [{ status: 'complained' }, 0, 10],
+    [{ status: 'bounced', words: ['Invoice'] }, 51, 1_300],
+  ] as const) {
+    const wanted: EmailCriteria = { ...criteria, words: [...(criteria.words ?? [])], team_id: TEAM }
+    const { buffers, nodes } = await touched(database, async (tx) => {
+      t.equal((await emailsFound(tx, wanted, PAGE)).length, found)
+    })
+    t.ok(buffers < most, `${buffers} buffers for ${JSON.stringify(criteria)}`)
+    t.ok(Math.max(...nodes.map((node) => node['Actual Rows'])) <= 120, 'no other is read')
+  }
+})
 
 t.test('a team’s queued emails are counted and looked through by their states, not one by one', async (t) => {
   const { buffers } = await touched(database, async (tx) => {

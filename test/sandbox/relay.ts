@@ -4,7 +4,7 @@
  */
 import { createHmac, randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type EmailReport, emailReports } from '../../workers/providers/test/fates.ts'
+import { type EmailReport, emailReports } from '../../workers/providers/test/magic-recipients.ts'
 import { postUntilTaken } from './reports.ts'
 import type { SandboxMessage } from './smtp.ts'
 

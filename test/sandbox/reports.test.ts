@@ -22,7 +22,7 @@ t.test('an email goes to delivered, bounced or complained, and its contact with 
   t.teardown(() => sandbox.close())
   await startWorker(t, service, { smtp_url: `smtp://127.0.0.1:${sandbox.port}` })
 
-  const fates: [string, string, string][] = [
+  const statuses: [string, string, string][] = [
     ['delivered+1@example.org', 'delivered', 'subscribed'],
     ['Bounced@example.org', 'bounced', 'bounced'],
     ['complained@example.org', 'complained', 'complained'],
@@ -31,12 +31,12 @@ t.test('an email goes to delivered, bounced or complained, and its contact with 
     ['someone@example.org', 'sent', 'subscribed'],
   ]
   const ids = new Map<string, string>()
-  for (const [to] of fates) {
+  for (const [to] of statuses) {
     await storeContact(service, team.id, to)
     const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: [to] }) })
     ids.set(to, body.id)
   }
-  for (const [to, status, contact] of fates) {
+  for (const [to, status, contact] of statuses) {
     const id = ids.get(to) ?? ''
     await until(`${to} is ${status}`, async () => (await emailStatus(service, id)) === status)
     t.match(await contactState(service, team.id, to), { status: contact }, to)
@@ -72,19 +72,16 @@ t.test('as Mailgun it reports by the variables that each message brings', async 
   t.same(warnings, [])
 })
 
-t.test(
-  'the envelope sender is the signed return address, at the return domain when there is one',
-  async (t) => {
-    const service = await startService(t)
-    const team = await makeTeam(service)
-    const sandbox = await startSmtpSandbox({ port: 0 })
-    t.teardown(() => sandbox.close())
-    await startWorker(t, service, {
-      smtp_url: `smtp://127.0.0.1:${sandbox.port}`,
-      return_domain: 'bounces.example.net',
-    })
-    await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
-    await until('it arrives', () => sandbox.messages().length === 1)
-    t.match(sandbox.messages()[0]?.mail_from, /^b-[0-9a-z]{62}@bounces\.example\.net$/)
-  },
-)
+t.test('the envelope sender is the signed return address, at the return domain if any', async (t) => {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const sandbox = await startSmtpSandbox({ port: 0 })
+  t.teardown(() => sandbox.close())
+  await startWorker(t, service, {
+    smtp_url: `smtp://127.0.0.1:${sandbox.port}`,
+    return_domain: 'bounces.example.net',
+  })
+  await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  await until('it arrives', () => sandbox.messages().length === 1)
+  t.match(sandbox.messages()[0]?.mail_from, /^b-[0-9a-z]{62}@bounces\.example\.net$/)
+})

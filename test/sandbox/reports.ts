@@ -6,7 +6,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type EmailReport, emailReports } from '../../workers/providers/test/fates.ts'
+import { type EmailReport, emailReports } from '../../workers/providers/test/magic-recipients.ts'
 import type { SandboxMessage } from './smtp.ts'
 
 /** The message that a report is about, and whom of its recipients. */
@@ -18,7 +18,7 @@ export type About = {
   at?: Date
 }
 
-export type Fate = {
+export type RecipientFields = {
   action: 'delivered' | 'relayed' | 'expanded' | 'delayed' | 'failed'
   status: string
   diagnostic?: string
@@ -61,7 +61,11 @@ function multipartReport(
 }
 
 /** The fields of one recipient (RFC 3464 §2.3). */
-function recipientGroup(recipient: string, { action, status, diagnostic }: Fate, at: Date): string {
+function recipientGroup(
+  recipient: string,
+  { action, status, diagnostic }: RecipientFields,
+  at: Date,
+): string {
   return [
     `Final-Recipient: rfc822; ${recipient}`,
     `Original-Recipient: rfc822;${recipient}`,
@@ -77,7 +81,7 @@ function recipientGroup(recipient: string, { action, status, diagnostic }: Fate,
 /** A delivery status notification about recipients of one message. */
 export function deliveryStatus(
   { mail_from, raw, at = new Date() }: Omit<About, 'recipient'>,
-  fates: readonly ({ recipient: string } & Fate)[],
+  recipients: readonly ({ recipient: string } & RecipientFields)[],
 ): Buffer {
   const perMessage = [
     `Reporting-MTA: dns; ${HOST}`,
@@ -85,12 +89,12 @@ export function deliveryStatus(
     `Arrival-Date: ${dateOf(at)}`,
     '',
   ].join('\r\n')
-  const groups = fates.map((fate) => recipientGroup(fate.recipient, fate, at))
+  const groups = recipients.map((fields) => recipientGroup(fields.recipient, fields, at))
   return multipartReport(
     'delivery-status',
     { to: mail_from, subject: 'Delivery Status Notification', at },
     {
-      words: `This is the mail system at ${HOST}.\r\n\r\n${fates.map((fate) => `<${fate.recipient}>: ${fate.diagnostic ?? fate.action}`).join('\r\n')}`,
+      words: `This is the mail system at ${HOST}.\r\n\r\n${recipients.map((fields) => `<${fields.recipient}>: ${fields.diagnostic ?? fields.action}`).join('\r\n')}`,
       report: [perMessage, ...groups].join('\r\n'),
       returned: ['text/rfc822-headers', headerOf(raw)],
     },
@@ -134,8 +138,8 @@ export type ReporterOptions = {
   warn?: (line: string) => void
 }
 
-const DELIVERED: Fate = { action: 'delivered', status: '2.0.0' }
-const BOUNCED: Fate = {
+const DELIVERED: RecipientFields = { action: 'delivered', status: '2.0.0' }
+const BOUNCED: RecipientFields = {
   action: 'failed',
   status: '5.1.1',
   diagnostic: '550 5.1.1 The mailbox does not exist',
@@ -144,8 +148,8 @@ const TRIES = 5
 
 /** What makes the reports about a magic recipient, in order; nothing about anyone else. Mail servers see no opening. */
 function reportsOf(about: About): (() => Buffer)[] {
-  const status = (fate: Fate) => (): Buffer =>
-    deliveryStatus(about, [{ recipient: about.recipient, ...fate }])
+  const status = (fields: RecipientFields) => (): Buffer =>
+    deliveryStatus(about, [{ recipient: about.recipient, ...fields }])
   const makers: Partial<Record<EmailReport, () => Buffer>> = {
     delivered: status(DELIVERED),
     bounced: status(BOUNCED),

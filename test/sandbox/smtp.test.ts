@@ -159,26 +159,23 @@ t.test('the inbox finds mail by words of its sender, recipients, subject and tex
   t.same(await listed('invoice ben'), [])
 })
 
-t.test(
-  'what the sandbox received is there again after a restart, in order, until it is deleted',
-  async (t) => {
-    const directory = t.testdir()
-    const kept = async (): Promise<string[]> => {
-      const { sandbox, provider } = await start(t, { keep: await keepIn(directory) })
-      const before = await Promise.all(
-        sandbox.messages().map(async (one) => (await one.parsed()).subject ?? ''),
-      )
-      await provider.send(outgoingEmail({ subject: `Mail ${before.length + 1}` }))
-      if (before.length === 2) sandbox.clear()
-      await sandbox.close()
-      return before
-    }
-    t.same(await kept(), [])
-    t.same(await kept(), ['Mail 1'])
-    t.same(await kept(), ['Mail 1', 'Mail 2'])
-    t.same(await kept(), [])
-  },
-)
+t.test('what the sandbox received is there after a restart, in order, until it is deleted', async (t) => {
+  const directory = t.testdir()
+  const kept = async (): Promise<string[]> => {
+    const { sandbox, provider } = await start(t, { keep: await keepIn(directory) })
+    const before = await Promise.all(
+      sandbox.messages().map(async (one) => (await one.parsed()).subject ?? ''),
+    )
+    await provider.send(outgoingEmail({ subject: `Mail ${before.length + 1}` }))
+    if (before.length === 2) sandbox.clear()
+    await sandbox.close()
+    return before
+  }
+  t.same(await kept(), [])
+  t.same(await kept(), ['Mail 1'])
+  t.same(await kept(), ['Mail 1', 'Mail 2'])
+  t.same(await kept(), [])
+})
 
 t.test('a mail that cannot be read is still listed', async (t) => {
   const { base, sandbox } = await startWithInbox(t)

@@ -3,16 +3,16 @@
  * Serves `npm start` as the sandbox and, with a script in place of the magic recipients, the tests as their sink.
  * Promises: keeps the newest messages within its bounds; the bytes kept are those that came over the wire.
  *
- * Magic local parts are those of test teams (workers/providers/test/fates.ts): what is reported of some starts at
- * `onAccepted`; deferred@ is put off with 451 4.3.0, counted for each pair of sender and recipient, and from the start
- * again after each acceptance; refused@ is refused with 550 5.1.1.
+ * Magic local parts are those of test teams (workers/providers/test/magic-recipients.ts): what is reported of some
+ * starts at `onAccepted`; deferred@ is put off with 451 4.3.0, counted for each pair of sender and recipient, and from
+ * the start again after each acceptance; refused@ is refused with 550 5.1.1.
  */
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer, type SMTPServerError, type SMTPServerOptions } from 'smtp-server'
-import { emailReply } from '../../workers/providers/test/fates.ts'
+import { emailReply } from '../../workers/providers/test/magic-recipients.ts'
 import { type Keep, keepNothing } from './keep.ts'
 
 export type SandboxMessage = {

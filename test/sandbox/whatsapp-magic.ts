@@ -1,6 +1,6 @@
 /**
  * How the sandbox's Cloud API treats numbers: what it answers, and what it reports of a message afterwards. The magic
- * numbers are those of test teams (workers/providers/test/whatsapp-fates.ts).
+ * numbers are those of test teams (workers/providers/test/whatsapp-magic-numbers.ts).
  */
 import {
   FAULT_CODES,
@@ -8,7 +8,7 @@ import {
   type WhatsappReply,
   whatsappReply,
   whatsappReports,
-} from '../../workers/providers/test/whatsapp-fates.ts'
+} from '../../workers/providers/test/whatsapp-magic-numbers.ts'
 import {
   type CloudAnswer,
   type CloudMessage,
@@ -34,7 +34,7 @@ const ANSWERS: Record<WhatsappReply, CloudAnswer | undefined> = {
   },
 }
 
-/** The magic numbers of whatsapp-fates.ts. */
+/** The magic numbers of whatsapp-magic-numbers.ts. */
 export const magicNumbers = (): CloudScript => ({
   onMessage: ({ body, tries }: CloudMessage) => ANSWERS[whatsappReply(String(body.to), tries)],
   reports: ({ body }: CloudMessage) =>

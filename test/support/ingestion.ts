@@ -2,13 +2,17 @@
 import type { Test } from 'tap'
 import { storeReports } from '../../db/delivery/reports/store.ts'
 import { returnPath } from '../../db/messages/emails/return-path.ts'
-import { deliveryStatus, type Fate } from '../sandbox/reports.ts'
+import { deliveryStatus, type RecipientFields } from '../sandbox/reports.ts'
 import { storeContact, storedReports, storeEmails, storeTeam } from './reports.ts'
 import { type Service, SMTP_REPORT_TOKEN, startService } from './service.ts'
 
 export const raw = Buffer.from('From: hello@example.com\r\nSubject: Hello\r\n\r\nHello\r\n')
-export const FAILED: Fate = { action: 'failed', status: '5.1.1', diagnostic: '550 5.1.1 No such user' }
-export const DELIVERED: Fate = { action: 'delivered', status: '2.0.0' }
+export const FAILED: RecipientFields = {
+  action: 'failed',
+  status: '5.1.1',
+  diagnostic: '550 5.1.1 No such user',
+}
+export const DELIVERED: RecipientFields = { action: 'delivered', status: '2.0.0' }
 
 /** A service with a team, its contact ana@example.org, and emails to her. */
 export async function beginReports(t: Test, emails = 1, options: { clock?: () => Date } = {}) {
@@ -22,8 +26,8 @@ export async function beginReports(t: Test, emails = 1, options: { clock?: () =>
   )
   const pathOf = (id: string) => returnPath(service.deps.secrets, { team_id: team, id }, 'example.com') ?? ''
   const about = (id: string, recipient = 'ana@example.org') => ({ mail_from: pathOf(id), recipient, raw })
-  const status = (id: string, fate: Fate, recipient = 'ana@example.org') =>
-    deliveryStatus(about(id), [{ recipient, ...fate }])
+  const status = (id: string, fields: RecipientFields, recipient = 'ana@example.org') =>
+    deliveryStatus(about(id), [{ recipient, ...fields }])
   return { service, team, ids, first: ids[0] ?? '', about, status }
 }
 

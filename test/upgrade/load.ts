@@ -84,11 +84,11 @@ export async function startLoad(t: Teardown, { bases, sink, livedIn, rate }: Pla
       const id = messageIdOf(message).split('@')[0] ?? ''
       if (!recipient.startsWith('ana-')) continue
       const status = number % BOUNCED.every === 0 ? 'bounced' : 'delivered'
-      const fate =
+      const fields =
         status === 'bounced'
           ? ({ action: 'failed', status: '5.1.1', diagnostic: '550 5.1.1 No such user' } as const)
           : ({ action: 'delivered', status: '2.0.0' } as const)
-      const body = new Uint8Array(deliveryStatus(message, [{ recipient, ...fate }]))
+      const body = new Uint8Array(deliveryStatus(message, [{ recipient, ...fields }]))
       const headers = { Authorization: `Bearer ${REPORT_TOKEN}`, 'Content-Type': 'message/rfc822' }
       if (await insist('report', '/hooks/smtp', { method: 'POST', headers, body })) reported.set(id, status)
     }

@@ -26,47 +26,38 @@ t.test('a worker needs no secret of a hosted relay, but its name must be one tha
   })
 })
 
-t.test(
-  'without an access token a worker leaves the queues of WhatsApp alone and does all others',
-  async (t) => {
-    const without = queuesOf(readWorkerSettings(BASE))
-    t.notOk(without.some(isWhatsapp))
-    t.ok(without.includes('deliver-email'))
-    const all = queuesOf(readWorkerSettings({ ...BASE, ...TOKEN }))
-    t.same(all.filter(isWhatsapp), ['deliver-whatsapp', 'sync-whatsapp-templates'])
-    t.same(
-      all.filter((job) => !isWhatsapp(job)),
-      without,
-    )
-  },
-)
+t.test('without an access token a worker does every queue but those of WhatsApp', async (t) => {
+  const without = queuesOf(readWorkerSettings(BASE))
+  t.notOk(without.some(isWhatsapp))
+  t.ok(without.includes('deliver-email'))
+  const all = queuesOf(readWorkerSettings({ ...BASE, ...TOKEN }))
+  t.same(all.filter(isWhatsapp), ['deliver-whatsapp', 'sync-whatsapp-templates'])
+  t.same(
+    all.filter((job) => !isWhatsapp(job)),
+    without,
+  )
+})
 
-t.test(
-  'half a set, or a queue of WhatsApp named without a token, stops with a message naming what is missing',
-  async (t) => {
-    const { WHATSAPP_PHONE_NUMBER_ID: _, ...half } = TOKEN
-    t.throws(() => readWorkerSettings({ ...BASE, ...half }), /WHATSAPP_PHONE_NUMBER_ID is missing/)
-    const named = { ...BASE, WORKER_QUEUES: 'deliver-email, deliver-whatsapp' }
-    t.throws(() => readWorkerSettings(named), /WHATSAPP_ACCESS_TOKEN is missing/)
-    const queues = queuesOf(readWorkerSettings({ ...named, ...TOKEN }))
-    t.same(queues, ['deliver-email', 'deliver-whatsapp', 'check-email'], 'who delivers email answers for it')
-    t.throws(
-      () => readWorkerSettings({ ...BASE, WHATSAPP_API_URL: 'graph.facebook.com' }),
-      /WHATSAPP_API_URL must be/,
-    )
-  },
-)
+t.test('half a set, or a queue of WhatsApp without a token, stops and names what is missing', async (t) => {
+  const { WHATSAPP_PHONE_NUMBER_ID: _, ...half } = TOKEN
+  t.throws(() => readWorkerSettings({ ...BASE, ...half }), /WHATSAPP_PHONE_NUMBER_ID is missing/)
+  const named = { ...BASE, WORKER_QUEUES: 'deliver-email, deliver-whatsapp' }
+  t.throws(() => readWorkerSettings(named), /WHATSAPP_ACCESS_TOKEN is missing/)
+  const queues = queuesOf(readWorkerSettings({ ...named, ...TOKEN }))
+  t.same(queues, ['deliver-email', 'deliver-whatsapp', 'check-email'], 'who delivers email answers for it')
+  t.throws(
+    () => readWorkerSettings({ ...BASE, WHATSAPP_API_URL: 'graph.facebook.com' }),
+    /WHATSAPP_API_URL must be/,
+  )
+})
 
-t.test(
-  'the API is Meta’s, with its version, at 80 messages a second, unless settings say otherwise',
-  async (t) => {
-    t.match(readWorkerSettings({ ...BASE, ...TOKEN }), {
-      WHATSAPP_API_URL: /^https:\/\/graph\.facebook\.com\/v\d+\.\d+$/,
-      WHATSAPP_MESSAGES_PER_SECOND: 80,
-      WHATSAPP_UNKNOWN_WAIT_SECONDS: 600,
-    })
-  },
-)
+t.test('unless set otherwise, the API is Meta’s, with its version, at 80 messages a second', async (t) => {
+  t.match(readWorkerSettings({ ...BASE, ...TOKEN }), {
+    WHATSAPP_API_URL: /^https:\/\/graph\.facebook\.com\/v\d+\.\d+$/,
+    WHATSAPP_MESSAGES_PER_SECOND: 80,
+    WHATSAPP_UNKNOWN_WAIT_SECONDS: 600,
+  })
+})
 
 /** The lines about settings that a worker with these stops with; none when it starts. */
 const faults = (env: Record<string, string>): string[] => {
@@ -81,32 +72,29 @@ const faults = (env: Record<string, string>): string[] => {
   }
 }
 
-t.test(
-  'a worker that delivers email needs what its provider needs, and hears of everything at once',
-  async (t) => {
-    t.match(faults({}), [/DATABASE_URL is missing/, /SECRET_KEY is missing/, /SMTP_URL is missing/])
-    t.match(faults(BARE), [/^SMTP_URL is missing/])
-    t.match(faults({ ...BARE, WORKER_QUEUES: 'ingest-report, deliver-email' }), [/^SMTP_URL is missing/])
-    t.match(faults({ ...BARE, EMAIL_PROVIDER: 'ses' }), [/^AWS_REGION is missing/])
-    t.same(faults({ ...BARE, EMAIL_PROVIDER: 'ses', AWS_REGION: 'eu-west-1' }), [])
-    const wrong = {
-      EMAIL_PROVIDER: 'pigeon',
-      SMTP_URL: 'localhost:25',
-      AWS_REGION: 'Ireland',
-      SES_ENDPOINT: 'aws',
-      SES_CONFIGURATION_SET: 'a b',
-      RETURN_PATH_DOMAIN: 'not a domain',
-      WORKER_QUEUES: 'deliver-mail',
-      WORKER_CONCURRENCY: '0',
-    }
-    t.same(
-      faults({ ...BASE, ...wrong })
-        .map((line) => line.split(' ')[0])
-        .sort(),
-      Object.keys(wrong).sort(),
-    )
-  },
-)
+t.test('a worker that delivers email needs what its provider needs, and hears it all at once', async (t) => {
+  t.match(faults({}), [/DATABASE_URL is missing/, /SECRET_KEY is missing/, /SMTP_URL is missing/])
+  t.match(faults(BARE), [/^SMTP_URL is missing/])
+  t.match(faults({ ...BARE, WORKER_QUEUES: 'ingest-report, deliver-email' }), [/^SMTP_URL is missing/])
+  t.match(faults({ ...BARE, EMAIL_PROVIDER: 'ses' }), [/^AWS_REGION is missing/])
+  t.same(faults({ ...BARE, EMAIL_PROVIDER: 'ses', AWS_REGION: 'eu-west-1' }), [])
+  const wrong = {
+    EMAIL_PROVIDER: 'pigeon',
+    SMTP_URL: 'localhost:25',
+    AWS_REGION: 'Ireland',
+    SES_ENDPOINT: 'aws',
+    SES_CONFIGURATION_SET: 'a b',
+    RETURN_PATH_DOMAIN: 'not a domain',
+    WORKER_QUEUES: 'deliver-mail',
+    WORKER_CONCURRENCY: '0',
+  }
+  t.same(
+    faults({ ...BASE, ...wrong })
+      .map((line) => line.split(' ')[0])
+      .sort(),
+    Object.keys(wrong).sort(),
+  )
+})
 
 t.test('what is no URL of a relay stops a worker, and is not repeated: it may hold a password', async (t) => {
   for (const url of ['smtp://', 'smtp://h:99999', 'smtp:h', 'http://h', 'smtps://:25', 'smtp://u:hunter2@']) {
@@ -172,46 +160,37 @@ t.test('a worker that delivers no email starts without a relay or a region', asy
   t.match(faults({ ...BARE, WORKER_QUEUES: 'ingest-report', SMTP_URL: 'smtp://' }), [/^SMTP_URL must be/])
 })
 
-t.test(
-  'broadcasts have a sender of their own: of the same relay, of an account at half its rate, or a relay of theirs',
-  async (t) => {
-    const senderOf = async (settings: Record<string, string>) => {
-      const read = readWorkerSettings({ ...BASE, ...settings })
-      const single = await emailProvider(read, { warn() {} } as unknown as Log)
-      const bulk = await bulkProvider(read, single)
-      t.teardown(() => Promise.all([single.close(), bulk.close()]))
-      return { single: await single.sender(), bulk: await bulk.sender() }
-    }
-    const relay = await senderOf({})
-    t.match(relay, {
-      single: { key: 'smtp:localhost' },
-      bulk: { key: 'smtp:localhost:bulk', on_demand: true },
-    })
-    const bounded = await senderOf({ BULK_SENDS_PER_SECOND: '7' })
-    t.match(bounded.single, { on_demand: true })
-    t.same(bounded.bulk, { key: 'smtp:localhost:bulk', ceiling: 7 })
-    const own = await senderOf({ BULK_SMTP_URL: 'smtp://bulk.test' })
-    t.match(own, { single: { key: 'smtp:localhost' }, bulk: { key: 'smtp:bulk.test:bulk', on_demand: true } })
-    const { url } = await startSesApi(t, { account: () => 50 })
-    const ses = await senderOf({ EMAIL_PROVIDER: 'ses', AWS_REGION: 'eu-west-1', SES_ENDPOINT: url })
-    t.match(ses, { single: { ceiling: 45 }, bulk: { key: 'ses:eu-west-1:bulk', ceiling: 22.5 } })
-    t.throws(() => readWorkerSettings({ ...BASE, BULK_SMTP_URL: 'bulk.test' }), /BULK_SMTP_URL/)
-  },
-)
+t.test('broadcasts have a sender of their own: same relay, half of an account, or their relay', async (t) => {
+  const senderOf = async (settings: Record<string, string>) => {
+    const read = readWorkerSettings({ ...BASE, ...settings })
+    const single = await emailProvider(read, { warn() {} } as unknown as Log)
+    const bulk = await bulkProvider(read, single)
+    t.teardown(() => Promise.all([single.close(), bulk.close()]))
+    return { single: await single.sender(), bulk: await bulk.sender() }
+  }
+  const relay = await senderOf({})
+  t.match(relay, { single: { key: 'smtp:localhost' }, bulk: { key: 'smtp:localhost:bulk', on_demand: true } })
+  const bounded = await senderOf({ BULK_SENDS_PER_SECOND: '7' })
+  t.match(bounded.single, { on_demand: true })
+  t.same(bounded.bulk, { key: 'smtp:localhost:bulk', ceiling: 7 })
+  const own = await senderOf({ BULK_SMTP_URL: 'smtp://bulk.test' })
+  t.match(own, { single: { key: 'smtp:localhost' }, bulk: { key: 'smtp:bulk.test:bulk', on_demand: true } })
+  const { url } = await startSesApi(t, { account: () => 50 })
+  const ses = await senderOf({ EMAIL_PROVIDER: 'ses', AWS_REGION: 'eu-west-1', SES_ENDPOINT: url })
+  t.match(ses, { single: { ceiling: 45 }, bulk: { key: 'ses:eu-west-1:bulk', ceiling: 22.5 } })
+  t.throws(() => readWorkerSettings({ ...BASE, BULK_SMTP_URL: 'bulk.test' }), /BULK_SMTP_URL/)
+})
 
-t.test(
-  'a broadcast is paused above 5 % bounces or 0.1 % complaints unless settings say otherwise',
-  async (t) => {
-    const set = { BULK_MAX_BOUNCE_PERCENT: '2.5', BULK_MAX_COMPLAINT_PERCENT: '0.05' }
-    t.match(readWorkerSettings(BASE), { BULK_MAX_BOUNCE_PERCENT: 5, BULK_MAX_COMPLAINT_PERCENT: 0.1 })
-    t.match(readWorkerSettings({ ...BASE, ...set }), {
-      BULK_MAX_BOUNCE_PERCENT: 2.5,
-      BULK_MAX_COMPLAINT_PERCENT: 0.05,
-    })
-    for (const percent of ['0', '-1', '101', 'none'])
-      t.throws(
-        () => readWorkerSettings({ ...BASE, BULK_MAX_BOUNCE_PERCENT: percent }),
-        /BULK_MAX_BOUNCE_PERCENT must be a percentage/,
-      )
-  },
-)
+t.test('a broadcast is paused above 5 % bounces or 0.1 % complaints unless set otherwise', async (t) => {
+  const set = { BULK_MAX_BOUNCE_PERCENT: '2.5', BULK_MAX_COMPLAINT_PERCENT: '0.05' }
+  t.match(readWorkerSettings(BASE), { BULK_MAX_BOUNCE_PERCENT: 5, BULK_MAX_COMPLAINT_PERCENT: 0.1 })
+  t.match(readWorkerSettings({ ...BASE, ...set }), {
+    BULK_MAX_BOUNCE_PERCENT: 2.5,
+    BULK_MAX_COMPLAINT_PERCENT: 0.05,
+  })
+  for (const percent of ['0', '-1', '101', 'none'])
+    t.throws(
+      () => readWorkerSettings({ ...BASE, BULK_MAX_BOUNCE_PERCENT: percent }),
+      /BULK_MAX_BOUNCE_PERCENT must be a percentage/,
+    )
+})

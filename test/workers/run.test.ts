@@ -15,86 +15,77 @@ import { messageIdOf, startSmtpSink } from '../support/smtp-sink.ts'
 import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
 
-t.test(
-  'a job whose payload cannot be read goes to the dead letters at once, and holds up no other',
-  async (t) => {
-    const service = await startService(t)
-    const team = await makeTeam(service)
-    const { url: smtp_url } = await startSmtpSink(t)
-    const emails = Array.from({ length: 3 }, () => anEmail())
-    await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
-    await service.database.query(sql.unsafe`
+t.test('a job whose payload cannot be read is a dead letter at once, and holds up no other', async (t) => {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const { url: smtp_url } = await startSmtpSink(t)
+  const emails = Array.from({ length: 3 }, () => anEmail())
+  await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+  await service.database.query(sql.unsafe`
     update pgboss.job set data = '{"email_id": 5}' where id = (
       select min(id::text)::uuid from pgboss.job where name = 'deliver-email')`)
-    await startWorker(t, service, { smtp_url })
-    await until('the others are sent', async () => (await sentCount(service, team.id)) === 2)
-    await until('it is dead', async () => (await queueStatus(service.database))[0]?.dead === 1)
-  },
-)
+  await startWorker(t, service, { smtp_url })
+  await until('the others are sent', async () => (await sentCount(service, team.id)) === 2)
+  await until('it is dead', async () => (await queueStatus(service.database))[0]?.dead === 1)
+})
 
-t.test(
-  'messages that were lost with their workers twice are tried one by one, apart from all others',
-  async (t) => {
-    const service = await startService(t)
-    const team = await makeTeam(service)
-    const [sending, together] = [new Set<string>(), new Set<string>()]
-    const { url: smtp_url } = await startSmtpSink(t, {
-      async onMessage(message) {
-        const id = messageIdOf(message).split('@')[0] ?? ''
-        sending.add(id)
-        if (sending.size > 1) for (const each of sending) together.add(each)
-        await sleep(300)
-        sending.delete(id)
-        return undefined
-      },
-    })
-    const emails = Array.from({ length: 12 }, () => anEmail())
-    const { body } = await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
-    const ids = body.data.map(({ id }: { id: string }) => id)
-    const lost = ids.slice(0, 3)
-    await service.database.query(sql.unsafe`
+t.test('messages that were lost with their workers twice are tried one by one, apart', async (t) => {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const [sending, together] = [new Set<string>(), new Set<string>()]
+  const { url: smtp_url } = await startSmtpSink(t, {
+    async onMessage(message) {
+      const id = messageIdOf(message).split('@')[0] ?? ''
+      sending.add(id)
+      if (sending.size > 1) for (const each of sending) together.add(each)
+      await sleep(300)
+      sending.delete(id)
+      return undefined
+    },
+  })
+  const emails = Array.from({ length: 12 }, () => anEmail())
+  const { body } = await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+  const ids = body.data.map(({ id }: { id: string }) => id)
+  const lost = ids.slice(0, 3)
+  await service.database.query(sql.unsafe`
     update pgboss.job set retry_count = 2 where name = 'deliver-email' and id = any(${sql.array(lost, 'uuid')})`)
-    await startWorker(t, service, { smtp_url })
-    await until('all are sent', async () => (await sentCount(service, team.id)) === 12)
-    t.same(
-      lost.filter((id: string) => together.has(id)),
-      [],
-    )
-    t.ok(together.size > 0, 'the others went together')
-  },
-)
+  await startWorker(t, service, { smtp_url })
+  await until('all are sent', async () => (await sentCount(service, team.id)) === 12)
+  t.same(
+    lost.filter((id: string) => together.has(id)),
+    [],
+  )
+  t.ok(together.size > 0, 'the others went together')
+})
 
 const dueRow = object({ waits: number().defined() })
 
-t.test(
-  'a message that was claimed while another worker began to probe waits for seconds, not for as long as a probe may take',
-  async (t) => {
-    const service = await startService(t)
-    const { database } = service
-    const team = await makeTeam(service)
-    const { url } = await startSmtpSink(t)
-    const email = createSmtpProvider({ url, max_connections: 1 })
-    const sender = async () => {
-      const own = await email.sender()
-      // As soon as a worker that has looked at the sender has claimed, another's probe takes the sender for itself.
-      await database.query(sql.unsafe`
-        insert into senders (key, rate, tokens, refilled_at, paused_until)
-        select ${own.key}, 1, 1, now(), now() + interval '30 seconds'
-        where exists (select from pgboss.job where name = 'deliver-email' and state = 'active')
-        on conflict do nothing`)
-      return own
-    }
-    await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
-    await startWorker(t, service, { email: { ...email, sender } })
-    const due = () =>
-      database.maybeOne(sql.type(dueRow)`
+t.test('a message claimed while another worker begins to probe waits for seconds only', async (t) => {
+  const service = await startService(t)
+  const { database } = service
+  const team = await makeTeam(service)
+  const { url } = await startSmtpSink(t)
+  const email = createSmtpProvider({ url, max_connections: 1 })
+  const sender = async () => {
+    const own = await email.sender()
+    // As soon as a worker that has looked at the sender has claimed, another's probe takes the sender for itself.
+    await database.query(sql.unsafe`
+      insert into senders (key, rate, tokens, refilled_at, paused_until)
+      select ${own.key}, 1, 1, now(), now() + interval '30 seconds'
+      where exists (select from pgboss.job where name = 'deliver-email' and state = 'active')
+      on conflict do nothing`)
+    return own
+  }
+  await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  await startWorker(t, service, { email: { ...email, sender } })
+  const due = () =>
+    database.maybeOne(sql.type(dueRow)`
       select extract(epoch from start_after - now())::float8 as waits from pgboss.job
       where name = 'deliver-email' and state = 'created' and retry_count > 0`)
-    await until('it is let go', async () => (await due()) !== null)
-    const waits = (await due())?.waits ?? 0
-    t.ok(waits <= 5, `${waits} s`)
-  },
-)
+  await until('it is let go', async () => (await due()) !== null)
+  const waits = (await due())?.waits ?? 0
+  t.ok(waits <= 5, `${waits} s`)
+})
 
 const jobRow = object({ state: string().defined(), output: mixed<{ reason: string }>().defined().nullable() })
 

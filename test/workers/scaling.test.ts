@@ -12,51 +12,43 @@ const BACKLOG = 400
 /** More than these would only take turns on the test's machine. */
 const MOST = 2
 
-t.test(
-  'workers are added while mail is late, until the backlog is gone, and are let go afterwards',
-  async (t) => {
-    const service = await startService(t)
-    const team = await makeTeam(service)
-    const { url: SMTP_URL } = await startSmtpSink(t, { onMessage: async () => void (await sleep(50)) })
-    for (let sent = 0; sent < BACKLOG; sent += 100) {
-      const emails = Array.from({ length: 100 }, () => anEmail())
-      await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
-    }
-    // As if it had waited: what the signal is about.
-    await service.database.query(sql.unsafe`
+t.test('workers are added while mail is late, and let go once the backlog is gone', async (t) => {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const { url: SMTP_URL } = await startSmtpSink(t, { onMessage: async () => void (await sleep(50)) })
+  for (let sent = 0; sent < BACKLOG; sent += 100) {
+    const emails = Array.from({ length: 100 }, () => anEmail())
+    await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
+  }
+  // As if it had waited: what the signal is about.
+  await service.database.query(sql.unsafe`
     update pgboss.job set start_after = now() - interval '30 seconds' where name = 'deliver-email'`)
 
-    const workers: OurProcess[] = []
-    const env = {
-      DATABASE_URL: service.url,
-      SMTP_URL,
-      WORKER_CONCURRENCY: '2',
-      WORKER_QUEUES: 'deliver-email',
-    }
-    const scale = async (): Promise<Scale['workers']> =>
-      (await service.call('GET', '/scale', { key: METRICS_TOKEN })).body.workers
-    t.match(await scale(), { processes: 0, ready: BACKLOG, recommended: 1 })
+  const workers: OurProcess[] = []
+  const env = { DATABASE_URL: service.url, SMTP_URL, WORKER_CONCURRENCY: '2', WORKER_QUEUES: 'deliver-email' }
+  const scale = async (): Promise<Scale['workers']> =>
+    (await service.call('GET', '/scale', { key: METRICS_TOKEN })).body.workers
+  t.match(await scale(), { processes: 0, ready: BACKLOG, recommended: 1 })
 
-    await until(
-      'the backlog is gone',
-      async () => {
-        const { recommended } = await scale()
-        if (workers.length < Math.min(recommended, MOST))
-          workers.push(await startProcess(t, 'workers/main.ts', env))
-        return (await sentCount(service, team.id)) === BACKLOG
-      },
-      240,
-    )
-    t.ok(workers.length > 1, 'one worker alone was not enough')
-    await until('the signal lets workers go', async () => {
-      const { latency_seconds, ready, recommended } = await scale()
-      return latency_seconds === 0 && ready === 0 && recommended === 1
-    })
-    for (const worker of workers.slice(1)) worker.kill('SIGTERM')
-    t.strictSame(
-      await Promise.all(workers.slice(1).map(({ exited }) => exited)),
-      workers.slice(1).map(() => 0),
-    )
-    await until('those that are gone are not counted', async () => (await scale()).processes === 1)
-  },
-)
+  await until(
+    'the backlog is gone',
+    async () => {
+      const { recommended } = await scale()
+      if (workers.length < Math.min(recommended, MOST))
+        workers.push(await startProcess(t, 'workers/main.ts', env))
+      return (await sentCount(service, team.id)) === BACKLOG
+    },
+    240,
+  )
+  t.ok(workers.length > 1, 'one worker alone was not enough')
+  await until('the signal lets workers go', async () => {
+    const { latency_seconds, ready, recommended } = await scale()
+    return latency_seconds === 0 && ready === 0 && recommended === 1
+  })
+  for (const worker of workers.slice(1)) worker.kill('SIGTERM')
+  t.strictSame(
+    await Promise.all(workers.slice(1).map(({ exited }) => exited)),
+    workers.slice(1).map(() => 0),
+  )
+  await until('those that are gone are not counted', async () => (await scale()).processes === 1)
+})

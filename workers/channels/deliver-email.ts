@@ -8,7 +8,7 @@
 import type { Channel } from '../../db/channels/channel.sql.ts'
 import type { Versions } from '../../db/content/templates/versions.ts'
 import type { Sender } from '../../db/delivery/senders/pace.ts'
-import { triedSince } from '../../db/delivery/standstills.sql.ts'
+import { triedSince } from '../../db/delivery/tried-since.sql.ts'
 import type { SendCheck } from '../../db/messages/broadcasts/consent.ts'
 import { type AttemptRecord, applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import type { EmailFile } from '../../db/messages/emails/call.ts'
@@ -283,10 +283,10 @@ function eventsOf({ answer: { row, delivery }, at }: Delivered<EmailAttempt>): E
   })
 }
 
-/** Whether a recipient's fate is decided. */
+/** Whether a recipient's result is decided. */
 const isDecided = ({ kind }: Outcome): boolean => kind === 'accepted' || kind === 'refused'
 
-/** What a try leaves. Once the fate of some recipients is decided, the row stores who is still to be tried. */
+/** What a try leaves. Once the result of some recipients is decided, the row stores who is still to be tried. */
 function recordOf({ row, html, delivery }: EmailAttempt): AttemptRecord {
   const pending = [...delivery.outcomes].flatMap(([to, outcome]) => (isDecided(outcome) ? [] : [to]))
   const isPartial = row.pending_recipients !== null || pending.length < delivery.outcomes.size

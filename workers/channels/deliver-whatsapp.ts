@@ -12,7 +12,7 @@ import {
   type RecipientPause,
   recipientPauses,
 } from '../../db/delivery/senders/senders.sql.ts'
-import { triedSince } from '../../db/delivery/standstills.sql.ts'
+import { triedSince } from '../../db/delivery/tried-since.sql.ts'
 import { type AppliedEvent, applyWhatsappEvents } from '../../db/messages/whatsapp/apply-events.ts'
 import { messagesToDeliver, type OutgoingRow } from '../../db/messages/whatsapp/messages.sql.ts'
 import type { WhatsappEventKind } from '../../db/messages/whatsapp/status.ts'

@@ -6,7 +6,7 @@
  * Must not know a provider's words. DECISIONS: Delivery reports.
  */
 
-import type { Fate } from '../../db/delivery/reports/fate.ts'
+import type { EventResult } from '../../db/delivery/reports/event-result.ts'
 import {
   endReports,
   type PendingReport,
@@ -75,21 +75,21 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
   if (newer.length > 0) deps.log.warn({ jobs: newer.length }, LEFT_WORDS)
   const readings = await readAll(known, deps)
   const now = deps.clock()
-  const { fates, verdicts } = await deps.database.transaction(async (tx) => {
-    const fates = await applyEvents(
+  const { results, verdicts } = await deps.database.transaction(async (tx) => {
+    const results = await applyEvents(
       tx,
       readings.flatMap(({ events }) => events),
       now,
     )
-    const verdicts = readings.map((reading) => verdictOf(reading, fates, now))
+    const verdicts = readings.map((reading) => verdictOf(reading, results, now))
     const ended = verdicts.filter((verdict) => verdict.state !== 'waiting')
     if (ended.length > 0) await endReports(tx, ended)
-    await followEvents({ tx, queue: deps.queue }, [...fates.values()])
+    await followEvents({ tx, queue: deps.queue }, [...results.values()])
     await settle(tx, endsOf(jobs, [...verdicts, ...newer.map(leaving)]))
-    return { fates, verdicts }
+    return { results, verdicts }
   })
-  logPauses(fates, deps)
-  deps.figures?.applied(fates)
+  logPauses(results, deps)
+  deps.figures?.applied(results)
   for (const [at, { report }] of readings.entries()) {
     const age = (now.getTime() - Date.parse(report.received_at)) / 1_000
     deps.figures?.reported(report.provider, verdicts[at]?.state ?? 'waiting', age)
@@ -114,8 +114,8 @@ function endsOf(jobs: readonly IngestJob[], verdicts: readonly Verdict[]): Map<I
 }
 
 /** Logs what an operator has to know at once, as the delivery jobs do; once for each sender. */
-function logPauses(fates: ReadonlyMap<ReportedEvent, Fate>, { log }: WorkerDeps): void {
-  const pauses = [...fates].flatMap(([event, { kind }]) =>
+function logPauses(results: ReadonlyMap<ReportedEvent, EventResult>, { log }: WorkerDeps): void {
+  const pauses = [...results].flatMap(([event, { kind }]) =>
     event.channel === 'sender' && kind === 'applied' ? [event] : [],
   )
   for (const { sender, seconds, reason } of new Map(pauses.map((pause) => [pause.sender, pause])).values()) {
@@ -187,11 +187,14 @@ function assertStorable(event: ReportedEvent): void {
 }
 
 /** Whose messages events are about, as their references say or as they were found; none unless it is known of all. */
-function teamsOf(events: readonly ReportedEvent[], fates: ReadonlyMap<ReportedEvent, Fate>): string[] {
+function teamsOf(
+  events: readonly ReportedEvent[],
+  results: ReadonlyMap<ReportedEvent, EventResult>,
+): string[] {
   const teams = new Set<string>()
   for (const event of events) {
-    const fate = fates.get(event)
-    const found = fate?.kind === 'applied' ? fate.team_id : undefined
+    const result = results.get(event)
+    const found = result?.kind === 'applied' ? result.team_id : undefined
     const named =
       'ref' in event && !('provider_message_id' in event.ref) ? event.ref.team_id.toLowerCase() : found
     if (named === undefined) return []
@@ -202,21 +205,21 @@ function teamsOf(events: readonly ReportedEvent[], fates: ReadonlyMap<ReportedEv
 
 function verdictOf(
   { report, events, fault }: Reading,
-  fates: ReadonlyMap<ReportedEvent, Fate>,
+  results: ReadonlyMap<ReportedEvent, EventResult>,
   now: Date,
 ): Verdict {
   const { id } = report
-  const team_ids = teamsOf(events, fates)
+  const team_ids = teamsOf(events, results)
   if (fault !== null) return { id, state: 'parked', reason: fault, team_ids }
-  const own = events.map((event) => fates.get(event))
-  if (own.some((fate) => fate?.kind === 'unknown')) {
+  const own = events.map((event) => results.get(event))
+  if (own.some((result) => result?.kind === 'unknown')) {
     const left = (new Date(report.retry_until).getTime() - now.getTime()) / 1_000
     if (left <= 0) return { id, state: 'parked', reason: 'there is no such message', team_ids }
     const age = (now.getTime() - new Date(report.received_at).getTime()) / 1_000
     const pause = PAUSES.find(([until]) => age < until)?.[1] ?? 300
     return { id, state: 'waiting', wait: Math.max(1, Math.min(pause, Math.ceil(left))) }
   }
-  const reasons = own.flatMap((fate) => (fate?.kind === 'ignored' ? [fate.reason] : []))
+  const reasons = own.flatMap((result) => (result?.kind === 'ignored' ? [result.reason] : []))
   const reason = reasons.length === 0 ? null : storableWords([...new Set(reasons)].join('; '))
   return { id, state: 'done', reason, team_ids }
 }

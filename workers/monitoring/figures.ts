@@ -5,7 +5,7 @@
  */
 import { performance } from 'node:perf_hooks'
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
-import type { Fate } from '../../db/delivery/reports/fate.ts'
+import type { EventResult } from '../../db/delivery/reports/event-result.ts'
 import type { Role } from '../../db/figures/fleet/fleet.ts'
 import type { ReportedEvent } from '../../db/messages/apply-reports.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
@@ -32,7 +32,7 @@ export type Figures = {
   ended(job: JobName, end: End['end'], count?: number): void
   /** @param age of the report, in seconds. */
   reported(provider: string, state: 'done' | 'parked' | 'waiting', age: number): void
-  applied(fates: ReadonlyMap<ReportedEvent, Fate>): void
+  applied(results: ReadonlyMap<ReportedEvent, EventResult>): void
   role: Pick<Role, 'senders' | 'completed' | 'busy'>
 }
 
@@ -75,9 +75,9 @@ export function createFigures(metrics: Metrics, concurrency: number): Figures {
       metrics.count('heliograph_reports_total', { provider, state })
       if (state === 'done') metrics.observe('heliograph_report_lag_seconds', { provider }, Math.max(0, age))
     },
-    applied(fates) {
-      for (const [event, fate] of fates) {
-        if (fate.kind !== 'applied') continue
+    applied(results) {
+      for (const [event, result] of results) {
+        if (result.kind !== 'applied') continue
         metrics.count('heliograph_report_events_total', { channel: event.channel, kind: kindOf(event) })
       }
     },

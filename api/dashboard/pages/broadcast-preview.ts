@@ -8,7 +8,7 @@ import { Refusal } from '../../../db/errors.ts'
 import { memberAfter } from '../../../db/messages/broadcasts/audience.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import { broadcastOrRefusal } from '../../../db/messages/broadcasts/draft.ts'
-import { addressed, letterOf } from '../../../db/messages/broadcasts/letter.ts'
+import { addressed, mailingOf } from '../../../db/messages/broadcasts/mailing.ts'
 import { previewOf } from '../../../db/messages/emails/content.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
@@ -50,14 +50,14 @@ async function shownTo(
 }
 
 /** The subject and the parts as one contact gets them. @throws Refusal bad_request where it would get none. */
-async function letterFor(row: BroadcastRow, contact: Addressee | null, deps: PageDeps) {
+async function mailingFor(row: BroadcastRow, contact: Addressee | null, deps: PageDeps) {
   const version = await versionOf(row, deps)
-  const letter = letterOf(row, version.slots)
-  const names = Object.fromEntries(letter.slots.map((slot) => [slot, `[${slot}]`]))
+  const mailing = mailingOf(row, version.slots)
+  const names = Object.fromEntries(mailing.slots.map((slot) => [slot, `[${slot}]`]))
   const item = contact
-    ? addressed(letter, contact, LINK)
+    ? addressed(mailing, contact, LINK)
     : addressed(
-        { ...letter, row: { ...row, variables: { ...names, ...row.variables } } },
+        { ...mailing, row: { ...row, variables: { ...names, ...row.variables } } },
         { email: 'someone@example.com', properties: {} },
         LINK,
       )
@@ -108,7 +108,7 @@ export async function previewSections(
   try {
     const contact = await shownTo(row, request, deps)
     chosen = choice(contact, request)
-    const { subject, text } = await letterFor(row, contact, deps)
+    const { subject, text } = await mailingFor(row, contact, deps)
     const search = new URLSearchParams({ contact: contact?.email ?? '' })
     return some([
       chosen,
@@ -128,7 +128,7 @@ export async function previewSections(
 const frame = get('viewer', '/teams/:team/broadcasts/:id/preview', async (request, deps) => {
   const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id ?? '')
   const contact = given(request.query, 'contact') === undefined ? null : await shownTo(row, request, deps)
-  const { html } = await letterFor(row, contact, deps)
+  const { html } = await mailingFor(row, contact, deps)
   return raw(frameHeaders(false), framed(html))
 })
 

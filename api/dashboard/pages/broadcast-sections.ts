@@ -3,9 +3,9 @@
 import { Refusal } from '../../../db/errors.ts'
 import { FIGURES, type Figure } from '../../../db/figures/daily/broadcasts.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { pausedBecause } from '../../../db/messages/broadcasts/paused-because.ts'
 import { readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
 import type { Seen } from '../../../db/messages/broadcasts/seen.ts'
-import { standstillWords } from '../../../db/messages/broadcasts/standstill.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { type Cell, duration, headed, number, plural, text, time } from '../drawn/cell.ts'
@@ -58,10 +58,10 @@ const STATE_WORDS: Readonly<Record<Exclude<BroadcastState, 'draft' | 'scheduled'
 }
 
 /** Why it stands still, where no person has stopped it. */
-export function standstill({ state_reason: reason, brake }: BroadcastRow): Section[] {
+export function pausedAlert({ state_reason: reason, brake }: BroadcastRow): Section[] {
   if (reason === null) return []
-  const title = standstillWords(reason, brake)
-  return [{ kind: 'alerts', id: 'standstill', live: true, calm: '', alerts: [{ tone: 'warn', title }] }]
+  const title = pausedBecause(reason, brake)
+  return [{ kind: 'alerts', id: 'paused', live: true, calm: '', alerts: [{ tone: 'warn', title }] }]
 }
 
 /** What it says of itself. */

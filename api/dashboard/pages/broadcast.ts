@@ -39,11 +39,11 @@ import {
   here,
   MOST_TESTS,
   outcomes,
+  pausedAlert,
   progress,
   seenFields,
   seenIn,
   sentenceOf,
-  standstill,
   testForm,
 } from './broadcast-sections.ts'
 import { stepPressed, stepShown, type Writing } from './broadcast-steps.ts'
@@ -72,7 +72,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
     back: { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' },
     actions: buttons,
     sections: some([
-      ...standstill(row),
+      ...pausedAlert(row),
       ...sections,
       ...(await previewSections(row, request, deps)),
       edits && testForm(request),

@@ -1,6 +1,6 @@
 /** What stopped by itself, as alerts: on the first page of its team, and for operators on the page of health. Pure. */
 import type { stoppedBroadcasts } from '../../../db/messages/broadcasts/brakes.sql.ts'
-import { standstillWords } from '../../../db/messages/broadcasts/standstill.ts'
+import { pausedBecause } from '../../../db/messages/broadcasts/paused-because.ts'
 import type { Alert } from '../drawn/section.ts'
 import { teamPath } from '../served/page.ts'
 
@@ -21,6 +21,6 @@ export const stoppedAlerts = (
   stopped.map(({ team_id, team, id, name, state_reason, brake }) => ({
     tone: 'bad',
     title: `The broadcast “${name}”${ofTeams ? ` of ${team}` : ''} has paused itself`,
-    text: standstillWords(state_reason, brake),
+    text: pausedBecause(state_reason, brake),
     link: { href: teamPath({ id: team_id }, 'broadcasts', id), label: 'Open the broadcast' },
   }))

@@ -7,7 +7,7 @@
  */
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
-import { APPLIED, type Fate, ignored } from '../reports/fate.ts'
+import { APPLIED, type EventResult, ignored } from '../reports/event-result.ts'
 import { insertSenderEvents } from './events.sql.ts'
 import { extendPauses } from './senders.sql.ts'
 
@@ -18,8 +18,8 @@ const beginOf = ({ occurred_at }: ReportedPause, now: Date): Date => (occurred_a
 const endOf = (pause: ReportedPause, now: Date): Date =>
   new Date(beginOf(pause, now).getTime() + pause.seconds * 1_000)
 
-/** Applies pauses in one statement, and writes the timelines in another. @returns a fate for each. */
-export async function applyReportedPauses(tx: Tx, pauses: readonly ReportedPause[]): Promise<Fate[]> {
+/** Applies pauses in one statement, and writes the timelines in another. @returns a result for each. */
+export async function applyReportedPauses(tx: Tx, pauses: readonly ReportedPause[]): Promise<EventResult[]> {
   const now = await serviceTime(tx)
   const longest = new Map<string, { key: string; until: Date; reason: string; begin: Date }>()
   for (const pause of pauses) {

@@ -8,15 +8,9 @@ import {
   comparedAsText,
   lackingMembers,
 } from './audience.sql.ts'
+import { audienceBlocker, domainBlocker, linkBlocker, templateBlocker, topicBlockers } from './blockers.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
-import {
-  audienceHindrance,
-  domainHindrance,
-  linkHindrance,
-  templateHindrance,
-  topicHindrances,
-} from './hindrances.ts'
-import { letterOf } from './letter.ts'
+import { mailingOf } from './mailing.ts'
 
 export type Readiness = {
   /** null: too many to be counted while somebody waits. */
@@ -50,22 +44,22 @@ export async function countAudience(
 }
 
 export async function readinessOf(tx: Tx, row: BroadcastRow, publicUrl: string | null): Promise<Readiness> {
-  const template = await templateHindrance(tx, row)
-  const slots = letterOf(row, template.slots).slots.filter(
+  const template = await templateBlocker(tx, row)
+  const slots = mailingOf(row, template.slots).slots.filter(
     (slot) => slot !== UNSUBSCRIBE_SLOT && slot !== 'email' && !Object.hasOwn(row.variables, slot),
   )
   const set = [
-    ...(await domainHindrance(tx, row)),
-    ...linkHindrance(publicUrl),
-    ...template.hindrances,
-    ...(await topicHindrances(tx, row)),
+    ...(await domainBlocker(tx, row)),
+    ...linkBlocker(publicUrl),
+    ...template.blockers,
+    ...(await topicBlockers(tx, row)),
   ]
   const { version_id } = template
   const missing = set.map(({ words }) => words)
-  const counted = await inTime(audienceHindrance(tx, row, row.send_at === null))
+  const counted = await inTime(audienceBlocker(tx, row, row.send_at === null))
   const none = { audience: null, lacking: 0, as_text: [], slots, version_id, missing }
   if (counted === null) return none
-  const { audience, hindrances } = counted
+  const { audience, blockers } = counted
   const lacking = slots.length === 0 ? 0 : await inTime(lackingMembers(tx, row, slots))
   if (lacking === null) return none
   return {
@@ -74,6 +68,6 @@ export async function readinessOf(tx: Tx, row: BroadcastRow, publicUrl: string |
     as_text: (await inTime(comparedAsText(tx, row))) ?? [],
     slots,
     version_id,
-    missing: [...missing, ...hindrances.map(({ words }) => words)],
+    missing: [...missing, ...blockers.map(({ words }) => words)],
   }
 }

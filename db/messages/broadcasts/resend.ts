@@ -7,10 +7,10 @@ import type { Caller } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
 import { figuresOf } from '../../figures/daily/broadcasts.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
+import { domainBlocker, topicBlockers } from './blockers.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { type Acting, assertDomain, lockOrRefusal, noteBroadcast } from './draft.ts'
-import { domainHindrance, topicHindrances } from './hindrances.ts'
 import { emailsOf, forgetSkips, rewind, unreachedSize } from './resend.sql.ts'
 import { assertSameAudience, assertSameDraft, type Seen } from './seen.ts'
 import { beginningTime } from './start.ts'
@@ -34,10 +34,10 @@ export async function sendToUnreached(
       `the broadcast is ${row.state}: only one that has ended goes to those it has not gone to yet`,
     )
   assertSameDraft(row, seen)
-  const assertFree = ([hindrance]: readonly { words: string }[]) => {
-    if (hindrance) throw refused(`the broadcast is ${row.state} and cannot be sent: ${hindrance.words}`)
+  const assertFree = ([blocker]: readonly { words: string }[]) => {
+    if (blocker) throw refused(`the broadcast is ${row.state} and cannot be sent: ${blocker.words}`)
   }
-  assertFree(await domainHindrance(tx, row))
+  assertFree(await domainBlocker(tx, row))
   const figures = await figuresOf(tx, row.team_id, [row.id])
   const figure = (name: string) => figures.find((each) => each.figure === name)?.count ?? 0
   if ((await emailsOf(tx, row)) !== figure('made'))
@@ -50,7 +50,7 @@ export async function sendToUnreached(
   await rewind(tx, row)
   const at = await beginningTime(tx, row.team_id)
   // Once the account is locked: who deletes a topic holds it, and finds this broadcast being sent afterwards.
-  assertFree(await topicHindrances(tx, row))
+  assertFree(await topicBlockers(tx, row))
   const going = await changeState(tx, row, { from: ENDED, to: 'sending', audience }, at)
   if (!going) throw refused('the broadcast has just been changed')
   await queue.reenqueue(tx, 'expand-broadcast', [{ team_id: row.team_id, broadcast_id: row.id }])

@@ -13,9 +13,9 @@ import { parseMailbox } from '../../text/address.ts'
 import { type AcceptDeps, acceptEmails } from '../emails/accept.ts'
 import { broadcastToken } from '../emails/broadcast-token.ts'
 import { unsubscribeUrl } from '../emails/unsubscribe-token.ts'
+import { linkBlocker, templateBlocker } from './blockers.ts'
 import { type Acting, assertDomain, broadcastOrRefusal } from './draft.ts'
-import { linkHindrance, templateHindrance } from './hindrances.ts'
-import { addressed, letterOf } from './letter.ts'
+import { addressed, mailingOf } from './mailing.ts'
 
 type Deps = Caller & Omit<AcceptDeps, 'links'> & { secrets: Secrets; publicUrl: string | null }
 
@@ -40,8 +40,8 @@ export async function sendTest(
   const { tx, secrets, publicUrl } = deps
   const row = await broadcastOrRefusal(tx, acting.team_id, id)
   assertDomain(acting, row.from_address)
-  const template = await templateHindrance(tx, row)
-  const missing = [...linkHindrance(publicUrl), ...template.hindrances].map(({ words }) => words)
+  const template = await templateBlocker(tx, row)
+  const missing = [...linkBlocker(publicUrl), ...template.blockers].map(({ words }) => words)
   if (missing.length > 0 || publicUrl === null)
     throw new Refusal(
       'invalid_state',
@@ -51,13 +51,13 @@ export async function sendTest(
   const token = broadcastToken(secrets, nobody)
   const link = unsubscribeUrl(publicUrl, token)
   const person = contact === undefined ? null : await personOf(tx, row.team_id, contact)
-  const shown = letterOf(row, template.slots)
+  const shown = mailingOf(row, template.slots)
   const names = Object.fromEntries(shown.slots.map((slot) => [slot, `{{${slot}}}`]))
   // Without a contact the slots that have no default show their names.
-  const letter = person ? shown : { ...shown, row: { ...row, variables: { ...names, ...row.variables } } }
+  const mailing = person ? shown : { ...shown, row: { ...row, variables: { ...names, ...row.variables } } }
   const items = to.map((address) => {
     const someone = person ?? { email: parseMailbox(address)?.address ?? address, properties: {} }
-    const item = addressed(letter, someone, link)
+    const item = addressed(mailing, someone, link)
     if (typeof item === 'string') throw new Refusal('bad_request', `the test cannot be made: ${item}`)
     const headers = {
       ...item.headers,

@@ -13,16 +13,10 @@ import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
+import { audienceBlocker, domainBlocker, linkBlocker, templateBlocker, topicBlockers } from './blockers.ts'
 import type { BroadcastRow, StateChange } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { type Acting, assertDomain, assertSendAt, lockOrRefusal, noteBroadcast } from './draft.ts'
-import {
-  audienceHindrance,
-  domainHindrance,
-  linkHindrance,
-  templateHindrance,
-  topicHindrances,
-} from './hindrances.ts'
 import { assertSameAudience, assertSameDraft, assertSameTemplate, type Seen } from './seen.ts'
 import type { BroadcastState } from './state.ts'
 import { bringEmailsForward } from './waiting.sql.ts'
@@ -36,10 +30,10 @@ const wrongState = (
 ): Refusal =>
   new Refusal('invalid_state', `the broadcast is ${state}: it can be ${act} while it is ${from.join(' or ')}`)
 
-const hindered = ({ state }: BroadcastRow, hindrances: readonly { words: string }[]): Refusal =>
+const blocked = ({ state }: BroadcastRow, blockers: readonly { words: string }[]): Refusal =>
   new Refusal(
     'invalid_state',
-    `the broadcast is ${state} and cannot be sent: ${hindrances.map(({ words }) => words).join('; ')}`,
+    `the broadcast is ${state} and cannot be sent: ${blockers.map(({ words }) => words).join('; ')}`,
   )
 
 async function change(
@@ -74,14 +68,13 @@ export async function sendBroadcast(
   if (row.state !== 'draft') throw wrongState(row, 'sent', ['draft'])
   assertSendAt(send_at, now)
   assertSameDraft(row, seen)
-  const link = linkHindrance(publicUrl)
-  const template = await templateHindrance(tx, row)
-  const domain = await domainHindrance(tx, row)
-  const topics = await topicHindrances(tx, row)
-  const reach = await audienceHindrance(tx, row, send_at === null)
-  const hindrances = [...domain, ...link, ...template.hindrances, ...topics, ...reach.hindrances]
-  if (hindrances.length > 0 || publicUrl === null || template.version_id === null)
-    throw hindered(row, hindrances)
+  const link = linkBlocker(publicUrl)
+  const template = await templateBlocker(tx, row)
+  const domain = await domainBlocker(tx, row)
+  const topics = await topicBlockers(tx, row)
+  const reach = await audienceBlocker(tx, row, send_at === null)
+  const blockers = [...domain, ...link, ...template.blockers, ...topics, ...reach.blockers]
+  if (blockers.length > 0 || publicUrl === null || template.version_id === null) throw blocked(row, blockers)
   assertSameTemplate(template.version_id, seen)
   assertSameAudience(reach.audience, seen)
   const fixed = { template_version_id: template.version_id, link_base: publicUrl.replace(/\/$/, ''), send_at }
@@ -112,9 +105,9 @@ export async function beginningTime(tx: Tx, teamId: string): Promise<Date> {
 
 /** What hinders a broadcast whose template and links are fixed, and how many it would go to now. */
 export async function beginning(tx: Tx, row: BroadcastRow) {
-  const set = [...(await domainHindrance(tx, row)), ...(await topicHindrances(tx, row))]
-  const reach = await audienceHindrance(tx, row, true)
-  return { audience: reach.audience, hindrances: [...set, ...reach.hindrances] }
+  const set = [...(await domainBlocker(tx, row)), ...(await topicBlockers(tx, row))]
+  const reach = await audienceBlocker(tx, row, true)
+  return { audience: reach.audience, blockers: [...set, ...reach.blockers] }
 }
 
 /** Makes a scheduled one a draft again. @throws Refusal not_found, domain_not_allowed, invalid_state. */
@@ -154,13 +147,13 @@ export async function resumeBroadcast(
   assertDomain(acting, row.from_address)
   if (row.state !== 'paused') throw wrongState(row, 'resumed', ['paused'])
   const begun = row.audience_until !== null
-  const { audience, hindrances } = begun
+  const { audience, blockers } = begun
     ? {
         audience: undefined,
-        hindrances: [...(await domainHindrance(tx, row)), ...(await topicHindrances(tx, row))],
+        blockers: [...(await domainBlocker(tx, row)), ...(await topicBlockers(tx, row))],
       }
     : await beginning(tx, row)
-  if (hindrances.length > 0) throw hindered(row, hindrances)
+  if (blockers.length > 0) throw blocked(row, blockers)
   const now = begun ? await serviceTime(tx) : await beginningTime(tx, row.team_id)
   const resumed = await change(
     tx,

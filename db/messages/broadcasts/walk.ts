@@ -21,7 +21,7 @@ import { type Member, nextMembers } from './audience.sql.ts'
 import { type Brakes, brakeOn } from './brakes.ts'
 import { type BroadcastRow, lockBroadcast, moveCursor, placeOf } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
-import { addressed, type Letter, letterOf } from './letter.ts'
+import { addressed, type Mailing, mailingOf } from './mailing.ts'
 import { insertSkips, type Skip } from './skips.sql.ts'
 import { beginning, beginningTime } from './start.ts'
 import { isUnderWay, waitingEmails } from './waiting.sql.ts'
@@ -94,8 +94,8 @@ async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<Step
   const late = now.getTime() - Date.parse(row.send_at ?? now.toISOString())
   if (late < 0) return { kind: 'early', seconds: -late / 1_000 }
   if (late > OVERDUE) return pause(deps, row, 'overdue', now)
-  const { audience, hindrances } = await beginning(tx, row)
-  const [first] = hindrances
+  const { audience, blockers } = await beginning(tx, row)
+  const [first] = blockers
   if (first) return pause(deps, row, first.kind, now)
   const at = await beginningTime(tx, row.team_id)
   await changeState(tx, row, { from: ['scheduled'], to: 'sending', audience }, at)
@@ -109,20 +109,20 @@ async function finish(tx: Tx, row: BroadcastRow, now: Date): Promise<Step> {
   return OVER
 }
 
-/** The letter of a broadcast that has begun, of the version that was fixed then. */
-async function fixedLetter(tx: Tx, row: BroadcastRow): Promise<{ letter: Letter; version: Version }> {
+/** The mailing of a broadcast that has begun, of the version that was fixed then. */
+async function fixedMailing(tx: Tx, row: BroadcastRow): Promise<{ mailing: Mailing; version: Version }> {
   const id = row.template_version_id ?? ''
   const [version] = await versionsByIds(tx, [{ team_id: row.team_id, id }])
   if (!version) throw new Error(`broadcast ${row.id} has lost its template version`)
-  return { letter: letterOf(row, version.slots), version: { version_id: id, slots: version.slots } }
+  return { mailing: mailingOf(row, version.slots), version: { version_id: id, slots: version.slots } }
 }
 
 /** A member's email, or why there is none. */
-function madeFor(letter: Letter, member: Member, secrets: Secrets): EmailItem | string {
-  const { team_id, id: broadcast_id, link_base } = letter.row
+function madeFor(mailing: Mailing, member: Member, secrets: Secrets): EmailItem | string {
+  const { team_id, id: broadcast_id, link_base } = mailing.row
   const { id: contact_id, identity: person } = member
   const token = broadcastToken(secrets, { team_id, broadcast_id, person })
-  const made = addressed(letter, member, unsubscribeUrl(link_base ?? '', token))
+  const made = addressed(mailing, member, unsubscribeUrl(link_base ?? '', token))
   return typeof made === 'string' ? made : { ...made, contact_id, person }
 }
 
@@ -131,8 +131,8 @@ async function expand(deps: WalkDeps, row: BroadcastRow, most: number, now: Date
   const { tx, secrets } = deps
   const until = row.audience_until ?? now.toISOString()
   const next = await nextMembers(tx, { ...row, until }, { after: row.cursor, look: LOOK, limit: most })
-  const { letter, version } = await fixedLetter(tx, row)
-  const all = next.members.map((member) => ({ member, made: madeFor(letter, member, secrets) }))
+  const { mailing, version } = await fixedMailing(tx, row)
+  const all = next.members.map((member) => ({ member, made: madeFor(mailing, member, secrets) }))
   const items = all.flatMap(({ made }) => (typeof made === 'string' ? [] : [made]))
   const { limits, used } = await lockAccount(tx, row.team_id)
   const quota = left(limits.emails, used.emails)

@@ -8,7 +8,7 @@
 
 import type { ContactEffect } from '../../audience/contacts/effect.ts'
 import { applyContactEffects, lockTouchedContacts } from '../../audience/suppressions/suppress.ts'
-import { type Fate, ignored, UNKNOWN } from '../../delivery/reports/fate.ts'
+import { type EventResult, ignored, UNKNOWN } from '../../delivery/reports/event-result.ts'
 import type { MessageRef } from '../../delivery/reports/ref.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import {
@@ -54,37 +54,37 @@ const keyOf = ({ team_id, email_id }: EmailRef): string => `${team_id}/${email_i
 export type AttemptRecord = EmailRef & {
   provider_message_id: string | null
   size_kb: number | null
-  /** Who is still to be tried, where the others' fate is decided; null when that is nobody, or everybody. */
+  /** Who is still to be tried, where the others' result is decided; null when that is nobody, or everybody. */
   pending_recipients: readonly string[] | null
   seen: Seen
 }
 
 /**
  * Stores events and lifts their rows. Events that were stored before change nothing.
- * @param attempts what the events are of, where they come from a delivery. @returns a fate for each event.
+ * @param attempts what the events are of, where they come from a delivery. @returns a result for each event.
  */
 export async function applyEmailEvents(
   tx: Tx,
   events: readonly AppliedEvent[],
   now: Date,
   attempts: readonly AttemptRecord[] = [],
-): Promise<Fate[]> {
+): Promise<EventResult[]> {
   if (events.length === 0) return []
   const rows = await lockEmails(tx, events)
   const recipients = new Map(rows.map((row) => [keyOf(row), bareRecipients(row.to_emails)]))
-  const fates: Fate[] = []
+  const results: EventResult[] = []
   const placed: AppliedEvent[] = []
   for (const event of events) {
     const own = recipients.get(keyOf(event))
     const recipient = own && recipientOf(event, own)
     if (recipient !== undefined) placed.push({ ...event, recipient, effect: effectOn(event, own) })
-    if (!own) fates.push(UNKNOWN)
+    if (!own) results.push(UNKNOWN)
     else
-      fates.push(
+      results.push(
         recipient === undefined ? ignored(FOREIGN_RECIPIENT) : { kind: 'applied', team_id: event.team_id },
       )
   }
-  if (placed.length === 0) return fates
+  if (placed.length === 0) return results
   const contactOf = await lockTouchedContacts(tx, placed)
   const news = await storeEmailEvents(
     tx,
@@ -96,7 +96,7 @@ export async function applyEmailEvents(
   )
   if (changes.length > 0) await changeEmails(tx, changes)
   await applyContactEffects(tx, contactOf, news, now)
-  return fates
+  return results
 }
 
 /** Mail about an email with several recipients moves no contact (DECISIONS: Delivery reports). */
@@ -150,12 +150,12 @@ function changesOf(events: readonly AppliedEvent[], attempts: readonly AttemptRe
   return [...changes.values()]
 }
 
-/** Applies events as reports bring them: found by our own ids, or by the provider's. @returns a fate for each. */
+/** Applies events as reports bring them: found by our own ids, or by the provider's. @returns a result for each. */
 export async function applyReportedEmails(
   tx: Tx,
   events: readonly ReportedEmail[],
   now: Date,
-): Promise<Fate[]> {
+): Promise<EventResult[]> {
   const foreign = events.flatMap(({ ref }) => ('provider_message_id' in ref ? [ref.provider_message_id] : []))
   const byProviderId =
     foreign.length > 0 ? await emailsByProviderIds(tx, [...new Set(foreign)]) : new Map<string, EmailRef>()
@@ -173,7 +173,7 @@ export async function applyReportedEmails(
     known.map(({ event }) => event),
     now,
   )
-  const fates = events.map(() => UNKNOWN)
-  for (const [at, { index }] of known.entries()) fates[index] = applied[at] ?? UNKNOWN
-  return fates
+  const results = events.map(() => UNKNOWN)
+  for (const [at, { index }] of known.entries()) results[index] = applied[at] ?? UNKNOWN
+  return results
 }

@@ -5,7 +5,7 @@
  * same few statements for one event or a thousand. Given a transaction; must not know a provider's words.
  */
 
-import { APPLIED, type Fate, UNKNOWN } from '../../delivery/reports/fate.ts'
+import { APPLIED, type EventResult, UNKNOWN } from '../../delivery/reports/event-result.ts'
 import type { MessageRef as ReportedRef } from '../../delivery/reports/ref.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import {
@@ -44,8 +44,8 @@ export type ReportedStatus = {
 
 const keyOf = ({ team_id, message_id }: MessageRef): string => `${team_id}/${message_id}`
 
-/** Stores events and lifts their rows. Events that were stored before change nothing. @returns a fate for each. */
-export async function applyWhatsappEvents(tx: Tx, events: readonly AppliedEvent[]): Promise<Fate[]> {
+/** Stores events and lifts their rows. Events that were stored before change nothing. @returns a result for each. */
+export async function applyWhatsappEvents(tx: Tx, events: readonly AppliedEvent[]): Promise<EventResult[]> {
   if (events.length === 0) return []
   // Locked in one order by everyone, so that two transactions over the same rows cannot deadlock.
   const there = new Set((await lockMessages(tx, events)).map(keyOf))
@@ -92,11 +92,11 @@ const RECORDING = 30_000
  * Takes back messages that the provider took and then gave back, unless it has taken them again since. One whose first
  * answer is not recorded yet is worth another try.
  */
-async function release(tx: Tx, events: readonly Found[], now: Date): Promise<Fate[]> {
+async function release(tx: Tx, events: readonly Found[], now: Date): Promise<EventResult[]> {
   if (events.length === 0) return []
   const rows = new Map((await lockTaken(tx, events)).map((row) => [keyOf(row), row]))
   const early = (event: Found) => now.getTime() - event.occurred_at.getTime() < RECORDING
-  const fates = events.map((event): Fate => {
+  const results = events.map((event): EventResult => {
     const row = rows.get(keyOf(event))
     if (!row || (row.status === 'queued' && row.untaken && early(event))) return UNKNOWN
     const { team_id, message_id } = row
@@ -104,19 +104,19 @@ async function release(tx: Tx, events: readonly Found[], now: Date): Promise<Fat
     const same = row.provider_message_id === null || row.provider_message_id === event.provider_message_id
     return given_back && same ? { kind: 'applied', again: { team_id, message_id } } : APPLIED
   })
-  const found = events.filter((_, index) => fates[index] !== UNKNOWN)
+  const found = events.filter((_, index) => results[index] !== UNKNOWN)
   if (found.length > 0) await storeWhatsappEvents(tx, found)
-  const again = fates.flatMap((fate) => (fate.kind === 'applied' && fate.again ? [fate.again] : []))
+  const again = results.flatMap((result) => (result.kind === 'applied' && result.again ? [result.again] : []))
   if (again.length > 0) await releaseMessages(tx, again, now)
-  return fates
+  return results
 }
 
-/** Applies statuses as reports bring them: found by our own ids, or by the provider's. @returns a fate for each. */
+/** Applies statuses as reports bring them: found by our own ids, or by the provider's. @returns a result for each. */
 export async function applyReportedWhatsapp(
   tx: Tx,
   events: readonly ReportedStatus[],
   now: Date,
-): Promise<Fate[]> {
+): Promise<EventResult[]> {
   const ids = events.flatMap(({ ref }) => ('provider_message_id' in ref ? [ref.provider_message_id] : []))
   const byProviderId =
     ids.length > 0 ? await messagesByProviderIds(tx, [...new Set(ids)]) : new Map<string, MessageRef>()
@@ -128,21 +128,21 @@ export async function applyReportedWhatsapp(
     return own && { ...event, ...own, kind: status, template }
   })
   const known = found.filter((event) => event !== undefined)
-  const fates = new Map<AppliedEvent, Fate>()
+  const results = new Map<AppliedEvent, EventResult>()
   // All at once, in the order of everyone: two batches could lock each other out.
   if (known.length > 0) await lockMessages(tx, known)
   for (const [own, apply] of [
     [known.filter(({ kind }) => kind !== 'held'), applyWhatsappEvents],
     [known.filter(({ kind }) => kind === 'held'), (tx: Tx, held: readonly Found[]) => release(tx, held, now)],
   ] as const) {
-    for (const [index, fate] of (await apply(tx, own)).entries()) {
+    for (const [index, result] of (await apply(tx, own)).entries()) {
       const event = own[index]
-      if (event) fates.set(event, fate)
+      if (event) results.set(event, result)
     }
   }
   const findings = known.flatMap(({ template, detail: fault, ...event }): ReportedFinding[] =>
     template ? [{ ...event, status: template.status, fault }] : [],
   )
   if (findings.length > 0) await recordReportedFindings(tx, findings, now)
-  return found.map((event) => (event && fates.get(event)) ?? UNKNOWN)
+  return found.map((event) => (event && results.get(event)) ?? UNKNOWN)
 }

@@ -2,7 +2,7 @@
  * What reports bring of WhatsApp: what applies each kind of news, in the order of their locks, and what has to follow.
  * Given a transaction; must not know a provider's words.
  */
-import type { Fate } from '../../delivery/reports/fate.ts'
+import type { EventResult } from '../../delivery/reports/event-result.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { applyReportedWhatsapp } from './apply-events.ts'
@@ -19,10 +19,10 @@ export const WHATSAPP_APPLIERS = {
 /** Has messages sent again that the provider gave back, and templates listed that have changed, each team's once. */
 export async function followWhatsappReports(
   { tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue' | 'reenqueue'> },
-  fates: readonly Fate[],
+  results: readonly EventResult[],
 ): Promise<void> {
-  const applied = fates.flatMap((fate) => (fate.kind === 'applied' ? [fate] : []))
-  const again = applied.flatMap((fate) => (fate.again ? [fate.again] : []))
+  const applied = results.flatMap((result) => (result.kind === 'applied' ? [result] : []))
+  const again = applied.flatMap((result) => (result.again ? [result.again] : []))
   await queue.reenqueue(tx, 'deliver-whatsapp', again)
   await requestSyncs({ tx, queue }, [...new Set(applied.flatMap(({ sync = [] }) => sync))])
 }

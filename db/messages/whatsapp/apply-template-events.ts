@@ -4,7 +4,7 @@
  * second, the most restrictive. Given a transaction; must not know a provider's words.
  */
 
-import { APPLIED, type Fate, ignored } from '../../delivery/reports/fate.ts'
+import { APPLIED, type EventResult, ignored } from '../../delivery/reports/event-result.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { TEMPLATE_STATES } from './status.ts'
 import {
@@ -23,12 +23,12 @@ const isNewer = (one: TemplateNews, other: TemplateNews): boolean => {
   return TEMPLATE_STATES.indexOf(one.status) > TEMPLATE_STATES.indexOf(other.status)
 }
 
-/** Applies news in one statement. @returns a fate for each. */
+/** Applies news in one statement. @returns a result for each. */
 export async function applyReportedTemplates(
   tx: Tx,
   news: readonly TemplateNews[],
   now: Date,
-): Promise<Fate[]> {
+): Promise<EventResult[]> {
   const latest = new Map<string, TemplateNews>()
   for (const one of news) {
     const known = latest.get(keyOf(one))
@@ -39,7 +39,10 @@ export async function applyReportedTemplates(
 }
 
 /** Changes of what templates are made of: they do not say what has changed. @returns for each, whose lists to renew. */
-export async function applyTemplateChanges(tx: Tx, changes: readonly TemplateChange[]): Promise<Fate[]> {
+export async function applyTemplateChanges(
+  tx: Tx,
+  changes: readonly TemplateChange[],
+): Promise<EventResult[]> {
   const teams = Map.groupBy(await teamsWithTemplates(tx, changes), keyOf)
   return changes.map((change) => {
     const own = teams.get(keyOf(change)) ?? []

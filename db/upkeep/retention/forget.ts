@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Channel } from '../../channels/channel.sql.ts'
 import { CHANNELS } from '../../channels/channels.sql.ts'
 import { collectFiles } from '../../content/files/collect.ts'
-import { deleteStandstills } from '../../delivery/standstills.sql.ts'
+import { deletePauseHistory } from '../../delivery/tried-since.sql.ts'
 import { deleteFigures } from '../../figures/daily/figures.sql.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { firstIdAt } from '../../text/ids.ts'
@@ -230,7 +230,7 @@ async function deleteOldWebhooks(database: Database, now: Date): Promise<number>
 }
 
 async function deleteOldSenderEvents(database: Database, until: Date): Promise<number> {
-  await deleteStandstills(database, until)
+  await deletePauseHistory(database, until)
   return inBatches((batch) => deleteSenderEvents(database, batch), allBefore(until))
 }
 

@@ -42,95 +42,89 @@ async function journey(browser: Browser): Promise<void> {
     await page.waitForLoadState()
   }
 
-  t.test(
-    'a first broadcast on the pages alone, at 390 px; a recipient leaves, and picks topics',
-    async (t) => {
-      const sink = await startSmtpSink(t)
-      await startWorker(t, service, { smtp_url: sink.url })
-      const { page, context } = await signInWith(browser, service, { t, team: team.id }, PHONE)
-      const isFine = async (about: string): Promise<void> => {
-        await fits(t, page, about)
-        await isAccessible(t, page, about)
-      }
-      await page.goto(`${here}/broadcasts/new`)
-      t.match(await said(page), /no topic yet[\s\S]*no template yet/)
-      await page.goto(`${here}/topics`)
-      for (const name of ['News', 'Offers']) await submit(page, 'Add topic', { name })
-      await page.goto(`${here}/templates`)
-      const html = '<p>Dear {{name}}, <a href="{{unsubscribe_url}}">leave</a></p>'
-      await submit(page, 'Create template', { name: 'Spring', html })
-      for (const [email, properties] of [
-        ['ana@example.org', 'name: Ana'],
-        ['ben@example.org', 'city: Graz'],
-      ] as const) {
-        await page.goto(`${here}/contacts`)
-        const summary = page.locator('details:not([open]) > summary', { hasText: 'Add a contact' })
-        if (await summary.count()) await summary.click()
-        await page.getByLabel('News').last().check()
-        await submit(page, 'Add a contact', { email, properties })
-      }
-      await page.goto(`${here}/broadcasts/new`)
-      await isFine('a new broadcast')
-      await page.locator('[name="template_id"]').selectOption({ label: 'Spring' })
-      await submit(page, 'Continue', {
-        name: 'Spring',
-        from: 'Acme <hello@example.com>',
-        subject: 'For {{name}}',
-      })
-      await isFine('its audience')
-      await page.getByLabel('News (2)').first().check()
-      await page.locator('#audience', { hasText: '2' }).waitFor()
-      await submit(page, 'Continue')
-      await isFine('its time')
-      await submit(page, 'Save the draft')
-      t.match(
-        await said(page),
-        /1 contact would be skipped: no value for one of name[\s\S]*Nothing is missing/,
-      )
-      await isFine('a draft')
-      const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)
-      await page.getByRole('link', { name: 'Edit time' }).click()
-      await submit(page, 'Save the draft', { send_at: `${tomorrow}T18:00` })
-      await submit(page, 'Schedule')
-      t.match(await said(page), `at 18:00 in Africa/Nairobi (${tomorrow} 15:00:00 UTC)?`)
-      await page.goBack()
-      await page.getByRole('link', { name: 'Edit time' }).click()
-      await submit(page, 'Save the draft', { send_at: '' })
-      await submit(page, 'Send a test', { to: 'me@example.net', contact: 'ana@example.org' })
-      await until('the test is there', () => sink.messages().length === 1)
-      await submit(page, 'Send now')
-      t.match(await said(page), /Send “Spring” to 2 contacts of News\?/)
-      await isFine('the question before it starts')
-      await submit(page, 'Send now')
-      await page.getByText('100 %: 1 of 2 contacts, 1 skipped').waitFor()
-      await until('it is sent', async () => {
-        await page.reload()
-        return /Sent: \d/.test(await said(page))
-      })
-      await isFine('a broadcast that is sent')
-      await page.locator('main a[href$="/skips"]').click()
-      t.match(await said(page), /ben@example\.org[\s\S]*a variable had no value/)
-      await isFine('who was skipped')
-      const mail = sink.last()
-      t.strictSame(mail.rcpt_to, ['ana@example.org'])
-      const link = /^List-Unsubscribe: ?<http:\/\/localhost(\/u\/[\w-]+)>/m.exec(
-        mail.raw.toString().replaceAll(/\r\n[ \t]+/g, ''),
-      )
-      const topics = await topicsOfTeam(service.database, team.id)
-      const topic_ids = topics.map(({ id }) => id)
-      await service.call('PATCH', '/v1/contacts/ana@example.org', { key: team.key, body: { topic_ids } })
-      await page.goto(`${service.base}${link?.[1] ?? ''}`)
-      await fits(t, page, 'the page of who leaves')
-      await page.locator('a[href*="preferences"]').click()
-      await page.waitForLoadState()
-      await page.getByLabel('News').uncheck()
-      t.ok(await page.getByLabel('Offers').isChecked())
-      await page.getByRole('button').first().click()
-      await page.waitForLoadState()
-      const { body } = await service.call('GET', '/v1/contacts/ana@example.org', { key: team.key })
-      t.strictSame(body.subscribed_topic_ids, [topics.find(({ name }) => name === 'Offers')?.id])
-      t.equal(body.status, 'subscribed')
-      await context.close()
-    },
-  )
+  t.test('a first broadcast on the pages alone, 390 px wide; a recipient leaves, picks topics', async (t) => {
+    const sink = await startSmtpSink(t)
+    await startWorker(t, service, { smtp_url: sink.url })
+    const { page, context } = await signInWith(browser, service, { t, team: team.id }, PHONE)
+    const isFine = async (about: string): Promise<void> => {
+      await fits(t, page, about)
+      await isAccessible(t, page, about)
+    }
+    await page.goto(`${here}/broadcasts/new`)
+    t.match(await said(page), /no topic yet[\s\S]*no template yet/)
+    await page.goto(`${here}/topics`)
+    for (const name of ['News', 'Offers']) await submit(page, 'Add topic', { name })
+    await page.goto(`${here}/templates`)
+    const html = '<p>Dear {{name}}, <a href="{{unsubscribe_url}}">leave</a></p>'
+    await submit(page, 'Create template', { name: 'Spring', html })
+    for (const [email, properties] of [
+      ['ana@example.org', 'name: Ana'],
+      ['ben@example.org', 'city: Graz'],
+    ] as const) {
+      await page.goto(`${here}/contacts`)
+      const summary = page.locator('details:not([open]) > summary', { hasText: 'Add a contact' })
+      if (await summary.count()) await summary.click()
+      await page.getByLabel('News').last().check()
+      await submit(page, 'Add a contact', { email, properties })
+    }
+    await page.goto(`${here}/broadcasts/new`)
+    await isFine('a new broadcast')
+    await page.locator('[name="template_id"]').selectOption({ label: 'Spring' })
+    await submit(page, 'Continue', {
+      name: 'Spring',
+      from: 'Acme <hello@example.com>',
+      subject: 'For {{name}}',
+    })
+    await isFine('its audience')
+    await page.getByLabel('News (2)').first().check()
+    await page.locator('#audience', { hasText: '2' }).waitFor()
+    await submit(page, 'Continue')
+    await isFine('its time')
+    await submit(page, 'Save the draft')
+    t.match(await said(page), /1 contact would be skipped: no value for one of name[\s\S]*Nothing is missing/)
+    await isFine('a draft')
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)
+    await page.getByRole('link', { name: 'Edit time' }).click()
+    await submit(page, 'Save the draft', { send_at: `${tomorrow}T18:00` })
+    await submit(page, 'Schedule')
+    t.match(await said(page), `at 18:00 in Africa/Nairobi (${tomorrow} 15:00:00 UTC)?`)
+    await page.goBack()
+    await page.getByRole('link', { name: 'Edit time' }).click()
+    await submit(page, 'Save the draft', { send_at: '' })
+    await submit(page, 'Send a test', { to: 'me@example.net', contact: 'ana@example.org' })
+    await until('the test is there', () => sink.messages().length === 1)
+    await submit(page, 'Send now')
+    t.match(await said(page), /Send “Spring” to 2 contacts of News\?/)
+    await isFine('the question before it starts')
+    await submit(page, 'Send now')
+    await page.getByText('100 %: 1 of 2 contacts, 1 skipped').waitFor()
+    await until('it is sent', async () => {
+      await page.reload()
+      return /Sent: \d/.test(await said(page))
+    })
+    await isFine('a broadcast that is sent')
+    await page.locator('main a[href$="/skips"]').click()
+    t.match(await said(page), /ben@example\.org[\s\S]*a variable had no value/)
+    await isFine('who was skipped')
+    const mail = sink.last()
+    t.strictSame(mail.rcpt_to, ['ana@example.org'])
+    const link = /^List-Unsubscribe: ?<http:\/\/localhost(\/u\/[\w-]+)>/m.exec(
+      mail.raw.toString().replaceAll(/\r\n[ \t]+/g, ''),
+    )
+    const topics = await topicsOfTeam(service.database, team.id)
+    const topic_ids = topics.map(({ id }) => id)
+    await service.call('PATCH', '/v1/contacts/ana@example.org', { key: team.key, body: { topic_ids } })
+    await page.goto(`${service.base}${link?.[1] ?? ''}`)
+    await fits(t, page, 'the page of who leaves')
+    await page.locator('a[href*="preferences"]').click()
+    await page.waitForLoadState()
+    await page.getByLabel('News').uncheck()
+    t.ok(await page.getByLabel('Offers').isChecked())
+    await page.getByRole('button').first().click()
+    await page.waitForLoadState()
+    const { body } = await service.call('GET', '/v1/contacts/ana@example.org', { key: team.key })
+    t.strictSame(body.subscribed_topic_ids, [topics.find(({ name }) => name === 'Offers')?.id])
+    t.equal(body.status, 'subscribed')
+    await context.close()
+  })
 }

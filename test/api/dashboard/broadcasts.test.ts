@@ -81,60 +81,55 @@ t.test('every field of a step that is at fault says so in one round, the first w
   t.match(when.html, /value="many"[^>]* autofocus aria-invalid="true"/)
 })
 
-t.test(
-  'a draft is written in three steps without script; nothing is stored before it is saved',
-  async (t) => {
-    const topic = await topicOf('Steps')
-    const other = await topicOf('Steps, others')
-    const template_id = await templateOf('<p>Dear {{Name}} {{unsubscribe_url}}</p>')
-    for (const [email, spent] of [
-      ['a', '5048,32'],
-      ['b', '800'],
-      ['c', '6000'],
-      ['d', '550,27'],
-    ] as const)
-      await contact(`${email}@steps.test`, topic, { Name: email.toUpperCase(), spent })
-    const path = at('broadcasts/new')
-    const step = async (seen: Seen, next: string, fields: Record<string, string | string[]>) =>
-      editor.post(path, { ...formTo(seen.html, path), next, ...fields })
-    const said = { name: 'Three', template_id, from: 'hello@example.com', subject: 'Hi', tags: 'one\ntwo' }
-    const audience = await step(await editor.get(path), 'audience', said)
-    shows(t, audience, /2 of 3: Audience .*Contacts – Choose a topic\./)
-    t.match(audience.html, /<datalist id="[^"]+"><option value="[^<]*<option value="spent">/)
-    const more = { topic_ids: topic, 'property.0': 'spent', 'op.0': 'gt', 'value.0': '5000' }
-    const counted = await step(audience, 'audience', more)
-    shows(t, counted, /Contacts 3 .*“spent” compared as text 2 of 4 values: these are not numbers/)
-    shows(
-      t,
-      await step(counted, 'audience', { 'op.0': 'in', 'value.0': '' }),
-      /Not counted: where\[0\]\.value must/,
-    )
-    shows(t, await step(counted, 'audience', { 'op.0': 'exists', exclude_topic_ids: other }), 'Contacts 4')
-    const when = await step(counted, 'when', {})
-    shows(t, when, /3 of 3: When/)
-    const back = await step(when, 'message', {})
-    t.match(back.html, /1 of 3: Message[\s\S]*name="subject" type="text" value="Hi"/)
-    t.equal((await call('GET', '/v1/broadcasts', { key: team.key })).body.data[0]?.name === 'Three', false)
-    const saved = await editor.post(path, { ...formTo(when.html, path), next: 'save' })
-    const drafted = await editor.get(saved.location ?? '')
-    shows(t, drafted, /Contacts 3 .*“spent” compared as text 2 of 4/)
-    const { body } = await call('GET', `/v1/broadcasts/${saved.location?.split('/').at(-1)}`, {
-      key: team.key,
-    })
-    const where = [{ property: 'spent', op: 'gt', value: '5000' }]
-    t.match(body, { name: 'Three', subject: 'Hi', tags: ['one', 'two'], topic_ids: [topic], where })
-    // The audience one by one, as it is.
-    const next = ({ html }: Seen) => /href="\/dashboard([^"]+)#preview">Next contact/.exec(html)?.[1] ?? ''
-    shows(t, drafted, /What a@steps\.test gets\./)
-    const second = await editor.get(next(drafted).replaceAll('&#x3D;', '='))
-    shows(t, second, /What c@steps\.test gets\..*First contact/)
-    const frame = /<iframe[^>]* src="\/dashboard([^"]+)"/.exec(second.html)?.[1] ?? ''
-    t.match((await editor.get(frame.replaceAll('&#x3D;', '='))).html, 'Dear C')
-    const third = await editor.get(next(second).replaceAll('&#x3D;', '='))
-    const last = await editor.get(next(third).replaceAll('&#x3D;', '='))
-    shows(t, last, /No further contact of the audience was found.*First contact/)
-  },
-)
+t.test('a draft is written in three steps without script, and stored only when it is saved', async (t) => {
+  const topic = await topicOf('Steps')
+  const other = await topicOf('Steps, others')
+  const template_id = await templateOf('<p>Dear {{Name}} {{unsubscribe_url}}</p>')
+  for (const [email, spent] of [
+    ['a', '5048,32'],
+    ['b', '800'],
+    ['c', '6000'],
+    ['d', '550,27'],
+  ] as const)
+    await contact(`${email}@steps.test`, topic, { Name: email.toUpperCase(), spent })
+  const path = at('broadcasts/new')
+  const step = async (seen: Seen, next: string, fields: Record<string, string | string[]>) =>
+    editor.post(path, { ...formTo(seen.html, path), next, ...fields })
+  const said = { name: 'Three', template_id, from: 'hello@example.com', subject: 'Hi', tags: 'one\ntwo' }
+  const audience = await step(await editor.get(path), 'audience', said)
+  shows(t, audience, /2 of 3: Audience .*Contacts – Choose a topic\./)
+  t.match(audience.html, /<datalist id="[^"]+"><option value="[^<]*<option value="spent">/)
+  const more = { topic_ids: topic, 'property.0': 'spent', 'op.0': 'gt', 'value.0': '5000' }
+  const counted = await step(audience, 'audience', more)
+  shows(t, counted, /Contacts 3 .*“spent” compared as text 2 of 4 values: these are not numbers/)
+  shows(
+    t,
+    await step(counted, 'audience', { 'op.0': 'in', 'value.0': '' }),
+    /Not counted: where\[0\]\.value must/,
+  )
+  shows(t, await step(counted, 'audience', { 'op.0': 'exists', exclude_topic_ids: other }), 'Contacts 4')
+  const when = await step(counted, 'when', {})
+  shows(t, when, /3 of 3: When/)
+  const back = await step(when, 'message', {})
+  t.match(back.html, /1 of 3: Message[\s\S]*name="subject" type="text" value="Hi"/)
+  t.equal((await call('GET', '/v1/broadcasts', { key: team.key })).body.data[0]?.name === 'Three', false)
+  const saved = await editor.post(path, { ...formTo(when.html, path), next: 'save' })
+  const drafted = await editor.get(saved.location ?? '')
+  shows(t, drafted, /Contacts 3 .*“spent” compared as text 2 of 4/)
+  const { body } = await call('GET', `/v1/broadcasts/${saved.location?.split('/').at(-1)}`, { key: team.key })
+  const where = [{ property: 'spent', op: 'gt', value: '5000' }]
+  t.match(body, { name: 'Three', subject: 'Hi', tags: ['one', 'two'], topic_ids: [topic], where })
+  // The audience one by one, as it is.
+  const next = ({ html }: Seen) => /href="\/dashboard([^"]+)#preview">Next contact/.exec(html)?.[1] ?? ''
+  shows(t, drafted, /What a@steps\.test gets\./)
+  const second = await editor.get(next(drafted).replaceAll('&#x3D;', '='))
+  shows(t, second, /What c@steps\.test gets\..*First contact/)
+  const frame = /<iframe[^>]* src="\/dashboard([^"]+)"/.exec(second.html)?.[1] ?? ''
+  t.match((await editor.get(frame.replaceAll('&#x3D;', '='))).html, 'Dear C')
+  const third = await editor.get(next(second).replaceAll('&#x3D;', '='))
+  const last = await editor.get(next(third).replaceAll('&#x3D;', '='))
+  shows(t, last, /No further contact of the audience was found.*First contact/)
+})
 
 t.test('from a draft to its figures, on the pages alone', async (t) => {
   const sink = await startSmtpSink(t)
@@ -204,30 +199,27 @@ t.test('from a draft to its figures, on the pages alone', async (t) => {
     t.ok(actions.includes(action), action)
 })
 
-t.test(
-  'what is missing before a start is named all at once, and a refused start says it again',
-  async (t) => {
-    const empty = await topicOf('Nobody here')
-    const template_id = await templateOf('<p>Hello</p>')
-    const path = await draft({ template_id, topic_ids: empty, from: 'hello@other.test', subject: 'Hi' })
-    const words =
-      /from is not a verified domain.*must have the slot \{\{unsubscribe_url\}\}.*The audience is empty/
-    shows(t, await editor.get(path), words)
-    const refused = await editor.press(path, `${path}/send`)
-    t.equal(refused.status, 409)
-    shows(t, refused, words)
-    const fields = { name: 'Summer', template_id, from: 'hello@example.com', subject: 'Hi', topic_ids: empty }
-    shows(
-      t,
-      await after(await editor.press(`${path}/edit`, `${path}/edit`, { ...fields, rate_per_minute: '60' })),
-      /Summer.*at most 60 emails/,
-    )
-    const odd = await editor.press(`${path}/edit`, `${path}/edit`, { ...fields, rate_per_minute: 'many' })
-    t.equal(odd.status, 400)
-    shows(t, odd, /rate_per_minute must be a whole number/i)
-    shows(t, await after(await editor.post(`${path}/delete`)), 'The draft Summer was deleted.')
-  },
-)
+t.test('what is missing before a start is named at once, and a refused start names it again', async (t) => {
+  const empty = await topicOf('Nobody here')
+  const template_id = await templateOf('<p>Hello</p>')
+  const path = await draft({ template_id, topic_ids: empty, from: 'hello@other.test', subject: 'Hi' })
+  const words =
+    /from is not a verified domain.*must have the slot \{\{unsubscribe_url\}\}.*The audience is empty/
+  shows(t, await editor.get(path), words)
+  const refused = await editor.press(path, `${path}/send`)
+  t.equal(refused.status, 409)
+  shows(t, refused, words)
+  const fields = { name: 'Summer', template_id, from: 'hello@example.com', subject: 'Hi', topic_ids: empty }
+  shows(
+    t,
+    await after(await editor.press(`${path}/edit`, `${path}/edit`, { ...fields, rate_per_minute: '60' })),
+    /Summer.*at most 60 emails/,
+  )
+  const odd = await editor.press(`${path}/edit`, `${path}/edit`, { ...fields, rate_per_minute: 'many' })
+  t.equal(odd.status, 400)
+  shows(t, odd, /rate_per_minute must be a whole number/i)
+  shows(t, await after(await editor.post(`${path}/delete`)), 'The draft Summer was deleted.')
+})
 
 t.test('who clicked has opened, and who opened has received it; both count from there on', async (t) => {
   const broadcast = await aBroadcast(service, team)
@@ -249,64 +241,53 @@ t.test('who clicked has opened, and who opened has received it; both count from 
   await editor.post(`${path}/cancel`)
 })
 
-t.test(
-  'one that is being sent is paused, goes on and is cancelled; each button names who is left',
-  async (t) => {
-    const broadcast = await aBroadcast(service, team)
-    await broadcast.emails('one@example.net', 'two@example.net')
-    const path = at(`broadcasts/${broadcast.id}`)
-    t.match((await editor.get(path)).html, 'Pause “News”')
-    t.match((await editor.get(path)).html, 'name="keep" value="Keep broadcast"')
-    shows(
-      t,
-      await after(await editor.post(`${path}/pause`)),
-      /News is paused.*paused Paused: 0 of 2 contacts/,
-    )
-    t.match(
-      (await editor.get(path)).html,
-      /Resume “News” to [^?]*\? So far: 0 emails sent, 0 % bounced, 0 % complained\./,
-    )
-    shows(t, await after(await editor.post(`${path}/resume`)), /News is being sent.*sending Being sent/)
-    shows(t, await after(await editor.post(`${path}/cancel`)), /News is cancelled.*cancelled Cancelled/)
-    const late = await editor.post(`${path}/pause`)
-    t.equal(late.status, 409)
-    shows(t, late, /the broadcast is cancelled/i)
-    t.equal((await viewer.post(`${path}/cancel`)).status, 403)
-  },
-)
+t.test('a running broadcast is paused, resumed and cancelled; each button names who is left', async (t) => {
+  const broadcast = await aBroadcast(service, team)
+  await broadcast.emails('one@example.net', 'two@example.net')
+  const path = at(`broadcasts/${broadcast.id}`)
+  t.match((await editor.get(path)).html, 'Pause “News”')
+  t.match((await editor.get(path)).html, 'name="keep" value="Keep broadcast"')
+  shows(t, await after(await editor.post(`${path}/pause`)), /News is paused.*paused Paused: 0 of 2 contacts/)
+  t.match(
+    (await editor.get(path)).html,
+    /Resume “News” to [^?]*\? So far: 0 emails sent, 0 % bounced, 0 % complained\./,
+  )
+  shows(t, await after(await editor.post(`${path}/resume`)), /News is being sent.*sending Being sent/)
+  shows(t, await after(await editor.post(`${path}/cancel`)), /News is cancelled.*cancelled Cancelled/)
+  const late = await editor.post(`${path}/pause`)
+  t.equal(late.status, 409)
+  shows(t, late, /the broadcast is cancelled/i)
+  t.equal((await viewer.post(`${path}/cancel`)).status, 403)
+})
 
-t.test(
-  'a time is typed and asked about in the reader’s zone, in UTC where the browser names none',
-  async (t) => {
-    const template_id = await templateOf('<p>Zones</p>')
-    const topic = await topicOf('Zones')
-    const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)
-    const plain = await draft({ template_id, topic_ids: topic, send_at: `${tomorrow}T09:00` })
-    const question = (html: string) => /value="Schedule [^"]*"/.exec(html)?.[0] ?? ''
-    const utc = await editor.get(plain)
-    const when = `${plain}/edit?step=when`
-    t.match((await editor.get(when)).html, 'Send at (UTC time; empty')
-    t.match(question(utc.html), ` for ${tomorrow} 09:00:00 UTC?`)
-    editor.cookies.set('heliograph-zone', 'Asia/Kolkata')
-    const [field, zone] = [`name="send_at" type="datetime-local" value="${tomorrow}T14:30"`, 'Asia/Kolkata']
-    t.match((await editor.get(when)).html, field, 'what is stored is shown in the zone')
-    const form = { name: 'Spring', from: 'hello@example.com', subject: 'Hi', template_id, topic_ids: topic }
-    const typed = { ...form, send_at: `${tomorrow}T18:00`, send_at_zone: zone }
-    const refused = await editor.press(when, `${plain}/edit`, { ...typed, rate_per_minute: 'many' })
-    t.match(refused.html, `value="${tomorrow}T18:00"`, 'as it was typed')
-    t.match(refused.html, `name="send_at_zone" value="${zone}"`)
-    const { html } = await after(await editor.press(when, `${plain}/edit`, typed))
-    t.match(question(html), new RegExp(` for .* at 18:00 in Asia/Kolkata \\(${tomorrow} 12:30:00 UTC\\)\\?`))
-    editor.cookies.set('heliograph-zone', 'Asia/Nowhere')
-    t.match(await editor.get(when), { status: 200, html: 'Send at (UTC time; empty' })
-    editor.cookies.delete('heliograph-zone')
-    t.equal(
-      (await editor.press(when, `${plain}/edit`, { ...form, send_at: 'tomorrow', send_at_zone: zone }))
-        .status,
-      400,
-    )
-  },
-)
+t.test('a time is typed and asked about in the reader’s zone, or UTC if the browser has none', async (t) => {
+  const template_id = await templateOf('<p>Zones</p>')
+  const topic = await topicOf('Zones')
+  const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)
+  const plain = await draft({ template_id, topic_ids: topic, send_at: `${tomorrow}T09:00` })
+  const question = (html: string) => /value="Schedule [^"]*"/.exec(html)?.[0] ?? ''
+  const utc = await editor.get(plain)
+  const when = `${plain}/edit?step=when`
+  t.match((await editor.get(when)).html, 'Send at (UTC time; empty')
+  t.match(question(utc.html), ` for ${tomorrow} 09:00:00 UTC?`)
+  editor.cookies.set('heliograph-zone', 'Asia/Kolkata')
+  const [field, zone] = [`name="send_at" type="datetime-local" value="${tomorrow}T14:30"`, 'Asia/Kolkata']
+  t.match((await editor.get(when)).html, field, 'what is stored is shown in the zone')
+  const form = { name: 'Spring', from: 'hello@example.com', subject: 'Hi', template_id, topic_ids: topic }
+  const typed = { ...form, send_at: `${tomorrow}T18:00`, send_at_zone: zone }
+  const refused = await editor.press(when, `${plain}/edit`, { ...typed, rate_per_minute: 'many' })
+  t.match(refused.html, `value="${tomorrow}T18:00"`, 'as it was typed')
+  t.match(refused.html, `name="send_at_zone" value="${zone}"`)
+  const { html } = await after(await editor.press(when, `${plain}/edit`, typed))
+  t.match(question(html), new RegExp(` for .* at 18:00 in Asia/Kolkata \\(${tomorrow} 12:30:00 UTC\\)\\?`))
+  editor.cookies.set('heliograph-zone', 'Asia/Nowhere')
+  t.match(await editor.get(when), { status: 200, html: 'Send at (UTC time; empty' })
+  editor.cookies.delete('heliograph-zone')
+  t.equal(
+    (await editor.press(when, `${plain}/edit`, { ...form, send_at: 'tomorrow', send_at_zone: zone })).status,
+    400,
+  )
+})
 
 t.test('one that is cancelled before its time does not say when it begins', async (t) => {
   const broadcast = await aBroadcast(service, team)
@@ -350,35 +331,32 @@ t.test('a scheduled one becomes a draft again, and goes out when it is sent then
   t.ok(actions.includes('broadcast.unschedule'))
 })
 
-t.test(
-  'what did not go out is tried again, of this broadcast alone, from its page and by the CLI',
-  async (t) => {
-    let isRefusing = true
-    const onRcpt = (to: string) =>
-      isRefusing && to.startsWith('no') ? '552 5.3.4 too large for me' : undefined
-    const sink = await startSmtpSink(t, { onRcpt })
-    const worker = await startWorker(t, service, { smtp_url: sink.url })
-    const [broadcast, other] = [await aBroadcast(service, team), await aBroadcast(service, team)]
-    await broadcast.emails('no@example.net', 'yes@example.net')
-    await other.emails('no-other@example.net')
-    await until('all had their turn', async () => {
-      const [one, two] = [await broadcast.figures(), await other.figures()]
-      return one.bounced === 1 && one.sent === 1 && two.bounced === 1
-    })
-    isRefusing = false
-    const page = await editor.get(at(`broadcasts/${broadcast.id}`))
-    shows(t, page, 'Send failed emails again')
-    const found = await adminCli({ DATABASE_URL: service.url }).json([
-      ...['email', 'requeue', team.id, '--broadcast', broadcast.id, '--force', '--dry-run'],
-    ])
-    t.match(found, { requeued: 1, dry_run: true })
-    const all = await editor.get(at(`emails/all?broadcast=${broadcast.id}`))
-    shows(t, all, /Bulk actions: 2 emails/)
-    const [fields = {}] = formsTo(all, at('emails/all/requeue'))
-    t.equal((await editor.post(at('emails/all/requeue'), { ...fields, force: 'refused' })).status, 303)
-    await until('it is sent', async () => (await broadcast.figures()).sent === 2)
-    t.strictSame(await other.figures(), { made: 1, bounced: 1 })
-    t.strictSame(await broadcast.figures(), { made: 2, sent: 2 })
-    await worker.stop()
-  },
-)
+t.test('what did not go out of one broadcast is tried again, from its page and by the CLI', async (t) => {
+  let isRefusing = true
+  const onRcpt = (to: string) =>
+    isRefusing && to.startsWith('no') ? '552 5.3.4 too large for me' : undefined
+  const sink = await startSmtpSink(t, { onRcpt })
+  const worker = await startWorker(t, service, { smtp_url: sink.url })
+  const [broadcast, other] = [await aBroadcast(service, team), await aBroadcast(service, team)]
+  await broadcast.emails('no@example.net', 'yes@example.net')
+  await other.emails('no-other@example.net')
+  await until('all had their turn', async () => {
+    const [one, two] = [await broadcast.figures(), await other.figures()]
+    return one.bounced === 1 && one.sent === 1 && two.bounced === 1
+  })
+  isRefusing = false
+  const page = await editor.get(at(`broadcasts/${broadcast.id}`))
+  shows(t, page, 'Send failed emails again')
+  const found = await adminCli({ DATABASE_URL: service.url }).json([
+    ...['email', 'requeue', team.id, '--broadcast', broadcast.id, '--force', '--dry-run'],
+  ])
+  t.match(found, { requeued: 1, dry_run: true })
+  const all = await editor.get(at(`emails/all?broadcast=${broadcast.id}`))
+  shows(t, all, /Bulk actions: 2 emails/)
+  const [fields = {}] = formsTo(all, at('emails/all/requeue'))
+  t.equal((await editor.post(at('emails/all/requeue'), { ...fields, force: 'refused' })).status, 303)
+  await until('it is sent', async () => (await broadcast.figures()).sent === 2)
+  t.strictSame(await other.figures(), { made: 1, bounced: 1 })
+  t.strictSame(await broadcast.figures(), { made: 2, sent: 2 })
+  await worker.stop()
+})

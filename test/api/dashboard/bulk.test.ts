@@ -71,46 +71,43 @@ t.test('an email that was being accepted while others were counted is not among 
   t.strictSame(await left([first, late]), [404, 200], 'whatever else the form says')
 })
 
-t.test(
-  'webhooks are sent again once the number was asked about, and no more of them than that',
-  async (t) => {
-    const endpoint = idNow()
-    await database.query(sql.unsafe`
+t.test('webhooks are sent again once their number was asked about, and no more than that', async (t) => {
+  const endpoint = idNow()
+  await database.query(sql.unsafe`
     insert into webhook_endpoints (team_id, id, url, name, types, state, secret, created_at)
     values (${team.id}, ${endpoint}, 'https://example.com/', 'Billing', '{*}', 'enabled', '', now())`)
-    const store = async (status: string, count: number) => {
-      const ids = sql.array(Array.from({ length: count }, idNow), 'uuid')
-      await database.query(sql.unsafe`
+  const store = async (status: string, count: number) => {
+    const ids = sql.array(Array.from({ length: count }, idNow), 'uuid')
+    await database.query(sql.unsafe`
       insert into webhook_messages (team_id, id, endpoint_id, event_id, type, body, status, created_at)
       select ${team.id}, id, ${endpoint}, gen_random_uuid(), 'email.sent', '{}', ${status}, now() from unnest(${ids}) id`)
-    }
-    const end = (status: string) =>
-      database.query(sql.unsafe`
+  }
+  const end = (status: string) =>
+    database.query(sql.unsafe`
       update webhook_messages set status = ${status} where endpoint_id = ${endpoint} and status = 'queued'`)
-    const home = `/teams/${team.id}/webhooks/${endpoint}`
-    const ask = async (what: string) => {
-      const page = await owner.post(`${home}/replay`, { what })
-      return { page, form: formsTo(page, `${home}/replay`)[0] ?? {} }
-    }
-    await store('queued', 3)
-    const none = await ask('failed')
-    t.match(none.page, { status: 303, location: home })
-    shows(t, await owner.get(home), /Nothing to send again: no message fits “what failed”\. Waiting .* 3\./)
-    await store('failed', 2)
-    const { page, form } = await ask('failed')
-    shows(t, page, /Send 2 webhooks to Billing again\? Of what failed\./)
-    shows(t, await owner.get(`${home}/messages?status=failed`), /failed .* failed/)
-    await end('failed')
-    await owner.post(`${home}/replay`, form)
-    shows(t, await owner.get(home), '2 webhooks queued to be sent again.')
-    await owner.post(`${home}/replay`, form)
-    shows(t, await owner.get(home), 'Nothing was sent again: what was counted has changed meanwhile.')
-    const all = await ask('failed')
-    shows(t, all.page, 'Send 3 webhooks to Billing again?')
-    const refused = await owner.post(`${home}/replay`, { what: 'failed', confirmed: 'yes' })
-    t.equal(refused.status, 400, 'a press that says not what was counted does nothing')
-  },
-)
+  const home = `/teams/${team.id}/webhooks/${endpoint}`
+  const ask = async (what: string) => {
+    const page = await owner.post(`${home}/replay`, { what })
+    return { page, form: formsTo(page, `${home}/replay`)[0] ?? {} }
+  }
+  await store('queued', 3)
+  const none = await ask('failed')
+  t.match(none.page, { status: 303, location: home })
+  shows(t, await owner.get(home), /Nothing to send again: no message fits “what failed”\. Waiting .* 3\./)
+  await store('failed', 2)
+  const { page, form } = await ask('failed')
+  shows(t, page, /Send 2 webhooks to Billing again\? Of what failed\./)
+  shows(t, await owner.get(`${home}/messages?status=failed`), /failed .* failed/)
+  await end('failed')
+  await owner.post(`${home}/replay`, form)
+  shows(t, await owner.get(home), '2 webhooks queued to be sent again.')
+  await owner.post(`${home}/replay`, form)
+  shows(t, await owner.get(home), 'Nothing was sent again: what was counted has changed meanwhile.')
+  const all = await ask('failed')
+  shows(t, all.page, 'Send 3 webhooks to Billing again?')
+  const refused = await owner.post(`${home}/replay`, { what: 'failed', confirmed: 'yes' })
+  t.equal(refused.status, 400, 'a press that says not what was counted does nothing')
+})
 
 t.test('a new webhook gets the types that were ticked; everything goes with no single one', async (t) => {
   const home = `/teams/${team.id}/webhooks`

@@ -46,39 +46,36 @@ async function journeys(browser: Browser): Promise<void> {
     await page.waitForLoadState()
   }
 
-  t.test(
-    'from a recipient’s address to the reason by the keyboard; resent corrected, the suppression lifted, sent again',
-    async (t) => {
-      const { page } = await signIn(t)
-      await page.keyboard.press('/')
-      await page.keyboard.type('gone@example.org')
-      await page.keyboard.press('Enter')
-      await page.getByRole('link', { name: 'Your invoice' }).click()
-      await page.getByText('Bounced: the mailbox does not exist.').waitFor()
-      await page.getByText('Send to a corrected address').first().click()
-      await page.getByLabel('Corrected address').fill('back@example.org')
-      await submit(page, 'Send to a corrected address')
-      t.match(
-        await page.locator('main').innerText(),
-        /Sent to back@example.org: this is the new email[\s\S]*queued/,
-      )
-      await page.goBack()
-      t.match(await page.locator('#timeline').innerText(), /Bounced[\s\S]*550 5\.1\.1 no such user/)
-      await page.getByRole('link', { name: 'The contact, and how to lift it' }).click()
-      t.match(await page.locator('main').innerText(), 'permanent bounce')
-      await page.getByText('Lift the suppression').first().click()
-      await page.getByLabel('Reason').fill('the mailbox is back')
-      await submit(page, 'Lift the suppression')
-      await submit(page, 'Lift the suppression')
-      t.match(await page.locator('main').innerText(), /The suppression is lifted[\s\S]*subscribed/)
-      await page.getByRole('link', { name: 'Your invoice' }).click()
-      await submit(page, 'Send again')
-      await submit(page, 'Send again')
-      t.match(await page.locator('.notice').innerText(), 'Queued to be sent again.')
-      t.match(await page.locator('#state').innerText(), 'queued')
-      t.match(await page.locator('#timeline').innerText(), 'Queued again')
-    },
-  )
+  t.test('by keyboard from an address to the reason; corrected, lifted and sent again', async (t) => {
+    const { page } = await signIn(t)
+    await page.keyboard.press('/')
+    await page.keyboard.type('gone@example.org')
+    await page.keyboard.press('Enter')
+    await page.getByRole('link', { name: 'Your invoice' }).click()
+    await page.getByText('Bounced: the mailbox does not exist.').waitFor()
+    await page.getByText('Send to a corrected address').first().click()
+    await page.getByLabel('Corrected address').fill('back@example.org')
+    await submit(page, 'Send to a corrected address')
+    t.match(
+      await page.locator('main').innerText(),
+      /Sent to back@example.org: this is the new email[\s\S]*queued/,
+    )
+    await page.goBack()
+    t.match(await page.locator('#timeline').innerText(), /Bounced[\s\S]*550 5\.1\.1 no such user/)
+    await page.getByRole('link', { name: 'The contact, and how to lift it' }).click()
+    t.match(await page.locator('main').innerText(), 'permanent bounce')
+    await page.getByText('Lift the suppression').first().click()
+    await page.getByLabel('Reason').fill('the mailbox is back')
+    await submit(page, 'Lift the suppression')
+    await submit(page, 'Lift the suppression')
+    t.match(await page.locator('main').innerText(), /The suppression is lifted[\s\S]*subscribed/)
+    await page.getByRole('link', { name: 'Your invoice' }).click()
+    await submit(page, 'Send again')
+    await submit(page, 'Send again')
+    t.match(await page.locator('.notice').innerText(), 'Queued to be sent again.')
+    t.match(await page.locator('#state').innerText(), 'queued')
+    t.match(await page.locator('#timeline').innerText(), 'Queued again')
+  })
 
   t.test('a domain is added, lacks its record, and is verified once DNS has it', async (t) => {
     const { page } = await signIn(t)
@@ -163,68 +160,62 @@ async function journeys(browser: Browser): Promise<void> {
     t.ok(await used.count(), 'without a reload')
   })
 
-  t.test(
-    'the relay is down: the overview says so in its words; paused, fixed and resumed, all goes out',
-    async (t) => {
-      let words: string | undefined = '554 5.3.2 Closed for repairs'
-      const sink = await startSmtpSink(t, { onConnect: () => words })
-      const worker = await startWorker(t, service, { smtp_url: sink.url })
-      const { page } = await signIn(t)
-      const alert = page.locator('#needs', { hasText: 'Closed for repairs' })
-      await alert.waitFor()
-      t.match(await alert.innerText(), `Nothing goes out through smtp:127.0.0.1:${sink.port}`)
-      await page.getByRole('link', { name: 'Queues', exact: true }).click()
-      const why = page.locator('section.alerts', { hasText: 'Why queues are paused' })
-      t.match(await why.innerText(), `deliver-email waits: smtp:127.0.0.1:${sink.port}`)
-      const queue = page.locator('tr', { hasText: 'deliver-email' })
-      await queue.getByRole('button', { name: 'Pause' }).click()
-      await submit(page, 'Pause')
-      t.match(await queue.innerText(), 'deliver-email, paused')
-      words = undefined
-      await queue.getByRole('button', { name: 'Resume' }).click()
-      t.notMatch(await queue.innerText(), 'paused')
-      await page.getByRole('list', { name: 'Operator' }).getByRole('link', { name: 'Senders' }).click()
-      const sender = page.locator('tr', { hasText: `smtp:127.0.0.1:${sink.port}` })
-      if (await sender.getByRole('button', { name: 'Resume now' }).count())
-        await sender.getByRole('button', { name: 'Resume now' }).click()
-      await page.goto(`${here}/emails?status=queued`)
-      await until('all is sent', async () => {
-        await page.reload()
-        return (await page.getByText('No email matches.').count()) > 0
-      })
-      t.ok(sink.messages().length > 0)
-      await page.goto(here)
-      t.match(await page.locator('#needs').innerText(), /^((?!Nothing goes out)[\s\S])*$/)
-      await worker.stop()
-    },
-  )
+  t.test('the overview says why the relay is down; paused, fixed and resumed, all goes out', async (t) => {
+    let words: string | undefined = '554 5.3.2 Closed for repairs'
+    const sink = await startSmtpSink(t, { onConnect: () => words })
+    const worker = await startWorker(t, service, { smtp_url: sink.url })
+    const { page } = await signIn(t)
+    const alert = page.locator('#needs', { hasText: 'Closed for repairs' })
+    await alert.waitFor()
+    t.match(await alert.innerText(), `Nothing goes out through smtp:127.0.0.1:${sink.port}`)
+    await page.getByRole('link', { name: 'Queues', exact: true }).click()
+    const why = page.locator('section.alerts', { hasText: 'Why queues are paused' })
+    t.match(await why.innerText(), `deliver-email waits: smtp:127.0.0.1:${sink.port}`)
+    const queue = page.locator('tr', { hasText: 'deliver-email' })
+    await queue.getByRole('button', { name: 'Pause' }).click()
+    await submit(page, 'Pause')
+    t.match(await queue.innerText(), 'deliver-email, paused')
+    words = undefined
+    await queue.getByRole('button', { name: 'Resume' }).click()
+    t.notMatch(await queue.innerText(), 'paused')
+    await page.getByRole('list', { name: 'Operator' }).getByRole('link', { name: 'Senders' }).click()
+    const sender = page.locator('tr', { hasText: `smtp:127.0.0.1:${sink.port}` })
+    if (await sender.getByRole('button', { name: 'Resume now' }).count())
+      await sender.getByRole('button', { name: 'Resume now' }).click()
+    await page.goto(`${here}/emails?status=queued`)
+    await until('all is sent', async () => {
+      await page.reload()
+      return (await page.getByText('No email matches.').count()) > 0
+    })
+    t.ok(sink.messages().length > 0)
+    await page.goto(here)
+    t.match(await page.locator('#needs').innerText(), /^((?!Nothing goes out)[\s\S])*$/)
+    await worker.stop()
+  })
 
-  t.test(
-    '1,000 contacts come from a file with ten bad lines, and these come back with their reasons',
-    async (t) => {
-      const lines = Array.from({ length: 1_010 }, (_, at) =>
-        at % 101 === 7 ? `no address ${at},Graz` : `person${at}@example.net,Graz`,
-      )
-      const { page } = await signIn(t)
-      await page.goto(`${here}/contacts`)
-      await page.getByRole('link', { name: 'Import from CSV' }).click()
-      const buffer = Buffer.from(`email,city\n${lines.join('\n')}\n`)
-      await page.getByLabel('CSV file').setInputFiles({ name: 'people.csv', mimeType: 'text/csv', buffer })
-      for (const name of ['Upload', 'Continue', 'Import 1,010 records']) await submit(page, name)
-      t.match(await page.locator('#progress').innerText(), '0 of 1,010')
-      const worker = await startWorker(t, service)
-      await page.locator('#progress', { hasText: '1,010 of 1,010' }).waitFor()
-      t.match(await page.locator('#outcome').innerText(), /1,000 contacts stored[\s\S]*10 records refused/)
-      const download = page.waitForEvent('download')
-      await page.getByRole('link', { name: 'Refused records as CSV' }).click()
-      const refused = readFileSync(await (await download).path(), 'utf8')
-        .trim()
-        .split('\r\n')
-      t.equal(refused.length, 11)
-      t.match(refused[1], /^no address 7,Graz,9,.*email address/)
-      await worker.stop()
-    },
-  )
+  t.test('1,000 contacts come from a file; its ten bad lines come back with their reasons', async (t) => {
+    const lines = Array.from({ length: 1_010 }, (_, at) =>
+      at % 101 === 7 ? `no address ${at},Graz` : `person${at}@example.net,Graz`,
+    )
+    const { page } = await signIn(t)
+    await page.goto(`${here}/contacts`)
+    await page.getByRole('link', { name: 'Import from CSV' }).click()
+    const buffer = Buffer.from(`email,city\n${lines.join('\n')}\n`)
+    await page.getByLabel('CSV file').setInputFiles({ name: 'people.csv', mimeType: 'text/csv', buffer })
+    for (const name of ['Upload', 'Continue', 'Import 1,010 records']) await submit(page, name)
+    t.match(await page.locator('#progress').innerText(), '0 of 1,010')
+    const worker = await startWorker(t, service)
+    await page.locator('#progress', { hasText: '1,010 of 1,010' }).waitFor()
+    t.match(await page.locator('#outcome').innerText(), /1,000 contacts stored[\s\S]*10 records refused/)
+    const download = page.waitForEvent('download')
+    await page.getByRole('link', { name: 'Refused records as CSV' }).click()
+    const refused = readFileSync(await (await download).path(), 'utf8')
+      .trim()
+      .split('\r\n')
+    t.equal(refused.length, 11)
+    t.match(refused[1], /^no address 7,Graz,9,.*email address/)
+    await worker.stop()
+  })
 
   t.test('a press is shown while its answer is awaited, counts once, and is over in the end', async (t) => {
     const { page } = await signIn(t)

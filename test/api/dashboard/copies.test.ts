@@ -35,25 +35,22 @@ const happens = (email_id: string, kind: 'delivered' | 'bounced' | 'sent', recip
     )
   })
 
-t.test(
-  'the page marks whose copy it is, with what became of each; every role of the team sees it',
-  async (t) => {
-    const id = await send(COPIES)
-    await call('POST', '/v1/contacts', { key: team.key, body: { email: 'hidden.7x@quiet.example' } })
-    await happens(id, 'delivered', 'ana@example.org')
-    await happens(id, 'sent', 'zoe@example.org')
-    await happens(id, 'bounced', 'hidden.7x@quiet.example')
-    for (const person of [viewer, editor, owner, operator]) {
-      const page = await person.get(`${list}/${id}`)
-      shows(t, page, 'To Ana <ana@example.org> Cc Zoe <zoe@example.org> Bcc hidden.7x@quiet.example')
-      shows(t, page, /As Address .* To ana@example\.org Ana delivered 250 for delivered/)
-      shows(t, page, /Cc zoe@example\.org Zoe sent 250 for sent/)
-      shows(t, page, /Bcc hidden\.7x@quiet\.example bounced 250 for bounced/)
-      shows(t, page, 'Bounced for hidden.7x@quiet.example')
-    }
-    t.equal((await stranger.get(`${list}/${id}`)).status, 404)
-  },
-)
+t.test('the page says whose copy it is and what became of each, to every role of the team', async (t) => {
+  const id = await send(COPIES)
+  await call('POST', '/v1/contacts', { key: team.key, body: { email: 'hidden.7x@quiet.example' } })
+  await happens(id, 'delivered', 'ana@example.org')
+  await happens(id, 'sent', 'zoe@example.org')
+  await happens(id, 'bounced', 'hidden.7x@quiet.example')
+  for (const person of [viewer, editor, owner, operator]) {
+    const page = await person.get(`${list}/${id}`)
+    shows(t, page, 'To Ana <ana@example.org> Cc Zoe <zoe@example.org> Bcc hidden.7x@quiet.example')
+    shows(t, page, /As Address .* To ana@example\.org Ana delivered 250 for delivered/)
+    shows(t, page, /Cc zoe@example\.org Zoe sent 250 for sent/)
+    shows(t, page, /Bcc hidden\.7x@quiet\.example bounced 250 for bounced/)
+    shows(t, page, 'Bounced for hidden.7x@quiet.example')
+  }
+  t.equal((await stranger.get(`${list}/${id}`)).status, 404)
+})
 
 t.test('what was sent is shown without bcc; the row as it is stored has all', async (t) => {
   const id = await send({ ...COPIES, text: 'Hello', headers: { 'X-Order': '17' } })

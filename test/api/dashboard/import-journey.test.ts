@@ -59,80 +59,73 @@ async function journey(browser: Browser): Promise<void> {
     })
   }
 
-  t.test(
-    'a list is imported on the pages alone; what was refused is corrected and imported too',
-    async (t) => {
-      await startWorker(t, service)
-      const { page, context } = await signInWith(browser, service, { t, team: team.id })
-      await page.goto(`${here}/topics`)
-      await page.getByText('Add a topic').click()
-      await page.locator('[name="name"]').first().fill('News')
-      await press(page, 'Add topic')
-      await page.goto(`${here}/contacts`)
-      await follow(page, page.locator('main a[href$="/contacts/import"]').first())
-      await isFine(page, 'the upload')
-      await upload(page, Buffer.from('email\n"open quote'))
-      t.match(await said(page), /not CSV/)
-      await upload(page, Buffer.from(LIST, 'latin1'))
-      t.match(await said(page), /Windows-1252[\s\S]*semicolons/)
-      t.equal(await page.getByLabel('E-Mail Address', { exact: true }).inputValue(), 'email')
-      await page.locator('summary', { hasText: 'The first 4 records' }).click()
-      await isFine(page, 'the columns')
-      await page.getByLabel('First Name', { exact: true }).selectOption('Property')
-      await page.getByLabel('Property name for First Name').fill('Stadt')
-      await page.getByLabel('Newsletter', { exact: true }).selectOption({ label: 'Topic News (yes or no)' })
-      await page.getByLabel('Source of the subscription', { exact: true }).selectOption('Do not import')
-      await press(page, 'Continue')
-      t.match(await said(page), /Two properties are called "Stadt"/)
-      t.match(
-        await page.evaluate<string>('document.activeElement.outerHTML'),
-        /value="Stadt"[^>]* aria-invalid="true"/,
-        'the focus is in the field with the fault, and what was chosen is kept',
-      )
-      t.match(await page.getByLabel('Newsletter', { exact: true }).inputValue(), /^topic:/)
-      for (const [column, name] of [
-        ['First Name', 'name'],
-        ['Stadt', 'city'],
-      ])
-        await page.getByLabel(`Property name for ${column}`).fill(name ?? '')
-      await press(page, 'Continue')
-      t.match(
-        await said(page),
-        /New contacts\s+3[\s\S]*Refused\s+1[\s\S]*4\s+E-Mail Address\s+chen\.example\.org\s+must be an email/i,
-      )
-      await isFine(page, 'what would happen')
-      await press(page, 'Import 4 records')
-      await done(page)
-      t.match(await said(page), /3 contacts stored[\s\S]*1 record refused/)
-      await isFine(page, 'the result')
-      await service.call('POST', '/v1/contacts', { key: team.key, body: { email: 'other@example.org' } })
-      await follow(page, page.getByRole('link', { name: 'Show them' }))
-      t.match(await said(page), /list\.csv[\s\S]*ben@example\.org/)
-      t.equal(await page.locator('tbody tr').count(), 3, 'those of the import alone')
-      await page.goBack()
-      const { body } = await service.call('GET', '/v1/contacts/ana@example.org', { key: team.key })
-      t.match(body, { properties: { name: 'Ana', city: 'Köln' }, subscribed_topic_ids: [String] })
-      const [download] = await Promise.all([
-        page.waitForEvent('download'),
-        page.getByRole('link', { name: 'Refused records as CSV' }).click(),
-      ])
-      const refused = await readFile(await download.path(), 'utf8')
-      await page.goto(`${here}/contacts/import`)
-      await upload(page, Buffer.from(refused.replace('chen.', 'chen@')))
-      t.equal(
-        await page.getByLabel('Property name for Stadt').inputValue(),
-        'city',
-        'as it was chosen before',
-      )
-      await press(page, 'Continue')
-      t.match(await said(page), /New contacts\s+1[\s\S]*Refused\s+0/i)
-      await press(page, 'Import 1 record')
-      await done(page)
-      const corrected = await service.call('GET', '/v1/contacts/chen@example.org', { key: team.key })
-      t.match(corrected.body, { properties: { name: 'Chen', city: 'Linz' }, subscribed_topic_ids: [String] })
-      await context.close()
-    },
-  )
+  t.test('a list is imported on the pages alone; what was refused is corrected and imported', async (t) => {
+    await startWorker(t, service)
+    const { page, context } = await signInWith(browser, service, { t, team: team.id })
+    await page.goto(`${here}/topics`)
+    await page.getByText('Add a topic').click()
+    await page.locator('[name="name"]').first().fill('News')
+    await press(page, 'Add topic')
+    await page.goto(`${here}/contacts`)
+    await follow(page, page.locator('main a[href$="/contacts/import"]').first())
+    await isFine(page, 'the upload')
+    await upload(page, Buffer.from('email\n"open quote'))
+    t.match(await said(page), /not CSV/)
+    await upload(page, Buffer.from(LIST, 'latin1'))
+    t.match(await said(page), /Windows-1252[\s\S]*semicolons/)
+    t.equal(await page.getByLabel('E-Mail Address', { exact: true }).inputValue(), 'email')
+    await page.locator('summary', { hasText: 'The first 4 records' }).click()
+    await isFine(page, 'the columns')
+    await page.getByLabel('First Name', { exact: true }).selectOption('Property')
+    await page.getByLabel('Property name for First Name').fill('Stadt')
+    await page.getByLabel('Newsletter', { exact: true }).selectOption({ label: 'Topic News (yes or no)' })
+    await page.getByLabel('Source of the subscription', { exact: true }).selectOption('Do not import')
+    await press(page, 'Continue')
+    t.match(await said(page), /Two properties are called "Stadt"/)
+    t.match(
+      await page.evaluate<string>('document.activeElement.outerHTML'),
+      /value="Stadt"[^>]* aria-invalid="true"/,
+      'the focus is in the field with the fault, and what was chosen is kept',
+    )
+    t.match(await page.getByLabel('Newsletter', { exact: true }).inputValue(), /^topic:/)
+    for (const [column, name] of [
+      ['First Name', 'name'],
+      ['Stadt', 'city'],
+    ])
+      await page.getByLabel(`Property name for ${column}`).fill(name ?? '')
+    await press(page, 'Continue')
+    t.match(
+      await said(page),
+      /New contacts\s+3[\s\S]*Refused\s+1[\s\S]*4\s+E-Mail Address\s+chen\.example\.org\s+must be an email/i,
+    )
+    await isFine(page, 'what would happen')
+    await press(page, 'Import 4 records')
+    await done(page)
+    t.match(await said(page), /3 contacts stored[\s\S]*1 record refused/)
+    await isFine(page, 'the result')
+    await service.call('POST', '/v1/contacts', { key: team.key, body: { email: 'other@example.org' } })
+    await follow(page, page.getByRole('link', { name: 'Show them' }))
+    t.match(await said(page), /list\.csv[\s\S]*ben@example\.org/)
+    t.equal(await page.locator('tbody tr').count(), 3, 'those of the import alone')
+    await page.goBack()
+    const { body } = await service.call('GET', '/v1/contacts/ana@example.org', { key: team.key })
+    t.match(body, { properties: { name: 'Ana', city: 'Köln' }, subscribed_topic_ids: [String] })
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Refused records as CSV' }).click(),
+    ])
+    const refused = await readFile(await download.path(), 'utf8')
+    await page.goto(`${here}/contacts/import`)
+    await upload(page, Buffer.from(refused.replace('chen.', 'chen@')))
+    t.equal(await page.getByLabel('Property name for Stadt').inputValue(), 'city', 'as it was chosen before')
+    await press(page, 'Continue')
+    t.match(await said(page), /New contacts\s+1[\s\S]*Refused\s+0/i)
+    await press(page, 'Import 1 record')
+    await done(page)
+    const corrected = await service.call('GET', '/v1/contacts/chen@example.org', { key: team.key })
+    t.match(corrected.body, { properties: { name: 'Chen', city: 'Linz' }, subscribed_topic_ids: [String] })
+    await context.close()
+  })
 
   t.test('a list of suppressions is imported and one added by hand; one is lifted', async (t) => {
     await startWorker(t, service)

@@ -58,51 +58,48 @@ const mapping = (columns: Record<string, string>, more: Record<string, string | 
   ...more,
 })
 
-t.test(
-  'columns become properties, topics or nothing; what would happen is shown, then it does',
-  async (t) => {
-    await call('POST', '/v1/contacts', {
-      key: team.key,
-      body: { email: 'old@example.com', properties: { plan: 'gold', city: 'Linz' } },
-    })
-    const lines = [
-      'new@example.com;Köln;yes;7',
-      'old@example.com;Graz;;8',
-      'odd@example.com;Wien;maybe;9',
-      'nobody;;;',
-    ]
-    const text = `E-Mail Address;Ort;Newsletter;Customer No.\n${lines.join('\n')}\n`
-    const draft = await uploaded(new Uint8Array(Buffer.from(text, 'latin1')))
-    const page = await editor.get(draft)
-    shows(t, page, /Records 4 records .* Encoding Windows-1252 Separated by semicolons/)
-    shows(t, page, /Köln · Graz · Wien/)
-    t.match(page.html, /name="column\.0"[^>]*>\s*<option value="email" selected>/)
-    t.match(page.html, /name="name\.1"[^>]* value="Ort"/)
-    const columns = { Mail: 'email', Ort: 'property=city', Newsletter: `topic:${news.id}`, No: 'ignore' }
-    const sent = await editor.post(draft, mapping(columns, { merge: 'yes' }))
-    t.equal(sent.location, `${draft}/check`)
-    const check = await editor.get(`${draft}/check`)
-    shows(t, check, /New contacts 1 of 4 records Updated 1 .*besides Repeated in the file 0 .*Refused 2/)
-    shows(t, check, /4 Newsletter maybe Must be yes or no 5 E-Mail Address nobody Must be an email address/)
-    shows(
-      t,
-      check,
-      /Properties Ort as city Subscribed to News where Newsletter says yes Not imported Customer No\./,
-    )
-    t.equal(await known('new@example.com'), null, 'trying has changed nothing')
-    shows(t, await editor.get(IMPORT), /people\.csv not started/)
-    const done = await imported(draft)
-    shows(t, done, /2 contacts stored\. Show them 2 records refused/)
-    t.match(await known('new@example.com'), { properties: { city: 'Köln' }, topic_ids: [news.id] })
-    t.match(await known('old@example.com'), { properties: { plan: 'gold', city: 'Graz' }, topic_ids: EMPTY })
-    t.match(
-      (await editor.get(`${draft}/refused.csv`)).html,
-      /\r\nodd@example\.com,Wien,maybe,9,4,Newsletter must be yes or no\r\n/,
-    )
-    t.match(await lastDeed(), { action: 'contact.import', subject: 'people.csv', detail: '2 refused' })
-    shows(t, await editor.post(`${draft}/start`), /There is no such upload: it was started/)
-  },
-)
+t.test('columns become properties, topics or nothing; what is shown to happen then does', async (t) => {
+  await call('POST', '/v1/contacts', {
+    key: team.key,
+    body: { email: 'old@example.com', properties: { plan: 'gold', city: 'Linz' } },
+  })
+  const lines = [
+    'new@example.com;Köln;yes;7',
+    'old@example.com;Graz;;8',
+    'odd@example.com;Wien;maybe;9',
+    'nobody;;;',
+  ]
+  const text = `E-Mail Address;Ort;Newsletter;Customer No.\n${lines.join('\n')}\n`
+  const draft = await uploaded(new Uint8Array(Buffer.from(text, 'latin1')))
+  const page = await editor.get(draft)
+  shows(t, page, /Records 4 records .* Encoding Windows-1252 Separated by semicolons/)
+  shows(t, page, /Köln · Graz · Wien/)
+  t.match(page.html, /name="column\.0"[^>]*>\s*<option value="email" selected>/)
+  t.match(page.html, /name="name\.1"[^>]* value="Ort"/)
+  const columns = { Mail: 'email', Ort: 'property=city', Newsletter: `topic:${news.id}`, No: 'ignore' }
+  const sent = await editor.post(draft, mapping(columns, { merge: 'yes' }))
+  t.equal(sent.location, `${draft}/check`)
+  const check = await editor.get(`${draft}/check`)
+  shows(t, check, /New contacts 1 of 4 records Updated 1 .*besides Repeated in the file 0 .*Refused 2/)
+  shows(t, check, /4 Newsletter maybe Must be yes or no 5 E-Mail Address nobody Must be an email address/)
+  shows(
+    t,
+    check,
+    /Properties Ort as city Subscribed to News where Newsletter says yes Not imported Customer No\./,
+  )
+  t.equal(await known('new@example.com'), null, 'trying has changed nothing')
+  shows(t, await editor.get(IMPORT), /people\.csv not started/)
+  const done = await imported(draft)
+  shows(t, done, /2 contacts stored\. Show them 2 records refused/)
+  t.match(await known('new@example.com'), { properties: { city: 'Köln' }, topic_ids: [news.id] })
+  t.match(await known('old@example.com'), { properties: { plan: 'gold', city: 'Graz' }, topic_ids: EMPTY })
+  t.match(
+    (await editor.get(`${draft}/refused.csv`)).html,
+    /\r\nodd@example\.com,Wien,maybe,9,4,Newsletter must be yes or no\r\n/,
+  )
+  t.match(await lastDeed(), { action: 'contact.import', subject: 'people.csv', detail: '2 refused' })
+  shows(t, await editor.post(`${draft}/start`), /There is no such upload: it was started/)
+})
 
 t.test('somebody who left a topic and was erased begins without it, in an import too', async (t) => {
   const body = { email: 'left@example.com', topic_ids: [news.id] }
@@ -124,27 +121,24 @@ t.test('somebody who left a topic and was erased begins without it, in an import
   )
 })
 
-t.test(
-  'properties are put in place of a contact’s own, or added up to as many as one may have',
-  async (t) => {
-    const many = Object.fromEntries(Array.from({ length: 99 }, (_, index) => [`p${index}`, 'x']))
-    const store = (email: string) =>
-      call('POST', '/v1/contacts', { key: team.key, body: { email, properties: many } })
-    await store('full@example.com')
-    const file = 'email,a,b\nfull@example.com,1,2\nfull@example.com,,3\n'
-    const columns = { email: 'email', a: 'property', b: 'property' }
-    const added = await uploaded(file)
-    await editor.post(added, mapping(columns, { merge: 'yes' }))
-    shows(t, await editor.get(`${added}/check`), /Refused 1 .* 2 – – Properties must have at most 100 keys/)
-    shows(t, await imported(added), /1 contact stored\. Show them 1 record refused/)
-    t.strictSame((await known('full@example.com'))?.properties, { ...many, b: '3' })
-    const replaced = await uploaded(file)
-    await editor.post(replaced, mapping(columns, { topic_ids: news.id }))
-    await imported(replaced)
-    t.match(await known('full@example.com'), { topic_ids: [news.id] })
-    t.strictSame((await known('full@example.com'))?.properties, { b: '3' })
-  },
-)
+t.test('properties replace a contact’s own, or are added up to as many as one may have', async (t) => {
+  const many = Object.fromEntries(Array.from({ length: 99 }, (_, index) => [`p${index}`, 'x']))
+  const store = (email: string) =>
+    call('POST', '/v1/contacts', { key: team.key, body: { email, properties: many } })
+  await store('full@example.com')
+  const file = 'email,a,b\nfull@example.com,1,2\nfull@example.com,,3\n'
+  const columns = { email: 'email', a: 'property', b: 'property' }
+  const added = await uploaded(file)
+  await editor.post(added, mapping(columns, { merge: 'yes' }))
+  shows(t, await editor.get(`${added}/check`), /Refused 1 .* 2 – – Properties must have at most 100 keys/)
+  shows(t, await imported(added), /1 contact stored\. Show them 1 record refused/)
+  t.strictSame((await known('full@example.com'))?.properties, { ...many, b: '3' })
+  const replaced = await uploaded(file)
+  await editor.post(replaced, mapping(columns, { topic_ids: news.id }))
+  await imported(replaced)
+  t.match(await known('full@example.com'), { topic_ids: [news.id] })
+  t.strictSame((await known('full@example.com'))?.properties, { b: '3' })
+})
 
 t.test('a mapping that cannot be is refused on its page, as it was chosen', async (t) => {
   const draft = await uploaded('email,city,town\na@example.com,Graz,Graz\n')
@@ -212,28 +206,21 @@ async function refusedUpload(t: Test, file: string, words: RegExp): Promise<void
   shows(t, answer, words)
 }
 
-t.test(
-  'files that nobody means are refused where they are uploaded, and nothing of them is kept',
-  async (t) => {
-    const columns = Array.from({ length: 10_000 }, (_, index) => `c${index}`).join(',')
-    await refusedUpload(t, `email,${columns}\na@example.com\n`, /names 10001 columns, more than the 200/)
-    await refusedUpload(t, `${','.repeat(3_000_000)}\n`, /The first line has more than 16,384 cells/)
-    const wide = `"a\nb",${',x'.repeat(16_383)}`
-    await refusedUpload(
-      t,
-      `email\r\n"a\r\nb"\r\n${wide}`,
-      /The record after line 3 has more than 16,384 cells/,
-    )
-    await refusedUpload(t, 'x'.repeat(3_000_000), /The first line is longer than 1 MB/)
-    await refusedUpload(
-      t,
-      `email\n"${'a@example.com\n'.repeat(200_000)}`,
-      /The record after line 1 is longer than 1 MB: perhaps a quote/,
-    )
-    await refusedUpload(t, 'email\n"a@example.com\n', /not CSV/)
-    t.notMatch((await editor.get(IMPORT)).html, /hostile\.csv/)
-  },
-)
+t.test('files that nobody means are refused at their upload, and nothing of them is kept', async (t) => {
+  const columns = Array.from({ length: 10_000 }, (_, index) => `c${index}`).join(',')
+  await refusedUpload(t, `email,${columns}\na@example.com\n`, /names 10001 columns, more than the 200/)
+  await refusedUpload(t, `${','.repeat(3_000_000)}\n`, /The first line has more than 16,384 cells/)
+  const wide = `"a\nb",${',x'.repeat(16_383)}`
+  await refusedUpload(t, `email\r\n"a\r\nb"\r\n${wide}`, /The record after line 3 has more than 16,384 cells/)
+  await refusedUpload(t, 'x'.repeat(3_000_000), /The first line is longer than 1 MB/)
+  await refusedUpload(
+    t,
+    `email\n"${'a@example.com\n'.repeat(200_000)}`,
+    /The record after line 1 is longer than 1 MB: perhaps a quote/,
+  )
+  await refusedUpload(t, 'email\n"a@example.com\n', /not CSV/)
+  t.notMatch((await editor.get(IMPORT)).html, /hostile\.csv/)
+})
 
 t.test('a record of megabytes further on ends the import, which says where it lies', async (t) => {
   const fine = Array.from({ length: 9_000 }, (_, index) => `far${index}@example.com`).join('\n')
@@ -243,85 +230,78 @@ t.test('a record of megabytes further on ends the import, which says where it li
   t.equal(await known('far0@example.com'), null)
 })
 
-t.test(
-  'a list of suppressions is imported: as each record says, else as was chosen, with a reason',
-  async (t) => {
-    await call('POST', '/v1/contacts', {
-      key: team.key,
-      body: { email: 'loud@example.net', properties: { city: 'Graz' } },
-    })
-    const file =
-      'Address,Status,Detail\na@example.net,HardBounce,550 gone\nloud@example.net,SpamComplaint,\nb@example.net,,\nc@example.net,asleep,\n'
-    const draft = await uploaded(file, at('suppressions', 'import'))
-    const columns = { a: 'email', b: 'status', c: 'reason' }
-    shows(t, await editor.post(`${draft}/start`), /Say why they are suppressed/)
-    shows(
-      t,
-      await editor.post(draft, mapping(columns, { as: 'complained', reason: '' })),
-      /The reason must have/,
-    )
-    await editor.post(draft, mapping(columns, { as: 'complained', reason: 'from the old service' }))
-    const check = await editor.get(`${draft}/check`)
-    shows(t, check, /New contacts 2 .* Existed already 1 are suppressed .*Refused 1/)
-    shows(t, check, /5 Status asleep Must be bounced or complained/)
-    shows(t, await imported(draft), /3 contacts suppressed\. Show them 1 record refused/)
-    const cause = async (email: string) => {
-      const { status, suppression_cause, properties } = await showContact(database, team.id, email)
-      return { status, detail: suppression_cause?.detail, what: suppression_cause?.what, properties }
-    }
-    const what = 'added by hand'
-    const detail = 'from the old service'
-    t.match(await cause('a@example.net'), { status: 'bounced', what, detail: '550 gone' })
-    t.match(await cause('loud@example.net'), {
-      status: 'complained',
-      what,
-      detail,
-      properties: { city: 'Graz' },
-    })
-    t.match(await cause('b@example.net'), { status: 'complained', what, detail })
-    t.equal(await known('c@example.net'), null)
-    t.match(await lastDeed(), {
-      actor: editor.email,
-      action: 'suppression.import',
-      detail: 'complained: from the old service; 1 refused',
-    })
-    const { html: own } = await editor.get(at('suppressions.csv'))
-    for (const email of ['a', 'loud', 'b'])
-      await editor.post(at('contacts', `${email}@example.net`, 'delete'))
-    const again = await uploaded(own, at('suppressions', 'import'))
-    const ours = { email: 'email', status: 'status', cause: 'ignore', since: 'ignore', words: 'reason' }
-    await editor.post(again, mapping(ours, { as: 'bounced', reason: 'brought back' }))
-    shows(t, await imported(again), /3 contacts suppressed\. Show them Refused Nothing was refused/)
-    t.match(await cause('a@example.net'), { status: 'bounced', detail: '550 gone' })
-    t.match(await cause('loud@example.net'), { status: 'complained', properties: EMPTY })
-  },
-)
+t.test('suppressions are imported with a reason: each record’s own, else the one chosen', async (t) => {
+  await call('POST', '/v1/contacts', {
+    key: team.key,
+    body: { email: 'loud@example.net', properties: { city: 'Graz' } },
+  })
+  const file =
+    'Address,Status,Detail\na@example.net,HardBounce,550 gone\nloud@example.net,SpamComplaint,\nb@example.net,,\nc@example.net,asleep,\n'
+  const draft = await uploaded(file, at('suppressions', 'import'))
+  const columns = { a: 'email', b: 'status', c: 'reason' }
+  shows(t, await editor.post(`${draft}/start`), /Say why they are suppressed/)
+  shows(
+    t,
+    await editor.post(draft, mapping(columns, { as: 'complained', reason: '' })),
+    /The reason must have/,
+  )
+  await editor.post(draft, mapping(columns, { as: 'complained', reason: 'from the old service' }))
+  const check = await editor.get(`${draft}/check`)
+  shows(t, check, /New contacts 2 .* Existed already 1 are suppressed .*Refused 1/)
+  shows(t, check, /5 Status asleep Must be bounced or complained/)
+  shows(t, await imported(draft), /3 contacts suppressed\. Show them 1 record refused/)
+  const cause = async (email: string) => {
+    const { status, suppression_cause, properties } = await showContact(database, team.id, email)
+    return { status, detail: suppression_cause?.detail, what: suppression_cause?.what, properties }
+  }
+  const what = 'added by hand'
+  const detail = 'from the old service'
+  t.match(await cause('a@example.net'), { status: 'bounced', what, detail: '550 gone' })
+  t.match(await cause('loud@example.net'), {
+    status: 'complained',
+    what,
+    detail,
+    properties: { city: 'Graz' },
+  })
+  t.match(await cause('b@example.net'), { status: 'complained', what, detail })
+  t.equal(await known('c@example.net'), null)
+  t.match(await lastDeed(), {
+    actor: editor.email,
+    action: 'suppression.import',
+    detail: 'complained: from the old service; 1 refused',
+  })
+  const { html: own } = await editor.get(at('suppressions.csv'))
+  for (const email of ['a', 'loud', 'b']) await editor.post(at('contacts', `${email}@example.net`, 'delete'))
+  const again = await uploaded(own, at('suppressions', 'import'))
+  const ours = { email: 'email', status: 'status', cause: 'ignore', since: 'ignore', words: 'reason' }
+  await editor.post(again, mapping(ours, { as: 'bounced', reason: 'brought back' }))
+  shows(t, await imported(again), /3 contacts suppressed\. Show them Refused Nothing was refused/)
+  t.match(await cause('a@example.net'), { status: 'bounced', detail: '550 gone' })
+  t.match(await cause('loud@example.net'), { status: 'complained', properties: EMPTY })
+})
 
-t.test(
-  'what was chosen is known for the next file of the same columns and purpose, but for a topic that is gone',
-  async (t) => {
-    const topic = (
-      await database.transaction((tx) =>
-        createTopic({ tx, now: new Date(), actor: 'cli' }, team.id, { name: 'Gone' }),
-      )
-    ).id
-    const file = 'who,what,where\nx@example.org,yes,Graz\n'
-    const columns = { who: 'email', what: `topic:${topic}`, where: 'property=city' }
-    const first = await uploaded(file)
-    await editor.post(first, mapping(columns, { merge: 'yes', topic_ids: topic }))
-    await imported(first)
-    const chosen = async (path?: string) => {
-      const { html } = await editor.get(await uploaded(file, path))
-      return [...html.matchAll(/<option value="([^"]+)" selected>/g)].map(([, value]) => value)
-    }
-    t.strictSame(await chosen(), ['email', `topic:${topic}`, 'property'])
-    t.strictSame(await chosen(at('suppressions', 'import')), ['ignore', 'ignore', 'ignore'])
-    await editor.post(at('topics', topic, 'delete'))
-    const again = await uploaded(file)
-    const { html } = await editor.get(again)
-    t.match(html, /<option value="ignore" selected>/)
-    t.match(html, /name="name\.2"[^>]* value="city"/)
-    t.match(html, /value="yes" checked/)
-    t.match((await imported(again)).html, /1 contact stored/, 'a topic that is gone is given to nobody')
-  },
-)
+t.test('what was chosen is kept for files of the same columns and purpose, but no topic gone', async (t) => {
+  const topic = (
+    await database.transaction((tx) =>
+      createTopic({ tx, now: new Date(), actor: 'cli' }, team.id, { name: 'Gone' }),
+    )
+  ).id
+  const file = 'who,what,where\nx@example.org,yes,Graz\n'
+  const columns = { who: 'email', what: `topic:${topic}`, where: 'property=city' }
+  const first = await uploaded(file)
+  await editor.post(first, mapping(columns, { merge: 'yes', topic_ids: topic }))
+  await imported(first)
+  const chosen = async (path?: string) => {
+    const { html } = await editor.get(await uploaded(file, path))
+    return [...html.matchAll(/<option value="([^"]+)" selected>/g)].map(([, value]) => value)
+  }
+  t.strictSame(await chosen(), ['email', `topic:${topic}`, 'property'])
+  t.strictSame(await chosen(at('suppressions', 'import')), ['ignore', 'ignore', 'ignore'])
+  await editor.post(at('topics', topic, 'delete'))
+  const again = await uploaded(file)
+  const { html } = await editor.get(again)
+  t.match(html, /<option value="ignore" selected>/)
+  t.match(html, /name="name\.2"[^>]* value="city"/)
+  t.match(html, /value="yes" checked/)
+  t.match((await imported(again)).html, /1 contact stored/, 'a topic that is gone is given to nobody')
+})

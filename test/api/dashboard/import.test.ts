@@ -23,32 +23,29 @@ async function started(name: string, file: string | Uint8Array<ArrayBuffer>, who
   return draft
 }
 
-t.test(
-  'a file with bad records is imported around them, and they come back as a file with the reasons',
-  async (t) => {
-    const lines = Array.from({ length: 1_010 }, (_, at) =>
-      at % 101 === 7 ? `not an address ${at},"Town, ""${at}"""` : `person${at}@example.com,"Town, ""${at}"""`,
-    )
-    const progress = await started('people.csv', `Email,city\r\n${lines.join('\r\n')}\r\n`)
-    shows(t, await editor.get(progress), /0 of 1,010/)
-    await startWorker(t, service)
-    await until('it is done', async () => (await editor.get(progress)).html.includes('1,010 of 1,010'))
-    shows(t, await editor.get(progress), /1,000 contacts stored/)
-    const file = await editor.get(`${progress}/refused.csv`)
-    t.match(file.headers.get('content-disposition'), 'attachment')
-    const refused = file.html.trim().split('\r\n')
-    t.equal(refused.length, 11)
-    t.match(refused[0], /^\uFEFF?Email,city,row,reason$/)
-    t.match(refused[1], /^not an address 7,"Town, ""7""",9,Email must be an email address/)
-    const contact = await contactByIdentity(database, team.id, 'person9@example.com')
-    t.match(contact, { properties: { city: 'Town, "9"' }, status: 'subscribed' })
-    shows(t, await editor.get(path), /people\.csv/)
-    const operator = await signedIn(service, { operator: true })
-    await operator.get(`${progress}/refused.csv`)
-    const [line] = await auditEntries(database, { team: team.id, limit: 1 })
-    t.match(line, { actor: operator.email, action: 'contact.export' })
-  },
-)
+t.test('a file is imported around its bad records, which come back as a file with the reasons', async (t) => {
+  const lines = Array.from({ length: 1_010 }, (_, at) =>
+    at % 101 === 7 ? `not an address ${at},"Town, ""${at}"""` : `person${at}@example.com,"Town, ""${at}"""`,
+  )
+  const progress = await started('people.csv', `Email,city\r\n${lines.join('\r\n')}\r\n`)
+  shows(t, await editor.get(progress), /0 of 1,010/)
+  await startWorker(t, service)
+  await until('it is done', async () => (await editor.get(progress)).html.includes('1,010 of 1,010'))
+  shows(t, await editor.get(progress), /1,000 contacts stored/)
+  const file = await editor.get(`${progress}/refused.csv`)
+  t.match(file.headers.get('content-disposition'), 'attachment')
+  const refused = file.html.trim().split('\r\n')
+  t.equal(refused.length, 11)
+  t.match(refused[0], /^\uFEFF?Email,city,row,reason$/)
+  t.match(refused[1], /^not an address 7,"Town, ""7""",9,Email must be an email address/)
+  const contact = await contactByIdentity(database, team.id, 'person9@example.com')
+  t.match(contact, { properties: { city: 'Town, "9"' }, status: 'subscribed' })
+  shows(t, await editor.get(path), /people\.csv/)
+  const operator = await signedIn(service, { operator: true })
+  await operator.get(`${progress}/refused.csv`)
+  const [line] = await auditEntries(database, { team: team.id, limit: 1 })
+  t.match(line, { actor: operator.email, action: 'contact.export' })
+})
 
 t.test('a file that cannot be imported at all is refused on the page, and nothing is stored', async (t) => {
   for (const [text, words] of [
@@ -94,21 +91,18 @@ t.test('UTF-8, UTF-16 and Windows-1252, by commas, semicolons and tabs, are read
   }
 })
 
-t.test(
-  'what was refused is imported again without damage, with its row as a spreadsheet shows it',
-  async (t) => {
-    const source = `email,note,phone\nfine@example.com,"two\nlines",1\n\nbad.example.com,"=1, '+2",+15551234567\n`
-    const { progress } = await imported(t, source)
-    shows(
-      t,
-      await editor.get(progress),
-      /Row Column Value Why 4 email bad\.example\.com Must be an email address/,
-    )
-    const { html: refused } = await editor.get(`${progress}/refused.csv`)
-    await imported(t, refused.replace('bad.', 'bad@'))
-    t.strictSame(await propertiesOf('bad@example.com'), { note: `=1, '+2`, phone: '+15551234567' })
-  },
-)
+t.test('what was refused is imported again without damage, by its row as spreadsheets show it', async (t) => {
+  const source = `email,note,phone\nfine@example.com,"two\nlines",1\n\nbad.example.com,"=1, '+2",+15551234567\n`
+  const { progress } = await imported(t, source)
+  shows(
+    t,
+    await editor.get(progress),
+    /Row Column Value Why 4 email bad\.example\.com Must be an email address/,
+  )
+  const { html: refused } = await editor.get(`${progress}/refused.csv`)
+  await imported(t, refused.replace('bad.', 'bad@'))
+  t.strictSame(await propertiesOf('bad@example.com'), { note: `=1, '+2`, phone: '+15551234567' })
+})
 
 t.test('our own export is imported again as it was; a status that would be lost is refused', async (t) => {
   const { call } = service
@@ -143,31 +137,28 @@ t.test('a row with cells beyond the named columns is refused alone, and nothing 
   t.strictSame(await propertiesOf('b@wide.test'), { city: 'Graz' })
 })
 
-t.test(
-  'an import says how many contacts are new, updated and repeated, and which value was refused',
-  async (t) => {
-    const { call } = service
-    await call('POST', '/v1/contacts', { key: team.key, body: { email: 'known@true.test' } })
-    const many = Array.from({ length: 1_050 }, (_, at) => `true${at}@true.test;Ort ${at}`)
-    const odd = `<b>${'x'.repeat(150)}`
-    const rows = [
-      'Known@true.test;Graz',
-      'true0@true.test;Wien',
-      `${odd};Linz`,
-      ...many,
-      'true7@true.test;Graz',
-    ]
-    const { progress } = await imported(t, `E-Mail-Adresse;Ort\n${rows.join('\n')}\n`)
-    const page = await editor.get(progress)
-    shows(t, page, /New contacts 1,050 Updated 1 Repeated in the file 2 .*Refused 1/)
-    shows(t, page, /1,051 contacts stored\. Show them 1 record refused/)
-    t.match(page.html, `&lt;b&gt;${'x'.repeat(97)}…`)
-    shows(t, page, /Row Column Value Why 4 E-Mail-Adresse <b>x+… Must be an email address/)
-    const { html } = await editor.get(`${progress}/refused.csv`)
-    t.match(html, `${odd},Linz,4,E-Mail-Adresse must be an email address`)
-    t.strictSame(await propertiesOf('true7@true.test'), { Ort: 'Graz' }, 'the last of them counts')
-  },
-)
+t.test('an import says how many contacts are new, updated and repeated, and what was refused', async (t) => {
+  const { call } = service
+  await call('POST', '/v1/contacts', { key: team.key, body: { email: 'known@true.test' } })
+  const many = Array.from({ length: 1_050 }, (_, at) => `true${at}@true.test;Ort ${at}`)
+  const odd = `<b>${'x'.repeat(150)}`
+  const rows = [
+    'Known@true.test;Graz',
+    'true0@true.test;Wien',
+    `${odd};Linz`,
+    ...many,
+    'true7@true.test;Graz',
+  ]
+  const { progress } = await imported(t, `E-Mail-Adresse;Ort\n${rows.join('\n')}\n`)
+  const page = await editor.get(progress)
+  shows(t, page, /New contacts 1,050 Updated 1 Repeated in the file 2 .*Refused 1/)
+  shows(t, page, /1,051 contacts stored\. Show them 1 record refused/)
+  t.match(page.html, `&lt;b&gt;${'x'.repeat(97)}…`)
+  shows(t, page, /Row Column Value Why 4 E-Mail-Adresse <b>x+… Must be an email address/)
+  const { html } = await editor.get(`${progress}/refused.csv`)
+  t.match(html, `${odd},Linz,4,E-Mail-Adresse must be an email address`)
+  t.strictSame(await propertiesOf('true7@true.test'), { Ort: 'Graz' }, 'the last of them counts')
+})
 
 /** A file that takes several slices to read; one value is longer than a slice. */
 const longFile = (last: string): string => {

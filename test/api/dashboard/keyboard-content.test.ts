@@ -19,42 +19,39 @@ async function journeys(browser: Browser): Promise<void> {
   const { key } = team
   const signIn = (t: Test): Promise<Page> => signInByKeys(browser, service, { t, team: team.id })
 
-  t.test(
-    'a list is imported: its columns are chosen, what would happen is seen, then it is done',
-    async (t) => {
-      const page = await signIn(t)
-      await service.database.transaction((tx) =>
-        createTopic({ tx, now: new Date(), actor: 'ana@example.com' }, team.id, { name: 'News' }),
-      )
-      await follow(t, page, 'Contacts')
-      await follow(t, page, 'Import from CSV')
-      const list =
-        'E-Mail Address;Stadt;Newsletter;Source\nlea@example.org;Graz;yes;shop\nno address;Linz;no;shop\n'
-      await pickFile(t, page, /^CSV file/, {
-        name: 'list.csv',
-        mimeType: 'text/csv',
-        buffer: Buffer.from(list),
-      })
-      await follow(t, page, 'Upload')
-      await says(page, 'semicolons')
-      await type(t, page, 'Property name for Stadt', 'city')
-      await choose(t, page, 'Newsletter', 'Topic News (yes or no)')
-      await choose(t, page, 'Source', 'Do not import')
-      await follow(t, page, 'Continue')
-      await says(page, 'Must be an email address')
-      await follow(t, page, 'Import 2 records')
-      const worker = await startWorker(t, service)
-      await until('it is over', async () => {
-        await page.reload()
-        return /1 contact stored/.test(await page.locator('main').innerText())
-      })
-      await worker.stop()
-      await tabTo(t, page, 'Refused records as CSV')
-      const { body } = await service.call('GET', '/v1/contacts/lea@example.org', { key })
-      t.strictSame(body.properties, { city: 'Graz' })
-      t.equal(body.subscribed_topic_ids.length, 1)
-    },
-  )
+  t.test('a list is imported: columns are chosen, what would happen is seen, then it is done', async (t) => {
+    const page = await signIn(t)
+    await service.database.transaction((tx) =>
+      createTopic({ tx, now: new Date(), actor: 'ana@example.com' }, team.id, { name: 'News' }),
+    )
+    await follow(t, page, 'Contacts')
+    await follow(t, page, 'Import from CSV')
+    const list =
+      'E-Mail Address;Stadt;Newsletter;Source\nlea@example.org;Graz;yes;shop\nno address;Linz;no;shop\n'
+    await pickFile(t, page, /^CSV file/, {
+      name: 'list.csv',
+      mimeType: 'text/csv',
+      buffer: Buffer.from(list),
+    })
+    await follow(t, page, 'Upload')
+    await says(page, 'semicolons')
+    await type(t, page, 'Property name for Stadt', 'city')
+    await choose(t, page, 'Newsletter', 'Topic News (yes or no)')
+    await choose(t, page, 'Source', 'Do not import')
+    await follow(t, page, 'Continue')
+    await says(page, 'Must be an email address')
+    await follow(t, page, 'Import 2 records')
+    const worker = await startWorker(t, service)
+    await until('it is over', async () => {
+      await page.reload()
+      return /1 contact stored/.test(await page.locator('main').innerText())
+    })
+    await worker.stop()
+    await tabTo(t, page, 'Refused records as CSV')
+    const { body } = await service.call('GET', '/v1/contacts/lea@example.org', { key })
+    t.strictSame(body.properties, { city: 'Graz' })
+    t.equal(body.subscribed_topic_ids.length, 1)
+  })
 
   t.test('a template is made, changed as a draft, compared and published', async (t) => {
     const page = await signIn(t)

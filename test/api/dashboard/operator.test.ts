@@ -81,27 +81,22 @@ t.test('the first page says whether everything goes out, through what, and who i
   await database.query(sql.unsafe`delete from pgboss.job where name = 'deliver-email'`)
 })
 
-t.test(
-  'a worker is asked whether email’s provider can be reached, and the page shows what it found',
-  async (t) => {
-    const sink = await startSmtpSink(t)
-    shows(t, await operator.get('/operator/health'), /not asked just now/)
-    const asked = await operator.post('/operator/health/check')
-    t.match(asked.location, /^\/operator\/health\?check=/)
-    shows(t, await operator.get(asked.location ?? ''), /no worker has asked it yet/)
-    const { stop } = await startWorker(t, service, { smtp_url: sink.url })
-    const answer = async (words: RegExp, location: string | null) =>
-      until(`the page says ${words}`, async () =>
-        words.test(textOf((await operator.get(location ?? '')).html)),
-      )
-    await answer(/reached, and it lets us in/, asked.location)
-    await stop()
-    await startWorker(t, service, { smtp_url: 'smtp://127.0.0.1:9' })
-    const again = await operator.post('/operator/health/check')
-    await answer(/smtp:127\.0\.0\.1:9 takes nothing .*ECONNREFUSED/, again.location)
-    t.equal((await operator.get('/operator/health?check=x')).status, 200)
-  },
-)
+t.test('a worker asks whether email’s provider can be reached, and the page shows the answer', async (t) => {
+  const sink = await startSmtpSink(t)
+  shows(t, await operator.get('/operator/health'), /not asked just now/)
+  const asked = await operator.post('/operator/health/check')
+  t.match(asked.location, /^\/operator\/health\?check=/)
+  shows(t, await operator.get(asked.location ?? ''), /no worker has asked it yet/)
+  const { stop } = await startWorker(t, service, { smtp_url: sink.url })
+  const answer = async (words: RegExp, location: string | null) =>
+    until(`the page says ${words}`, async () => words.test(textOf((await operator.get(location ?? '')).html)))
+  await answer(/reached, and it lets us in/, asked.location)
+  await stop()
+  await startWorker(t, service, { smtp_url: 'smtp://127.0.0.1:9' })
+  const again = await operator.post('/operator/health/check')
+  await answer(/smtp:127\.0\.0\.1:9 takes nothing .*ECONNREFUSED/, again.location)
+  t.equal((await operator.get('/operator/health?check=x')).status, 200)
+})
 
 t.test('a team is made, given another plan and figures of its own, and the plan’s again', async (t) => {
   const made = await operator.post('/operator/teams', { name: 'Wile & Sons', plan: 'free' })
@@ -248,58 +243,55 @@ t.test('dead letters are shown by reason, and those of one reason are tried agai
   shows(t, await operator.get(path), /2 jobs of ingest-report will be tried again.* third 1/)
 })
 
-t.test(
-  'a paused sender is shown with the provider’s words, and goes on when an operator says so',
-  async (t) => {
-    const words = '554 5.7.1 <script>Access denied'
-    await pauseSender(database, { key: 'smtp:relay.test', ceiling: 100 }, 600, words)
-    const page = await operator.get('/operator/senders')
-    shows(t, page, /smtp:relay\.test paused/)
-    shows(t, page, /Access denied/)
-    t.notMatch(page.html, /<script>Access/)
-    shows(
-      t,
-      await operator.get('/operator'),
-      /going out\? \d alerts? .*smtp:relay\.test takes nothing 554 5\.7\.1/,
-    )
-    shows(
-      t,
-      await operator.get('/operator/queues'),
-      /deliver-email waits: smtp:relay\.test is paused, .* Senders/,
-    )
-    const team = await makeTeam(service)
-    const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
-    const requeue = `/teams/${team.id}/emails/${body.id}`
-    await operator.post(`${requeue}/requeue`)
-    shows(
-      t,
-      await operator.get(requeue),
-      'Queued to be sent again. Delivery is paused just now (sender smtp:relay.test)',
-    )
-    const [counted = {}] = formsTo(
-      await operator.get(`/teams/${team.id}/emails/all`),
-      `/teams/${team.id}/emails/all/requeue`,
-    )
-    await operator.post(`/teams/${team.id}/emails/all/requeue`, counted)
-    const list = `/teams/${team.id}/emails`
-    shows(
-      t,
-      await operator.get(list),
-      /1 email queued to be sent again\. Delivery is paused just now \(sender smtp:relay\.test\)/,
-    )
-    const editor = await signedIn(service, { team: team.id, role: 'editor' })
-    const [again = {}] = formsTo(await editor.get(`${list}/all`), `${list}/all/requeue`)
-    await editor.post(`${list}/all/requeue`, again)
-    shows(
-      t,
-      await editor.get(list),
-      /1 email queued to be sent again\. Delivery is paused just now: the next try/,
-    )
-    await operator.post('/operator/senders/resume?key=smtp%3Arelay.test')
-    t.notMatch((await operator.get('/operator/queues')).html, /Why queues are paused/)
-    shows(t, await operator.get('/operator/senders'), /An operator resumed it/)
-  },
-)
+t.test('a paused sender is shown with the provider’s words, and goes on when an operator says', async (t) => {
+  const words = '554 5.7.1 <script>Access denied'
+  await pauseSender(database, { key: 'smtp:relay.test', ceiling: 100 }, 600, words)
+  const page = await operator.get('/operator/senders')
+  shows(t, page, /smtp:relay\.test paused/)
+  shows(t, page, /Access denied/)
+  t.notMatch(page.html, /<script>Access/)
+  shows(
+    t,
+    await operator.get('/operator'),
+    /going out\? \d alerts? .*smtp:relay\.test takes nothing 554 5\.7\.1/,
+  )
+  shows(
+    t,
+    await operator.get('/operator/queues'),
+    /deliver-email waits: smtp:relay\.test is paused, .* Senders/,
+  )
+  const team = await makeTeam(service)
+  const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  const requeue = `/teams/${team.id}/emails/${body.id}`
+  await operator.post(`${requeue}/requeue`)
+  shows(
+    t,
+    await operator.get(requeue),
+    'Queued to be sent again. Delivery is paused just now (sender smtp:relay.test)',
+  )
+  const [counted = {}] = formsTo(
+    await operator.get(`/teams/${team.id}/emails/all`),
+    `/teams/${team.id}/emails/all/requeue`,
+  )
+  await operator.post(`/teams/${team.id}/emails/all/requeue`, counted)
+  const list = `/teams/${team.id}/emails`
+  shows(
+    t,
+    await operator.get(list),
+    /1 email queued to be sent again\. Delivery is paused just now \(sender smtp:relay\.test\)/,
+  )
+  const editor = await signedIn(service, { team: team.id, role: 'editor' })
+  const [again = {}] = formsTo(await editor.get(`${list}/all`), `${list}/all/requeue`)
+  await editor.post(`${list}/all/requeue`, again)
+  shows(
+    t,
+    await editor.get(list),
+    /1 email queued to be sent again\. Delivery is paused just now: the next try/,
+  )
+  await operator.post('/operator/senders/resume?key=smtp%3Arelay.test')
+  t.notMatch((await operator.get('/operator/queues')).html, /Why queues are paused/)
+  shows(t, await operator.get('/operator/senders'), /An operator resumed it/)
+})
 
 t.test('the audit is found by person, action and day; an owner sees the team’s own alone', async (t) => {
   const team = await makeTeam(service, { domain: 'audit.test' })

@@ -55,32 +55,29 @@ t.test('what waits for long is counted on both channels, with the words that mos
   t.notMatch(await overviewOf(other), 'waiting for longer')
 })
 
-t.test(
-  'the last day is drawn by the hour, in the reader’s time, for each channel in its words',
-  async (t) => {
-    const team = await makeTeam(service)
-    t.notMatch(await overviewOf(team), 'of the last 24 hours')
-    const [hour, day] = [sql.fragment`date_trunc('hour', now(), 'UTC')`, sql.fragment`interval '23 hours'`]
-    await database.query(sql.unsafe`
+t.test('the last day is drawn by the hour, in the reader’s time, each channel in its words', async (t) => {
+  const team = await makeTeam(service)
+  t.notMatch(await overviewOf(team), 'of the last 24 hours')
+  const [hour, day] = [sql.fragment`date_trunc('hour', now(), 'UTC')`, sql.fragment`interval '23 hours'`]
+  await database.query(sql.unsafe`
     insert into hourly_figures (team_id, channel, hour, status, count)
     select ${team.id}, channel, h, status, n from (values
       ('email', ${hour}, 'delivered', 1200), ('email', ${hour} - ${day}, 'bounced', 7),
       ('email', ${hour} - ${day} - interval '1 hour', 'bounced', 90),
       ('whatsapp', ${hour}, 'failed', 3)) as f (channel, h, status, n)`)
-    const page = await overviewOf(team)
-    t.match(page, /Emails of the last 24 hours delivered 1,200 sent 0 waiting 0 bounced 7 /)
-    t.match(page, /WhatsApp messages of the last 24 hours delivered 0 sent 0 waiting 0 failed 3 /)
-    t.match(page, / now .* By hour \(UTC time\) Hour delivered sent waiting bounced All /)
-    const owner = await signedIn(service, { team: team.id, role: 'owner' })
-    owner.cookies.set('heliograph-zone', 'Asia/Kolkata')
-    const there = textOf((await owner.get(`/teams/${team.id}`)).html)
-    t.match(there, /By hour \(Asia\/Kolkata time\) .* \d\d:30 /)
-    const file = (await owner.get(`/teams/${team.id}/emails.csv`)).headers.get('content-disposition') ?? ''
-    const [, named = ''] = /^attachment; filename="emails-(\d{4}-\d\d-\d\d-\d{4})\.csv"$/.exec(file) ?? []
-    const time = named.replace(/-(\d\d)(\d\d)$/, 'T$1:$2+05:30')
-    t.ok(Math.abs(Date.parse(time) - Date.now()) < 3_600_000, `${file} is named with the reader’s time`)
-  },
-)
+  const page = await overviewOf(team)
+  t.match(page, /Emails of the last 24 hours delivered 1,200 sent 0 waiting 0 bounced 7 /)
+  t.match(page, /WhatsApp messages of the last 24 hours delivered 0 sent 0 waiting 0 failed 3 /)
+  t.match(page, / now .* By hour \(UTC time\) Hour delivered sent waiting bounced All /)
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  owner.cookies.set('heliograph-zone', 'Asia/Kolkata')
+  const there = textOf((await owner.get(`/teams/${team.id}`)).html)
+  t.match(there, /By hour \(Asia\/Kolkata time\) .* \d\d:30 /)
+  const file = (await owner.get(`/teams/${team.id}/emails.csv`)).headers.get('content-disposition') ?? ''
+  const [, named = ''] = /^attachment; filename="emails-(\d{4}-\d\d-\d\d-\d{4})\.csv"$/.exec(file) ?? []
+  const time = named.replace(/-(\d\d)(\d\d)$/, 'T$1:$2+05:30')
+  t.ok(Math.abs(Date.parse(time) - Date.now()) < 3_600_000, `${file} is named with the reader’s time`)
+})
 
 t.test('a test team’s overview says that nothing goes out', async (t) => {
   const team = await makeTeam(service, { domain: 'trial-only.test', test: true })
@@ -262,32 +259,29 @@ t.test('four figures stand beside those of the week before and what providers pu
   t.match(page, /Complaints 0\.0 % .* keep it below 0\.10 %/)
 })
 
-t.test(
-  'whatever paused itself stands on the first page with its reason; what a person paused does not',
-  async (t) => {
-    const team = await makeTeam(service, { domain: 'stopped.test' })
-    const become = async (reason: string | null) => {
-      const { id } = await aBroadcast(service, team)
-      await database.query(sql.unsafe`
+t.test('the first page names what paused itself, with its reason; not what a person paused', async (t) => {
+  const team = await makeTeam(service, { domain: 'stopped.test' })
+  const become = async (reason: string | null) => {
+    const { id } = await aBroadcast(service, team)
+    await database.query(sql.unsafe`
       update broadcasts set name = ${reason ?? 'by hand'}, state = 'paused', state_reason = ${reason} where id = ${id}`)
-    }
-    await become(null)
-    t.match(await overviewOf(team), 'Nothing. Everything is going out.')
-    for (const reason of ['overdue', 'quota_exceeded', 'restored']) await become(reason)
-    const page = await overviewOf(team)
-    t.match(page, 'The broadcast “overdue” has paused itself Its time had passed by more than an hour')
-    t.match(page, 'The broadcast “quota_exceeded” has paused itself The quota is used up')
-    t.match(page, 'The broadcast “restored” has paused itself The database was restored from a backup')
-    t.notMatch(page, 'by hand')
-    await become('complaints')
-    t.match(
-      await overviewOf(team),
-      /4 broadcasts have paused themselves .*“complaints”.* Too many people complained\./,
-    )
-    const other = await makeTeam(service, { domain: 'stopped-other.test' })
-    t.notMatch(await overviewOf(other), 'paused')
-  },
-)
+  }
+  await become(null)
+  t.match(await overviewOf(team), 'Nothing. Everything is going out.')
+  for (const reason of ['overdue', 'quota_exceeded', 'restored']) await become(reason)
+  const page = await overviewOf(team)
+  t.match(page, 'The broadcast “overdue” has paused itself Its time had passed by more than an hour')
+  t.match(page, 'The broadcast “quota_exceeded” has paused itself The quota is used up')
+  t.match(page, 'The broadcast “restored” has paused itself The database was restored from a backup')
+  t.notMatch(page, 'by hand')
+  await become('complaints')
+  t.match(
+    await overviewOf(team),
+    /4 broadcasts have paused themselves .*“complaints”.* Too many people complained\./,
+  )
+  const other = await makeTeam(service, { domain: 'stopped-other.test' })
+  t.notMatch(await overviewOf(other), 'paused')
+})
 
 t.test('what has stopped by itself leads, before queues, waiting mail and what is only likely', async (t) => {
   const team = await makeTeam(service)

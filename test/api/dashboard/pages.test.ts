@@ -197,39 +197,36 @@ t.test('an invitation says what each role may do, and a removal is named by what
   t.match(page.html, /<button class="danger">Remove from the team</)
 })
 
-t.test(
-  'contacts are found by a part of their address, else by words; their number and properties show',
-  async (t) => {
-    const other = await makeTeam(service, { domain: 'found.test' })
-    const reader = await signedIn(service, { team: other.id, role: 'viewer' })
-    const list = (query = '') => reader.get(`/teams/${other.id}/contacts${query}`)
-    const people = [
-      { email: 'erika@found.test', properties: { name: 'Erika Mustermann', city: 'Graz', Status: 'gold' } },
-      { email: 'ben@found.test', properties: { name: 'Ben', city: 'Linz', Status: 'iron' } },
-      { email: 'graz@found.test', properties: { name: 'Office' } },
-    ]
-    for (const body of people) await call('POST', '/v1/contacts', { key: other.key, body })
-    const all = await list()
-    shows(t, all, /Contacts 3 contacts\./)
-    shows(
-      t,
-      all,
-      /Status Address name city Topics Added .* graz@found\.test Office – .* Ben Linz .* Erika Mustermann Graz/,
-    )
-    const found = async (query: string) => {
-      const { html } = await list(query)
-      return people.filter(({ email }) => html.includes(`/contacts/${encodeURIComponent(email)}`)).length
-    }
-    t.equal(await found('?q=found.test'), 3)
-    t.equal(await found('?q=mustermann'), 1, 'no address has it: a word of the properties')
-    t.equal(await found('?q=graz'), 1, 'some address has it')
-    t.equal(await found('?q=Linz+ben'), 1, 'each of the words')
-    t.equal(await found('?q=Linz+erika'), 0)
-    t.equal(await found('?q=li'), 1, 'two letters')
-    t.equal(await found('?q=mustermann&status=bounced'), 0)
-    shows(t, await list('?q=nobody'), 'No contact matches.')
-  },
-)
+t.test('contacts are found by a part of their address or words; number and properties show', async (t) => {
+  const other = await makeTeam(service, { domain: 'found.test' })
+  const reader = await signedIn(service, { team: other.id, role: 'viewer' })
+  const list = (query = '') => reader.get(`/teams/${other.id}/contacts${query}`)
+  const people = [
+    { email: 'erika@found.test', properties: { name: 'Erika Mustermann', city: 'Graz', Status: 'gold' } },
+    { email: 'ben@found.test', properties: { name: 'Ben', city: 'Linz', Status: 'iron' } },
+    { email: 'graz@found.test', properties: { name: 'Office' } },
+  ]
+  for (const body of people) await call('POST', '/v1/contacts', { key: other.key, body })
+  const all = await list()
+  shows(t, all, /Contacts 3 contacts\./)
+  shows(
+    t,
+    all,
+    /Status Address name city Topics Added .* graz@found\.test Office – .* Ben Linz .* Erika Mustermann Graz/,
+  )
+  const found = async (query: string) => {
+    const { html } = await list(query)
+    return people.filter(({ email }) => html.includes(`/contacts/${encodeURIComponent(email)}`)).length
+  }
+  t.equal(await found('?q=found.test'), 3)
+  t.equal(await found('?q=mustermann'), 1, 'no address has it: a word of the properties')
+  t.equal(await found('?q=graz'), 1, 'some address has it')
+  t.equal(await found('?q=Linz+ben'), 1, 'each of the words')
+  t.equal(await found('?q=Linz+erika'), 0)
+  t.equal(await found('?q=li'), 1, 'two letters')
+  t.equal(await found('?q=mustermann&status=bounced'), 0)
+  shows(t, await list('?q=nobody'), 'No contact matches.')
+})
 
 t.test('suppressions are found by a part of the address', async (t) => {
   for (const email of ['one.gone@suppressed.test', 'other.lost@suppressed.test'])
@@ -256,46 +253,43 @@ t.test('a topic is renamed and deleted', async (t) => {
   shows(t, await after(editor, await editor.post(`/${page}/delete`)), 'The topic was deleted.')
 })
 
-t.test(
-  'a domain is added, its records are compared with DNS, and it is verified once they are there',
-  async (t) => {
-    const added = await after(owner, await owner.post(at('domains'), { name: 'Mail.Example.net' }))
-    shows(t, added, /mail\.example\.net was added.*DKIM.*missing/)
-    const record = /v=DKIM1; k=rsa; p=[\w+/]+={0,2}/.exec(textOf(added.html))?.[0] ?? ''
-    const name = /[\w-]+\._domainkey\.mail\.example\.net/.exec(added.html)?.[0] ?? ''
-    t.match(added.html, `title="${name}"`, 'the whole name in the tip')
-    shows(t, added, new RegExp(`part before example\\.net.* TXT ${name.replace('.example.net', '')} Copy`))
-    shows(t, added, 'v=spf1 a mx include:spf.relay.example ~all')
-    dns.set(name, [record.slice(0, 200)])
-    dns.set('mail.example.net', ['v=spf1 include:_spf.google.com -all'])
-    const differs = await viewer.get(at('domains/mail.example.net'))
-    shows(t, differs, `DKIM: proves that mail is yours Cut short: 200 of ${record.length} characters`)
-    shows(t, differs, /different SPF: who may send for it Lacks include:spf\.relay\.example/)
-    shows(t, differs, 'v=spf1 include:_spf.google.com include:spf.relay.example -all')
-    dns.set(name, ['v=DKIM1; p=somethingelse'])
-    const dmarc = 'v=DMARC1; p=reject'
-    dns.set('_dmarc.mail.example.net', [dmarc])
-    const compared = await viewer.get(at('domains/mail.example.net'))
-    shows(
-      t,
-      compared,
-      /different DKIM: .* Another key TXT .* v=DKIM1; k=rsa; .* What DNS has instead .* v=DKIM1; p=somethingelse /,
-    )
-    shows(t, compared, /found DMARC: .* v=DMARC1; p=reject/)
-    t.notMatch(textOf(compared.html), /p=none/, 'what is there is not suggested')
-    shows(t, compared, /Return path .*RETURN_PATH_DOMAIN/)
-    const lacks = await after(owner, await owner.post(at('domains/mail.example.net/verify')))
-    shows(t, lacks, new RegExp(`${name} is different in DNS`))
-    dns.set(name, [record])
-    const verified = await after(owner, await owner.post(at('domains/mail.example.net/verify')))
-    shows(
-      t,
-      verified,
-      /is verified: you can send from it.*mail\.example\.net verified Ready: you can send from it/,
-    )
-    shows(t, await after(owner, await owner.post(at('domains/mail.example.net/delete'))), 'was removed')
-  },
-)
+t.test('a domain is added, its records are compared with DNS, and once there it is verified', async (t) => {
+  const added = await after(owner, await owner.post(at('domains'), { name: 'Mail.Example.net' }))
+  shows(t, added, /mail\.example\.net was added.*DKIM.*missing/)
+  const record = /v=DKIM1; k=rsa; p=[\w+/]+={0,2}/.exec(textOf(added.html))?.[0] ?? ''
+  const name = /[\w-]+\._domainkey\.mail\.example\.net/.exec(added.html)?.[0] ?? ''
+  t.match(added.html, `title="${name}"`, 'the whole name in the tip')
+  shows(t, added, new RegExp(`part before example\\.net.* TXT ${name.replace('.example.net', '')} Copy`))
+  shows(t, added, 'v=spf1 a mx include:spf.relay.example ~all')
+  dns.set(name, [record.slice(0, 200)])
+  dns.set('mail.example.net', ['v=spf1 include:_spf.google.com -all'])
+  const differs = await viewer.get(at('domains/mail.example.net'))
+  shows(t, differs, `DKIM: proves that mail is yours Cut short: 200 of ${record.length} characters`)
+  shows(t, differs, /different SPF: who may send for it Lacks include:spf\.relay\.example/)
+  shows(t, differs, 'v=spf1 include:_spf.google.com include:spf.relay.example -all')
+  dns.set(name, ['v=DKIM1; p=somethingelse'])
+  const dmarc = 'v=DMARC1; p=reject'
+  dns.set('_dmarc.mail.example.net', [dmarc])
+  const compared = await viewer.get(at('domains/mail.example.net'))
+  shows(
+    t,
+    compared,
+    /different DKIM: .* Another key TXT .* v=DKIM1; k=rsa; .* What DNS has instead .* v=DKIM1; p=somethingelse /,
+  )
+  shows(t, compared, /found DMARC: .* v=DMARC1; p=reject/)
+  t.notMatch(textOf(compared.html), /p=none/, 'what is there is not suggested')
+  shows(t, compared, /Return path .*RETURN_PATH_DOMAIN/)
+  const lacks = await after(owner, await owner.post(at('domains/mail.example.net/verify')))
+  shows(t, lacks, new RegExp(`${name} is different in DNS`))
+  dns.set(name, [record])
+  const verified = await after(owner, await owner.post(at('domains/mail.example.net/verify')))
+  shows(
+    t,
+    verified,
+    /is verified: you can send from it.*mail\.example\.net verified Ready: you can send from it/,
+  )
+  shows(t, await after(owner, await owner.post(at('domains/mail.example.net/delete'))), 'was removed')
+})
 
 t.test('a key is shown once, works, and is revoked', async (t) => {
   const form = { name: 'shop', scopes: ['contacts:read', 'contacts:write'] }
@@ -405,36 +399,33 @@ t.test('suppressed contacts are one list with their causes, and a file', async (
   t.match(file, /^email,status,cause,since,words\r\n[\s\S]*gone@example\.net,bounced,permanent bounce,/)
 })
 
-t.test(
-  'a suppression is added by hand: with a reason, within the allowance, and lifted as others are',
-  async (t) => {
-    const add = (form: Record<string, string>, who = editor) => who.post(at('suppressions'), form)
-    const wish = { email: 'Never@example.net', as: 'complained', reason: 'asked by post' }
-    t.equal((await add(wish, viewer)).status, 403)
-    shows(t, await add({ ...wish, email: 'nobody' }), /Email must be an email address/)
-    shows(t, await add({ ...wish, reason: ' ' }), /The reason must have/)
-    shows(t, await add({ ...wish, as: 'rich' }), /As must be one of bounced, complained/i)
-    shows(
-      t,
-      await after(editor, await add(wish)),
-      /was suppressed\..* complained Never@example\.net added by hand/,
-    )
-    t.match(await lastDeed(), {
-      actor: editor.email,
-      action: 'contact.suppress',
-      subject: 'Never@example.net',
-      detail: 'complained: asked by post',
-    })
-    shows(t, await add({ ...wish, as: 'bounced' }), /“?"Never@example\.net" is suppressed already/)
-    const page = at('contacts/never@example.net')
-    const shown = await viewer.get(page)
-    shows(t, shown, /Suppressed: added by hand, .* Reason asked by post/)
-    t.notMatch(shown.html, /The email it comes from/)
-    await editor.post(`${page}/lift`, { reason: 'asked again' })
-    const { body } = await call('GET', '/v1/contacts/never@example.net', { key: team.key })
-    t.equal(body.status, 'subscribed')
-    const full = await makeTeam(service, { plan: 'free', contact_limit: 0, domain: 'brim.test' })
-    const person = await signedIn(service, { team: full.id, role: 'editor' })
-    t.equal((await person.post(`/teams/${full.id}/suppressions`, wish)).status, 402)
-  },
-)
+t.test('a suppression is added by hand, with a reason and within the allowance, and lifted', async (t) => {
+  const add = (form: Record<string, string>, who = editor) => who.post(at('suppressions'), form)
+  const wish = { email: 'Never@example.net', as: 'complained', reason: 'asked by post' }
+  t.equal((await add(wish, viewer)).status, 403)
+  shows(t, await add({ ...wish, email: 'nobody' }), /Email must be an email address/)
+  shows(t, await add({ ...wish, reason: ' ' }), /The reason must have/)
+  shows(t, await add({ ...wish, as: 'rich' }), /As must be one of bounced, complained/i)
+  shows(
+    t,
+    await after(editor, await add(wish)),
+    /was suppressed\..* complained Never@example\.net added by hand/,
+  )
+  t.match(await lastDeed(), {
+    actor: editor.email,
+    action: 'contact.suppress',
+    subject: 'Never@example.net',
+    detail: 'complained: asked by post',
+  })
+  shows(t, await add({ ...wish, as: 'bounced' }), /“?"Never@example\.net" is suppressed already/)
+  const page = at('contacts/never@example.net')
+  const shown = await viewer.get(page)
+  shows(t, shown, /Suppressed: added by hand, .* Reason asked by post/)
+  t.notMatch(shown.html, /The email it comes from/)
+  await editor.post(`${page}/lift`, { reason: 'asked again' })
+  const { body } = await call('GET', '/v1/contacts/never@example.net', { key: team.key })
+  t.equal(body.status, 'subscribed')
+  const full = await makeTeam(service, { plan: 'free', contact_limit: 0, domain: 'brim.test' })
+  const person = await signedIn(service, { team: full.id, role: 'editor' })
+  t.equal((await person.post(`/teams/${full.id}/suppressions`, wish)).status, 402)
+})

@@ -111,19 +111,16 @@ t.test('a draft changes no send; it is previewed and tested; published, sends us
   ])
 })
 
-t.test(
-  'a new variable is named before it is published, since sends without it are refused then',
-  async (t) => {
-    const path = await makeTemplate('Wider', '<p>Hi {{name}}</p>')
-    const saved = await draft(editor, path, '<p>Hi {{name}} of {{city}}</p>')
-    t.match(saved.html, /name="warning" value="It has new variables: sends without city are refused/)
-    t.equal(await sentWith(path, { name: 'Ana' }), '<p>Hi Ana</p>')
-    const published = await after(editor, await editor.post(`${path}/publish`, tokens(saved)))
-    shows(t, published, 'Variables: name, city.')
-    const body = anEmail({ html: undefined, template_id: idOf(path), variables: { name: 'Ana' } })
-    t.match((await call('POST', '/v1/emails', { key: team.key, body })).body, { error: { message: /city/ } })
-  },
-)
+t.test('before it is published, a new variable is named: sends without it are refused then', async (t) => {
+  const path = await makeTemplate('Wider', '<p>Hi {{name}}</p>')
+  const saved = await draft(editor, path, '<p>Hi {{name}} of {{city}}</p>')
+  t.match(saved.html, /name="warning" value="It has new variables: sends without city are refused/)
+  t.equal(await sentWith(path, { name: 'Ana' }), '<p>Hi Ana</p>')
+  const published = await after(editor, await editor.post(`${path}/publish`, tokens(saved)))
+  shows(t, published, 'Variables: name, city.')
+  const body = anEmail({ html: undefined, template_id: idOf(path), variables: { name: 'Ana' } })
+  t.match((await call('POST', '/v1/emails', { key: team.key, body })).body, { error: { message: /city/ } })
+})
 
 t.test('what the editor holds is previewed with the values beside it, and stored nowhere', async (t) => {
   const path = await makeTemplate('Written', '<p>Hi {{name}}</p>', 'Hi')

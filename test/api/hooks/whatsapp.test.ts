@@ -94,20 +94,17 @@ t.test('what is not proved genuine is 401 and stores nothing', async (t) => {
   t.same(await jobsIn(service, 'ingest-report'), [])
 })
 
-t.test(
-  'a signed report is stored byte for byte, with its job, before the answer; a repeat once',
-  async (t) => {
-    const statuses = await Promise.all(
-      Array.from({ length: 10 }, async () => (await post(RAW, signed(RAW))).status),
-    )
-    t.same(new Set(statuses), new Set([200]))
-    const [report, ...others] = await storedReports(service)
-    t.same(others, [])
-    t.match(report, { provider: 'whatsapp', state: 'pending' })
-    t.ok(report?.body.equals(RAW), 'the very bytes')
-    t.same(await jobsIn(service, 'ingest-report'), [{ report_id: report?.id }])
-  },
-)
+t.test('a signed report is stored as it came, with its job, before the answer; a repeat once', async (t) => {
+  const statuses = await Promise.all(
+    Array.from({ length: 10 }, async () => (await post(RAW, signed(RAW))).status),
+  )
+  t.same(new Set(statuses), new Set([200]))
+  const [report, ...others] = await storedReports(service)
+  t.same(others, [])
+  t.match(report, { provider: 'whatsapp', state: 'pending' })
+  t.ok(report?.body.equals(RAW), 'the very bytes')
+  t.same(await jobsIn(service, 'ingest-report'), [{ report_id: report?.id }])
+})
 
 t.test('the hook never looks into a report: broken JSON that is signed is taken', async (t) => {
   const broken = Buffer.from('{"object":')

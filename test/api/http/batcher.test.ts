@@ -29,22 +29,19 @@ const done = async (batch: Batch | undefined) => {
 const shown = (batches: readonly Batch[]) =>
   batches.map(({ calls, alone }) => `${alone ? 'alone ' : ''}${calls}`)
 
-t.test(
-  'what arrives together goes together, at once; what arrives later goes into the next batch',
-  async (t) => {
-    const { batches, batch } = heldBatcher()
-    const ends = ['a1', 'b1', 'a2'].map(batch)
-    await turn()
-    t.strictSame(shown(batches), ['a1,b1,a2'])
-    ends.push(batch('a3'), batch('b2'))
-    await turn()
-    t.equal(batches.length, 1, 'their keys are under way')
-    await done(batches[0])
-    t.strictSame(shown(batches), ['a1,b1,a2', 'a3,b2'])
-    await done(batches[1])
-    t.strictSame(await Promise.all(ends), ['a1!', 'b1!', 'a2!', 'a3!', 'b2!'])
-  },
-)
+t.test('what arrives together goes together, at once; what comes later is in the next batch', async (t) => {
+  const { batches, batch } = heldBatcher()
+  const ends = ['a1', 'b1', 'a2'].map(batch)
+  await turn()
+  t.strictSame(shown(batches), ['a1,b1,a2'])
+  ends.push(batch('a3'), batch('b2'))
+  await turn()
+  t.equal(batches.length, 1, 'their keys are under way')
+  await done(batches[0])
+  t.strictSame(shown(batches), ['a1,b1,a2', 'a3,b2'])
+  await done(batches[1])
+  t.strictSame(await Promise.all(ends), ['a1!', 'b1!', 'a2!', 'a3!', 'b2!'])
+})
 
 t.test('a key that somebody else holds goes alone, with its later calls behind it', async (t) => {
   const { batches, batch } = heldBatcher()

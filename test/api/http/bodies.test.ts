@@ -32,68 +32,62 @@ function beginUpload(t: Test, url: string, bytes: number): ClientRequest {
   return sent
 }
 
-t.test(
-  'bodies that come in at once are bounded: past it 503, and room again once some broke off',
-  async (t) => {
-    const parser = createParser(PARSER_THREAD)
-    t.teardown(parser.close)
-    const bodies = createBodies(parser, { ofOne: 300_000, inAll: 10_000_000, patience: 200 })
-    const base = await listen(t, createApp({ ...service.deps, bodies }))
-    const url = `${base}/hooks/whatsapp`
-    const stalled = [beginUpload(t, url, 200_000), beginUpload(t, url, 200_000)]
-    const [refused] = await Promise.race(
-      stalled.map((sent) => once(sent, 'response') as Promise<[IncomingMessage]>),
-    )
-    t.equal(refused.statusCode, 503)
-    t.match(refused.headers['retry-after'], /^\d+$/)
-    t.equal(refused.headers.connection, 'close', 'the rest is on its way: nothing can be read behind it')
-    t.match(JSON.parse(Buffer.concat(await refused.toArray()).toString()), { error: { code: 'unavailable' } })
-    const send = await caller(base)('POST', '/v1/emails', { key: team.key, body: anEmail() })
-    t.equal(send.status, 201, 'others have room of their own')
-    for (const sent of stalled) sent.destroy()
-    const post = () =>
-      caller(base)('POST', '/hooks/whatsapp', { raw: new Uint8Array(200_000), headers: SIGNED })
-    let { status } = await post()
-    while (status === 503) ({ status } = await post())
-    t.equal(status, 401)
-  },
-)
+t.test('bodies that come in at once are bounded: past it 503, until some break off', async (t) => {
+  const parser = createParser(PARSER_THREAD)
+  t.teardown(parser.close)
+  const bodies = createBodies(parser, { ofOne: 300_000, inAll: 10_000_000, patience: 200 })
+  const base = await listen(t, createApp({ ...service.deps, bodies }))
+  const url = `${base}/hooks/whatsapp`
+  const stalled = [beginUpload(t, url, 200_000), beginUpload(t, url, 200_000)]
+  const [refused] = await Promise.race(
+    stalled.map((sent) => once(sent, 'response') as Promise<[IncomingMessage]>),
+  )
+  t.equal(refused.statusCode, 503)
+  t.match(refused.headers['retry-after'], /^\d+$/)
+  t.equal(refused.headers.connection, 'close', 'the rest is on its way: nothing can be read behind it')
+  t.match(JSON.parse(Buffer.concat(await refused.toArray()).toString()), { error: { code: 'unavailable' } })
+  const send = await caller(base)('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  t.equal(send.status, 201, 'others have room of their own')
+  for (const sent of stalled) sent.destroy()
+  const post = () =>
+    caller(base)('POST', '/hooks/whatsapp', { raw: new Uint8Array(200_000), headers: SIGNED })
+  let { status } = await post()
+  while (status === 503) ({ status } = await post())
+  t.equal(status, 401)
+})
 
-t.test(
-  'of bodies that are refused, two at a time are read to their end, so that their clients live',
-  async (t) => {
-    const parser = createParser(PARSER_THREAD)
-    t.teardown(parser.close)
-    const bodies = createBodies(parser)
-    const coming = new Set<IncomingMessage>()
-    const server = createServer(async (request, response) => {
-      coming.add(request)
-      await bodies.during('a team', request, ({ bytes }) => bytes(1_000)).catch(() => {})
-      response.end(String(coming.delete(request)))
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    t.teardown(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const uploads = Array.from({ length: 6 }, () => beginUpload(t, url, 8_000_000))
-    await until('all have come', () => coming.size === 6)
-    let most = 0
-    const answered = uploads.map(async (sent) => {
-      const [answer] = (await once(sent, 'response')) as [IncomingMessage]
-      return answer.statusCode
-    })
-    for (const sent of uploads) sent.end(Buffer.alloc(1))
-    await until('all are answered', () => {
-      const read = [...coming].filter(({ readableFlowing }) => readableFlowing === true)
-      most = Math.max(most, read.length)
-      return coming.size === 0
-    })
-    t.strictSame(await Promise.all(answered), [200, 200, 200, 200, 200, 200])
-    t.ok(most <= 2, `${most} at once`)
-  },
-)
+t.test('two refused bodies at a time are read to their end, so that their clients live', async (t) => {
+  const parser = createParser(PARSER_THREAD)
+  t.teardown(parser.close)
+  const bodies = createBodies(parser)
+  const coming = new Set<IncomingMessage>()
+  const server = createServer(async (request, response) => {
+    coming.add(request)
+    await bodies.during('a team', request, ({ bytes }) => bytes(1_000)).catch(() => {})
+    response.end(String(coming.delete(request)))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const uploads = Array.from({ length: 6 }, () => beginUpload(t, url, 8_000_000))
+  await until('all have come', () => coming.size === 6)
+  let most = 0
+  const answered = uploads.map(async (sent) => {
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+    return answer.statusCode
+  })
+  for (const sent of uploads) sent.end(Buffer.alloc(1))
+  await until('all are answered', () => {
+    const read = [...coming].filter(({ readableFlowing }) => readableFlowing === true)
+    most = Math.max(most, read.length)
+    return coming.size === 0
+  })
+  t.strictSame(await Promise.all(answered), [200, 200, 200, 200, 200, 200])
+  t.ok(most <= 2, `${most} at once`)
+})
 
 t.test('POST /hooks/whatsapp reads at most 1 MiB', async (t) => {
   const post = (size: number) =>
@@ -115,34 +109,31 @@ t.test('POST /hooks/ses reads nothing while no topic is configured', async (t) =
 /** As large as makes the thread parse it. */
 const LARGE = 'x'.repeat(600_000)
 
-t.test(
-  'what is long, or heavy by its route, is parsed in the thread, anything else where it is read',
-  async (t) => {
-    const bodies = createBodies({ parse: async () => 'in the thread', close: async () => {} })
-    const shape = { read: () => 'here', batch: null } as unknown as BodyShape<unknown>
-    const server = createServer(async (request, response) => {
-      const route = {
-        method: 'POST',
-        path: '/',
-        body: shape,
-        ...(request.url === '/heavy' ? { heavy: true } : {}),
-      }
-      response.end(await bodies.during('a team', request, ({ parsed }) => parsed(route as Taking)))
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    t.teardown(() => server.close())
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const where = async (path: string, bytes: number) => {
-      const headers = { 'Content-Type': 'application/json', Connection: 'close' }
-      const body = JSON.stringify('x'.repeat(bytes))
-      return (await fetch(url + path, { method: 'POST', headers, body })).text()
+t.test('bodies that are long, or heavy by route, are parsed in the thread, others in place', async (t) => {
+  const bodies = createBodies({ parse: async () => 'in the thread', close: async () => {} })
+  const shape = { read: () => 'here', batch: null } as unknown as BodyShape<unknown>
+  const server = createServer(async (request, response) => {
+    const route = {
+      method: 'POST',
+      path: '/',
+      body: shape,
+      ...(request.url === '/heavy' ? { heavy: true } : {}),
     }
-    t.equal(await where('/', 500_000), 'here')
-    t.equal(await where('/', 600_000), 'in the thread')
-    t.equal(await where('/heavy', 5_000), 'here')
-    t.equal(await where('/heavy', 20_000), 'in the thread')
-  },
-)
+    response.end(await bodies.during('a team', request, ({ parsed }) => parsed(route as Taking)))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const where = async (path: string, bytes: number) => {
+    const headers = { 'Content-Type': 'application/json', Connection: 'close' }
+    const body = JSON.stringify('x'.repeat(bytes))
+    return (await fetch(url + path, { method: 'POST', headers, body })).text()
+  }
+  t.equal(await where('/', 500_000), 'here')
+  t.equal(await where('/', 600_000), 'in the thread')
+  t.equal(await where('/heavy', 5_000), 'here')
+  t.equal(await where('/heavy', 20_000), 'in the thread')
+})
 
 t.test('calls of many items are heavy: they are what takes long for its length', (t) => {
   const many = ROUTES.filter(({ body }) => body?.batch)

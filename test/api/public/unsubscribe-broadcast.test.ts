@@ -55,34 +55,31 @@ async function mailed() {
   return { ...of, ...sent, key, press, contact, remove, make }
 }
 
-t.test(
-  'an unsubscribe answered 200 holds for a contact that was made again, before it or after',
-  async (t) => {
-    for (const [raw, holds] of [
-      [ONE_CLICK, { status: 'subscribed', subscribed_topic_ids: [] }],
-      ['scope=everything', { status: 'unsubscribed' }],
-    ] as const) {
-      const before = await mailed()
-      await before.remove()
-      await before.make()
-      // The link finds the person by itself: neither the contact nor the email is there any more.
-      await deleteEmailRows(service, sql.fragment`broadcast_id = ${before.id}`)
-      t.match(await before.press(raw), { status: 200, body: /ANA@EXAMPLE.ORG/ })
-      t.match(await before.contact(), holds, 'made again before the press')
+t.test('an unsubscribe answered 200 holds for a contact made again, before it or after', async (t) => {
+  for (const [raw, holds] of [
+    [ONE_CLICK, { status: 'subscribed', subscribed_topic_ids: [] }],
+    ['scope=everything', { status: 'unsubscribed' }],
+  ] as const) {
+    const before = await mailed()
+    await before.remove()
+    await before.make()
+    // The link finds the person by itself: neither the contact nor the email is there any more.
+    await deleteEmailRows(service, sql.fragment`broadcast_id = ${before.id}`)
+    t.match(await before.press(raw), { status: 200, body: /ANA@EXAMPLE.ORG/ })
+    t.match(await before.contact(), holds, 'made again before the press')
 
-      const after = await mailed()
-      await after.remove()
-      t.match(await after.press(raw), { status: 200, body: /Nothing is sent to you/ })
-      t.match(await after.make(), { status: 201, body: holds }, 'made again after the press, in the 201 too')
-      t.match(await after.contact(), holds)
-      const next = await after.create()
-      t.match(await after.post(next, 'send'), {
-        status: 409,
-        body: { error: { message: /audience is empty/ } },
-      })
-    }
-  },
-)
+    const after = await mailed()
+    await after.remove()
+    t.match(await after.press(raw), { status: 200, body: /Nothing is sent to you/ })
+    t.match(await after.make(), { status: 201, body: holds }, 'made again after the press, in the 201 too')
+    t.match(await after.contact(), holds)
+    const next = await after.create()
+    t.match(await after.post(next, 'send'), {
+      status: 409,
+      body: { error: { message: /audience is empty/ } },
+    })
+  }
+})
 
 t.test('a press and a contact that is being made again: the wish holds, in either order', async (t) => {
   for (let round = 0; round < 5; round += 1) {
@@ -142,51 +139,44 @@ t.test('the page of topics shows those that the person gets or has left, never a
   ])
 })
 
-t.test(
-  'nobody gets a broadcast twice: not who was made again, nor whose email was deleted then',
-  async (t) => {
-    const of = await mailed()
-    const { id, team, remove, make, contacts, key } = of
-    await database.query(sql.unsafe`update email_states set status = 'sent' where broadcast_id = ${id}`)
-    await walked(of, id)
-    await remove()
-    await make()
-    const rest = async () => {
-      const row = await broadcastById(database, team.id, id)
-      return row ? unreachedSize(database, row) : null
-    }
-    const again = () =>
-      database.transaction((tx) =>
-        sendToUnreached(
-          { ...deps, tx, now: new Date(), actor: 'ana' },
-          { team_id: team.id, domain: null },
-          id,
-        ),
-      )
-    t.equal(await rest(), 0)
-    await t.rejects(again(), /gone to everybody/)
-    await contacts(['new'])
-    t.equal(await rest(), 1)
-    await again()
-    await walked(of, id)
-    const addressed = () =>
-      database.any(sql.unsafe`select to_emails[1] as email from emails where broadcast_id = ${id} order by 1`)
-    t.match(await addressed(), [{ email: ANA }, { email: 'new@example.org' }])
-    // Its email goes by hand: the address has had it all the same.
-    const emails = await database.any(sql.type(object({ id: string().defined() }))`
-    select id from emails where broadcast_id = ${id}`)
-    await database.transaction((tx) =>
-      removeEmails(
-        { tx },
-        team.id,
-        emails.map((email) => email.id),
-      ),
+t.test('nobody gets a broadcast twice: not who was made again, nor whose email was deleted', async (t) => {
+  const of = await mailed()
+  const { id, team, remove, make, contacts, key } = of
+  await database.query(sql.unsafe`update email_states set status = 'sent' where broadcast_id = ${id}`)
+  await walked(of, id)
+  await remove()
+  await make()
+  const rest = async () => {
+    const row = await broadcastById(database, team.id, id)
+    return row ? unreachedSize(database, row) : null
+  }
+  const again = () =>
+    database.transaction((tx) =>
+      sendToUnreached({ ...deps, tx, now: new Date(), actor: 'ana' }, { team_id: team.id, domain: null }, id),
     )
-    for (const name of [ANA, 'new@example.org']) await call('DELETE', `/v1/contacts/${name}`, { key })
-    await contacts(['ana', 'new'])
-    t.equal(await rest(), 0)
-  },
-)
+  t.equal(await rest(), 0)
+  await t.rejects(again(), /gone to everybody/)
+  await contacts(['new'])
+  t.equal(await rest(), 1)
+  await again()
+  await walked(of, id)
+  const addressed = () =>
+    database.any(sql.unsafe`select to_emails[1] as email from emails where broadcast_id = ${id} order by 1`)
+  t.match(await addressed(), [{ email: ANA }, { email: 'new@example.org' }])
+  // Its email goes by hand: the address has had it all the same.
+  const emails = await database.any(sql.type(object({ id: string().defined() }))`
+    select id from emails where broadcast_id = ${id}`)
+  await database.transaction((tx) =>
+    removeEmails(
+      { tx },
+      team.id,
+      emails.map((email) => email.id),
+    ),
+  )
+  for (const name of [ANA, 'new@example.org']) await call('DELETE', `/v1/contacts/${name}`, { key })
+  await contacts(['ana', 'new'])
+  t.equal(await rest(), 0)
+})
 
 t.test('what somebody left by a link outlives an erasure', async (t) => {
   const { team, press, make } = await mailed()

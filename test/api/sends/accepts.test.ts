@@ -82,20 +82,17 @@ t.test('one that the database cannot store fails alone', async (t) => {
   for (const team of teams) t.strictSame(await rowCounts(service, team.id), { emails: 2, jobs: 2 })
 })
 
-t.test(
-  'a team whose account is locked gets its answers once it is free; the others do not wait',
-  async (t) => {
-    const stuck = await makeTeam(service)
-    const others = await Promise.all(Array.from({ length: 5 }, () => makeTeam(service)))
-    const own = await whileLocked(stuck, async () => {
-      const waiting = Array.from({ length: 8 }, () => send(stuck))
-      const replies = await Promise.all(others.flatMap((team) => [send(team), send(team)]))
-      t.ok(replies.every(({ status }) => status === 201))
-      return { waiting }
-    })
-    t.strictSame(statuses(await Promise.all(own.waiting)), Array(8).fill(201))
-  },
-)
+t.test('a team whose account is locked is answered once it is free; the others do not wait', async (t) => {
+  const stuck = await makeTeam(service)
+  const others = await Promise.all(Array.from({ length: 5 }, () => makeTeam(service)))
+  const own = await whileLocked(stuck, async () => {
+    const waiting = Array.from({ length: 8 }, () => send(stuck))
+    const replies = await Promise.all(others.flatMap((team) => [send(team), send(team)]))
+    t.ok(replies.every(({ status }) => status === 201))
+    return { waiting }
+  })
+  t.strictSame(statuses(await Promise.all(own.waiting)), Array(8).fill(201))
+})
 
 t.test('WhatsApp sends are gathered alike', async (t) => {
   const teams = await Promise.all(Array.from({ length: 5 }, () => makeTeam(service, { whatsapp_limit: 2 })))
@@ -120,29 +117,26 @@ const report = (text: string): Promise<Reply> => {
   })
 }
 
-t.test(
-  'reports that arrive together share transactions, and one that cannot be stored fails alone',
-  async (t) => {
-    await service.database.query(
-      sql.unsafe`alter table reports add constraint unlucky check (strpos(encode(body, 'escape'), 'Unlucky') = 0)`,
-    )
-    const texts = Array.from({ length: 40 }, (_, index) => (index === 20 ? 'Unlucky' : `Report ${index}`))
-    const replies = await Promise.all([...texts, 'Report 0'].map(report))
-    await service.database.query(sql.unsafe`alter table reports drop constraint unlucky`)
-    t.strictSame(
-      statuses(replies),
-      [...texts, ''].map((text) => (text === 'Unlucky' ? 500 : 200)),
-    )
-    const answers = replies.map(({ body }) => body.status)
-    t.equal(answers.filter((answer) => answer === 'repeated').length, 1)
-    const stored = await storedReports(service)
-    t.equal(stored.length, 39)
-    for (const { body } of stored) t.match(String(body), /^To: .*\r\nSubject: Report \d+\r\n\r\n$/)
-    t.equal((await jobsIn(service, 'ingest-report')).length, 39)
-    const again = await Promise.all(Array.from({ length: 40 }, (_, index) => report(`Later ${index}`)))
-    t.ok(again.every(({ status }) => status === 200))
-    const batches = await service.database.oneFirst(sql.type(object({ count: number().defined() }))`
+t.test('reports that arrive together share transactions; one that cannot be kept fails alone', async (t) => {
+  await service.database.query(
+    sql.unsafe`alter table reports add constraint unlucky check (strpos(encode(body, 'escape'), 'Unlucky') = 0)`,
+  )
+  const texts = Array.from({ length: 40 }, (_, index) => (index === 20 ? 'Unlucky' : `Report ${index}`))
+  const replies = await Promise.all([...texts, 'Report 0'].map(report))
+  await service.database.query(sql.unsafe`alter table reports drop constraint unlucky`)
+  t.strictSame(
+    statuses(replies),
+    [...texts, ''].map((text) => (text === 'Unlucky' ? 500 : 200)),
+  )
+  const answers = replies.map(({ body }) => body.status)
+  t.equal(answers.filter((answer) => answer === 'repeated').length, 1)
+  const stored = await storedReports(service)
+  t.equal(stored.length, 39)
+  for (const { body } of stored) t.match(String(body), /^To: .*\r\nSubject: Report \d+\r\n\r\n$/)
+  t.equal((await jobsIn(service, 'ingest-report')).length, 39)
+  const again = await Promise.all(Array.from({ length: 40 }, (_, index) => report(`Later ${index}`)))
+  t.ok(again.every(({ status }) => status === 200))
+  const batches = await service.database.oneFirst(sql.type(object({ count: number().defined() }))`
     select count(distinct xmin::text) as count from reports where strpos(encode(body, 'escape'), 'Later') > 0`)
-    t.ok(batches < 40, `${batches} transactions`)
-  },
-)
+  t.ok(batches < 40, `${batches} transactions`)
+})

@@ -62,50 +62,47 @@ async function start(t: Test) {
   return { ...store, cli: adminCli({ DATABASE_URL: store.url }), id, take, event }
 }
 
-t.test(
-  'email show prints the API’s fields in their order, the events, and what a queued email waits for',
-  async (t) => {
-    const { cli, id, email, event, database } = await start(t)
-    const headers = { 'X-B': '1', 'X-A': '2' }
-    const row = await email(id, new Date(), { headers, tags: ['a', 'b'], idempotency_key: 'k', text: 'Hi' })
-    await runClock(database)
-    const fresh = await cli.json(['email', 'show', id, row.id])
-    t.strictSame(Object.keys(fresh), [...FIELDS, 'unsubscribe_url', 'http_request_id', 'events', 'waiting'])
-    t.match(fresh, {
-      id: row.id,
-      team_id: id,
-      template_id: null,
-      from_address: 'hello@demo.test',
-      to_emails: ['someone@example.com'],
-      html: '<p>Hello</p>',
-      size_kb: 0.01,
-      tags: ['a', 'b'],
-      status: 'queued',
-      idempotency_key: 'k',
-      requeued_at: null,
-      contact_id: null,
-      unsubscribe_token: null,
-      unsubscribe_url: null,
-      body_text: 'Hi',
-      reply_to: /^$/,
-      events: EMPTY,
-    })
-    t.strictSame(Object.keys(fresh.headers), ['X-B', 'X-A'])
-    t.match(fresh.waiting, { state: 'not_taken_yet', next_attempt_at: /Z$/, attempts: 0, last_refusal: null })
+t.test('email show prints the API’s fields in order, the events, and what it waits for', async (t) => {
+  const { cli, id, email, event, database } = await start(t)
+  const headers = { 'X-B': '1', 'X-A': '2' }
+  const row = await email(id, new Date(), { headers, tags: ['a', 'b'], idempotency_key: 'k', text: 'Hi' })
+  await runClock(database)
+  const fresh = await cli.json(['email', 'show', id, row.id])
+  t.strictSame(Object.keys(fresh), [...FIELDS, 'unsubscribe_url', 'http_request_id', 'events', 'waiting'])
+  t.match(fresh, {
+    id: row.id,
+    team_id: id,
+    template_id: null,
+    from_address: 'hello@demo.test',
+    to_emails: ['someone@example.com'],
+    html: '<p>Hello</p>',
+    size_kb: 0.01,
+    tags: ['a', 'b'],
+    status: 'queued',
+    idempotency_key: 'k',
+    requeued_at: null,
+    contact_id: null,
+    unsubscribe_token: null,
+    unsubscribe_url: null,
+    body_text: 'Hi',
+    reply_to: /^$/,
+    events: EMPTY,
+  })
+  t.strictSame(Object.keys(fresh.headers), ['X-B', 'X-A'])
+  t.match(fresh.waiting, { state: 'not_taken_yet', next_attempt_at: /Z$/, attempts: 0, last_refusal: null })
 
-    await event(row.id, 'deferred', '451 later', '2026-01-02T00:00:00Z')
-    await event(row.id, 'deferred', '451 sooner', '2026-01-01T00:00:00Z')
-    const { events, waiting } = await cli.json(['email', 'show', id, row.id])
-    t.match(events, [{ detail: '451 sooner' }, { detail: '451 later' }])
-    t.strictSame(events[0], {
-      time: '2026-01-01T00:00:00.000Z',
-      kind: 'deferred',
-      recipient: 'someone@example.com',
-      detail: '451 sooner',
-    })
-    t.equal(waiting.last_refusal, '451 later')
-  },
-)
+  await event(row.id, 'deferred', '451 later', '2026-01-02T00:00:00Z')
+  await event(row.id, 'deferred', '451 sooner', '2026-01-01T00:00:00Z')
+  const { events, waiting } = await cli.json(['email', 'show', id, row.id])
+  t.match(events, [{ detail: '451 sooner' }, { detail: '451 later' }])
+  t.strictSame(events[0], {
+    time: '2026-01-01T00:00:00.000Z',
+    kind: 'deferred',
+    recipient: 'someone@example.com',
+    detail: '451 sooner',
+  })
+  t.equal(waiting.last_refusal, '451 later')
+})
 
 t.test('email show of one that is addressed to a contact has its unsubscribe token', async (t) => {
   const { cli, id, email, database } = await start(t)
@@ -238,19 +235,16 @@ t.test('email requeue leaves an email alone that the provider has taken', async 
   t.match(await cli.json(['email', 'show', id, row.id]), { requeued_at: null, events: EMPTY })
 })
 
-t.test(
-  'email delete removes the row with its events and frees its place in the current period',
-  async (t) => {
-    const { cli, id, email, event } = await start(t)
-    const [row, other] = [await email(id), await email(id)]
-    await event(row.id, 'deferred', '451', '2026-01-01T00:00:00Z')
-    t.match(await cli.json(['team', 'show', id]), { used: { emails: 2 }, left: { emails: 4998 } })
-    t.match(await cli.json(['email', 'delete', id, row.id]), { id: row.id, deleted: true })
-    t.match(await cli.json(['team', 'show', id]), { used: { emails: 1 }, left: { emails: 4999 } })
-    t.match(await cli.fault(['email', 'delete', id, row.id]), /there is no email/)
-    t.match(await cli.json(['email', 'list', id]), [{ id: other.id }])
-  },
-)
+t.test('email delete removes the row and its events, and frees its place in the period', async (t) => {
+  const { cli, id, email, event } = await start(t)
+  const [row, other] = [await email(id), await email(id)]
+  await event(row.id, 'deferred', '451', '2026-01-01T00:00:00Z')
+  t.match(await cli.json(['team', 'show', id]), { used: { emails: 2 }, left: { emails: 4998 } })
+  t.match(await cli.json(['email', 'delete', id, row.id]), { id: row.id, deleted: true })
+  t.match(await cli.json(['team', 'show', id]), { used: { emails: 1 }, left: { emails: 4999 } })
+  t.match(await cli.fault(['email', 'delete', id, row.id]), /there is no email/)
+  t.match(await cli.json(['email', 'list', id]), [{ id: other.id }])
+})
 
 t.test('email delete of an earlier period’s email frees nothing', async (t) => {
   const { cli, id, email } = await start(t)

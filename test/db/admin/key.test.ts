@@ -106,31 +106,28 @@ t.test('key list shows the hour of each key’s last use, which many uses note o
   t.match(await cli.json(['key', 'list', id]), [{ id: made.id, last_used_at: '2026-01-31T10:00:00.000Z' }])
 })
 
-t.test(
-  'session list shows whose sessions there are, and session revoke ends one, a person’s, or all',
-  async (t) => {
-    const { cli, id, session } = await start(t)
-    const create = async (...user: string[]) => await cli.json(['session', 'create', id, ...user])
-    const bare = await create()
-    const ada = await create('--user', 'Ada@example.com')
-    const bob = await create('--user', 'bob@example.com')
-    const last = await create()
-    t.match(await cli.json(['session', 'list', id]), [
-      { id: bare.id, user: null, expires_at: bare.expires_at, revoked_at: null },
-      { id: ada.id, user: 'Ada@example.com' },
-      { id: bob.id, user: 'bob@example.com' },
-      { id: last.id },
-    ])
-    const ended = async (...wish: string[]) =>
-      (await cli.json(['session', 'revoke', id, ...wish])).map((each: { id: string }) => each.id)
-    t.strictSame(await ended(bare.id), [bare.id])
-    t.strictSame(await ended('--user', 'ada@EXAMPLE.com'), [ada.id])
-    t.strictSame((await ended('--all')).sort(), [bob.id, last.id].sort())
-    t.strictSame(await ended('--all'), [], 'none is left')
-    t.match(await cli.json(['session', 'list', id]), Array(4).fill({ revoked_at: /Z$/ }))
-    t.equal(await session(bob.token), null)
-  },
-)
+t.test('session list shows whose sessions there are; revoke ends one, a person’s or all', async (t) => {
+  const { cli, id, session } = await start(t)
+  const create = async (...user: string[]) => await cli.json(['session', 'create', id, ...user])
+  const bare = await create()
+  const ada = await create('--user', 'Ada@example.com')
+  const bob = await create('--user', 'bob@example.com')
+  const last = await create()
+  t.match(await cli.json(['session', 'list', id]), [
+    { id: bare.id, user: null, expires_at: bare.expires_at, revoked_at: null },
+    { id: ada.id, user: 'Ada@example.com' },
+    { id: bob.id, user: 'bob@example.com' },
+    { id: last.id },
+  ])
+  const ended = async (...wish: string[]) =>
+    (await cli.json(['session', 'revoke', id, ...wish])).map((each: { id: string }) => each.id)
+  t.strictSame(await ended(bare.id), [bare.id])
+  t.strictSame(await ended('--user', 'ada@EXAMPLE.com'), [ada.id])
+  t.strictSame((await ended('--all')).sort(), [bob.id, last.id].sort())
+  t.strictSame(await ended('--all'), [], 'none is left')
+  t.match(await cli.json(['session', 'list', id]), Array(4).fill({ revoked_at: /Z$/ }))
+  t.equal(await session(bob.token), null)
+})
 
 t.test('session revoke wants to know exactly which, and ends nothing of another team', async (t) => {
   const { cli, id } = await start(t)

@@ -59,57 +59,51 @@ t.test('queue status counts what is ready, deferred and dead', async (t) => {
   t.ok(status.oldest_ready_seconds >= 0 && status.oldest_ready_seconds < 60)
 })
 
-t.test(
-  'queue redrive moves the dead letters back, marks their emails, and they are tried again',
-  async (t) => {
-    const store = await openStore(t)
-    const cli = adminCli({ DATABASE_URL: store.url })
-    const id = await store.team()
-    const ids = [(await store.email(id)).id, (await store.email(id)).id].sort()
-    t.same(await workOff(store, GIVEN_UP, 2), ids)
-    t.match((await cli.json(['queue', 'status']))[0], { dead: 2, ready: 0, active: 0 })
-    t.match(await cli.json(['email', 'show', id, ids[0] ?? '']), {
-      status: 'queued',
-      waiting: { state: 'given_up' },
-    })
+t.test('queue redrive moves dead letters back, marks their emails, and they are tried again', async (t) => {
+  const store = await openStore(t)
+  const cli = adminCli({ DATABASE_URL: store.url })
+  const id = await store.team()
+  const ids = [(await store.email(id)).id, (await store.email(id)).id].sort()
+  t.same(await workOff(store, GIVEN_UP, 2), ids)
+  t.match((await cli.json(['queue', 'status']))[0], { dead: 2, ready: 0, active: 0 })
+  t.match(await cli.json(['email', 'show', id, ids[0] ?? '']), {
+    status: 'queued',
+    waiting: { state: 'given_up' },
+  })
 
-    t.same(await cli.json(['queue', 'redrive', 'deliver-email']), { queue: 'deliver-email', redriven: 2 })
-    t.match((await cli.json(['queue', 'status']))[0], { dead: 0, ready: 2 })
-    const shown = await cli.json(['email', 'show', id, ids[0] ?? ''])
-    t.match(shown, { requeued_at: /Z$/, events: [{ kind: 'requeued' }], waiting: { attempts: 0 } })
-    t.same(await workOff(store, { end: 'completed' }, 2), ids)
-    t.same(await cli.json(['queue', 'redrive', 'deliver-email']), { queue: 'deliver-email', redriven: 0 })
-  },
-)
+  t.same(await cli.json(['queue', 'redrive', 'deliver-email']), { queue: 'deliver-email', redriven: 2 })
+  t.match((await cli.json(['queue', 'status']))[0], { dead: 0, ready: 2 })
+  const shown = await cli.json(['email', 'show', id, ids[0] ?? ''])
+  t.match(shown, { requeued_at: /Z$/, events: [{ kind: 'requeued' }], waiting: { attempts: 0 } })
+  t.same(await workOff(store, { end: 'completed' }, 2), ids)
+  t.same(await cli.json(['queue', 'redrive', 'deliver-email']), { queue: 'deliver-email', redriven: 0 })
+})
 
-t.test(
-  'queue redrive takes those of one reason, as queue reasons names it, and leaves the others',
-  async (t) => {
-    const store = await openStore(t)
-    const cli = adminCli({ DATABASE_URL: store.url })
-    const id = await store.team()
-    const [first, second] = [(await store.email(id)).id, (await store.email(id)).id]
-    await workOff(store, { end: 'given_up', reason: 'refused: 550 "go away"' }, 2)
-    const third = (await store.email(id)).id
-    await workOff(store, GIVEN_UP, 1)
-    const reasons = async () =>
-      (await cli.json(['queue', 'reasons', 'deliver-email'])).map(
-        ({ reason, count }: { reason: string; count: number }) => ({ reason, count }),
-      )
-    t.same(await reasons(), [
-      { reason: 'refused: 550 "go away"', count: 2 },
-      { reason: 'words', count: 1 },
-    ])
-    const [frequent] = await cli.json(['queue', 'reasons', 'deliver-email'])
-    t.same([...frequent.samples].sort(), [first, second].sort(), 'the emails, not their jobs')
-    const redrive = ['queue', 'redrive', 'deliver-email', '--reason']
-    t.match(await cli.json([...redrive, 'unheard of']), { redriven: 0 })
-    t.match(await cli.json([...redrive, 'refused: 550 "go away"']), { redriven: 2 })
-    t.same(await reasons(), [{ reason: 'words', count: 1 }])
-    t.match(await cli.json(['email', 'show', id, third]), { waiting: { state: 'given_up' } })
-    t.same(await workOff(store, { end: 'completed' }, 2), [first, second].sort())
-  },
-)
+t.test('queue redrive takes those of one reason, as queue reasons names it, and no others', async (t) => {
+  const store = await openStore(t)
+  const cli = adminCli({ DATABASE_URL: store.url })
+  const id = await store.team()
+  const [first, second] = [(await store.email(id)).id, (await store.email(id)).id]
+  await workOff(store, { end: 'given_up', reason: 'refused: 550 "go away"' }, 2)
+  const third = (await store.email(id)).id
+  await workOff(store, GIVEN_UP, 1)
+  const reasons = async () =>
+    (await cli.json(['queue', 'reasons', 'deliver-email'])).map(
+      ({ reason, count }: { reason: string; count: number }) => ({ reason, count }),
+    )
+  t.same(await reasons(), [
+    { reason: 'refused: 550 "go away"', count: 2 },
+    { reason: 'words', count: 1 },
+  ])
+  const [frequent] = await cli.json(['queue', 'reasons', 'deliver-email'])
+  t.same([...frequent.samples].sort(), [first, second].sort(), 'the emails, not their jobs')
+  const redrive = ['queue', 'redrive', 'deliver-email', '--reason']
+  t.match(await cli.json([...redrive, 'unheard of']), { redriven: 0 })
+  t.match(await cli.json([...redrive, 'refused: 550 "go away"']), { redriven: 2 })
+  t.same(await reasons(), [{ reason: 'words', count: 1 }])
+  t.match(await cli.json(['email', 'show', id, third]), { waiting: { state: 'given_up' } })
+  t.same(await workOff(store, { end: 'completed' }, 2), [first, second].sort())
+})
 
 t.test('what is given up again while dead letters move back stays for the next time', async (t) => {
   const store = await openStore(t)
@@ -124,20 +118,17 @@ t.test('what is given up again while dead letters move back stays for the next t
   t.strictSame(await take(), [])
 })
 
-t.test(
-  'email requeue takes an email out of the dead letters, so that a redrive finds it no more',
-  async (t) => {
-    const store = await openStore(t)
-    const cli = adminCli({ DATABASE_URL: store.url })
-    const id = await store.team()
-    const row = await store.email(id)
-    await workOff(store, GIVEN_UP, 1)
-    await cli.json(['email', 'requeue', id, row.id])
-    t.match((await cli.json(['queue', 'status']))[0], { dead: 0, ready: 1 })
-    t.match(await cli.json(['queue', 'redrive', 'deliver-email']), { redriven: 0 })
-    t.same(await workOff(store, { end: 'completed' }, 1), [row.id])
-  },
-)
+t.test('email requeue takes an email out of the dead letters: no redrive finds it', async (t) => {
+  const store = await openStore(t)
+  const cli = adminCli({ DATABASE_URL: store.url })
+  const id = await store.team()
+  const row = await store.email(id)
+  await workOff(store, GIVEN_UP, 1)
+  await cli.json(['email', 'requeue', id, row.id])
+  t.match((await cli.json(['queue', 'status']))[0], { dead: 0, ready: 1 })
+  t.match(await cli.json(['queue', 'redrive', 'deliver-email']), { redriven: 0 })
+  t.same(await workOff(store, { end: 'completed' }, 1), [row.id])
+})
 
 t.test('email requeue tries an email now that waits for a later attempt', async (t) => {
   const store = await openStore(t)

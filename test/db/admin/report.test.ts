@@ -54,67 +54,64 @@ t.test('report list and show list what was parked, replay tries it again, and dr
   }
 })
 
-t.test(
-  'report replay and drop take many parked reports at once, by id or by what they have in common',
-  async (t) => {
-    const store = await openStore(t)
-    const cli = adminCli({ DATABASE_URL: store.url })
-    const received = [
-      '2026-11-01T00:00:00Z',
-      '2026-11-02T00:00:00Z',
-      '2026-11-03T00:00:00Z',
-      '2026-11-04T00:00:00Z',
-    ]
-    for (const [at, time] of received.entries()) {
-      const report = {
-        provider: at === 3 ? ('ses' as const) : ('smtp' as const),
-        event_key: `r${at}`,
-        body: Buffer.from('x'),
-        received_at: new Date(time),
-      }
-      await store.database.transaction((tx) => storeReports({ tx, queue: store.queue }, [report]))
+t.test('report replay and drop take many parked reports, by id or by what they have in common', async (t) => {
+  const store = await openStore(t)
+  const cli = adminCli({ DATABASE_URL: store.url })
+  const received = [
+    '2026-11-01T00:00:00Z',
+    '2026-11-02T00:00:00Z',
+    '2026-11-03T00:00:00Z',
+    '2026-11-04T00:00:00Z',
+  ]
+  for (const [at, time] of received.entries()) {
+    const report = {
+      provider: at === 3 ? ('ses' as const) : ('smtp' as const),
+      event_key: `r${at}`,
+      body: Buffer.from('x'),
+      received_at: new Date(time),
     }
-    const ids = (await storedReports(store)).map(({ id }) => id)
-    const [first = '', second = '', third = '', fourth = ''] = ids
-    const park = () =>
-      endReports(
-        store.database,
-        ids.map((id) => ({
-          id,
-          state: 'parked' as const,
-          reason: id === first ? 'Not a message' : 'there is no such message',
-        })),
-      )
-    const parked = async () =>
-      (await cli.json(['report', 'list', '--parked'])).map(({ id }: { id: string }) => id).sort()
-    await park()
-    t.match(await cli.fault(['report', 'drop']), /name reports by their ids, or use --parked/)
-    t.match(
-      await cli.fault(['report', 'drop', first, '--parked']),
-      /name reports by their ids, or use --parked/,
+    await store.database.transaction((tx) => storeReports({ tx, queue: store.queue }, [report]))
+  }
+  const ids = (await storedReports(store)).map(({ id }) => id)
+  const [first = '', second = '', third = '', fourth = ''] = ids
+  const park = () =>
+    endReports(
+      store.database,
+      ids.map((id) => ({
+        id,
+        state: 'parked' as const,
+        reason: id === first ? 'Not a message' : 'there is no such message',
+      })),
     )
-    t.match(await cli.fault(['report', 'replay', first, '--provider', 'ses']), /go with --parked/)
-    t.same(await parked(), ids, 'nothing was dropped')
+  const parked = async () =>
+    (await cli.json(['report', 'list', '--parked'])).map(({ id }: { id: string }) => id).sort()
+  await park()
+  t.match(await cli.fault(['report', 'drop']), /name reports by their ids, or use --parked/)
+  t.match(
+    await cli.fault(['report', 'drop', first, '--parked']),
+    /name reports by their ids, or use --parked/,
+  )
+  t.match(await cli.fault(['report', 'replay', first, '--provider', 'ses']), /go with --parked/)
+  t.same(await parked(), ids, 'nothing was dropped')
 
-    t.same(
-      await cli.json(['report', 'replay', '--parked', '--reason', 'NO SUCH', '--before', received[2] ?? '']),
-      { replayed: 1 },
-    )
-    t.same(await parked(), [first, third, fourth])
-    t.same(await cli.json(['report', 'replay', '--parked']), { replayed: 3 })
-    t.same(await parked(), [])
-    t.same((await jobsIn(store, 'ingest-report')).map(({ report_id }) => report_id).sort(), ids)
-    t.same(await cli.json(['report', 'drop', first, second]), { dropped: 0 }, 'pending ones stay')
+  t.same(
+    await cli.json(['report', 'replay', '--parked', '--reason', 'NO SUCH', '--before', received[2] ?? '']),
+    { replayed: 1 },
+  )
+  t.same(await parked(), [first, third, fourth])
+  t.same(await cli.json(['report', 'replay', '--parked']), { replayed: 3 })
+  t.same(await parked(), [])
+  t.same((await jobsIn(store, 'ingest-report')).map(({ report_id }) => report_id).sort(), ids)
+  t.same(await cli.json(['report', 'drop', first, second]), { dropped: 0 }, 'pending ones stay')
 
-    await park()
-    const listed = { dropped: 1, dry_run: true, ids: [fourth] }
-    t.same(await cli.json(['report', 'drop', '--parked', '--provider', 'ses', '--dry-run']), listed)
-    t.same(await cli.json(['report', 'drop', fourth, '--dry-run']), listed)
-    t.same(await parked(), ids, 'a dry run drops nothing')
-    t.same(await cli.json(['report', 'drop', first, second]), { dropped: 2 })
-    t.same(await cli.json(['report', 'drop', '--parked', '--provider', 'ses']), { dropped: 1 })
-    t.same(await parked(), [third])
-    t.same(await cli.json(['report', 'drop', '--parked']), { dropped: 1 })
-    t.same(await cli.json(['report', 'list']), [])
-  },
-)
+  await park()
+  const listed = { dropped: 1, dry_run: true, ids: [fourth] }
+  t.same(await cli.json(['report', 'drop', '--parked', '--provider', 'ses', '--dry-run']), listed)
+  t.same(await cli.json(['report', 'drop', fourth, '--dry-run']), listed)
+  t.same(await parked(), ids, 'a dry run drops nothing')
+  t.same(await cli.json(['report', 'drop', first, second]), { dropped: 2 })
+  t.same(await cli.json(['report', 'drop', '--parked', '--provider', 'ses']), { dropped: 1 })
+  t.same(await parked(), [third])
+  t.same(await cli.json(['report', 'drop', '--parked']), { dropped: 1 })
+  t.same(await cli.json(['report', 'list']), [])
+})

@@ -21,17 +21,14 @@ const trouble = async (seconds: number, began = seconds, words = '554 5.7.1 No')
   return database.transaction((tx) => noteTrouble(tx, SENDER, trouble))
 }
 
-t.test(
-  'pauses grow to half a minute; what began before the trouble was known says nothing new',
-  async (t) => {
-    t.equal(await trouble(0), 2)
-    t.equal(await trouble(1, -5), null)
-    t.strictSame(
-      [await trouble(3), await trouble(8), await trouble(17), await trouble(34), await trouble(60, 50)],
-      [4, 8, 16, 30, 30],
-    )
-  },
-)
+t.test('pauses grow to half a minute; what began before the trouble was known changes nothing', async (t) => {
+  t.equal(await trouble(0), 2)
+  t.equal(await trouble(1, -5), null)
+  t.strictSame(
+    [await trouble(3), await trouble(8), await trouble(17), await trouble(34), await trouble(60, 50)],
+    [4, 8, 16, 30, 30],
+  )
+})
 
 t.test('sender list shows what stops a sender and what happened to it; sender resume ends it', async (t) => {
   const [shown] = await cli.json(['sender', 'list'])
@@ -73,43 +70,40 @@ t.test('queue pause keeps a queue from being worked on, and queue status says so
   })
 })
 
-t.test(
-  'requeueing what matches is a background job: batch by batch, shown, and one line in the audit trail',
-  async (t) => {
-    const id = await store.team()
-    const first = await store.email(id)
-    const many = 1_201
-    await insertEmailRows(
-      { database },
-      sql.fragment`
+t.test('what matches is requeued in the background, by batches, and is one line of the audit', async (t) => {
+  const id = await store.team()
+  const first = await store.email(id)
+  const many = 1_201
+  await insertEmailRows(
+    { database },
+    sql.fragment`
       select a.team_id, overlay(a.id::text placing lpad(to_hex(n), 12, '0') from 25)::uuid as id, a.domain_id,
         a.from_address, a.to_emails, a.subject, a.html, a.tags, a.created_at, a.reply_to, a.http_request_id,
         s.status, s.size_kb, s.provider_message_id
       from accepted_emails a join email_states s on s.team_id = a.team_id and s.id = a.id, generate_series(2, ${many}) n
       where a.id = ${first.id}`,
-    )
-    const made = await cli.json(['email', 'requeue', id, '--status', 'queued'])
-    t.match(made, { requeued: many, dry_run: false })
-    const rows = await database.any(sql.type(object({ id: string().defined() }))`
+  )
+  const made = await cli.json(['email', 'requeue', id, '--status', 'queued'])
+  t.match(made, { requeued: many, dry_run: false })
+  const rows = await database.any(sql.type(object({ id: string().defined() }))`
     select id from email_states where team_id = ${id} and requeued_at is not null order by id`)
-    t.strictSame(
-      made.ids,
-      rows.map((row) => row.id),
-    )
-    const written = object({ events: number().defined(), transactions: number().defined() })
-    const { events, transactions } = await database.one(sql.type(written)`
+  t.strictSame(
+    made.ids,
+    rows.map((row) => row.id),
+  )
+  const written = object({ events: number().defined(), transactions: number().defined() })
+  const { events, transactions } = await database.one(sql.type(written)`
     select count(*) as events, count(distinct xmin::text) as transactions
     from email_events where team_id = ${id} and kind = 'requeued'`)
-    t.equal(events, many)
-    t.ok(transactions > 1, 'in more than one transaction')
-    const [work] = await cli.json(['work', 'list', '--team', id])
-    t.match(work, { kind: 'email.requeue', done: many, total: many, result: { changed: many }, fault: null })
-    const entries = await cli.json(['audit', 'list', '--team', id])
-    const [entry, ...others] = entries.filter(({ action }: { action: string }) => action.endsWith('requeue'))
-    t.match(entry, { action: 'email.requeue', subject: `${many} emails`, detail: 'status: queued' })
-    t.strictSame(others, [])
-  },
-)
+  t.equal(events, many)
+  t.ok(transactions > 1, 'in more than one transaction')
+  const [work] = await cli.json(['work', 'list', '--team', id])
+  t.match(work, { kind: 'email.requeue', done: many, total: many, result: { changed: many }, fault: null })
+  const entries = await cli.json(['audit', 'list', '--team', id])
+  const [entry, ...others] = entries.filter(({ action }: { action: string }) => action.endsWith('requeue'))
+  t.match(entry, { action: 'email.requeue', subject: `${many} emails`, detail: 'status: queued' })
+  t.strictSame(others, [])
+})
 
 t.test('email requeue takes all that match, and with --force what was refused and never taken', async (t) => {
   const id = await store.team()

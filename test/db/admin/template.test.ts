@@ -100,34 +100,24 @@ t.test('template update faults on a template that the team lacks', async (t) => 
   t.match(await cli.fault(['template', 'update', id, 'x', '--html', html]), /must be a UUID/)
 })
 
-t.test(
-  'template show prints its parts and versions, template delete leaves its emails as they are',
-  async (t) => {
-    const { cli, id, file, create, email, database } = await start(t)
-    const parts = ['--html', await file('1', '<p>one {{a}}</p>'), '--text', await file('t', 'T')]
-    const made = await cli.json([...create, ...parts])
-    const before = await email(id, new Date(), { template_id: made.id, html: null, variables: { a: 'x' } })
-    const updated = await cli.json([
-      'template',
-      'update',
-      id,
-      made.id,
-      '--html',
-      await file('2', '<p>two</p>'),
-    ])
-    const shown = await cli.json(['template', 'show', id, made.id])
-    t.match(shown, { id: made.id, name: 'Welcome', html: '<p>two</p>', text: 'T', slots: EMPTY })
-    t.match(shown.versions, [{ id: updated.version_id }, { id: made.version_id, slots: ['a'] }])
+t.test('template show prints its parts and versions; template delete leaves its emails alone', async (t) => {
+  const { cli, id, file, create, email, database } = await start(t)
+  const parts = ['--html', await file('1', '<p>one {{a}}</p>'), '--text', await file('t', 'T')]
+  const made = await cli.json([...create, ...parts])
+  const before = await email(id, new Date(), { template_id: made.id, html: null, variables: { a: 'x' } })
+  const updated = await cli.json(['template', 'update', id, made.id, '--html', await file('2', '<p>two</p>')])
+  const shown = await cli.json(['template', 'show', id, made.id])
+  t.match(shown, { id: made.id, name: 'Welcome', html: '<p>two</p>', text: 'T', slots: EMPTY })
+  t.match(shown.versions, [{ id: updated.version_id }, { id: made.version_id, slots: ['a'] }])
 
-    const gone = await cli.json(['template', 'delete', id, made.id])
-    t.same(gone, { id: made.id, name: 'Welcome', deleted: true })
-    t.same(await cli.json(['template', 'list', id]), [])
-    t.match(await cli.json(['email', 'show', id, before.id]), { html: '<p>one x</p>', body_text: 'T' })
-    t.equal((await versionsByIds(database, [{ team_id: id, id: made.version_id }])).length, 1)
-    const again = email(id, new Date(), { template_id: made.id, html: null, variables: { a: 'x' } })
-    await t.rejects(again, /template/, 'a send that names it is refused')
-    const unknown = `there is no template ${made.id} in this team`
-    t.equal(await cli.fault(['template', 'delete', id, made.id]), unknown)
-    t.equal(await cli.fault(['template', 'show', id, made.id]), unknown)
-  },
-)
+  const gone = await cli.json(['template', 'delete', id, made.id])
+  t.same(gone, { id: made.id, name: 'Welcome', deleted: true })
+  t.same(await cli.json(['template', 'list', id]), [])
+  t.match(await cli.json(['email', 'show', id, before.id]), { html: '<p>one x</p>', body_text: 'T' })
+  t.equal((await versionsByIds(database, [{ team_id: id, id: made.version_id }])).length, 1)
+  const again = email(id, new Date(), { template_id: made.id, html: null, variables: { a: 'x' } })
+  await t.rejects(again, /template/, 'a send that names it is refused')
+  const unknown = `there is no template ${made.id} in this team`
+  t.equal(await cli.fault(['template', 'delete', id, made.id]), unknown)
+  t.equal(await cli.fault(['template', 'show', id, made.id]), unknown)
+})

@@ -37,27 +37,24 @@ const file = async (content: unknown): Promise<string> => {
   return name
 }
 
-t.test(
-  'whatsapp-template create answers with id, slots and status; list shows what can be sent',
-  async (t) => {
-    const team = await makeTeam(service)
-    const create = ['whatsapp-template', 'create', team.id, '--file']
-    const definition = aTemplate({
-      header: { format: 'TEXT', text: '{{1}}' },
-      body: 2,
-      buttons: [{ type: 'QUICK_REPLY' }, { type: 'URL', url: 'https://a.b/{{1}}' }],
-    })
-    const made = await cli.json([...create, await file(definition)])
-    t.match(made, { slots: ['header:1', 'body:1', 'body:2', 'url:1'], status: 'approved', supported: true })
-    const piped = await cli.json([...create, '-'], {
-      input: JSON.stringify(aTemplate({ header: { format: 'IMAGE' } })),
-    })
-    t.match(piped, { supported: false, unsupported: /image/, slots: EMPTY })
-    const { status: _, ...unsaid } = aTemplate()
-    t.match(await cli.json([...create, await file(unsaid)]), { status: 'pending' })
-    t.match(await cli.json(['whatsapp-template', 'list', team.id]), [made, piped, { status: 'pending' }])
-  },
-)
+t.test('whatsapp-template create answers id, slots and status; list shows what can be sent', async (t) => {
+  const team = await makeTeam(service)
+  const create = ['whatsapp-template', 'create', team.id, '--file']
+  const definition = aTemplate({
+    header: { format: 'TEXT', text: '{{1}}' },
+    body: 2,
+    buttons: [{ type: 'QUICK_REPLY' }, { type: 'URL', url: 'https://a.b/{{1}}' }],
+  })
+  const made = await cli.json([...create, await file(definition)])
+  t.match(made, { slots: ['header:1', 'body:1', 'body:2', 'url:1'], status: 'approved', supported: true })
+  const piped = await cli.json([...create, '-'], {
+    input: JSON.stringify(aTemplate({ header: { format: 'IMAGE' } })),
+  })
+  t.match(piped, { supported: false, unsupported: /image/, slots: EMPTY })
+  const { status: _, ...unsaid } = aTemplate()
+  t.match(await cli.json([...create, await file(unsaid)]), { status: 'pending' })
+  t.match(await cli.json(['whatsapp-template', 'list', team.id]), [made, piped, { status: 'pending' }])
+})
 
 t.test('whatsapp-template create says what is wrong with a file', async (t) => {
   const team = await makeTeam(service)
@@ -94,44 +91,41 @@ t.test('whatsapp-template status sets the state, in either case', async (t) => {
   await t.rejects(setStatus(service, team.id, UNKNOWN, 'paused'), /no template/)
 })
 
-t.test(
-  'whatsapp list and show print a team’s messages, with their events and what they wait for',
-  async (t) => {
-    const team = await makeTeam(service)
-    const { id: template_id } = await makeTemplate(service, team.id)
-    const body = aMessage(template_id, { to: numbers(2), idempotency_key: 'k' })
-    const { body: sent } = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
-    const [first, second] = sent.data.map(({ id }: { id: string }) => id)
-    const list = await cli.json(['whatsapp', 'list', team.id])
-    t.match(list, [
-      { id: second },
-      { id: first, to: numbers(1)[0], status: 'queued', template_id, idempotency_key: 'k' },
-    ])
-    t.same(await cli.json(['whatsapp', 'list', team.id, '--status', 'read']), [])
-    const show = () => cli.json(['whatsapp', 'show', team.id, first])
-    t.match(await show(), {
-      id: first,
-      team_id: team.id,
-      to: numbers(1)[0],
-      parameters: { 'body:1': 'Ana' },
-      provider_message_id: null,
-      events: EMPTY,
-      waiting: { attempts: 0, last_refusal: null },
-    })
-    const cloud = await startCloud(t, {
-      script: { onMessage: () => ({ status: 400, body: cloudError(131026, 'No') }) },
-    })
-    await startWorker(t, service, { whatsapp: cloud.delivery })
-    await until('it failed', async () => (await rowsOf(service, team.id))[0]?.status === 'failed')
-    const shown = await show()
-    t.match(shown.events, [{ time: /Z$/, kind: 'failed', detail: /131026/, code: '131026' }])
-    t.notOk('waiting' in shown)
-    await t.rejects(
-      showMessage({ tx: service.database, now: new Date() }, team.id, UNKNOWN),
-      /no WhatsApp message/,
-    )
-  },
-)
+t.test('whatsapp list and show print messages, with their events and what they wait for', async (t) => {
+  const team = await makeTeam(service)
+  const { id: template_id } = await makeTemplate(service, team.id)
+  const body = aMessage(template_id, { to: numbers(2), idempotency_key: 'k' })
+  const { body: sent } = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
+  const [first, second] = sent.data.map(({ id }: { id: string }) => id)
+  const list = await cli.json(['whatsapp', 'list', team.id])
+  t.match(list, [
+    { id: second },
+    { id: first, to: numbers(1)[0], status: 'queued', template_id, idempotency_key: 'k' },
+  ])
+  t.same(await cli.json(['whatsapp', 'list', team.id, '--status', 'read']), [])
+  const show = () => cli.json(['whatsapp', 'show', team.id, first])
+  t.match(await show(), {
+    id: first,
+    team_id: team.id,
+    to: numbers(1)[0],
+    parameters: { 'body:1': 'Ana' },
+    provider_message_id: null,
+    events: EMPTY,
+    waiting: { attempts: 0, last_refusal: null },
+  })
+  const cloud = await startCloud(t, {
+    script: { onMessage: () => ({ status: 400, body: cloudError(131026, 'No') }) },
+  })
+  await startWorker(t, service, { whatsapp: cloud.delivery })
+  await until('it failed', async () => (await rowsOf(service, team.id))[0]?.status === 'failed')
+  const shown = await show()
+  t.match(shown.events, [{ time: /Z$/, kind: 'failed', detail: /131026/, code: '131026' }])
+  t.notOk('waiting' in shown)
+  await t.rejects(
+    showMessage({ tx: service.database, now: new Date() }, team.id, UNKNOWN),
+    /no WhatsApp message/,
+  )
+})
 
 t.test('whatsapp-template sync brings templates up to what the provider lists', async (t) => {
   const team = await makeTeam(service)
@@ -160,61 +154,58 @@ t.test('whatsapp-template sync says why the provider’s list could not be read'
   t.match(await cli.fault(['whatsapp-template', 'sync', team.id]), /the sync failed: .*401 \(#190\)/)
 })
 
-t.test(
-  'whatsapp requeue: one, all that match, and with --force what was refused and never taken',
-  async (t) => {
-    const team = await makeTeam(service)
-    const { id: template } = await makeTemplate(service, team.id)
-    const body = aMessage(template, { to: numbers(4) })
-    const { body: sent } = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
-    const [queued, refused, failedLater, taken] = sent.data.map(({ id }: { id: string }) => id)
-    await loseJobs(service)
-    await setTaken(service, taken)
-    await setTaken(service, failedLater)
-    for (const id of [refused, failedLater]) await setFailed(service, id)
-    const requeue = ['whatsapp', 'requeue', team.id]
+t.test('whatsapp requeue takes one, all that match, and with --force what was never taken', async (t) => {
+  const team = await makeTeam(service)
+  const { id: template } = await makeTemplate(service, team.id)
+  const body = aMessage(template, { to: numbers(4) })
+  const { body: sent } = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
+  const [queued, refused, failedLater, taken] = sent.data.map(({ id }: { id: string }) => id)
+  await loseJobs(service)
+  await setTaken(service, taken)
+  await setTaken(service, failedLater)
+  for (const id of [refused, failedLater]) await setFailed(service, id)
+  const requeue = ['whatsapp', 'requeue', team.id]
 
-    t.match(await cli.fault(requeue), /name one message, or a filter/)
-    t.match(await cli.fault([...requeue, UNKNOWN]), /there is no WhatsApp message/)
-    t.match(await cli.fault([...requeue, refused]), /the WhatsApp message is failed/)
-    t.match(
-      await cli.fault([...requeue, taken, '--force']),
-      /only what was never handed over can be sent again: .*\(with --force\)/,
-    )
+  t.match(await cli.fault(requeue), /name one message, or a filter/)
+  t.match(await cli.fault([...requeue, UNKNOWN]), /there is no WhatsApp message/)
+  t.match(await cli.fault([...requeue, refused]), /the WhatsApp message is failed/)
+  t.match(
+    await cli.fault([...requeue, taken, '--force']),
+    /only what was never handed over can be sent again: .*\(with --force\)/,
+  )
 
-    const all = ['--since', '2026-01-01', '--force']
-    t.match(await cli.json([...requeue, ...all, '--dry-run']), {
-      requeued: 2,
-      dry_run: true,
-      requeued_at: null,
-    })
-    t.equal(await jobOf(service, queued), null, 'a dry run gives it no job')
-    t.match(await cli.json([...requeue, queued]), {
-      id: queued,
-      status: 'queued',
-      requeued_at: /Z$/,
-      paused: EMPTY,
-    })
-    t.ok(await jobOf(service, queued))
-    t.strictSame((await cli.json([...requeue, '--status', 'queued'])).ids, [queued], 'nor what was taken')
-    t.strictSame((await cli.json([...requeue, '--status', 'failed'])).ids, [], 'not without --force')
-    t.strictSame((await cli.json([...requeue, '--status', 'failed', '--force'])).ids, [refused])
-    t.match(await cli.json(['whatsapp', 'show', team.id, refused]), {
-      status: 'queued',
-      waiting: { state: 'not_taken_yet' },
-      events: [{ kind: 'requeued' }],
-    })
+  const all = ['--since', '2026-01-01', '--force']
+  t.match(await cli.json([...requeue, ...all, '--dry-run']), {
+    requeued: 2,
+    dry_run: true,
+    requeued_at: null,
+  })
+  t.equal(await jobOf(service, queued), null, 'a dry run gives it no job')
+  t.match(await cli.json([...requeue, queued]), {
+    id: queued,
+    status: 'queued',
+    requeued_at: /Z$/,
+    paused: EMPTY,
+  })
+  t.ok(await jobOf(service, queued))
+  t.strictSame((await cli.json([...requeue, '--status', 'queued'])).ids, [queued], 'nor what was taken')
+  t.strictSame((await cli.json([...requeue, '--status', 'failed'])).ids, [], 'not without --force')
+  t.strictSame((await cli.json([...requeue, '--status', 'failed', '--force'])).ids, [refused])
+  t.match(await cli.json(['whatsapp', 'show', team.id, refused]), {
+    status: 'queued',
+    waiting: { state: 'not_taken_yet' },
+    events: [{ kind: 'requeued' }],
+  })
 
-    const cloud = await startCloud(t)
-    await startWorker(t, service, { whatsapp: cloud.delivery })
-    await until('both are sent', () => cloud.messages().length === 2)
-    t.strictSame(
-      cloud
-        .messages()
-        .map(({ body }) => body.biz_opaque_callback_data)
-        .sort(),
-      [`${team.id}:${queued}`, `${team.id}:${refused}`].sort(),
-      'each once',
-    )
-  },
-)
+  const cloud = await startCloud(t)
+  await startWorker(t, service, { whatsapp: cloud.delivery })
+  await until('both are sent', () => cloud.messages().length === 2)
+  t.strictSame(
+    cloud
+      .messages()
+      .map(({ body }) => body.biz_opaque_callback_data)
+      .sort(),
+    [`${team.id}:${queued}`, `${team.id}:${refused}`].sort(),
+    'each once',
+  )
+})

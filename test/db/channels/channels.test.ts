@@ -30,41 +30,35 @@ const columnsOf = async (table: string): Promise<readonly string[]> => {
 const missing = (wanted: readonly string[], there: readonly string[]) =>
   wanted.filter((column) => !there.includes(column))
 
-t.test(
-  'each limit has its column in plans and subscriptions, and what is used of it in allowances',
-  async (t) => {
-    const limits = QUOTAS.map(({ limit }) => limit)
-    t.ok(limits.length > CHANNELS.length, 'a limit for each channel, and contacts')
-    for (const table of ['plans', 'subscriptions']) t.strictSame(missing(limits, await columnsOf(table)), [])
-    const used = QUOTAS.map(({ used }) => used)
-    const places = CHANNEL_FACTS.flatMap(({ lines }) => lines.map((line) => `${line}_place`))
-    t.strictSame(missing([...used, ...places], await columnsOf('allowances')), [])
-  },
-)
+t.test('each limit has its column in plans and subscriptions, and its use in allowances', async (t) => {
+  const limits = QUOTAS.map(({ limit }) => limit)
+  t.ok(limits.length > CHANNELS.length, 'a limit for each channel, and contacts')
+  for (const table of ['plans', 'subscriptions']) t.strictSame(missing(limits, await columnsOf(table)), [])
+  const used = QUOTAS.map(({ used }) => used)
+  const places = CHANNEL_FACTS.flatMap(({ lines }) => lines.map((line) => `${line}_place`))
+  t.strictSame(missing([...used, ...places], await columnsOf('allowances')), [])
+})
 
-t.test(
-  'each channel has its tables, a scope to send by, and queues that teams stand in line before',
-  async (t) => {
+t.test('each channel has its tables, a scope to send by, and queues with a line of teams', async (t) => {
+  t.strictSame(
+    CHANNELS.map(({ name }) => name),
+    CHANNEL_FACTS.map(({ name }) => name),
+  )
+  for (const { scope, rows, events, message, requests } of CHANNELS) {
+    t.ok((SCOPES as readonly string[]).includes(scope), scope)
+    const status = ['team_id', 'id', 'status', 'unfinished', 'created_at']
+    t.strictSame(missing(status, await columnsOf(rows.sql)), [], rows.sql)
     t.strictSame(
-      CHANNELS.map(({ name }) => name),
-      CHANNEL_FACTS.map(({ name }) => name),
+      missing(['team_id', message.sql, 'kind', 'event_key'], await columnsOf(events.sql)),
+      [],
+      events.sql,
     )
-    for (const { scope, rows, events, message, requests } of CHANNELS) {
-      t.ok((SCOPES as readonly string[]).includes(scope), scope)
-      const status = ['team_id', 'id', 'status', 'unfinished', 'created_at']
-      t.strictSame(missing(status, await columnsOf(rows.sql)), [], rows.sql)
-      t.strictSame(
-        missing(['team_id', message.sql, 'kind', 'event_key'], await columnsOf(events.sql)),
-        [],
-        events.sql,
-      )
-      if (!requests) continue
-      t.strictSame(missing([requests.content.sql], await columnsOf(requests.rows.sql)), [], requests.rows.sql)
-      t.strictSame(missing([requests.named_by.sql], await columnsOf(rows.sql)), [], rows.sql)
-    }
-    for (const { job } of CHANNEL_QUEUES) t.ok(job in JOBS && isShared(job), job)
-  },
-)
+    if (!requests) continue
+    t.strictSame(missing([requests.content.sql], await columnsOf(requests.rows.sql)), [], requests.rows.sql)
+    t.strictSame(missing([requests.named_by.sql], await columnsOf(rows.sql)), [], rows.sql)
+  }
+  for (const { job } of CHANNEL_QUEUES) t.ok(job in JOBS && isShared(job), job)
+})
 
 t.test('each that reports on a channel is a provider of the worker’s, and the other way round', async (t) => {
   const providers = [...EMAIL_PROVIDERS, ...HOSTED_RELAYS, ...Object.values(CHANNEL_PROVIDERS), SIMULATOR]

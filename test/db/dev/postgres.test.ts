@@ -117,20 +117,17 @@ t.test('a fresh directory gets a server with what the design asks for', async (t
   await promisify(execFile)('cp', ['-a', directory, seed])
 })
 
-t.test(
-  'a restart keeps the data, and the flush to disk is on unless the caller says otherwise',
-  async (t) => {
-    const directory = await made(t)
-    const first = await start(t, directory)
-    t.strictSame(await rows(first.url, 'show fsync'), [{ fsync: 'off' }])
-    await rows(first.url, 'create table kept as select 42 as n')
-    await first.stop()
-    const second = await startPostgres({ directory })
-    t.teardown(() => second.stop())
-    t.strictSame(await rows(second.url, 'select n from kept'), [{ n: 42 }])
-    t.strictSame(await rows(second.url, 'show fsync'), [{ fsync: 'on' }])
-  },
-)
+t.test('a restart keeps the data, and the flush to disk is on unless the caller turns it off', async (t) => {
+  const directory = await made(t)
+  const first = await start(t, directory)
+  t.strictSame(await rows(first.url, 'show fsync'), [{ fsync: 'off' }])
+  await rows(first.url, 'create table kept as select 42 as n')
+  await first.stop()
+  const second = await startPostgres({ directory })
+  t.teardown(() => second.stop())
+  t.strictSame(await rows(second.url, 'select n from kept'), [{ n: 42 }])
+  t.strictSame(await rows(second.url, 'show fsync'), [{ fsync: 'on' }])
+})
 
 t.test('an initdb that was killed half-way is done again', async (t) => {
   const directory = await scratch(t)

@@ -100,30 +100,27 @@ t.test('without DASHBOARD_FROM a webhook is disabled all the same, and nobody is
   t.equal((await mails()).length, before)
 })
 
-t.test(
-  'the owners get one mail about a broadcast that paused itself, with the figure that braked it',
-  async (t) => {
-    const sink = await startSmtpSink(t)
-    await makeTeam(service, { domain: 'notices.test' })
-    const notices = { from: 'Heliograph <login@notices.test>', site: SITE }
-    const team = await makeTeam(service, { domain: 'braked.test' })
-    await signedIn(service, { team: team.id, role: 'owner', email: 'd-owner@example.org' })
-    await signedIn(service, { team: team.id, role: 'editor', email: 'e-editor@example.org' })
-    const broadcast = await aBroadcast(service, team)
-    await broadcast.moved({ complained: 3, delivered: 1_758 })
-    await startWorker(t, service, { smtp_url: sink.url, notices })
-    await broadcast.walk()
-    await until('the owner has mail', () => sink.messages().length > 0)
-    t.same(
-      sink.messages().map(({ rcpt_to }) => rcpt_to),
-      [['d-owner@example.org']],
-    )
-    const stored = (await mails()).filter(({ subject }) => subject === 'A broadcast has paused itself')
-    t.equal(stored.length, 1)
-    t.match(
-      stored[0]?.body_text,
-      `The broadcast “News” of A team has paused itself. Too many people complained: 0.17 % of 1,761 emails, limit 0.10 %.`,
-    )
-    t.match(stored[0]?.html, `${SITE}/dashboard/teams/${team.id}/broadcasts/${broadcast.id}`)
-  },
-)
+t.test('owners get one mail about a broadcast that paused itself, with the figure that did it', async (t) => {
+  const sink = await startSmtpSink(t)
+  await makeTeam(service, { domain: 'notices.test' })
+  const notices = { from: 'Heliograph <login@notices.test>', site: SITE }
+  const team = await makeTeam(service, { domain: 'braked.test' })
+  await signedIn(service, { team: team.id, role: 'owner', email: 'd-owner@example.org' })
+  await signedIn(service, { team: team.id, role: 'editor', email: 'e-editor@example.org' })
+  const broadcast = await aBroadcast(service, team)
+  await broadcast.moved({ complained: 3, delivered: 1_758 })
+  await startWorker(t, service, { smtp_url: sink.url, notices })
+  await broadcast.walk()
+  await until('the owner has mail', () => sink.messages().length > 0)
+  t.same(
+    sink.messages().map(({ rcpt_to }) => rcpt_to),
+    [['d-owner@example.org']],
+  )
+  const stored = (await mails()).filter(({ subject }) => subject === 'A broadcast has paused itself')
+  t.equal(stored.length, 1)
+  t.match(
+    stored[0]?.body_text,
+    `The broadcast “News” of A team has paused itself. Too many people complained: 0.17 % of 1,761 emails, limit 0.10 %.`,
+  )
+  t.match(stored[0]?.html, `${SITE}/dashboard/teams/${team.id}/broadcasts/${broadcast.id}`)
+})

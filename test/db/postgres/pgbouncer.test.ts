@@ -66,27 +66,23 @@ for (const mode of MODES) {
   })
 }
 
-t.test(
-  'three migrations at once through a pool of transactions: each file runs once',
-  { skip },
-  async (t) => {
-    const { url } = await emptyDatabase(t)
-    const pooled = await startPgbouncer(t, url, 'transaction')
-    const lines: string[] = []
-    await Promise.all([1, 2, 3].map(() => migrate(pooled, (line) => lines.push(line))))
-    const files = await migrationFiles()
-    t.strictSame(lines.sort(), [
-      ...files.map(({ file }) => `applied ${file}`),
-      'loaded the default plan catalog',
-    ])
-    const database = await openDatabase(url, { size: 1 })
-    t.teardown(() => database.end())
-    const held = sql.type(count)`
+t.test('three migrations at once through a transaction pool run each file once', { skip }, async (t) => {
+  const { url } = await emptyDatabase(t)
+  const pooled = await startPgbouncer(t, url, 'transaction')
+  const lines: string[] = []
+  await Promise.all([1, 2, 3].map(() => migrate(pooled, (line) => lines.push(line))))
+  const files = await migrationFiles()
+  t.strictSame(lines.sort(), [
+    ...files.map(({ file }) => `applied ${file}`),
+    'loaded the default plan catalog',
+  ])
+  const database = await openDatabase(url, { size: 1 })
+  t.teardown(() => database.end())
+  const held = sql.type(count)`
     select count(*) from pg_locks where locktype = 'advisory' and database =
       (select oid from pg_database where datname = current_database())`
-    t.equal(await database.oneFirst(held), 0, 'and no lock stays behind')
-  },
-)
+  t.equal(await database.oneFirst(held), 0, 'and no lock stays behind')
+})
 
 t.test('in transaction mode limits hold within a transaction and stay with it', { skip }, async (t) => {
   const { url } = await testDatabase(t)
@@ -123,23 +119,19 @@ t.test('in transaction mode times are read as ours, whatever the role has set', 
   t.strictSame(new Set(found), new Set(['2026-03-04T05:06:07.000Z']))
 })
 
-t.test(
-  'with DATABASE_DIRECT_URL the processes listen past the pooler, without it they poll',
-  { skip },
-  async (t) => {
-    // Their heartbeats follow: the latest query of one that has listened for some seconds is another.
-    const listeners = sql.type(count)`
+t.test('processes listen past the pooler by DATABASE_DIRECT_URL, else they poll', { skip }, async (t) => {
+  // Their heartbeats follow: the latest query of one that has listened for some seconds is another.
+  const listeners = sql.type(count)`
     select count(*) from pg_stat_activity where datname = current_database()
       and application_name = 'heliograph listen' and query ~ '^(listen heliograph|select 1)'`
-    const { service, api, team } = await startBoth(t, 'transaction', true)
-    // Two for the processes, one for the service of the test itself.
-    await until('both listen', async () => (await service.database.oneFirst(listeners)) === 3)
-    t.equal((await upsert(api, team)).status, 200)
-    const replies = createReplies(null, { poll: 50 })
-    t.equal(
-      await replies.ask('nobody rings', { send: async () => {}, read: async () => 'found', timeout: 5_000 }),
-      'found',
-    )
-    await replies.close()
-  },
-)
+  const { service, api, team } = await startBoth(t, 'transaction', true)
+  // Two for the processes, one for the service of the test itself.
+  await until('both listen', async () => (await service.database.oneFirst(listeners)) === 3)
+  t.equal((await upsert(api, team)).status, 200)
+  const replies = createReplies(null, { poll: 50 })
+  t.equal(
+    await replies.ask('nobody rings', { send: async () => {}, read: async () => 'found', timeout: 5_000 }),
+    'found',
+  )
+  await replies.close()
+})

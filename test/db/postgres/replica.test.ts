@@ -37,89 +37,86 @@ async function begin(t: Test, pair: Pair) {
   return { heard, service, team, owner, addContact, contacts }
 }
 
-t.test(
-  'a standby serves what may lag, and the primary all else and whatever the standby cannot',
-  async (t) => {
-    const pair = await startPair(t)
-    const { heard, service, team, owner, addContact, contacts } = await begin(t, pair)
-    const path = `/teams/${team.id}`
-    await addContact('early@example.com')
+t.test('a standby serves what may lag; the primary all else, and whatever the standby cannot', async (t) => {
+  const pair = await startPair(t)
+  const { heard, service, team, owner, addContact, contacts } = await begin(t, pair)
+  const path = `/teams/${team.id}`
+  await addContact('early@example.com')
+  await pair.freeze()
+  await addContact('late@example.com')
+  const sent = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+
+  await t.test('lists and CSV lag, by no more than the standby does', async (t) => {
+    for (const page of ['contacts', 'contacts.csv']) {
+      const { html } = await owner.get(`${path}/${page}`)
+      t.match(html, /early@example\.com/, page)
+      t.notMatch(html, /late@example\.com/, page)
+    }
+    for (const page of ['emails', 'emails.csv'])
+      t.notMatch((await owner.get(`${path}/${page}`)).html, sent.body.id, page)
+  })
+
+  await t.test('the API, pages of one message and what follows one’s own change do not', async (t) => {
+    const listed = await service.call('GET', '/v1/contacts', { key: team.key })
+    t.equal(listed.body.data.length, 2)
+    t.equal((await owner.get(`${path}/emails/${sent.body.id}`)).status, 200)
+    const { status } = await owner.post(`${path}/contacts`, { email: 'own@example.com' })
+    t.equal(status, 303)
+    const { html } = await owner.get(`${path}/contacts`)
+    t.match(html, /own@example\.com/)
+    t.match(html, /late@example\.com/)
+  })
+
+  await t.test('of /metrics, what waits may lag, and counters do not', async (t) => {
+    const { body } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
+    t.match(body, /^heliograph_queued_messages\{channel="email",older_than_seconds="0"\} 0$/m)
+    t.match(body, /^heliograph_accepted_total\{channel="email"\} 1$/m)
+  })
+
+  await t.test('no page that may lag writes', async (t) => {
+    const lagging = PAGES.filter((page) => page.lags)
+    t.ok(lagging.length >= 9)
+    t.ok(lagging.every(({ method }) => method === 'GET'))
+    for (const page of lagging) {
+      const { status } = await owner.get(page.path.replace(':team', team.id).replace(':id', sent.body.id))
+      t.ok(status === 200 || status === 404, `${page.path}: ${status}`)
+    }
+    t.strictSame(heard, [])
+  })
+
+  await t.test('while the standby is away the primary serves, and it is said once', async (t) => {
+    await pair.away()
+    t.match(await contacts(), /late@example\.com/)
+    t.match(await contacts(), /late@example\.com/)
+    t.equal((await service.call('GET', '/metrics', { key: METRICS_TOKEN })).status, 200)
+    t.match(heard, [/^DATABASE_REPLICA_URL cannot be read from: the primary is/])
+    t.equal(heard.length, 1)
+  })
+
+  await t.test('once it is back it serves again', async (t) => {
+    await pair.back()
+    await until('it is read from', async () => {
+      await contacts()
+      return heard.length === 2
+    })
+    t.match(heard[1], /is read from again/)
     await pair.freeze()
-    await addContact('late@example.com')
-    const sent = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+    await addContact('later@example.com')
+    t.notMatch(await contacts(), /later@example\.com/)
+    await pair.thaw()
+    t.match(await contacts(), /later@example\.com/)
+  })
 
-    await t.test('lists and CSV lag, by no more than the standby does', async (t) => {
-      for (const page of ['contacts', 'contacts.csv']) {
-        const { html } = await owner.get(`${path}/${page}`)
-        t.match(html, /early@example\.com/, page)
-        t.notMatch(html, /late@example\.com/, page)
-      }
-      for (const page of ['emails', 'emails.csv'])
-        t.notMatch((await owner.get(`${path}/${page}`)).html, sent.body.id, page)
+  await t.test('what is no standby is not read from; another database stops the process', async (t) => {
+    const { heard, log } = listener()
+    const options = { primary: service.database, log, options: { size: 1 } }
+    const replica = await startReplica(pair.primary, options)
+    t.teardown(() => replica.end())
+    t.match(heard, [/it is no standby/])
+    t.equal(await replica.read(service.database, async (database) => database), service.database)
+    const { url } = await testDatabase(t)
+    await t.rejects(startReplica(url, options), {
+      message: /DATABASE_REPLICA_URL does not do: it is another database than that of DATABASE_URL/,
     })
-
-    await t.test('the API, pages of one message and what follows one’s own change do not', async (t) => {
-      const listed = await service.call('GET', '/v1/contacts', { key: team.key })
-      t.equal(listed.body.data.length, 2)
-      t.equal((await owner.get(`${path}/emails/${sent.body.id}`)).status, 200)
-      const { status } = await owner.post(`${path}/contacts`, { email: 'own@example.com' })
-      t.equal(status, 303)
-      const { html } = await owner.get(`${path}/contacts`)
-      t.match(html, /own@example\.com/)
-      t.match(html, /late@example\.com/)
-    })
-
-    await t.test('of /metrics, what waits may lag, and counters do not', async (t) => {
-      const { body } = await service.call('GET', '/metrics', { key: METRICS_TOKEN })
-      t.match(body, /^heliograph_queued_messages\{channel="email",older_than_seconds="0"\} 0$/m)
-      t.match(body, /^heliograph_accepted_total\{channel="email"\} 1$/m)
-    })
-
-    await t.test('no page that may lag writes', async (t) => {
-      const lagging = PAGES.filter((page) => page.lags)
-      t.ok(lagging.length >= 9)
-      t.ok(lagging.every(({ method }) => method === 'GET'))
-      for (const page of lagging) {
-        const { status } = await owner.get(page.path.replace(':team', team.id).replace(':id', sent.body.id))
-        t.ok(status === 200 || status === 404, `${page.path}: ${status}`)
-      }
-      t.strictSame(heard, [])
-    })
-
-    await t.test('while the standby is away the primary serves, and it is said once', async (t) => {
-      await pair.away()
-      t.match(await contacts(), /late@example\.com/)
-      t.match(await contacts(), /late@example\.com/)
-      t.equal((await service.call('GET', '/metrics', { key: METRICS_TOKEN })).status, 200)
-      t.match(heard, [/^DATABASE_REPLICA_URL cannot be read from: the primary is/])
-      t.equal(heard.length, 1)
-    })
-
-    await t.test('once it is back it serves again', async (t) => {
-      await pair.back()
-      await until('it is read from', async () => {
-        await contacts()
-        return heard.length === 2
-      })
-      t.match(heard[1], /is read from again/)
-      await pair.freeze()
-      await addContact('later@example.com')
-      t.notMatch(await contacts(), /later@example\.com/)
-      await pair.thaw()
-      t.match(await contacts(), /later@example\.com/)
-    })
-
-    await t.test('what is no standby is not read from; another database stops the process', async (t) => {
-      const { heard, log } = listener()
-      const options = { primary: service.database, log, options: { size: 1 } }
-      const replica = await startReplica(pair.primary, options)
-      t.teardown(() => replica.end())
-      t.match(heard, [/it is no standby/])
-      t.equal(await replica.read(service.database, async (database) => database), service.database)
-      const { url } = await testDatabase(t)
-      await t.rejects(startReplica(url, options), {
-        message: /DATABASE_REPLICA_URL does not do: it is another database than that of DATABASE_URL/,
-      })
-    })
-  },
-)
+  })
+})

@@ -21,26 +21,23 @@ const ITEM = {
 }
 const NONE: (typeof ITEM)[] = []
 
-t.test(
-  'dates, bytes, JSON and nulls arrive as they are, and a statement has one text for all items',
-  async (t) => {
-    const { url } = await testDatabase(t)
-    const database = await openDatabase(url, { size: 1 })
-    t.teardown(() => database.end())
-    const nothing = Object.fromEntries(Object.keys(TYPES).map((column) => [column, null]))
-    const rows = await database.any(
-      sql.unsafe`select *, map::text as spelt from ${rowsOf('r', TYPES, [ITEM, { ...nothing, id: ITEM.id }])}`,
-    )
-    t.match(rows[0], { ...ITEM, at: ITEM.at.toISOString(), spelt: '{"b":[1],"a":null}' })
-    t.match(rows[1], { ...nothing, id: ITEM.id })
-    t.match(
-      await database.one(sql.type(row({ count: number() }))`
+t.test('dates, bytes, JSON, nulls arrive as they are; a statement has one text for all items', async (t) => {
+  const { url } = await testDatabase(t)
+  const database = await openDatabase(url, { size: 1 })
+  t.teardown(() => database.end())
+  const nothing = Object.fromEntries(Object.keys(TYPES).map((column) => [column, null]))
+  const rows = await database.any(
+    sql.unsafe`select *, map::text as spelt from ${rowsOf('r', TYPES, [ITEM, { ...nothing, id: ITEM.id }])}`,
+  )
+  t.match(rows[0], { ...ITEM, at: ITEM.at.toISOString(), spelt: '{"b":[1],"a":null}' })
+  t.match(rows[1], { ...nothing, id: ITEM.id })
+  t.match(
+    await database.one(sql.type(row({ count: number() }))`
     select count(*) as count from ${rowsOf('r', TYPES, NONE)}`),
-      { count: 0 },
-    )
-    t.equal(rowsOf('r', TYPES, [ITEM, ITEM]).sql, rowsOf('r', TYPES, NONE).sql)
-  },
-)
+    { count: 0 },
+  )
+  t.equal(rowsOf('r', TYPES, [ITEM, ITEM]).sql, rowsOf('r', TYPES, NONE).sql)
+})
 
 t.test('of a row every column is there, and null only where its schema says so', async (t) => {
   const schema = row({

@@ -2,36 +2,33 @@
 import { createKeyedSemaphore } from '../../../db/process/keyed-semaphore.ts'
 import t from '../../support/tap.ts'
 
-t.test(
-  'a limited number of a kind run at once, in the order they came; kinds do not wait for each other',
-  async (t) => {
-    const semaphore = createKeyedSemaphore(2)
-    const begun: string[] = []
-    const ends = new Map<string, () => void>()
-    const work = (kind: string, name: string) =>
-      semaphore.run(
-        kind,
-        async () => {
-          begun.push(name)
-          await new Promise<void>((resolve) => ends.set(name, resolve))
-          return name
-        },
-        60_000,
-      )
-    const all = [work('a', '1'), work('a', '2'), work('a', '3'), work('a', '4'), work('b', 'other')]
-    await new Promise(setImmediate)
-    t.strictSame(begun, ['1', '2', 'other'])
-    ends.get('2')?.()
-    await all[1]
-    await new Promise(setImmediate)
-    t.strictSame(begun, ['1', '2', 'other', '3'])
-    for (const name of ['1', '3', 'other']) ends.get(name)?.()
-    await all[2]
-    await new Promise(setImmediate)
-    ends.get('4')?.()
-    t.strictSame(await Promise.all(all), ['1', '2', '3', '4', 'other'])
-  },
-)
+t.test('a limited number of a kind run at once, in order; kinds do not wait for each other', async (t) => {
+  const semaphore = createKeyedSemaphore(2)
+  const begun: string[] = []
+  const ends = new Map<string, () => void>()
+  const work = (kind: string, name: string) =>
+    semaphore.run(
+      kind,
+      async () => {
+        begun.push(name)
+        await new Promise<void>((resolve) => ends.set(name, resolve))
+        return name
+      },
+      60_000,
+    )
+  const all = [work('a', '1'), work('a', '2'), work('a', '3'), work('a', '4'), work('b', 'other')]
+  await new Promise(setImmediate)
+  t.strictSame(begun, ['1', '2', 'other'])
+  ends.get('2')?.()
+  await all[1]
+  await new Promise(setImmediate)
+  t.strictSame(begun, ['1', '2', 'other', '3'])
+  for (const name of ['1', '3', 'other']) ends.get(name)?.()
+  await all[2]
+  await new Promise(setImmediate)
+  ends.get('4')?.()
+  t.strictSame(await Promise.all(all), ['1', '2', '3', '4', 'other'])
+})
 
 t.test('a fault frees its place; patience that ends, and a closed semaphore, begin nothing', async (t) => {
   const semaphore = createKeyedSemaphore(1)

@@ -45,24 +45,21 @@ async function claimed(): Promise<Job> {
   return job
 }
 
-t.test(
-  'a snoozed job keeps its priority and is no retry; its next attempt has a number of its own',
-  async (t) => {
-    const job = await claimed()
-    await database.query(sql.unsafe`update pgboss.job set priority = 7 where id = ${job.id}`)
-    await end(job, { end: 'snoozed', seconds: 100 })
-    const row = await rowOf(job.id)
-    t.match(row, { state: 'created', priority: 7 })
-    t.ok(row.wait > 90 && row.wait <= 100)
-    await due(job.id)
-    const [again] = await claims.fetch(1)
-    t.match(again, { id: job.id })
-    await end(job, { end: 'completed' })
-    t.match(await rowOf(job.id), { state: 'active' }, 'an attempt that is over ends nobody else’s')
-    await end(again as Job, { end: 'completed' })
-    t.equal(await jobEnd(database, 'ingest-report', job.id), null, 'what is done is not kept')
-  },
-)
+t.test('a snoozed job keeps its priority and is no retry; its next attempt has its own number', async (t) => {
+  const job = await claimed()
+  await database.query(sql.unsafe`update pgboss.job set priority = 7 where id = ${job.id}`)
+  await end(job, { end: 'snoozed', seconds: 100 })
+  const row = await rowOf(job.id)
+  t.match(row, { state: 'created', priority: 7 })
+  t.ok(row.wait > 90 && row.wait <= 100)
+  await due(job.id)
+  const [again] = await claims.fetch(1)
+  t.match(again, { id: job.id })
+  await end(job, { end: 'completed' })
+  t.match(await rowOf(job.id), { state: 'active' }, 'an attempt that is over ends nobody else’s')
+  await end(again as Job, { end: 'completed' })
+  t.equal(await jobEnd(database, 'ingest-report', job.id), null, 'what is done is not kept')
+})
 
 t.test('a job that is done is kept with its output, for the caller that waits for it', async (t) => {
   const job = await claimed()

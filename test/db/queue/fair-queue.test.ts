@@ -86,21 +86,18 @@ const storeJobs = (tx: Tx, from: number, count: number, due: string) =>
     select 'deliver-email', gen_random_uuid(), '{}', -n, now() + ${due}::interval, 'standard'
     from generate_series(${from}::int, ${from + count - 1}::int) n`)
 
-t.test(
-  'a process that has known its queue empty reads no more of what waits than the first of it',
-  async (t) => {
-    const { database } = await openStore(t)
-    await database.transaction(async (tx) => {
-      // Autovacuum sees it so, too; and PostgreSQL keeps no plan before the sixth time.
-      await tx.query(sql.unsafe`analyze pgboss.job`)
-      for (let look = 0; look < 10; look++) await looked(tx)
-      await storeJobs(tx, 7, 3_000, '0')
-      const { head, jobs } = await looked(tx)
-      t.equal(head, 7)
-      t.ok(jobs < 10, `${jobs} jobs read`)
-    })
-  },
-)
+t.test('a process that knew its queue empty reads only the first of what waits', async (t) => {
+  const { database } = await openStore(t)
+  await database.transaction(async (tx) => {
+    // Autovacuum sees it so, too; and PostgreSQL keeps no plan before the sixth time.
+    await tx.query(sql.unsafe`analyze pgboss.job`)
+    for (let look = 0; look < 10; look++) await looked(tx)
+    await storeJobs(tx, 7, 3_000, '0')
+    const { head, jobs } = await looked(tx)
+    t.equal(head, 7)
+    t.ok(jobs < 10, `${jobs} jobs read`)
+  })
+})
 
 t.test('where the line has come to is found before and behind many that are put off', async (t) => {
   const { database } = await openStore(t)
@@ -155,21 +152,18 @@ t.test('one that sent much before is not held back once that is delivered', asyn
   t.ok((await placeOf(store, busy)) <= 2)
 })
 
-t.test(
-  'mail that is queued again stands behind what the line has reached, not before everybody',
-  async (t) => {
-    const { store, team } = await begin(t)
-    const [flood, other] = [await team(), await team()]
-    await send(store, other, 100)
-    await deliver(store, 50)
-    const again = (await line(store)).map(({ id }) => ({ team_id: other, email_id: id }))
-    await send(store, flood, 5)
-    const queue = createProducer()
-    await store.database.transaction((tx) => queue.reenqueue(tx, 'deliver-email', again))
-    const first = (await line(store)).slice(0, 10)
-    t.equal(first.filter(({ team_id }) => team_id === flood).length, 5)
-  },
-)
+t.test('mail that is queued again stands behind what the line has reached, not at the front', async (t) => {
+  const { store, team } = await begin(t)
+  const [flood, other] = [await team(), await team()]
+  await send(store, other, 100)
+  await deliver(store, 50)
+  const again = (await line(store)).map(({ id }) => ({ team_id: other, email_id: id }))
+  await send(store, flood, 5)
+  const queue = createProducer()
+  await store.database.transaction((tx) => queue.reenqueue(tx, 'deliver-email', again))
+  const first = (await line(store)).slice(0, 10)
+  t.equal(first.filter(({ team_id }) => team_id === flood).length, 5)
+})
 
 t.test('mail that comes back after a try neither jumps the line nor starves in it', async (t) => {
   const { store, team } = await begin(t)
@@ -190,24 +184,21 @@ t.test('mail that comes back after a try neither jumps the line nor starves in i
   t.ok(ofOther >= 8 && ofOther <= 12, `${ofOther} of 20`)
 })
 
-t.test(
-  'another team waits behind three flows of one at most: its batches, single sends, comebacks',
-  async (t) => {
-    const { store, team } = await begin(t)
-    const [flood, other] = [await team(), await team()]
-    await send(store, flood, 100)
-    const again = (await line(store)).map(({ id }) => ({ team_id: flood, email_id: id }))
-    const queue = createProducer()
-    await store.database.transaction((tx) => queue.reenqueue(tx, 'deliver-email', again))
-    for (const _ of [1, 2]) {
-      await send(store, flood, 100, { batch: true })
-      await send(store, flood, 50)
-    }
-    await send(store, other, 20)
-    const first = (await line(store)).slice(0, 80)
-    t.equal(first.filter(({ team_id }) => team_id === other).length, 20)
-  },
-)
+t.test('another team waits behind three flows of one at most: batch, single sends, comebacks', async (t) => {
+  const { store, team } = await begin(t)
+  const [flood, other] = [await team(), await team()]
+  await send(store, flood, 100)
+  const again = (await line(store)).map(({ id }) => ({ team_id: flood, email_id: id }))
+  const queue = createProducer()
+  await store.database.transaction((tx) => queue.reenqueue(tx, 'deliver-email', again))
+  for (const _ of [1, 2]) {
+    await send(store, flood, 100, { batch: true })
+    await send(store, flood, 50)
+  }
+  await send(store, other, 20)
+  const first = (await line(store)).slice(0, 80)
+  t.equal(first.filter(({ team_id }) => team_id === other).length, 20)
+})
 
 t.test('a batch goes on behind single sends that do not end: each line gets its turns', async (t) => {
   const { store, team } = await begin(t)

@@ -103,30 +103,27 @@ t.test('a job for a queue that is missing is a fault', async (t) => {
   await t.rejects(insertJobs(database, [job]))
 })
 
-t.test(
-  'a job’s retry count is the number of its attempt, and one out of retries is a dead letter',
-  async (t) => {
-    const place = await begin(t)
-    const { boss, database } = place
-    const id = await aJob(place)
-    const limit = JOBS[JOB].options.retryLimit
-    for (let attempt = 0; attempt <= limit; attempt++) {
-      await database.query(sql.unsafe`update pgboss.job set start_after = now() where id = ${id}`)
-      const [job] = await boss.fetch(JOB)
-      t.match(job, { id })
-      t.strictSame(await rowOf(place, id), { state: 'active', retry_count: attempt, retry_limit: limit })
-      await boss.fail(JOB, [{ id, retryCount: attempt }] as never, { reason: 'no' })
-      t.match(await rowOf(place, id), { state: attempt < limit ? 'retry' : 'failed', retry_count: attempt })
-    }
-    const dead = await database.one(
-      sql.type(
-        object({ name: string().defined(), source_id: string().defined(), reason: string().defined() }),
-      )`select name, source_id, ${deadReason} as reason from pgboss.job where source_id = ${id}`,
-    )
-    t.strictSame(dead, { name: deadLetterOf(JOB), source_id: id, reason: 'no' })
-    t.match(await openJob(database, JOB, id), { dead: true, active: false })
-  },
-)
+t.test('a job’s retry count is its attempt’s number, and one out of retries is a dead letter', async (t) => {
+  const place = await begin(t)
+  const { boss, database } = place
+  const id = await aJob(place)
+  const limit = JOBS[JOB].options.retryLimit
+  for (let attempt = 0; attempt <= limit; attempt++) {
+    await database.query(sql.unsafe`update pgboss.job set start_after = now() where id = ${id}`)
+    const [job] = await boss.fetch(JOB)
+    t.match(job, { id })
+    t.strictSame(await rowOf(place, id), { state: 'active', retry_count: attempt, retry_limit: limit })
+    await boss.fail(JOB, [{ id, retryCount: attempt }] as never, { reason: 'no' })
+    t.match(await rowOf(place, id), { state: attempt < limit ? 'retry' : 'failed', retry_count: attempt })
+  }
+  const dead = await database.one(
+    sql.type(
+      object({ name: string().defined(), source_id: string().defined(), reason: string().defined() }),
+    )`select name, source_id, ${deadReason} as reason from pgboss.job where source_id = ${id}`,
+  )
+  t.strictSame(dead, { name: deadLetterOf(JOB), source_id: id, reason: 'no' })
+  t.match(await openJob(database, JOB, id), { dead: true, active: false })
+})
 
 t.test('a job that is lost with its workers says so in its dead letter', async (t) => {
   const place = await begin(t)

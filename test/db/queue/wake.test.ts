@@ -64,50 +64,44 @@ t.test('a replay and a refusal hint nothing', async (t) => {
   t.strictSame(hinted, [])
 })
 
-t.test(
-  'a hint follows the commit of whatever stored jobs, and a transaction that is undone hints nothing',
-  async (t) => {
-    const { database, deps } = service
-    const payload = { team_id: teamId, upsert_id: uuidv7() }
-    hinted.length = 0
-    const undone = database.transaction(async (tx) => {
-      await deps.queue.enqueue(tx, 'upsert-contacts', [payload])
-      throw new Error('undone')
-    })
-    await t.rejects(undone, /undone/)
-    t.strictSame(hinted, [])
-    await database.transaction(async (tx) => {
-      await deps.queue.enqueue(tx, 'upsert-contacts', [payload])
-      t.strictSame(hinted, [], 'not before it is committed')
-    })
-    t.match(hinted, [{ job: 'upsert-contacts' }])
-    hinted.length = 0
-    await database.transaction((tx) => deps.queue.enqueue(tx, 'upsert-contacts', [payload]))
-    t.strictSame(hinted, [], 'the job was there')
-  },
-)
+t.test('a hint follows the commit of whatever stored jobs; an undone transaction gives none', async (t) => {
+  const { database, deps } = service
+  const payload = { team_id: teamId, upsert_id: uuidv7() }
+  hinted.length = 0
+  const undone = database.transaction(async (tx) => {
+    await deps.queue.enqueue(tx, 'upsert-contacts', [payload])
+    throw new Error('undone')
+  })
+  await t.rejects(undone, /undone/)
+  t.strictSame(hinted, [])
+  await database.transaction(async (tx) => {
+    await deps.queue.enqueue(tx, 'upsert-contacts', [payload])
+    t.strictSame(hinted, [], 'not before it is committed')
+  })
+  t.match(hinted, [{ job: 'upsert-contacts' }])
+  hinted.length = 0
+  await database.transaction((tx) => deps.queue.enqueue(tx, 'upsert-contacts', [payload]))
+  t.strictSame(hinted, [], 'the job was there')
+})
 
-t.test(
-  'hints of a moment travel as one a queue; a lost connection counts as a hint to every queue',
-  async (t) => {
-    const heard: string[] = []
-    const listener = onWake(service.url, ['deliver-email', 'ingest-report'], (job) => heard.push(job))
-    t.teardown(() => listener.close())
-    const everyQueue = (): boolean => ['deliver-email', 'ingest-report'].every((job) => heard.includes(job))
-    await until('it listens', everyQueue)
-    heard.length = 0
-    const wake = createWaker(service.database)
-    for (let time = 0; time < 100; time++) wake('deliver-email')
-    wake('ingest-report')
-    await until('both are heard', everyQueue)
-    t.strictSame(heard.toSorted(), ['deliver-email', 'ingest-report'])
-    heard.length = 0
-    await service.database.query(COUNT`
+t.test('hints of a moment travel as one a queue; a lost connection is a hint to every queue', async (t) => {
+  const heard: string[] = []
+  const listener = onWake(service.url, ['deliver-email', 'ingest-report'], (job) => heard.push(job))
+  t.teardown(() => listener.close())
+  const everyQueue = (): boolean => ['deliver-email', 'ingest-report'].every((job) => heard.includes(job))
+  await until('it listens', everyQueue)
+  heard.length = 0
+  const wake = createWaker(service.database)
+  for (let time = 0; time < 100; time++) wake('deliver-email')
+  wake('ingest-report')
+  await until('both are heard', everyQueue)
+  t.strictSame(heard.toSorted(), ['deliver-email', 'ingest-report'])
+  heard.length = 0
+  await service.database.query(COUNT`
     select count(pg_terminate_backend(pid)) as n from pg_stat_activity
     where application_name = 'heliograph listen' and datname = current_database()`)
-    await until('it listens again', everyQueue)
-  },
-)
+  await until('it listens again', everyQueue)
+})
 
 t.test('what the command line enqueues hints its queue, before the process ends', async (t) => {
   const { body } = await call('POST', '/v1/emails', { key, body: anEmail() })

@@ -162,48 +162,45 @@ t.test('an address has at most 254 characters, as given and in ASCII form', asyn
   t.equal(parseAddress(`${'a'.repeat(64)}@${decomposed}${label63}.de`), null)
 })
 
-t.test(
-  'nothing that nodemailer would read as two recipients, a group or a command is an address',
-  async (t) => {
-    const lists = [
-      'v@e.fr, evil@x.com',
-      'v@e.fr,evil@x.com',
-      'v@e.fr;w@x.com',
-      'grp:a@b.co,c@d.co;',
-      'grp:;',
-      '<a@b.co>',
-      'N <a@b.co>',
-    ]
-    const breaks = [
-      'x@y.co\r\nRCPT TO:<w@w.co>',
-      'a@b.co\n',
-      '\na@b.co',
-      'a@b.co\0',
-      '\0a@b.co',
-      'a\r@b.co',
-      'a@b.co\u2028',
-      '\u00a0a@b.co',
-    ]
-    const parts = [
-      '',
-      '@',
-      'a',
-      'a@',
-      '@b.co',
-      'abc.com',
-      'a@b',
-      'a@@b.co',
-      'a@b.co@c.co',
-      '@a.co:b@c.co',
-      'a@[1.2.3.4]',
-      'a@b.co (c)',
-      'a b@c.co',
-    ]
-    for (const text of [...lists, ...breaks, ...parts]) t.equal(parseAddress(text), null, printable(text))
-    for (const text of [...lists.slice(0, 5), ...breaks, ...parts])
-      t.equal(parseMailbox(text), null, printable(text))
-  },
-)
+t.test('nothing that nodemailer reads as two recipients, a group or a command is an address', async (t) => {
+  const lists = [
+    'v@e.fr, evil@x.com',
+    'v@e.fr,evil@x.com',
+    'v@e.fr;w@x.com',
+    'grp:a@b.co,c@d.co;',
+    'grp:;',
+    '<a@b.co>',
+    'N <a@b.co>',
+  ]
+  const breaks = [
+    'x@y.co\r\nRCPT TO:<w@w.co>',
+    'a@b.co\n',
+    '\na@b.co',
+    'a@b.co\0',
+    '\0a@b.co',
+    'a\r@b.co',
+    'a@b.co\u2028',
+    '\u00a0a@b.co',
+  ]
+  const parts = [
+    '',
+    '@',
+    'a',
+    'a@',
+    '@b.co',
+    'abc.com',
+    'a@b',
+    'a@@b.co',
+    'a@b.co@c.co',
+    '@a.co:b@c.co',
+    'a@[1.2.3.4]',
+    'a@b.co (c)',
+    'a b@c.co',
+  ]
+  for (const text of [...lists, ...breaks, ...parts]) t.equal(parseAddress(text), null, printable(text))
+  for (const text of [...lists.slice(0, 5), ...breaks, ...parts])
+    t.equal(parseMailbox(text), null, printable(text))
+})
 
 t.test('identity is without regard to case and to the spelling of an IDN', async (t) => {
   const spellings = ['Jo@BÜCHER.ch', 'jo@bücher.CH', 'JO@xn--bcher-kva.ch', 'jo@bu\u0308cher.ch']

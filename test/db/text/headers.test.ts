@@ -55,20 +55,17 @@ t.test('rule 4: any name beginning with X-SES or X-PROVIDER is refused, X-Sessio
     t.equal(headersFault({ [name]: 'a' }), null)
 })
 
-t.test(
-  'what an operator reserves is refused by its beginning, whatever the case on either side',
-  async (t) => {
-    const words = 'must not be set: names beginning with X-RELAY- are reserved'
-    for (const prefix of ['x-relay-', 'X-Relay-'])
-      for (const name of ['X-RELAY-Tag', 'x-relay-'])
-        t.equal(
-          reservedFault({ 'X-Fine': 'a', [name]: 'a' }, { prefixes: ['x-other', prefix], names: [] }),
-          `headers.${name} ${words}`,
-        )
-    t.equal(reservedFault({ 'X-Rela': 'a', 'My-X-Relay-': 'a' }, { prefixes: ['X-Relay-'], names: [] }), null)
-    t.equal(reservedFault({ 'X-Relay-Tag': 'a' }, { prefixes: [], names: [] }), null)
-  },
-)
+t.test('what an operator reserves is refused by its beginning, in whatever case', async (t) => {
+  const words = 'must not be set: names beginning with X-RELAY- are reserved'
+  for (const prefix of ['x-relay-', 'X-Relay-'])
+    for (const name of ['X-RELAY-Tag', 'x-relay-'])
+      t.equal(
+        reservedFault({ 'X-Fine': 'a', [name]: 'a' }, { prefixes: ['x-other', prefix], names: [] }),
+        `headers.${name} ${words}`,
+      )
+  t.equal(reservedFault({ 'X-Rela': 'a', 'My-X-Relay-': 'a' }, { prefixes: ['X-Relay-'], names: [] }), null)
+  t.equal(reservedFault({ 'X-Relay-Tag': 'a' }, { prefixes: [], names: [] }), null)
+})
 
 t.test('rule 5: the headers of RFC 8058 one-click unsubscribe are allowed', async (t) => {
   const headers = {

@@ -83,34 +83,31 @@ t.test('groups, lists, routes, comments, trailing text and control characters ar
   }
 })
 
-t.test(
-  'from_address is a@b.c, or Name <a@b.c> with the name quoted only where RFC 5322 asks for it',
-  async (t) => {
-    const shown = {
-      'Jo Do': 'Jo Do',
-      Zoë: 'Zoë',
-      "O'B!#$%&*+-/=?^_`{|}~": "O'B!#$%&*+-/=?^_`{|}~",
-      'Dr. X': '"Dr. X"',
-    }
-    const quoted = {
-      'Zoë, Ltd': '"Zoë, Ltd"',
-      'a "b" \\': '"a \\"b\\" \\\\"',
-      'a  b': '"a  b"',
-      'a@b': '"a@b"',
-      '[a]': '"[a]"',
-    }
-    t.equal(formatMailbox({ name: null, address: 'a@b.co', domain: 'b.co' }), 'a@b.co')
-    for (const [name, phrase] of Object.entries({
-      ...shown,
-      ...quoted,
-      'a:b;c': '"a:b;c"',
-      '(a)': '"(a)"',
-      '<a>': '"<a>"',
-    })) {
-      t.equal(formatMailbox({ name, address: 'a@b.co', domain: 'b.co' }), `${phrase} <a@b.co>`)
-    }
-  },
-)
+t.test('from_address is a@b.c, or Name <a@b.c>, quoted only where RFC 5322 asks for it', async (t) => {
+  const shown = {
+    'Jo Do': 'Jo Do',
+    Zoë: 'Zoë',
+    "O'B!#$%&*+-/=?^_`{|}~": "O'B!#$%&*+-/=?^_`{|}~",
+    'Dr. X': '"Dr. X"',
+  }
+  const quoted = {
+    'Zoë, Ltd': '"Zoë, Ltd"',
+    'a "b" \\': '"a \\"b\\" \\\\"',
+    'a  b': '"a  b"',
+    'a@b': '"a@b"',
+    '[a]': '"[a]"',
+  }
+  t.equal(formatMailbox({ name: null, address: 'a@b.co', domain: 'b.co' }), 'a@b.co')
+  for (const [name, phrase] of Object.entries({
+    ...shown,
+    ...quoted,
+    'a:b;c': '"a:b;c"',
+    '(a)': '"(a)"',
+    '<a>': '"<a>"',
+  })) {
+    t.equal(formatMailbox({ name, address: 'a@b.co', domain: 'b.co' }), `${phrase} <a@b.co>`)
+  }
+})
 
 t.test('a formatted mailbox reads back as itself, and formats the same again', async () => {
   fc.assert(

@@ -3,15 +3,12 @@ import fc from 'fast-check'
 import { storableWords } from '../../../db/text/words.ts'
 import t from '../../support/tap.ts'
 
-t.test(
-  'control characters and line ends become one blank each run; what is left stays as it is',
-  async (t) => {
-    t.equal(storableWords('550 5.1.1 No such user'), '550 5.1.1 No such user')
-    t.equal(storableWords(' a\u0000\u0007b\r\n\u2028\u0085c\t'), 'a b c')
-    t.equal(storableWords('пример 😀'), 'пример 😀')
-    t.equal(storableWords('half \ud83d of a pair'), 'half \ufffd of a pair')
-  },
-)
+t.test('control characters and line ends become one blank each run; all else stays as it is', async (t) => {
+  t.equal(storableWords('550 5.1.1 No such user'), '550 5.1.1 No such user')
+  t.equal(storableWords(' a\u0000\u0007b\r\n\u2028\u0085c\t'), 'a b c')
+  t.equal(storableWords('пример 😀'), 'пример 😀')
+  t.equal(storableWords('half \ud83d of a pair'), 'half \ufffd of a pair')
+})
 
 t.test('at most 500 code units, and never half a pair', async (t) => {
   t.equal(storableWords('x'.repeat(501)), 'x'.repeat(500))

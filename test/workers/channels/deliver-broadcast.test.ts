@@ -20,36 +20,33 @@ async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) 
   return { service, team, sink, received }
 }
 
-t.test(
-  'who unsubscribed, left the topic, was suppressed or deleted before the turn gets nothing, and is listed with why',
-  async (t) => {
-    const { service, team, sink, received } = await begin(t)
-    const { database, call } = service
-    const broadcast = await aBroadcast(service, team)
-    const addresses = ['stays', 'unsubscribed', 'left', 'suppressed', 'deleted'].map(
-      (who) => `${who}@example.com`,
-    )
-    await broadcast.emails(...addresses)
-    const asked = (method: string, who: string, rest = '', body?: unknown) =>
-      call(method, `/v1/contacts/${who}@example.com${rest}`, { key: team.key, ...(body ? { body } : {}) })
-    await asked('POST', 'unsubscribed', '/unsubscribe')
-    await asked('PATCH', 'left', '', { topic_ids: [] })
-    await asked('DELETE', 'deleted')
-    await database.query(sql.unsafe`
-      update contacts set status = 'bounced', suppression = 'bounced' where email = 'suppressed@example.com'`)
-    await startWorker(t, service, { smtp_url: sink.url })
-    await until('all had their turn', async () => (await broadcast.figures()).queued === undefined)
-    t.same(received(), ['stays@example.com'])
-    t.same(await broadcast.figures(), { made: 1, skipped: 4, sent: 1 })
-    t.same(await broadcast.skips(), {
-      'unsubscribed@example.com': 'unsubscribed',
-      'left@example.com': 'left_topic',
-      'suppressed@example.com': 'suppressed',
-      'deleted@example.com': 'deleted',
-    })
-    t.match(await usedBy(service, team.id), { emails: 1 }, 'their places in the quota are free again')
-  },
-)
+t.test('who may not be mailed when the turn comes gets nothing, and is listed with the reason', async (t) => {
+  const { service, team, sink, received } = await begin(t)
+  const { database, call } = service
+  const broadcast = await aBroadcast(service, team)
+  const addresses = ['stays', 'unsubscribed', 'left', 'suppressed', 'deleted'].map(
+    (who) => `${who}@example.com`,
+  )
+  await broadcast.emails(...addresses)
+  const asked = (method: string, who: string, rest = '', body?: unknown) =>
+    call(method, `/v1/contacts/${who}@example.com${rest}`, { key: team.key, ...(body ? { body } : {}) })
+  await asked('POST', 'unsubscribed', '/unsubscribe')
+  await asked('PATCH', 'left', '', { topic_ids: [] })
+  await asked('DELETE', 'deleted')
+  await database.query(sql.unsafe`
+    update contacts set status = 'bounced', suppression = 'bounced' where email = 'suppressed@example.com'`)
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until('all had their turn', async () => (await broadcast.figures()).queued === undefined)
+  t.same(received(), ['stays@example.com'])
+  t.same(await broadcast.figures(), { made: 1, skipped: 4, sent: 1 })
+  t.same(await broadcast.skips(), {
+    'unsubscribed@example.com': 'unsubscribed',
+    'left@example.com': 'left_topic',
+    'suppressed@example.com': 'suppressed',
+    'deleted@example.com': 'deleted',
+  })
+  t.match(await usedBy(service, team.id), { emails: 1 }, 'their places in the quota are free again')
+})
 
 t.test('a paused broadcast waits without a try; a cancelled one is withdrawn', async (t) => {
   const { service, team, sink, received } = await begin(t)
@@ -69,27 +66,24 @@ t.test('a paused broadcast waits without a try; a cancelled one is withdrawn', a
   t.same(received(), ['waits@example.com'])
 })
 
-t.test(
-  'a broadcast’s own rate is spread over the minute; the others of the queue do not wait for it',
-  async (t) => {
-    const { service, team, sink, received } = await begin(t)
-    const rated = await aBroadcast(service, team, { rate_per_minute: 60 })
-    const free = await aBroadcast(service, team)
-    const ids = await rated.emails(...Array.from({ length: 6 }, (_, at) => `rated-${at}@example.com`))
-    await free.emails(...Array.from({ length: 10 }, (_, at) => `free-${at}@example.com`))
-    await startWorker(t, service, { smtp_url: sink.url })
-    await until('the others are sent', async () => (await free.figures()).sent === 10)
-    const waits = await Promise.all(ids.map((id) => rated.waitOf(id)))
-    t.ok(Math.max(...waits) > 2, `the last waits ${Math.max(...waits)} s`)
-    await until('all are sent', async () => (await rated.figures()).sent === 6)
-    const times = sink
-      .messages()
-      .filter(({ rcpt_to }) => rcpt_to[0]?.startsWith('rated-'))
-      .map(({ received_at }) => Date.parse(received_at))
-    t.ok(Math.max(...times) - Math.min(...times) > 4_000, 'six at one a second')
-    t.same(received().length, 16)
-  },
-)
+t.test('a broadcast’s own rate is spread over the minute; the rest of the queue does not wait', async (t) => {
+  const { service, team, sink, received } = await begin(t)
+  const rated = await aBroadcast(service, team, { rate_per_minute: 60 })
+  const free = await aBroadcast(service, team)
+  const ids = await rated.emails(...Array.from({ length: 6 }, (_, at) => `rated-${at}@example.com`))
+  await free.emails(...Array.from({ length: 10 }, (_, at) => `free-${at}@example.com`))
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until('the others are sent', async () => (await free.figures()).sent === 10)
+  const waits = await Promise.all(ids.map((id) => rated.waitOf(id)))
+  t.ok(Math.max(...waits) > 2, `the last waits ${Math.max(...waits)} s`)
+  await until('all are sent', async () => (await rated.figures()).sent === 6)
+  const times = sink
+    .messages()
+    .filter(({ rcpt_to }) => rcpt_to[0]?.startsWith('rated-'))
+    .map(({ received_at }) => Date.parse(received_at))
+  t.ok(Math.max(...times) - Math.min(...times) > 4_000, 'six at one a second')
+  t.same(received().length, 16)
+})
 
 t.test('a server that puts broadcasts off slows them alone: single emails go on', async (t) => {
   const onRcpt = (to: string) => (to.startsWith('bulk') ? '421 4.7.0 too many messages from you' : undefined)
@@ -103,21 +97,18 @@ t.test('a server that puts broadcasts off slows them alone: single emails go on'
   for (const { key } of await sendersOf(service)) t.match(key, /:bulk$/)
 })
 
-t.test(
-  'above 5 % bounces after 200 emails, or 0.1 % complaints after 1,000 and three, the brakes work',
-  async (t) => {
-    const brakes = { bounce_percent: 5, complaint_percent: 0.1 }
-    const on = (left: number, bounced: number, complained: number) =>
-      brakeFor({ left, bounced, complained }, brakes)
-    t.equal(on(199, 199, 0), null)
-    t.equal(on(200, 10, 0), null)
-    t.equal(on(200, 11, 0), 'bounces')
-    t.equal(on(999, 0, 100), null)
-    t.equal(on(1_000, 0, 2), null)
-    t.equal(on(1_000, 0, 3), 'complaints')
-    t.equal(on(3_000, 0, 3), null)
-  },
-)
+t.test('over 5 % bounces of 200 emails, or 0.1 % and three complaints of 1,000, it is paused', async (t) => {
+  const brakes = { bounce_percent: 5, complaint_percent: 0.1 }
+  const on = (left: number, bounced: number, complained: number) =>
+    brakeFor({ left, bounced, complained }, brakes)
+  t.equal(on(199, 199, 0), null)
+  t.equal(on(200, 10, 0), null)
+  t.equal(on(200, 11, 0), 'bounces')
+  t.equal(on(999, 0, 100), null)
+  t.equal(on(1_000, 0, 2), null)
+  t.equal(on(1_000, 0, 3), 'complaints')
+  t.equal(on(3_000, 0, 3), null)
+})
 
 t.test('a braked broadcast says why; what it was braked for does not brake it again', async (t) => {
   const { service, team, sink } = await begin(t)
@@ -154,44 +145,41 @@ t.test('a check asks the relay of broadcasts too, where they have one of their o
   t.match(await awaitCheck(database, id), { sender: /127\.0\.0\.1:9.*:bulk$/, fault: /ECONNREFUSED/ })
 })
 
-t.test(
-  'broadcasts hold half of the slots; a pause and an unsubscribe win over all but what is in those',
-  async (t) => {
-    const gate = Promise.withResolvers<void>()
-    let inHand = 0
-    const onMessage = async ({ rcpt_to }: { rcpt_to: string[] }) => {
-      if (!rcpt_to[0]?.startsWith('bulk')) return undefined
-      inHand += 1
-      await gate.promise
-      return undefined
-    }
-    const { service, team, sink, received } = await begin(t, { onMessage })
-    const { call } = service
-    const broadcast = await aBroadcast(service, team)
-    const ids = await broadcast.emails(...Array.from({ length: 6 }, (_, at) => `bulk-${at}@example.com`))
-    await startWorker(t, service, { smtp_url: sink.url, concurrency: 4 })
-    await until('half of the slots are held', () => inHand === 2)
-    await call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: ['single@example.com'] }) })
-    await until('the single email is sent', () => received().includes('single@example.com'))
-    t.equal(inHand, 2)
-    const waiting = await Promise.all(
-      ids.map(async (id, at) => ((await broadcast.isWaiting(id)) ? [`bulk-${at}@example.com`] : [])),
-    )
-    const [leaves = '', ...stay] = waiting.flat()
-    t.equal(stay.length, 3)
-    const unsubscribed = await call('POST', `/v1/contacts/${leaves}/unsubscribe`, { key: team.key })
-    t.equal(unsubscribed.status, 200)
-    const path = `/v1/broadcasts/${broadcast.id}`
-    t.equal((await call('POST', `${path}/pause`, { key: team.key })).status, 200)
-    gate.resolve()
-    await until('one is withdrawn, three wait', async () => {
-      const { sent, skipped, queued } = await broadcast.figures()
-      return sent === 2 && skipped === 1 && queued === 3
-    })
-    t.equal(inHand, 2, 'nothing has left since the pause')
-    await call('POST', `${path}/resume`, { key: team.key })
-    await until('the others are sent', async () => (await broadcast.figures()).sent === 5)
-    t.same(await broadcast.skips(), { [leaves]: 'unsubscribed' })
-    t.notOk(received().includes(leaves))
-  },
-)
+t.test('broadcasts hold half of the slots; pauses and unsubscribes win over all not in those', async (t) => {
+  const gate = Promise.withResolvers<void>()
+  let inHand = 0
+  const onMessage = async ({ rcpt_to }: { rcpt_to: string[] }) => {
+    if (!rcpt_to[0]?.startsWith('bulk')) return undefined
+    inHand += 1
+    await gate.promise
+    return undefined
+  }
+  const { service, team, sink, received } = await begin(t, { onMessage })
+  const { call } = service
+  const broadcast = await aBroadcast(service, team)
+  const ids = await broadcast.emails(...Array.from({ length: 6 }, (_, at) => `bulk-${at}@example.com`))
+  await startWorker(t, service, { smtp_url: sink.url, concurrency: 4 })
+  await until('half of the slots are held', () => inHand === 2)
+  await call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: ['single@example.com'] }) })
+  await until('the single email is sent', () => received().includes('single@example.com'))
+  t.equal(inHand, 2)
+  const waiting = await Promise.all(
+    ids.map(async (id, at) => ((await broadcast.isWaiting(id)) ? [`bulk-${at}@example.com`] : [])),
+  )
+  const [leaves = '', ...stay] = waiting.flat()
+  t.equal(stay.length, 3)
+  const unsubscribed = await call('POST', `/v1/contacts/${leaves}/unsubscribe`, { key: team.key })
+  t.equal(unsubscribed.status, 200)
+  const path = `/v1/broadcasts/${broadcast.id}`
+  t.equal((await call('POST', `${path}/pause`, { key: team.key })).status, 200)
+  gate.resolve()
+  await until('one is withdrawn, three wait', async () => {
+    const { sent, skipped, queued } = await broadcast.figures()
+    return sent === 2 && skipped === 1 && queued === 3
+  })
+  t.equal(inHand, 2, 'nothing has left since the pause')
+  await call('POST', `${path}/resume`, { key: team.key })
+  await until('the others are sent', async () => (await broadcast.figures()).sent === 5)
+  t.same(await broadcast.skips(), { [leaves]: 'unsubscribed' })
+  t.notOk(received().includes(leaves))
+})

@@ -67,73 +67,70 @@ const unfinishedOf = async ({ database }: Service, { id }: TestTeam): Promise<nu
         + (select count(*) from whatsapp_messages where team_id = ${id} and unfinished)`),
   )
 
-t.test(
-  'no connection is opened for a test team’s message: single, batch, broadcast, WhatsApp, requeued, swept, redriven, released at its time, in the wrong queue',
-  async (t) => {
-    const { service, cli, test, live, sink, cloud, work, connected } = await begin(t)
-    const { database, deps } = service
-    const ids: Record<string, string> = {}
-    for (const way of ['single', 'requeued', 'redriven', 'swept', 'astray', 'bulk'])
-      ids[way] = await send(service, test, { to: [`${way}@example.org`] })
-    const batch = { emails: [anEmail({ to: ['batch@example.org'] })] }
-    t.equal((await service.call('POST', '/v1/emails/batch', { key: test.key, body: batch })).status, 200)
-    ids.whatsapp = await whatsapp(service, test, '+15555550101')
-    ids.sweptWhatsapp = await whatsapp(service, test, '+15555550102')
-    ids.astrayWhatsapp = await whatsapp(service, test, '+15555550101')
-    const scheduled_at = new Date(Date.now() + 3_600_000).toISOString()
-    ids.timed = await send(service, test, { to: ['timed@example.org'], scheduled_at })
-    ids.timedWhatsapp = await whatsapp(service, test, '+15555550101', { scheduled_at })
-    const { id = '' } = test
-    const queues = ['deliver-test', 'deliver-test-whatsapp']
-    t.same(await queuesOf(service, test), queues)
+t.test('no connection is opened for a test team’s message, however it came into the queue', async (t) => {
+  const { service, cli, test, live, sink, cloud, work, connected } = await begin(t)
+  const { database, deps } = service
+  const ids: Record<string, string> = {}
+  for (const way of ['single', 'requeued', 'redriven', 'swept', 'astray', 'bulk'])
+    ids[way] = await send(service, test, { to: [`${way}@example.org`] })
+  const batch = { emails: [anEmail({ to: ['batch@example.org'] })] }
+  t.equal((await service.call('POST', '/v1/emails/batch', { key: test.key, body: batch })).status, 200)
+  ids.whatsapp = await whatsapp(service, test, '+15555550101')
+  ids.sweptWhatsapp = await whatsapp(service, test, '+15555550102')
+  ids.astrayWhatsapp = await whatsapp(service, test, '+15555550101')
+  const scheduled_at = new Date(Date.now() + 3_600_000).toISOString()
+  ids.timed = await send(service, test, { to: ['timed@example.org'], scheduled_at })
+  ids.timedWhatsapp = await whatsapp(service, test, '+15555550101', { scheduled_at })
+  const { id = '' } = test
+  const queues = ['deliver-test', 'deliver-test-whatsapp']
+  t.same(await queuesOf(service, test), queues)
 
-    await giveUpAll(service, 'deliver-test')
-    t.match(await cli.json(['queue', 'redrive', 'deliver-test']), { redriven: 7 })
-    await cli.json(['email', 'requeue', id, ids.requeued ?? ''])
-    const lost = [ids.swept ?? '', ids.sweptWhatsapp ?? '']
-    for (const one of lost) await ageByADay(service, one)
-    await loseJobs(service, lost)
-    for (const channel of DELIVERIES)
-      await requeueLost({ database, queue: deps.queue, now: new Date() }, channel, {
-        before: new Date(),
-        most: 100,
-      })
-    for (const table of ['email_states', 'whatsapp_messages'])
-      await database.query(sql.unsafe`
-        update ${sql.identifier([table])} set due_at = now() where team_id = ${id} and due_at is not null`)
-    await releaseAll({ database, queue: deps.queue })
-    const released = JSON.stringify(await jobsOf(service, id))
-    for (const one of [ids.timed, ids.timedWhatsapp]) t.ok(released.includes(one ?? 'none'), 'released')
-    t.same(await queuesOf(service, test), queues, 'the same queues, whatever brought them back')
-    await loseJobs(service, [ids.astray ?? '', ids.astrayWhatsapp ?? ''])
-    await database.transaction(async (tx) => {
-      const [email, message] = [ids.astray ?? '', ids.astrayWhatsapp ?? '']
-      await deps.queue.enqueue(tx, 'deliver-email', [{ team_id: id, email_id: email }])
-      await deps.queue.enqueue(tx, 'deliver-broadcast', [{ team_id: id, email_id: ids.bulk ?? '' }])
-      await deps.queue.enqueue(tx, 'deliver-whatsapp', [{ team_id: id, message_id: message }])
+  await giveUpAll(service, 'deliver-test')
+  t.match(await cli.json(['queue', 'redrive', 'deliver-test']), { redriven: 7 })
+  await cli.json(['email', 'requeue', id, ids.requeued ?? ''])
+  const lost = [ids.swept ?? '', ids.sweptWhatsapp ?? '']
+  for (const one of lost) await ageByADay(service, one)
+  await loseJobs(service, lost)
+  for (const channel of DELIVERIES)
+    await requeueLost({ database, queue: deps.queue, now: new Date() }, channel, {
+      before: new Date(),
+      most: 100,
     })
-    const news = await broadcastingOf(service, test)
-    await news.contacts(['one', 'two'])
-    await news.post(await news.create(), 'send')
+  for (const table of ['email_states', 'whatsapp_messages'])
+    await database.query(sql.unsafe`
+      update ${sql.identifier([table])} set due_at = now() where team_id = ${id} and due_at is not null`)
+  await releaseAll({ database, queue: deps.queue })
+  const released = JSON.stringify(await jobsOf(service, id))
+  for (const one of [ids.timed, ids.timedWhatsapp]) t.ok(released.includes(one ?? 'none'), 'released')
+  t.same(await queuesOf(service, test), queues, 'the same queues, whatever brought them back')
+  await loseJobs(service, [ids.astray ?? '', ids.astrayWhatsapp ?? ''])
+  await database.transaction(async (tx) => {
+    const [email, message] = [ids.astray ?? '', ids.astrayWhatsapp ?? '']
+    await deps.queue.enqueue(tx, 'deliver-email', [{ team_id: id, email_id: email }])
+    await deps.queue.enqueue(tx, 'deliver-broadcast', [{ team_id: id, email_id: ids.bulk ?? '' }])
+    await deps.queue.enqueue(tx, 'deliver-whatsapp', [{ team_id: id, message_id: message }])
+  })
+  const news = await broadcastingOf(service, test)
+  await news.contacts(['one', 'two'])
+  await news.post(await news.create(), 'send')
 
-    await work()
-    await until('all but what is astray has gone', async () => (await unfinishedOf(service, test)) <= 2)
-    await until('the wrong queues are empty', async () => (await queuesOf(service, test)).length === 0)
-    t.equal(await unfinishedOf(service, test), 2, 'what is in the wrong queue is not sent')
-    for (const channel of DELIVERIES)
-      await requeueLost({ database, queue: deps.queue, now: new Date(Date.now() + 60_000) }, channel, {
-        before: new Date(Date.now() + 60_000),
-        most: 100,
-      })
-    await until('the sweep has brought it home', async () => (await unfinishedOf(service, test)) === 0)
-    t.equal(connected(), 0, 'nobody has connected')
+  await work()
+  await until('all but what is astray has gone', async () => (await unfinishedOf(service, test)) <= 2)
+  await until('the wrong queues are empty', async () => (await queuesOf(service, test)).length === 0)
+  t.equal(await unfinishedOf(service, test), 2, 'what is in the wrong queue is not sent')
+  for (const channel of DELIVERIES)
+    await requeueLost({ database, queue: deps.queue, now: new Date(Date.now() + 60_000) }, channel, {
+      before: new Date(Date.now() + 60_000),
+      most: 100,
+    })
+  await until('the sweep has brought it home', async () => (await unfinishedOf(service, test)) === 0)
+  t.equal(connected(), 0, 'nobody has connected')
 
-    await send(service, live)
-    await whatsapp(service, live, '+15555550101')
-    await until('a live team’s arrive', () => sink.messages().length === 1 && cloud.messages().length === 1)
-    t.ok(connected() > 0, 'the listeners do count')
-  },
-)
+  await send(service, live)
+  await whatsapp(service, live, '+15555550101')
+  await until('a live team’s arrive', () => sink.messages().length === 1 && cloud.messages().length === 1)
+  t.ok(connected() > 0, 'the listeners do count')
+})
 
 t.test('a live team’s message never meets the simulator, not even in its queue', async (t) => {
   const { service, live, sink, work } = await begin(t)
@@ -156,60 +153,53 @@ t.test('a live team’s message never meets the simulator, not even in its queue
   t.notOk((await sendersOf(service)).some(({ key }) => key.startsWith('test:')))
 })
 
-t.test(
-  'the simulator answers by the local part, and its reports end in the ladder, contacts and webhooks',
-  async (t) => {
-    const { service, cli, test, work, connected } = await begin(t)
-    const receiver = await startReceiver(t)
-    await cli.json(['webhook', 'add', test.id, '--url', receiver.url, '--types', '*'])
-    const ends = {
-      delivered: 'delivered',
-      'Bounced+tag': 'bounced',
-      complained: 'complained',
-      opened: 'opened',
-      clicked: 'clicked',
-      refused: 'bounced',
-      anybody: 'delivered',
-      deferred: 'delivered',
-    }
-    const ids = new Map<string, string>()
-    for (const who of Object.keys(ends)) {
-      const email = `${who}@example.org`
-      await service.call('POST', '/v1/contacts', { key: test.key, body: { email } })
-      ids.set(who, await send(service, test, { to: [email] }))
-    }
-    await work()
-    const statusOf = async (who: string) =>
-      String(
-        await service.database.oneFirst(
-          sql.unsafe`select status from emails where id = ${ids.get(who) ?? ''}`,
-        ),
-      )
-    for (const [who, status] of Object.entries(ends)) {
-      await until(`${who} is ${status}`, async () => {
-        if (who === 'deferred') await setDue(service, 'deliver-test')
-        return (await statusOf(who)) === status
-      })
-    }
-    const deferred = (await eventsOf(service, ids.get('deferred') ?? '')).map(({ kind }) => kind)
-    t.same(deferred, ['deferred', 'deferred', 'sent', 'delivered'])
-    for (const [who, status] of [
-      ['Bounced+tag', 'bounced'],
-      ['complained', 'complained'],
-      ['refused', 'bounced'],
-      ['clicked', 'subscribed'],
-    ] as const)
-      t.match(await contactState(service, test.id, `${who.toLowerCase()}@example.org`), { status }, who)
-    t.ok(
-      (await storedReports(service)).every(({ provider, state }) => provider === 'test' && state === 'done'),
+t.test('the simulator answers by the local part; its reports end as real ones do', async (t) => {
+  const { service, cli, test, work, connected } = await begin(t)
+  const receiver = await startReceiver(t)
+  await cli.json(['webhook', 'add', test.id, '--url', receiver.url, '--types', '*'])
+  const ends = {
+    delivered: 'delivered',
+    'Bounced+tag': 'bounced',
+    complained: 'complained',
+    opened: 'opened',
+    clicked: 'clicked',
+    refused: 'bounced',
+    anybody: 'delivered',
+    deferred: 'delivered',
+  }
+  const ids = new Map<string, string>()
+  for (const who of Object.keys(ends)) {
+    const email = `${who}@example.org`
+    await service.call('POST', '/v1/contacts', { key: test.key, body: { email } })
+    ids.set(who, await send(service, test, { to: [email] }))
+  }
+  await work()
+  const statusOf = async (who: string) =>
+    String(
+      await service.database.oneFirst(sql.unsafe`select status from emails where id = ${ids.get(who) ?? ''}`),
     )
-    const wanted = ['email.bounced', 'email.clicked', 'email.complained', 'email.delivered', 'email.opened']
-    await until('webhooks said so', () =>
-      wanted.every((type) => receiver.received.some(({ body }) => body.type === type)),
-    )
-    t.equal(connected(), 0)
-  },
-)
+  for (const [who, status] of Object.entries(ends)) {
+    await until(`${who} is ${status}`, async () => {
+      if (who === 'deferred') await setDue(service, 'deliver-test')
+      return (await statusOf(who)) === status
+    })
+  }
+  const deferred = (await eventsOf(service, ids.get('deferred') ?? '')).map(({ kind }) => kind)
+  t.same(deferred, ['deferred', 'deferred', 'sent', 'delivered'])
+  for (const [who, status] of [
+    ['Bounced+tag', 'bounced'],
+    ['complained', 'complained'],
+    ['refused', 'bounced'],
+    ['clicked', 'subscribed'],
+  ] as const)
+    t.match(await contactState(service, test.id, `${who.toLowerCase()}@example.org`), { status }, who)
+  t.ok((await storedReports(service)).every(({ provider, state }) => provider === 'test' && state === 'done'))
+  const wanted = ['email.bounced', 'email.clicked', 'email.complained', 'email.delivered', 'email.opened']
+  await until('webhooks said so', () =>
+    wanted.every((type) => receiver.received.some(({ body }) => body.type === type)),
+  )
+  t.equal(connected(), 0)
+})
 
 const messageRow = object({ status: string().defined(), code: string().defined().nullable() })
 
@@ -278,20 +268,17 @@ t.test('a worker without settings of any provider serves test teams', async (t) 
   t.pass()
 })
 
-t.test(
-  'what is a test team’s cannot be handed to a provider, nor the other way round: it does not compile',
-  async (t) => {
-    const toProvider = (provider: EmailProvider, email: OutgoingEmail<true>) =>
-      // @ts-expect-error an email of a test team
-      provider.send(email)
-    const toSimulator = (email: OutgoingEmail) =>
-      // @ts-expect-error an email of a live team
-      SIMULATED_EMAIL.send(email)
-    const toCloud = (provider: WhatsappProvider, message: OutgoingWhatsapp<true>) =>
-      // @ts-expect-error a message of a test team
-      provider.send(message)
-    // @ts-expect-error a job that does not say so
-    const asJob: Payload<'deliver-test'> = { team_id: '', email_id: '' }
-    t.ok([toProvider, toSimulator, toCloud, asJob])
-  },
-)
+t.test('handing a test team’s mail to a provider, or the other way round, does not compile', async (t) => {
+  const toProvider = (provider: EmailProvider, email: OutgoingEmail<true>) =>
+    // @ts-expect-error an email of a test team
+    provider.send(email)
+  const toSimulator = (email: OutgoingEmail) =>
+    // @ts-expect-error an email of a live team
+    SIMULATED_EMAIL.send(email)
+  const toCloud = (provider: WhatsappProvider, message: OutgoingWhatsapp<true>) =>
+    // @ts-expect-error a message of a test team
+    provider.send(message)
+  // @ts-expect-error a job that does not say so
+  const asJob: Payload<'deliver-test'> = { team_id: '', email_id: '' }
+  t.ok([toProvider, toSimulator, toCloud, asJob])
+})

@@ -82,47 +82,44 @@ t.test('410 disables an endpoint: what waits for it has failed, and nothing more
   t.strictSame(receiver.received.map(({ body }) => body.data.email_id).sort(), [...ids, id].sort())
 })
 
-t.test(
-  'what happens in the first week that a webhook is disabled is kept as failed, and comes once it is replayed',
-  async (t) => {
-    const { team, receiver, endpoint, show } = await begin(t)
-    await startWorker(t, service)
-    const delivered = async (address: string): Promise<string> => {
-      const [email_id = ''] = await storeEmails(rows, team.id, [[address]])
-      await happen(service, { team_id: team.id, email_id, kind: 'delivered' })
-      return email_id
-    }
-    const messages = () => cli.json(['webhook', 'messages', team.id, endpoint.id])
-    await cli.json(['webhook', 'disable', team.id, endpoint.id])
-    const missed = [await delivered('a@example.org'), await delivered('b@example.org')]
-    t.match(await messages(), [{ status: 'failed' }, { status: 'failed' }])
-    t.match(await show(), { state: 'disabled', disabled_at: String, backlog: 0 })
-    const [{ event_id }] = await messages()
-    t.match(await cli.json(['webhook', 'message', team.id, endpoint.id, event_id]), {
-      ...{ status: 'failed', waiting: null, attempts: EMPTY },
-      events: [{ kind: 'gave_up', detail: 'disabled' }],
-    })
-    const owner = await signedIn(service, { team: team.id, role: 'owner' })
-    const at = `/teams/${team.id}/webhooks/${endpoint.id}`
-    shows(t, await owner.get(at), 'What happens in the first 7 days is kept as failed')
-    shows(t, await owner.get(`${at}/events/${event_id}`), 'Not sent: the webhook was disabled.')
-    const jobs = await service.database.any(sql.unsafe`
-      select from pgboss.job where name = 'deliver-webhook' and data ->> 'team_id' = ${team.id}`)
-    t.equal(jobs.length, 0)
-    await cli.json(['webhook', 'disable', team.id, endpoint.id])
-    await service.database.query(sql.unsafe`
-      update webhook_endpoints set disabled_at = disabled_at - interval '8 days' where id = ${endpoint.id}`)
-    await delivered('c@example.org')
-    t.equal((await messages()).length, 2, 'after a week nothing more is kept')
-    await cli.json(['webhook', 'enable', team.id, endpoint.id])
-    t.match(await show(), { disabled_at: null })
-    t.equal(receiver.received.length, 0)
-    t.same(await cli.json(['webhook', 'replay', team.id, endpoint.id, '--failed']), { replayed: 2 })
-    await until('both came', () => receiver.received.length === 2)
-    t.strictSame(receiver.received.map(({ body }) => body.data.email_id).sort(), [...missed].sort())
-    await until('they are recorded', async () => (await show()).last_success_at !== null)
-  },
-)
+t.test('a disabled webhook’s first week is kept as failed, and comes once it is replayed', async (t) => {
+  const { team, receiver, endpoint, show } = await begin(t)
+  await startWorker(t, service)
+  const delivered = async (address: string): Promise<string> => {
+    const [email_id = ''] = await storeEmails(rows, team.id, [[address]])
+    await happen(service, { team_id: team.id, email_id, kind: 'delivered' })
+    return email_id
+  }
+  const messages = () => cli.json(['webhook', 'messages', team.id, endpoint.id])
+  await cli.json(['webhook', 'disable', team.id, endpoint.id])
+  const missed = [await delivered('a@example.org'), await delivered('b@example.org')]
+  t.match(await messages(), [{ status: 'failed' }, { status: 'failed' }])
+  t.match(await show(), { state: 'disabled', disabled_at: String, backlog: 0 })
+  const [{ event_id }] = await messages()
+  t.match(await cli.json(['webhook', 'message', team.id, endpoint.id, event_id]), {
+    ...{ status: 'failed', waiting: null, attempts: EMPTY },
+    events: [{ kind: 'gave_up', detail: 'disabled' }],
+  })
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const at = `/teams/${team.id}/webhooks/${endpoint.id}`
+  shows(t, await owner.get(at), 'What happens in the first 7 days is kept as failed')
+  shows(t, await owner.get(`${at}/events/${event_id}`), 'Not sent: the webhook was disabled.')
+  const jobs = await service.database.any(sql.unsafe`
+    select from pgboss.job where name = 'deliver-webhook' and data ->> 'team_id' = ${team.id}`)
+  t.equal(jobs.length, 0)
+  await cli.json(['webhook', 'disable', team.id, endpoint.id])
+  await service.database.query(sql.unsafe`
+    update webhook_endpoints set disabled_at = disabled_at - interval '8 days' where id = ${endpoint.id}`)
+  await delivered('c@example.org')
+  t.equal((await messages()).length, 2, 'after a week nothing more is kept')
+  await cli.json(['webhook', 'enable', team.id, endpoint.id])
+  t.match(await show(), { disabled_at: null })
+  t.equal(receiver.received.length, 0)
+  t.same(await cli.json(['webhook', 'replay', team.id, endpoint.id, '--failed']), { replayed: 2 })
+  await until('both came', () => receiver.received.length === 2)
+  t.strictSame(receiver.received.map(({ body }) => body.data.email_id).sort(), [...missed].sort())
+  await until('they are recorded', async () => (await show()).last_success_at !== null)
+})
 
 t.test('a webhook with a new URL waits for nothing that the old one asked for', async (t) => {
   const { team, receiver, endpoint, show } = await begin(t)
@@ -137,32 +134,29 @@ t.test('a webhook with a new URL waits for nothing that the old one asked for', 
   await until('it came', () => healthy.received.length === 1)
 })
 
-t.test(
-  'five days of nothing but failures disable an endpoint; a body that is refused is tried three times',
-  async (t) => {
-    const { team, receiver, endpoint, show } = await begin(t)
-    const webhooks = {
-      concurrency: 4,
-      allowed: networksOf(['127.0.0.0/8']),
-      resolve: createNames().addresses,
-      pauses: Array(9).fill(0.02),
-    }
-    await startWorker(t, service, { webhooks })
-    receiver.answer = (_one, response) => void response.writeHead(413).end()
-    await cli.json(['webhook', 'test', team.id, endpoint.id])
-    await until('it is given up', async () => (await show()).backlog === 0)
-    t.strictSame(
-      (await show()).attempts.map(({ status }: { status: number }) => status),
-      [413, 413, 413],
-    )
-    t.match(await show(), { state: 'enabled', failing_since: String })
-    await service.database.query(sql.unsafe`
+t.test('five days of failures alone disable an endpoint; a refused body is tried three times', async (t) => {
+  const { team, receiver, endpoint, show } = await begin(t)
+  const webhooks = {
+    concurrency: 4,
+    allowed: networksOf(['127.0.0.0/8']),
+    resolve: createNames().addresses,
+    pauses: Array(9).fill(0.02),
+  }
+  await startWorker(t, service, { webhooks })
+  receiver.answer = (_one, response) => void response.writeHead(413).end()
+  await cli.json(['webhook', 'test', team.id, endpoint.id])
+  await until('it is given up', async () => (await show()).backlog === 0)
+  t.strictSame(
+    (await show()).attempts.map(({ status }: { status: number }) => status),
+    [413, 413, 413],
+  )
+  t.match(await show(), { state: 'enabled', failing_since: String })
+  await service.database.query(sql.unsafe`
     update webhook_endpoints set failing_since = now() - interval '121 hours' where id = ${endpoint.id}`)
-    await cli.json(['webhook', 'test', team.id, endpoint.id])
-    await until('it is disabled', async () => (await show()).state === 'disabled')
-    t.match(await show(), { state_reason: 'nothing but failures for five days', backlog: 0 })
-  },
-)
+  await cli.json(['webhook', 'test', team.id, endpoint.id])
+  await until('it is disabled', async () => (await show()).state === 'disabled')
+  t.match(await show(), { state_reason: 'nothing but failures for five days', backlog: 0 })
+})
 
 t.test('a server that asks to wait is left alone for as long, and no try counts', async (t) => {
   const { team, receiver, endpoint, show } = await begin(t)

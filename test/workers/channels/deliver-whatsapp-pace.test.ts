@@ -59,30 +59,25 @@ t.test('130429 slows the number: halved, and the message waits without counting 
   await until('it is taken', async () => (await row(id)).accepted_at !== null)
 })
 
-t.test(
-  'an account fault pauses the number: nothing more is asked, no message is burned, all go out later',
-  async (t) => {
-    let broken = true
-    const { cloud, send, row, work, kinds, sender } = await begin(t, {
-      onMessage: () => (broken ? answering(190, 401) : undefined),
-    })
-    const sends = [0, 50, 100].map((from) => send({ to: numbers(50, from) }))
-    const ids = (await Promise.all(sends)).flat()
-    await work()
-    await until('the number is paused', async () => Boolean((await sender())?.paused_until))
-    t.match((await sender())?.pause_reason, /^190/)
-    await until('it was probed', async () => cloud.messages().length > PROBED)
-    const { length } = cloud.messages()
-    t.ok(length <= CONCURRENCY + 5, `${length} of ${ids.length} were asked: then one at a time`)
-    for (const id of ids) t.match(await row(id), { status: 'queued', accepted_at: null })
-    t.same((await Promise.all(ids.map(kinds))).flat(), [], 'the number’s own timeline has it')
-    broken = false
-    await until('all are taken', async () =>
-      (await Promise.all(ids.map(row))).every((one) => one.accepted_at),
-    )
-    t.match(await sender(), { paused_until: null })
-  },
-)
+t.test('an account fault pauses the number: no message is burned, and all go out later', async (t) => {
+  let broken = true
+  const { cloud, send, row, work, kinds, sender } = await begin(t, {
+    onMessage: () => (broken ? answering(190, 401) : undefined),
+  })
+  const sends = [0, 50, 100].map((from) => send({ to: numbers(50, from) }))
+  const ids = (await Promise.all(sends)).flat()
+  await work()
+  await until('the number is paused', async () => Boolean((await sender())?.paused_until))
+  t.match((await sender())?.pause_reason, /^190/)
+  await until('it was probed', async () => cloud.messages().length > PROBED)
+  const { length } = cloud.messages()
+  t.ok(length <= CONCURRENCY + 5, `${length} of ${ids.length} were asked: then one at a time`)
+  for (const id of ids) t.match(await row(id), { status: 'queued', accepted_at: null })
+  t.same((await Promise.all(ids.map(kinds))).flat(), [], 'the number’s own timeline has it')
+  broken = false
+  await until('all are taken', async () => (await Promise.all(ids.map(row))).every((one) => one.accepted_at))
+  t.match(await sender(), { paused_until: null })
+})
 
 t.test('131048 pauses the number for an hour', async (t) => {
   const { one, work, sender } = await begin(t, { onMessage: () => answering(131048) })

@@ -22,37 +22,34 @@ import { startWorker, until } from '../../support/worker.ts'
 
 const { service, begin } = await startDeliveries(t)
 
-t.test(
-  'an accepted message reaches the provider; its answer stores the id and leaves the status queued',
-  async (t) => {
-    const { cloud, one, row, kinds, work, team } = await begin(t, {
-      definition: aTemplate({
-        header: { format: 'TEXT', text: 'Order {{1}}' },
-        body: 2,
-        buttons: [
-          { type: 'QUICK_REPLY', text: 'Stop' },
-          { type: 'URL', text: 'Open', url: 'https://example.com/{{1}}' },
-        ],
-      }),
-    })
-    await work()
-    const parameters = { 'url:1': 'orders/17', 'body:2': 'tomorrow', 'header:1': 'A-17', 'body:1': 'Ana' }
-    const id = await one({ parameters, to: ['+33 6 12 34 56 78'] })
-    await until('it is taken', async () => (await row(id)).provider_message_id !== null)
-    const [request] = cloud.messages()
-    const text = (value: string) => ({ type: 'text', text: value })
-    t.match(request?.body, { to: '+33612345678', biz_opaque_callback_data: `${team.id}:${id}` })
-    t.strictSame(request?.body.template?.components, [
-      { type: 'header', parameters: [text('A-17')] },
-      { type: 'body', parameters: [text('Ana'), text('tomorrow')] },
-      { type: 'button', sub_type: 'url', index: '1', parameters: [text('orders/17')] },
-    ])
-    t.match(await row(id), { status: 'queued', provider_message_id: request?.id })
-    t.strictSame(await kinds(id), ['accepted'])
-    await until('its job is done', async () => (await jobOf(service, id)) === null)
-    t.equal(cloud.messages().length, 1)
-  },
-)
+t.test('an accepted message reaches the provider, whose id is stored; the status stays queued', async (t) => {
+  const { cloud, one, row, kinds, work, team } = await begin(t, {
+    definition: aTemplate({
+      header: { format: 'TEXT', text: 'Order {{1}}' },
+      body: 2,
+      buttons: [
+        { type: 'QUICK_REPLY', text: 'Stop' },
+        { type: 'URL', text: 'Open', url: 'https://example.com/{{1}}' },
+      ],
+    }),
+  })
+  await work()
+  const parameters = { 'url:1': 'orders/17', 'body:2': 'tomorrow', 'header:1': 'A-17', 'body:1': 'Ana' }
+  const id = await one({ parameters, to: ['+33 6 12 34 56 78'] })
+  await until('it is taken', async () => (await row(id)).provider_message_id !== null)
+  const [request] = cloud.messages()
+  const text = (value: string) => ({ type: 'text', text: value })
+  t.match(request?.body, { to: '+33612345678', biz_opaque_callback_data: `${team.id}:${id}` })
+  t.strictSame(request?.body.template?.components, [
+    { type: 'header', parameters: [text('A-17')] },
+    { type: 'body', parameters: [text('Ana'), text('tomorrow')] },
+    { type: 'button', sub_type: 'url', index: '1', parameters: [text('orders/17')] },
+  ])
+  t.match(await row(id), { status: 'queued', provider_message_id: request?.id })
+  t.strictSame(await kinds(id), ['accepted'])
+  await until('its job is done', async () => (await jobOf(service, id)) === null)
+  t.equal(cloud.messages().length, 1)
+})
 
 t.test('the provider’s reports move it: queued → sent → delivered → read', async (t) => {
   const { cloud, one, row, kinds, work } = await begin(t)
@@ -81,16 +78,13 @@ t.test('refused for good: failed, with code and words in the events, and never t
   t.equal(cloud.messages().length, 1)
 })
 
-t.test(
-  'a fault of the template fails the message and is kept with the template, which stays sendable',
-  async (t) => {
-    const { one, row, work, template } = await begin(t, { onMessage: () => answering(132000) })
-    await work()
-    const id = await one()
-    await until('it failed', async () => (await row(id)).status === 'failed')
-    t.match(await templateOf(service, template.id), { status: 'approved', fault: /^132000/ })
-  },
-)
+t.test('a fault of the template fails the message and is kept there; it stays sendable', async (t) => {
+  const { one, row, work, template } = await begin(t, { onMessage: () => answering(132000) })
+  await work()
+  const id = await one()
+  await until('it failed', async () => (await row(id)).status === 'failed')
+  t.match(await templateOf(service, template.id), { status: 'approved', fault: /^132000/ })
+})
 
 t.test('a template that the provider says is paused or disabled stops being sendable here', async (t) => {
   let code = 132015
@@ -129,28 +123,25 @@ t.test('a passing fault is tried again with growing pauses, then sent once', asy
   t.equal(cloud.messages().length, 3)
 })
 
-t.test(
-  'after an unknown outcome a report comes before any second try: then it is never sent again',
-  async (t) => {
-    const { cloud, one, row, kinds, work } = await begin(t, {
-      onMessage: () => 'reset',
-      provider: { unknown_wait: 600 },
-    })
-    await work()
-    const id = await one()
-    await until('it waits', async () => ((await jobOf(service, id))?.wait ?? 0) > 500)
-    t.same(await kinds(id), ['unknown'])
-    t.match(await row(id), { status: 'queued', accepted_at: null, provider_message_id: null })
-    const [message] = cloud.messages()
-    if (!message) throw new Error('no message')
-    await cloud.post(statusWebhook(PHONE_NUMBER_ID, [statusOf(message, { status: 'sent' })]))
-    await until('the report found it', async () => (await row(id)).status === 'sent')
-    t.equal((await row(id)).provider_message_id, message.id)
-    await setDue(service, [id])
-    await until('its job is done', async () => (await jobOf(service, id)) === null)
-    t.equal(cloud.messages().length, 1)
-  },
-)
+t.test('if a report comes first, a message of unknown outcome is never sent again', async (t) => {
+  const { cloud, one, row, kinds, work } = await begin(t, {
+    onMessage: () => 'reset',
+    provider: { unknown_wait: 600 },
+  })
+  await work()
+  const id = await one()
+  await until('it waits', async () => ((await jobOf(service, id))?.wait ?? 0) > 500)
+  t.same(await kinds(id), ['unknown'])
+  t.match(await row(id), { status: 'queued', accepted_at: null, provider_message_id: null })
+  const [message] = cloud.messages()
+  if (!message) throw new Error('no message')
+  await cloud.post(statusWebhook(PHONE_NUMBER_ID, [statusOf(message, { status: 'sent' })]))
+  await until('the report found it', async () => (await row(id)).status === 'sent')
+  t.equal((await row(id)).provider_message_id, message.id)
+  await setDue(service, [id])
+  await until('its job is done', async () => (await jobOf(service, id)) === null)
+  t.equal(cloud.messages().length, 1)
+})
 
 t.test('after an unknown outcome without a report it is tried again once the wait is over', async (t) => {
   const { cloud, one, row, kinds, work } = await begin(t, {
@@ -176,7 +167,7 @@ t.test('a 2xx that cannot be read counts as taken: never a second message', asyn
   t.equal(cloud.messages().length, 1)
 })
 
-t.test('what is taken, or has its fate, is not sent again, whatever job names it', async (t) => {
+t.test('what is taken, or has its final state, is not sent again, whatever job names it', async (t) => {
   const { cloud, send, work } = await begin(t)
   const [taken = '', failed = '', waiting = ''] = await send({ to: numbers(3) })
   await setTaken(service, taken)
@@ -210,22 +201,19 @@ t.test('a message whose report came first is not sent at all', async (t) => {
   t.equal(cloud.messages().length, 0)
 })
 
-t.test(
-  'after 24 h of tries a message that is still put off is dead-lettered: the row stays queued',
-  async (t) => {
-    const { one, row, kinds, waits, work } = await begin(t, { onMessage: () => answering(131000, 500) })
-    const id = await one()
-    await work()
-    await until('it is put off', () => waits(id, 1))
-    await ageByADay(service, id)
-    await setDue(service, [id])
-    await until('it is given up', async () => (await jobOf(service, id))?.state === 'failed')
-    t.equal((await row(id)).status, 'queued')
-    t.same(new Set(await kinds(id)), new Set(['deferred', 'gave_up']))
-    const queues = await queueStatus(service.database)
-    t.match(
-      queues.find(({ queue }) => queue === 'deliver-whatsapp'),
-      { dead: 1 },
-    )
-  },
-)
+t.test('after 24 h of tries a message still put off is dead-lettered: the row stays queued', async (t) => {
+  const { one, row, kinds, waits, work } = await begin(t, { onMessage: () => answering(131000, 500) })
+  const id = await one()
+  await work()
+  await until('it is put off', () => waits(id, 1))
+  await ageByADay(service, id)
+  await setDue(service, [id])
+  await until('it is given up', async () => (await jobOf(service, id))?.state === 'failed')
+  t.equal((await row(id)).status, 'queued')
+  t.same(new Set(await kinds(id)), new Set(['deferred', 'gave_up']))
+  const queues = await queueStatus(service.database)
+  t.match(
+    queues.find(({ queue }) => queue === 'deliver-whatsapp'),
+    { dead: 1 },
+  )
+})

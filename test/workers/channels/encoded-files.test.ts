@@ -57,79 +57,73 @@ t.test('memory for whole chunks is taken together, as much as the budget has roo
   t.equal(textOf(none, larger), larger.base64, 'a file that is larger than the budget has memory of its own')
 })
 
-t.test(
-  'one chunk is read at a time: small files do not wait for large ones, nor one large one for another',
-  async (t) => {
-    const { database } = service
-    const begun = Promise.withResolvers<void>()
-    let [touched, reading, most, read] = [0, 0, 0, 0]
-    const watched: Tx = {
-      ...database,
-      async query(...call) {
-        const result = await database.query(...call)
-        touched += 1
-        return result
-      },
-      async any(...call) {
-        most = Math.max(most, ++reading)
-        await begun.promise
-        const rows = await database.any(...call)
-        reading -= 1
-        read += 1
-        return rows
-      },
-    }
-    const files = createEncodedFiles(watched, 10 * ONE)
-    const order: [size: number, read: number][] = []
-    const take = async (each: typeof one): Promise<void> => {
-      t.equal(textOf(await hold(files, each), each), each.base64)
-      order.push([each.wanted.size, read])
-    }
-    const large = [take(one), take(two)]
-    await until('the first chunk is being read', () => reading > 0)
-    const little = take(small)
-    await until('all want to be read', () => touched === 3)
-    begun.resolve()
-    await Promise.all([...large, little])
-    // The small one comes after the chunk that is being read; each large one has three.
-    t.strictSame(order, [
-      [100, 2],
-      [SIZE, 4],
-      [SIZE, 7],
-    ])
-    t.equal(most, 1)
-  },
-)
+t.test('one chunk is read at a time: no file waits for a whole other one, small or large', async (t) => {
+  const { database } = service
+  const begun = Promise.withResolvers<void>()
+  let [touched, reading, most, read] = [0, 0, 0, 0]
+  const watched: Tx = {
+    ...database,
+    async query(...call) {
+      const result = await database.query(...call)
+      touched += 1
+      return result
+    },
+    async any(...call) {
+      most = Math.max(most, ++reading)
+      await begun.promise
+      const rows = await database.any(...call)
+      reading -= 1
+      read += 1
+      return rows
+    },
+  }
+  const files = createEncodedFiles(watched, 10 * ONE)
+  const order: [size: number, read: number][] = []
+  const take = async (each: typeof one): Promise<void> => {
+    t.equal(textOf(await hold(files, each), each), each.base64)
+    order.push([each.wanted.size, read])
+  }
+  const large = [take(one), take(two)]
+  await until('the first chunk is being read', () => reading > 0)
+  const little = take(small)
+  await until('all want to be read', () => touched === 3)
+  begun.resolve()
+  await Promise.all([...large, little])
+  // The small one comes after the chunk that is being read; each large one has three.
+  t.strictSame(order, [
+    [100, 2],
+    [SIZE, 4],
+    [SIZE, 7],
+  ])
+  t.equal(most, 1)
+})
 
-t.test(
-  'a long file is read with rests, never as text, and what was read is given back at once',
-  async (t) => {
-    const { database } = service
-    let [ticks, ended, between] = [0, 0, 0]
-    const pieces: Buffer[] = []
-    const ticking = setInterval(() => {
-      ticks += 1
-    }, 1)
-    t.teardown(() => clearInterval(ticking))
-    const watched: Tx = {
-      ...database,
-      async any(...call) {
-        if (ended > 0) between += ticks - ended
-        const rows = await database.any(...call)
-        // A read of some milliseconds, so that the rest after it is longer than a tick.
-        await sleep(5)
-        ended = ticks
-        pieces.push(...rows.map((row) => (row as unknown as { bytes: Buffer }).bytes))
-        return rows
-      },
-    }
-    const long = await stored(262_200 * 8)
-    t.equal(textOf(await hold(createEncodedFiles(watched, 10 * ONE), long), long), long.base64)
-    // Four of the eight chunks are followed by a rest.
-    t.ok(between >= 4, `${between} ticks between reads`)
-    t.ok(pieces.length > 0 && pieces.every((piece) => Buffer.isBuffer(piece) && piece.length === 0))
-  },
-)
+t.test('a long file is read in parts, never as text, and what was read is given back at once', async (t) => {
+  const { database } = service
+  let [ticks, ended, between] = [0, 0, 0]
+  const pieces: Buffer[] = []
+  const ticking = setInterval(() => {
+    ticks += 1
+  }, 1)
+  t.teardown(() => clearInterval(ticking))
+  const watched: Tx = {
+    ...database,
+    async any(...call) {
+      if (ended > 0) between += ticks - ended
+      const rows = await database.any(...call)
+      // A read of some milliseconds, so that the rest after it is longer than a tick.
+      await sleep(5)
+      ended = ticks
+      pieces.push(...rows.map((row) => (row as unknown as { bytes: Buffer }).bytes))
+      return rows
+    },
+  }
+  const long = await stored(262_200 * 8)
+  t.equal(textOf(await hold(createEncodedFiles(watched, 10 * ONE), long), long), long.base64)
+  // Four of the eight chunks are followed by a rest.
+  t.ok(between >= 4, `${between} ticks between reads`)
+  t.ok(pieces.length > 0 && pieces.every((piece) => Buffer.isBuffer(piece) && piece.length === 0))
+})
 
 t.test('what may still be on its way to a provider is never written over', async (t) => {
   const files = createEncodedFiles(service.database, ONE)

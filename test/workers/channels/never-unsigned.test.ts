@@ -8,54 +8,49 @@ import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-t.test(
-  'mail of a removed domain waits and says why; once that is verified again it goes, signed',
-  async (t) => {
-    const service = await startService(t)
-    const team = await makeTeam(service)
-    const other = await makeTeam(service)
-    const sink = await startSmtpSink(t)
-    const send = async (key: string) =>
-      (await service.call('POST', '/v1/emails', { key, body: anEmail() })).body.id
-    const [waiting, fine] = [await send(team.key), await send(other.key)]
-    await deleteDomain(service.database, team.id, 'example.com')
-    await startWorker(t, service, { smtp_url: sink.url })
-    await until(
-      'the other team’s mail of that name is sent',
-      async () => (await emailStatus(service, fine)) === 'sent',
-    )
-    const reasons = async () =>
-      (await eventsOfEmail(service.database, team.id, waiting)).map(
-        ({ kind, detail }) => `${kind}: ${detail}`,
-      )
-    await until('it is put off', async () => (await reasons()).length > 0)
-    t.match((await reasons())[0], /^deferred: .*no verified domain example\.com/)
+t.test('mail of a removed domain waits and says why; verified again, it goes out signed', async (t) => {
+  const service = await startService(t)
+  const team = await makeTeam(service)
+  const other = await makeTeam(service)
+  const sink = await startSmtpSink(t)
+  const send = async (key: string) =>
+    (await service.call('POST', '/v1/emails', { key, body: anEmail() })).body.id
+  const [waiting, fine] = [await send(team.key), await send(other.key)]
+  await deleteDomain(service.database, team.id, 'example.com')
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until(
+    'the other team’s mail of that name is sent',
+    async () => (await emailStatus(service, fine)) === 'sent',
+  )
+  const reasons = async () =>
+    (await eventsOfEmail(service.database, team.id, waiting)).map(({ kind, detail }) => `${kind}: ${detail}`)
+  await until('it is put off', async () => (await reasons()).length > 0)
+  t.match((await reasons())[0], /^deferred: .*no verified domain example\.com/)
 
-    const add = (verified: boolean) =>
-      service.database.transaction((tx) =>
-        addDomain({ tx, secrets: service.deps.secrets, now: new Date(), actor: 'cli' }, team.id, {
-          name: 'example.com',
-          verified,
-        }),
-      )
-    await add(false)
-    await setDue(service, 'deliver-email')
-    await until('it is put off again', async () => (await reasons()).length > 1)
-    t.equal(sink.messages().length, 1, 'a domain that is only pending signs nothing')
-
-    await deleteDomain(service.database, team.id, 'example.com')
-    await add(true)
-    await setDue(service, 'deliver-email')
-    await until('it is sent', async () => (await emailStatus(service, waiting)) === 'sent')
-    const domain = await domainByName(service.database, team.id, 'example.com')
-    const raw =
-      sink
-        .messages()
-        .find((message) => message.raw.includes(waiting))
-        ?.raw.toString() ?? ''
-    t.match(
-      raw.replace(/\s+/g, ''),
-      new RegExp(`^DKIM-Signature:.*d=example\\.com;.*s=${domain?.dkim_selector};`),
+  const add = (verified: boolean) =>
+    service.database.transaction((tx) =>
+      addDomain({ tx, secrets: service.deps.secrets, now: new Date(), actor: 'cli' }, team.id, {
+        name: 'example.com',
+        verified,
+      }),
     )
-  },
-)
+  await add(false)
+  await setDue(service, 'deliver-email')
+  await until('it is put off again', async () => (await reasons()).length > 1)
+  t.equal(sink.messages().length, 1, 'a domain that is only pending signs nothing')
+
+  await deleteDomain(service.database, team.id, 'example.com')
+  await add(true)
+  await setDue(service, 'deliver-email')
+  await until('it is sent', async () => (await emailStatus(service, waiting)) === 'sent')
+  const domain = await domainByName(service.database, team.id, 'example.com')
+  const raw =
+    sink
+      .messages()
+      .find((message) => message.raw.includes(waiting))
+      ?.raw.toString() ?? ''
+  t.match(
+    raw.replace(/\s+/g, ''),
+    new RegExp(`^DKIM-Signature:.*d=example\\.com;.*s=${domain?.dkim_selector};`),
+  )
+})

@@ -22,52 +22,47 @@ import { startWorker, until } from '../../support/worker.ts'
 
 const { service, rows, cli, begin } = await startWebhooks(t)
 
-t.test(
-  'an email that is sent is reported to each endpoint, signed as Standard Webhooks has it',
-  async (t) => {
-    const { team, receiver, endpoint, show } = await begin(t)
-    t.match(endpoint, {
-      url: receiver.url,
-      types: ['*'],
-      state: 'enabled',
-      secret: /^whsec_[A-Za-z0-9+/]{43}=$/,
-    })
-    const sink = await startSmtpSink(t)
-    await startWorker(t, service, { smtp_url: sink.url })
-    const body = anEmail({ tags: ['welcome'], idempotency_key: 'k-1' })
-    const { body: sent } = await service.call('POST', '/v1/emails', { key: team.key, body })
-    await until('it came', () => receiver.received.length > 0)
-    const [one] = receiver.received
-    if (!one) throw new Error('nothing came')
-    t.ok(isVerified(one, endpoint.secret))
-    t.notOk(isVerified(one, `whsec_${Buffer.alloc(32).toString('base64')}`))
-    t.match(one.headers, { 'content-type': 'application/json' })
-    t.strictSame(Object.keys(one.body), ['type', 'timestamp', 'data'])
-    t.match(one.body, {
-      type: 'email.sent',
-      timestamp: /^\d{4}-.*Z$/,
-      data: {
-        email_id: sent.id,
-        from: 'Acme <hello@example.com>',
-        to: ['someone@example.org'],
-        recipient: 'someone@example.org',
-        subject: 'Hello',
-        tags: ['welcome'],
-        template_id: null,
-        idempotency_key: 'k-1',
-        rank: 1,
-        detail: String,
-      },
-    })
-    await until('it is recorded', async () => (await show()).last_success_at !== null)
-    const shown = await show()
-    t.match(shown, { backlog: 0, failing_since: null, state: 'enabled' })
-    t.match(shown.attempts, [
-      { event_id: one.id, type: 'email.sent', status: 204, ms: Number, response: /^$/ },
-    ])
-    t.notMatch(JSON.stringify(await cli.json(['webhook', 'list', team.id])), /whsec_/)
-  },
-)
+t.test('a sent email is reported to each endpoint, signed as Standard Webhooks has it', async (t) => {
+  const { team, receiver, endpoint, show } = await begin(t)
+  t.match(endpoint, {
+    url: receiver.url,
+    types: ['*'],
+    state: 'enabled',
+    secret: /^whsec_[A-Za-z0-9+/]{43}=$/,
+  })
+  const sink = await startSmtpSink(t)
+  await startWorker(t, service, { smtp_url: sink.url })
+  const body = anEmail({ tags: ['welcome'], idempotency_key: 'k-1' })
+  const { body: sent } = await service.call('POST', '/v1/emails', { key: team.key, body })
+  await until('it came', () => receiver.received.length > 0)
+  const [one] = receiver.received
+  if (!one) throw new Error('nothing came')
+  t.ok(isVerified(one, endpoint.secret))
+  t.notOk(isVerified(one, `whsec_${Buffer.alloc(32).toString('base64')}`))
+  t.match(one.headers, { 'content-type': 'application/json' })
+  t.strictSame(Object.keys(one.body), ['type', 'timestamp', 'data'])
+  t.match(one.body, {
+    type: 'email.sent',
+    timestamp: /^\d{4}-.*Z$/,
+    data: {
+      email_id: sent.id,
+      from: 'Acme <hello@example.com>',
+      to: ['someone@example.org'],
+      recipient: 'someone@example.org',
+      subject: 'Hello',
+      tags: ['welcome'],
+      template_id: null,
+      idempotency_key: 'k-1',
+      rank: 1,
+      detail: String,
+    },
+  })
+  await until('it is recorded', async () => (await show()).last_success_at !== null)
+  const shown = await show()
+  t.match(shown, { backlog: 0, failing_since: null, state: 'enabled' })
+  t.match(shown.attempts, [{ event_id: one.id, type: 'email.sent', status: 204, ms: Number, response: /^$/ }])
+  t.notMatch(JSON.stringify(await cli.json(['webhook', 'list', team.id])), /whsec_/)
+})
 
 t.test('changes of a contact and an email’s first delay are reported, once each', async (t) => {
   const { team, receiver } = await begin(t)
@@ -237,38 +232,35 @@ t.test('teams without endpoints cost no statement more, and get nothing', async 
   t.equal(await statements(), 3)
 })
 
-t.test(
-  'an email with copies names each list that was given, and says whom of them it is about',
-  async (t) => {
-    const { team, receiver } = await begin(t)
-    const sink = await startSmtpSink(t, {
-      onRcpt: (recipient) => (recipient.startsWith('quiet') ? '550 5.1.1 No such user' : undefined),
-    })
-    // Of another domain: it hears nothing of this one's mail.
-    const { secrets } = service.deps
-    await service.database.transaction((tx) =>
-      verifiedDomain({ tx, secrets, now: new Date() }, team.id, 'elsewhere.example'),
-    )
-    const bound = await startReceiver(t)
-    const { url } = bound
-    await cli.json(['webhook', 'add', team.id, '--url', url, '--types', '*', '--domain', 'elsewhere.example'])
-    await startWorker(t, service, { smtp_url: sink.url })
-    const lists = { to: ['Ana <ana@example.org>'], cc: ['zoe@example.org'], bcc: ['quiet@example.org'] }
-    for (const body of [anEmail(lists), anEmail({ to: ['ben@example.org'], cc: [] })])
-      t.equal((await service.call('POST', '/v1/emails', { key: team.key, body })).status, 201)
-    await until('all came', () => receiver.received.length >= 4)
-    const emails = receiver.received.filter(({ body }) => body.type.startsWith('email.'))
-    const about = emails.map(({ body: { type, data } }) => [
-      ...[type, data.recipient],
-      ...[data.to, data.cc ?? 'no cc', data.bcc ?? 'no bcc'],
-    ])
-    const all = [lists.to, lists.cc, lists.bcc]
-    t.strictSame(about.sort(), [
-      ['email.bounced', 'quiet@example.org', ...all],
-      ['email.sent', 'ana@example.org', ...all],
-      ['email.sent', 'ben@example.org', ['ben@example.org'], 'no cc', 'no bcc'],
-      ['email.sent', 'zoe@example.org', ...all],
-    ])
-    t.strictSame(bound.received, [])
-  },
-)
+t.test('an email with copies names each list that was given, and whom of them it is about', async (t) => {
+  const { team, receiver } = await begin(t)
+  const sink = await startSmtpSink(t, {
+    onRcpt: (recipient) => (recipient.startsWith('quiet') ? '550 5.1.1 No such user' : undefined),
+  })
+  // Of another domain: it hears nothing of this one's mail.
+  const { secrets } = service.deps
+  await service.database.transaction((tx) =>
+    verifiedDomain({ tx, secrets, now: new Date() }, team.id, 'elsewhere.example'),
+  )
+  const bound = await startReceiver(t)
+  const { url } = bound
+  await cli.json(['webhook', 'add', team.id, '--url', url, '--types', '*', '--domain', 'elsewhere.example'])
+  await startWorker(t, service, { smtp_url: sink.url })
+  const lists = { to: ['Ana <ana@example.org>'], cc: ['zoe@example.org'], bcc: ['quiet@example.org'] }
+  for (const body of [anEmail(lists), anEmail({ to: ['ben@example.org'], cc: [] })])
+    t.equal((await service.call('POST', '/v1/emails', { key: team.key, body })).status, 201)
+  await until('all came', () => receiver.received.length >= 4)
+  const emails = receiver.received.filter(({ body }) => body.type.startsWith('email.'))
+  const about = emails.map(({ body: { type, data } }) => [
+    ...[type, data.recipient],
+    ...[data.to, data.cc ?? 'no cc', data.bcc ?? 'no bcc'],
+  ])
+  const all = [lists.to, lists.cc, lists.bcc]
+  t.strictSame(about.sort(), [
+    ['email.bounced', 'quiet@example.org', ...all],
+    ['email.sent', 'ana@example.org', ...all],
+    ['email.sent', 'ben@example.org', ['ben@example.org'], 'no cc', 'no bcc'],
+    ['email.sent', 'zoe@example.org', ...all],
+  ])
+  t.strictSame(bound.received, [])
+})

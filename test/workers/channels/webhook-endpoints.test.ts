@@ -14,38 +14,34 @@ import { startWorker, until } from '../../support/worker.ts'
 
 const { service, rows, cli, begin } = await startWebhooks(t)
 
-t.test(
-  'an endpoint is changed and removed; a team has ten at most; each act is in the audit trail',
-  async (t) => {
-    const { team, endpoint, receiver } = await begin(t)
-    const set = ['webhook', 'set', team.id, endpoint.id]
-    t.match(
-      await cli.json([
-        ...set,
-        '--name',
-        'Billing',
-        '--types',
-        'email.sent,email.sent',
-        '--domain',
-        'example.com',
-      ]),
-      { name: 'Billing', types: ['email.sent'], domain: 'example.com' },
-    )
-    t.match(await cli.json([...set, '--domain', 'none', '--types', '*']), { types: ['*'], domain: null })
-    t.match(await cli.fault([...set, '--types', 'email.eaten']), /there is no type "email.eaten"/)
-    t.match(await cli.fault([...set, '--domain', 'other.test']), /there is no domain other.test/)
-    for (let more = 1; more < 10; more += 1)
-      await cli.json(['webhook', 'add', team.id, '--url', receiver.url])
-    t.match(await cli.fault(['webhook', 'add', team.id, '--url', receiver.url]), /at most 10/)
-    t.match(await cli.json(['webhook', 'remove', team.id, endpoint.id]), { id: endpoint.id, removed: true })
-    t.match(await cli.fault(['webhook', 'show', team.id, endpoint.id]), /there is no webhook/)
-    t.equal((await cli.json(['webhook', 'list', team.id])).length, 9)
-    const acts = (await cli.json(['audit', 'list', '--team', team.id])).map(
-      ({ action }: { action: string }) => action,
-    )
-    for (const act of ['webhook.add', 'webhook.set', 'webhook.remove']) t.ok(acts.includes(act), act)
-  },
-)
+t.test('an endpoint is changed and removed; a team has ten at most; each act is audited', async (t) => {
+  const { team, endpoint, receiver } = await begin(t)
+  const set = ['webhook', 'set', team.id, endpoint.id]
+  t.match(
+    await cli.json([
+      ...set,
+      '--name',
+      'Billing',
+      '--types',
+      'email.sent,email.sent',
+      '--domain',
+      'example.com',
+    ]),
+    { name: 'Billing', types: ['email.sent'], domain: 'example.com' },
+  )
+  t.match(await cli.json([...set, '--domain', 'none', '--types', '*']), { types: ['*'], domain: null })
+  t.match(await cli.fault([...set, '--types', 'email.eaten']), /there is no type "email.eaten"/)
+  t.match(await cli.fault([...set, '--domain', 'other.test']), /there is no domain other.test/)
+  for (let more = 1; more < 10; more += 1) await cli.json(['webhook', 'add', team.id, '--url', receiver.url])
+  t.match(await cli.fault(['webhook', 'add', team.id, '--url', receiver.url]), /at most 10/)
+  t.match(await cli.json(['webhook', 'remove', team.id, endpoint.id]), { id: endpoint.id, removed: true })
+  t.match(await cli.fault(['webhook', 'show', team.id, endpoint.id]), /there is no webhook/)
+  t.equal((await cli.json(['webhook', 'list', team.id])).length, 9)
+  const acts = (await cli.json(['audit', 'list', '--team', team.id])).map(
+    ({ action }: { action: string }) => action,
+  )
+  for (const act of ['webhook.add', 'webhook.set', 'webhook.remove']) t.ok(acts.includes(act), act)
+})
 
 t.test('the event log shows all endpoints of a team, newest first, and what fits a filter', async (t) => {
   const { team, receiver, endpoint } = await begin(t)
@@ -159,45 +155,42 @@ t.test('the sandbox shows the webhooks that it received, and whether they are ge
   t.equal((await fetch(`${here}/webhooks`, { method: 'POST', body: 'no JSON' })).status, 400)
 })
 
-t.test(
-  'erasing a person takes what waits to be sent about them; what is over goes after its days',
-  async (t) => {
-    const { team, endpoint, show } = await begin(t)
-    const contact = await storeContact(service, team.id, 'eve@example.org')
-    await service.call('POST', '/v1/contacts/eve@example.org/unsubscribe', { key: team.key, body: {} })
-    for (const to of ['eve@example.org', 'other@example.org']) {
-      const [id = ''] = await storeEmails(rows, team.id, [[to]])
-      await happen(service, { team_id: team.id, email_id: id, kind: 'delivered' })
-    }
-    t.equal((await show()).backlog, 3)
-    await cli.json(['webhook', 'disable', team.id, endpoint.id])
-    await service.call('POST', '/v1/contacts/eve@example.org/resubscribe', { key: team.key, body: {} })
-    const failed = async () =>
-      (await cli.json(['webhook', 'messages', team.id, endpoint.id, '--status', 'failed'])).length
-    t.equal(await failed(), 4, 'what waited, and what happened since')
-    await cli.json(['contact', 'erase', team.id, 'eve@example.org'])
-    t.equal(await failed(), 1)
-    const waiting = await service.database.any(sql.type(object({ body: string().defined() }))`
+t.test('erasing a person takes what waits to be sent about them; what is over goes by age', async (t) => {
+  const { team, endpoint, show } = await begin(t)
+  const contact = await storeContact(service, team.id, 'eve@example.org')
+  await service.call('POST', '/v1/contacts/eve@example.org/unsubscribe', { key: team.key, body: {} })
+  for (const to of ['eve@example.org', 'other@example.org']) {
+    const [id = ''] = await storeEmails(rows, team.id, [[to]])
+    await happen(service, { team_id: team.id, email_id: id, kind: 'delivered' })
+  }
+  t.equal((await show()).backlog, 3)
+  await cli.json(['webhook', 'disable', team.id, endpoint.id])
+  await service.call('POST', '/v1/contacts/eve@example.org/resubscribe', { key: team.key, body: {} })
+  const failed = async () =>
+    (await cli.json(['webhook', 'messages', team.id, endpoint.id, '--status', 'failed'])).length
+  t.equal(await failed(), 4, 'what waited, and what happened since')
+  await cli.json(['contact', 'erase', team.id, 'eve@example.org'])
+  t.equal(await failed(), 1)
+  const waiting = await service.database.any(sql.type(object({ body: string().defined() }))`
     select body from webhook_messages where endpoint_id = ${endpoint.id}`)
-    t.notMatch(JSON.stringify(waiting), new RegExp(`eve@|${contact}`))
-    await service.database.query(sql.unsafe`
+  t.notMatch(JSON.stringify(waiting), new RegExp(`eve@|${contact}`))
+  await service.database.query(sql.unsafe`
     update webhook_messages set status = 'delivered' where endpoint_id = ${endpoint.id}`)
-    const none = {
-      reports: 30,
-      events: null,
-      bodies: null,
-      messages: null,
-      senders: null,
-      files: 3,
-      figures: null,
-    }
-    const inDays = (days: number) => new Date(Date.now() + days * 86_400_000)
-    await forgetMessages(service.database, none, inDays(2))
-    const left = async () =>
-      await service.database.oneFirst(sql.type(object({ count: number().defined() }))`
+  const none = {
+    reports: 30,
+    events: null,
+    bodies: null,
+    messages: null,
+    senders: null,
+    files: 3,
+    figures: null,
+  }
+  const inDays = (days: number) => new Date(Date.now() + days * 86_400_000)
+  await forgetMessages(service.database, none, inDays(2))
+  const left = async () =>
+    await service.database.oneFirst(sql.type(object({ count: number().defined() }))`
       select count(*) as count from webhook_messages where endpoint_id = ${endpoint.id}`)
-    t.equal(await left(), 1)
-    await forgetMessages(service.database, none, inDays(4))
-    t.equal(await left(), 0)
-  },
-)
+  t.equal(await left(), 1)
+  await forgetMessages(service.database, none, inDays(4))
+  t.equal(await left(), 0)
+})

@@ -53,83 +53,72 @@ t.test('an event that the database refuses fails its own report only', async (t)
   t.equal(await retries(), 0, 'the others needed no second try')
 })
 
-t.test(
-  'of a batch taken one by one, what is early looks again by itself, and what failed is retried',
-  async (t) => {
-    const { service, team, ids } = await beginReports(t, 2)
-    const about = (id: string, changes = {}) =>
-      sesReport(
-        sesEvent('Delivery', delivery(['ana@example.org'], changes), {
-          tags: { team_id: [team], email_id: [id] },
-        }),
-      ).body
-    const poison = about(ids[0] ?? '', { smtpResponse: 'poison' })
-    await refuseEvents(service, 'poison')
-    const early = about('0190a1b2-0000-7000-8000-00000000000a')
-    await storeAll(service, [poison, early, about(ids[1] ?? '')], 'ses', ['poison', 'early', 'held'])
-    const gate = await holdReport(service)
-    t.teardown(gate.open)
-    const queue = await openConsumer(service.url, { connections: 2, onError: () => {} })
-    t.teardown(() => queue.stop(10_000))
-    // Two loops could share out what is to be one batch.
-    const claims: typeof queue.claims = (job) => {
-      const own = queue.claims(job)
-      let claimed = false
-      const fetch: typeof own.fetch = async (limit) => {
-        if (claimed) return []
-        claimed = true
-        return own.fetch(limit)
-      }
-      return { ...own, fetch }
+t.test('of a batch taken one by one, early ones look again by themselves, failed ones retry', async (t) => {
+  const { service, team, ids } = await beginReports(t, 2)
+  const about = (id: string, changes = {}) =>
+    sesReport(
+      sesEvent('Delivery', delivery(['ana@example.org'], changes), {
+        tags: { team_id: [team], email_id: [id] },
+      }),
+    ).body
+  const poison = about(ids[0] ?? '', { smtpResponse: 'poison' })
+  await refuseEvents(service, 'poison')
+  const early = about('0190a1b2-0000-7000-8000-00000000000a')
+  await storeAll(service, [poison, early, about(ids[1] ?? '')], 'ses', ['poison', 'early', 'held'])
+  const gate = await holdReport(service)
+  t.teardown(gate.open)
+  const queue = await openConsumer(service.url, { connections: 2, onError: () => {} })
+  t.teardown(() => queue.stop(10_000))
+  // Two loops could share out what is to be one batch.
+  const claims: typeof queue.claims = (job) => {
+    const own = queue.claims(job)
+    let claimed = false
+    const fetch: typeof own.fetch = async (limit) => {
+      if (claimed) return []
+      claimed = true
+      return own.fetch(limit)
     }
-    await startWorker(t, service, { queue: { ...queue, claims } })
-    await until('the last one is held', gate.isWaiting)
-    const states = async () => (await ingestJobs(service)).map(({ state }) => state)
-    t.strictSame(await states(), ['active', 'created', 'active'])
-    await gate.open()
-    await until(
-      'the last one is read',
-      async () => (await emailStatus(service, ids[1] ?? '')) === 'delivered',
-    )
-    await until('the batch has ended', async () => !(await states()).includes('active'))
-    const [retried, waiting] = await ingestJobs(service)
-    t.match(retried, { state: 'retry' })
-    t.match(waiting, { state: 'created' })
-  },
-)
+    return { ...own, fetch }
+  }
+  await startWorker(t, service, { queue: { ...queue, claims } })
+  await until('the last one is held', gate.isWaiting)
+  const states = async () => (await ingestJobs(service)).map(({ state }) => state)
+  t.strictSame(await states(), ['active', 'created', 'active'])
+  await gate.open()
+  await until('the last one is read', async () => (await emailStatus(service, ids[1] ?? '')) === 'delivered')
+  await until('the batch has ended', async () => !(await states()).includes('active'))
+  const [retried, waiting] = await ingestJobs(service)
+  t.match(retried, { state: 'retry' })
+  t.match(waiting, { state: 'created' })
+})
 
-t.test(
-  'a report before its row is tried again for an hour, then parked; a replay finds the row',
-  async (t) => {
-    let now = new Date()
-    const { service, team } = await beginReports(t, 1, { clock: () => now })
-    const id = '0190a1b2-0000-7000-8000-00000000000a'
-    const body = deliveryStatus(
-      { mail_from: returnPath(service.deps.secrets, { team_id: team, id }, 'example.com') ?? '', raw },
-      [{ recipient: 'ana@example.org', ...DELIVERED }],
-    )
-    await post(service, body)
-    await startWorker(t, service)
-    const waits = async () => (await jobsIn(service, 'ingest-report')).length === 1
-    await until('it was tried', async () => (await tries(service)) > 0)
-    t.match(await storedReports(service), [{ state: 'pending', reason: null }])
-    t.ok(await waits(), 'it still has a job')
-    now = new Date(now.getTime() + 3_601_000)
-    await setDue(service, 'ingest-report')
-    await until('it is parked', () => settled(service))
-    const [report] = await storedReports(service)
-    t.match(report, { state: 'parked', reason: 'there is no such message' })
-    t.same(await jobsIn(service, 'ingest-report'), [])
+t.test('a report before its row is retried for an hour, then parked; a replay finds the row', async (t) => {
+  let now = new Date()
+  const { service, team } = await beginReports(t, 1, { clock: () => now })
+  const id = '0190a1b2-0000-7000-8000-00000000000a'
+  const body = deliveryStatus(
+    { mail_from: returnPath(service.deps.secrets, { team_id: team, id }, 'example.com') ?? '', raw },
+    [{ recipient: 'ana@example.org', ...DELIVERED }],
+  )
+  await post(service, body)
+  await startWorker(t, service)
+  const waits = async () => (await jobsIn(service, 'ingest-report')).length === 1
+  await until('it was tried', async () => (await tries(service)) > 0)
+  t.match(await storedReports(service), [{ state: 'pending', reason: null }])
+  t.ok(await waits(), 'it still has a job')
+  now = new Date(now.getTime() + 3_601_000)
+  await setDue(service, 'ingest-report')
+  await until('it is parked', () => settled(service))
+  const [report] = await storedReports(service)
+  t.match(report, { state: 'parked', reason: 'there is no such message' })
+  t.same(await jobsIn(service, 'ingest-report'), [])
 
-    await storeEmails(service, team, [['ana@example.org']], { id })
-    const { queue } = service.deps
-    await service.database.transaction((tx) =>
-      replayReport({ tx, now, actor: 'cli' }, queue, report?.id ?? ''),
-    )
-    await until('the replay finds it', async () => (await emailStatus(service, id)) === 'delivered')
-    t.match(await storedReports(service), [{ state: 'done', reason: null }])
-  },
-)
+  await storeEmails(service, team, [['ana@example.org']], { id })
+  const { queue } = service.deps
+  await service.database.transaction((tx) => replayReport({ tx, now, actor: 'cli' }, queue, report?.id ?? ''))
+  await until('the replay finds it', async () => (await emailStatus(service, id)) === 'delivered')
+  t.match(await storedReports(service), [{ state: 'done', reason: null }])
+})
 
 t.test('a report that knows only the provider’s id waits until that is stored', async (t) => {
   const { service, first } = await beginReports(t)

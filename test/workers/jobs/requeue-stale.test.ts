@@ -61,25 +61,22 @@ const later = (ms: number): Date => new Date(Date.now() + ms)
 const gaveUps = async (service: Service, id: string) =>
   (await eventsOf(service, id)).filter(({ kind }) => kind === 'gave_up')
 
-t.test(
-  'an email that lost its job gets one again, and requeued_at with it; others are left alone',
-  async (t) => {
-    const { service, sweep, team, cli } = await begin(t)
-    const [lost, kept] = [await post(service, team), await post(service, team)]
-    await loseJobs(service, [lost])
-    await sweep(later(60_000))
-    t.equal((await jobsIn(service, 'deliver-email')).length, 1, 'too early')
-    await sweep(later(3_600_000))
-    t.match(await cli.json(['email', 'show', team.id, lost]), {
-      status: 'queued',
-      requeued_at: /Z$/,
-      events: [{ kind: 'requeued' }],
-      waiting: { attempts: 0 },
-    })
-    t.match(await cli.json(['email', 'show', team.id, kept]), { requeued_at: null, events: EMPTY })
-    t.equal((await jobsIn(service, 'deliver-email')).length, 2)
-  },
-)
+t.test('an email that lost its job gets one, and requeued_at with it; others are left alone', async (t) => {
+  const { service, sweep, team, cli } = await begin(t)
+  const [lost, kept] = [await post(service, team), await post(service, team)]
+  await loseJobs(service, [lost])
+  await sweep(later(60_000))
+  t.equal((await jobsIn(service, 'deliver-email')).length, 1, 'too early')
+  await sweep(later(3_600_000))
+  t.match(await cli.json(['email', 'show', team.id, lost]), {
+    status: 'queued',
+    requeued_at: /Z$/,
+    events: [{ kind: 'requeued' }],
+    waiting: { attempts: 0 },
+  })
+  t.match(await cli.json(['email', 'show', team.id, kept]), { requeued_at: null, events: EMPTY })
+  t.equal((await jobsIn(service, 'deliver-email')).length, 2)
+})
 
 t.test('a thousand older emails that wait with their jobs do not hide one that lost its own', async (t) => {
   const { service, sweep, team } = await begin(t)
@@ -119,42 +116,39 @@ t.test('an email that lost its job when it was half sent gets one for the rest, 
   t.match(await emailById(service.database, team.id, body.id), { requeued_at: /Z$/ })
 })
 
-t.test(
-  'the sweep keeps the tries of what it requeues; a person’s requeue resets them, by the database’s clock',
-  async (t) => {
-    const { service, sweep, team, cli } = await begin(t)
-    const { database } = service
-    const { id: template_id } = await makeTemplate(service, team.id)
-    const body = aMessage(template_id)
-    const sent = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
-    const [email_id, message_id] = [await post(service, team), sent.body.data[0].id as string]
-    await database.query(sql.unsafe`
+t.test('the sweep keeps tries; a person’s requeue resets them, by the database’s clock', async (t) => {
+  const { service, sweep, team, cli } = await begin(t)
+  const { database } = service
+  const { id: template_id } = await makeTemplate(service, team.id)
+  const body = aMessage(template_id)
+  const sent = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
+  const [email_id, message_id] = [await post(service, team), sent.body.data[0].id as string]
+  await database.query(sql.unsafe`
     insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
     select ${team.id}, ${email_id}, decode(md5(n::text), 'hex'), 'unknown', now() + n * interval '3 minutes', ''
     from generate_series(1, 2) n`)
-    await database.query(sql.unsafe`
+  await database.query(sql.unsafe`
     insert into whatsapp_events (team_id, message_id, event_key, kind, occurred_at, detail)
     select ${team.id}, ${message_id}, decode(md5(n::text), 'hex'), 'unknown', now() + n * interval '3 minutes', ''
     from generate_series(1, 2) n`)
-    const unknowns = async (): Promise<(number | undefined)[]> => {
-      const [email] = await emailsToDeliver(database, [{ team_id: team.id, email_id }])
-      const [message] = await messagesToDeliver(database, [{ team_id: team.id, message_id }])
-      return [email?.unknowns, message?.unknowns]
-    }
-    await database.query(sql.unsafe`delete from pgboss.job`)
-    await sweep(later(3_600_000))
-    t.same(
-      [await jobStates(service, email_id), await jobStates(service, message_id)],
-      [['created'], ['created']],
-    )
-    t.strictSame(await unknowns(), [2, 2])
-    // As if this machine's clock were ten minutes behind.
-    await shiftClock(database, 600)
-    await cli.json(['email', 'requeue', team.id, email_id])
-    await cli.json(['whatsapp', 'requeue', team.id, message_id])
-    t.strictSame(await unknowns(), [0, 0])
-  },
-)
+  const unknowns = async (): Promise<(number | undefined)[]> => {
+    const [email] = await emailsToDeliver(database, [{ team_id: team.id, email_id }])
+    const [message] = await messagesToDeliver(database, [{ team_id: team.id, message_id }])
+    return [email?.unknowns, message?.unknowns]
+  }
+  await database.query(sql.unsafe`delete from pgboss.job`)
+  await sweep(later(3_600_000))
+  t.same(
+    [await jobStates(service, email_id), await jobStates(service, message_id)],
+    [['created'], ['created']],
+  )
+  t.strictSame(await unknowns(), [2, 2])
+  // As if this machine's clock were ten minutes behind.
+  await shiftClock(database, 600)
+  await cli.json(['email', 'requeue', team.id, email_id])
+  await cli.json(['whatsapp', 'requeue', team.id, message_id])
+  t.strictSame(await unknowns(), [0, 0])
+})
 
 t.test('a report that lost its job gets one again', async (t) => {
   const { service, sweep } = await begin(t)
@@ -219,87 +213,75 @@ t.test('what was given up stays so when the queue has forgotten its dead letter'
   t.strictSame(await jobsIn(service, 'deliver-whatsapp'), [])
 })
 
-t.test(
-  'a message past its deadline says so at once, with the last words, and the sweep adds nothing',
-  async (t) => {
-    const { service, sweep, team, cli } = await begin(t)
-    const sink = await startSmtpSink(t, { onRcpt: () => '451 4.3.0 Come back later' })
-    const id = await post(service, team)
-    await startWorker(t, service, { smtp_url: sink.url })
-    await until('it was put off', async () => (await jobStates(service, id))[0] === 'retry')
-    const { waiting } = await cli.json(['email', 'show', team.id, id])
-    t.match(waiting, { next_attempt_at: /Z$/, last_refusal: '451 4.3.0 Come back later' })
-    await ageByADay(service, id)
-    await setJobsDue(service, id)
-    await until('it is given up', async () => (await gaveUps(service, id)).length === 1)
-    await until('it is dead', async () =>
-      (await queueStatus(service.database)).some(({ dead }) => dead === 1),
-    )
-    await sweep(later(60_000))
-    t.match(await gaveUps(service, id), [{ recipient: null, detail: '451 4.3.0 Come back later' }])
-    const shown = await cli.json(['email', 'show', team.id, id])
-    t.match(shown, { status: 'queued', waiting: { state: 'given_up' } })
-    t.match(
-      shown.events.find(({ kind }: { kind: string }) => kind === 'deferred'),
-      { time: /Z$/, recipient: 'someone@example.org', detail: '451 4.3.0 Come back later' },
-    )
-  },
-)
+t.test('a message past its deadline says so with its last words, and the sweep adds nothing', async (t) => {
+  const { service, sweep, team, cli } = await begin(t)
+  const sink = await startSmtpSink(t, { onRcpt: () => '451 4.3.0 Come back later' })
+  const id = await post(service, team)
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until('it was put off', async () => (await jobStates(service, id))[0] === 'retry')
+  const { waiting } = await cli.json(['email', 'show', team.id, id])
+  t.match(waiting, { next_attempt_at: /Z$/, last_refusal: '451 4.3.0 Come back later' })
+  await ageByADay(service, id)
+  await setJobsDue(service, id)
+  await until('it is given up', async () => (await gaveUps(service, id)).length === 1)
+  await until('it is dead', async () => (await queueStatus(service.database)).some(({ dead }) => dead === 1))
+  await sweep(later(60_000))
+  t.match(await gaveUps(service, id), [{ recipient: null, detail: '451 4.3.0 Come back later' }])
+  const shown = await cli.json(['email', 'show', team.id, id])
+  t.match(shown, { status: 'queued', waiting: { state: 'given_up' } })
+  t.match(
+    shown.events.find(({ kind }: { kind: string }) => kind === 'deferred'),
+    { time: /Z$/, recipient: 'someone@example.org', detail: '451 4.3.0 Come back later' },
+  )
+})
 
-t.test(
-  'time in which its queue, its team or its sender stood still is no part of the 24 h of tries',
-  async (t) => {
-    const { service, team } = await begin(t)
-    const { database } = service
-    const sink = await startSmtpSink(t, { onRcpt: () => '451 4.3.0 Come back later' })
-    const id = await post(service, team)
-    const { stop } = await startWorker(t, service, { smtp_url: sink.url })
-    const deferrals = async () =>
-      (await eventsOf(service, id)).filter(({ kind }) => kind === 'deferred').length
-    await until('it was put off', async () => (await deferrals()) === 1)
-    await stop()
-    const key = (await sendersOf(service))[0]?.key ?? `smtp:${new URL(sink.url).host}`
-    const sender = { key, ceiling: 10 }
-    await storePauses(database, ['deliver-email'], { paused_by: 'cli' }, new Date())
-    await shiftClock(database, 10 * 3_600)
-    await database.transaction((tx) => suspendTeam({ tx, now: new Date(), actor: 'cli' }, team.id))
-    await deletePause(database, 'deliver-email')
-    await shiftClock(database, 20 * 3_600)
-    await database.transaction((tx) => pauseSender(tx, sender, 86_400, 'over quota'))
-    await database.transaction((tx) => resumeTeam({ tx, now: new Date(), actor: 'cli' }, team.id))
-    await shiftClock(database, 30 * 3_600)
-    await resumeSender({ tx: database, now: new Date(), actor: 'cli' }, key)
-    await setJobsDue(service, id)
-    const again = await startWorker(t, service, { smtp_url: sink.url })
-    await until('it was tried again', async () => (await deferrals()) === 2)
-    t.strictSame(await gaveUps(service, id), [])
-    await again.stop()
-    await shiftClock(database, 55 * 3_600)
-    await setJobsDue(service, id)
-    await startWorker(t, service, { smtp_url: sink.url })
-    await until('it is given up', async () => (await gaveUps(service, id)).length === 1)
-  },
-)
+t.test('while its queue, team or sender stood still, no time of the 24 h of tries passes', async (t) => {
+  const { service, team } = await begin(t)
+  const { database } = service
+  const sink = await startSmtpSink(t, { onRcpt: () => '451 4.3.0 Come back later' })
+  const id = await post(service, team)
+  const { stop } = await startWorker(t, service, { smtp_url: sink.url })
+  const deferrals = async () => (await eventsOf(service, id)).filter(({ kind }) => kind === 'deferred').length
+  await until('it was put off', async () => (await deferrals()) === 1)
+  await stop()
+  const key = (await sendersOf(service))[0]?.key ?? `smtp:${new URL(sink.url).host}`
+  const sender = { key, ceiling: 10 }
+  await storePauses(database, ['deliver-email'], { paused_by: 'cli' }, new Date())
+  await shiftClock(database, 10 * 3_600)
+  await database.transaction((tx) => suspendTeam({ tx, now: new Date(), actor: 'cli' }, team.id))
+  await deletePause(database, 'deliver-email')
+  await shiftClock(database, 20 * 3_600)
+  await database.transaction((tx) => pauseSender(tx, sender, 86_400, 'over quota'))
+  await database.transaction((tx) => resumeTeam({ tx, now: new Date(), actor: 'cli' }, team.id))
+  await shiftClock(database, 30 * 3_600)
+  await resumeSender({ tx: database, now: new Date(), actor: 'cli' }, key)
+  await setJobsDue(service, id)
+  const again = await startWorker(t, service, { smtp_url: sink.url })
+  await until('it was tried again', async () => (await deferrals()) === 2)
+  t.strictSame(await gaveUps(service, id), [])
+  await again.stop()
+  await shiftClock(database, 55 * 3_600)
+  await setJobsDue(service, id)
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until('it is given up', async () => (await gaveUps(service, id)).length === 1)
+})
 
-t.test(
-  'what a suspended team has queued waits, and goes out at the sweep once the team may go on',
-  async (t) => {
-    const { service, sweep, team, cli } = await begin(t)
-    const sink = await startSmtpSink(t)
-    const other = await makeTeam(service)
-    const [held, free] = [await post(service, team), await post(service, other)]
-    await suspendTeam({ tx: service.database, now: new Date(), actor: 'cli' }, team.id)
-    await startWorker(t, service, { smtp_url: sink.url })
-    await until('the other team’s is sent', async () => (await emailStatus(service, free)) === 'sent')
-    await until('its job is over', async () => (await jobsIn(service, 'deliver-email')).length === 0)
-    await sweep(later(3_600_000))
-    t.match(await cli.json(['email', 'show', team.id, held]), {
-      status: 'queued',
-      requeued_at: null,
-      events: EMPTY,
-    })
-    await cli.json(['team', 'resume', team.id])
-    await sweep(later(0))
-    await until('it is sent', async () => (await emailStatus(service, held)) === 'sent')
-  },
-)
+t.test('what a suspended team has queued waits, and goes out at the sweep once it may go on', async (t) => {
+  const { service, sweep, team, cli } = await begin(t)
+  const sink = await startSmtpSink(t)
+  const other = await makeTeam(service)
+  const [held, free] = [await post(service, team), await post(service, other)]
+  await suspendTeam({ tx: service.database, now: new Date(), actor: 'cli' }, team.id)
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until('the other team’s is sent', async () => (await emailStatus(service, free)) === 'sent')
+  await until('its job is over', async () => (await jobsIn(service, 'deliver-email')).length === 0)
+  await sweep(later(3_600_000))
+  t.match(await cli.json(['email', 'show', team.id, held]), {
+    status: 'queued',
+    requeued_at: null,
+    events: EMPTY,
+  })
+  await cli.json(['team', 'resume', team.id])
+  await sweep(later(0))
+  await until('it is sent', async () => (await emailStatus(service, held)) === 'sent')
+})

@@ -79,35 +79,32 @@ t.test('an email goes from sent to delivered, opened, clicked, as SES reports it
   t.strictSame(events.map(({ kind }) => kind).sort(), ['clicked', 'delivered', 'opened', 'sent'])
 })
 
-t.test(
-  'a bounce marks the email and the contact, a complaint overrides it, not-spam does nothing',
-  async (t) => {
-    const { service, team, report, post, statusOf, sent } = await begin(t)
-    const created = await service.call('POST', '/v1/contacts', {
-      key: team.key,
-      body: { email: 'ana@example.com' },
-    })
-    t.equal(created.status, 201)
-    const contact = async () =>
-      (await service.call('GET', '/v1/contacts/ana@example.com', { key: team.key })).body.status
-    const id = await post({ to: ['ana@example.com'] })
-    const call = await sent(id)
-    // These two reports change nothing, so what is looked at afterwards has to be recorded before.
-    await until('it is sent', async () => (await statusOf(id)) === 'sent')
-    await report(call, 'Complaint', complaint('not-spam'))
-    await report(call, 'Bounce', bounce('Permanent', 'NoEmail', [{ emailAddress: 'stranger@example.com' }]))
-    await until('both are read', async () =>
-      (await storedReports(service)).every(({ state }) => state !== 'pending'),
-    )
-    t.strictSame([await statusOf(id), await contact()], ['sent', 'subscribed'])
-    await report(call, 'Bounce', bounce('Permanent', 'NoEmail'))
-    await until('it bounced', async () => (await statusOf(id)) === 'bounced')
-    t.equal(await contact(), 'bounced')
-    await report(call, 'Complaint', complaint('abuse'))
-    await until('it is complained', async () => (await statusOf(id)) === 'complained')
-    t.equal(await contact(), 'complained')
-  },
-)
+t.test('a bounce marks email and contact, a complaint overrides it, not-spam does nothing', async (t) => {
+  const { service, team, report, post, statusOf, sent } = await begin(t)
+  const created = await service.call('POST', '/v1/contacts', {
+    key: team.key,
+    body: { email: 'ana@example.com' },
+  })
+  t.equal(created.status, 201)
+  const contact = async () =>
+    (await service.call('GET', '/v1/contacts/ana@example.com', { key: team.key })).body.status
+  const id = await post({ to: ['ana@example.com'] })
+  const call = await sent(id)
+  // These two reports change nothing, so what is looked at afterwards has to be recorded before.
+  await until('it is sent', async () => (await statusOf(id)) === 'sent')
+  await report(call, 'Complaint', complaint('not-spam'))
+  await report(call, 'Bounce', bounce('Permanent', 'NoEmail', [{ emailAddress: 'stranger@example.com' }]))
+  await until('both are read', async () =>
+    (await storedReports(service)).every(({ state }) => state !== 'pending'),
+  )
+  t.strictSame([await statusOf(id), await contact()], ['sent', 'subscribed'])
+  await report(call, 'Bounce', bounce('Permanent', 'NoEmail'))
+  await until('it bounced', async () => (await statusOf(id)) === 'bounced')
+  t.equal(await contact(), 'bounced')
+  await report(call, 'Complaint', complaint('abuse'))
+  await until('it is complained', async () => (await statusOf(id)) === 'complained')
+  t.equal(await contact(), 'complained')
+})
 
 t.test('files go through SES byte for byte, inline ones as such', async (t) => {
   const { post, statusOf, sent } = await begin(t)

@@ -34,41 +34,38 @@ async function count({ database }: Service, rows: 'open' | 'all' | 'jobs'): Prom
   return n
 }
 
-t.test(
-  'workers away: 503 unavailable with Retry-After, nothing lost, the same call later is harmless',
-  async (t) => {
-    const service = await startService(t, { upsertWait: 300 })
-    const team = await teamWithRoom(service, 2)
-    const contacts = [
-      { email: 'a@example.org', properties: { n: '1' } },
-      { email: 'invalid' },
-      { email: 'b@example.org' },
-      { email: 'c@example.org' },
-    ]
-    const reply = await bulk(service, team, contacts)
-    t.strictSame([reply.status, reply.body.error?.code], [503, 'unavailable'])
-    t.ok(Number(reply.headers.get('retry-after')) >= 1)
-    t.strictSame(
-      [await count(service, 'open'), await count(service, 'jobs')],
-      [1, 1],
-      'the call and its job are stored',
-    )
-    t.equal((await bulk(service, team, contacts)).status, 503, 'the client tries again')
-    await startWorker(t, service, NO_RELAY)
-    await until('both are carried out', async () => (await count(service, 'open')) === 0)
-    const patient = await startService(t, { url: service.url })
-    const outcomes = (await bulk(patient, team, contacts)).body.data
-    const emails = (await service.call('GET', '/v1/contacts', { key: team.key })).body.data
-    const id = (email: string) => emails.find((each: { email: string }) => each.email === email)?.id
-    t.match(outcomes, [
-      { index: 0, id: id('a@example.org') },
-      { index: 1, error: { code: 'bad_request' } },
-      { index: 2, id: id('b@example.org') },
-      { index: 3, error: { code: 'quota_exceeded' } },
-    ])
-    t.strictSame([await contactsUsed(service, team), emails.length], [2, 2])
-  },
-)
+t.test('without workers: 503 with Retry-After, nothing lost, the same call later is harmless', async (t) => {
+  const service = await startService(t, { upsertWait: 300 })
+  const team = await teamWithRoom(service, 2)
+  const contacts = [
+    { email: 'a@example.org', properties: { n: '1' } },
+    { email: 'invalid' },
+    { email: 'b@example.org' },
+    { email: 'c@example.org' },
+  ]
+  const reply = await bulk(service, team, contacts)
+  t.strictSame([reply.status, reply.body.error?.code], [503, 'unavailable'])
+  t.ok(Number(reply.headers.get('retry-after')) >= 1)
+  t.strictSame(
+    [await count(service, 'open'), await count(service, 'jobs')],
+    [1, 1],
+    'the call and its job are stored',
+  )
+  t.equal((await bulk(service, team, contacts)).status, 503, 'the client tries again')
+  await startWorker(t, service, NO_RELAY)
+  await until('both are carried out', async () => (await count(service, 'open')) === 0)
+  const patient = await startService(t, { url: service.url })
+  const outcomes = (await bulk(patient, team, contacts)).body.data
+  const emails = (await service.call('GET', '/v1/contacts', { key: team.key })).body.data
+  const id = (email: string) => emails.find((each: { email: string }) => each.email === email)?.id
+  t.match(outcomes, [
+    { index: 0, id: id('a@example.org') },
+    { index: 1, error: { code: 'bad_request' } },
+    { index: 2, id: id('b@example.org') },
+    { index: 3, error: { code: 'quota_exceeded' } },
+  ])
+  t.strictSame([await contactsUsed(service, team), emails.length], [2, 2])
+})
 
 t.test('the client going away does not stop the work', async (t) => {
   const service = await startService(t)
@@ -206,34 +203,31 @@ async function rightIds(
   return refused
 }
 
-t.test(
-  '20 parallel bulks of 1,000 overlapping, shuffled contacts from two API and two worker processes',
-  async (t) => {
-    const service = await startService(t)
-    const [roomy, small] = [await teamWithRoom(service, 100_000), await teamWithRoom(service, 1_500)]
-    const env = { DATABASE_URL: service.url, SMTP_URL: NO_RELAY.smtp_url }
-    const [one, two] = await Promise.all([
-      startApi(t, service.url),
-      startApi(t, service.url),
-      startProcess(t, 'workers/main.ts', env),
-      startProcess(t, 'workers/main.ts', env),
-    ])
-    const calls = await Promise.all(
-      Array.from({ length: 20 }, async (_, round) => {
-        const team = round % 2 ? small : roomy
-        const sent = shuffled((round % 5) * 250, 1_000, round)
-        return { team, sent, reply: await bulk(round % 4 < 2 ? one : two, team, sent) }
-      }),
-    )
-    const of = (team: TestTeam) => calls.filter((each) => each.team === team)
-    t.equal(await rightIds(t, service, roomy, of(roomy)), 0)
-    t.ok((await rightIds(t, service, small, of(small))) > 0, 'what did not fit carries quota_exceeded')
-    t.strictSame([await contactsUsed(service, roomy), await contactsStored(service, roomy)], [2_000, 2_000])
-    t.strictSame([await contactsUsed(service, small), await contactsStored(service, small)], [1_500, 1_500])
-    // A server process reports its figures a second after its last transaction.
-    await sleep(1_500)
-    const { deadlocks } = await service.database.one(sql.type(object({ deadlocks: number().defined() }))`
+t.test('20 bulks at once of 1,000 overlapping contacts, by two API and two worker processes', async (t) => {
+  const service = await startService(t)
+  const [roomy, small] = [await teamWithRoom(service, 100_000), await teamWithRoom(service, 1_500)]
+  const env = { DATABASE_URL: service.url, SMTP_URL: NO_RELAY.smtp_url }
+  const [one, two] = await Promise.all([
+    startApi(t, service.url),
+    startApi(t, service.url),
+    startProcess(t, 'workers/main.ts', env),
+    startProcess(t, 'workers/main.ts', env),
+  ])
+  const calls = await Promise.all(
+    Array.from({ length: 20 }, async (_, round) => {
+      const team = round % 2 ? small : roomy
+      const sent = shuffled((round % 5) * 250, 1_000, round)
+      return { team, sent, reply: await bulk(round % 4 < 2 ? one : two, team, sent) }
+    }),
+  )
+  const of = (team: TestTeam) => calls.filter((each) => each.team === team)
+  t.equal(await rightIds(t, service, roomy, of(roomy)), 0)
+  t.ok((await rightIds(t, service, small, of(small))) > 0, 'what did not fit carries quota_exceeded')
+  t.strictSame([await contactsUsed(service, roomy), await contactsStored(service, roomy)], [2_000, 2_000])
+  t.strictSame([await contactsUsed(service, small), await contactsStored(service, small)], [1_500, 1_500])
+  // A server process reports its figures a second after its last transaction.
+  await sleep(1_500)
+  const { deadlocks } = await service.database.one(sql.type(object({ deadlocks: number().defined() }))`
     select deadlocks from pg_stat_database where datname = current_database()`)
-    t.equal(deadlocks, 0)
-  },
-)
+  t.equal(deadlocks, 0)
+})

@@ -154,7 +154,7 @@ function eventsByStatus(text: string, email: Email, { received_at }: RawReport):
     const recipient = recipientOf(field(group, 'original-recipient'), field(group, 'final-recipient'))
     const status = statusOf(group)
     const occurred_at = timeOf([field(group, 'last-attempt-date'), dateOf(email)], received_at)
-    // A delay is reported again and again; any other fate of a recipient once.
+    // A delay is reported again and again; any other result of a recipient once.
     const when = action === 'delayed' ? `:${occurred_at.toISOString()}` : ''
     return {
       ...meaningOf(action, status),

@@ -1,12 +1,13 @@
 /**
- * Stands in for the providers of test teams' email: takes it, answers and reports by its recipients (fates.ts).
+ * Stands in for the providers of test teams' email: takes it, answers and reports by its recipients
+ * (magic-recipients.ts).
  * Promises: opens no connection, whatever it is handed; a repeat of a report is the same bytes. Its
  * types take no email of a live team, as no other provider's take one of a test team. DECISIONS: Test teams.
  */
 import type { TakenReport } from '../../../db/delivery/reports/store.ts'
 import type { ReportedEvent } from '../../../db/messages/apply-reports.ts'
 import type { EmailProvider, Outcome } from '../provider.ts'
-import { type EmailReport, emailReply, emailReports } from './fates.ts'
+import { type EmailReport, emailReply, emailReports } from './magic-recipients.ts'
 import { type News, reportsOf, senderOf, type Taken } from './stored.ts'
 
 const OUTCOMES = {

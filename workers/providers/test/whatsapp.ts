@@ -1,6 +1,6 @@
 /**
  * Stands in for the provider of test teams' WhatsApp messages: takes them, answers and reports by their numbers
- * (whatsapp-fates.ts). Promises as simulator.ts does. DECISIONS: Test teams.
+ * (whatsapp-magic-numbers.ts). Promises as simulator.ts does. DECISIONS: Test teams.
  */
 import type { TakenReport } from '../../../db/delivery/reports/store.ts'
 import type { ReportedEvent } from '../../../db/messages/apply-reports.ts'
@@ -12,7 +12,7 @@ import {
   type WhatsappReport,
   whatsappReply,
   whatsappReports,
-} from './whatsapp-fates.ts'
+} from './whatsapp-magic-numbers.ts'
 
 const codeOf = (fault: keyof typeof FAULT_CODES): string => String(FAULT_CODES[fault])
 

@@ -79,47 +79,35 @@ t.test('what is stored before its period counts as of the period', async (t) => 
   t.strictSame([early.now, early.used.emails], [new Date(ROW.period_start), 11])
 })
 
-t.test(
-  'the period is the subscription’s, but a free plan’s, or one without, is the calendar month',
-  async (t) => {
-    const month = { start: new Date('2026-02-01'), end: new Date('2026-03-01') }
-    const now = new Date(NOW)
-    t.strictSame(currentPeriod({ ...ROW, plan_kind: 'free' }, now), month)
-    t.strictSame(currentPeriod({ ...ROW, subscription_start: null }, now), month)
-    t.strictSame(currentPeriod({ ...ROW, subscription_end: null }, now), month)
-    t.strictSame(currentPeriod(ROW, now), {
-      start: new Date(ROW.period_start),
-      end: new Date(ROW.period_end),
-    })
-  },
-)
+t.test('the period is the subscription’s; for a free plan, or none, the calendar month', async (t) => {
+  const month = { start: new Date('2026-02-01'), end: new Date('2026-03-01') }
+  const now = new Date(NOW)
+  t.strictSame(currentPeriod({ ...ROW, plan_kind: 'free' }, now), month)
+  t.strictSame(currentPeriod({ ...ROW, subscription_start: null }, now), month)
+  t.strictSame(currentPeriod({ ...ROW, subscription_end: null }, now), month)
+  t.strictSame(currentPeriod(ROW, now), { start: new Date(ROW.period_start), end: new Date(ROW.period_end) })
+})
 
-t.test(
-  'the bucket holds five seconds of the rate; a refusal says until when, in whole seconds',
-  async (t) => {
-    t.equal(burstOf(2), 10)
-    t.equal(account({ refilled_at: '2026-02-01T00:00:00.000Z' }).bucket.tokens, 10)
-    const empty = { bucket_tokens: -3, refilled_at: NOW }
-    t.equal(rateReached(account({ ...empty, send_rate_per_second: 3 })).retry_after, 2, 'rounded up')
-    t.equal(rateReached(account()).retry_after, 1, 'never none')
-    t.match(rateReached(account(empty)), {
-      code: 'rate_limited',
-      message: 'the send rate is exceeded; retry in 2 s',
-      retry_after: 2,
-      limit_state: { rate: 2, capacity: 10, tokens: -3 },
-    })
-  },
-)
+t.test('the bucket holds five seconds of the rate; a refusal says until when, in seconds', async (t) => {
+  t.equal(burstOf(2), 10)
+  t.equal(account({ refilled_at: '2026-02-01T00:00:00.000Z' }).bucket.tokens, 10)
+  const empty = { bucket_tokens: -3, refilled_at: NOW }
+  t.equal(rateReached(account({ ...empty, send_rate_per_second: 3 })).retry_after, 2, 'rounded up')
+  t.equal(rateReached(account()).retry_after, 1, 'never none')
+  t.match(rateReached(account(empty)), {
+    code: 'rate_limited',
+    message: 'the send rate is exceeded; retry in 2 s',
+    retry_after: 2,
+    limit_state: { rate: 2, capacity: 10, tokens: -3 },
+  })
+})
 
-t.test(
-  'a limit state says what is left of the rate, and of the emails of the period in whole seconds',
-  async (t) => {
-    const limit_state = { rate: 2, capacity: 10, tokens: 4 }
-    const quota = { limit: 50, left: 39, period_seconds: 31 * 86_400, seconds_left: 9.5 * 86_400 }
-    t.strictSame(limitStateOf(account()), { ...limit_state, quota })
-    t.strictSame(limitStateOf(account({ email_limit: null })), { ...limit_state, quota: null })
-  },
-)
+t.test('a limit state says what is left of the rate and of the period, in whole seconds', async (t) => {
+  const limit_state = { rate: 2, capacity: 10, tokens: 4 }
+  const quota = { limit: 50, left: 39, period_seconds: 31 * 86_400, seconds_left: 9.5 * 86_400 }
+  t.strictSame(limitStateOf(account()), { ...limit_state, quota })
+  t.strictSame(limitStateOf(account({ email_limit: null })), { ...limit_state, quota: null })
+})
 
 t.test('what is left is never less than nothing, and without a limit no end of it', async (t) => {
   t.strictSame([left(5, 3), left(5, 5), left(5, 7), left(0, 0)], [2, 0, 0, 0])

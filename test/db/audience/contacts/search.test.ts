@@ -57,12 +57,9 @@ t.test('words are looked for in addresses and in the values of properties, not i
   t.ok((await found({ words: ['paulo'] }, -1)).pages > 4, 'broken off, and gone on with')
 })
 
-t.test(
-  'who has a topic, another status or three letters is found at once, whatever the patience',
-  async (t) => {
-    t.strictSame(await found({ topic: news.id }, -1), { emails: ['news@example.org'], pages: 1 })
-    t.strictSame(await found({ topic: news.id, email: 'z' }, -1), { emails: [], pages: 1 })
-    t.strictSame(await found({ status: 'complained' }, -1), { emails: [], pages: 1 })
-    t.strictSame(await found({ email: 'bob' }, -1), { emails: ['bob@example.org'], pages: 1 })
-  },
-)
+t.test('a topic, another status or three letters are found at once, whatever the patience', async (t) => {
+  t.strictSame(await found({ topic: news.id }, -1), { emails: ['news@example.org'], pages: 1 })
+  t.strictSame(await found({ topic: news.id, email: 'z' }, -1), { emails: [], pages: 1 })
+  t.strictSame(await found({ status: 'complained' }, -1), { emails: [], pages: 1 })
+  t.strictSame(await found({ email: 'bob' }, -1), { emails: ['bob@example.org'], pages: 1 })
+})

@@ -128,64 +128,58 @@ t.test('an email that stayed sent for 24 h without a bounce counts as a delivery
   t.same(await other.state(), SUPPRESSED, 'one that bounced, or was sent an hour ago, is no delivery')
 })
 
-t.test(
-  'without any report, a contact comes back once an email to it has stayed sent for a day',
-  async (t) => {
-    const { email, happen, softBounces, state } = await begin()
-    await softBounces(5)
-    await happen(await email(), 'sent', 'none', hour(10))
-    t.equal(await reviewSoftSuppressions(database, hour(33)), 0)
-    t.same(await state(), SUPPRESSED)
-    t.equal(await reviewSoftSuppressions(database, hour(35)), 1)
-    t.same(await state(), FREE)
-    t.equal(await reviewSoftSuppressions(database, hour(36)), 0)
-  },
-)
+t.test('without any report, a contact comes back once an email to it stays sent for a day', async (t) => {
+  const { email, happen, softBounces, state } = await begin()
+  await softBounces(5)
+  await happen(await email(), 'sent', 'none', hour(10))
+  t.equal(await reviewSoftSuppressions(database, hour(33)), 0)
+  t.same(await state(), SUPPRESSED)
+  t.equal(await reviewSoftSuppressions(database, hour(35)), 1)
+  t.same(await state(), FREE)
+  t.equal(await reviewSoftSuppressions(database, hour(36)), 0)
+})
 
-t.test(
-  'lifting brings back the status of before, with a reason; soft bounces count from zero again',
-  async (t) => {
-    const subscribed = await begin()
-    await subscribed.softBounces(5)
-    await t.rejects(subscribed.lift('  '), { code: 'bad_request' })
-    t.match(await subscribed.lift(), {
-      ...FREE,
-      suppression_cause: null,
-      suppression_lifted_at: hour(100).toISOString(),
-    })
-    await t.rejects(subscribed.lift(), { code: 'bad_request', message: 'the contact is not suppressed' })
-    await subscribed.softBounces(4, 101)
-    t.same(await subscribed.state(), FREE)
-    await subscribed.softBounces(1, 105)
-    t.same(await subscribed.state(), SUPPRESSED)
+t.test('lifting restores the status of before, with a reason; soft bounces count from zero', async (t) => {
+  const subscribed = await begin()
+  await subscribed.softBounces(5)
+  await t.rejects(subscribed.lift('  '), { code: 'bad_request' })
+  t.match(await subscribed.lift(), {
+    ...FREE,
+    suppression_cause: null,
+    suppression_lifted_at: hour(100).toISOString(),
+  })
+  await t.rejects(subscribed.lift(), { code: 'bad_request', message: 'the contact is not suppressed' })
+  await subscribed.softBounces(4, 101)
+  t.same(await subscribed.state(), FREE)
+  await subscribed.softBounces(1, 105)
+  t.same(await subscribed.state(), SUPPRESSED)
 
-    const unsubscribed = await begin('unsubscribed')
-    await unsubscribed.happen(await unsubscribed.email(), 'bounced', 'hard', hour(1))
-    t.same(await unsubscribed.state(), SUPPRESSED)
-    t.match(await unsubscribed.lift(), { status: 'unsubscribed', suppression: null })
+  const unsubscribed = await begin('unsubscribed')
+  await unsubscribed.happen(await unsubscribed.email(), 'bounced', 'hard', hour(1))
+  t.same(await unsubscribed.state(), SUPPRESSED)
+  t.match(await unsubscribed.lift(), { status: 'unsubscribed', suppression: null })
 
-    const later = await begin()
-    await later.happen(await later.email(), 'complained', 'complaint', hour(1))
-    await database.transaction((tx) =>
-      unsubscribe({ tx, now: hour(2), actor: null }, later.team, 'ana@example.org'),
-    )
-    await later.happen(await later.email(), 'bounced', 'hard', hour(3))
-    t.match(
-      await later.lift(),
-      { status: 'unsubscribed', suppression: null },
-      'it unsubscribed while suppressed',
-    )
-    await t.rejects(
-      database.transaction((tx) =>
-        liftSuppression({ tx, now: hour(1), actor: 'cli' }, later.team, {
-          identity: 'nobody@example.org',
-          reason: 'x',
-        }),
-      ),
-      { code: 'contact_not_found' },
-    )
-  },
-)
+  const later = await begin()
+  await later.happen(await later.email(), 'complained', 'complaint', hour(1))
+  await database.transaction((tx) =>
+    unsubscribe({ tx, now: hour(2), actor: null }, later.team, 'ana@example.org'),
+  )
+  await later.happen(await later.email(), 'bounced', 'hard', hour(3))
+  t.match(
+    await later.lift(),
+    { status: 'unsubscribed', suppression: null },
+    'it unsubscribed while suppressed',
+  )
+  await t.rejects(
+    database.transaction((tx) =>
+      liftSuppression({ tx, now: hour(1), actor: 'cli' }, later.team, {
+        identity: 'nobody@example.org',
+        reason: 'x',
+      }),
+    ),
+    { code: 'contact_not_found' },
+  )
+})
 
 t.test('of contacts that people suppress, those suppressed for as much keep their cause', async (t) => {
   const { team, happen, email, shown, state } = await begin('unsubscribed')

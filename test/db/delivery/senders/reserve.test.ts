@@ -122,34 +122,31 @@ t.test('a halving counts once for all that was let go before it', async (t) => {
   t.match(await listSenders(database), [{ events: [{ kind: 'slowed', detail: 'too fast' }] }], 'stored once')
 })
 
-t.test(
-  'a sender paced on demand has no row until it is slowed, and is free again once recovered',
-  async (t) => {
-    const { url } = await testDatabase(t)
-    const database = await openDatabase(url, { size: 4 })
-    t.teardown(() => database.end())
-    const sender = { key: 'smtp:test', ceiling: 200, on_demand: true }
-    const costs = Array.from({ length: 5_000 }, () => 1)
-    const reserved = async (seconds: number): Promise<number> => {
-      await stopClock(database, after(seconds))
-      const { delays } = await reserveOne(database, sender, costs, 5)
-      return delays.filter((delay) => delay === 0).length
-    }
-    t.equal(await reserved(0), 5_000)
-    t.strictSame(await sendersOf({ database }), [])
-    await slowSender(database, sender, START, 'too fast')
-    t.ok((await reserved(1)) < 200)
-    t.equal(await reserved(600), 5_000)
-    await pauseSender(database, sender, 290, 'logged out')
-    await pauseSender(database, sender, 300, 'logged out')
-    const [shown] = await listSenders(database)
-    t.match(shown?.events, [{ kind: 'paused', detail: 'logged out' }, { kind: 'slowed' }], 'each stored once')
-    await stopClock(database, after(601))
-    t.match(await reserveOne(database, sender, [1], 5), {
-      delays: EMPTY,
-      wait_seconds: 299,
-      reason: 'logged out',
-    })
-    t.equal(await reserved(900), 5_000)
-  },
-)
+t.test('a sender paced on demand has no row until it is slowed, and is free once recovered', async (t) => {
+  const { url } = await testDatabase(t)
+  const database = await openDatabase(url, { size: 4 })
+  t.teardown(() => database.end())
+  const sender = { key: 'smtp:test', ceiling: 200, on_demand: true }
+  const costs = Array.from({ length: 5_000 }, () => 1)
+  const reserved = async (seconds: number): Promise<number> => {
+    await stopClock(database, after(seconds))
+    const { delays } = await reserveOne(database, sender, costs, 5)
+    return delays.filter((delay) => delay === 0).length
+  }
+  t.equal(await reserved(0), 5_000)
+  t.strictSame(await sendersOf({ database }), [])
+  await slowSender(database, sender, START, 'too fast')
+  t.ok((await reserved(1)) < 200)
+  t.equal(await reserved(600), 5_000)
+  await pauseSender(database, sender, 290, 'logged out')
+  await pauseSender(database, sender, 300, 'logged out')
+  const [shown] = await listSenders(database)
+  t.match(shown?.events, [{ kind: 'paused', detail: 'logged out' }, { kind: 'slowed' }], 'each stored once')
+  await stopClock(database, after(601))
+  t.match(await reserveOne(database, sender, [1], 5), {
+    delays: EMPTY,
+    wait_seconds: 299,
+    reason: 'logged out',
+  })
+  t.equal(await reserved(900), 5_000)
+})

@@ -56,26 +56,21 @@ async function begin(t: Parameters<typeof openStore>[0]) {
   return { ...store, teamId, id, accept, figures }
 }
 
-t.test(
-  'an email of a broadcast waits in its own queue, takes nothing from the rate, and comes once',
-  async (t) => {
-    const { database, teamId, id, accept } = await begin(t)
-    const tokens = () =>
-      database.oneFirst(sql.type(tokensRow)`select bucket_tokens as tokens from allowances`)
-    const before = await tokens()
-    const contactId = uuidv7()
-    const [outcome] = await accept(contactId)
-    t.match(outcome, { kind: 'stored', row: { broadcast_id: id, contact_id: contactId } })
-    t.match(
-      await database.one(sql.unsafe`select name from pgboss.job where data ->> 'team_id' = ${teamId}`),
-      { name: 'deliver-broadcast' },
-    )
-    t.equal(await tokens(), before)
-    t.match(await database.one(sql.unsafe`select emails_used from allowances`), { emails_used: 1 })
-    await t.rejects(accept(contactId), /accepted_emails_broadcast_contact/)
-    t.match(await database.one(sql.unsafe`select emails_used from allowances`), { emails_used: 1 })
-  },
-)
+t.test('a broadcast’s email waits in its own queue, takes nothing from the rate, comes once', async (t) => {
+  const { database, teamId, id, accept } = await begin(t)
+  const tokens = () => database.oneFirst(sql.type(tokensRow)`select bucket_tokens as tokens from allowances`)
+  const before = await tokens()
+  const contactId = uuidv7()
+  const [outcome] = await accept(contactId)
+  t.match(outcome, { kind: 'stored', row: { broadcast_id: id, contact_id: contactId } })
+  t.match(await database.one(sql.unsafe`select name from pgboss.job where data ->> 'team_id' = ${teamId}`), {
+    name: 'deliver-broadcast',
+  })
+  t.equal(await tokens(), before)
+  t.match(await database.one(sql.unsafe`select emails_used from allowances`), { emails_used: 1 })
+  await t.rejects(accept(contactId), /accepted_emails_broadcast_contact/)
+  t.match(await database.one(sql.unsafe`select emails_used from allowances`), { emails_used: 1 })
+})
 
 const countRow = object({ figure: string().defined(), count: number().defined() })
 
@@ -100,72 +95,62 @@ const command = fc.record({
 })
 type Command = typeof command extends fc.Arbitrary<infer C> ? C : never
 
-t.test(
-  'figures are what a recount gives, whatever happened to emails, by any door and at once',
-  async (t) => {
-    const place = await begin(t)
-    const { database, queue, accept, teamId } = place
-    await database.query(sql.unsafe`delete from upkeep where kind = 'figures'`)
-    const act = async (id: string, { do: what, pick, kind }: Command): Promise<void> => {
-      const emails = await database.any(sql.type(idRow)`
+t.test('whatever happens to emails, by any door and at once, figures equal a recount', async (t) => {
+  const place = await begin(t)
+  const { database, queue, accept, teamId } = place
+  await database.query(sql.unsafe`delete from upkeep where kind = 'figures'`)
+  const act = async (id: string, { do: what, pick, kind }: Command): Promise<void> => {
+    const emails = await database.any(sql.type(idRow)`
       select id from emails where team_id = ${teamId} and broadcast_id = ${id} order by id`)
-      const picked = [pick, pick + 3].flatMap((at) => emails[at % Math.max(1, emails.length)]?.id ?? [])
-      const now = new Date()
-      if (what === 'make') await accept(uuidv7(), id)
-      if (what === 'report')
-        await database.transaction((tx) =>
-          applyEmailEvents(
-            tx,
-            picked.map((email_id) => ({
-              ...{ team_id: teamId, email_id, kind, recipient: null, event_key: `${kind}:${pick}` },
-              ...{ occurred_at: now, detail: '' },
-            })),
-            now,
-          ),
-        )
-      if (what === 'delete') await database.transaction((tx) => removeEmails({ tx }, teamId, picked))
-      if (what === 'skip') {
-        const skip = {
-          team_id: teamId,
-          broadcast_id: id,
-          contact_id: contactOf(pick),
-          email: 'a@example.com',
-        }
-        await insertSkips(database, [{ ...skip, reason: 'variables', detail: '' }], now)
-      }
-      if (what === 'requeue') {
-        const refs = emails.map((email) => ({ team_id: teamId, id: email.id }))
-        await database.transaction((tx) =>
-          requeueMessages({ tx, queue, now }, EMAIL, refs, { by: 'person', force: true }),
-        )
-      }
-      // Nobody is a contact here: each is withdrawn as one whose contact was deleted.
-      if (what === 'withdraw')
-        await checkBeforeSend(
-          database,
-          picked.map((email) => ({ team_id: teamId, id: email, unknowns: 0 })),
-        )
-      if (what === 'fold') await foldFigures(database)
+    const picked = [pick, pick + 3].flatMap((at) => emails[at % Math.max(1, emails.length)]?.id ?? [])
+    const now = new Date()
+    if (what === 'make') await accept(uuidv7(), id)
+    if (what === 'report')
+      await database.transaction((tx) =>
+        applyEmailEvents(
+          tx,
+          picked.map((email_id) => ({
+            ...{ team_id: teamId, email_id, kind, recipient: null, event_key: `${kind}:${pick}` },
+            ...{ occurred_at: now, detail: '' },
+          })),
+          now,
+        ),
+      )
+    if (what === 'delete') await database.transaction((tx) => removeEmails({ tx }, teamId, picked))
+    if (what === 'skip') {
+      const skip = { team_id: teamId, broadcast_id: id, contact_id: contactOf(pick), email: 'a@example.com' }
+      await insertSkips(database, [{ ...skip, reason: 'variables', detail: '' }], now)
     }
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.array(command, { minLength: 1, maxLength: 3 }), { maxLength: 15 }),
-        async (rounds) => {
-          const id = await aBroadcast(place, teamId)
-          for (const together of rounds) await Promise.all(together.map((each) => act(id, each)))
-          const expected = await recounted(place, teamId, id)
-          t.strictSame(await place.figures(id), expected, 'before folding')
-          await foldFigures(database)
-          t.strictSame(await place.figures(id), expected, 'after folding')
-        },
-      ),
-      { numRuns: 15 },
-    )
-    t.match(await database.one(sql.unsafe`select count(*)::integer as moves from moved_figures`), {
-      moves: 0,
-    })
-  },
-)
+    if (what === 'requeue') {
+      const refs = emails.map((email) => ({ team_id: teamId, id: email.id }))
+      await database.transaction((tx) =>
+        requeueMessages({ tx, queue, now }, EMAIL, refs, { by: 'person', force: true }),
+      )
+    }
+    // Nobody is a contact here: each is withdrawn as one whose contact was deleted.
+    if (what === 'withdraw')
+      await checkBeforeSend(
+        database,
+        picked.map((email) => ({ team_id: teamId, id: email, unknowns: 0 })),
+      )
+    if (what === 'fold') await foldFigures(database)
+  }
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(command, { minLength: 1, maxLength: 3 }), { maxLength: 15 }),
+      async (rounds) => {
+        const id = await aBroadcast(place, teamId)
+        for (const together of rounds) await Promise.all(together.map((each) => act(id, each)))
+        const expected = await recounted(place, teamId, id)
+        t.strictSame(await place.figures(id), expected, 'before folding')
+        await foldFigures(database)
+        t.strictSame(await place.figures(id), expected, 'after folding')
+      },
+    ),
+    { numRuns: 15 },
+  )
+  t.match(await database.one(sql.unsafe`select count(*)::integer as moves from moved_figures`), { moves: 0 })
+})
 
 t.test('an email that is forgotten for its age stays in the figures of its broadcast', async (t) => {
   const place = await begin(t)

@@ -295,42 +295,39 @@ t.test('a report brings the provider’s id to a row that lost it; one that is s
   t.equal(await idOf(lost), 'p-1', 'what was stored first stays')
 })
 
-t.test(
-  'an attempt says who is left, unless somebody else has been at the row since it read it',
-  async (t) => {
-    const service = await start(t)
-    const team = await storeTeam(service)
-    const to = ['now@example.org', 'later@example.org']
-    const [id = ''] = await storeEmails(service, team, [to])
-    const ref = { team_id: team, email_id: id }
-    const leave = async (
-      left: string[] | null,
-      seen: { provider_message_id: string | null; pending_recipients: string[] | null },
-      key: string,
-    ) => {
-      const events = to.map(
-        (recipient, index): EmailEvent => ({
-          ...ref,
-          event_key: `${key}:${recipient}`,
-          kind: index === 0 || left === null ? 'sent' : 'deferred',
-          recipient,
-          occurred_at: NOW,
-          detail: '',
-          effect: 'none',
-        }),
-      )
-      const attempt = { ...ref, provider_message_id: 'p-1', size_kb: 1, pending_recipients: left, seen }
-      await service.database.transaction((tx) => applyEmailEvents(tx, events, NOW, [attempt]))
-      return emailById(service.database, team, id)
-    }
-    const fresh = { provider_message_id: null, pending_recipients: null }
-    const left = ['later@example.org']
-    t.match(await leave(left, fresh, 'first'), { status: 'sent', pending_recipients: left })
-    const second = { provider_message_id: 'p-1', pending_recipients: left }
-    t.match(await leave(null, second, 'second'), { status: 'sent', pending_recipients: null })
-    t.match(await leave(left, fresh, 'stale'), { provider_message_id: 'p-1', pending_recipients: null })
-  },
-)
+t.test('an attempt says who is left, unless somebody else changed the row since it read it', async (t) => {
+  const service = await start(t)
+  const team = await storeTeam(service)
+  const to = ['now@example.org', 'later@example.org']
+  const [id = ''] = await storeEmails(service, team, [to])
+  const ref = { team_id: team, email_id: id }
+  const leave = async (
+    left: string[] | null,
+    seen: { provider_message_id: string | null; pending_recipients: string[] | null },
+    key: string,
+  ) => {
+    const events = to.map(
+      (recipient, index): EmailEvent => ({
+        ...ref,
+        event_key: `${key}:${recipient}`,
+        kind: index === 0 || left === null ? 'sent' : 'deferred',
+        recipient,
+        occurred_at: NOW,
+        detail: '',
+        effect: 'none',
+      }),
+    )
+    const attempt = { ...ref, provider_message_id: 'p-1', size_kb: 1, pending_recipients: left, seen }
+    await service.database.transaction((tx) => applyEmailEvents(tx, events, NOW, [attempt]))
+    return emailById(service.database, team, id)
+  }
+  const fresh = { provider_message_id: null, pending_recipients: null }
+  const left = ['later@example.org']
+  t.match(await leave(left, fresh, 'first'), { status: 'sent', pending_recipients: left })
+  const second = { provider_message_id: 'p-1', pending_recipients: left }
+  t.match(await leave(null, second, 'second'), { status: 'sent', pending_recipients: null })
+  t.match(await leave(left, fresh, 'stale'), { provider_message_id: 'p-1', pending_recipients: null })
+})
 
 t.test('an attempt leaves nobody to be tried who was erased from the email meanwhile', async (t) => {
   const service = await start(t)
@@ -352,35 +349,32 @@ t.test('an attempt leaves nobody to be tried who was erased from the email meanw
   }
 })
 
-t.test(
-  'a report of delivery, opening or clicking writes no index: its update stays within its page',
-  async (t) => {
-    const service = await start(t)
-    const team = await storeTeam(service)
-    const [email_id = ''] = await storeEmails(service, team, [['a@example.org']])
-    const apply = (tx: Tx, kind: EmailEvent['kind']) => {
-      const event = {
-        team_id: team,
-        email_id,
-        kind,
-        event_key: kind,
-        recipient: null,
-        occurred_at: NOW,
-        detail: '',
-      }
-      return applyEmailEvents(tx, [event], NOW)
+t.test('reports of delivery, opening, clicking write no index: the update stays in its page', async (t) => {
+  const service = await start(t)
+  const team = await storeTeam(service)
+  const [email_id = ''] = await storeEmails(service, team, [['a@example.org']])
+  const apply = (tx: Tx, kind: EmailEvent['kind']) => {
+    const event = {
+      team_id: team,
+      email_id,
+      kind,
+      event_key: kind,
+      recipient: null,
+      occurred_at: NOW,
+      detail: '',
     }
-    const row = object({ updates: number().defined(), hot: number().defined() })
-    await service.database.transaction((tx) => apply(tx, 'sent'))
-    const counted = await service.database.transaction(async (tx) => {
-      const soFar = () =>
-        tx.one(sql.type(row)`
+    return applyEmailEvents(tx, [event], NOW)
+  }
+  const row = object({ updates: number().defined(), hot: number().defined() })
+  await service.database.transaction((tx) => apply(tx, 'sent'))
+  const counted = await service.database.transaction(async (tx) => {
+    const soFar = () =>
+      tx.one(sql.type(row)`
         select n_tup_upd as updates, n_tup_hot_upd as hot from pg_stat_xact_user_tables where relname = 'email_states'`)
-      const before = await soFar()
-      for (const kind of ['delivered', 'opened', 'clicked'] as const) await apply(tx, kind)
-      const after = await soFar()
-      return { updates: after.updates - before.updates, hot: after.hot - before.hot }
-    })
-    t.strictSame(counted, { updates: 3, hot: 3 })
-  },
-)
+    const before = await soFar()
+    for (const kind of ['delivered', 'opened', 'clicked'] as const) await apply(tx, kind)
+    const after = await soFar()
+    return { updates: after.updates - before.updates, hot: after.hot - before.hot }
+  })
+  t.strictSame(counted, { updates: 3, hot: 3 })
+})

@@ -22,78 +22,70 @@ const webhooks = { concurrency: 8, allowed, resolve: createNames().addresses, pa
 /** A message is as old as its id says. */
 const idsNow = (count: number) => sql.array(Array.from({ length: count }, idNow), 'uuid')
 
-t.test(
-  'a webhook that waits says why, with each try; another try is made at once when asked for',
-  async (t) => {
-    const { team, receiver, endpoint, show } = await begin(t)
-    await startWorker(t, service, { webhooks })
-    receiver.answer = (_one, response) => void response.writeHead(503).end('not <now>')
-    const { event_id } = await cli.json(['webhook', 'test', team.id, endpoint.id])
-    const message = () => cli.json(['webhook', 'message', team.id, endpoint.id, event_id])
-    await until('it is put off', async () => (await message()).waiting?.state === 'put_off')
-    t.match(await message(), {
-      ...{ event_id, type: 'webhook.test', status: 'queued', body: /"webhook\.test"/ },
-      attempts: [{ status: 503, response: 'not <now>', ms: Number }],
-      waiting: { attempts: 1, last_refusal: 'answered 503', paused_senders: EMPTY, queue_paused: false },
-    })
-    const owner = await signedIn(service, { team: team.id, role: 'owner' })
-    const at = (...rest: string[]) => ['', 'teams', team.id, 'webhooks', endpoint.id, ...rest].join('/')
-    const page = await owner.get(at('events', event_id))
-    shows(t, page, /Why it waits Tried 1 time; next try in .* The last answer: answered 503/)
-    shows(t, page, /Answered 503 after .* ms .* not <now>/)
-    shows(t, await owner.get(at('messages?status=queued')), 'webhook.test')
-    shows(t, await owner.get(at('messages?status=delivered')), 'No message matches.')
-    t.equal((await owner.get(at('messages?status=eaten'))).status, 400)
-    receiver.answer = null
-    await owner.post(at('events', event_id, 'requeue'))
-    await until('it is taken', async () => (await message()).status === 'delivered')
-    t.match(await message(), {
-      waiting: null,
-      events: [{ kind: 'requeued' }],
-      attempts: [Object, { status: 204 }],
-    })
-    t.match((await owner.post(at('events', event_id, 'requeue'))).status, 400)
-    const requeues = (await cli.json(['audit', 'list', '--team', team.id])).filter(
-      ({ action }: { action: string }) => action === 'webhook.requeue',
-    )
-    t.match(requeues, [{ actor: owner.email, detail: `event ${event_id}` }])
-    t.equal(requeues.length, 1, 'the press that was refused leaves no line')
-    t.equal((await show()).backlog, 0)
-    const stranger = await signedIn(service, { operator: true })
-    await stranger.get(at('events', event_id))
-    const [look] = await cli.json(['audit', 'list', '--team', team.id])
-    t.match(look, { action: 'webhook.read', subject: event_id })
-  },
-)
+t.test('a webhook that waits says why, with each try; another is made at once when asked for', async (t) => {
+  const { team, receiver, endpoint, show } = await begin(t)
+  await startWorker(t, service, { webhooks })
+  receiver.answer = (_one, response) => void response.writeHead(503).end('not <now>')
+  const { event_id } = await cli.json(['webhook', 'test', team.id, endpoint.id])
+  const message = () => cli.json(['webhook', 'message', team.id, endpoint.id, event_id])
+  await until('it is put off', async () => (await message()).waiting?.state === 'put_off')
+  t.match(await message(), {
+    ...{ event_id, type: 'webhook.test', status: 'queued', body: /"webhook\.test"/ },
+    attempts: [{ status: 503, response: 'not <now>', ms: Number }],
+    waiting: { attempts: 1, last_refusal: 'answered 503', paused_senders: EMPTY, queue_paused: false },
+  })
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const at = (...rest: string[]) => ['', 'teams', team.id, 'webhooks', endpoint.id, ...rest].join('/')
+  const page = await owner.get(at('events', event_id))
+  shows(t, page, /Why it waits Tried 1 time; next try in .* The last answer: answered 503/)
+  shows(t, page, /Answered 503 after .* ms .* not <now>/)
+  shows(t, await owner.get(at('messages?status=queued')), 'webhook.test')
+  shows(t, await owner.get(at('messages?status=delivered')), 'No message matches.')
+  t.equal((await owner.get(at('messages?status=eaten'))).status, 400)
+  receiver.answer = null
+  await owner.post(at('events', event_id, 'requeue'))
+  await until('it is taken', async () => (await message()).status === 'delivered')
+  t.match(await message(), {
+    waiting: null,
+    events: [{ kind: 'requeued' }],
+    attempts: [Object, { status: 204 }],
+  })
+  t.match((await owner.post(at('events', event_id, 'requeue'))).status, 400)
+  const requeues = (await cli.json(['audit', 'list', '--team', team.id])).filter(
+    ({ action }: { action: string }) => action === 'webhook.requeue',
+  )
+  t.match(requeues, [{ actor: owner.email, detail: `event ${event_id}` }])
+  t.equal(requeues.length, 1, 'the press that was refused leaves no line')
+  t.equal((await show()).backlog, 0)
+  const stranger = await signedIn(service, { operator: true })
+  await stranger.get(at('events', event_id))
+  const [look] = await cli.json(['audit', 'list', '--team', team.id])
+  t.match(look, { action: 'webhook.read', subject: event_id })
+})
 
-t.test(
-  'a server that asks to wait is named as the reason, and among the senders apart from ours',
-  async (t) => {
-    const { team, receiver, endpoint } = await begin(t)
-    await startWorker(t, service, { webhooks })
-    receiver.answer = (_one, response) => void response.writeHead(429, { 'retry-after': '900' }).end()
-    const { event_id } = await cli.json(['webhook', 'test', team.id, endpoint.id])
-    const message = () => cli.json(['webhook', 'message', team.id, endpoint.id, event_id])
-    const key = `webhook:${endpoint.id}`
-    await until('it is paused', async () => (await message()).waiting?.paused_senders.length === 1)
-    t.match(await message(), { waiting: { paused_senders: [{ sender: key, reason: 'answered 429' }] } })
-    const mine = async (...flags: string[]) =>
-      (await cli.json(['sender', 'list', ...flags])).filter((one: { key: string }) => one.key === key)
-    t.match(await mine('--webhooks'), [
-      { key, team_id: team.id, reason: 'answered 429', name: endpoint.name },
-    ])
-    t.strictSame(await mine(), [])
-    const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
-    const at = `/teams/${team.id}/webhooks/${endpoint.id}/events/${event_id}`
-    shows(t, await viewer.get(at), /Its server asks to wait until .* answered 429/)
-    const operator = await signedIn(service, { operator: true })
-    shows(t, await operator.get('/operator/senders'), /Webhooks that ask to wait .* answered 429/)
-    t.notMatch(textOf((await operator.get(`/teams/${team.id}`)).html), 'Nothing goes out through webhook:')
-    receiver.answer = null
-    await operator.post(`/operator/senders/resume?${new URLSearchParams({ key })}`)
-    await until('it is taken', async () => (await message()).status === 'delivered')
-  },
-)
+t.test('a server that asks to wait is named as the reason, and listed apart from our senders', async (t) => {
+  const { team, receiver, endpoint } = await begin(t)
+  await startWorker(t, service, { webhooks })
+  receiver.answer = (_one, response) => void response.writeHead(429, { 'retry-after': '900' }).end()
+  const { event_id } = await cli.json(['webhook', 'test', team.id, endpoint.id])
+  const message = () => cli.json(['webhook', 'message', team.id, endpoint.id, event_id])
+  const key = `webhook:${endpoint.id}`
+  await until('it is paused', async () => (await message()).waiting?.paused_senders.length === 1)
+  t.match(await message(), { waiting: { paused_senders: [{ sender: key, reason: 'answered 429' }] } })
+  const mine = async (...flags: string[]) =>
+    (await cli.json(['sender', 'list', ...flags])).filter((one: { key: string }) => one.key === key)
+  t.match(await mine('--webhooks'), [{ key, team_id: team.id, reason: 'answered 429', name: endpoint.name }])
+  t.strictSame(await mine(), [])
+  const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+  const at = `/teams/${team.id}/webhooks/${endpoint.id}/events/${event_id}`
+  shows(t, await viewer.get(at), /Its server asks to wait until .* answered 429/)
+  const operator = await signedIn(service, { operator: true })
+  shows(t, await operator.get('/operator/senders'), /Webhooks that ask to wait .* answered 429/)
+  t.notMatch(textOf((await operator.get(`/teams/${team.id}`)).html), 'Nothing goes out through webhook:')
+  receiver.answer = null
+  await operator.post(`/operator/senders/resume?${new URLSearchParams({ key })}`)
+  await until('it is taken', async () => (await message()).status === 'delivered')
+})
 
 t.test('what waits is requeued by a filter, what failed with --force; nobody else’s', async (t) => {
   const { team, receiver, endpoint } = await begin(t)
@@ -175,33 +167,30 @@ t.test('a replay ends when its webhook is disabled on the way, and says so', asy
   shows(t, await owner.get(location ?? ''), 'the webhook is disabled: enable it first')
 })
 
-t.test(
-  'each endpoint gets the same id and bytes, of its own types; words are cut at a thousand',
-  async (t) => {
-    const { team, receiver, endpoint } = await begin(t)
-    const types = ['email.bounced', 'webhook.test']
-    const other = await cli.json(['webhook', 'add', team.id, '--url', receiver.url, '--types', types.join()])
-    t.match(other, { types })
-    const [email_id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
-    const event = { team_id: team.id, email_id, recipient: null, occurred_at: new Date() }
-    const detail = '😀'.repeat(1_500)
-    await service.database.transaction((tx) =>
-      applyEmailEvents(
-        tx,
-        (['sent', 'bounced'] as const).map((kind) => ({ ...event, kind, event_key: kind, detail })),
-        new Date(),
-      ),
-    )
-    await startWorker(t, service)
-    await until('all came', () => receiver.received.length === 3)
-    const bounced = receiver.received.filter(({ body }) => body.type === 'email.bounced')
-    t.equal(bounced.length, 2)
-    t.equal(new Set(bounced.map(({ id, raw }) => id + raw)).size, 1)
-    t.equal(bounced[0]?.body.data.detail, '😀'.repeat(1_000))
-    t.equal((await cli.json(['webhook', 'messages', team.id, endpoint.id])).length, 2)
-    t.equal((await cli.json(['webhook', 'messages', team.id, other.id])).length, 1)
-  },
-)
+t.test('endpoints get the same id and bytes, of their own types; words are cut at a thousand', async (t) => {
+  const { team, receiver, endpoint } = await begin(t)
+  const types = ['email.bounced', 'webhook.test']
+  const other = await cli.json(['webhook', 'add', team.id, '--url', receiver.url, '--types', types.join()])
+  t.match(other, { types })
+  const [email_id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
+  const event = { team_id: team.id, email_id, recipient: null, occurred_at: new Date() }
+  const detail = '😀'.repeat(1_500)
+  await service.database.transaction((tx) =>
+    applyEmailEvents(
+      tx,
+      (['sent', 'bounced'] as const).map((kind) => ({ ...event, kind, event_key: kind, detail })),
+      new Date(),
+    ),
+  )
+  await startWorker(t, service)
+  await until('all came', () => receiver.received.length === 3)
+  const bounced = receiver.received.filter(({ body }) => body.type === 'email.bounced')
+  t.equal(bounced.length, 2)
+  t.equal(new Set(bounced.map(({ id, raw }) => id + raw)).size, 1)
+  t.equal(bounced[0]?.body.data.detail, '😀'.repeat(1_000))
+  t.equal((await cli.json(['webhook', 'messages', team.id, endpoint.id])).length, 2)
+  t.equal((await cli.json(['webhook', 'messages', team.id, other.id])).length, 1)
+})
 
 t.test('nothing is announced that was rolled back', async (t) => {
   const { team, endpoint } = await begin(t)

@@ -89,148 +89,132 @@ t.test('read alone implies delivered; a failure after sent is failed', async (t)
   t.equal((await stateOf(other))?.status, 'failed')
 })
 
-t.test(
-  'a report brings the provider’s id to a row that has none, and proves that it was taken',
-  async (t) => {
-    const [id = ''] = await messages(1)
-    await apply([reported(id, 'sent')])
-    t.match(await stateOf(id), { provider_message_id: `wamid.${id}`, accepted_at: /Z$/ })
-    await apply([reported(id, 'delivered', { provider_message_id: 'wamid.other' })])
-    t.equal((await stateOf(id))?.provider_message_id, `wamid.${id}`, 'what was stored first stays')
-  },
-)
+t.test('a report gives its row the provider’s id if it has none: that proves it was taken', async (t) => {
+  const [id = ''] = await messages(1)
+  await apply([reported(id, 'sent')])
+  t.match(await stateOf(id), { provider_message_id: `wamid.${id}`, accepted_at: /Z$/ })
+  await apply([reported(id, 'delivered', { provider_message_id: 'wamid.other' })])
+  t.equal((await stateOf(id))?.provider_message_id, `wamid.${id}`, 'what was stored first stays')
+})
 
 t.test('the provider’s id finds the row where ours did not come back; nobody’s is unknown', async (t) => {
   const [id = ''] = await messages(1)
   await apply([reported(id, 'sent')])
-  const fates = await apply([
+  const results = await apply([
     reported(id, 'read', { ref: { provider_message_id: `wamid.${id}` } }),
     reported(UNKNOWN_ID, 'read'),
     reported(id, 'read', { ref: { provider_message_id: 'wamid.nobody' }, event_key: 'x' }),
     reported(id, 'read', { ref: { team_id: UNKNOWN_ID, id }, event_key: 'y' }),
   ])
   t.same(
-    fates.map(({ kind }) => kind),
+    results.map(({ kind }) => kind),
     ['applied', 'unknown', 'unknown', 'unknown'],
   )
   t.equal((await stateOf(id))?.status, 'read')
 })
 
-t.test(
-  'any multiset of events, in any order and any split over concurrent transactions, ends the same',
-  async () => {
-    const STATUSES = ['sent', 'delivered', 'read', 'failed'] as const
-    const event = fc.record({ row: fc.nat(3), status: fc.constantFrom(...STATUSES), copy: fc.nat(1) })
-    const runs = fc
-      .array(event, { minLength: 1, maxLength: 30 })
-      .chain((events) =>
-        fc.record({
-          events: fc.constant(events),
-          order: fc.shuffledSubarray([...events, ...events], { minLength: events.length * 2 }),
-          lanes: fc.array(fc.nat(3), { minLength: 60, maxLength: 60 }),
-        }),
-      )
-    await fc.assert(
-      fc.asyncProperty(runs, async ({ events, order, lanes }) => {
-        const ids = await messages(4)
-        const make = ({ row, status, copy }: (typeof events)[number]) =>
-          reported(ids[row] ?? '', status, { event_key: `${row}:${status}:${copy}` })
-        const batches = [0, 1, 2, 3].map((lane) =>
-          order.filter((_, index) => lanes[index] === lane).map(make),
-        )
-        await Promise.all(batches.map(apply))
-        for (const [row, id] of ids.entries()) {
-          const own = events.filter((one) => one.row === row)
-          const expected = own.reduce<WhatsappStatus>(
-            (status, one) => higherStatus(status, one.status),
-            'queued',
-          )
-          const keys = new Set(own.map(({ status, copy }) => `${status}:${copy}`))
-          if ((await stateOf(id))?.status !== expected) return false
-          if ((await eventsOfMessage(database, team.id, id)).length !== keys.size) return false
-        }
-        return true
+t.test('events in any order, number and split over concurrent transactions end the same', async () => {
+  const STATUSES = ['sent', 'delivered', 'read', 'failed'] as const
+  const event = fc.record({ row: fc.nat(3), status: fc.constantFrom(...STATUSES), copy: fc.nat(1) })
+  const runs = fc
+    .array(event, { minLength: 1, maxLength: 30 })
+    .chain((events) =>
+      fc.record({
+        events: fc.constant(events),
+        order: fc.shuffledSubarray([...events, ...events], { minLength: events.length * 2 }),
+        lanes: fc.array(fc.nat(3), { minLength: 60, maxLength: 60 }),
       }),
-      { numRuns: 12 },
     )
-  },
-)
+  await fc.assert(
+    fc.asyncProperty(runs, async ({ events, order, lanes }) => {
+      const ids = await messages(4)
+      const make = ({ row, status, copy }: (typeof events)[number]) =>
+        reported(ids[row] ?? '', status, { event_key: `${row}:${status}:${copy}` })
+      const batches = [0, 1, 2, 3].map((lane) => order.filter((_, index) => lanes[index] === lane).map(make))
+      await Promise.all(batches.map(apply))
+      for (const [row, id] of ids.entries()) {
+        const own = events.filter((one) => one.row === row)
+        const expected = own.reduce<WhatsappStatus>(
+          (status, one) => higherStatus(status, one.status),
+          'queued',
+        )
+        const keys = new Set(own.map(({ status, copy }) => `${status}:${copy}`))
+        if ((await stateOf(id))?.status !== expected) return false
+        if ((await eventsOfMessage(database, team.id, id)).length !== keys.size) return false
+      }
+      return true
+    }),
+    { numRuns: 12 },
+  )
+})
 
-t.test(
-  'a failure that the template is to blame for is noted there, unless something newer is known',
-  async (t) => {
-    const definition = aTemplate()
-    const { id: template_id } = await makeTemplate(service, team.id, definition)
-    // By its own clock: on a busy machine the tests before it may have taken longer than its seconds.
-    const begun = Math.floor(Date.now() / 1_000) * 1_000
-    const reply = await service.call('POST', '/v1/whatsapp/messages', {
-      key: team.key,
-      body: aMessage(template_id, { to: numbers(3) }),
+t.test('a failure that the template is to blame for is noted there, unless news is newer', async (t) => {
+  const definition = aTemplate()
+  const { id: template_id } = await makeTemplate(service, team.id, definition)
+  // By its own clock: on a busy machine the tests before it may have taken longer than its seconds.
+  const begun = Math.floor(Date.now() / 1_000) * 1_000
+  const reply = await service.call('POST', '/v1/whatsapp/messages', {
+    key: team.key,
+    body: aMessage(template_id, { to: numbers(3) }),
+  })
+  const ids: string[] = reply.body.data.map(({ id }: { id: string }) => id)
+  const fail = (row: number, status: 'paused' | 'disabled' | null, seconds: number): ReportedStatus =>
+    reported(ids[row] ?? '', 'failed', {
+      detail: `${status} at ${seconds}`,
+      template: { status },
+      occurred_at: new Date(begun + seconds * 1_000),
+      event_key: `${row}:${status}:${seconds}`,
     })
-    const ids: string[] = reply.body.data.map(({ id }: { id: string }) => id)
-    const fail = (row: number, status: 'paused' | 'disabled' | null, seconds: number): ReportedStatus =>
-      reported(ids[row] ?? '', 'failed', {
-        detail: `${status} at ${seconds}`,
-        template: { status },
-        occurred_at: new Date(begun + seconds * 1_000),
-        event_key: `${row}:${status}:${seconds}`,
-      })
-    const template = () => templateOf(service, template_id)
-    await apply([fail(0, null, -600), fail(1, 'disabled', -600)])
-    t.same(await template(), { status: 'approved', fault: null }, 'older than the template’s state')
-    await apply([fail(0, null, 10)])
-    t.same(await template(), { status: 'approved', fault: 'null at 10' }, 'a fault is no state')
-    await apply([fail(0, 'disabled', 20), fail(1, 'paused', 30), fail(2, null, 31)])
-    t.same(await template(), { status: 'paused', fault: 'paused at 30' }, 'the latest state counts')
-    const send = async () =>
-      (await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body: aMessage(template_id) }))
-        .body
-    t.equal((await send()).error.code, 'template_disabled')
-    await apply([fail(2, 'disabled', 30)])
-    t.match(await template(), { status: 'disabled' }, 'of one second the most restrictive')
-    const { name, language } = definition as { name: string; language: string }
-    const occurred_at = new Date(begun + 60_000)
-    await database.transaction(
-      async (tx) =>
-        await applyReportedTemplates(tx, [{ name, language, status: 'approved', occurred_at }], new Date()),
-    )
-    await apply([fail(1, 'paused', 30), fail(2, 'disabled', 59)])
-    t.match(await template(), { status: 'approved' }, 'repeats and late comers change nothing')
-  },
-)
+  const template = () => templateOf(service, template_id)
+  await apply([fail(0, null, -600), fail(1, 'disabled', -600)])
+  t.same(await template(), { status: 'approved', fault: null }, 'older than the template’s state')
+  await apply([fail(0, null, 10)])
+  t.same(await template(), { status: 'approved', fault: 'null at 10' }, 'a fault is no state')
+  await apply([fail(0, 'disabled', 20), fail(1, 'paused', 30), fail(2, null, 31)])
+  t.same(await template(), { status: 'paused', fault: 'paused at 30' }, 'the latest state counts')
+  const send = async () =>
+    (await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body: aMessage(template_id) })).body
+  t.equal((await send()).error.code, 'template_disabled')
+  await apply([fail(2, 'disabled', 30)])
+  t.match(await template(), { status: 'disabled' }, 'of one second the most restrictive')
+  const { name, language } = definition as { name: string; language: string }
+  const occurred_at = new Date(begun + 60_000)
+  await database.transaction(
+    async (tx) =>
+      await applyReportedTemplates(tx, [{ name, language, status: 'approved', occurred_at }], new Date()),
+  )
+  await apply([fail(1, 'paused', 30), fail(2, 'disabled', 59)])
+  t.match(await template(), { status: 'approved' }, 'repeats and late comers change nothing')
+})
 
-t.test(
-  'news of a template move every team’s of that name; the latest count, however they come',
-  async (t) => {
-    const definition = aTemplate({}, { name: 'shared', language: 'en_US' })
-    const other = await makeTeam(service)
-    const ids = [
-      (await makeTemplate(service, team.id, definition)).id,
-      (await makeTemplate(service, other.id, definition)).id,
-    ]
-    const states = async () =>
-      await Promise.all(ids.map(async (id) => (await templateOf(service, id)).status))
-    const now = Date.now()
-    const news = (status: 'paused' | 'approved' | 'disabled', seconds: number, name = 'shared') => ({
-      name,
-      language: 'en-US',
-      status,
-      occurred_at: new Date(Math.floor(now / 1_000) * 1_000 + seconds * 1_000),
-    })
-    const apply = async (...all: ReturnType<typeof news>[]) =>
-      await database.transaction((tx) => applyReportedTemplates(tx, all, new Date()))
-    t.same(await apply(news('paused', 10), news('approved', 5), news('paused', 10, 'nobody’s')), [
-      { kind: 'applied' },
-      { kind: 'applied' },
-      { kind: 'ignored', reason: 'no team has this template' },
-    ])
-    t.same(await states(), ['paused', 'paused'])
-    await apply(news('approved', 7))
-    t.same(await states(), ['paused', 'paused'], 'older news change nothing')
-    await apply(news('approved', 20))
-    t.same(await states(), ['approved', 'approved'])
-    await apply(news('disabled', 20))
-    await apply(news('approved', 20))
-    t.same(await states(), ['disabled', 'disabled'], 'of one second the most restrictive counts')
-  },
-)
+t.test('news of a template move every team’s of that name; the latest count, in any order', async (t) => {
+  const definition = aTemplate({}, { name: 'shared', language: 'en_US' })
+  const other = await makeTeam(service)
+  const ids = [
+    (await makeTemplate(service, team.id, definition)).id,
+    (await makeTemplate(service, other.id, definition)).id,
+  ]
+  const states = async () => await Promise.all(ids.map(async (id) => (await templateOf(service, id)).status))
+  const now = Date.now()
+  const news = (status: 'paused' | 'approved' | 'disabled', seconds: number, name = 'shared') => ({
+    name,
+    language: 'en-US',
+    status,
+    occurred_at: new Date(Math.floor(now / 1_000) * 1_000 + seconds * 1_000),
+  })
+  const apply = async (...all: ReturnType<typeof news>[]) =>
+    await database.transaction((tx) => applyReportedTemplates(tx, all, new Date()))
+  t.same(await apply(news('paused', 10), news('approved', 5), news('paused', 10, 'nobody’s')), [
+    { kind: 'applied' },
+    { kind: 'applied' },
+    { kind: 'ignored', reason: 'no team has this template' },
+  ])
+  t.same(await states(), ['paused', 'paused'])
+  await apply(news('approved', 7))
+  t.same(await states(), ['paused', 'paused'], 'older news change nothing')
+  await apply(news('approved', 20))
+  t.same(await states(), ['approved', 'approved'])
+  await apply(news('disabled', 20))
+  await apply(news('approved', 20))
+  t.same(await states(), ['disabled', 'disabled'], 'of one second the most restrictive counts')
+})

@@ -33,31 +33,28 @@ async function send(count: number): Promise<string[]> {
   return reply.body.data.map(({ id }: { id: string }) => id)
 }
 
-t.test(
-  'a message that lost its job gets one again, and requeued_at with it; what was taken is left alone',
-  async (t) => {
-    const queue = await openConsumer(service.url, { connections: 3, onError: () => {} })
-    t.teardown(() => queue.stop(1_000))
-    const { database, log } = service.deps
-    const sweep = async (now: Date): Promise<void> => {
-      await stopClock(database, now)
-      await requeueStale({ database, queue, log })
-      await runClock(database)
-    }
-    const [lost = '', taken = ''] = await send(2)
-    await loseJobs(service)
-    await setTaken(service, taken)
-    await sweep(new Date(Date.now() + 60_000))
-    t.equal(await jobOf(service, lost), null, 'too early')
-    await sweep(new Date(Date.now() + HOUR))
-    t.match(await jobOf(service, lost), { state: 'created' })
-    t.match(await messageById(database, team.id, lost), { status: 'queued', requeued_at: /Z$/ })
-    t.match(await eventsOfMessage(database, team.id, lost), [{ kind: 'requeued' }])
-    t.equal(await jobOf(service, taken), null)
-    t.match(await messageById(database, team.id, taken), { requeued_at: null })
-    await loseJobs(service)
-  },
-)
+t.test('a message that lost its job gets one, and requeued_at; what was taken is left alone', async (t) => {
+  const queue = await openConsumer(service.url, { connections: 3, onError: () => {} })
+  t.teardown(() => queue.stop(1_000))
+  const { database, log } = service.deps
+  const sweep = async (now: Date): Promise<void> => {
+    await stopClock(database, now)
+    await requeueStale({ database, queue, log })
+    await runClock(database)
+  }
+  const [lost = '', taken = ''] = await send(2)
+  await loseJobs(service)
+  await setTaken(service, taken)
+  await sweep(new Date(Date.now() + 60_000))
+  t.equal(await jobOf(service, lost), null, 'too early')
+  await sweep(new Date(Date.now() + HOUR))
+  t.match(await jobOf(service, lost), { state: 'created' })
+  t.match(await messageById(database, team.id, lost), { status: 'queued', requeued_at: /Z$/ })
+  t.match(await eventsOfMessage(database, team.id, lost), [{ kind: 'requeued' }])
+  t.equal(await jobOf(service, taken), null)
+  t.match(await messageById(database, team.id, taken), { requeued_at: null })
+  await loseJobs(service)
+})
 
 t.test('queue redrive tries given-up messages again', async (t) => {
   const cli = adminCli({ DATABASE_URL: service.url })

@@ -38,28 +38,25 @@ t.test('a static template has no slots; types are read in any case', async (t) =
   t.strictSame(shape({ type: 'header', text: 'Hi' }, { type: 'body', text: '{{1}}' }).slots, ['body:1'])
 })
 
-t.test(
-  'a one-time password takes its code twice, as it is created and as the provider lists it',
-  async (t) => {
-    const created = [
-      { type: 'BODY', add_security_recommendation: true },
-      { type: 'FOOTER', code_expiration_minutes: 10 },
-      buttons({ type: 'OTP', otp_type: 'COPY_CODE' }),
-    ]
-    const listed = [
-      body('*{{1}}* is your verification code.'),
-      buttons(url('https://www.whatsapp.com/otp/code/?otp_type=COPY_CODE&code=otp{{1}}')),
-    ]
-    for (const components of [created, listed]) {
-      t.strictSame(shapeOf({ name: 'a', language: 'en', category: 'AUTHENTICATION', components }), {
-        slots: ['body:1', 'url:1'],
-        url_buttons: [0],
-        unsupported: null,
-      })
-    }
-    t.match(shape(...created).unsupported, /button of the kind otp/, 'of another category')
-  },
-)
+t.test('a one-time password takes its code twice, as created and as the provider lists it', async (t) => {
+  const created = [
+    { type: 'BODY', add_security_recommendation: true },
+    { type: 'FOOTER', code_expiration_minutes: 10 },
+    buttons({ type: 'OTP', otp_type: 'COPY_CODE' }),
+  ]
+  const listed = [
+    body('*{{1}}* is your verification code.'),
+    buttons(url('https://www.whatsapp.com/otp/code/?otp_type=COPY_CODE&code=otp{{1}}')),
+  ]
+  for (const components of [created, listed]) {
+    t.strictSame(shapeOf({ name: 'a', language: 'en', category: 'AUTHENTICATION', components }), {
+      slots: ['body:1', 'url:1'],
+      url_buttons: [0],
+      unsupported: null,
+    })
+  }
+  t.match(shape(...created).unsupported, /button of the kind otp/, 'of another category')
+})
 
 t.test('what we cannot send is named, never guessed at', async (t) => {
   const odd: [RegExp, ...unknown[]][] = [

@@ -150,70 +150,61 @@ t.test('one act will do before any process has run on the copy', async (t) => {
   t.strictSame(await broadcastsOf(url), ['sending null', 'scheduled null'])
 })
 
-t.test(
-  'after a failover a process that lived through it goes on; one that began later does not',
-  async (t) => {
-    const url = await copyDatabase(t, seeded.url)
-    await adminCli({ DATABASE_URL: url }).json(['queue', 'resume', '--restored'])
-    const database = await openDatabase(url, { size: 3 })
-    t.teardown(() => database.end())
-    const times = { every: 50, hold: 200, patience: 1_000 }
-    const watch = async () => {
-      const end = await watchHome({ database, log: silentLog }, times)
-      t.teardown(end)
-      return end
-    }
-    const failOver = () => database.query(sql.unsafe`update database_home set timeline = '0000000A'`)
-    const settled = async () =>
-      database.oneFirst(sql.unsafe`select how || ' ' || is_at_home()::text from database_home`)
+t.test('after a failover a process that was there goes on; one that began later does not', async (t) => {
+  const url = await copyDatabase(t, seeded.url)
+  await adminCli({ DATABASE_URL: url }).json(['queue', 'resume', '--restored'])
+  const database = await openDatabase(url, { size: 3 })
+  t.teardown(() => database.end())
+  const times = { every: 50, hold: 200, patience: 1_000 }
+  const watch = async () => {
+    const end = await watchHome({ database, log: silentLog }, times)
+    t.teardown(end)
+    return end
+  }
+  const failOver = () => database.query(sql.unsafe`update database_home set timeline = '0000000A'`)
+  const settled = async () =>
+    database.oneFirst(sql.unsafe`select how || ' ' || is_at_home()::text from database_home`)
 
-    const endFirst = await watch()
-    await sleep(200)
-    await failOver()
-    t.strictSame(await restoredQueues(url), DELIVERIES, 'nothing leaves before it is settled')
-    await until('it has gone on', async () => (await settled()) === 'continued true')
-    t.strictSame(await restoredQueues(url), [])
-    await endFirst()
+  const endFirst = await watch()
+  await sleep(200)
+  await failOver()
+  t.strictSame(await restoredQueues(url), DELIVERIES, 'nothing leaves before it is settled')
+  await until('it has gone on', async () => (await settled()) === 'continued true')
+  t.strictSame(await restoredQueues(url), [])
+  await endFirst()
 
-    await failOver()
-    await watch()
-    await until('it is stopped', async () => (await settled()) === 'restored true')
-    t.strictSame(await restoredQueues(url), DELIVERIES)
-  },
-)
+  await failOver()
+  await watch()
+  await until('it is stopped', async () => (await settled()) === 'restored true')
+  t.strictSame(await restoredQueues(url), DELIVERIES)
+})
 
-t.test(
-  'what is claimed while it is not settled yet is put back, whatever was known a second ago',
-  async (t) => {
-    const service = await startService(t)
-    const { database, call } = service
-    const team = await makeTeam(service)
-    const sink = await startSmtpSink(t)
-    const end = await watchHome({ database, log: silentLog })
-    await end()
-    const setTimeline = (to: string) => database.query(sql.unsafe`update database_home set timeline = ${to}`)
-    const own = String(await database.oneFirst(sql.unsafe`select timeline from database_home`))
-    await setTimeline('0000000A')
-    await startWorker(t, service, { smtp_url: sink.url, pauses: async () => false })
-    await call('POST', '/v1/emails', { key: team.key, body: anEmail() })
-    await sleep(2_000)
-    t.equal(sink.messages().length, 0)
-    await setTimeline(own)
-    await until('it is sent', () => sink.messages().length === 1)
-  },
-)
+t.test('what is claimed while it is not settled is put back, whatever was known a second ago', async (t) => {
+  const service = await startService(t)
+  const { database, call } = service
+  const team = await makeTeam(service)
+  const sink = await startSmtpSink(t)
+  const end = await watchHome({ database, log: silentLog })
+  await end()
+  const setTimeline = (to: string) => database.query(sql.unsafe`update database_home set timeline = ${to}`)
+  const own = String(await database.oneFirst(sql.unsafe`select timeline from database_home`))
+  await setTimeline('0000000A')
+  await startWorker(t, service, { smtp_url: sink.url, pauses: async () => false })
+  await call('POST', '/v1/emails', { key: team.key, body: anEmail() })
+  await sleep(2_000)
+  t.equal(sink.messages().length, 0)
+  await setTimeline(own)
+  await until('it is sent', () => sink.messages().length === 1)
+})
 
-t.test(
-  'what an operator pauses, before the copy or on it, stays paused, and says since when and by whom',
-  async (t) => {
-    await adminCli({ DATABASE_URL: seeded.url }).json(['queue', 'pause', 'deliver-whatsapp'])
-    const url = await copyDatabase(t, seeded.url)
-    await startApi(t, url)
-    await adminCli({ DATABASE_URL: url }).json(['queue', 'pause', 'deliver-webhook'])
-    const { queues } = await adminCli({ DATABASE_URL: url }).json(['queue', 'resume', '--restored'])
-    t.strictSame(queues, ['deliver-broadcast', 'deliver-email', 'deliver-test', 'deliver-test-whatsapp'])
-    const paused = (await queuesOf(url)).filter((each) => each.paused)
-    t.strictSame(paused.map(({ queue }) => queue).sort(), ['deliver-webhook', 'deliver-whatsapp'])
-    for (const each of paused) t.match(each, { paused_at: /^2/, paused_by: 'cli', pause_reason: null })
-  },
-)
+t.test('what an operator pauses, before the copy or on it, stays paused, with time and name', async (t) => {
+  await adminCli({ DATABASE_URL: seeded.url }).json(['queue', 'pause', 'deliver-whatsapp'])
+  const url = await copyDatabase(t, seeded.url)
+  await startApi(t, url)
+  await adminCli({ DATABASE_URL: url }).json(['queue', 'pause', 'deliver-webhook'])
+  const { queues } = await adminCli({ DATABASE_URL: url }).json(['queue', 'resume', '--restored'])
+  t.strictSame(queues, ['deliver-broadcast', 'deliver-email', 'deliver-test', 'deliver-test-whatsapp'])
+  const paused = (await queuesOf(url)).filter((each) => each.paused)
+  t.strictSame(paused.map(({ queue }) => queue).sort(), ['deliver-webhook', 'deliver-whatsapp'])
+  for (const each of paused) t.match(each, { paused_at: /^2/, paused_by: 'cli', pause_reason: null })
+})

@@ -219,28 +219,25 @@ t.test('an address that nothing knows is contact_not_found, and one of another t
   })
 })
 
-t.test(
-  'the contact’s page gives owners the same as a file; both leave a line without the address',
-  async (t) => {
-    const { service, team, cli, database } = await start(t)
-    const printed = await cli.json(['contact', 'export', team.id, ANA])
-    const owner = await signedIn(service, { team: team.id, role: 'owner' })
-    const page = `/teams/${team.id}/contacts/${IDENTITY}`
-    t.match((await owner.get(page)).html, 'Export everything stored')
-    const file = await owner.post(`${page}/export`)
-    t.equal(file.status, 200)
-    t.match(file.headers.get('content-disposition'), 'attachment; filename="contact.json"')
-    t.strictSame({ ...JSON.parse(file.html), exported_at: '' }, { ...printed, exported_at: '' })
-    const viewer = await signedIn(service, { team: team.id, role: 'editor' })
-    t.notMatch((await viewer.get(page)).html, 'Export everything stored')
-    t.equal((await owner.post(`/teams/${team.id}/contacts/nobody@example.com/export`)).status, 404)
-    const lines = (await auditEntries(database, { team: team.id, limit: 50 })).filter(
-      ({ action }) => action === 'contact.export',
-    )
-    t.strictSame(lines.map(({ actor }) => actor).sort(), ['cli', owner.email].sort())
-    for (const { subject } of lines) t.match(subject, /^[0-9a-f]{64}$/)
-  },
-)
+t.test('the contact’s page gives owners the same file; both leave a line without the address', async (t) => {
+  const { service, team, cli, database } = await start(t)
+  const printed = await cli.json(['contact', 'export', team.id, ANA])
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const page = `/teams/${team.id}/contacts/${IDENTITY}`
+  t.match((await owner.get(page)).html, 'Export everything stored')
+  const file = await owner.post(`${page}/export`)
+  t.equal(file.status, 200)
+  t.match(file.headers.get('content-disposition'), 'attachment; filename="contact.json"')
+  t.strictSame({ ...JSON.parse(file.html), exported_at: '' }, { ...printed, exported_at: '' })
+  const viewer = await signedIn(service, { team: team.id, role: 'editor' })
+  t.notMatch((await viewer.get(page)).html, 'Export everything stored')
+  t.equal((await owner.post(`/teams/${team.id}/contacts/nobody@example.com/export`)).status, 404)
+  const lines = (await auditEntries(database, { team: team.id, limit: 50 })).filter(
+    ({ action }) => action === 'contact.export',
+  )
+  t.strictSame(lines.map(({ actor }) => actor).sort(), ['cli', owner.email].sort())
+  for (const { subject } of lines) t.match(subject, /^[0-9a-f]{64}$/)
+})
 
 t.test('mail of our own is listed without its link', async (t) => {
   const { team, database, by, sole } = await start(t)

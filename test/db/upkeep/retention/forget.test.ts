@@ -72,64 +72,55 @@ t.test('nothing is forgotten while no setting says so', async (t) => {
   t.match(await left(store), { emails: { length: 1 }, events: 1 })
 })
 
-t.test(
-  'events are forgotten by the age of their message, batch by batch, however many there are',
-  async (t) => {
-    const { store, teamId, forget } = await start(t)
-    await delivered(store, teamId, 100, 2_500)
-    await delivered(store, teamId, 99, 600)
-    const young = await delivered(store, teamId, 80, 3)
-    t.match(await forget({ events: 90 }), { events: 3_100 })
-    t.match(await left(store), { emails: { length: 3 }, events: 3 }, `those of ${young} stay`)
-  },
-)
+t.test('events are forgotten by their message’s age, batch by batch, however many there are', async (t) => {
+  const { store, teamId, forget } = await start(t)
+  await delivered(store, teamId, 100, 2_500)
+  await delivered(store, teamId, 99, 600)
+  const young = await delivered(store, teamId, 80, 3)
+  t.match(await forget({ events: 90 }), { events: 3_100 })
+  t.match(await left(store), { emails: { length: 3 }, events: 3 }, `those of ${young} stay`)
+})
 
-t.test(
-  'messages go with their events; not what still has to be delivered, nor the current period’s',
-  async (t) => {
-    const { store, teamId, forget } = await start(t)
-    await delivered(store, teamId, 100)
-    const { id: queued } = await store.email(teamId, daysAgo(100))
-    const young = await delivered(store, teamId, 80)
-    const today = await delivered(store, teamId, 0)
-    t.match(await forget({ messages: 90 }), { messages: 1 })
-    t.same((await left(store)).emails, [queued, young, today].sort())
-    t.equal((await left(store)).events, 2)
-    const later = new Date(now.getTime() + 200 * DAY)
-    await forgetMessages(store.database, { ...KEPT, messages: 90 }, later)
-    t.same(
-      (await left(store)).emails,
-      [queued, today].sort(),
-      'what the quota counts stays, however short the setting',
-    )
-  },
-)
+t.test('messages go with their events; those to be delivered or of this period stay', async (t) => {
+  const { store, teamId, forget } = await start(t)
+  await delivered(store, teamId, 100)
+  const { id: queued } = await store.email(teamId, daysAgo(100))
+  const young = await delivered(store, teamId, 80)
+  const today = await delivered(store, teamId, 0)
+  t.match(await forget({ messages: 90 }), { messages: 1 })
+  t.same((await left(store)).emails, [queued, young, today].sort())
+  t.equal((await left(store)).events, 2)
+  const later = new Date(now.getTime() + 200 * DAY)
+  await forgetMessages(store.database, { ...KEPT, messages: 90 }, later)
+  t.same(
+    (await left(store)).emails,
+    [queued, today].sort(),
+    'what the quota counts stays, however short the setting',
+  )
+})
 
-t.test(
-  'events stay while their message is unfinished: one that was given up is never sent again',
-  async (t) => {
-    const { store, teamId, forget } = await start(t)
-    const { database } = store
-    const { id } = await store.email(teamId, daysAgo(400))
-    await addEvents(store, teamId, id, 3)
-    const message = '0190a000-0000-7000-8000-000000000001'
-    await database.query(sql.unsafe`
+t.test('events stay while their message is unfinished: a dead letter is never sent again', async (t) => {
+  const { store, teamId, forget } = await start(t)
+  const { database } = store
+  const { id } = await store.email(teamId, daysAgo(400))
+  await addEvents(store, teamId, id, 3)
+  const message = '0190a000-0000-7000-8000-000000000001'
+  await database.query(sql.unsafe`
     insert into whatsapp_messages (team_id, id, request_id, position, recipient, status, created_at)
     values (${teamId}, ${message}, ${message}, 0, '+15555550101', 'queued', ${sql.timestamp(daysAgo(400))})`)
-    await database.query(sql.unsafe`
+  await database.query(sql.unsafe`
     insert into whatsapp_events (team_id, message_id, event_key, kind, occurred_at, detail)
     values (${teamId}, ${message}, decode(md5(''), 'hex'), 'gave_up', now(), '')`)
-    t.match(await forget({ events: 90 }), { events: 0 })
-    await database.query(sql.unsafe`update email_states set provider_message_id = 'taken' where id = ${id}`)
-    await database.query(sql.unsafe`update whatsapp_messages set accepted_at = now()`)
-    t.match(
-      await forget({ events: 90 }),
-      { events: 4 },
-      'what was taken is finished, though it still says queued',
-    )
-    t.match(await forget({ messages: 90 }), { messages: 2 })
-  },
-)
+  t.match(await forget({ events: 90 }), { events: 0 })
+  await database.query(sql.unsafe`update email_states set provider_message_id = 'taken' where id = ${id}`)
+  await database.query(sql.unsafe`update whatsapp_messages set accepted_at = now()`)
+  t.match(
+    await forget({ events: 90 }),
+    { events: 4 },
+    'what was taken is finished, though it still says queued',
+  )
+  t.match(await forget({ messages: 90 }), { messages: 2 })
+})
 
 t.test('what was scheduled far ahead ages from its time on, in row, timeline and body', async (t) => {
   const { store, teamId, forget } = await start(t)

@@ -228,25 +228,22 @@ t.test('every kind of line end is a line end, and the signature holds over what 
   t.match(verifyDkim(message.raw, public_key), { body_matches: true, signature_matches: true })
 })
 
-t.test(
-  'the DKIM signature covers the headers that matter, List-Unsubscribe and its Post among them',
-  async (t) => {
-    const { deliver } = await start(t)
-    const headers = {
-      'list-unsubscribe': '<https://x.test/u>',
-      'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
-    }
-    const message = await deliver({ dkim, headers, reply_to: 'r@demo.test', text: 'hi' })
-    const verdict = verifyDkim(message.raw, public_key)
-    t.match(verdict, { body_matches: true, signature_matches: true, domain: 'demo.test', selector: 'h1' })
-    const expected =
-      'from to subject date message-id reply-to mime-version content-type list-unsubscribe list-unsubscribe-post'
-    for (const name of expected.split(' ')) t.ok(verdict.signed.includes(name), name)
-    const tampered = Buffer.from(message.raw.toString('latin1').replace('One-Click', 'One-Clack'), 'latin1')
-    t.notOk(verifyDkim(tampered, public_key).signature_matches, 'the judge is not blind')
-    t.notOk(verifyDkim(Buffer.concat([message.raw, Buffer.from('x')]), public_key).body_matches)
-  },
-)
+t.test('the DKIM signature covers the headers that matter, also List-Unsubscribe and its Post', async (t) => {
+  const { deliver } = await start(t)
+  const headers = {
+    'list-unsubscribe': '<https://x.test/u>',
+    'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+  }
+  const message = await deliver({ dkim, headers, reply_to: 'r@demo.test', text: 'hi' })
+  const verdict = verifyDkim(message.raw, public_key)
+  t.match(verdict, { body_matches: true, signature_matches: true, domain: 'demo.test', selector: 'h1' })
+  const expected =
+    'from to subject date message-id reply-to mime-version content-type list-unsubscribe list-unsubscribe-post'
+  for (const name of expected.split(' ')) t.ok(verdict.signed.includes(name), name)
+  const tampered = Buffer.from(message.raw.toString('latin1').replace('One-Click', 'One-Clack'), 'latin1')
+  t.notOk(verifyDkim(tampered, public_key).signature_matches, 'the judge is not blind')
+  t.notOk(verifyDkim(Buffer.concat([message.raw, Buffer.from('x')]), public_key).body_matches)
+})
 
 t.test('an email whose DKIM key cannot sign waits instead of going out unsigned', async (t) => {
   const sink = await startSmtpSink(t)

@@ -5,18 +5,15 @@ import { only, provide, start } from '../../../support/smtp-provider.ts'
 import { startSmtpScript } from '../../../support/smtp-script.ts'
 import t from '../../../support/tap.ts'
 
-t.test(
-  'a message that the server takes is accepted for all, under the Message-ID that we gave it',
-  async (t) => {
-    const { sink, provider } = await start(t)
-    const email = outgoingEmail({ to: ['a@example.com', 'b@example.com', 'a@example.com'] })
-    const { provider_message_id, outcomes } = await provider.send(email)
-    t.equal(provider_message_id, email.message_id)
-    t.same([...outcomes.keys()], ['a@example.com', 'b@example.com'])
-    t.match([...outcomes.values()], [{ kind: 'accepted', detail: /^250 / }, { kind: 'accepted' }])
-    t.match(sink.last(), { mail_from: 'bounce@demo.test', rcpt_to: ['a@example.com', 'b@example.com'] })
-  },
-)
+t.test('a message that the server takes is accepted for all, under our own Message-ID', async (t) => {
+  const { sink, provider } = await start(t)
+  const email = outgoingEmail({ to: ['a@example.com', 'b@example.com', 'a@example.com'] })
+  const { provider_message_id, outcomes } = await provider.send(email)
+  t.equal(provider_message_id, email.message_id)
+  t.same([...outcomes.keys()], ['a@example.com', 'b@example.com'])
+  t.match([...outcomes.values()], [{ kind: 'accepted', detail: /^250 / }, { kind: 'accepted' }])
+  t.match(sink.last(), { mail_from: 'bounce@demo.test', rcpt_to: ['a@example.com', 'b@example.com'] })
+})
 
 t.test('each recipient has the outcome of its own reply, and the others are still served', async (t) => {
   for (const hidePIPELINING of [false, true]) {
@@ -44,77 +41,68 @@ t.test('each recipient has the outcome of its own reply, and the others are stil
   }
 })
 
-t.test(
-  'a refusal at RCPT bounces the contact when its code is about the address, and only then',
-  async (t) => {
-    let reply = ''
-    const { provider } = await start(t, { onRcpt: () => reply })
-    const cases: [words: string, effect: 'hard' | 'soft' | 'none'][] = [
-      ['550 5.1.1 No such user', 'hard'],
-      ['550 5.1.2 No such host', 'hard'],
-      ['553 5.1.3 Bad syntax', 'hard'],
-      ['551 5.1.6 Moved', 'hard'],
-      ['556 5.1.10 Null MX', 'hard'],
-      ['550 No such user here', 'soft'],
-      ['550 5.1.8 Sender domain not found', 'none'],
-      ['553 5.1.7 Bad sender syntax', 'none'],
-      ['550 5.1.0 Address rejected', 'none'],
-      ['550 5.0.0 No', 'none'],
-      ['550 5.2.1 Disabled', 'none'],
-      ['552 5.2.2 Mailbox full', 'none'],
-      ['552 5.3.4 Too big', 'none'],
-      ['554 5.6.0 Content', 'none'],
-      ['552 Full', 'none'],
-      ['553 Not allowed', 'none'],
-      ['554 No', 'none'],
-      ['501 Bad address', 'none'],
-    ]
-    for (const [words, effect] of cases) {
-      reply = words
-      t.strictSame(only(await provider.send(outgoingEmail())), { kind: 'refused', detail: words, effect })
-    }
-  },
-)
+t.test('a refusal at RCPT bounces the contact only when its code is about the address', async (t) => {
+  let reply = ''
+  const { provider } = await start(t, { onRcpt: () => reply })
+  const cases: [words: string, effect: 'hard' | 'soft' | 'none'][] = [
+    ['550 5.1.1 No such user', 'hard'],
+    ['550 5.1.2 No such host', 'hard'],
+    ['553 5.1.3 Bad syntax', 'hard'],
+    ['551 5.1.6 Moved', 'hard'],
+    ['556 5.1.10 Null MX', 'hard'],
+    ['550 No such user here', 'soft'],
+    ['550 5.1.8 Sender domain not found', 'none'],
+    ['553 5.1.7 Bad sender syntax', 'none'],
+    ['550 5.1.0 Address rejected', 'none'],
+    ['550 5.0.0 No', 'none'],
+    ['550 5.2.1 Disabled', 'none'],
+    ['552 5.2.2 Mailbox full', 'none'],
+    ['552 5.3.4 Too big', 'none'],
+    ['554 5.6.0 Content', 'none'],
+    ['552 Full', 'none'],
+    ['553 Not allowed', 'none'],
+    ['554 No', 'none'],
+    ['501 Bad address', 'none'],
+  ]
+  for (const [words, effect] of cases) {
+    reply = words
+    t.strictSame(only(await provider.send(outgoingEmail())), { kind: 'refused', detail: words, effect })
+  }
+})
 
-t.test(
-  'what a relay says of us is no refusal of a message: relay access, login, sender, identity',
-  async (t) => {
-    const policy = (blames: string) => ({ kind: 'policy', blames })
-    const setup = { kind: 'sender', trouble: 'setup' }
-    const cases: [reply: string, expected: object][] = [
-      // Postfix: no login, no relay access, a sender that the login does not own.
-      ['RCPT 554 5.7.1 <client.test[192.0.2.1]>: Client host rejected: Access denied', policy('recipient')],
-      ['RCPT 554 5.7.1 <ana@example.org>: Relay access denied', policy('recipient')],
-      ['RCPT 454 4.7.1 <ana@example.org>: Relay access denied', setup],
-      [
-        'RCPT 553 5.7.1 <b-x@bounces.test>: Sender address rejected: not owned by user u',
-        policy('recipient'),
-      ],
-      ['MAIL 553 5.7.1 <b-x@bounces.test>: Sender address rejected: not owned by user u', policy('identity')],
-      ['MAIL 550 5.1.8 <b-x@bounces.test>: Sender address rejected: Domain not found', policy('identity')],
-      ['MAIL 550 Sender verify failed', policy('identity')],
-      ['MAIL 552 5.3.4 Message size exceeds fixed limit', { kind: 'refused', effect: 'none' }],
-      // Exim.
-      ['RCPT 550 relay not permitted', policy('recipient')],
-      // Microsoft.
-      ['DATA 550 5.7.60 SMTP; Client does not have permissions to send as this sender', policy('identity')],
-      // SES over SMTP.
-      ['DATA 554 Message rejected: Email address is not verified. The following …', policy('identity')],
-      ['DATA 554 Message rejected: Virus', { kind: 'refused', effect: 'none' }],
-      ['DATA 554 5.7.1 This message looks like spam', { kind: 'refused', effect: 'none' }],
-      ['CONN 554 5.7.1 You are blocked', setup],
-      ['CONN 450 later', { kind: 'sender', trouble: 'connection' }],
-      ['RCPT 530 5.7.0 Must issue a STARTTLS command first', setup],
-    ]
-    for (const [line, expected] of cases) {
-      const reply = line.slice(5)
-      const hook =
-        { RCPT: 'onRcpt', MAIL: 'onMail', DATA: 'onMessage', CONN: 'onConnect' }[line.slice(0, 4)] ?? ''
-      const { provider } = await start(t, { [hook]: () => reply })
-      t.match(only(await provider.send(outgoingEmail())), { ...expected, detail: reply }, line)
-    }
-  },
-)
+t.test('what a relay says of us is no refusal of a message: access, login, sender, identity', async (t) => {
+  const policy = (blames: string) => ({ kind: 'policy', blames })
+  const setup = { kind: 'sender', trouble: 'setup' }
+  const cases: [reply: string, expected: object][] = [
+    // Postfix: no login, no relay access, a sender that the login does not own.
+    ['RCPT 554 5.7.1 <client.test[192.0.2.1]>: Client host rejected: Access denied', policy('recipient')],
+    ['RCPT 554 5.7.1 <ana@example.org>: Relay access denied', policy('recipient')],
+    ['RCPT 454 4.7.1 <ana@example.org>: Relay access denied', setup],
+    ['RCPT 553 5.7.1 <b-x@bounces.test>: Sender address rejected: not owned by user u', policy('recipient')],
+    ['MAIL 553 5.7.1 <b-x@bounces.test>: Sender address rejected: not owned by user u', policy('identity')],
+    ['MAIL 550 5.1.8 <b-x@bounces.test>: Sender address rejected: Domain not found', policy('identity')],
+    ['MAIL 550 Sender verify failed', policy('identity')],
+    ['MAIL 552 5.3.4 Message size exceeds fixed limit', { kind: 'refused', effect: 'none' }],
+    // Exim.
+    ['RCPT 550 relay not permitted', policy('recipient')],
+    // Microsoft.
+    ['DATA 550 5.7.60 SMTP; Client does not have permissions to send as this sender', policy('identity')],
+    // SES over SMTP.
+    ['DATA 554 Message rejected: Email address is not verified. The following …', policy('identity')],
+    ['DATA 554 Message rejected: Virus', { kind: 'refused', effect: 'none' }],
+    ['DATA 554 5.7.1 This message looks like spam', { kind: 'refused', effect: 'none' }],
+    ['CONN 554 5.7.1 You are blocked', setup],
+    ['CONN 450 later', { kind: 'sender', trouble: 'connection' }],
+    ['RCPT 530 5.7.0 Must issue a STARTTLS command first', setup],
+  ]
+  for (const [line, expected] of cases) {
+    const reply = line.slice(5)
+    const hook =
+      { RCPT: 'onRcpt', MAIL: 'onMail', DATA: 'onMessage', CONN: 'onConnect' }[line.slice(0, 4)] ?? ''
+    const { provider } = await start(t, { [hook]: () => reply })
+    t.match(only(await provider.send(outgoingEmail())), { ...expected, detail: reply }, line)
+  }
+})
 
 t.test('a refusal of the message refuses the recipients still alive, without suppressing them', async (t) => {
   const onRcpt = (to: string) => (to === 'dead@example.com' ? '550 5.1.1 No such user' : undefined)
@@ -143,81 +131,72 @@ t.test('a DATA command refused is a refusal of the message', async (t) => {
   }
 })
 
-t.test(
-  'throttling and too many connections slow the whole sender, wherever the server says so',
-  async (t) => {
-    const throttled = '454 Throttling failure: Maximum sending rate exceeded.'
-    const full = '421 4.7.0 Too many concurrent SMTP connections'
-    const scripts: [SmtpScript, string][] = [
-      [{ onMessage: () => throttled }, throttled],
-      [{ onRcpt: () => throttled }, throttled],
-      [{ onMail: () => throttled }, throttled],
-      [{ onConnect: () => full }, full],
-      [{ onMail: () => full }, full],
-      [{ onRcpt: () => full }, full],
-      [{ onMessage: () => full }, full],
-    ]
-    for (const [script, detail] of scripts) {
-      const { provider } = await start(t, script)
-      const outcome = only(await provider.send(outgoingEmail()))
-      t.strictSame(outcome, { kind: 'sender', detail, trouble: 'slow' }, `${Object.keys(script)} ${detail}`)
-    }
-  },
-)
+t.test('throttling and too many connections slow the whole sender, wherever they are said', async (t) => {
+  const throttled = '454 Throttling failure: Maximum sending rate exceeded.'
+  const full = '421 4.7.0 Too many concurrent SMTP connections'
+  const scripts: [SmtpScript, string][] = [
+    [{ onMessage: () => throttled }, throttled],
+    [{ onRcpt: () => throttled }, throttled],
+    [{ onMail: () => throttled }, throttled],
+    [{ onConnect: () => full }, full],
+    [{ onMail: () => full }, full],
+    [{ onRcpt: () => full }, full],
+    [{ onMessage: () => full }, full],
+  ]
+  for (const [script, detail] of scripts) {
+    const { provider } = await start(t, script)
+    const outcome = only(await provider.send(outgoingEmail()))
+    t.strictSame(outcome, { kind: 'sender', detail, trouble: 'slow' }, `${Object.keys(script)} ${detail}`)
+  }
+})
 
-t.test(
-  'a string that is not exactly one address is refused outright and never reaches the server',
-  async (t) => {
-    const hostile = [
-      'v@e.f, evil@x.test',
-      'grp:a@b.test,c@d.test;',
-      'x@y.test>\r\nRCPT TO:<w@w.test',
-      'x@y.test\r\nRCPT TO:<w@w.test>',
-      '<x@y.test>',
-      'Name <x@y.test>',
-      '"a@b.test, c"@d.test',
-      'a@b.test@c.test',
-      'a b@c.test',
-      'a@[127.0.0.1]',
-      'a@b.test\0',
-      'é@b.test',
-      'a',
-      '',
-    ]
-    const { sink, provider } = await start(t)
-    const { outcomes } = await provider.send(outgoingEmail({ to: [...hostile, 'ok@example.com'] }))
-    for (const recipient of hostile) {
-      t.match(outcomes.get(recipient), { kind: 'refused', effect: 'none' }, JSON.stringify(recipient))
-    }
-    t.match(outcomes.get('ok@example.com'), { kind: 'accepted' })
-    t.same(sink.last().rcpt_to, ['ok@example.com'])
-    const nobody = await provider.send(outgoingEmail({ to: ['v@e.f, evil@x.test'] }))
-    t.equal(nobody.provider_message_id, null)
-    t.match(only(await provider.send(outgoingEmail({ return_path: 'a@b.test, c@d.test' }))), {
-      kind: 'deferred',
-    })
-    t.equal(sink.messages().length, 1)
-  },
-)
+t.test('a string that is not exactly one address is refused and never reaches the server', async (t) => {
+  const hostile = [
+    'v@e.f, evil@x.test',
+    'grp:a@b.test,c@d.test;',
+    'x@y.test>\r\nRCPT TO:<w@w.test',
+    'x@y.test\r\nRCPT TO:<w@w.test>',
+    '<x@y.test>',
+    'Name <x@y.test>',
+    '"a@b.test, c"@d.test',
+    'a@b.test@c.test',
+    'a b@c.test',
+    'a@[127.0.0.1]',
+    'a@b.test\0',
+    'é@b.test',
+    'a',
+    '',
+  ]
+  const { sink, provider } = await start(t)
+  const { outcomes } = await provider.send(outgoingEmail({ to: [...hostile, 'ok@example.com'] }))
+  for (const recipient of hostile) {
+    t.match(outcomes.get(recipient), { kind: 'refused', effect: 'none' }, JSON.stringify(recipient))
+  }
+  t.match(outcomes.get('ok@example.com'), { kind: 'accepted' })
+  t.same(sink.last().rcpt_to, ['ok@example.com'])
+  const nobody = await provider.send(outgoingEmail({ to: ['v@e.f, evil@x.test'] }))
+  t.equal(nobody.provider_message_id, null)
+  t.match(only(await provider.send(outgoingEmail({ return_path: 'a@b.test, c@d.test' }))), {
+    kind: 'deferred',
+  })
+  t.equal(sink.messages().length, 1)
+})
 
-t.test(
-  'the envelope is exactly what was given, domains in punycode, outcomes under the address as given',
-  async (t) => {
-    const { url, lines } = await startSmtpScript(t, () => undefined)
-    const to = ["O'Ne!l+x@EXAMPLE.com", 'ana@bücher.test', 'ana@xn--bcher-kva.test']
-    const email = outgoingEmail({ to, return_path: 'b+Sig=1@bounces.demo.test' })
-    const { outcomes } = await provide(t, { url, hostname: 'mail.demo.test' }).send(email)
-    t.same([...outcomes.keys()], to)
-    t.ok([...outcomes.values()].every(({ kind }) => kind === 'accepted'))
-    t.same(lines, [
-      'EHLO mail.demo.test',
-      'MAIL FROM:<b+Sig=1@bounces.demo.test>',
-      "RCPT TO:<O'Ne!l+x@example.com>",
-      'RCPT TO:<ana@xn--bcher-kva.test>',
-      'DATA',
-    ])
-  },
-)
+t.test('the envelope is what was given, domains in punycode; outcomes have the given address', async (t) => {
+  const { url, lines } = await startSmtpScript(t, () => undefined)
+  const to = ["O'Ne!l+x@EXAMPLE.com", 'ana@bücher.test', 'ana@xn--bcher-kva.test']
+  const email = outgoingEmail({ to, return_path: 'b+Sig=1@bounces.demo.test' })
+  const { outcomes } = await provide(t, { url, hostname: 'mail.demo.test' }).send(email)
+  t.same([...outcomes.keys()], to)
+  t.ok([...outcomes.values()].every(({ kind }) => kind === 'accepted'))
+  t.same(lines, [
+    'EHLO mail.demo.test',
+    'MAIL FROM:<b+Sig=1@bounces.demo.test>',
+    "RCPT TO:<O'Ne!l+x@example.com>",
+    'RCPT TO:<ana@xn--bcher-kva.test>',
+    'DATA',
+  ])
+})
 
 t.test('what the server says is kept short, on one line, without control characters', async (t) => {
   const words = `550-5.1.1 one\0two\u0007\r\n550 5.1.1 \u001b[31m${'long '.repeat(300)}`

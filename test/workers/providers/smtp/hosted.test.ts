@@ -29,23 +29,20 @@ async function headerOf(t: import('tap').Test, hosted: Relay | null, headers: Re
   return raw.slice(0, raw.indexOf('\r\n\r\n')).split(/\r\n(?![ \t])/)
 }
 
-t.test(
-  'a hosted relay is handed the reference in its own header, once, in place of any older one',
-  async (t) => {
-    for (const relay of RELAYS) {
-      const [name = ''] = LINES[relay].split(':')
-      const lines = await headerOf(t, relay, { [name.toUpperCase()]: 'evil', 'X-Kept': 'yes' })
-      const own = lines.filter((line) => NAMES.some((each) => line.toLowerCase().startsWith(each)))
-      t.strictSame(own, [LINES[relay]], relay)
-      t.ok(lines.includes('X-Kept: yes'))
-      const signed = lines.find((line) => line.startsWith('DKIM-Signature')) ?? ''
-      t.ok(
-        signed !== '' && !signed.toLowerCase().includes(name.toLowerCase()),
-        'it is not signed: relays take it out',
-      )
-    }
-  },
-)
+t.test('a hosted relay gets the reference in its own header, once, in place of any older one', async (t) => {
+  for (const relay of RELAYS) {
+    const [name = ''] = LINES[relay].split(':')
+    const lines = await headerOf(t, relay, { [name.toUpperCase()]: 'evil', 'X-Kept': 'yes' })
+    const own = lines.filter((line) => NAMES.some((each) => line.toLowerCase().startsWith(each)))
+    t.strictSame(own, [LINES[relay]], relay)
+    t.ok(lines.includes('X-Kept: yes'))
+    const signed = lines.find((line) => line.startsWith('DKIM-Signature')) ?? ''
+    t.ok(
+      signed !== '' && !signed.toLowerCase().includes(name.toLowerCase()),
+      'it is not signed: relays take it out',
+    )
+  }
+})
 
 t.test('without one, a message has no such header but a client’s own', async (t) => {
   const lines = await headerOf(t, null, { 'X-SMTPAPI': '{}' })

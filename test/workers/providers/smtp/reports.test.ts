@@ -4,7 +4,7 @@ import { findReturnPath, returnPath } from '../../../../db/messages/emails/retur
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { parseAddress } from '../../../../db/text/address.ts'
 import { createSmtpReportReader } from '../../../../workers/providers/smtp/reports.ts'
-import { deliveryStatus, type Fate, feedbackReport } from '../../../sandbox/reports.ts'
+import { deliveryStatus, feedbackReport, type RecipientFields } from '../../../sandbox/reports.ts'
 import t from '../../../support/tap.ts'
 
 const secrets = createSecrets('a secret key for tests, thirty-two characters or more')
@@ -19,38 +19,35 @@ const reported_at = '2026-03-01T11:59:00.999Z'
 const readBytes = async (body: Buffer | string) =>
   await createSmtpReportReader(secrets)({ body: Buffer.from(body), received_at })
 
-const readFate = async (fate: Fate, recipient = 'ana@example.org') =>
-  await readBytes(deliveryStatus({ mail_from, raw, at }, [{ recipient, ...fate }]))
+const readStatus = async (status: RecipientFields, recipient = 'ana@example.org') =>
+  await readBytes(deliveryStatus({ mail_from, raw, at }, [{ recipient, ...status }]))
 
-t.test(
-  'a return address is a valid one of 64 octets at most, finds its row, and survives folding',
-  async (t) => {
-    fc.assert(
-      fc.property(fc.uuid(), fc.uuid(), (team_id, id) => {
-        const address = returnPath(secrets, { team_id, id }, 'example.com') ?? ''
-        const [local = ''] = address.split('@')
-        const found = findReturnPath(secrets, `To: <${address.toUpperCase()}>`)
-        return (
-          local.length <= 64 &&
-          /^b-[0-9a-z]+$/.test(local) &&
-          parseAddress(address) !== null &&
-          found?.team_id === team_id &&
-          found.id === id
-        )
-      }),
-    )
-    const all = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-    const none = '00000000-0000-0000-0000-000000000000'
-    for (const [team_id, id] of [
-      [all, all],
-      [none, none],
-      [none, all],
-    ] as const) {
-      t.same(findReturnPath(secrets, returnPath(secrets, { team_id, id }, 'e.co') ?? ''), { team_id, id })
-    }
-    t.equal(returnPath(secrets, ref, `${'a.'.repeat(100)}example.com`), null, 'too long for a domain of 211')
-  },
-)
+t.test('a return address is valid, has 64 octets at most, finds its row and survives folding', async (t) => {
+  fc.assert(
+    fc.property(fc.uuid(), fc.uuid(), (team_id, id) => {
+      const address = returnPath(secrets, { team_id, id }, 'example.com') ?? ''
+      const [local = ''] = address.split('@')
+      const found = findReturnPath(secrets, `To: <${address.toUpperCase()}>`)
+      return (
+        local.length <= 64 &&
+        /^b-[0-9a-z]+$/.test(local) &&
+        parseAddress(address) !== null &&
+        found?.team_id === team_id &&
+        found.id === id
+      )
+    }),
+  )
+  const all = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+  const none = '00000000-0000-0000-0000-000000000000'
+  for (const [team_id, id] of [
+    [all, all],
+    [none, none],
+    [none, all],
+  ] as const) {
+    t.same(findReturnPath(secrets, returnPath(secrets, { team_id, id }, 'e.co') ?? ''), { team_id, id })
+  }
+  t.equal(returnPath(secrets, ref, `${'a.'.repeat(100)}example.com`), null, 'too long for a domain of 211')
+})
 
 t.test('a return address that is not ours, or not of this key, is none', async (t) => {
   const other = createSecrets('another secret key for tests, thirty-two characters')
@@ -66,7 +63,7 @@ t.test('a return address that is not ours, or not of this key, is none', async (
 })
 
 t.test('what a status class means for the email and the contact', async (t) => {
-  const classes: [Fate, string, string][] = [
+  const classes: [RecipientFields, string, string][] = [
     [{ action: 'failed', status: '5.1.1' }, 'bounced', 'hard'],
     [{ action: 'failed', status: '5.0.0' }, 'bounced', 'hard'],
     [{ action: 'failed', status: '5.4.4' }, 'bounced', 'hard'],
@@ -91,17 +88,17 @@ t.test('what a status class means for the email and the contact', async (t) => {
     [{ action: 'expanded', status: '2.1.5' }, 'delivered', 'delivered'],
     [{ action: 'relayed', status: '2.0.0' }, 'sent', 'none'],
   ]
-  for (const [fate, kind, effect] of classes) {
-    const events = await readFate(fate)
+  for (const [status, kind, effect] of classes) {
+    const events = await readStatus(status)
     t.match(
       events,
       [{ channel: 'email', ref, kind, effect, recipient: 'ana@example.org', occurred_at: reported_at }],
-      JSON.stringify(fate),
+      JSON.stringify(status),
     )
   }
 })
 
-t.test('each recipient has its own fate; the provider’s words and time are kept', async (t) => {
+t.test('each recipient has its own status; the provider’s words and time are kept', async (t) => {
   const events = await readBytes(
     deliveryStatus({ mail_from, raw, at }, [
       {
@@ -125,22 +122,19 @@ t.test('each recipient has its own fate; the provider’s words and time are kep
   t.equal(new Set(events.map((event) => 'event_key' in event && event.event_key)).size, 2)
 })
 
-t.test(
-  'the same fate has the same key, whichever way it is reported; a later delay has another',
-  async (t) => {
-    const keyOf = async (fate: Fate, at: Date) => {
-      const [event] = await readBytes(
-        deliveryStatus({ mail_from, raw, at }, [{ recipient: 'ana@example.org', ...fate }]),
-      )
-      return event && 'event_key' in event ? event.event_key : ''
-    }
-    const later = new Date('2026-03-01T11:59:30Z')
-    const failed: Fate = { action: 'failed', status: '5.1.1' }
-    t.equal(await keyOf(failed, at), await keyOf(failed, later))
-    const delayed: Fate = { action: 'delayed', status: '4.4.1' }
-    t.not(await keyOf(delayed, at), await keyOf(delayed, later))
-  },
-)
+t.test('the same status has the same key, however it is reported; a later delay has another', async (t) => {
+  const keyOf = async (status: RecipientFields, at: Date) => {
+    const [event] = await readBytes(
+      deliveryStatus({ mail_from, raw, at }, [{ recipient: 'ana@example.org', ...status }]),
+    )
+    return event && 'event_key' in event ? event.event_key : ''
+  }
+  const later = new Date('2026-03-01T11:59:30Z')
+  const failed: RecipientFields = { action: 'failed', status: '5.1.1' }
+  t.equal(await keyOf(failed, at), await keyOf(failed, later))
+  const delayed: RecipientFields = { action: 'delayed', status: '4.4.1' }
+  t.not(await keyOf(delayed, at), await keyOf(delayed, later))
+})
 
 /** A status part as given, in a report to `to`. */
 const report = (to: string, status: string, type = 'message/delivery-status'): string =>
@@ -220,29 +214,26 @@ t.test('dates out of reason give way to the time that the report came', async (t
   }
 })
 
-t.test(
-  'a complaint is one, whether its recipient is named or not; not-spam and auth-failure are none',
-  async (t) => {
-    const about = { mail_from, recipient: 'ana@example.org', raw, at }
-    const complaint = {
-      channel: 'email',
-      ref,
-      kind: 'complained',
-      effect: 'complaint',
-      occurred_at: reported_at,
-    }
-    t.match(await readBytes(feedbackReport(about)), [{ ...complaint, recipient: 'ana@example.org' }])
-    t.match(await readBytes(feedbackReport(about, 'ABUSE')), [{ ...complaint, recipient: 'ana@example.org' }])
-    t.match(await readBytes(feedbackReport(about, 'fraud')), [{ ...complaint, recipient: 'ana@example.org' }])
-    t.match(
-      await readBytes(feedbackReport(about, 'abuse', { redacted: true })),
-      [{ ...complaint, recipient: null }],
-      'found by the Return-Path of the message',
-    )
-    t.same(await readBytes(feedbackReport(about, 'not-spam')), [])
-    t.same(await readBytes(feedbackReport(about, 'auth-failure')), [])
-  },
-)
+t.test('a complaint needs no recipient’s name; not-spam and auth-failure are no complaints', async (t) => {
+  const about = { mail_from, recipient: 'ana@example.org', raw, at }
+  const complaint = {
+    channel: 'email',
+    ref,
+    kind: 'complained',
+    effect: 'complaint',
+    occurred_at: reported_at,
+  }
+  t.match(await readBytes(feedbackReport(about)), [{ ...complaint, recipient: 'ana@example.org' }])
+  t.match(await readBytes(feedbackReport(about, 'ABUSE')), [{ ...complaint, recipient: 'ana@example.org' }])
+  t.match(await readBytes(feedbackReport(about, 'fraud')), [{ ...complaint, recipient: 'ana@example.org' }])
+  t.match(
+    await readBytes(feedbackReport(about, 'abuse', { redacted: true })),
+    [{ ...complaint, recipient: null }],
+    'found by the Return-Path of the message',
+  )
+  t.same(await readBytes(feedbackReport(about, 'not-spam')), [])
+  t.same(await readBytes(feedbackReport(about, 'auth-failure')), [])
+})
 
 t.test('our address counts wherever the report carries it, and nothing counts without', async (t) => {
   const status = 'X: y\r\n\r\nFinal-Recipient: rfc822;ana@example.org\r\nAction: failed\r\nStatus: 5.1.1\r\n'

@@ -88,22 +88,19 @@ async function beginPlain(t: Test, answer: RequestListener) {
   return { name, post, opened: () => opened }
 }
 
-t.test(
-  'a connection is used again, but never for a name that stands for other addresses by now',
-  async (t) => {
-    const { name, post, opened } = await beginPlain(t, (_request, response) => void response.end('thanks'))
-    for (let each = 0; each < 3; each++) t.match(await post(), { status: 200, response: 'thanks' })
-    t.equal(opened(), 1)
-    name.addresses = ['127.0.0.2']
-    t.match(await post(), { status: 200 })
-    t.equal(opened(), 2, 'it goes where the name leads now')
-    name.addresses = ['10.0.0.1']
-    t.match(await post(), { status: null, response: 'refused: not a public address' })
-    name.addresses = ['127.0.0.1', '10.0.0.1']
-    t.match(await post(), { status: null, response: 'refused: not a public address' })
-    t.equal(opened(), 2)
-  },
-)
+t.test('a connection is used again, but never for a name that has other addresses by now', async (t) => {
+  const { name, post, opened } = await beginPlain(t, (_request, response) => void response.end('thanks'))
+  for (let each = 0; each < 3; each++) t.match(await post(), { status: 200, response: 'thanks' })
+  t.equal(opened(), 1)
+  name.addresses = ['127.0.0.2']
+  t.match(await post(), { status: 200 })
+  t.equal(opened(), 2, 'it goes where the name leads now')
+  name.addresses = ['10.0.0.1']
+  t.match(await post(), { status: null, response: 'refused: not a public address' })
+  name.addresses = ['127.0.0.1', '10.0.0.1']
+  t.match(await post(), { status: null, response: 'refused: not a public address' })
+  t.equal(opened(), 2)
+})
 
 t.test('a connection that its server closes as it is used again is no failure', async (t) => {
   const served = new WeakSet<object>()

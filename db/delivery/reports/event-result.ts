@@ -7,7 +7,7 @@
  * - unknown: its message is not there, or not there yet: worth another try.
  * - ignored: it can never move anything, with the reason for people.
  */
-export type Fate =
+export type EventResult =
   | {
       kind: 'applied'
       team_id?: string
@@ -17,6 +17,6 @@ export type Fate =
   | { kind: 'unknown' }
   | { kind: 'ignored'; reason: string }
 
-export const APPLIED: Fate = { kind: 'applied' }
-export const UNKNOWN: Fate = { kind: 'unknown' }
-export const ignored = (reason: string): Fate => ({ kind: 'ignored', reason })
+export const APPLIED: EventResult = { kind: 'applied' }
+export const UNKNOWN: EventResult = { kind: 'unknown' }
+export const ignored = (reason: string): EventResult => ({ kind: 'ignored', reason })

@@ -1,5 +1,5 @@
 /**
- * When senders, queues and teams stood still (the database's triggers keep it), and how long messages have really been
+ * When senders, queues and teams were paused (the database's triggers keep it), and how long messages have really been
  * tried. Must not know what stops them.
  */
 import { sql } from 'slonik'
@@ -13,7 +13,7 @@ const sinceRow = row({ id: string(), tried_since: string() })
 
 /**
  * Since when messages have been tried, later by as long as their sender, their queue or their team stood still since:
- * that is no time in which they could be tried. Overlapping standstills count once. @returns by id, without those that
+ * that is no time in which they could be tried. Overlapping pauses count once. @returns by id, without those that
  * were never tried.
  */
 export async function triedSince<M extends DeliveryRef & { tried_since: string | null }>(
@@ -34,13 +34,13 @@ export async function triedSince<M extends DeliveryRef & { tried_since: string |
         select sum(upper(piece) - lower(piece)) as still
         from (
           select range_agg(tstzrange(greatest(s.began_at, t.since), least(s.ended_at, clock.now))) as pieces
-          from standstills s
+          from pause_history s
           where s.subject in (${`queue:${job}`}, 'sender:' || t.sender, 'team:' || t.team_id)
             and s.ended_at > t.since and s.began_at < clock.now and t.since < clock.now) all_of_them,
           unnest(pieces) as piece) stood`)
   return new Map(rows.map(({ id, tried_since }) => [id, tried_since]))
 }
 
-export async function deleteStandstills(tx: Tx, before: Date): Promise<void> {
-  await tx.query(sql.type(object())`delete from standstills where ended_at < ${sql.timestamp(before)}`)
+export async function deletePauseHistory(tx: Tx, before: Date): Promise<void> {
+  await tx.query(sql.type(object())`delete from pause_history where ended_at < ${sql.timestamp(before)}`)
 }

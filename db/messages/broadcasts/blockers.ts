@@ -14,7 +14,7 @@ import type { BroadcastRow } from './broadcasts.sql.ts'
 import { domainOf } from './draft.ts'
 
 /** What a start finds: `kind` is what a broadcast that hindered itself is paused for. */
-type Hindrance = {
+type Blocker = {
   kind: 'from_domain_not_verified' | 'topic_gone' | 'no_audience' | 'quota_exceeded' | 'set_up'
   words: string
 }
@@ -22,7 +22,7 @@ type Hindrance = {
 /** Mail programs follow a one-click link over https only; a machine's own address is for trying things out. */
 const REACHABLE = /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(\/|$))/i
 
-export function linkHindrance(publicUrl: string | null): Hindrance[] {
+export function linkBlocker(publicUrl: string | null): Blocker[] {
   if (publicUrl !== null && REACHABLE.test(publicUrl)) return []
   const words =
     'PUBLIC_URL must be set to the https:// address of this service: unsubscribe links begin with it'
@@ -30,21 +30,21 @@ export function linkHindrance(publicUrl: string | null): Hindrance[] {
 }
 
 /** The version that would be sent; null while there is none, or while nobody could unsubscribe from it. */
-export async function templateHindrance(
+export async function templateBlocker(
   tx: Tx,
   { team_id, template_id }: BroadcastRow,
-): Promise<{ version_id: string | null; slots: string[]; hindrances: Hindrance[] }> {
+): Promise<{ version_id: string | null; slots: string[]; blockers: Blocker[] }> {
   const template = await templateById(tx, team_id, template_id)
   const slots = template?.slots ?? []
   if (template && slots.includes(UNSUBSCRIBE_SLOT))
-    return { version_id: template.version_id, slots, hindrances: [] }
+    return { version_id: template.version_id, slots, blockers: [] }
   const words = template
     ? `the template must have the slot {{${UNSUBSCRIBE_SLOT}}}`
     : `there is no template ${template_id}`
-  return { version_id: null, slots, hindrances: [{ kind: 'set_up', words }] }
+  return { version_id: null, slots, blockers: [{ kind: 'set_up', words }] }
 }
 
-export async function domainHindrance(tx: Tx, { team_id, from_address }: BroadcastRow): Promise<Hindrance[]> {
+export async function domainBlocker(tx: Tx, { team_id, from_address }: BroadcastRow): Promise<Blocker[]> {
   const name = domainOf(from_address)
   const domain = await domainByName(tx, team_id, name)
   if (domain?.status === 'verified') return []
@@ -55,12 +55,12 @@ export async function domainHindrance(tx: Tx, { team_id, from_address }: Broadca
 }
 
 /** Topics that it names and that are gone all the same: without those that it excludes it would go to more people. */
-export async function topicHindrances(
+export async function topicBlockers(
   tx: Tx,
   { team_id, topic_ids, exclude_topic_ids }: BroadcastRow,
-): Promise<Hindrance[]> {
+): Promise<Blocker[]> {
   const there = new Set((await topicsOfTeam(tx, team_id)).map(({ id }) => id))
-  const gone = (ids: readonly string[], what: string): Hindrance[] =>
+  const gone = (ids: readonly string[], what: string): Blocker[] =>
     ids
       .filter((id) => !there.has(id))
       .map((id) => ({
@@ -71,22 +71,22 @@ export async function topicHindrances(
 }
 
 /** How many contacts it would go to, and what hinders that. @param isCharged whether this period pays for it. */
-export async function audienceHindrance(
+export async function audienceBlocker(
   tx: Tx,
   row: BroadcastRow,
   isCharged: boolean,
-): Promise<{ audience: number; hindrances: Hindrance[] }> {
+): Promise<{ audience: number; blockers: Blocker[] }> {
   const audience = await audienceSize(tx, row)
   if (audience === 0) {
     const words = 'the audience is empty: no subscribed contact fits'
-    return { audience, hindrances: [{ kind: 'no_audience', words }] }
+    return { audience, blockers: [{ kind: 'no_audience', words }] }
   }
   const account = await accountRowOf(tx, row.team_id)
   const { limits, used } = accountOf(account ?? missing(row.team_id))
   const room = left(limits.emails, used.emails)
-  if (!isCharged || audience <= room) return { audience, hindrances: [] }
+  if (!isCharged || audience <= room) return { audience, blockers: [] }
   const words = `the quota must hold the whole audience: ${audience} emails, and ${room} of ${limits.emails} are left`
-  return { audience, hindrances: [{ kind: 'quota_exceeded', words }] }
+  return { audience, blockers: [{ kind: 'quota_exceeded', words }] }
 }
 
 function missing(teamId: string): never {

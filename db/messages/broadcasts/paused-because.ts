@@ -18,7 +18,7 @@ const figureWords = ({ left, count, limit }: Brake): string =>
   `${((count * 100) / left).toFixed(2)} % of ${left.toLocaleString('en-US')} emails, limit ${limit.toFixed(2)} %`
 
 /** @param brake what it was braked for last. */
-export function standstillWords(reason: string, brake: Brake | null): string {
+export function pausedBecause(reason: string, brake: Brake | null): string {
   const [why, next] = REASONS[reason] ?? [reason, '']
   const isBraked = brake !== null && (reason === 'bounces' || reason === 'complaints')
   return `${why}${isBraked ? `: ${figureWords(brake)}` : ''}. ${next}`.trim()

@@ -19,7 +19,7 @@ import type { BroadcastRow } from './broadcasts.sql.ts'
 const LONGEST_SUBJECT = 998
 
 /** What is the same in all emails of a broadcast. */
-export type Letter = {
+export type Mailing = {
   row: BroadcastRow
   slots: readonly string[]
   subject: Template
@@ -27,7 +27,7 @@ export type Letter = {
 }
 
 /** @param slots of the template's version. */
-export function letterOf(row: BroadcastRow, slots: readonly string[]): Letter {
+export function mailingOf(row: BroadcastRow, slots: readonly string[]): Mailing {
   const from = parseMailbox(row.from_address)
   if (!from) throw new Error(`broadcast ${row.id} has a from address that cannot be read`)
   const item = {
@@ -64,7 +64,7 @@ type Addressee = { email: string; properties: Readonly<Record<string, string>> }
 
 /** An addressee's email, or why there is none. @param link unsubscribes them. */
 export function addressed(
-  { row, slots, subject, item }: Letter,
+  { row, slots, subject, item }: Mailing,
   { email, properties }: Addressee,
   link: string,
 ): EmailItem | string {

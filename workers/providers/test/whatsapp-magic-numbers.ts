@@ -1,6 +1,6 @@
 /**
  * What becomes of WhatsApp messages where nothing is delivered: in test teams and in the sandbox, by the number that a
- * message is to. Pure; must not know how it is said (fates.ts).
+ * message is to. Pure; must not know how it is said (magic-recipients.ts).
  *
  * The last four digits of a number; any other number behaves like the first:
  * - 0101 is taken, then reported sent and delivered. 0102: sent, delivered and read.
