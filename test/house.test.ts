@@ -114,6 +114,7 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   'workers/delivery/breaker.ts': 'createBreaker',
   // How processes, databases and logs begin.
   'db/admin/main.ts': 'main',
+  'db/dev/place.ts': 'unprivilegedAccount',
   'db/dev/postgres.ts': 'startPostgres holdName',
   'db/dev/used.ts': 'demoFile keepPort',
   'db/upkeep/home/home.ts': 'verdictOf',

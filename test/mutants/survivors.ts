@@ -66,4 +66,14 @@ export const SURVIVORS: Record<string, string> = {
   'db/text/moments.ts: 86_400 → 86401 in export const EXPIRES_IN = { min: 60, max: 86_400 } as const':
     'test/api/field-types.test.ts holds it',
   'db/text/moments.ts: 0 → 1 in const due = Math.max(now.getTime(), scheduled_at === null ? 0 : Date.parse(scheduled_at))': `${SAME}both are long ago`,
+  "db/text/slots.ts: 'unsubscribe_url' → '' in export const UNSUBSCRIBE_SLOT = 'unsubscribe_url'":
+    'test/api/public/unsubscribe-link.test.ts holds it',
+  "db/text/slots.ts: '' → 'mutant' in let filled = template.texts[0] ?? ''": `${SAME}there is a text before, between and after slots always, if an empty one`,
+  "db/text/slots.ts: '' → 'mutant' in filled += template.texts[at + 1] ?? ''": `${SAME}there is a text before, between and after slots always, if an empty one`,
+  'db/text/slots.ts: sizes.has(name) → false in if (sizes.has(name)) continue': `${SAME}it is measured again`,
+  "db/text/slots.ts: '' → 'mutant' in const value = variables[name] ?? ''":
+    'every slot has a value there, which its caller has made sure of',
+  'db/text/slots.ts: 0 → 1 in return names.reduce((sum, name) => sum + (sizes.get(name) ?? 0), ofTexts)': `${SAME}each name was measured before`,
+  'db/text/slots.ts: < → <= in if (end < 0) throw fault(source, open, `${excerpt(source.slice(open))} is not closed`)': `${SAME}no tag is closed before its third character`,
+  'db/text/slots.ts: 0 → 1 in if (end < 0) throw fault(source, open, `${excerpt(source.slice(open))} is not closed`)': `${SAME}no tag is closed before its third character`,
 }

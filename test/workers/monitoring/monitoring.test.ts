@@ -46,6 +46,19 @@ t.test('the runbook has an entry for each alert, which links to it', async (t) =
     t.equal(link, `workers/monitoring/RUNBOOK.md#${name.toLowerCase()}`)
 })
 
+t.test('each alert fires in a test of the rules', async (t) => {
+  const [rules, tests] = await Promise.all(
+    ['alerts.yml', 'alerts.test.yml'].map((file) => readFile(join(FOLDER, file), 'utf8')),
+  )
+  const firing = [...(tests ?? '').matchAll(/alertname: (\w+)\n +exp_alerts:\n +- exp_labels/g)]
+  t.strictSame(
+    [...(rules ?? '').matchAll(/- alert: (\w+)/g)]
+      .map(([, name]) => name)
+      .filter((name) => !firing.some(([, fired]) => fired === name)),
+    [],
+  )
+})
+
 t.test('promtool takes the alert rules, and they fire when they should', async (t) => {
   const missing = await programMissing('promtool', 'prometheus')
   if (missing) return void t.plan(0, missing)

@@ -100,13 +100,13 @@ t.test('a report gives its row the provider’s id if it has none: that proves i
 t.test('the provider’s id finds the row where ours did not come back; nobody’s is unknown', async (t) => {
   const [id = ''] = await messages(1)
   await apply([reported(id, 'sent')])
-  const statuses = await apply([
+  const results = await apply([
     reported(id, 'read', { ref: { provider_message_id: `wamid.${id}` } }),
     reported(UNKNOWN_ID, 'read'),
     reported(id, 'read', { ref: { provider_message_id: 'wamid.nobody' }, event_key: 'x' }),
     reported(id, 'read', { ref: { team_id: UNKNOWN_ID, id }, event_key: 'y' }),
   ])
-  t.equal(statuses.map(({ kind }) => kind).join(), 'applied,unknown,unknown,unknown')
+  t.equal(results.map(({ kind }) => kind).join(), 'applied,unknown,unknown,unknown')
   t.equal((await stateOf(id))?.status, 'read')
 })
 

@@ -147,7 +147,7 @@ t.test('what happened to senders is forgotten by its own setting, batch by batch
     insert into sender_events (sender, id, kind, occurred_at, detail)
     select 'smtp:relay.test', ${firstIdAt(daysAgo(100))}::uuid, 'paused', now(), '' union all
     select 'smtp:other.test', overlay(${firstIdAt(daysAgo(91))} placing lpad(n::text, 12, '0') from 25)::uuid,
-      'recovered', now(), '' from generate_series(1, 2_500) n`)
+      'recovered', now(), '' from generate_series(1, 2500) n`)
   t.match(await forget({ senders: 101 }), { senders: 0 })
   t.match(await forget({ senders: 90 }), { senders: 2_501 })
   const [shown] = await listSenders(database)
