@@ -26,7 +26,7 @@ export const COVERED: Record<string, readonly string[]> = {
     'test/workers/providers/smtp/adapter.test.ts',
     'test/workers/providers/smtp/faults.test.ts',
   ],
-  'workers/providers/smtp/report-fields.ts': ['test/workers/providers/smtp/reports.test.ts'],
+  'workers/providers/smtp/report-fields.ts': ['test/workers/providers/smtp/report-fields.test.ts'],
   'workers/providers/smtp/reports.ts': ['test/workers/providers/smtp/reports.test.ts'],
   'workers/providers/whatsapp/faults.ts': ['test/workers/providers/whatsapp/cloud.test.ts'],
   'workers/providers/ses/reports.ts': ['test/workers/providers/ses/reports.test.ts'],

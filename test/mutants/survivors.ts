@@ -76,4 +76,14 @@ export const SURVIVORS: Record<string, string> = {
   'db/text/slots.ts: 0 → 1 in return names.reduce((sum, name) => sum + (sizes.get(name) ?? 0), ofTexts)': `${SAME}each name was measured before`,
   'db/text/slots.ts: < → <= in if (end < 0) throw fault(source, open, `${excerpt(source.slice(open))} is not closed`)': `${SAME}no tag is closed before its third character`,
   'db/text/slots.ts: 0 → 1 in if (end < 0) throw fault(source, open, `${excerpt(source.slice(open))} is not closed`)': `${SAME}no tag is closed before its third character`,
+  "workers/providers/smtp/report-fields.ts: '' → 'mutant' in const [, name, value = ''] = /^([!-9;-~]{1,76})[ \\t]*:(.*)$/s.exec(line) ?? []": `${SAME}a line with a name has a value, if an empty one`,
+  "workers/providers/smtp/report-fields.ts: cut < 0 → false in const type = cut < 0 ? 'rfc822' : typed.slice(0, cut).trim().toLowerCase()": `${SAME}only utf-8 is a type of its own`,
+  "workers/providers/smtp/report-fields.ts: < → <= in const type = cut < 0 ? 'rfc822' : typed.slice(0, cut).trim().toLowerCase()": `${SAME}only utf-8 is a type of its own`,
+  "workers/providers/smtp/report-fields.ts: 0 → 1 in const type = cut < 0 ? 'rfc822' : typed.slice(0, cut).trim().toLowerCase()": `${SAME}only utf-8 is a type of its own`,
+  "workers/providers/smtp/report-fields.ts: 'rfc822' → '' in const type = cut < 0 ? 'rfc822' : typed.slice(0, cut).trim().toLowerCase()": `${SAME}only utf-8 is a type of its own`,
+  'workers/providers/smtp/report-fields.ts: cut < 0 → false in const words = bare(cut < 0 ? typed : typed.slice(cut + 1))': `${SAME}without a semicolon it begins at the first letter`,
+  "workers/providers/smtp/report-fields.ts: 1 → 2 in return inner ?? trimmed.split(/[ \\t]/, 1)[0] ?? ''": `${SAME}the first part alone is read`,
+  "workers/providers/smtp/report-fields.ts: '' → 'mutant' in return inner ?? trimmed.split(/[ \\t]/, 1)[0] ?? ''": `${SAME}a split has a first part always`,
+  "workers/providers/smtp/report-fields.ts: 100 → 101 in const time = Date.parse(text.slice(0, 100).replace(/\\([^()]*\\)/g, ''))":
+    'how much of a date is read is a matter of time',
 }
