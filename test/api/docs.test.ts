@@ -383,12 +383,7 @@ t.test('the official resend package schedules an email, with copies, moves it an
 
 t.test('what the resend package sends in another form is refused, and the right form named', async (t) => {
   const resend = new Resend(team.key, { baseUrl: `${base}/v1` })
-  const email = {
-    from: 'Acme <hello@example.com>',
-    to: ['ana@example.org'],
-    subject: 'Hello',
-    html: '<p>Hi</p>',
-  }
+  const email = { from: 'A <a@example.com>', to: ['ana@example.org'], subject: 'Hello', html: '<p>Hi</p>' }
   const refusal = async (changes: Record<string, unknown>) => {
     const { error } = await resend.emails.send({ ...email, ...changes } as never)
     return (error as unknown as { error: { message: string } }).error.message

@@ -115,14 +115,7 @@ t.test('what a newer version has let in is left by an older worker, and done by 
   await isLeft(email)
   t.equal(arrived(email), 0)
 
-  const work = {
-    id: uuidv7(),
-    team_id: team.id,
-    kind: 'next.work',
-    given: {},
-    total: 1,
-    begun_by: 'somebody',
-  }
+  const work = { id: uuidv7(), team_id: team.id, kind: 'next.work', given: {}, total: 1, begun_by: 'someone' }
   await database.transaction(async (tx) => {
     await insertWork(tx, work, new Date())
     await service.deps.queue.enqueue(tx, 'do-work', [{ work_id: work.id }])

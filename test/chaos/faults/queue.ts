@@ -111,13 +111,7 @@ export const queueFaults: readonly Fault[] = [
         (await world.sql(`select id from emails where id = any($1) and status <> 'bounced'`, [ids])).length
       const all = await within(60, async () => (await left()) === 0)
       const recovered = all ? (performance.now() - ended) / 1_000 : null
-      return {
-        ...account,
-        lost: account.lost + (await left()),
-        recovered,
-        note: 'reports applied',
-        limit: 30,
-      }
+      return { ...account, lost: account.lost + (await left()), recovered, note: 'all reported', limit: 30 }
     },
   },
   {

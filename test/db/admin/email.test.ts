@@ -152,13 +152,7 @@ t.test('email list shows of each what email show does, and renders none whose si
   const shown = []
   for (const row of rows.toReversed()) {
     const { html: _html, body_text: _text, ...rest } = await cli.json(['email', 'show', id, row.id])
-    const {
-      unsubscribe_url: _url,
-      http_request_id: _id,
-      events: _events,
-      waiting: _waiting,
-      ...fields
-    } = rest
+    const { unsubscribe_url: _url, http_request_id: _id, events: _e, waiting: _waiting, ...fields } = rest
     shown.push(fields)
   }
   t.strictSame(await cli.json(['email', 'list', id]), shown)
