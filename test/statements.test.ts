@@ -49,10 +49,7 @@ async function begin(t: Test) {
       await holder.query(`begin; lock table ${table} in exclusive mode`)
       const before = came
       const replies = Promise.all(calls.map((call) => call()))
-      await until(
-        'all have come',
-        async () => came === before + calls.length && (await lockWaits(service)) > 0,
-      )
+      await until('all came', async () => came === before + calls.length && (await lockWaits(service)) > 0)
       await holder.query('rollback')
       return await replies
     } finally {
@@ -241,11 +238,7 @@ t.test('webhooks to one endpoint cost a few statements for those that are under 
   const { team, receiver } = await beginWebhooks(t, { service, cli }, { types: 'email.delivered' })
   const rows = { database: await openDatabase(service.url, { size: 2 }) }
   t.teardown(() => rows.database.end())
-  const ids = await storeEmails(
-    rows,
-    team.id,
-    Array.from({ length: 100 }, () => ['a@example.org']),
-  )
+  const ids = await storeEmails(rows, team.id, Array(100).fill(['a@example.org']))
   for (const id of ids) await happen(service, { team_id: team.id, email_id: id, kind: 'delivered' })
   const cost = await proxy.during(async () => {
     const worker = await work()

@@ -15,9 +15,7 @@ export async function startRelayProcess(): Promise<RelayProcess> {
   const child = fork(import.meta.filename)
   const taken: Taken[] = []
   const [url] = (await once(child, 'message')) as [string]
-  child.on('message', (mail: Taken) => {
-    taken.push({ ...mail, at: mail.at - performance.timeOrigin })
-  })
+  child.on('message', (mail: Taken) => taken.push({ ...mail, at: mail.at - performance.timeOrigin }))
   return {
     url,
     taken,

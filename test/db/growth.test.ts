@@ -608,9 +608,7 @@ t.test('a hundred thousand that wait change neither buffers nor plans of accept 
     },
     'the look at what is due': async (tx: Tx) => t.strictSame(await dueChannels(tx), []),
     release: async (tx: Tx) => t.strictSame(await releaseDue(tx, EMAIL, 500), []),
-    'the count of what waits': async (tx: Tx) => {
-      t.equal(await countQueued(tx), queued)
-    },
+    'the count of what waits': async (tx: Tx) => t.equal(await countQueued(tx), queued),
   }
   const measure = async () => {
     const found: { work: string; buffers: number; plan: string[] }[] = []

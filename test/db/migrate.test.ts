@@ -52,9 +52,7 @@ t.test('a role that may not make tables hears what to grant it, and with that it
   const name = new URL(url).pathname.slice(1)
   const role = `${name}_role`
   await admin.query(`create role ${role} login password 'x'`)
-  t.teardown(async () => {
-    await admin.query(`drop owned by ${role} cascade; drop role ${role}`)
-  })
+  t.teardown(async () => await admin.query(`drop owned by ${role} cascade; drop role ${role}`))
   const own = Object.assign(new URL(url), { username: role, password: 'x' }).href
   const said = await migrate(own).then(String, (error: unknown) => startFault(error) ?? String(error))
   const grants = `grant create on schema public to ${role}; grant create on database ${name} to ${role}`

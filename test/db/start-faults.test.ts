@@ -75,9 +75,7 @@ t.test('a role that may not learn which server it is on is one line that says wh
   await admin.connect()
   t.teardown(() => admin.end())
   await admin.query(`create role ${role} login password 'x'`)
-  t.teardown(async () => {
-    await admin.query(`drop owned by ${role} cascade; drop role ${role}`)
-  })
+  t.teardown(async () => await admin.query(`drop owned by ${role} cascade; drop role ${role}`))
   await admin.query(`grant create on schema public to ${role}; grant create on database ${name} to ${role}`)
   const DATABASE_URL = Object.assign(new URL(url), { username: role, password: 'x' }).href
   await migrate(DATABASE_URL)

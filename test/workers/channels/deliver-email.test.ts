@@ -108,9 +108,7 @@ t.test('a batch of 100 template mails arrives whole', async (t) => {
   const { body } = await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
   t.equal(body.data.filter((item: { id?: string }) => item.id).length, 100)
   await until('all arrived', () => sink.messages().length === 100)
-  const texts = await Promise.all(
-    sink.messages().map(async (message) => (await message.parsed()).text?.trim()),
-  )
+  const texts = await Promise.all(sink.messages().map(async (one) => (await one.parsed()).text?.trim()))
   t.strictSame(new Set(texts), new Set(emails.map((_, index) => `Hi N${index}`)))
   const first = body.data[0].id
   await until('size_kb is filled in', async () => (await rowOf(service, team, first)).size_kb !== null)
@@ -163,7 +161,7 @@ t.test('where a server takes some recipients and puts others off, only those are
   await setJobsDue(service, id)
   await until('all is done', async () => (await rowOf(service, team, id)).pending_recipients === null)
   t.strictSame(
-    sink.messages().map((message) => message.rcpt_to),
+    sink.messages().map((one) => one.rcpt_to),
     [['now@example.org'], ['later@example.org']],
   )
   t.equal((await rowOf(service, team, id)).status, 'bounced')

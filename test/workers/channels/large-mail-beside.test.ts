@@ -54,11 +54,7 @@ t.test('large mail holds half of the slots, and is not claimed to be put back', 
   const relay = await startHolding(t)
   const team = await makeTeam(service)
   const large = anEmail({ subject: 'large', ...(await upload(service, team, LARGE)) })
-  await sendAll(
-    service,
-    team,
-    Array.from({ length: 100 }, () => large),
-  )
+  await sendAll(service, team, Array(100).fill(large))
   await startWorker(t, service, { smtp_url: relay.url, concurrency: 4 })
   await until('large mail has its slots', () => relay.holds() === 2)
   const small = Array.from({ length: 20 }, () => anEmail({ subject: 'small' }))

@@ -42,12 +42,7 @@ t.test('a send that costs more than the bucket holds goes on credit; those behin
 })
 
 t.test('what lies beyond the horizon is not reserved, and answered with when to ask again', async (t) => {
-  const { pace: left, reservation } = reserve(
-    pace(),
-    Array.from({ length: 100 }, () => 1),
-    2,
-    START,
-  )
+  const { pace: left, reservation } = reserve(pace(), Array(100).fill(1), 2, START)
   t.equal(reservation.delays.length, 21)
   t.match(reservation, { wait_seconds: 3, reason: 'the send rate is reached' })
   t.equal(left.tokens, -20)
@@ -127,7 +122,7 @@ t.test('a sender paced on demand has no row until it is slowed, and is free once
   const database = await openDatabase(url, { size: 4 })
   t.teardown(() => database.end())
   const sender = { key: 'smtp:test', ceiling: 200, on_demand: true }
-  const costs = Array.from({ length: 5_000 }, () => 1)
+  const costs = Array(5_000).fill(1)
   const reserved = async (seconds: number): Promise<number> => {
     await stopClock(database, after(seconds))
     const { delays } = await reserveOne(database, sender, costs, 5)

@@ -45,9 +45,7 @@ const HAPPENINGS = [
 const RECIPIENTS = [['a'], ['a'], ['a'], ['a'], ['a'], ['a', 'b'], ['b']] as const
 
 const weighted = (weights: readonly number[]) =>
-  fc.oneof(
-    ...HAPPENINGS.map((what, index) => ({ arbitrary: fc.constant(what), weight: weights[index] ?? 1 })),
-  )
+  fc.oneof(...HAPPENINGS.map((what, nth) => ({ arbitrary: fc.constant(what), weight: weights[nth] ?? 1 })))
 
 /** Everything that can happen, to anyone. */
 const medley = fc.array(
@@ -231,11 +229,7 @@ t.test('a fifth soft bounce and a delivery before it, ingested side by side, see
 t.test('the same emails in opposite order do not lock each other out', async (t) => {
   const service = await start(t)
   const team = await storeTeam(service)
-  const ids = await storeEmails(
-    service,
-    team,
-    Array.from({ length: 200 }, () => ['a@example.org']),
-  )
+  const ids = await storeEmails(service, team, Array(200).fill(['a@example.org']))
   let begun = 0
   const apply = async (own: readonly string[], round: number) =>
     await service.database.transaction(async (tx) => {
