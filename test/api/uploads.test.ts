@@ -103,11 +103,7 @@ t.test('storage is never over by a byte under 100 uploads and sends at once', as
   t.equal(refused?.body.error.code, 'quota_exceeded')
   t.match(refused?.body.error.message, /10000 bytes.*301/)
   const kept = replies.find(({ status, body }) => status === 201 && body.expires_at)
-  t.equal(
-    (await send([{ attachment_id: kept?.body.id }], {}, own.key)).status,
-    201,
-    'a kept one costs nothing',
-  )
+  t.equal((await send([{ attachment_id: kept?.body.id }], {}, own.key)).status, 201, 'kept ones cost nothing')
   const whole = await batch(
     [anEmail(), anEmail({ attachments: [aFile({ content: base64('x'.repeat(100)) })] })],
     own.key,

@@ -58,11 +58,7 @@ t.test('deferred@ is put off twice, then accepted, and then from the start again
   for (let round = 0; round < 6; round += 1) kinds.push((await sendTo('deferred@demo.test'))[0]?.kind)
   t.same(kinds, ['deferred', 'deferred', 'accepted', 'deferred', 'deferred', 'accepted'])
   t.match(await sendTo('deferred@demo.test'), [{ detail: '451 4.3.0 Try again later (1 of 2)' }])
-  t.match(
-    await sendTo('deferred@other.test'),
-    [{ detail: '451 4.3.0 Try again later (1 of 2)' }],
-    'by itself',
-  )
+  t.match(await sendTo('deferred@other.test'), [{ detail: '451 4.3.0 Try again later (1 of 2)' }], 'alone')
 })
 
 t.test('onAccepted hears of each recipient of each message taken, and of no other', async (t) => {

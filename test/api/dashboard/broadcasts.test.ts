@@ -110,7 +110,7 @@ t.test('a draft is written in three steps without script, each stored as it is l
   const audience = await after(sent)
   shows(t, audience, /The draft Three is saved\..*2 of 3: Audience .*Contacts – Choose a topic\./)
   t.match(audience.html, /<datalist id="[^"]+"><option value="[^<]*<option value="spent">/)
-  // Whoever is called away here finds it among the broadcasts, and carries on.
+  // Somebody who is called away here finds it among the broadcasts, and carries on.
   shows(t, await editor.get(at('broadcasts')), /draft Three Hi/)
   const left = await editor.get(path.replace('/edit', ''))
   shows(t, left, /Contacts 0 .*No topic is chosen: nobody would get it/)
@@ -282,7 +282,7 @@ t.test('a running broadcast is paused, resumed and cancelled; each button names 
   t.equal((await viewer.post(`${path}/cancel`)).status, 403)
 })
 
-t.test('who stopped one and had it go on is said on its page, and when, whoever it was', async (t) => {
+t.test('who stopped one and had it go on is named on its page, with the time', async (t) => {
   const topic = await topicOf('History')
   const template_id = await templateOf('<p>History</p><a href="{{unsubscribe_url}}">off</a>')
   await contact('history@example.org', topic)

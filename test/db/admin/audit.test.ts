@@ -82,17 +82,11 @@ async function* broadcastChanges(): AsyncGenerator<Change> {
   const page = { input: '<a href="{{unsubscribe_url}}">no more</a>' }
   const made = ['template', 'create', team, '--name', 'Spring', '--html', '-']
   const { id: template_id } = await cli.json(made, page)
-  const draft = {
-    name: 'Spring',
-    template_id,
-    from: 'hello@example.com',
-    subject: 'S',
-    topic_ids: [topic_id],
-  }
+  const mail = { name: 'Spring', template_id, from: 'hello@example.com', subject: 'S', topic_ids: [topic_id] }
   const file = ['--file', '-']
   yield {
     args: ['broadcast', 'create', team, ...file],
-    input: JSON.stringify(draft),
+    input: JSON.stringify(mail),
     subject: 'Spring',
     detail: UUID,
   }

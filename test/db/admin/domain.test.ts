@@ -68,11 +68,7 @@ t.test('domain add refuses what is no domain, a domain the team has, and a missi
     /SECRET_KEY must be/,
   )
   const other = await cli.json(['team', 'create', '--name', 'Other'])
-  t.match(
-    await cli.json(['domain', 'add', other.id, 'a.test']),
-    { name: 'a.test' },
-    'another team may have it',
-  )
+  t.match(await cli.json(['domain', 'add', other.id, 'a.test']), { name: 'a.test' }, 'so may another team')
 })
 
 t.test('domain add keeps to the plan’s domains_limit, and says what to do about it', async (t) => {

@@ -102,11 +102,7 @@ t.test('team plan refuses figures and periods that cannot be', async (t) => {
   await refuse(['--period-start', '2026-02-01', '--period-end', '2026-02-01'], /must end after its start/)
   await refuse(['--period-start', '2999-01-01', '--period-end', '2999-02-01'], /must not start in the future/)
   t.match(await cli.fault(['team', 'plan', id, '--plan', 'gold']), /there is no plan gold/)
-  t.match(
-    await cli.json(['team', 'show', id]),
-    { plan: 'free', limits: { emails: 5000 } },
-    'as it was before',
-  )
+  t.match(await cli.json(['team', 'show', id]), { plan: 'free', limits: { emails: 5000 } }, 'as it was')
 })
 
 t.test('team rename changes the name alone, and refuses what is none', async (t) => {

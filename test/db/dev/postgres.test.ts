@@ -96,11 +96,7 @@ t.test('a fresh directory gets a server with what the design asks for', async (t
   const locale = 'select datlocprovider, datlocale from pg_database where datname = current_database()'
   t.strictSame(await rows(url, locale), [{ datlocprovider: 'b', datlocale: 'C.UTF-8' }])
   t.strictSame(await rows(url, "select lower('ÉÖЖ') as lower"), [{ lower: 'éöж' }])
-  await t.rejects(
-    rows(url.replace(/[0-9a-f]{48}/, 'guess'), 'select 1'),
-    { code: '28P01' },
-    'it has a password',
-  )
+  await t.rejects(rows(url.replace(/[0-9a-f]{48}/, 'guess'), 'select 1'), { code: '28P01' }, 'no password')
   t.equal((await stat(join(directory, 'password'))).mode & 0o777, 0o600)
   t.equal((await stat(join(directory, 'server.json'))).mode & 0o777, 0o600)
   t.equal(await runningPostgres(directory), url, 'the CLI finds it')
@@ -149,11 +145,7 @@ t.test('a server that died by kill -9 starts again with its data', async (t) => 
   await writeFile(file, lock.replace(/^\d+/, String(stranger.pid)))
   t.equal(await runningPostgres(directory), null)
   const third = await start(t, directory)
-  t.strictSame(
-    await rows(third.url, 'select n from kept'),
-    [{ n: 42 }],
-    'even if another process has its pid',
-  )
+  t.strictSame(await rows(third.url, 'select n from kept'), [{ n: 42 }], 'even if another has its pid')
   t.equal(stranger.exitCode ?? stranger.signalCode, null, 'which is left alone')
 })
 
