@@ -1,0 +1,73 @@
+/** What an SMTP server's reply means, by itself: codes, words and faults that few servers give. */
+import type { NodemailerError } from 'nodemailer'
+import { outcomesOfFailure, outcomesOfSuccess } from '../../../../workers/providers/smtp/replies.ts'
+import t from '../../../support/tap.ts'
+
+const TO = 'a@b.cc'
+const attempt = (changes: object = {}) => ({
+  ...{ to: [TO], isBegun: () => true, handed_over: false, refusals: () => [] },
+  ...changes,
+})
+const failed = (error: object, changes: object = {}) =>
+  outcomesOfFailure(
+    attempt(changes),
+    Object.assign(new Error('broken'), error) as NodemailerError,
+    String,
+  ).get(TO)
+const atData = (response: string) => failed({ code: 'EMESSAGE', command: 'DATA', response })
+const atMail = (response: string) => failed({ code: 'EENVELOPE', command: 'MAIL FROM', response })
+const taken = (reply: string, ...refusals: object[]) =>
+  outcomesOfSuccess(attempt({ refusals: () => refusals }), reply, String)
+const atRcpt = (response?: string) => taken('250 ok', { recipient: TO, response }).get(TO)
+
+t.test('a reply is judged by its code', async (t) => {
+  for (const code of [530, 534, 535, 538]) t.match(atData(`${code} x`), { kind: 'sender', trouble: 'setup' })
+  for (const code of [500, 599]) t.match(atData(`${code} x`), { kind: 'refused', effect: 'none' }, `${code}`)
+  for (const code of [499, 503]) t.match(atData(`${code} x`), { kind: 'deferred' }, `${code}`)
+  t.match(atRcpt('600 x'), { kind: 'deferred' })
+  t.strictSame(atRcpt(), { kind: 'deferred', detail: '' }, 'a refusal without words')
+})
+
+t.test('what is about the message blames neither recipient nor sender', async (t) => {
+  for (const words of ['mail too large', 'size exceeded'])
+    t.match(atRcpt(`550 5.1.1 ${words}`), { kind: 'refused', effect: 'none' }, words)
+  for (const words of ['too large', 'exceeds all', 'of no size'])
+    t.match(atRcpt(`550 5.1.1 ${words}`), { kind: 'refused', effect: 'hard' }, words)
+  t.match(atMail('554 5.6.1 x'), { kind: 'refused' })
+  t.match(atMail('554 5.2.30 x'), { kind: 'policy', blames: 'identity' })
+  t.match(atMail('552 x'), { kind: 'refused' })
+  t.match(atData('554 Access denied'), { kind: 'policy', blames: 'identity' })
+  t.match(atData('550 not 554 Access denied'), { kind: 'refused' })
+  t.match(atRcpt('550 not 550 5.7.1 x'), { kind: 'refused' })
+})
+
+t.test('a reply with two codes is neither yes nor no, and refusals of others are nobody’s', async (t) => {
+  t.same([...taken('250 ok\n250 more\n ')], [[TO, { kind: 'accepted', detail: '250 ok\n250 more\n ' }]])
+  const detail = "the server's answer says both yes and no: 250 ok\n550 no"
+  t.same([...taken('250 ok\n550 no')], [[TO, { kind: 'unknown', detail }]])
+  const others = taken('250 ok', { recipient: 'x@y.zz', response: '550 no' }, { response: '550 no' })
+  t.same([...others], [[TO, { kind: 'accepted', detail: '250 ok' }]])
+})
+
+t.test('a fault without a reply is judged by where it came', async (t) => {
+  const [mail, after] = [{ command: 'MAIL FROM' }, { handed_over: true }]
+  const large = { kind: 'refused', detail: 'the message is too large: broken', effect: 'none' }
+  t.strictSame(failed({ ...mail, code: 'EMESSAGE' }), large)
+  t.match(failed({ ...mail, code: 'EMESSAGE', response: '451 x' }), { kind: 'deferred' })
+  t.strictSame(failed({ ...mail, code: 'EENVELOPE' }), { kind: 'deferred', detail: 'broken (EENVELOPE)' })
+  t.match(failed({ command: 'DATA', code: 'EMESSAGE' }), { kind: 'deferred' })
+  t.strictSame(failed({}), { kind: 'deferred', detail: 'broken' })
+  const detail = 'no answer after the message was handed over: broken (ESOCKET)'
+  t.strictSame(failed({ code: 'ESOCKET' }, after), { kind: 'unknown', detail })
+  t.match(failed({ responseCode: 421 }, after), { kind: 'sender', trouble: 'slow' })
+  const login = { kind: 'sender', detail: 'broken (EAUTH)', trouble: 'setup' }
+  t.strictSame(failed({ code: 'EAUTH' }), login)
+  const early = (error: object) => failed(error, { isBegun: () => false })
+  t.match(early({ code: 'EABORT' }), { kind: 'sender', trouble: 'connection' })
+  t.match(early({}), { kind: 'deferred' })
+  for (const [responseCode, trouble] of [
+    [499, 'connection'],
+    [500, 'setup'],
+  ] as const)
+    t.match(early({ command: 'CONN', responseCode }), { kind: 'sender', trouble })
+})
