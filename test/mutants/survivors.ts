@@ -86,4 +86,7 @@ export const SURVIVORS: Record<string, string> = {
   "workers/providers/smtp/report-fields.ts: '' → 'mutant' in return inner ?? trimmed.split(/[ \\t]/, 1)[0] ?? ''": `${SAME}a split has a first part always`,
   "workers/providers/smtp/report-fields.ts: 100 → 101 in const time = Date.parse(text.slice(0, 100).replace(/\\([^()]*\\)/g, ''))":
     'how much of a date is read is a matter of time',
+  "workers/providers/smtp/replies.ts: 0 → 1 in const { code, command, response = '', responseCode = 0 } = error": `${SAME}neither is a code of SMTP`,
+  'workers/providers/smtp/replies.ts: /^[45]\\d\\d/ → /[45]\\d\\d/ in if (replied && /^[45]\\d\\d/.test(response)) {': `${SAME}what begins with no code is put off either way, with its own words`,
+  "workers/providers/smtp/replies.ts: '' → 'mutant' in if (!attempt.isBegun() && (BEFORE_MAIL.has(command ?? '') || code === 'EABORT')) {": `${SAME}neither is a command of SMTP`,
 }
