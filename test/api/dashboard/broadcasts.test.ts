@@ -110,7 +110,7 @@ t.test('a draft is written in three steps without script, each stored as it is l
   const audience = await after(sent)
   shows(t, audience, /The draft Three is saved\..*2 of 3: Audience .*Contacts – Choose a topic\./)
   t.match(audience.html, /<datalist id="[^"]+"><option value="[^<]*<option value="spent">/)
-  // Whoever is called away here finds it among the broadcasts, and carries on.
+  // It is among the broadcasts from here on, to be carried on with.
   shows(t, await editor.get(at('broadcasts')), /draft Three Hi/)
   const left = await editor.get(path.replace('/edit', ''))
   shows(t, left, /Contacts 0 .*No topic is chosen: nobody would get it/)
@@ -282,43 +282,50 @@ t.test('a running broadcast is paused, resumed and cancelled; each button names 
   t.equal((await viewer.post(`${path}/cancel`)).status, 403)
 })
 
-t.test('who stopped one and had it go on is said on its page, and when, whoever it was', async (t) => {
-  const topic = await topicOf('History')
-  const template_id = await templateOf('<p>History</p><a href="{{unsubscribe_url}}">off</a>')
-  await contact('history@example.org', topic)
-  const later = new Date(Date.now() + 5 * 86_400_000).toISOString().slice(0, 16)
-  const planned = await draft({ template_id, topic_ids: topic, subject: 'Hi', send_at: later })
-  await after(await editor.press(planned, `${planned}/send`))
-  await after(await editor.press(planned, `${planned}/unschedule`))
-  const who = editor.email.replaceAll('.', '\\.')
-  shows(
-    t,
-    await viewer.get(planned),
-    new RegExp(
-      `What happened Made a draft again .* By ${who}\\. Scheduled .* By ${who}\\. Created .* By ${who}\\.`,
-    ),
-  )
-  const broadcast = await aBroadcast(service, team)
-  const path = at(`broadcasts/${broadcast.id}`)
-  const byKey = (verb: string) => call('POST', `/v1/broadcasts/${broadcast.id}/${verb}`, { key: team.key })
-  await editor.post(`${path}/pause`)
-  shows(t, await viewer.get(path), new RegExp(`paused Paused by ${who}, just now: 0 of 2 contacts`))
-  await editor.post(`${path}/resume`)
-  const resumed = new RegExp(`Resumed .* By ${who}\\. Paused .* By ${who}\\. Started .* Through the API\\.`)
-  shows(t, await viewer.get(path), resumed)
-  await byKey('pause')
-  shows(t, await viewer.get(path), /Paused through the API, just now: .* Paused .* Through the API\. Resumed/)
-  await database.query(sql.unsafe`
+t.test(
+  'a page says who stopped and resumed its broadcast, and when: people, programs or itself',
+  async (t) => {
+    const topic = await topicOf('History')
+    const template_id = await templateOf('<p>History</p><a href="{{unsubscribe_url}}">off</a>')
+    await contact('history@example.org', topic)
+    const later = new Date(Date.now() + 5 * 86_400_000).toISOString().slice(0, 16)
+    const planned = await draft({ template_id, topic_ids: topic, subject: 'Hi', send_at: later })
+    await after(await editor.press(planned, `${planned}/send`))
+    await after(await editor.press(planned, `${planned}/unschedule`))
+    const who = editor.email.replaceAll('.', '\\.')
+    shows(
+      t,
+      await viewer.get(planned),
+      new RegExp(
+        `What happened Made a draft again .* By ${who}\\. Scheduled .* By ${who}\\. Created .* By ${who}\\.`,
+      ),
+    )
+    const broadcast = await aBroadcast(service, team)
+    const path = at(`broadcasts/${broadcast.id}`)
+    const byKey = (verb: string) => call('POST', `/v1/broadcasts/${broadcast.id}/${verb}`, { key: team.key })
+    await editor.post(`${path}/pause`)
+    shows(t, await viewer.get(path), new RegExp(`paused Paused by ${who}, just now: 0 of 2 contacts`))
+    await editor.post(`${path}/resume`)
+    const resumed = new RegExp(`Resumed .* By ${who}\\. Paused .* By ${who}\\. Started .* Through the API\\.`)
+    shows(t, await viewer.get(path), resumed)
+    await byKey('pause')
+    shows(
+      t,
+      await viewer.get(path),
+      /Paused through the API, just now: .* Paused .* Through the API\. Resumed/,
+    )
+    await database.query(sql.unsafe`
     update broadcasts set state_reason = 'bounces' where id = ${broadcast.id}`)
-  shows(t, await viewer.get(path), /Paused by itself, just now: .*Paused .* By itself\./)
-  await byKey('cancel')
-  shows(t, await viewer.get(path), /Cancelled through the API, just now: /)
-  const other = await aBroadcast(service, team)
-  await editor.post(at(`broadcasts/${other.id}/cancel`))
-  const cancelled = await viewer.get(at(`broadcasts/${other.id}`))
-  shows(t, cancelled, new RegExp(`Cancelled by ${who}, just now: `))
-  t.equal(textOf(cancelled.html).match(/By editor/g)?.length, 1, 'nothing of another broadcast')
-})
+    shows(t, await viewer.get(path), /Paused by itself, just now: .*Paused .* By itself\./)
+    await byKey('cancel')
+    shows(t, await viewer.get(path), /Cancelled through the API, just now: /)
+    const other = await aBroadcast(service, team)
+    await editor.post(at(`broadcasts/${other.id}/cancel`))
+    const cancelled = await viewer.get(at(`broadcasts/${other.id}`))
+    shows(t, cancelled, new RegExp(`Cancelled by ${who}, just now: `))
+    t.equal(textOf(cancelled.html).match(/By editor/g)?.length, 1, 'nothing of another broadcast')
+  },
+)
 
 t.test('a time is typed and asked about in the reader’s zone, or UTC if the browser has none', async (t) => {
   const template_id = await templateOf('<p>Zones</p>')
@@ -403,6 +410,7 @@ t.test('each state has one act that stands out; before its time a page says what
   await editor.post(at(`topics/${topic}/rename`), { name: 'Came' })
   for (const nth of [1, 2]) await call('DELETE', `/v1/contacts/come${nth}@example.org`, { key: team.key })
   shows(t, await viewer.get(planned), /In its way The audience is empty: no subscribed contact fits/)
+  await after(await editor.post(`${planned}/cancel`))
 })
 
 t.test('one that is cancelled before its time does not say when it begins', async (t) => {
