@@ -6,7 +6,8 @@ import type { Deed } from '../../../db/messages/broadcasts/history.ts'
 import { pausedBecause } from '../../../db/messages/broadcasts/paused-because.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
-import { ageOf, type Cell, duration, headed, number, plural, type Tone, text, time } from '../drawn/cell.ts'
+import { ageOf, type Cell, headed, number, plural, type Tone, text, time } from '../drawn/cell.ts'
+import { paceWords } from '../drawn/pace.ts'
 import type { Section } from '../drawn/section.ts'
 import { isUnreported, UNREPORTED } from '../drawn/shares.ts'
 import { formOf, press, some, tableOf } from '../served/made.ts'
@@ -130,16 +131,6 @@ export function facts(view: BroadcastView, names: Names, { team, now }: TeamRequ
   }
 }
 
-const MINUTE = 60_000
-
-/** How fast it goes out and how long it may take still, once there is enough to tell. */
-function paceWords({ state, started_at }: BroadcastView, gone: number, left: number, now: Date): string {
-  const minutes = started_at === null ? 0 : (now.getTime() - Date.parse(started_at)) / MINUTE
-  if (state !== 'sending' || gone === 0 || left === 0 || minutes < 1) return ''
-  const rate = gone / minutes
-  return `, about ${plural(Math.max(1, Math.round(rate)), 'email')} a minute, done in about ${duration((left / rate) * 60)}`
-}
-
 /** How far it has come. */
 export function progress(view: BroadcastView, now: Date): Section[] {
   const { audience, figures: counted, state } = view
@@ -147,7 +138,9 @@ export function progress(view: BroadcastView, now: Date): Section[] {
   const gone = counted.made - counted.queued
   const done = Math.min(audience, gone + counted.skipped)
   const share = `${Math.floor((done * 100) / audience)} %`
-  const words = `${share}: ${progressWords(view)}${paceWords(view, gone, audience - done, now)}.`
+  const since = state === 'sending' ? view.started_at : null
+  const pace = paceWords({ since, done: gone, left: audience - done, noun: 'email' }, now)
+  const words = `${[`${share}: ${progressWords(view)}`, pace].filter(Boolean).join(', ')}.`
   const live = state === 'sending'
   return [{ kind: 'progress', id: 'progress', live, label: 'Progress', done, of: audience, words }]
 }

@@ -8,7 +8,9 @@ import { refusedRecords, showImport } from '../../../db/audience/import/import.t
 import { type ImportRow, importsOfTeam } from '../../../db/audience/import/imports.sql.ts'
 import type { Purpose } from '../../../db/audience/import/mapping.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { number, plural, status, text, time } from '../drawn/cell.ts'
+import { workById } from '../../../db/upkeep/work/works.sql.ts'
+import { headed, number, plural, status, text, time } from '../drawn/cell.ts'
+import { paceWords } from '../drawn/pace.ts'
 import type { Link, Section } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
 import { csvFile } from '../served/csv.ts'
@@ -19,6 +21,8 @@ import { madeTiles, refusedTable } from './import-outcome.ts'
 
 /** How many refused records the page itself shows. */
 const SHOWN = 50
+/** From when on an import's pace is said, in milliseconds. */
+const SOON = 5_000
 
 type Uploading = { title: string; back: Link; note: string; path: readonly string[]; purpose: Purpose }
 
@@ -109,6 +113,12 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
   const here = teamPath(team, 'contacts', 'imports', id)
   const uploads = UPLOADS[mapping.suppress ? 'suppressions' : 'contacts'](team)
   const finished = fault !== null || (!reading && done === records)
+  const begun = finished || reading ? null : await workById(deps.database, team.id, id)
+  const pace = paceWords(
+    { since: begun?.begun_at ?? null, done, left: records - done, noun: 'record' },
+    request.now,
+    SOON,
+  )
   const stored = `${plural(created + updated, 'contact')} ${mapping.suppress ? 'suppressed' : 'stored'}`
   // All of it keeps up by itself, the last part too.
   const sections: Section[] = [
@@ -123,6 +133,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
             ? `${plural(records, 'record')} so far`
             : `${number(done).text} of ${number(records).text}`,
           filled: records === 0 ? 0 : Math.round((done / records) * 100),
+          ...(pace === '' ? {} : { detail: headed(pace) }),
           tone: fault !== null ? 'bad' : finished ? 'good' : 'busy',
         },
         ...madeTiles(shown, mapping),
