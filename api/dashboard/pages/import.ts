@@ -14,8 +14,9 @@ import { paceWords } from '../drawn/pace.ts'
 import type { Link, Section } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
 import { csvFile } from '../served/csv.ts'
+import type { PageDeps } from '../served/deps.ts'
 import { act, formOf, get, large, some, tableOf } from '../served/made.ts'
-import { type PageTeam, redirect, show, type TeamPage, teamPath } from '../served/page.ts'
+import { type PageTeam, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { draftView } from './import-draft.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
 
@@ -105,6 +106,17 @@ const storedLink = (team: PageTeam, id: string): Link => ({
   label: 'Show them',
 })
 
+/** How fast one that is under way goes on, once its file is read. */
+async function paceOf(
+  { id, done, records, reading }: ImportRow,
+  { team, now }: TeamRequest,
+  { database }: PageDeps,
+): Promise<string> {
+  const begun = reading ? null : await workById(database, team.id, id)
+  const since = begun?.begun_at ?? null
+  return paceWords({ since, done, left: records - done, noun: 'record' }, now, SOON)
+}
+
 const progress = get('editor', '/teams/:team/contacts/imports/:id', async (request, deps) => {
   const { team, params } = request
   const shown = await showImport(deps.database, team.id, params.id ?? '', SHOWN)
@@ -113,12 +125,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
   const here = teamPath(team, 'contacts', 'imports', id)
   const uploads = UPLOADS[mapping.suppress ? 'suppressions' : 'contacts'](team)
   const finished = fault !== null || (!reading && done === records)
-  const begun = finished || reading ? null : await workById(deps.database, team.id, id)
-  const pace = paceWords(
-    { since: begun?.begun_at ?? null, done, left: records - done, noun: 'record' },
-    request.now,
-    SOON,
-  )
+  const pace = finished ? '' : await paceOf(shown, request, deps)
   const stored = `${plural(created + updated, 'contact')} ${mapping.suppress ? 'suppressed' : 'stored'}`
   // All of it keeps up by itself, the last part too.
   const sections: Section[] = [

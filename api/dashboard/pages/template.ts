@@ -116,6 +116,9 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
       edits && (await testForm(previewed, request, deps)),
       edits && wholeForms(template, request),
       ...draftSections(template, draft, request),
+    ]),
+    aside: preview(previewed, draft, request),
+    below: [
       await templateFigures(request, deps, template.id),
       {
         kind: 'facts',
@@ -127,8 +130,7 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
       },
       headersSection(template, request),
       history(versions, template, request),
-    ]),
-    aside: preview(previewed, draft, request),
+    ],
   })
 })
 

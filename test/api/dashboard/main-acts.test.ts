@@ -39,6 +39,19 @@ t.test('each page of messages, contacts and templates has one act that stands ou
   await acts(template, 'Send a test')
   await editor.press(template, `${template}/draft`, { html: '<p>Ho</p>' })
   await acts(template, 'Publish')
+  const { html } = await editor.get(template)
+  const places = [
+    '<h2>Editor</h2>',
+    '<h2>Preview</h2>',
+    '<iframe',
+    '<h2>The last 30 days</h2>',
+    '<h2>Versions</h2>',
+  ]
+  t.strictSame(
+    places.map((place) => html.indexOf(place)),
+    places.map((place) => html.indexOf(place)).sort((one, other) => one - other),
+    'on a phone, too, the preview follows the editor',
+  )
   shows(
     t,
     await editor.get(at('templates')),
