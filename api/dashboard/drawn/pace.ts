@@ -4,16 +4,16 @@ import { duration, plural } from './cell.ts'
 const MINUTE = 60_000
 
 /**
- * @param least how long it must have gone on, in milliseconds, before its pace says anything.
- * @returns '' where there is not enough to tell.
+ * Such as `about 300 emails a minute, done in about 4 minutes`; '' until there is enough to tell.
+ * @param least for how long it has to be under way, in milliseconds.
  */
 export function paceWords(
-  { since, done, left, noun }: { since: string | null; done: number; left: number; noun: string },
+  { done, left, since }: { done: number; left: number; since: string | null },
   now: Date,
-  least = MINUTE,
+  { noun, least = MINUTE }: { noun: string; least?: number },
 ): string {
-  const passed = since === null ? 0 : now.getTime() - Date.parse(since)
-  if (done === 0 || left === 0 || passed < least) return ''
-  const rate = done / (passed / MINUTE)
+  const gone = since === null ? 0 : now.getTime() - Date.parse(since)
+  if (done === 0 || left <= 0 || gone < least) return ''
+  const rate = done / (gone / MINUTE)
   return `about ${plural(Math.max(1, Math.round(rate)), noun)} a minute, done in about ${duration((left / rate) * 60)}`
 }

@@ -138,10 +138,10 @@ export function progress(view: BroadcastView, now: Date): Section[] {
   const gone = counted.made - counted.queued
   const done = Math.min(audience, gone + counted.skipped)
   const share = `${Math.floor((done * 100) / audience)} %`
-  const since = state === 'sending' ? view.started_at : null
-  const pace = paceWords({ since, done: gone, left: audience - done, noun: 'email' }, now)
-  const words = `${[`${share}: ${progressWords(view)}`, pace].filter(Boolean).join(', ')}.`
   const live = state === 'sending'
+  const left = live ? audience - done : 0
+  const pace = paceWords({ done: gone, left, since: view.started_at }, now, { noun: 'email' })
+  const words = `${[`${share}: ${progressWords(view)}`, pace].filter(Boolean).join(', ')}.`
   return [{ kind: 'progress', id: 'progress', live, label: 'Progress', done, of: audience, words }]
 }
 

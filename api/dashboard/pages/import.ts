@@ -114,7 +114,7 @@ async function paceOf(
 ): Promise<string> {
   const begun = reading ? null : await workById(database, team.id, id)
   const since = begun?.begun_at ?? null
-  return paceWords({ since, done, left: records - done, noun: 'record' }, now, SOON)
+  return paceWords({ done, left: records - done, since }, now, { noun: 'record', least: SOON })
 }
 
 const progress = get('editor', '/teams/:team/contacts/imports/:id', async (request, deps) => {
