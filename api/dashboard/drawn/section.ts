@@ -171,6 +171,8 @@ export type View = {
   sections: readonly Section[]
   /** What stands beside the sections, or below them where there is no room. */
   aside?: readonly Section[]
+  /** What stands below both columns. */
+  below?: readonly Section[]
   /** Whether both columns are as wide as each other. */
   even?: boolean
   /** For people who are not signed in: a single narrow column, no navigation. */

@@ -1,4 +1,4 @@
-/** What a broadcast is going to do, a draft or one that is scheduled: to whom, how long it takes, what stands in its way. */
+/** What a draft, or a scheduled broadcast, is going to do: whom it goes to, how long it takes, what is in its way. */
 
 import { Refusal } from '../../../db/errors.ts'
 import type { ComparedAsText } from '../../../db/messages/broadcasts/audience.sql.ts'

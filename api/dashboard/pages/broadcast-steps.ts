@@ -16,7 +16,8 @@ import { number } from '../drawn/cell.ts'
 import type { Form, Section, Tile, View } from '../drawn/section.ts'
 import { zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { filled, wordGiven } from '../served/list.ts'
+import { asSent } from '../served/form.ts'
+import { wordGiven } from '../served/list.ts'
 import { formOf, hidden, some } from '../served/made.ts'
 import { type PageAnswer, show, type TeamRequest } from '../served/page.ts'
 import { asTextTiles, unfilledSection } from './broadcast-ahead.ts'
@@ -97,7 +98,7 @@ async function stepView(
   sent: URLSearchParams | null = null,
 ): Promise<View> {
   const stored = draftFields(await choicesOf(request.team, deps), draft, zoneOf(request.cookies('zone')))
-  const fields = sent ? filled(stored[step], sent, true) : stored[step]
+  const fields = sent ? asSent(stored[step], sent) : stored[step]
   const aim = sent ? orRefusal(() => aimOf(sent)) : (draft ?? NOBODY)
   return {
     title,

@@ -1,21 +1,23 @@
 /** One contact: status, what suppresses it and since when, topics and properties, what was sent to it; and changes. */
 
 import { Readable } from 'node:stream'
+import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import { changeContact, contactIdentity, removeContact } from '../../../db/audience/contacts/edit.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { resubscribe, unsubscribe } from '../../../db/audience/subscription/subscription.ts'
 import { type ContactDetail, liftSuppression, showContact } from '../../../db/audience/suppressions/lift.ts'
 import { sentToContact } from '../../../db/messages/sent.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
+import { parseMailbox } from '../../../db/text/address.ts'
 import { exportContact } from '../../../db/upkeep/retention/export.ts'
 import { erasureOf } from '../../../db/upkeep/work/kinds.ts'
 import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { ageOf, status, text, time } from '../drawn/cell.ts'
 import { changedProperties, propertyFields, topicsOf } from '../drawn/properties.ts'
-import type { Section } from '../drawn/section.ts'
+import type { Section, View } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { backTo } from '../served/list.ts'
-import { act, formOf, get, post, press, some, tableOf } from '../served/made.ts'
+import { act, formOf, get, hidden, post, press, some, tableOf } from '../served/made.ts'
 import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { topicChoices } from './contacts.ts'
 import { workAnswer } from './work.ts'
@@ -116,9 +118,9 @@ function changes(
   return [
     formOf(
       here(request),
-      'Change properties and topics',
+      'Save the contact',
       [...propertyFields(contact.properties), ...topicChoices(topics, contact.topic_ids)],
-      { folded: true },
+      { title: 'Edit contact', folded: true },
     ),
     { kind: 'actions', forms },
   ]
@@ -126,7 +128,7 @@ function changes(
 
 /** Everything that was sent to the contact, over every channel, newest first. */
 async function sent(
-  contact: ContactDetail,
+  contact: Pick<ContactDetail, 'email' | 'properties'>,
   { team, now }: TeamRequest,
   { database }: PageDeps,
 ): Promise<Section> {
@@ -166,13 +168,35 @@ async function sent(
   )
 }
 
+/** Properties by their names: the database keeps no order of theirs that says anything. */
+const inOrder = (properties: Readonly<Record<string, string>>): [string, string][] =>
+  Object.entries(properties).sort(([one], [other]) => one.localeCompare(other, 'en'))
+
+/** The page of an address that is no contact: what was sent to it all the same, and the way to make it one. */
+async function strangerView(email: string, request: TeamRequest, deps: PageDeps): Promise<View> {
+  const { team } = request
+  const add = press(teamPath(team, 'contacts'), 'Add to contacts', { fields: [hidden('email', email, true)] })
+  return {
+    title: email,
+    state: text('no contact', { tone: 'plain' }),
+    lead: 'This address is not among the contacts: it has no topics, and broadcasts do not reach it.',
+    back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
+    actions: { kind: 'actions', forms: some([team.role !== 'viewer' && add]) },
+    sections: [await sent({ email, properties: {} }, request, deps)],
+  }
+}
+
 const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps) => {
   const { team, params, now } = request
   const { database } = deps
-  const contact = await showContact(database, team.id, contactIdentity(params.email ?? ''))
+  const identity = contactIdentity(params.email ?? '')
+  const address = parseMailbox(params.email ?? '')?.address
+  if (address !== undefined && !(await contactByIdentity(database, team.id, identity)))
+    return show(await strangerView(address, request, deps), 404)
+  const contact = await showContact(database, team.id, identity)
   const topics = await topicsOfTeam(database, team.id)
   const names = topics.filter(({ id }) => contact.topic_ids.includes(id)).map(({ name }) => name)
-  const properties = Object.entries(contact.properties)
+  const properties = inOrder(contact.properties)
   const [form, buttons] = changes(contact, request, topics)
   return show({
     title: contact.email,

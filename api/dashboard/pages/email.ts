@@ -34,20 +34,20 @@ function facts(
   { contacts, template }: { contacts: Contacts; template: Cell | null },
   { team, now }: TeamRequest,
 ): Section[] {
-  const contact = everyone(email).length === 1 ? [...contacts.values()][0] : undefined
+  const [only = '', ...others] = everyone(email)
+  const known = contacts.get(recipientIdentity(only))
+  const address = known?.email ?? parseMailbox(only)?.address
+  const toOne =
+    others.length > 0 || address === undefined
+      ? {}
+      : { href: teamPath(team, 'contacts', address), ...(known ? {} : { detail: 'no contact' }) }
   return [
     {
       kind: 'facts',
       id: 'facts',
       facts: some([
         { label: 'From', cell: text(email.from_address) },
-        {
-          label: 'To',
-          cell: text(
-            email.to_emails.join(', '),
-            contact ? { href: teamPath(team, 'contacts', contact.email) } : {},
-          ),
-        },
+        { label: 'To', cell: text(email.to_emails.join(', '), toOne) },
         email.cc_emails && { label: 'Cc', cell: text(email.cc_emails.join(', ')) },
         email.bcc_emails && { label: 'Bcc', cell: text(email.bcc_emails.join(', ')) },
         email.reply_to !== '' && { label: 'Reply to', cell: text(email.reply_to) },
@@ -108,9 +108,8 @@ function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest)
   const addressCell = (recipient: string): Cell => {
     const contact = contacts.get(recipientIdentity(recipient))
     const { address, name } = parseMailbox(recipient) ?? { address: recipient, name: null }
-    const emails = `${teamPath(team, 'emails')}?${new URLSearchParams({ recipient: address })}`
     return text(address, {
-      href: contact ? teamPath(team, 'contacts', contact.email) : emails,
+      href: teamPath(team, 'contacts', contact?.email ?? address),
       ...(name === null ? {} : { detail: name }),
     })
   }

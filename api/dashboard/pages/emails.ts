@@ -17,6 +17,7 @@ import { show, type TeamRequest, teamPath } from '../served/page.ts'
 import { recipientsCell } from './email-place.ts'
 import { filter, searchOf } from './emails-filter.ts'
 import { apart, listedState } from './scheduled.ts'
+import { testEmailForm } from './test-email.ts'
 
 type Names = ReadonlyMap<string, string>
 
@@ -85,6 +86,7 @@ const list = get(lagging('viewer'), '/teams/:team/emails', async (request, deps)
         figures: await apart(request, deps, EMAIL, figures),
       }),
       await listSection(request, deps, names),
+      ...(await testEmailForm(request, deps.database)),
     ],
   })
 })

@@ -111,6 +111,7 @@ export const settingFields = ({ mapping }: Draft, topics: readonly TopicRow[]): 
           name: 'merge',
           label: 'Contacts that exist',
           type: 'radios',
+          hint: 'In place of their own: a property that the file does not have is deleted from the contact. Either way their status stays, and topics are only added.',
           options: [
             {
               value: 'no',

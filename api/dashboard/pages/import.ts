@@ -8,17 +8,22 @@ import { refusedRecords, showImport } from '../../../db/audience/import/import.t
 import { type ImportRow, importsOfTeam } from '../../../db/audience/import/imports.sql.ts'
 import type { Purpose } from '../../../db/audience/import/mapping.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { number, plural, status, text, time } from '../drawn/cell.ts'
+import { workById } from '../../../db/upkeep/work/works.sql.ts'
+import { headed, number, plural, status, text, time } from '../drawn/cell.ts'
+import { paceWords } from '../drawn/pace.ts'
 import type { Link, Section } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
 import { csvFile } from '../served/csv.ts'
+import type { PageDeps } from '../served/deps.ts'
 import { act, formOf, get, large, some, tableOf } from '../served/made.ts'
-import { type PageTeam, redirect, show, type TeamPage, teamPath } from '../served/page.ts'
+import { type PageTeam, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { draftView } from './import-draft.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
 
 /** How many refused records the page itself shows. */
 const SHOWN = 50
+/** From when on an import's pace is said, in milliseconds. */
+const SOON = 5_000
 
 type Uploading = { title: string; back: Link; note: string; path: readonly string[]; purpose: Purpose }
 
@@ -101,6 +106,17 @@ const storedLink = (team: PageTeam, id: string): Link => ({
   label: 'Show them',
 })
 
+/** How fast one that is under way goes on, once its file is read. */
+async function paceOf(
+  { id, done, records, reading }: ImportRow,
+  { team, now }: TeamRequest,
+  { database }: PageDeps,
+): Promise<string> {
+  const begun = reading ? null : await workById(database, team.id, id)
+  const since = begun?.begun_at ?? null
+  return paceWords({ done, left: records - done, since }, now, { noun: 'record', least: SOON })
+}
+
 const progress = get('editor', '/teams/:team/contacts/imports/:id', async (request, deps) => {
   const { team, params } = request
   const shown = await showImport(deps.database, team.id, params.id ?? '', SHOWN)
@@ -109,6 +125,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
   const here = teamPath(team, 'contacts', 'imports', id)
   const uploads = UPLOADS[mapping.suppress ? 'suppressions' : 'contacts'](team)
   const finished = fault !== null || (!reading && done === records)
+  const pace = finished ? '' : await paceOf(shown, request, deps)
   const stored = `${plural(created + updated, 'contact')} ${mapping.suppress ? 'suppressed' : 'stored'}`
   // All of it keeps up by itself, the last part too.
   const sections: Section[] = [
@@ -123,6 +140,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
             ? `${plural(records, 'record')} so far`
             : `${number(done).text} of ${number(records).text}`,
           filled: records === 0 ? 0 : Math.round((done / records) * 100),
+          ...(pace === '' ? {} : { detail: headed(pace) }),
           tone: fault !== null ? 'bad' : finished ? 'good' : 'busy',
         },
         ...madeTiles(shown, mapping),

@@ -3,8 +3,8 @@
 import { removeTemplate } from '../../../db/content/templates/remove.ts'
 import { renameTemplate, saveTemplate } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
-import type { Section } from '../drawn/section.ts'
-import { act, formOf, press } from '../served/made.ts'
+import type { Form, Section } from '../drawn/section.ts'
+import { act, formOf, press, some } from '../served/made.ts'
 import { redirect, type TeamRequest, teamPath } from '../served/page.ts'
 import { templateOf, templatePath } from './template-parts.ts'
 
@@ -22,9 +22,15 @@ export const wholeForms = ({ name }: ShownTemplate, request: TeamRequest): Secti
   }),
 ]
 
-export const wholeActions = ({ name }: ShownTemplate, request: TeamRequest): Actions => ({
+/** @param publish the button that publishes the draft, if there is one: what the page is for then. */
+export const wholeActions = (
+  { name }: ShownTemplate,
+  publish: Form | null,
+  request: TeamRequest,
+): Actions => ({
   kind: 'actions',
-  forms: [
+  forms: some([
+    publish,
     press(templatePath(request, 'delete'), 'Delete', {
       tone: 'danger',
       keep: 'Keep template',
@@ -32,7 +38,7 @@ export const wholeActions = ({ name }: ShownTemplate, request: TeamRequest): Act
       warning:
         'Sends that name it are refused from then on, and broadcasts that use it cannot start. Emails that were accepted before stay, and still go out.',
     }),
-  ],
+  ]),
 })
 
 const named = (form: URLSearchParams): string => (form.get('name') ?? '').trim()

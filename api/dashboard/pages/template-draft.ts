@@ -16,7 +16,7 @@ import { EDITOR, partFields, partOf, slotWords, templateOf, templatePath } from 
 const newVariables = (draft: DraftRow, { slots }: ShownTemplate): string[] =>
   draft.slots.filter((slot) => !slots.includes(slot))
 
-function publishForm(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Form {
+export function publishForm(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Form {
   const fresh = newVariables(draft, template)
   return press(templatePath(request, 'publish'), 'Publish', {
     fields: [hidden('draft', draft.id, true), hidden('version', template.version_id, true)],
@@ -69,9 +69,7 @@ function sectionsOf(template: ShownTemplate, draft: DraftRow, request: TeamReque
       title: 'Draft',
       note: `Saved by ${draft.saved_by}, ${ageOf(draft.saved_at, request.now)}.`,
       links: [{ href: templatePath(request, 'changes'), label: 'What publishing changes' }],
-      ...(request.team.role === 'viewer'
-        ? {}
-        : { forms: [publishForm(template, draft, request), discardForm(template, draft, request)] }),
+      ...(request.team.role === 'viewer' ? {} : { forms: [discardForm(template, draft, request)] }),
     },
   ])
 }

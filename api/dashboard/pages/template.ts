@@ -18,7 +18,7 @@ import { act, formOf, get, post, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { sendOwn } from './own-mail.ts'
 import { templateActs, wholeActions, wholeForms } from './template-acts.ts'
-import { draftSections } from './template-draft.ts'
+import { draftSections, publishForm } from './template-draft.ts'
 import { templateFigures } from './template-figures.ts'
 import { headersSection } from './template-headers.ts'
 import { slotWords, templatePath } from './template-parts.ts'
@@ -63,7 +63,8 @@ async function testForm(
       ...choice(previewed),
     ],
     {
-      title: 'Test send',
+      title: 'Send a test',
+      folded: true,
       note: `${what} goes to ${request.person.email} with these values, and counts as any email.`,
     },
   )
@@ -107,11 +108,17 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
     title: template.name,
     state: draft ? text('unpublished draft', { tone: 'warn' }) : text('published', { tone: 'good' }),
     back: { href: teamPath(team, 'templates'), label: 'Templates' },
-    ...(edits ? { actions: wholeActions(template, request) } : {}),
+    ...(edits
+      ? { actions: wholeActions(template, draft && publishForm(template, draft, request), request) }
+      : {}),
     even: true,
     sections: some([
+      edits && (await testForm(previewed, request, deps)),
       edits && wholeForms(template, request),
       ...draftSections(template, draft, request),
+    ]),
+    aside: preview(previewed, draft, request),
+    below: [
       await templateFigures(request, deps, template.id),
       {
         kind: 'facts',
@@ -123,8 +130,7 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
       },
       headersSection(template, request),
       history(versions, template, request),
-    ]),
-    aside: some([...preview(previewed, draft, request), edits && (await testForm(previewed, request, deps))]),
+    ],
   })
 })
 

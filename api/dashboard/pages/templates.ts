@@ -38,7 +38,10 @@ const list = get('viewer', '/teams/:team/templates', async ({ team, now }, { dat
             { name: 'name', label: 'Name', type: 'text', required: true },
             ...partFields({ html: '', text: '' }),
           ],
-          { folded: true },
+          {
+            folded: true,
+            note: 'It is published at once: sends can use it by its ID. Later changes are drafts until you publish them.',
+          },
         ),
     ]),
   })

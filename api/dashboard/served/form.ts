@@ -38,6 +38,9 @@ function faultyField(fields: readonly Field[], { form, words }: Refused): Field 
   )
 }
 
+/** Fields as a form has just sent them. */
+export const asSent = (fields: readonly Field[], form: URLSearchParams): Field[] => filled(fields, form, true)
+
 /** A refusal of several fields, one by one: `a is wrong; b is, too`, or `a, b and c are required`. */
 function clausesOf(words: string): string[] {
   const clauses = words.split('; ').flatMap((clause) => {

@@ -91,8 +91,8 @@ export const createLayout =
   (view, frame) => {
     const { person, team, csrf, notice } = frame
     const inside = person !== null && !view.narrow
-    const { sections, aside = [] } = view
-    const all = [...sections, ...aside]
+    const { sections, aside = [], below = [] } = view
+    const all = [...sections, ...aside, ...below]
     const ready = new Map(all.map((section, index) => [section, prepared(section, index, frame)]))
     const drawn = (some: readonly Section[]) =>
       some.flatMap((section) => (isOpened(section) ? [] : [ready.get(section)]))
@@ -124,5 +124,6 @@ export const createLayout =
       ),
       sections: drawn(sections),
       aside: aside.length === 0 ? null : drawn(aside),
+      below: drawn(below),
     })
   }

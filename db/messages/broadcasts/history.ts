@@ -1,7 +1,7 @@
 /**
  * What became of a broadcast, and by whom: what people did, from the audit trail, with what it did by itself and how it
- * stands now. Promises: the latest change of its state is always there, whoever made it; of what programs did before
- * that nothing is kept. Must not word anything.
+ * stands now. Promises: the latest change of its state is always there, with or without a name. Of what programs did
+ * before that nothing is kept. Must not word anything.
  */
 import { type DeedRow, deedsWithBroadcast } from '../../accounts/audit/audit.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'

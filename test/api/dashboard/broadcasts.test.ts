@@ -110,7 +110,7 @@ t.test('a draft is written in three steps without script, each stored as it is l
   const audience = await after(sent)
   shows(t, audience, /The draft Three is saved\..*2 of 3: Audience .*Contacts – Choose a topic\./)
   t.match(audience.html, /<datalist id="[^"]+"><option value="[^<]*<option value="spent">/)
-  // Somebody who is called away here finds it among the broadcasts, and carries on.
+  // It is among the broadcasts from here on, to be carried on with.
   shows(t, await editor.get(at('broadcasts')), /draft Three Hi/)
   const left = await editor.get(path.replace('/edit', ''))
   shows(t, left, /Contacts 0 .*No topic is chosen: nobody would get it/)
@@ -282,7 +282,7 @@ t.test('a running broadcast is paused, resumed and cancelled; each button names 
   t.equal((await viewer.post(`${path}/cancel`)).status, 403)
 })
 
-t.test('who stopped one and had it go on is named on its page, with the time', async (t) => {
+t.test('a page says who stopped or resumed its broadcast, and when; or that it did so itself', async (t) => {
   const topic = await topicOf('History')
   const template_id = await templateOf('<p>History</p><a href="{{unsubscribe_url}}">off</a>')
   await contact('history@example.org', topic)
@@ -403,6 +403,7 @@ t.test('each state has one act that stands out; before its time a page says what
   await editor.post(at(`topics/${topic}/rename`), { name: 'Came' })
   for (const nth of [1, 2]) await call('DELETE', `/v1/contacts/come${nth}@example.org`, { key: team.key })
   shows(t, await viewer.get(planned), /In its way The audience is empty: no subscribed contact fits/)
+  await after(await editor.post(`${planned}/cancel`))
 })
 
 t.test('one that is cancelled before its time does not say when it begins', async (t) => {

@@ -128,10 +128,15 @@ async function journeys(browser: Browser): Promise<void> {
     await page.frameLocator('iframe').getByText('Hi [name]').waitFor()
     await page.getByRole('link', { name: 'Draft', exact: true }).click()
     await page.frameLocator('iframe').getByText('Dear [name]').waitFor()
+    await page.locator('summary', { hasText: 'Send a test' }).click()
     await submit(page, 'Send it to me')
     t.match(await page.locator('.notice').innerText(), 'A test is on its way')
     await page.getByRole('link', { name: 'What publishing changes' }).click()
     t.match(await page.locator('.difference').first().innerText(), /- <p>Hi[\s\S]*\+ <p>Dear/)
+    const wrapped = await page.evaluate<string>(
+      "getComputedStyle(document.querySelector('.difference')).whiteSpace",
+    )
+    t.equal(wrapped, 'pre-wrap', 'long lines of a difference go on in the next')
     await submit(page, 'Publish')
     t.match(await page.locator('main').innerText(), /Publish the draft of Welcome\?[\s\S]*sends without city/)
     await submit(page, 'Publish')

@@ -1,0 +1,109 @@
+/** What stands out on a page of messages, contacts and templates, and where it leads: one act, none for a viewer. */
+import { sql } from 'slonik'
+import { mainActs, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
+import { makeTemplate } from '../../support/whatsapp.ts'
+
+const service = await startService(t)
+const { call, database } = service
+const team = await makeTeam(service)
+const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+const editor = await signedIn(service, { team: team.id, role: 'editor' })
+const owner = await signedIn(service, { team: team.id, role: 'owner' })
+const at = (path: string): string => `/teams/${team.id}/${path}`
+
+const contact = (email: string, properties = {}) =>
+  call('POST', '/v1/contacts', { key: team.key, body: { email, properties } })
+
+t.test('each page of messages, contacts and templates has one act that stands out', async (t) => {
+  await contact('ana@example.org')
+  await contact('gone@example.org')
+  await database.query(sql.unsafe`
+    update contacts set suppression = 'bounced' where team_id = ${team.id} and email = 'gone@example.org'`)
+  await makeTemplate(service, team.id)
+  const { location } = await editor.post(at('templates'), { name: 'Acts', html: '<p>Hi</p>', text: '' })
+  const template = location ?? ''
+  const acts = async (path: string, act: string) => {
+    t.strictSame(mainActs(await editor.get(path)), [act], path)
+    t.strictSame(mainActs(await owner.get(path)), [act], `${path}, for an owner`)
+    t.strictSame(mainActs(await viewer.get(path)), [], `${path}, for a viewer`)
+  }
+  await acts(at('emails'), 'Send a test email')
+  await acts(at('contacts'), 'Add a contact')
+  await acts(at('contacts/ana%40example.org'), 'Edit contact')
+  await acts(at('contacts/gone%40example.org'), 'Lift the suppression')
+  await acts(at('contacts/nobody%40example.org'), 'Add to contacts')
+  await acts(at('templates'), 'Create template')
+  await acts(at('whatsapp-templates'), 'Add a template')
+  await acts(template, 'Send a test')
+  await editor.press(template, `${template}/draft`, { html: '<p>Ho</p>' })
+  await acts(template, 'Publish')
+  const { html } = await editor.get(template)
+  const places = [
+    '<h2>Editor</h2>',
+    '<h2>Preview</h2>',
+    '<iframe',
+    '<h2>The last 30 days</h2>',
+    '<h2>Versions</h2>',
+  ]
+  t.strictSame(
+    places.map((place) => html.indexOf(place)),
+    places.map((place) => html.indexOf(place)).sort((one, other) => one - other),
+    'on a phone, too, the preview follows the editor',
+  )
+  shows(
+    t,
+    await editor.get(at('templates')),
+    /Create template It is published at once: sends can use it by its ID/,
+  )
+})
+
+t.test('the address of an email that is no contact leads to what it was sent, and becomes one', async (t) => {
+  const send = (body: Record<string, unknown>) =>
+    call('POST', '/v1/emails', { key: team.key, body: anEmail(body) })
+  const { body } = await send({ to: ['Una <una@stranger.test>'], subject: 'First' })
+  await send({ to: ['una@stranger.test', 'ana@example.org'], subject: 'Second' })
+  const path = at('contacts/una%40stranger.test')
+  const email = await viewer.get(at(`emails/${body.id}`))
+  t.match(email.html, `<a href="/dashboard${path}">`)
+  shows(t, email, /To Una <una@stranger\.test> no contact/)
+  const page = await viewer.get(path)
+  t.equal(page.status, 404)
+  shows(t, page, /una@stranger\.test no contact This address is not among the contacts.*Second .*First/)
+  t.notMatch(page.html, 'Add to contacts')
+  const added = await editor.press(path, at('contacts'))
+  t.match(added, { status: 303, location: path })
+  shows(t, await editor.get(path), /una@stranger\.test was added\..*subscribed.*Second .*First/)
+  t.notMatch(textOf((await viewer.get(at(`emails/${body.id}`))).html), 'no contact')
+  const odd = await viewer.get(at('contacts/nonsense'))
+  t.equal(odd.status, 404)
+  t.notMatch(odd.html, 'Everything sent')
+})
+
+t.test('properties of a contact stand in the order of their names, whatever their case', async (t) => {
+  await contact('order@example.org', { Umlaut: 'a', nr: 'b', Ähre: 'c', Notiz: 'd', 'Kunde seit': 'e' })
+  shows(
+    t,
+    await viewer.get(at('contacts/order%40example.org')),
+    /Properties Ähre c Kunde seit e Notiz d nr b Umlaut a/,
+  )
+})
+
+t.test('an import says what replacing loses, how fast it goes on and how long it may take', async (t) => {
+  const file = ['email,city', ...Array.from({ length: 40 }, (_, nth) => `p${nth}@pace.test,Graz`)].join('\n')
+  const path = (await editor.upload(at('contacts/import'), 'pace.csv', file)).location ?? ''
+  shows(t, await editor.get(path), /In place of their own: a property that the file does not have is deleted/)
+  await editor.post(`${path}/start`)
+  const id = path.split('/').at(-1) ?? ''
+  await database.query(sql.unsafe`
+    update contact_imports set records = 40, created = 10 where team_id = ${team.id} and id = ${id}`)
+  await database.query(sql.unsafe`update works set total = 40 where id = ${id}`)
+  t.notMatch(textOf((await editor.get(path)).html), /a minute/, 'too early to tell')
+  await database.query(sql.unsafe`update works set begun_at = now() - interval '2 minutes' where id = ${id}`)
+  shows(
+    t,
+    await editor.get(path),
+    /Being imported 10 of 40 .*About 5 records a minute, done in about [56] minutes/,
+  )
+})
