@@ -637,10 +637,7 @@ t.test('a hundred thousand that wait change neither buffers nor plans of accept 
   await database.query(sql.unsafe`vacuum analyze accepted_emails, email_states`)
   for (const [nth, { work, buffers, plan }] of (await measure()).entries()) {
     if (work === 'accept' || work === 'claim') t.strictSame(plan, before[nth]?.plan, work)
-    t.ok(
-      buffers <= (before[nth]?.buffers ?? 0) + 20,
-      `${work}: ${buffers} buffers, ${before[nth]?.buffers} before`,
-    )
+    t.ok(buffers <= (before[nth]?.buffers ?? 0) + 20, `${work}: ${buffers}, ${before[nth]?.buffers} before`)
   }
 })
 
