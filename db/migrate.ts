@@ -64,8 +64,8 @@ async function takeTurn(holder: Client): Promise<void> {
 }
 
 /**
- * PostgreSQL cancels an autovacuum for whoever waits for it longer than deadlock_timeout. Sends would wait behind a file
- * for as long; they neither wait for this lock nor behind it.
+ * PostgreSQL cancels an autovacuum for a session that waits for it longer than deadlock_timeout. Sends would wait
+ * behind a file for as long; they neither wait for this lock nor behind it.
  */
 async function endVacuums(client: Client): Promise<void> {
   const { rows } = await client.query<{ name: string }>(`

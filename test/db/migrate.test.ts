@@ -148,7 +148,7 @@ t.test('a file that waits for a lock lets others pass, tries again, and applies 
 })
 
 t.test('an autovacuum in the way is ended before the last tries, and no send waits meanwhile', async (t) => {
-  // It takes minutes, and is cancelled for anybody who has waited three seconds.
+  // It takes minutes, and is cancelled for a session that has waited three seconds.
   const slow = { autovacuum_naptime: '1s', autovacuum_vacuum_cost_delay: '100ms', deadlock_timeout: '3s' }
   const { url } = await ownServer(t, { ...slow, autovacuum_vacuum_cost_limit: '1' })
   const add = '-- adds a column\nalter table audit_entries add column extra integer;\n'
@@ -213,7 +213,7 @@ t.test('a file that deadlocks with an accept gives way to it, and is applied by 
   const { directory, file } = await withOneMore(t, AGAINST_ACCEPTS)
   const accept = await connected(t, url)
   const watch = await connected(t, url)
-  // Who has waited for as long looks for deadlocks, and is ended: not the accept, however late it comes.
+  // A session that has waited for as long looks for deadlocks, and is ended: not the accept, however late it comes.
   await accept.query("set deadlock_timeout = '1min'")
   await accept.query('begin; lock table allowances in row exclusive mode')
   const lines: string[] = []

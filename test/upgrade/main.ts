@@ -43,7 +43,11 @@ const t = { teardown: (end: () => Promise<void>): void => void endings.push(end)
 /** A command of a version, on the database. @returns what it printed. */
 async function command(root: string, url: string, file: string, ...args: string[]): Promise<string> {
   const env = { ...bareEnvironment(), DATABASE_URL: url, SECRET_KEY }
-  return (await run(process.execPath, [join(root, file), ...args], { env })).stdout
+  try {
+    return (await run(process.execPath, [join(root, file), ...args], { env })).stdout
+  } catch (error) {
+    throw new Error(`${file}: ${(error as { stderr: string }).stderr.trim()}`)
+  }
 }
 
 /** The sources of a commit, with this checkout's packages. */
@@ -198,8 +202,10 @@ async function rehearse(ref: string | undefined): Promise<string[]> {
   return faults
 }
 
-const faults = await rehearse(process.argv[2]).finally(async () => {
-  for (const end of endings.reverse()) await end()
-})
+const faults = await rehearse(process.argv[2])
+  .catch((error: Error) => [error.message])
+  .finally(async () => {
+    for (const end of endings.reverse()) await end()
+  })
 for (const fault of faults) print(`not held: ${fault}`)
 process.exitCode = faults.length === 0 ? 0 : 1

@@ -1,9 +1,9 @@
 /**
  * `npm run test:versions [-- MAJOR… FILE…]`: what the service asks of PostgreSQL, on each major version that README
  * names, or on those that are named: the release, real processes that accept, deliver over SMTP and take in reports,
- * lists, bulk upserts, retention, the command line, and how statements are planned, by the tests of FILES. Promises: the
- * programs come from npm's registry and the data lie in the temporary folder; both are gone with the run; exits 1 when a
- * test has failed on any version.
+ * lists, bulk upserts, retention, the command line, and how statements are planned, by the tests of FILES.
+ * Promises: the programs come from npm's registry and the data lie in the temporary folder; both are gone with the run;
+ * exits 1 when a test has failed on any version.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

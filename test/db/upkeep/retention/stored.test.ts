@@ -1,0 +1,24 @@
+/** db/README.md says of each table that has something of people how long it is kept, and what erases and exports it. */
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ROOT } from '../../../support/program.ts'
+import t from '../../../support/tap.ts'
+
+/** Tables that name nobody: counts, settings, credentials, what a team has made for everybody. */
+const OF_NOBODY = `
+  allowances api_keys broadcast_figures broadcasts counters daily_figures dashboard_seats database_home domains
+  hourly_figures moved_figures pause_history plans process_marks processes refused_calls secret_canary
+  subscriptions teams template_versions templates topic_counts upkeep webhook_endpoints whatsapp_templates`
+
+t.test('each table is in the list of what there is of people, or has nothing of them', async (t) => {
+  const folder = join(ROOT, 'db/migrations')
+  const files = await Promise.all((await readdir(folder)).map((file) => readFile(join(folder, file), 'utf8')))
+  const tables = files.flatMap((text) =>
+    [...text.matchAll(/^create (?:unlogged )?table (\w+)/gm)].map(([, name]) => name ?? ''),
+  )
+  const readme = await readFile(join(ROOT, 'db/README.md'), 'utf8')
+  const [, list = ''] = /What there is of people:\n\n([\s\S]*?)\n\n/.exec(readme) ?? []
+  const cells = list.split('\n').map((row) => row.split(' | ')[1] ?? '')
+  const named = cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name ?? ''))
+  t.strictSame([...named, ...(OF_NOBODY.match(/\w+/g) ?? [])].sort(), tables.sort())
+})
