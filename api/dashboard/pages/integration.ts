@@ -150,7 +150,7 @@ const revokeButton = (request: TeamRequest, { id, user }: Token): Cell => ({
   text: '',
   button: {
     action: tokenPath(request, id, 'revoke'),
-    label: 'Revoke',
+    label: 'Revoke token',
     confirm: `Revoke this session token of ${user ?? 'the team'}? Whatever uses it is refused at once.`,
     tone: 'danger',
   },
