@@ -8,7 +8,7 @@ import { ICONS } from '../drawn/icons.ts'
 import type { Section, View } from '../drawn/section.ts'
 import { cellReady, parted, tableReady } from '../drawn/table.ts'
 import type { Render } from '../drawn/views.ts'
-import { formReady, type Refused } from './form.ts'
+import { formReady, type Refused, wordsOn } from './form.ts'
 import { navigation, places } from './nav.ts'
 import type { Notice, PageTeam } from './page.ts'
 
@@ -43,6 +43,8 @@ const openedForm = (
   opener: section.title ?? section.submit,
   look: main ? '' : 'quiet',
 })
+
+const isForm = (section: Section): section is FormSection => section.kind === 'form'
 
 const isOpened = (section: Section): section is FormSection =>
   section.kind === 'form' && section.folded === true
@@ -85,7 +87,7 @@ export type Layout = (view: View, frame: Frame) => string
 export const createLayout =
   (render: Render, { paths }: Assets): Layout =>
   (view, frame) => {
-    const { person, team, csrf, notice } = frame
+    const { person, team, csrf, notice, refused } = frame
     const inside = person !== null && !view.narrow
     const { sections, aside = [] } = view
     const all = [...sections, ...aside]
@@ -109,7 +111,7 @@ export const createLayout =
       teamId: team?.id,
       account: team ? `/account?team=${team.id}` : '/account',
       csrf,
-      notice,
+      notice: notice && refused ? { ...notice, text: wordsOn(all.filter(isForm), refused) } : notice,
       alarming: notice?.tone === 'bad',
       suspended: team?.suspended,
       test: team?.test,
