@@ -1,6 +1,9 @@
 /** To whom a test team sends to try things out, and what becomes of it: for the documentation, and the dashboard. */
 
-/** @param to a local part, at any domain; or a number's last digits. @param others whether everybody else fares alike. */
+/**
+ * @param to a local part, at any domain; or a number's last digits.
+ * @param others whether everybody else fares alike.
+ */
 export type TestRecipient = { to: string; becomes: string; others?: true }
 
 export const TEST_ADDRESSES: readonly TestRecipient[] = [

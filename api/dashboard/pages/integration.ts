@@ -1,6 +1,6 @@
 /**
- * How to call the API as this team, ready to paste with its own domain and template, and what it lacks for that; session
- * tokens for its people; and what was refused lately.
+ * How to call the API as this team, ready to paste with its own domain and template, and what it lacks for that;
+ * session tokens for its people; and what was refused lately.
  */
 
 import { endToken, makeToken, tokensFor } from '../../../db/accounts/credentials/tokens.ts'
@@ -150,7 +150,7 @@ const revokeButton = (request: TeamRequest, { id, user }: Token): Cell => ({
   text: '',
   button: {
     action: tokenPath(request, id, 'revoke'),
-    label: 'Revoke',
+    label: 'Revoke token',
     confirm: `Revoke this session token of ${user ?? 'the team'}? Whatever uses it is refused at once.`,
     tone: 'danger',
   },

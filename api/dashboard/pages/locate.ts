@@ -1,7 +1,7 @@
 /**
  * The search for everything: by any id, in whichever of the person's teams, straight to the message; by an address, a
- * phone number, or words of names, addresses, properties, subjects and what things are called, in the team of the page that
- * it was asked on.
+ * phone number, or words of names, addresses, properties, subjects and what things are called, in the team of the page
+ * that it was asked on.
  * Promises: nobody finds what their teams do not hold; an operator's search in a team of others is noted. What has no
  * index is looked for newest first for a moment only: the answer says how far, and offers to go on.
  */

@@ -10,7 +10,6 @@ const KINDS: Readonly<Record<string, { title: string; pages: string; by?: 'name'
   contact: { title: 'Contact', pages: 'contacts', by: 'name' },
   broadcast: { title: 'Broadcast', pages: 'broadcasts' },
   template: { title: 'Template', pages: 'templates' },
-  'whatsapp-template': { title: 'WhatsApp template', pages: 'whatsapp-templates' },
   topic: { title: 'Topic', pages: 'topics', editors: true },
   domain: { title: 'Domain', pages: 'domains', by: 'name' },
   webhook: { title: 'Webhook', pages: 'webhooks' },

@@ -50,12 +50,28 @@ function clausesOf(words: string): string[] {
   return clauses.length === 1 ? [words] : clauses.map((clause) => `${headed(clause).replace(/\.$/, '')}.`)
 }
 
+/** A fault that begins with its field's name, spelt as the label spells it: `URL must …`, never `Url must …`. */
+function spelt(words: string, { name, label }: Field): string {
+  const head = label.slice(0, name.length)
+  const isName = words.slice(0, name.length).toLowerCase() === head.toLowerCase()
+  return isName && head.toLowerCase() === name.toLowerCase() ? head + words.slice(name.length) : words
+}
+
+/** The words of a refusal on a page with these forms, with the names of fields spelt as their labels are. */
+export const wordsOn = (forms: readonly Form[], refused: Refused): string =>
+  forms
+    .filter(({ action }) => action === refused.action)
+    .reduce((words, { fields }) => {
+      const field = faultyField(fields, { ...refused, words })
+      return field ? spelt(words, field) : words
+    }, refused.words)
+
 /** What is said of each field, by its name. */
 function faultsOf(fields: readonly Field[], refused: Refused): Map<string, string> {
   const faults = new Map<string, string>()
   for (const words of clausesOf(refused.words)) {
     const field = faultyField(fields, { ...refused, words })
-    if (field && !faults.has(field.name)) faults.set(field.name, words)
+    if (field && !faults.has(field.name)) faults.set(field.name, spelt(words, field))
   }
   return faults
 }

@@ -8,7 +8,7 @@ import { ICONS } from '../drawn/icons.ts'
 import type { Section, View } from '../drawn/section.ts'
 import { cellReady, parted, tableReady } from '../drawn/table.ts'
 import type { Render } from '../drawn/views.ts'
-import { formReady, type Refused } from './form.ts'
+import { formReady, type Refused, wordsOn } from './form.ts'
 import { navigation, places } from './nav.ts'
 import type { Notice, PageTeam } from './page.ts'
 
@@ -47,6 +47,8 @@ const openedForm = (
 /** Whether one of the buttons beside the title is what the page is mostly for. */
 const hasMain = ({ forms = [], links = [] }: NonNullable<View['actions']>): boolean =>
   forms.some(({ tone }) => tone === undefined) || links.some(({ main }) => main)
+
+const isForm = (section: Section): section is FormSection => section.kind === 'form'
 
 const isOpened = (section: Section): section is FormSection =>
   section.kind === 'form' && section.folded === true
@@ -89,7 +91,7 @@ export type Layout = (view: View, frame: Frame) => string
 export const createLayout =
   (render: Render, { paths }: Assets): Layout =>
   (view, frame) => {
-    const { person, team, csrf, notice } = frame
+    const { person, team, csrf, notice, refused } = frame
     const inside = person !== null && !view.narrow
     const { sections, aside = [], below = [] } = view
     const all = [...sections, ...aside, ...below]
@@ -113,7 +115,7 @@ export const createLayout =
       teamId: team?.id,
       account: team ? `/account?team=${team.id}` : '/account',
       csrf,
-      notice,
+      notice: notice && refused ? { ...notice, text: wordsOn(all.filter(isForm), refused) } : notice,
       alarming: notice?.tone === 'bad',
       suspended: team?.suspended,
       test: team?.test,

@@ -18,15 +18,11 @@ export type NamedThing = InferType<typeof thing>
 const KINDS = [
   ['broadcast', 'broadcasts'],
   ['template', 'templates'],
-  ['whatsapp-template', 'whatsapp_templates'],
   ['topic', 'topics'],
   ['domain', 'domains'],
   ['webhook', 'webhook_endpoints'],
 ] as const
-const MESSAGES = [
-  ['email', 'email_states', 'id'],
-  ['whatsapp', 'whatsapp_messages', 'id'],
-] as const
+const MESSAGES = [['email', 'email_states', 'id']] as const
 
 const uuids = (all: readonly string[]) => sql.array(all, 'uuid')
 
@@ -35,7 +31,7 @@ export const thingKey = (teamId: string, word: string): string => `${teamId} ${w
 
 /**
  * The things that these words name, as long as there are such things, each by `thingKey`: a word is an id, a domain's
- * name, or the identity of a contact. Messages have their id for a name.
+ * name, or the identity of a contact. Emails have their id for a name.
  */
 export async function namesOfThings(
   tx: Tx,

@@ -6,22 +6,28 @@ import t from '../../support/tap.ts'
 const service = await startService(t)
 const mainOf = (html: string): string => html.split('<main')[1] ?? ''
 
-t.test('a team without a verified domain or a key is told so first, with a link to each', async (t) => {
-  const { id } = await makeTeam(service, { domain: 'fresh.test' })
-  const owner = await signedIn(service, { team: id, role: 'owner' })
-  const page = async () => (await owner.get(`/teams/${id}/integration`)).html
-  t.notMatch(textOf(await page()), 'Before your first call', 'nothing is lacking')
-  await owner.press(`/teams/${id}/domains/fresh.test`, `/teams/${id}/domains/fresh.test/delete`)
-  await owner.post(`/teams/${id}/domains`, { name: 'pending.test' })
-  const html = mainOf(await page())
-  t.match(textOf(html), /Before your first call .* the requests below are refused.* verify it/)
-  t.ok(html.includes(`href="/dashboard/teams/${id}/domains/pending.test"`), 'the domain that is not verified')
-  t.ok(html.indexOf('id="lacking"') < html.indexOf('curl '), 'before any request')
-  const steps = (html.match(/<ol class="steps">[\s\S]*?<\/ol>/)?.[0] ?? '').match(/<li class="[^"]*"/g)
-  t.strictSame(steps, ['<li class="good"', '<li class=""', '<li class="good"'])
-})
+t.test(
+  'what a team lacks for its first call, a verified domain or a key, stands first, with a link to each',
+  async (t) => {
+    const { id } = await makeTeam(service, { domain: 'fresh.test' })
+    const owner = await signedIn(service, { team: id, role: 'owner' })
+    const page = async () => (await owner.get(`/teams/${id}/integration`)).html
+    t.notMatch(textOf(await page()), 'Before your first call', 'nothing is lacking')
+    await owner.press(`/teams/${id}/domains/fresh.test`, `/teams/${id}/domains/fresh.test/delete`)
+    await owner.post(`/teams/${id}/domains`, { name: 'pending.test' })
+    const html = mainOf(await page())
+    t.match(textOf(html), /Before your first call .* the requests below are refused.* verify it/)
+    t.ok(
+      html.includes(`href="/dashboard/teams/${id}/domains/pending.test"`),
+      'the domain that is not verified',
+    )
+    t.ok(html.indexOf('id="lacking"') < html.indexOf('curl '), 'before any request')
+    const steps = (html.match(/<ol class="steps">[\s\S]*?<\/ol>/)?.[0] ?? '').match(/<li class="[^"]*"/g)
+    t.strictSame(steps, ['<li class="good"', '<li class=""', '<li class="good"'])
+  },
+)
 
-t.test('a team whose only key was revoked is told to create one', async (t) => {
+t.test('a team whose only key was revoked is asked to create one', async (t) => {
   const { id } = await makeTeam(service, { domain: 'keyless.test' })
   const owner = await signedIn(service, { team: id, role: 'owner' })
   const list = (await owner.get(`/teams/${id}/keys`)).html

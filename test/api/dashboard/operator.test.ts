@@ -312,3 +312,13 @@ t.test('the audit is found by person, action and day; an owner sees the team’s
   t.equal((await editor.get(`/teams/${team.id}/audit`)).status, 403)
   shows(t, await operator.get('/operator/audit?action=topic'), /Created a topic Theirs A team/)
 })
+
+t.test('a team’s page names the storage of its attachments, and its limit', async (t) => {
+  const stored = await makeTeam(service, { domain: 'stored.test' })
+  await service.database.query(sql.unsafe`
+    update allowances set storage_used = 1500000 where team_id = ${stored.id}`)
+  await service.database.query(
+    sql.unsafe`update subscriptions set storage_gb = 2 where team_id = ${stored.id}`,
+  )
+  shows(t, await operator.get(`/operator/teams/${stored.id}`), /Storage of attachments 1\.5 MB of 2 GB/)
+})

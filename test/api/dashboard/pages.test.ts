@@ -429,3 +429,10 @@ t.test('a suppression is added by hand, with a reason and within the allowance, 
   const person = await signedIn(service, { team: full.id, role: 'editor' })
   t.equal((await person.post(`/teams/${full.id}/suppressions`, wish)).status, 402)
 })
+
+t.test('a fault names its field as the label spells it, at the field and on top', async (t) => {
+  const refused = await owner.post(at('webhooks'), { url: 'nowhere', types: '*' })
+  const said = textOf(refused.html).match(/\burl (?:must|is)\b/gi)
+  t.strictSame([...new Set(said)].length, 1)
+  t.ok((said?.length ?? 0) >= 2 && said?.every((words) => words.startsWith('URL ')), String(said))
+})

@@ -11,7 +11,17 @@ import { resumeTeam, suspendTeam } from '../../../../db/accounts/teams/suspend.t
 import { showTeam, type TeamView } from '../../../../db/accounts/teams/view.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
-import { ageOf, type Cell, dayWords, headed, number, status, text, time } from '../../drawn/cell.ts'
+import {
+  ageOf,
+  byteWords,
+  type Cell,
+  dayWords,
+  headed,
+  number,
+  status,
+  text,
+  time,
+} from '../../drawn/cell.ts'
 import type { Field, Form, Section } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { filterOf, search } from '../../served/filter.ts'
@@ -26,6 +36,10 @@ const planPath = (id: string): string => `${PATH}/${id}/plan`
 /** What is used of a limit, as a number with the limit under it. */
 const usage = (used: number, limit: number | null): Cell =>
   number(used, { detail: limit === null ? 'no limit' : `of ${limit.toLocaleString('en-US')}` })
+
+/** Bytes that are stored, with the limit under them. */
+const storageCell = (used: number, limit: number | null): Cell =>
+  text(byteWords(used), { number: true, detail: limit === null ? 'no limit' : `of ${byteWords(limit)}` })
 
 const TEST_FIELD: Field = {
   name: 'test',
@@ -195,6 +209,7 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
         title: 'Usage',
         facts: [
           ...QUOTAS.map(({ name, noun }) => ({ label: headed(noun), cell: usage(used[name], limits[name]) })),
+          { label: 'Storage of attachments', cell: storageCell(used.storage, limits.storage) },
           { label: 'Emails per second', cell: number(limits.rate) },
           { label: 'ID', cell: text(team.id, { code: true, copy: true }) },
         ],

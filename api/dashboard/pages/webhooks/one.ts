@@ -47,7 +47,10 @@ function actionsFor({ team }: TeamRequest, { id, state, name }: EndpointRow): Ac
         tone: 'quiet',
         confirm: `Create a new secret for ${name}? The old one also signs for 24 hours.`,
       }),
-      press(at('remove'), 'Remove', { tone: 'danger', confirm: `Remove ${name}, and all messages to it?` }),
+      press(at('remove'), 'Remove webhook', {
+        tone: 'danger',
+        confirm: `Remove ${name}, and all messages to it?`,
+      }),
     ],
   }
 }
