@@ -4,6 +4,7 @@ import { BOUNDS } from '../http/bodies.ts'
 import { BODY_LIMIT, MOST_STRINGS, MOST_VALUES } from '../http/input.ts'
 import { code, type Guide, table } from './prose.ts'
 import { BATCH_SAMPLES, SIZED_BATCH_SAMPLES } from './samples.ts'
+import { TEST_ADDRESSES, TEST_NUMBERS } from './test-recipients.ts'
 import { WEBHOOKS_GUIDE } from './webhooks-guide.ts'
 
 /** Stands in a guide for where the service is. */
@@ -284,16 +285,14 @@ Who is named here may stand at any domain, with a <code>+suffix</code> too.</p>
 ${table(
   ['To', 'What becomes of it'],
   [
-    ['<code>delivered@</code>, anybody else', 'delivered'],
-    ['<code>opened@</code>, <code>clicked@</code>', 'delivered, then so'],
-    ['<code>bounced@</code>, <code>complained@</code>', 'taken, then so; the contact is suppressed'],
-    ['<code>refused@</code>', 'refused at once'],
-    ['<code>deferred@</code>', 'put off twice, then delivered'],
-    ['a number that ends in <code>0101</code>, any other', 'sent, delivered'],
-    ['<code>0102</code>', 'sent, delivered, read'],
-    ['<code>0103</code>, <code>0104</code>', 'taken, then failed; refused at once'],
-    ['<code>0105</code>, <code>0106</code>', 'put off twice, put off once; then delivered'],
-    ['<code>0107</code>', 'taken, and nothing more is heard'],
+    ...TEST_ADDRESSES.map(({ to, becomes, others }) => [
+      `<code>${to}@</code>${others ? ', anybody else' : ''}`,
+      becomes,
+    ]),
+    ...TEST_NUMBERS.map(({ to, becomes, others }) => [
+      `a number that ends in <code>${to}</code>${others ? ', any other' : ''}`,
+      becomes,
+    ]),
   ],
 )}
 <p>What was sent is read in the dashboard, on the email’s page.</p>`,

@@ -21,8 +21,9 @@ export type Cell = {
   /** Set for a time: its machine-readable form, and how long ago it was. */
   iso?: string
   age?: string
-  /** The time in a word or two, for a line of a list. */
+  /** The time in a word or two, for a line of a list; and whether that is its day. */
   short?: string
+  isDay?: boolean
   /** The whole of what may be cut, where the text is not that by itself. */
   tip?: string
   /** Offers to copy the text, or `copied`. */
@@ -91,16 +92,17 @@ export const dayWords = (iso: string): string =>
   new Date(iso).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', timeZone: 'UTC' })
 
 /** A time as a list has it: its age, or its day once that says more. */
-function shortTime(iso: string, now: Date): string {
-  if (Math.abs(now.getTime() - Date.parse(iso)) < 86_400_000) return ageOf(iso, now)
+function shortTime(iso: string, now: Date): Pick<Cell, 'short' | 'isDay'> {
+  if (Math.abs(now.getTime() - Date.parse(iso)) < 86_400_000) return { short: ageOf(iso, now) }
   const at = new Date(iso)
   const year = at.getUTCFullYear() === now.getUTCFullYear() ? {} : ({ year: 'numeric' } as const)
-  return at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', ...year, timeZone: 'UTC' })
+  const day = at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', ...year, timeZone: 'UTC' })
+  return { short: day, isDay: true }
 }
 
 /** A time with its age; `never` for none. */
 export const time = (iso: string | null, now: Date, never = 'never'): Cell =>
-  iso === null ? { text: never } : { text: utc(iso), iso, age: ageOf(iso, now), short: shortTime(iso, now) }
+  iso === null ? { text: never } : { text: utc(iso), iso, age: ageOf(iso, now), ...shortTime(iso, now) }
 
 /** Plain text; a dash for nothing. */
 export const text = (value: string | null, more: Partial<Cell> = {}): Cell => ({

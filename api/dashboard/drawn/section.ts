@@ -100,8 +100,11 @@ export type Moment = { tone: Tone; title: string; at: Cell; detail?: string; who
 export type Column = { label: string; number?: boolean; wrap?: boolean }
 export type Bar = { x: number; y: number; width: number; height: number; tone: Tone; title: string }
 
-/** @param fold whether the title alone is seen until it is pressed. */
-type Titled = { title?: string; note?: string; id?: string; fold?: boolean }
+/**
+ * @param noteAt a time that the note ends with.
+ * @param fold whether the title alone is seen until it is pressed.
+ */
+type Titled = { title?: string; note?: string; noteAt?: Cell; id?: string; fold?: boolean }
 
 /** A link to another page of a list. */
 export type PageLink = Link & { rel?: 'prev' | 'next' }

@@ -11,33 +11,49 @@ import { dayBefore } from '../../../db/figures/daily/fold.ts'
 import type { Section, Step } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
+import { keyState } from './keys.ts'
 
 /** For how many days after the first email somebody who is alone in a team is asked to invite others. */
 const ASKED = 7
 
-/** The steps, ticked as far as they are done; nothing once all are. */
-export async function firstSteps({ team, now }: TeamRequest, { database }: PageDeps): Promise<Section[]> {
+/** What everything needs that is sent through the API: a verified domain, and a key. */
+export async function setUpSteps({ team, now }: TeamRequest, { database }: PageDeps): Promise<Step[]> {
   const domains = await domainsOfTeam(database, team.id)
   const keys = await keysOfTeam(database, team.id)
-  const members = await membersOfTeam(database, team.id)
-  const since = await firstDay(database, team.id, EMAIL)
-  const isAlone = since !== null && since < dayBefore(now, ASKED).toISOString().slice(0, 10)
-  const [domain] = domains
-  const link = (...path: string[]) => ({ href: teamPath(team, ...path), label: '' })
-  const steps: Step[] = [
+  const verified = domains.find(({ status }) => status === 'verified')
+  const domain = verified ?? domains[0]
+  return [
     {
       title: 'Add the domain that you send from',
       text: domain?.name ?? 'Such as mail.example.com.',
-      link: link('domains'),
+      link: { href: teamPath(team, 'domains'), label: '' },
       done: domains.length > 0,
     },
     {
       title: 'Publish its DNS records and verify it',
       text: 'Emails can only be sent from verified domains.',
-      link: domain ? link('domains', domain.name) : link('domains'),
-      done: domains.some(({ status }) => status === 'verified'),
+      link: { href: domain ? teamPath(team, 'domains', domain.name) : teamPath(team, 'domains'), label: '' },
+      done: verified !== undefined,
     },
-    { title: 'Create an API key', text: 'It is shown once.', link: link('keys'), done: keys.length > 0 },
+    {
+      title: 'Create an API key',
+      text: 'It is shown once.',
+      link: { href: teamPath(team, 'keys'), label: '' },
+      done: keys.some((key) => keyState(key, now) === 'active'),
+    },
+  ]
+}
+
+/** The steps, ticked as far as they are done; nothing once all are. */
+export async function firstSteps(request: TeamRequest, deps: PageDeps): Promise<Section[]> {
+  const { team, now } = request
+  const { database } = deps
+  const members = await membersOfTeam(database, team.id)
+  const since = await firstDay(database, team.id, EMAIL)
+  const isAlone = since !== null && since < dayBefore(now, ASKED).toISOString().slice(0, 10)
+  const link = (path: string) => ({ href: teamPath(team, path), label: '' })
+  const steps: Step[] = [
+    ...(await setUpSteps(request, deps)),
     {
       title: 'Send a test email',
       text: 'With one click, or with a request to paste that has your domain in it.',

@@ -1,6 +1,6 @@
 /**
- * How to call the API as this team, ready to paste with its own domain and template; session tokens for its people; and
- * what was refused lately.
+ * How to call the API as this team, ready to paste with its own domain and template, and what it lacks for that; session
+ * tokens for its people; and what was refused lately.
  */
 
 import { endToken, makeToken, tokensFor } from '../../../db/accounts/credentials/tokens.ts'
@@ -8,10 +8,13 @@ import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { type RefusedCall, refusedCalls } from '../../../db/accounts/refusals/refusals.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { templatesOfTeam as whatsappTemplates } from '../../../db/messages/whatsapp/templates.sql.ts'
+import { TEST_ADDRESSES, TEST_NUMBERS } from '../../docs/test-recipients.ts'
 import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
+import type { PageDeps } from '../served/deps.ts'
 import { act, get, press, some, tableOf } from '../served/made.ts'
-import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
+import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
+import { setUpSteps } from './first-steps.ts'
 import { testEmailForm } from './test-email.ts'
 
 /** A call for a shell. */
@@ -25,14 +28,28 @@ function curl({ home }: TeamRequest, path: string, body: unknown): string {
   ].join('\n')
 }
 
-async function examples(
-  request: TeamRequest,
-  database: Parameters<typeof domainsOfTeam>[0],
-): Promise<Section[]> {
-  const domains = await domainsOfTeam(database, request.team.id)
-  const domain = (domains.find(({ status }) => status === 'verified') ?? domains[0])?.name ?? 'example.com'
-  const [template] = await templatesOfTeam(database, request.team.id)
-  const email = { from: `Your name <hello@${domain}>`, to: ['someone@example.com'], subject: 'Hello' }
+/** The domain that examples are from: a verified one, if there is any. */
+async function sendingDomain({ team }: TeamRequest, { database }: PageDeps): Promise<string> {
+  const domains = await domainsOfTeam(database, team.id)
+  return (domains.find(({ status }) => status === 'verified') ?? domains[0])?.name ?? 'example.com'
+}
+
+const KEY: Section = {
+  kind: 'code',
+  title: 'Set the key',
+  note: 'In the shell that calls, with the key that was shown when it was created in place of the dots.',
+  code: 'export HELIOGRAPH_KEY=hg_…',
+}
+
+async function examples(request: TeamRequest, deps: PageDeps): Promise<Section[]> {
+  const { team } = request
+  const { database } = deps
+  const [template] = await templatesOfTeam(database, team.id)
+  const email = {
+    from: `Your name <hello@${await sendingDomain(request, deps)}>`,
+    to: [team.test ? 'delivered@example.com' : 'someone@example.com'],
+    subject: 'Hello',
+  }
   const sections: Section[] = [
     {
       kind: 'code',
@@ -46,15 +63,54 @@ async function examples(
     const code = curl(request, '/v1/emails', { ...email, template_id: template.id, variables })
     sections.push({ kind: 'code', title: `Send the template ${template.name}`, code })
   }
-  const [message] = await whatsappTemplates(database, request.team.id)
+  const [message] = await whatsappTemplates(database, team.id)
   if (message) {
     const parameters = Object.fromEntries(message.slots.map((slot) => [slot, '…']))
-    const body = { template_id: message.id, to: ['+15555550100'], parameters }
+    const body = { template_id: message.id, to: ['+15555550101'], parameters }
     const code = curl(request, '/v1/whatsapp/messages', body)
     sections.push({ kind: 'code', title: `Send the WhatsApp template ${message.name}`, code })
   }
   const contact = { email: 'someone@example.com', properties: { name: 'Ana' } }
   return [...sections, { kind: 'code', title: 'Add a contact', code: curl(request, '/v1/contacts', contact) }]
+}
+
+/** What a first call lacks, with where to get it; nothing once it can work. */
+async function lacking(request: TeamRequest, deps: PageDeps): Promise<Section[]> {
+  const steps = await setUpSteps(request, deps)
+  if (steps.every(({ done }) => done)) return []
+  const note = 'Until these are done, the requests below are refused. Owners of the team do them.'
+  return [{ kind: 'steps', id: 'lacking', title: 'Before your first call', note, steps }]
+}
+
+/** To whom a test team sends to try things out; of a live team, where that can be done. */
+function testRecipients({ test }: PageTeam): Section {
+  const all = [
+    ...TEST_ADDRESSES.map(({ to, ...rest }) => ({ ...rest, to: `${to}@example.com` })),
+    ...TEST_NUMBERS.map(({ to, ...rest }) => ({ ...rest, to: `+1555555${to}` })),
+  ]
+  if (test)
+    return tableOf(
+      all,
+      ({ to, becomes, others }) => ({
+        Recipient: text(to, { code: true, copy: true }),
+        'What becomes of it': text(becomes, others ? { detail: 'and anybody else' } : {}),
+      }),
+      {
+        id: 'recipients',
+        title: 'Test recipients',
+        note: 'At any domain, and any number with these last digits.',
+        empty: '',
+      },
+    )
+  const names = TEST_ADDRESSES.map(({ to }) => `${to}@`).join(', ')
+  return {
+    kind: 'text',
+    id: 'recipients',
+    title: 'Test recipients',
+    paragraphs: [
+      `What this team sends is delivered, to whomever it is addressed. In a test team nothing is, and recipients behave as they are called: ${names}. An operator of this service creates one.`,
+    ],
+  }
 }
 
 /** What the API refused lately. */
@@ -122,7 +178,7 @@ function tokens(request: TeamRequest, rows: readonly Token[]): Section[] {
         id: 'tokens',
         title: 'Session tokens',
         note: 'For single sends and the marketing unsubscribe, in place of a key: as a person of the team, for 30 days at most.',
-        empty: 'None.',
+        empty: 'No session token yet.',
       },
     ),
     team.member &&
@@ -148,20 +204,24 @@ const revoke = act(
   },
 )
 
-const page = get('viewer', '/teams/:team/integration', async (request, { database }) => {
+const page = get('viewer', '/teams/:team/integration', async (request, deps) => {
   const { team, person, now } = request
+  const { database } = deps
   return show({
     title: 'Integration',
     lead: `The API is at ${request.home.origin}/v1. Calls need an API key of this team.`,
     actions: { kind: 'actions', links: [{ href: '/docs', label: 'API documentation', outside: true }] },
     sections: [
       ...(await testEmailForm(request, database)),
-      ...(await examples(request, database)),
+      ...(await lacking(request, deps)),
+      KEY,
+      ...(await examples(request, deps)),
+      testRecipients(team),
       ...tokens(
         request,
         await tokensFor({ tx: database, now }, team.id, { user_id: person.user_id, role: team.sees }),
       ),
-      refused(await refusedCalls(database, request.team.id), request.now),
+      refused(await refusedCalls(database, team.id), now),
     ],
   })
 })

@@ -10,7 +10,8 @@ import { dayOf } from '../served/list.ts'
 import { act, formOf, get, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
-function stateOf({ revoked_at, expires_at }: KeyRow, now: Date): string {
+/** Whether a key is taken just now. */
+export function keyState({ revoked_at, expires_at }: KeyRow, now: Date): 'active' | 'revoked' | 'expired' {
   if (revoked_at !== null) return 'revoked'
   return expires_at !== null && new Date(expires_at) <= now ? 'expired' : 'active'
 }
@@ -33,7 +34,7 @@ const revokeButton = ({ id, name }: KeyRow, { team }: TeamRequest): Cell => ({
 
 function shownOf(key: KeyRow, request: TeamRequest): Record<string, Cell> {
   const { team, now } = request
-  const state = stateOf(key, now)
+  const state = keyState(key, now)
   const domain = key.domain === null ? 'any domain' : `only from ${key.domain}`
   const action = state === 'active' ? revokeButton(key, request) : text('')
   return {

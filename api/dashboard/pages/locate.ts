@@ -1,12 +1,14 @@
 /**
  * The search for everything: by any id, in whichever of the person's teams, straight to the message; by an address, a
- * phone number, or words of names, addresses, properties and subjects, in the team of the page that it was asked on.
+ * phone number, or words of names, addresses, properties, subjects and what things are called, in the team of the page that
+ * it was asked on.
  * Promises: nobody finds what their teams do not hold; an operator's search in a team of others is noted. What has no
  * index is looked for newest first for a moment only: the answer says how far, and offers to go on.
  */
 
 import { noteLook } from '../../../db/accounts/audit/look.ts'
 import { type TeamRow, teamById } from '../../../db/accounts/teams/teams.sql.ts'
+import { thingsNamed } from '../../../db/accounts/teams/things.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import type { ContactSearch } from '../../../db/audience/contacts/search.sql.ts'
 import { type SearchedContacts, searchContacts } from '../../../db/audience/contacts/search.ts'
@@ -17,14 +19,15 @@ import { type Searched, searchEmails } from '../../../db/messages/emails/search.
 import { timeOf } from '../../../db/messages/emails/stretches.ts'
 import { sentToNumbers } from '../../../db/messages/to-numbers.sql.ts'
 import { parseAddress } from '../../../db/text/address.ts'
-import { status, text, time, utc } from '../drawn/cell.ts'
-import type { Section } from '../drawn/section.ts'
+import { status, text, time } from '../drawn/cell.ts'
+import type { PageLink, Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { given, idGiven } from '../served/list.ts'
 import { get, some, tableOf } from '../served/made.ts'
 import { type OwnRequest, type PersonRequest, redirect, show, teamPath } from '../served/page.ts'
 import { numberIn, type Sought, soughtIn, wordsIn } from '../served/search.ts'
 import { recipientsCell } from './email-place.ts'
+import { kindOf, thingPath } from './things.ts'
 
 const MAX_FOUND = 50
 /** How many of each kind a search shows. */
@@ -61,9 +64,24 @@ async function teamOf(
   return team
 }
 
-/** Up to where a search has come that was broken off. */
-const lookedTo = (reached: string): string =>
-  `Looked through what was accepted or added since ${utc(new Date(timeOf(reached)).toISOString())}.`
+/** Up to where a search has come that was broken off; nothing where it has come to the end. */
+const lookedTo = (reached: string | null, now: Date): Pick<Section, 'note' | 'noteAt'> =>
+  reached === null
+    ? {}
+    : {
+        note: 'Looked through what was accepted or added since',
+        noteAt: time(new Date(timeOf(reached)).toISOString(), now),
+      }
+
+/** The links to a list that finds the same, and on from where a search was broken off. */
+function further(team: TeamRow, path: string, typed: string, reached: string | null = null): PageLink[] {
+  const pageFrom = (before: string | null) =>
+    `${teamPath(team, path)}?${new URLSearchParams({ q: typed, ...(before === null ? {} : { before }) })}`
+  return some([
+    { href: pageFrom(null), label: 'Show all' },
+    reached !== null && { href: pageFrom(reached), label: 'Look further back', rel: 'next' as const },
+  ])
+}
 
 /** A whole address is found by an index; what only looks like one may be a part of another, or words. */
 async function emailsFound(
@@ -90,8 +108,6 @@ async function emailsFor(
   deps: PageDeps,
 ): Promise<Section> {
   const { emails, reached } = await emailsFound(team, typed, request, deps)
-  const pageFrom = (before: string | null) =>
-    `${teamPath(team, 'emails')}?${new URLSearchParams({ q: typed, ...(before === null ? {} : { before }) })}`
   return tableOf(
     emails,
     (email) => ({
@@ -102,11 +118,8 @@ async function emailsFor(
     }),
     {
       title: 'Emails',
-      ...(reached === null ? {} : { note: lookedTo(reached) }),
-      next: some([
-        { href: pageFrom(null), label: 'All in Emails' },
-        reached !== null && { href: pageFrom(reached), label: 'Look further back', rel: 'next' as const },
-      ]),
+      ...lookedTo(reached, request.now),
+      next: further(team, 'emails', typed, reached),
       empty: 'No email so far.',
     },
   )
@@ -148,7 +161,8 @@ async function contactsFor(
     }),
     {
       title: 'Contacts',
-      ...(reached === null ? {} : { note: lookedTo(reached) }),
+      ...lookedTo(reached, request.now),
+      next: further(team, 'contacts', typed, reached),
       empty: 'No contact so far.',
     },
   )
@@ -172,8 +186,26 @@ async function messagesFor(
           Number: text(row.recipient, { href: teamPath(team, path, row.id) }),
           Accepted: time(row.created_at, request.now),
         }),
-        { title, empty: '' },
+        { title, next: further(team, path, typed), empty: '' },
       ),
+  )
+}
+
+/** Broadcasts, templates and the like with such words in their names. */
+async function thingsFor(
+  team: TeamRow,
+  typed: string,
+  { around }: OwnRequest,
+  { database }: PageDeps,
+): Promise<Section> {
+  const seen = { id: team.id, ...(around ? { sees: around.sees } : {}) }
+  return tableOf(
+    await thingsNamed(database, team.id, wordsIn(typed), FIRST),
+    (thing) => {
+      const href = thingPath(seen, thing)
+      return { Kind: text(kindOf(thing)), Name: text(thing.name, href === undefined ? {} : { href }) }
+    },
+    { title: 'By name', empty: '' },
   )
 }
 
@@ -181,19 +213,20 @@ async function messagesFor(
 async function foundIn(
   team: TeamRow,
   typed: string,
-  request: PersonRequest,
+  request: OwnRequest,
   deps: PageDeps,
 ): Promise<Section[]> {
   const all = [
     await contactsFor(team, typed, request, deps),
     await emailsFor(team, typed, request, deps),
     ...(await messagesFor(team, typed, request, deps)),
+    await thingsFor(team, typed, request, deps),
   ]
   return all.filter((section) => section.kind === 'table' && (section.rows.length > 0 || section.note))
 }
 
 const WAYS =
-  'A name, an address or a part of one, a phone number, words of a subject, or any ID: ours, yours, a request’s, a provider’s or a Message-ID.'
+  'A name, an address or a part of one, a phone number, words of a subject, what a template or a broadcast is called, or any ID: ours, yours, a request’s, a provider’s or a Message-ID.'
 
 const locate = get('person', '/find', async (request, deps) => {
   const { query, person } = request

@@ -19,7 +19,7 @@ import { localPath, seal, unseal } from '../served/guard.ts'
 import { get, hidden, post, press } from '../served/made.ts'
 import type { Flow } from '../served/openid.ts'
 import { type Cookie, type PageRequest, redirect, show } from '../served/page.ts'
-import { linkPath, mailLink } from './mail-link.ts'
+import { linkPath, mailLink, placeWords } from './mail-link.ts'
 
 const WEEK = 7 * 86_400
 const FLOW_SECONDS = 600
@@ -79,12 +79,12 @@ const askForLink = post('open', '/login', async (request, deps) => {
 
 const link = get('open', '/login/:secret', async ({ params, query, now }, { database }) => {
   const secret = params.secret ?? ''
-  const { email } = await ownerOfLink({ tx: database, now }, secret)
+  const { email, places } = await ownerOfLink({ tx: database, now }, secret)
   const form: Form = press(linkPath(secret, localPath(query.get('return_to'))), 'Sign in')
   return show({
     title: 'Sign in to Heliograph',
     narrow: true,
-    lead: `You are about to sign in as ${email}.`,
+    lead: `You are about to sign in as ${email}${placeWords(places)}.`,
     sections: [{ kind: 'form', ...form }],
   })
 })

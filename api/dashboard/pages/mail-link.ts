@@ -7,11 +7,13 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { teamOfDomain } from '../../../db/accounts/domains/domains.sql.ts'
+import type { Place } from '../../../db/accounts/people/sessions.sql.ts'
 import { requestLink } from '../../../db/accounts/people/sign-in.ts'
 import type { EmailItem } from '../../../db/messages/emails/call.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { escapeHtml } from '../../../db/text/slots.ts'
 import { BASE } from '../drawn/base.ts'
+import { plural } from '../drawn/cell.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { localPath } from '../served/guard.ts'
 import type { PageRequest } from '../served/page.ts'
@@ -26,16 +28,29 @@ export const linkPath = (secret: string, returnTo: string): string => {
   return `/login/${encodeURIComponent(secret)}${search}`
 }
 
+/** How many of somebody's teams are named. */
+const MOST_NAMED = 3
+
+/** What a link opens: `, owner of Northwind and viewer of Contoso`; '' for an operator who is in no team. */
+export function placeWords(places: readonly Place[]): string {
+  const named = places.slice(0, MOST_NAMED).map(({ name, role }) => `${role} of ${name}`)
+  const others = places.length - named.length
+  const all = [...named, ...(others > 0 ? [`${plural(others, 'more team')}`] : [])]
+  return all.length === 0 ? '' : `, ${new Intl.ListFormat('en-GB').format(all)}`
+}
+
+type Mailed = { from: NonNullable<ReturnType<typeof parseMailbox>>; to: string; places: readonly Place[] }
+
 /** The email that carries a link. */
-function linkEmail(from: NonNullable<ReturnType<typeof parseMailbox>>, to: string, url: string): EmailItem {
-  const words = 'Follow this link to sign in to Heliograph. It works once, within 15 minutes.'
+function linkEmail({ from, to, places }: Mailed, url: string): EmailItem {
+  const words = `Follow this link to sign in to Heliograph as ${to}${placeWords(places)}. It works once, within 15 minutes.`
   const ignore = 'If you did not ask for it, you can ignore this email.'
   return {
     path: '',
     from,
     to: [to],
     subject: 'Your sign-in link',
-    html: `<p>${words}</p><p><a href="${escapeHtml(url)}">Sign in</a></p><p>${ignore}</p>`,
+    html: `<p>${escapeHtml(words)}</p><p><a href="${escapeHtml(url)}">Sign in</a></p><p>${ignore}</p>`,
     template_id: null,
     variables: null,
     text: `${words}\n\n${url}\n\n${ignore}\n`,
@@ -61,7 +76,11 @@ async function send({ site, now, origin, form }: PageRequest, deps: PageDeps, em
     return
   }
   const url = new URL(BASE + linkPath(request.secret, localPath(BASE + form.get('return_to'))), site).href
-  await sendOwn(deps, { team_id: team, domain: null, internal: true }, linkEmail(from, request.email, url))
+  await sendOwn(
+    deps,
+    { team_id: team, domain: null, internal: true },
+    linkEmail({ from, to: request.email, places: request.places }, url),
+  )
 }
 
 /** Sends a link if somebody may sign in with this address; never reveals whether it did. */

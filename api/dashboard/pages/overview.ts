@@ -175,7 +175,7 @@ async function alertsOf(
   deps: PageDeps,
   figures: readonly FigureRow[],
 ): Promise<Alert[]> {
-  const { team } = request
+  const { team, now } = request
   const { database } = deps
   const senders = await listSenders(database)
   const webhooks = await webhookAlerts(request, deps)
@@ -195,7 +195,8 @@ async function alertsOf(
       failing.map(
         ({ name, missing_since }): Alert => ({
           tone: 'bad',
-          title: `The DKIM record of ${name} is missing or different since ${dayWords(missing_since ?? '')}`,
+          title: `The DKIM record of ${name} is missing or different since`,
+          at: time(missing_since, now),
           text: 'Mail from it still goes out, but may be refused or land in spam.',
           link: { href: teamPath(team, 'domains', name), label: 'Show the record' },
         }),

@@ -9,7 +9,7 @@ import { Refusal } from '../../../db/errors.ts'
 import type { FigureRow } from '../../../db/figures/daily/figures.sql.ts'
 import { cancelScheduled, moveScheduled } from '../../../db/messages/scheduled.ts'
 import { isMoment } from '../../../db/text/moments.ts'
-import { ageOf, type Cell, status, utc } from '../drawn/cell.ts'
+import { ageOf, type Cell, status } from '../drawn/cell.ts'
 import type { Form, Section, Tile } from '../drawn/section.ts'
 import { momentOf, momentWords, typedOf, zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
@@ -89,7 +89,7 @@ export function listedState(
 ): Cell {
   if (word !== 'queued' || scheduled_at === null || Date.parse(scheduled_at) <= now.getTime())
     return status(word)
-  return status('scheduled', { text: `scheduled ${utc(scheduled_at)}` })
+  return status('scheduled', { text: `scheduled ${ageOf(scheduled_at, now)}` })
 }
 
 /** The button that cancels. @param noun such as `email`. @param path of the message's page. */

@@ -3,6 +3,7 @@
 import { Refusal } from '../../../db/errors.ts'
 import { latestWorks, type WorkRow, workById } from '../../../db/upkeep/work/works.sql.ts'
 import { number, status, text, time } from '../drawn/cell.ts'
+import { paceWords } from '../drawn/pace.ts'
 import type { Section, View } from '../drawn/section.ts'
 import { get, some, tableOf } from '../served/made.ts'
 import { show, teamPath } from '../served/page.ts'
@@ -14,6 +15,21 @@ const LATEST = 50
 const stateOf = ({ finished_at, fault }: WorkRow): string =>
   fault !== null ? 'failed' : finished_at === null ? 'running' : 'done'
 
+const detailed = (words: string): { detail?: string } => (words === '' ? {} : { detail: words })
+
+/** For how long a job goes on before its pace says something, in milliseconds. */
+const TELLING = 10_000
+
+/** How fast a job goes on and how long it may take still; '' for one that is over. */
+const paceOf = ({ done, total, begun_at, finished_at }: WorkRow, now: Date): string =>
+  finished_at !== null || total === null
+    ? ''
+    : paceWords({ done, left: total - done, since: begun_at }, now, { noun: 'item', least: TELLING })
+
+/** How far a job has come, of how many where that is known. */
+const doneWords = ({ done, total }: WorkRow): string =>
+  total === null ? number(done).text : `${number(done).text} of ${number(total).text}`
+
 function listView(works: readonly WorkRow[], now: Date): View {
   return {
     title: 'Background jobs',
@@ -23,8 +39,8 @@ function listView(works: readonly WorkRow[], now: Date): View {
         works,
         (work) => ({
           What: text(wordsOf(work).title, { href: workPath(work) }),
-          State: status(stateOf(work)),
-          Done: number(work.done),
+          State: status(stateOf(work), detailed(paceOf(work, now))),
+          Done: text(doneWords(work), { number: true }),
           By: text(work.begun_by),
           Started: time(work.begun_at, now),
         }),
@@ -51,10 +67,8 @@ function workView(work: WorkRow, now: Date, back: string): View {
       tiles: [
         {
           label: fault !== null ? 'Failed' : live ? verb : 'Done',
-          value:
-            total === null
-              ? done.toLocaleString('en-US')
-              : `${done.toLocaleString('en-US')} of ${total.toLocaleString('en-US')}`,
+          value: doneWords(work),
+          ...detailed(paceOf(work, now)),
           ...(total === null || total === 0 ? {} : { filled: Math.round((done / total) * 100) }),
           tone,
         },

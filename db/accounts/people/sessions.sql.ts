@@ -40,6 +40,21 @@ export async function personOfLink(tx: Tx, hash: Buffer, now: Date) {
     where l.hash = ${sql.binary(hash)} and l.expires_at > ${sql.timestamp(now)}`)
 }
 
+const placeRow = row({ name: string(), role: string().oneOf(ROLES) })
+export type Place = InferType<typeof placeRow>
+
+/** The teams that somebody is in, with their roles. @param teamId the only one that counts; null: all of them. */
+export async function placesOfPerson(
+  tx: Tx,
+  userId: string,
+  teamId: string | null,
+): Promise<readonly Place[]> {
+  return tx.any(sql.type(placeRow)`
+    select t.name, m.role from memberships m join teams t on t.id = m.team_id
+    where m.user_id = ${userId} and (${teamId}::uuid is null or m.team_id = ${teamId})
+    order by lower(t.name), t.id`)
+}
+
 /** Uses a link up. @returns whose it was, or null when it was used, is too old, or never was. */
 export async function takeLink(tx: Tx, hash: Buffer, now: Date) {
   return tx.maybeOne(sql.type(ownerRow)`

@@ -27,7 +27,9 @@ import {
   membershipsOfSession,
   noteLinkRequest,
   noteMembershipSeen,
+  type Place,
   personOfLink,
+  placesOfPerson,
   sessionByHash,
   takeLink,
   touchSession,
@@ -88,11 +90,16 @@ export async function makeLink(
 
 const noLink = (): Refusal => new Refusal('not_found', 'this link was used already, or is too old')
 
-/** Whose link this is. Changes nothing. @throws Refusal not_found. */
-export async function ownerOfLink({ tx, now }: At, secret: string): Promise<{ email: string }> {
+/** Whose link this is, and what it opens. Changes nothing. @throws Refusal not_found. */
+export async function ownerOfLink(
+  { tx, now }: At,
+  secret: string,
+): Promise<{ email: string; places: readonly Place[] }> {
   const owner = await personOfLink(tx, digest(secret), now)
-  if (owner) return owner
-  throw noLink()
+  if (!owner) throw noLink()
+  const { email, user_id, team_id, role: held } = owner
+  const places = await placesOfPerson(tx, user_id, team_id)
+  return { email, places: places.map(({ name, role }) => ({ name, role: lesser(role, held ?? role) })) }
 }
 
 /** @param role what a link holds at most; null: what its person has. */
@@ -152,7 +159,7 @@ export async function signInByClaims(at: At, claims: Claims, userAgent: string):
 export async function requestLink(
   at: At,
   { email, origin }: { email: string; origin: string },
-): Promise<{ email: string; secret: string } | null> {
+): Promise<{ email: string; secret: string; places: readonly Place[] } | null> {
   const address = parseAddress(email)
   if (!address) return null
   const request = { id: idNow(), identity: address.identity, origin }
@@ -160,7 +167,8 @@ export async function requestLink(
   if (asked.by_identity > LIMITS.by_identity || asked.by_origin > LIMITS.by_origin) return null
   const person = await personByIdentity(at.tx, address.identity)
   if (!person || !(await belongs(at.tx, person))) return null
-  return { email: person.email, secret: (await makeLink(at, person.id, null)).secret }
+  const places = await placesOfPerson(at.tx, person.id, null)
+  return { email: person.email, places, secret: (await makeLink(at, person.id, null)).secret }
 }
 
 /** Who carries this secret in a cookie, with what of it counts at this moment; null when the session is over. */

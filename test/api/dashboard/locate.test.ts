@@ -1,4 +1,5 @@
 /** The page that leads from an id alone to its message, in whichever team the person is. */
+import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
@@ -118,4 +119,46 @@ t.test('a search stays in the teams of its person; an operator’s in another te
   t.match((await operator.get(`/find?q=someone@example.org&team=${team.id}`)).html, email.id)
   const [entry] = await auditEntries(service.database, { team: team.id, limit: 1 })
   t.match(entry, { action: 'search', actor: operator.email, subject: 'someone@example.org' })
+})
+
+t.test('what is found of each kind is shown beside the others, each with the way to all of it', async (t) => {
+  const own = await makeTeam(service, { domain: 'kinds.test' })
+  const owner = await signedIn(service, { team: own.id, role: 'owner' })
+  const at = `/teams/${own.id}`
+  const { key } = own
+  await service.call('POST', '/v1/contacts', { key, body: { email: 'kinds@example.org' } })
+  const { body } = await service.call('POST', '/v1/emails', {
+    key,
+    body: anEmail({ from: 'a@kinds.test', subject: 'All kinds' }),
+  })
+  await owner.post(`${at}/templates`, { name: 'Kinds of bread', html: '<p>Hi</p>', text: '' })
+  await owner.post(`${at}/topics`, { name: 'kinds' })
+  const { html } = await owner.get(`/find?q=KINDS&team=${own.id}`)
+  for (const path of ['contacts/kinds%40example.org', `emails/${body.id}`, 'domains/kinds.test'])
+    t.ok(html.includes(`href="/dashboard${at}/${path}"`), path)
+  for (const list of ['contacts', 'emails'])
+    t.ok(html.includes(`href="/dashboard${at}/${list}?q&#x3D;KINDS"`), list)
+  t.match(html, new RegExp(`href="/dashboard${at}/templates/[0-9a-f-]{36}"[^>]*>Kinds of`))
+  t.match(html, new RegExp(`href="/dashboard${at}/topics/[0-9a-f-]{36}"`))
+  const reader = await signedIn(service, { team: own.id, role: 'viewer' })
+  const seen = (await reader.get(`/find?q=kinds&team=${own.id}`)).html
+  t.notMatch(seen, new RegExp(`${at}/topics/`), 'a topic’s own page is its editors’')
+  t.notMatch((await stranger.get('/find?q=kinds')).html, at)
+})
+
+t.test('a search that is broken off says since when, and goes on in the list of its kind', async (t) => {
+  // The first stretch alone takes longer than a search may.
+  const own = await makeTeam(service, { domain: 'long.test' })
+  const owner = await signedIn(service, { team: own.id, role: 'owner' })
+  await service.database.query(sql.unsafe`
+    insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
+    select ${own.id}, uuidv7(make_interval(secs => -n)), 'n' || n || '@long.test', 'n' || n || '@long.test', 'subscribed',
+      jsonb_build_object('note', repeat('long ', 3000)), '{}', now() - make_interval(secs => n), now()
+    from generate_series(1, 2500) n`)
+  const { html } = await owner.get(`/find?q=nobody+here&team=${own.id}`)
+  const [, contacts = ''] = /<h2>Contacts<\/h2>([\s\S]*?)<\/section>/.exec(html) ?? []
+  t.match(contacts, /Looked through what was accepted or added since <time datetime="[^"]+Z">/)
+  const [, on = ''] = /href="\/dashboard([^"]*before[^"]*)"[^>]*>Look further back/.exec(contacts) ?? []
+  t.ok(on.startsWith(`/teams/${own.id}/contacts?q`), on)
+  t.equal((await owner.get(on.replaceAll('&#x3D;', '=').replaceAll('&amp;', '&'))).status, 200)
 })

@@ -1,10 +1,13 @@
 /** The doors of the dashboard: links, mail, sessions. OpenID has a file of its own. */
 import { sql } from 'slonik'
+import { object, string } from 'yup'
 import { linkFor } from '../../../db/accounts/people/members.ts'
 import { shows, signedIn, visitor } from '../../support/dashboard.ts'
 import { jobsOf } from '../../support/rows.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
+
+const mailed = object({ body_text: string().defined(), html: string().defined() })
 
 let now = new Date('2026-11-21T12:00:00Z')
 const woken: string[] = []
@@ -178,4 +181,23 @@ t.test('an ended membership ends the session at once', async (t) => {
   const { removeMember } = await import('../../../db/accounts/people/members.ts')
   await database.transaction((tx) => removeMember({ tx, now, actor: 'cli' }, team.id, ana.email))
   t.equal((await ana.get(`/teams/${team.id}`)).status, 303)
+})
+
+t.test('a link says, on its page and in its mail, as what its owner signs in, and where', async (t) => {
+  const email = 'placed@example.com'
+  const other = await makeTeam(service, { domain: 'other.test' })
+  await database.query(sql.unsafe`update teams set name = 'Bread & Sons' where id = ${other.id}`)
+  await signedIn(service, { team: team.id, role: 'viewer', email })
+  const wish = { email, team: other.id, role: 'owner', operator: false } as const
+  const { secret } = await database.transaction((tx) => linkFor({ tx, now, actor: 'cli' }, wish))
+  const page = await visitor(service).get(`/login/${secret}`)
+  shows(t, page, `You are about to sign in as ${email}, owner of Bread & Sons.`)
+  t.notMatch(page.html, 'A team', 'a link that others have seen names its own team alone')
+  await visitor(service).post('/login', { email })
+  const { body_text, html } = await database.one(sql.type(mailed)`
+    select body_text, html from emails where to_emails = array[${email}]`)
+  const words = `as ${email}, viewer of A team and owner of Bread`
+  t.match(body_text, `${words} & Sons.`)
+  t.match(html, `${words} &amp; Sons.`)
+  shows(t, await visitor(service).get(/\/login\/\S+/.exec(body_text)?.[0] ?? ''), words)
 })

@@ -23,10 +23,18 @@ const { timeZone } = zoned.resolvedOptions()
 // biome-ignore lint/suspicious/noDocumentCookie: browsers have a Cookie Store on https alone
 document.cookie = `${mark}heliograph-zone=${timeZone}; Path=/; SameSite=Lax${secure}`
 
-/** Times in the reader's zone, with UTC in the tip; a list's short ones keep their words. */
+/** A time's day, in the words of the server (drawn/cell.ts). */
+function dayOf(at) {
+  const year = at.getFullYear() === new Date().getFullYear() ? {} : { year: 'numeric' }
+  return at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', ...year })
+}
+
+/** Times in the reader's zone, with UTC in the tip; a list's short ones keep their words, but for days. */
 function localTimes(root) {
   for (const time of root.querySelectorAll('time[datetime]')) {
-    const local = zoned.format(new Date(time.dateTime))
+    const at = new Date(time.dateTime)
+    const local = zoned.format(at)
+    if (time.dataset.short === 'day') time.textContent = dayOf(at)
     if (time.hasAttribute('data-short')) time.title = `${local} (${time.title})`
     else {
       time.title = time.textContent

@@ -4,9 +4,11 @@
  */
 
 import { type AuditRow, auditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
-import { type NamedThing, namesOfThings } from '../../../../db/accounts/audit/names.sql.ts'
 import { namesOfTeams, teamsAfter } from '../../../../db/accounts/teams/directory.sql.ts'
+import { type NamedThing, namesOfThings, thingKey } from '../../../../db/accounts/teams/things.sql.ts'
+import { QUEUES } from '../../../../db/delivery/queues.ts'
 import { Refusal } from '../../../../db/errors.ts'
+import { parseAddress } from '../../../../db/text/address.ts'
 import { isUuid } from '../../../../db/text/strings.ts'
 import { actionLabel, actionOf } from '../../drawn/action-labels.ts'
 import { type Cell, text, time } from '../../drawn/cell.ts'
@@ -16,6 +18,7 @@ import { DAYS, filterOf, search } from '../../served/filter.ts'
 import { listOf, pageOf } from '../../served/list.ts'
 import { get, lagging } from '../../served/made.ts'
 import { type PageRequest, show, teamPath } from '../../served/page.ts'
+import { thingPath } from '../things.ts'
 
 const OF_TEAM = {
   actor: search('Person', { placeholder: 'ana@example.com' }),
@@ -39,11 +42,14 @@ async function teamsMeant(words: string, { database }: PageDeps): Promise<string
   )
 }
 
-/** Where things are shown, by the first part of an action about them. */
-const PLACES: Readonly<Record<string, string>> = {
-  template: 'templates',
-  broadcast: 'broadcasts',
-  webhook: 'webhooks',
+/** The word that names a thing: of an address its identity. */
+const wordOf = (text: string): string => parseAddress(text)?.identity ?? text
+
+/** An operator's page of what is no team's: by the first part of an action, and what it is about. */
+function operatorPath({ action, subject }: AuditRow): string | undefined {
+  if (action.startsWith('queue.') && QUEUES.some((queue) => queue === subject))
+    return `/operator/queues/${subject}`
+  return action.startsWith('sender.resume') ? '/operator/senders' : undefined
 }
 
 /** What was done; the tip has the code that the command line knows it by. */
@@ -52,15 +58,17 @@ function actionCell({ action }: AuditRow): Cell {
   return words === action ? text(action, { code: true }) : text(words, { tip: action })
 }
 
-/** What an entry is about: by its name where there is one, with the rest beside. */
-function subjectCell({ team_id, subject, detail }: AuditRow, names: ReadonlyMap<string, NamedThing>): Cell {
-  const named = names.get(subject) ?? names.get(detail)
-  const place = named && PLACES[named.kind]
-  const href = team_id && place && named ? { href: teamPath({ id: team_id }, place, named.id) } : {}
-  const words = names.get(subject)?.name ?? subject
+/** What an entry is about: by its name where there is one, with the rest beside; what has a page leads there. */
+function subjectCell(entry: AuditRow, names: ReadonlyMap<string, NamedThing>): Cell {
+  const { team_id, subject, detail } = entry
+  const bySubject = names.get(thingKey(team_id ?? '', wordOf(subject)))
+  const byDetail = names.get(thingKey(team_id ?? '', detail))
+  const named = bySubject ?? byDetail
+  const href = team_id && named ? thingPath({ id: team_id }, named) : operatorPath(entry)
+  const words = bySubject?.name ?? subject
   // The id of what is named already says nothing more.
-  const rest = names.get(detail) ? (isUuid(subject) ? names.get(detail)?.name : '') : detail
-  return text(words, { ...href, ...(rest && rest !== words ? { detail: rest } : {}) })
+  const rest = byDetail ? (isUuid(subject) ? byDetail.name : '') : detail
+  return text(words, { ...(href ? { href } : {}), ...(rest && rest !== words ? { detail: rest } : {}) })
 }
 
 /** The trail as a page. @param only the team that it is about; null: all of them. */
@@ -79,7 +87,7 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
   const ids = only === null ? page.rows.flatMap(({ team_id }) => team_id ?? []) : []
   const teamNames = await namesOfTeams(database, [...new Set(ids)])
   const things = page.rows.flatMap(({ team_id, subject, detail }) =>
-    team_id === null ? [] : [subject, detail].filter((id) => isUuid(id)).map((id) => ({ team_id, id })),
+    team_id === null ? [] : [wordOf(subject), detail].map((word) => ({ team_id, word })),
   )
   const names = await namesOfThings(database, things)
   return {

@@ -11,7 +11,7 @@ import { resumeTeam, suspendTeam } from '../../../../db/accounts/teams/suspend.t
 import { showTeam, type TeamView } from '../../../../db/accounts/teams/view.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
-import { ageOf, type Cell, headed, number, status, text, time } from '../../drawn/cell.ts'
+import { ageOf, type Cell, dayWords, headed, number, status, text, time } from '../../drawn/cell.ts'
 import type { Field, Form, Section } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { filterOf, search } from '../../served/filter.ts'
@@ -187,7 +187,7 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
     },
     lead:
       suspended_at === null
-        ? `${team.test ? 'Test team: nothing is delivered. ' : ''}Plan ${team.plan}, from ${period.start.slice(0, 10)} to ${period.end.slice(0, 10)}.`
+        ? `${team.test ? 'Test team: nothing is delivered. ' : ''}Plan ${team.plan}, from ${dayWords(period.start)} to ${dayWords(period.end)}.`
         : `Suspended ${ageOf(suspended_at, now)}: its credentials are refused, and what it has queued waits.`,
     sections: [
       {

@@ -1,15 +1,14 @@
 /** Where the SDK looks its credentials up: whatever answers there, or does not, a send ends and the next one may go. */
 import { execFileSync } from 'node:child_process'
-import { once } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Outcome } from '../../../../workers/providers/provider.ts'
 import { createSesProvider } from '../../../../workers/providers/ses/adapter.ts'
 import { startFlood } from '../../../support/flood.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
+import { portOf } from '../../../support/port.ts'
 import { startSesApi } from '../../../support/ses-api.ts'
 import t, { type Test } from '../../../support/tap.ts'
 import { until } from '../../../support/worker.ts'
@@ -52,12 +51,7 @@ async function serve(
   answer: (response: ServerResponse, request: IncomingMessage) => void,
 ): Promise<string> {
   const server = createServer((request, response) => answer(response, request))
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  t.teardown(async () => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/credentials`
+  return `http://127.0.0.1:${await portOf(t, server)}/credentials`
 }
 
 t.test('a metadata service whose answer has no end is cut off, and is the sender’s trouble', async (t) => {

@@ -1,0 +1,58 @@
+/** What the page Integration says to who calls the API for the first time. */
+import { shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
+
+const service = await startService(t)
+const mainOf = (html: string): string => html.split('<main')[1] ?? ''
+
+t.test('a team without a verified domain or a key is told so first, with a link to each', async (t) => {
+  const { id } = await makeTeam(service, { domain: 'fresh.test' })
+  const owner = await signedIn(service, { team: id, role: 'owner' })
+  const page = async () => (await owner.get(`/teams/${id}/integration`)).html
+  t.notMatch(textOf(await page()), 'Before your first call', 'nothing is lacking')
+  await owner.press(`/teams/${id}/domains/fresh.test`, `/teams/${id}/domains/fresh.test/delete`)
+  await owner.post(`/teams/${id}/domains`, { name: 'pending.test' })
+  const html = mainOf(await page())
+  t.match(textOf(html), /Before your first call .* the requests below are refused.* verify it/)
+  t.ok(html.includes(`href="/dashboard/teams/${id}/domains/pending.test"`), 'the domain that is not verified')
+  t.ok(html.indexOf('id="lacking"') < html.indexOf('curl '), 'before any request')
+  const steps = (html.match(/<ol class="steps">[\s\S]*?<\/ol>/)?.[0] ?? '').match(/<li class="[^"]*"/g)
+  t.strictSame(steps, ['<li class="good"', '<li class=""', '<li class="good"'])
+})
+
+t.test('a team whose only key was revoked is told to create one', async (t) => {
+  const { id } = await makeTeam(service, { domain: 'keyless.test' })
+  const owner = await signedIn(service, { team: id, role: 'owner' })
+  const list = (await owner.get(`/teams/${id}/keys`)).html
+  const [revoke = ''] = /\/teams\/[0-9a-f-]+\/keys\/[0-9a-f-]+\/revoke/.exec(list) ?? []
+  await owner.press(`/teams/${id}/keys`, revoke)
+  const { html } = await owner.get(`/teams/${id}/integration`)
+  t.match(html, /<li class="">(?:(?!<\/li>)[\s\S])*Create an API key/)
+})
+
+t.test('the key that the requests name is set by a command beside them, to copy', async (t) => {
+  const { id } = await makeTeam(service, { domain: 'set.test' })
+  const viewer = await signedIn(service, { team: id, role: 'viewer' })
+  const html = mainOf((await viewer.get(`/teams/${id}/integration`)).html)
+  const [, set] = /data-copy-text="export (\w+)/.exec(html) ?? []
+  const [, asked] = /Bearer \$(\w+)/.exec(html) ?? []
+  t.equal(set, asked)
+  t.ok(html.indexOf('export ') < html.indexOf('curl '))
+})
+
+t.test('test recipients are named: to copy in a test team, and of a live one where they work', async (t) => {
+  const live = await makeTeam(service, { domain: 'live.test' })
+  const test = await makeTeam(service, { domain: 'test.test', test: true })
+  const pages = [live, test].map(async ({ id }) => {
+    const viewer = await signedIn(service, { team: id, role: 'viewer' })
+    return viewer.get(`/teams/${id}/integration`)
+  })
+  const [ofLive, ofTest] = await Promise.all(pages)
+  if (!ofLive || !ofTest) return
+  shows(t, ofLive, /What this team sends is delivered.* In a test team .* bounced@/)
+  t.notMatch(ofLive.html, 'bounced@example.com')
+  t.match(ofTest.html, 'data-copy-text="bounced@example.com"')
+  t.match(ofTest.html, /data-copy-text="\+15555550103"/)
+  shows(t, ofTest, /"to": \[ "delivered@example\.com" \]/)
+})

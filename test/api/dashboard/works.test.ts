@@ -1,0 +1,39 @@
+/** Background jobs on their pages: how far each has come, how fast, and how long it may take still. */
+import { sql } from 'slonik'
+import { object, string } from 'yup'
+import { shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
+
+const service = await startService(t)
+const team = await makeTeam(service)
+const editor = await signedIn(service, { team: team.id, role: 'editor' })
+
+/** A job that began some time ago. @returns its id. */
+const aWork = (minutes: number, done: number, total: number | null, over = false) =>
+  service.database.oneFirst(sql.type(object({ id: string().defined() }))`
+    insert into works (id, team_id, kind, done, total, begun_by, begun_at, moved_at, finished_at)
+    values (uuidv7(), ${team.id}, 'email.requeue', ${done}, ${total}, 'ana@example.com',
+      now() - make_interval(secs => ${minutes * 60}), now(), case when ${over} then now() end) returning id`)
+
+t.test('a running job says how fast it goes on and how long it may take still', async (t) => {
+  const id = await aWork(2, 1_200, 7_200)
+  shows(
+    t,
+    await editor.get(`/teams/${team.id}/works/${id}`),
+    /1,200 of 7,200 .* about 600 items a minute, done in about 10 minutes/,
+  )
+  shows(t, await editor.get(`/teams/${team.id}/works`), /done in about 10 minutes 1,200 of 7,200/)
+})
+
+t.test(
+  'nothing is said of it where nothing can be told: at first, without a total, at the end',
+  async (t) => {
+    for (const id of [
+      await aWork(0, 100, 7_000),
+      await aWork(3, 100, null),
+      await aWork(3, 7_000, 7_000, true),
+    ])
+      t.notMatch(textOf((await editor.get(`/teams/${team.id}/works/${id}`)).html), /a minute|done in/)
+  },
+)
