@@ -55,10 +55,7 @@ export async function hurryLogins(url: string): Promise<void> {
   ])
 }
 
-/**
- * Makes the template that this run's databases are cloned from. `migrate` must leave no connection to it. What a worker
- * makes in a new database at its first start is in it: hundreds of tests start one.
- */
+/** Makes the template that this run's databases are cloned from. `migrate` must leave no connection to it. */
 export async function createTemplate(
   { url, prefix }: TestServer,
   migrate: (url: string) => Promise<void>,
@@ -66,9 +63,6 @@ export async function createTemplate(
   const template = `${prefix}_template`
   await execute(url, [`create database "${template}" template template0 encoding 'UTF8'`])
   await migrate(databaseUrl(url, template))
-  const { openConsumer } = await import('../../db/queue/boss.ts')
-  const queue = await openConsumer(databaseUrl(url, template), { connections: 1, onError() {} })
-  await queue.stop(10_000)
   await execute(url, [`alter database "${template}" allow_connections false`])
 }
 
