@@ -49,6 +49,19 @@ const round = fc.record({
   together: fc.array(step, { minLength: 1, maxLength: 4 }),
 })
 
+/** A run that is at both of its quotas from some round on, whatever is drawn. */
+const FULL: [{ email_limit: number; whatsapp_limit: number }, { seconds: number; together: Step[] }[]] = [
+  { email_limit: 4, whatsapp_limit: 3 },
+  [
+    {
+      seconds: 0,
+      together: [{ kind: 'batch', emails: Array(4).fill({ key: undefined, from: 'hello@example.com' }) }],
+    },
+    { seconds: 0, together: [{ kind: 'whatsapp', numbers: 3 }] },
+    { seconds: 1, together: [{ kind: 'whatsapp', numbers: 1 }] },
+  ],
+]
+
 const bodyOf = ({ key, from }: { key: string | undefined; from: string }) =>
   anEmail({ from, ...(key === undefined ? {} : { idempotency_key: key }) })
 
@@ -138,7 +151,7 @@ t.test('any sends, failures, replays, deletes, requeues, waits and periods, at o
         before = used
       }
     }),
-    { numRuns: 20 },
+    { numRuns: 21, examples: [FULL] },
   )
   t.ok(reached > 3, `a quota was reached ${reached} times`)
 })

@@ -9,6 +9,10 @@ export const SETTINGS = {
   fsync: 'off',
   synchronous_commit: 'off',
   full_page_writes: 'off',
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+  // Nothing lives long enough for it to be of use, and it starts a process in each of many databases.
+  autovacuum: 'off',
   max_connections: '400',
 }
 

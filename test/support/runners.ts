@@ -33,13 +33,15 @@ export type Runners = {
   stream(): TapStream
   /** Seconds without a line after which a process is stuck. */
   silence?: number
+  /** How many processes there are at most. */
+  most?: number
 }
 
 /** @param files their paths from the repository's root. @throws Error when there are none. */
 export async function runFiles(
   files: readonly string[],
   // A stuck process does not notice the time limit of its file.
-  { taken, start, stream, silence = TIMEOUT + 30 }: Runners,
+  { taken, start, stream, silence = TIMEOUT + 30, most = RUNNERS }: Runners,
 ): Promise<void> {
   if (files.length === 0) throw new Error('there is no test file')
   await mkdir(taken)
@@ -57,5 +59,5 @@ export async function runFiles(
     clearTimeout(timer)
     tap.end(code)
   }
-  await Promise.all(Array.from({ length: Math.min(RUNNERS, files.length) }, run))
+  await Promise.all(Array.from({ length: Math.min(most, files.length) }, run))
 }

@@ -34,6 +34,10 @@ Object.assign(Assertions.prototype, {
   },
   notMatch(this: Assertions, ...args: Parameters<typeof match>) {
     refuseDates(args[1])
+    const [found, pattern, ...said] = args
+    // tap would write down how they differ, which is a whole page, and throw it away: where they do, it passes.
+    if (typeof found === 'string' && pattern instanceof RegExp && !found.match(pattern))
+      return this.ok(true, ...said)
     return notMatch.apply(this, args)
   },
 })

@@ -50,6 +50,7 @@ export async function startWorker(
     hosted,
     concurrency = 20,
     connections = 4,
+    scheduled = false,
     whatsapp = null,
     webhooks = {
       concurrency: 32,
@@ -65,10 +66,13 @@ export async function startWorker(
     concurrency?: number
     /** The queue's connections. With one, a loop claims all that waits before the next one looks. */
     connections?: number
+    /** Whether it does what runs by the clock, too: each start of it is a hundred statements. */
+    scheduled?: boolean
   } & Partial<WorkerDeps> = {},
 ): Promise<{ stop(): Promise<void> }> {
   canary.secrets(decodeURIComponent(new URL(smtp_url).password))
-  const queue = await openConsumer(url, { connections, onError: () => {} })
+  const opened = await openConsumer(url, { connections, onError: () => {} })
+  const queue = scheduled ? opened : { ...opened, schedule: async () => {} }
   const email = createSmtpProvider({
     ...{ url: smtp_url, max_connections: concurrency },
     ...(hosted ? { hosted } : {}),

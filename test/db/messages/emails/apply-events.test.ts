@@ -87,6 +87,8 @@ const runs = drafts.chain((events) =>
   }),
 )
 
+type Run = typeof runs extends fc.Arbitrary<infer R> ? R : never
+
 const keyOf = ({ to, what, second }: Draft): string => `${to}:${what.kind}:${what.effect}:${second}`
 
 /** Whom a draft is about, by its letter: only recipients that are on the row count. */
@@ -124,6 +126,19 @@ function expectedContact(events: readonly Draft[], letter: 'a' | 'b', before: st
   if (has('hard') || row >= 5) return { status: 'bounced', suppression: 'bounced' }
   return { status: before, suppression: null }
 }
+
+const [COMPLAINED, HARD] = [HAPPENINGS[7], HAPPENINGS[6]]
+
+/** Runs that end with two suppressed contacts each, so that some do, whatever is drawn. */
+const SUPPRESSING = (['subscribed', 'unsubscribed'] as const).flatMap((before) =>
+  [1, 2, 3].map((batches) => {
+    const events: Draft[] = [
+      { email: 0, to: 'a', what: COMPLAINED, second: 1 },
+      { email: 6, to: 'b', what: HARD, second: 2 },
+    ]
+    return [{ events, sequence: [...events, ...events], lanes: Array<number>(48).fill(0), batches, before }]
+  }),
+) as [Run][]
 
 async function start(t: Test) {
   return startService(t)
@@ -172,7 +187,7 @@ t.test('any events, in any order, repeated and split at will, end in the same ro
       }
       return true
     }),
-    { numRuns: 75 },
+    { numRuns: 81, examples: SUPPRESSING },
   )
   t.ok(suppressed > 10, `the runs suppressed ${suppressed} contacts`)
 })
