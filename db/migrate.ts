@@ -24,16 +24,19 @@ const LOCK = 7_041_988
 const TURN_PAUSE = 300
 /**
  * How long a file waits for a lock, in milliseconds, how often it is tried, and the pause between. Two such waits are
- * over before deadlock_timeout (1 s), so that no accept is ever ended for a deadlock with a file. The last tries wait
- * for longer than that: only then does PostgreSQL cancel an autovacuum that is in the way.
+ * over before deadlock_timeout (1 s), so that no accept is ever ended for a deadlock with a file.
  */
 const LOCK_WAIT = 400
-const LAST_LOCK_WAIT = 5_000
-const TRIES = 48
+const TRIES = 60
+/** How many of the tries, the last, end an autovacuum that is in the way; how long that may take, in milliseconds. */
 const LAST_TRIES = 3
+const VACUUM_WAIT = 5_000
 const TRY_PAUSE = 600
 /** Lock timeout and deadlock: the file's transaction is undone as if it had never begun. */
 const GIVES_WAY = new Set(['55P03', '40P01'])
+function unlessItGaveWay(error: unknown): void {
+  if (!GIVES_WAY.has(String((error as { code?: unknown }).code))) throw error
+}
 /** How the session is called that runs the files: only the one whose turn it is has it. */
 const RUNNER = 'heliograph migrate: files'
 /** The first line of a file whose statements run one by one, such as `create index concurrently`. */
@@ -60,18 +63,40 @@ async function takeTurn(holder: Client): Promise<void> {
   await holder.query('set local idle_in_transaction_session_timeout = 0')
 }
 
-async function applyInTransaction(client: Client, migration: Migration, lockWait: number) {
+/**
+ * PostgreSQL cancels an autovacuum for whoever waits for it longer than deadlock_timeout. Sends would wait behind a file
+ * for as long; they neither wait for this lock nor behind it.
+ */
+async function endVacuums(client: Client): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(`
+    select distinct relation::regclass::text as name from pg_locks l join pg_class c on c.oid = l.relation
+    where l.mode = 'ShareUpdateExclusiveLock' and l.granted and c.relkind = 'r'
+      and l.database = (select oid from pg_database where datname = current_database())
+      and c.relnamespace = current_schema()::regnamespace and pg_has_role(c.relowner, 'usage')
+    order by name`)
+  for (const { name } of rows)
+    await inTransaction(client, VACUUM_WAIT, () =>
+      client.query(`lock table ${name} in share update exclusive mode`),
+    ).catch(unlessItGaveWay)
+}
+
+async function inTransaction(client: Client, lockWait: number, work: () => Promise<unknown>): Promise<void> {
   await client.query('begin')
   try {
     await client.query(`set local lock_timeout = ${lockWait}`)
-    await client.query(migration.text)
-    await note(client, migration)
+    await work()
     await client.query('commit')
   } catch (error) {
     await client.query('rollback')
     throw error
   }
 }
+
+const applyInTransaction = (client: Client, migration: Migration, lockWait: number): Promise<void> =>
+  inTransaction(client, lockWait, async () => {
+    await client.query(migration.text)
+    await note(client, migration)
+  })
 
 /** Statements stand apart by an empty line, and have none in them. They must be safe to run again. */
 async function applyOutside(client: Client, migration: Migration): Promise<void> {
@@ -92,10 +117,10 @@ async function apply(client: Client, migration: Migration, { log, lockWait, trie
   if (OUTSIDE.test(migration.text)) return applyOutside(client, migration)
   for (let attempt = 1; ; attempt++) {
     try {
-      const isLast = attempt > tries - LAST_TRIES
-      return await applyInTransaction(client, migration, isLast ? LAST_LOCK_WAIT : lockWait)
+      if (attempt > tries - LAST_TRIES) await endVacuums(client)
+      return await applyInTransaction(client, migration, lockWait)
     } catch (error) {
-      if (!GIVES_WAY.has(String((error as { code?: unknown }).code))) throw error
+      unlessItGaveWay(error)
       if (attempt === tries)
         throw new Error(
           `${file} was not applied: other sessions keep locks that it needs; run it again later`,

@@ -164,7 +164,10 @@ const BROADCAST = record({
   from: said(text, 'The sender, normalized.', 'Acme <news@example.com>'),
   reply_to: said(text, 'The bare address; empty when there is none.', ''),
   subject: said(text, 'With its slots.', 'News for {{name}}'),
-  topic_ids: said(list(uuid), 'The topics that it goes to.'),
+  topic_ids: said(
+    list(uuid),
+    'The topics that it goes to. Of a draft that is still being written on the dashboard there may be none.',
+  ),
   exclude_topic_ids: said(list(uuid), 'The topics whose contacts get nothing.'),
   where: said(list(CONDITION), 'What properties must be.'),
   variables: said(map, 'Defaults for slots.', { name: 'you' }),

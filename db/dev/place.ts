@@ -72,7 +72,7 @@ const runs = (native: string, account: Account) =>
     '"$1/bin/postgres" -V && "$1/bin/initdb" -V && test -r "$1/share/postgresql/postgres.bki"',
   )
 
-async function unprivilegedAccount(): Promise<{ uid: number; gid: number }> {
+export async function unprivilegedAccount(): Promise<{ uid: number; gid: number }> {
   const named = async (name: string) => {
     const [uid, gid] = await Promise.all([
       run('id', ['-u', name]).then(Number),

@@ -260,6 +260,9 @@ create index audit_entries_team on audit_entries (team_id, id);
 create index audit_entries_actor on audit_entries (lower(actor), id);
 create index audit_entries_action on audit_entries (action, id);
 create index audit_entries_kind on audit_entries (split_part(action, '.', 1), id);
+-- What was done with one broadcast: its entries have its id as their detail.
+create index audit_entries_broadcast on audit_entries (team_id, detail, id)
+  where split_part(action, '.', 1) = 'broadcast';
 
 -- Each team's last refused API calls, for the developer who integrates: our words, never the call's contents.
 create table refused_calls (

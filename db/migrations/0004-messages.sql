@@ -374,7 +374,8 @@ create table broadcasts (
   reply_to text not null,
   subject text not null,
   template_id uuid not null,
-  topic_ids uuid[] not null check (topic_ids <> '{}'),
+  -- Of a draft that is still being written there may be none.
+  topic_ids uuid[] not null check (topic_ids <> '{}' or state in ('draft', 'cancelled')),
   exclude_topic_ids uuid[] not null,
   -- What properties must be, as [{property, op, value}]; all of it.
   conditions json not null,

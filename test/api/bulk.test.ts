@@ -143,10 +143,7 @@ t.test('an invalid item returns bad_request and never aborts the others', async 
     code: 'bad_request',
     message: 'contacts[5].email must be an email address',
   })
-  t.match(
-    reply.body.data[9].error.message,
-    /^contacts\[9\]\.properties\.a must have at most 2048 characters$/,
-  )
+  t.match(reply.body.data[9].error.message, /^contacts\[9\]\.properties\.a must have at most 2048 characters/)
   t.strictSame(Object.keys(reply.body.data[5].error), ['code', 'message'])
   t.strictSame((await show('good2@example.org')).properties, { '\u2028': '\u0001' })
   t.equal((await bulk([{ email: 'x' }])).status, 200, 'a call of nothing but invalid items')
@@ -184,14 +181,9 @@ t.test('properties round-trip any key', async (t) => {
 t.test('a call as a whole is batch_too_large over 1,000 items, and bad_request if it is none', async (t) => {
   const many = (count: number) => Array.from({ length: count }, (_, n) => ({ email: `many${n}@example.org` }))
   t.strictSame(refused(await bulk(many(1_001))), [400, 'batch_too_large'])
-  t.strictSame(
-    (await call('GET', '/v1/contacts?email=many', { key })).body,
-    { data: [] },
-    'nothing is processed',
-  )
-  for (const contacts of [undefined, null, {}, 'x', 5]) {
+  t.strictSame((await call('GET', '/v1/contacts?email=many', { key })).body, { data: [] }, 'nothing is done')
+  for (const contacts of [undefined, null, {}, 'x', 5])
     t.strictSame(refused(await bulk(contacts)), [400, 'bad_request'])
-  }
   t.strictSame(refused(await call('POST', '/v1/contacts/bulk', { key, body: [] })), [400, 'bad_request'])
   t.strictSame(refused(await call('POST', '/v1/contacts/bulk', { key })), [400, 'bad_request'])
   t.strictSame((await bulk([])).body, { data: [] }, 'an empty batch answers 200')
@@ -215,16 +207,7 @@ t.test('items are admitted in order until the allowance is full; the rest are qu
     small,
   )
   t.equal(reply.status, 200)
-  t.strictSame(outcomes(reply), [
-    'id',
-    'bad_request',
-    'id',
-    'id',
-    'id',
-    'quota_exceeded',
-    'id',
-    'quota_exceeded',
-  ])
+  t.strictSame(outcomes(reply), 'id bad_request id id id quota_exceeded id quota_exceeded'.split(' '))
   t.equal(await contactsUsed(service, small), 3)
   t.equal(await contactsStored(service, small), 3)
   const mixed = await bulk(

@@ -17,13 +17,8 @@ const emails = ({ body }: Reply): string[] => body.data.map((row: { email: strin
 const encoded = encodeURIComponent
 
 const GIVEN = [
-  'a_b@example.org',
-  'axb@example.org',
-  'p%q@example.org',
-  'pq@example.org',
-  'John.Smith@Example.org',
-  'smith@bücher.example',
-  'jane+news@example.com',
+  ...'a_b@example.org axb@example.org p%q@example.org pq@example.org John.Smith@Example.org'.split(' '),
+  ...'smith@bücher.example jane+news@example.com'.split(' '),
 ]
 for (const email of GIVEN) await call('POST', '/v1/contacts', { key, body: { email } })
 const NEWEST = GIVEN.toReversed()
@@ -69,9 +64,8 @@ t.test('next_cursor is present only while more pages exist', async (t) => {
     }
     t.strictSame(seen, NEWEST, `pages of ${limit}`)
   }
-  for (const cursor of ['7', '8', '9007199254740991']) {
+  for (const cursor of ['7', '8', '9007199254740991'])
     t.strictSame((await list(`?cursor=${cursor}`)).body, { data: [] }, 'a cursor past the end')
-  }
 })
 
 t.test('limit: default 20, maximum 100', async (t) => {
@@ -204,10 +198,7 @@ t.test('the email filter finds an address as it was given and in its ASCII form'
   t.strictSame(await found('MÜLLER'), ['jo@MÜLLER.example'])
   t.strictSame(await found('jo@'), ['jo@xn--mller-kva.test', 'jo@MÜLLER.example'])
   const { contacts } = await searchContacts(database, team.id, { email: 'mller-kva.ex' }, { limit: 5 })
-  t.strictSame(
-    contacts.map(({ email }) => email),
-    ['jo@MÜLLER.example'],
-  )
+  t.equal(contacts.map(({ email }) => email).join(), 'jo@MÜLLER.example')
 })
 
 t.test('the ways in which peers page are refused, naming ours', async (t) => {

@@ -37,9 +37,8 @@ t.test('POST creates one contact: 201, the Contact, status subscribed', async (t
 
 t.test('409 contact_exists: email already present; nothing is overwritten', async (t) => {
   const first = await create({ email: 'Twice@Example.org', properties: { a: '1' } })
-  for (const email of ['Twice@Example.org', 'twice@example.org', ' TWICE@EXAMPLE.ORG ']) {
+  for (const email of ['Twice@Example.org', 'twice@example.org', ' TWICE@EXAMPLE.ORG '])
     t.strictSame(refused(await create({ email, properties: { b: '2' } })), [409, 'contact_exists'], email)
-  }
   t.strictSame((await call('GET', path('twice@example.org'), { key })).body, first.body)
 })
 
@@ -78,9 +77,8 @@ t.test('properties: any key round-trips, an empty map is {} and never null', asy
   const made = await call('POST', '/v1/contacts', { key, raw, headers })
   t.equal(made.status, 201)
   const shown = (await call('GET', path('keys@example.org'), { key })).body.properties
-  for (const map of [made.body.properties, shown]) {
+  for (const map of [made.body.properties, shown])
     t.strictSame(Object.entries(map).sort(), Object.entries(properties).sort())
-  }
   t.equal(({} as { polluted?: string }).polluted, undefined)
   for (const [email, given] of [
     ['none@example.org', undefined],
@@ -130,9 +128,8 @@ t.test('properties hold at most 100 keys of 128 and values of 2,048 characters',
 })
 
 t.test('400 bad_request for what is no contact', async (t) => {
-  for (const body of [{}, [], 'text', null, { email: 'x@example.org', topic_ids: [UNKNOWN] }]) {
+  for (const body of [{}, [], 'text', null, { email: 'x@example.org', topic_ids: [UNKNOWN] }])
     t.strictSame(refused(await create(body)), [400, 'bad_request'], JSON.stringify(body))
-  }
   t.strictSame(refused(await call('POST', '/v1/contacts', { key })), [400, 'bad_request'], 'no body')
   t.equal((await call('GET', path('x@example.org'), { key })).status, 404, 'nothing was stored')
 })
@@ -183,13 +180,7 @@ t.test('the email in the path comes URL-encoded or not, with any sign an address
 })
 
 t.test('a malformed percent-encoding or a NUL in the path is 400 bad_request', async (t) => {
-  for (const email of [
-    '%zz@example.org',
-    'a%@example.org',
-    '%ff@example.org',
-    '%ed%a0%80@example.org',
-    '%00',
-  ]) {
+  for (const email of '%zz@example.org a%@example.org %ff@example.org %ed%a0%80@example.org %00'.split(' ')) {
     for (const [method, tail] of [
       ['GET', ''],
       ['DELETE', ''],

@@ -130,9 +130,5 @@ t.test('erasing finds a person of bcc or cc, and a placeholder keeps the place',
   await erasePerson(service.deps, team.id, 'ben@example.org')
   t.strictSame((await shown(id)).waiting.recipients, ['one@example.net'])
   await erasePerson(service.deps, team.id, 'one@example.net')
-  t.match(
-    await cli.fault(['email', 'show', team.id, id]),
-    /there is no email/,
-    'nobody waits for it any more',
-  )
+  t.match(await cli.fault(['email', 'show', team.id, id]), /there is no email/, 'nobody waits for it now')
 })

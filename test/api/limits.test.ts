@@ -210,11 +210,7 @@ t.test('what is left of the emails of the period is a policy of its own', async 
   const untilReset = 86_400 + 43_200
   const team = await makeTeam(service, { plan: 'free', rate: 1, email_limit: 8 })
   t.strictSame(emails(await send(team, { idempotency_key: 'k' })), [policy, `r=7;t=${untilReset}`])
-  t.strictSame(
-    emails(await send(team, { idempotency_key: 'k' })),
-    [undefined, undefined],
-    'a replay says none',
-  )
+  t.strictSame(emails(await send(team, { idempotency_key: 'k' })), [undefined, undefined], 'not of a replay')
   const batch = (count: number) =>
     service.call('POST', '/v1/emails/batch', {
       key: team.key,
@@ -236,11 +232,7 @@ t.test('what is left of the emails of the period is a policy of its own', async 
   t.strictSame(emails(full), [policy, `r=0;t=${untilReset - 60}`])
   const boundless = await makeTeam(service, { plan: 'enterprise', rate: 10 })
   const { headers } = await send(boundless)
-  t.equal(
-    headers.get('ratelimit'),
-    '"sends";r=49;t=1',
-    'a team without a limit has the one of the rate alone',
-  )
+  t.equal(headers.get('ratelimit'), '"sends";r=49;t=1', 'a team without a limit has that of the rate alone')
 })
 
 t.test('a paid team’s emails are counted by its own period', async (t) => {

@@ -122,9 +122,8 @@ t.test('compiled code lies in the installation or where a setting says, else now
   t.ok(cacheOf(preload, { NODE_COMPILE_CACHE: directory }).startsWith(directory))
   t.equal(cacheOf(preload, { NODE_DISABLE_COMPILE_CACHE: '1' }), 'undefined')
   await mkdir(join(directory, 'db/process'), { recursive: true })
-  for (const name of ['preload.js', 'node-version.js']) {
+  for (const name of ['preload.js', 'node-version.js'])
     await cp(join(PROCESS, name), join(directory, 'db/process', name))
-  }
   await writeFile(join(directory, 'package.json'), '{"type": "module"}')
   await writeFile(join(directory, 'node_modules'), 'no directory')
   t.equal(cacheOf(join(directory, 'db/process/preload.js')), 'undefined')

@@ -38,9 +38,8 @@ for (const { line, turns, path, status } of LINES) {
     const waiting = call('GET', path, { key: busy.key }).finally(() => {
       answered = true
     })
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < 5; round++)
       t.equal((await call('GET', path, { key: other.key })).status, status)
-    }
     t.notOk(answered)
     gate.resolve()
     await Promise.all(held)

@@ -21,10 +21,7 @@ t.test('answers the whole catalog without credentials', async (t) => {
   t.strictSame(Object.keys(body), ['free_allowances', 'overage_per_1000_cents', 'plans', 'contacts_tiers'])
   t.strictSame(body.free_allowances, { emails: 5000, contacts: 1000 })
   t.equal(body.overage_per_1000_cents, 90)
-  t.strictSame(
-    body.plans.map((plan: { key: string }) => plan.key),
-    ['free', 'pro', 'enterprise'],
-  )
+  t.equal(body.plans.map((plan: { key: string }) => plan.key).join(), 'free,pro,enterprise')
   t.strictSame(body.plans[0], {
     key: 'free',
     kind: 'free',
@@ -43,17 +40,10 @@ t.test('answers the whole catalog without credentials', async (t) => {
   t.match(body.plans[1], { kind: 'paid', send_rate_per_second: 10, domains_limit: 25, storage_gb: 50 })
   t.strictSame(body.plans[1].tiers[0], { emails: 50000, monthly_cents: 2000, annual_cents: 20000 })
   t.notOk('email_limit' in body.plans[1])
-  t.strictSame(Object.keys(body.plans[2]), [
-    'key',
-    'kind',
-    'name',
-    'blurb',
-    'cta',
-    'featured',
-    'benefits',
-    'send_rate_per_second',
-    'tiers',
-  ])
+  t.strictSame(
+    Object.keys(body.plans[2]),
+    'key kind name blurb cta featured benefits send_rate_per_second tiers'.split(' '),
+  )
   t.equal(body.plans[2].tiers, null)
   t.strictSame(body.contacts_tiers[0], { contacts: 5000, monthly_cents: 2500 })
 })
@@ -62,9 +52,8 @@ t.test('locale fr is supported; unknown values fall back to en', async (t) => {
   const french = (await plans('?locale=fr')).body.plans[0]
   t.match(french, { name: 'Gratuit', cta: 'Commencer gratuitement' })
   t.equal(french.benefits[0], '5 000 e-mails par mois')
-  for (const query of ['', '?locale=en', '?locale=de', '?locale=', '?locale=FR', '?locale=__proto__']) {
+  for (const query of ['', '?locale=en', '?locale=de', '?locale=', '?locale=FR', '?locale=__proto__'])
     t.equal((await plans(query)).body.plans[0].name, 'Free', query)
-  }
 })
 
 t.test('is cached for about 60 seconds, and says so with an ETag that answers 304', async (t) => {

@@ -139,9 +139,8 @@ t.test('marketing unsubscribe takes a key of any scope, and a session token', as
   const { email } = await contact()
   const other = await makeKey(service, team.id, { scopes: ['emails:send'] })
   const none = await makeKey(service, team.id, { scopes: [] })
-  for (const credential of [other, none, await makeSession(service, team.id)]) {
+  for (const credential of [other, none, await makeSession(service, team.id)])
     t.equal((await marketing({ email }, credential)).status, 204)
-  }
   t.equal((await call('POST', '/v1/marketing/unsubscribe', { body: { email } })).status, 401)
 })
 
@@ -160,15 +159,13 @@ t.test('topic-only unsubscribe removes those topics and leaves status as it is',
 })
 
 t.test('400 bad_request: invalid email; 404 contact_not_found', async (t) => {
-  for (const body of [{ email: 'no address' }, { email: 'a@b' }, []]) {
+  for (const body of [{ email: 'no address' }, { email: 'a@b' }, []])
     t.strictSame(refused(await marketing(body)), [400, 'bad_request'], JSON.stringify(body))
-  }
   const other = await makeTeam(service)
   await call('POST', '/v1/contacts', { key: other.key, body: { email: 'theirs@example.org' } })
   for (const fields of [{}, { topic_ids: [] }, { topic_ids: [UNKNOWN] }]) {
-    for (const email of ['unknown@example.org', 'theirs@example.org']) {
+    for (const email of ['unknown@example.org', 'theirs@example.org'])
       t.strictSame(refused(await marketing({ email, ...fields })), [404, 'contact_not_found'])
-    }
   }
   const theirs = await call('GET', '/v1/contacts/theirs@example.org', { key: other.key })
   t.equal(theirs.body.status, 'subscribed')

@@ -106,7 +106,7 @@ t.test('storage is never over by a byte under 100 uploads and sends at once', as
   t.equal(
     (await send([{ attachment_id: kept?.body.id }], {}, own.key)).status,
     201,
-    'what is there costs nothing',
+    'a kept one costs nothing',
   )
   const whole = await batch(
     [anEmail(), anEmail({ attachments: [aFile({ content: base64('x'.repeat(100)) })] })],

@@ -35,10 +35,7 @@ t.test('a replay answers 200 with the original rows as they stand now, and charg
   t.same(again.body, first.body)
   await database.query(sql.unsafe`
     update whatsapp_messages set status = 'read' where id = ${first.body.data[1].id}`)
-  t.same(
-    (await send(key, body)).body.data.map((row: Json) => row.status),
-    ['queued', 'read'],
-  )
+  t.equal((await send(key, body)).body.data.map((row: Json) => row.status).join(), 'queued,read')
   t.equal(await usedBy(team.id), 2)
   t.equal((await deliveryJobs(service, team.id)).length, 2)
 })
@@ -104,9 +101,8 @@ t.test('the free plan allows 250 WhatsApp messages a month, a paid one 10,000', 
   const paid = await sender('pro')
   t.equal((await showTeam(database, free.team.id)).limits.whatsapp, 250)
   t.equal((await showTeam(database, paid.team.id)).limits.whatsapp, 10_000)
-  for (let at = 0; at < 250; at += 50) {
+  for (let at = 0; at < 250; at += 50)
     t.equal((await send(free.key, aMessage(free.template.id, { to: numbers(50, at) }))).status, 201)
-  }
   isRefused(t, await send(free.key, aMessage(free.template.id)), 402, 'quota_exceeded')
 })
 

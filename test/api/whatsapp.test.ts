@@ -43,10 +43,7 @@ t.test('a send answers 201 with one row per recipient, each with id, to and stat
     t.match(row.id, UUID)
     t.equal(row.status, 'queued')
   }
-  t.same(
-    reply.body.data.map((row: Json) => row.to),
-    ['+15555550101', '+33612345678'],
-  )
+  t.equal(reply.body.data.map((row: Json) => row.to).join(), '+15555550101,+33612345678')
   const rows = await rowsOf(service, team.id)
   t.same(
     rows.map((row) => row.id),
@@ -73,10 +70,7 @@ t.test('separators in a number are stripped; repeats collapse to one row', async
   const to = ['+1 (555) 555-01.01', '+15555550101', '+1/555/5550102', ' +1 555 555 0101 ']
   const { status, body } = await send(key, aMessage(template.id, { to }))
   t.equal(status, 201)
-  t.same(
-    body.data.map((row: Json) => row.to),
-    ['+15555550101', '+15555550102'],
-  )
+  t.equal(body.data.map((row: Json) => row.to).join(), '+15555550101,+15555550102')
   t.equal(await usedBy(team.id), 2, 'a repeat costs nothing')
 })
 

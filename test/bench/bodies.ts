@@ -147,9 +147,7 @@ export async function measureBodies(rig: Rig): Promise<Figure[]> {
   try {
     for (const kind of KINDS) {
       const owners = kind.isHonest ? [teams, teams.slice(0, 1)] : [teams]
-      for (const each of owners) {
-        figures.push(await measureKind(place, kind, each, other))
-      }
+      for (const each of owners) figures.push(await measureKind(place, kind, each, other))
     }
   } finally {
     await place.close()

@@ -164,9 +164,8 @@ export async function measureLatency(rig: Rig): Promise<Figure[]> {
     subject: 'Hello',
     html: 'x'.repeat(2_048),
   }
-  for (let index = 0; index < 300; index++) {
+  for (let index = 0; index < 300; index++)
     sends.push((await seconds(() => transport.sendMail(message))) * 1_000)
-  }
   transport.close()
   const { post } = client(api.base, 1)
   const body = JSON.stringify(mail(2_048))

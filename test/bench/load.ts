@@ -36,9 +36,8 @@ export async function flood(
     },
   })
   const { non2xx, errors, timeouts, statusCodeStats } = result
-  if (non2xx + errors > 0) {
+  if (non2xx + errors > 0)
     throw new Error(`requests failed: ${JSON.stringify({ errors, timeouts, ...statusCodeStats })}`)
-  }
   return result['2xx'] / result.duration
 }
 

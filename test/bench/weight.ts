@@ -128,9 +128,8 @@ export async function measureMemory(rig: Rig, baseline: Baseline, minutes: numbe
     const team = teams[call % teams.length]
     const due = performance.now() + pause
     if (team) await post('/v1/emails/batch', body, asTeam(team))
-    if (performance.now() > warm && call % 20 === 0) {
+    if (performance.now() > warm && call % 20 === 0)
       samples.push({ api: await api.rss(), worker: await worker.rss(), x: performance.now() / 60_000 })
-    }
     await sleep(Math.max(0, due - performance.now()))
   }
   await place.close()

@@ -70,12 +70,12 @@ export async function contradictions(world: World): Promise<number> {
 
 /**
  * Waits until all that was accepted has been taken, and every row whose message was answered says so.
- * @param ended when the fault ended.
+ * @param ended when the fault ended: now, unless it is said.
  */
 export async function settle(
   world: World,
   load: Load,
-  { ended, seconds = 120 }: { ended: number; seconds?: number },
+  { ended = performance.now(), seconds = 120 }: { ended?: number; seconds?: number } = {},
 ): Promise<Account> {
   const ids = [...load.accepted.values()]
   const taken = await within(seconds, () => ids.every((id) => isTaken(world, id)))

@@ -96,7 +96,7 @@ t.before(async () => {
   await database.query(sql.unsafe`
     insert into files (team_id, id, sha256, size, state, last_used_at)
     select ${TEAM}, gen_random_uuid(), sha256(n::text::bytea), 10, 'ready', now() - interval '10 days'
-    from generate_series(1, 3_000) n`)
+    from generate_series(1, 3000) n`)
   await database.query(sql.unsafe`
     insert into email_files (team_id, email_id, sha256) select team_id, id, sha256('1') from emails where team_id = ${TEAM}`)
   await database.query(sql.unsafe`
@@ -471,7 +471,7 @@ t.test('emails of all teams are looked through by their time, whatever the numbe
   await database.query(sql.unsafe`
     insert into teams (id, name, created_at)
     select ('0190a1b2-0006-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'Silent ' || n, now()
-    from generate_series(1, 5_000) n`)
+    from generate_series(1, 5000) n`)
   await database.query(sql.unsafe`analyze teams`)
   const [from, to] = [29.5, 29].map((days) => new Date(Date.now() - days * 86_400_000))
   const { buffers } = await touched(database, async (tx) => {
@@ -637,10 +637,7 @@ t.test('a hundred thousand that wait change neither buffers nor plans of accept 
   await database.query(sql.unsafe`vacuum analyze accepted_emails, email_states`)
   for (const [nth, { work, buffers, plan }] of (await measure()).entries()) {
     if (work === 'accept' || work === 'claim') t.strictSame(plan, before[nth]?.plan, work)
-    t.ok(
-      buffers <= (before[nth]?.buffers ?? 0) + 20,
-      `${work}: ${buffers} buffers, ${before[nth]?.buffers} before`,
-    )
+    t.ok(buffers <= (before[nth]?.buffers ?? 0) + 20, `${work}: ${buffers}, ${before[nth]?.buffers} before`)
   }
 })
 
@@ -661,7 +658,7 @@ t.test('a walk asks of each contact if it was reached without reading the whole 
     insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
     select ${TEAM}, ('0190a1b2-0007-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'walk' || n || '@example.com',
       'walk' || n || '@example.com', 'subscribed', '{}', array[${topic}::uuid], now() - interval '1 day', now()
-    from generate_series(1, 3_000) n`)
+    from generate_series(1, 3000) n`)
   // The first broadcast of a team that has sent much: statistics know of none.
   await insertEmailRows(
     { database },

@@ -12,6 +12,7 @@ import { migrationFiles } from '../../db/schema.sql.ts'
 import { startDatabase } from '../../db/start.ts'
 import { adminCli } from '../support/admin.ts'
 import { emptyDatabase, testDatabase } from '../support/database.ts'
+import { ownServer } from '../support/own-server.ts'
 import { anEmail, makeTeam, startService } from '../support/service.ts'
 import t, { type Test } from '../support/tap.ts'
 
@@ -148,6 +149,39 @@ t.test('a file that waits for a lock lets others pass, tries again, and applies 
   t.equal(lines.at(-1), `applied ${file}`)
 })
 
+t.test('an autovacuum in the way is ended before the last tries, and no send waits meanwhile', async (t) => {
+  // It takes minutes, and is cancelled for whoever has waited three seconds.
+  const slow = { autovacuum_naptime: '1s', autovacuum_vacuum_cost_delay: '100ms', deadlock_timeout: '3s' }
+  const { url } = await ownServer(t, { ...slow, autovacuum_vacuum_cost_limit: '1' })
+  const add = '-- adds a column\nalter table audit_entries add column extra integer;\n'
+  const { directory, file } = await withOneMore(t, add)
+  const other = await connected(t, url)
+  const locks = async (isGranted: boolean): Promise<boolean> => {
+    const { rows } = await other.query(
+      `select from pg_locks where relation = 'audit_entries'::regclass and mode = 'ShareUpdateExclusiveLock' and granted = $1`,
+      [isGranted],
+    )
+    return rows.length > 0
+  }
+  await other.query(`
+    alter table audit_entries set (autovacuum_vacuum_insert_threshold = 1);
+    insert into audit_entries (id, actor, action, subject, detail, created_at)
+    select gen_random_uuid(), 'cli', 'made', repeat('x', 400), '', now() from generate_series(1, 5000)`)
+  while (!(await locks(true))) await sleep(50)
+  const lines: string[] = []
+  let isOver = false
+  const migrated = migrate(url, (line) => lines.push(line), { directory, lockWait: 50, tries: 4 }).finally(
+    () => {
+      isOver = true
+    },
+  )
+  while (!isOver && !(await locks(false))) await sleep(10)
+  await other.query("update audit_entries set subject = 'y' where id is null")
+  t.ok(await locks(false), 'a send passes while the migration waits')
+  await migrated
+  t.strictSame(lines, [`${file} waits for a lock of another session`, `applied ${file}`])
+})
+
 t.test('a lock that is never given ends it with the file’s name, and nothing half done', async (t) => {
   const { url } = await testDatabase(t)
   const { directory, file } = await withOneMore(
@@ -181,6 +215,8 @@ t.test('a file that deadlocks with an accept gives way to it, and is applied by 
   const { directory, file } = await withOneMore(t, AGAINST_ACCEPTS)
   const accept = await connected(t, url)
   const watch = await connected(t, url)
+  // Who has waited for as long looks for deadlocks, and is ended: not the accept, however late it comes.
+  await accept.query("set deadlock_timeout = '1min'")
   await accept.query('begin; lock table allowances in row exclusive mode')
   const lines: string[] = []
   const migrated = migrate(url, (line) => lines.push(line), { directory, lockWait: 10_000 })
@@ -188,7 +224,6 @@ t.test('a file that deadlocks with an accept gives way to it, and is applied by 
     (await watch.query(`select from pg_locks where not granted and relation = 'allowances'::regclass`))
       .rowCount
   while (!(await waits())) await sleep(10)
-  // The migrator looks for deadlocks first, having waited longer.
   await accept.query('lock table accepted_emails in row exclusive mode; commit')
   await migrated
   t.strictSame(lines, [`${file} waits for a lock of another session`, `applied ${file}`])

@@ -1,7 +1,7 @@
 /**
  * The sources whose mutants `npm run test:mutants` makes, each with the tests that judge it: what decides, and says of
- * a text or a report what it means. Not here yet, since their tests take seconds for each mutant: slots, SMTP's replies
- * and reports, WhatsApp's faults, pace, circuit breaker, consent, and what reports do to rows.
+ * a text or a report what it means. Not here yet, since their tests take seconds for each mutant: pace, consent, and
+ * what reports do to rows.
  */
 export const COVERED: Record<string, readonly string[]> = {
   'db/accounts/people/roles.ts': ['test/db/accounts/people/roles.test.ts'],
@@ -21,6 +21,14 @@ export const COVERED: Record<string, readonly string[]> = {
   'db/accounts/teams/limits.ts': ['test/db/accounts/teams/limits.test.ts', 'test/api/sends/accepts.test.ts'],
   'db/text/address.ts': ['test/db/text/address.test.ts', 'test/db/text/mailbox.test.ts'],
   'workers/delivery/slots.ts': ['test/workers/delivery/slots.test.ts'],
+  'db/text/slots.ts': ['test/db/text/slots.test.ts'],
+  'workers/providers/smtp/replies.ts': [
+    'test/workers/providers/smtp/adapter.test.ts',
+    'test/workers/providers/smtp/faults.test.ts',
+  ],
+  'workers/providers/smtp/report-fields.ts': ['test/workers/providers/smtp/reports.test.ts'],
+  'workers/providers/smtp/reports.ts': ['test/workers/providers/smtp/reports.test.ts'],
+  'workers/providers/whatsapp/faults.ts': ['test/workers/providers/whatsapp/cloud.test.ts'],
   'workers/providers/ses/reports.ts': ['test/workers/providers/ses/reports.test.ts'],
   'workers/providers/whatsapp/reports.ts': ['test/workers/providers/whatsapp/reports.test.ts'],
 }

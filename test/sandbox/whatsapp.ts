@@ -296,9 +296,8 @@ async function report(
 
 /** One webhook at a time, with whatever has come together meanwhile. */
 async function postWaiting(state: State, phone_number_id: string): Promise<void> {
-  while (state.waiting.length > 0) {
+  while (state.waiting.length > 0)
     await post(state, statusWebhook(phone_number_id, state.waiting.splice(0, MOST_STATUSES)))
-  }
 }
 
 /** Posts a webhook until it is taken, as the provider does, only faster. */

@@ -136,6 +136,14 @@ export const formsTo = ({ html }: Pick<Seen, 'html'>, path: string): Record<stri
 export const framedIn = ({ html }: Pick<Seen, 'html'>): string =>
   html.replace(/\n<base target="_blank">.*$/, '')
 
+/** What stands out among the buttons beside a page's title: the acts that it is mostly for. */
+export function mainActs({ html }: Pick<Seen, 'html'>): string[] {
+  const [, head = ''] = /<div class="acts">([\s\S]*?)\n {4}<\/div>/.exec(html) ?? []
+  const beside = head.replace(/<div class="form">[\s\S]*?<\/details>/g, '')
+  const looks = /<(?:button class=""|a class="button"|summary class="button ")[^>]*>([^<]*)/g
+  return [...beside.matchAll(looks)].map(([, label = '']) => label)
+}
+
 /** Fails unless the page shows these words. */
 export const shows = (t: Test, { html }: Pick<Seen, 'html'>, words: string | RegExp): boolean =>
   t.match(textOf(html), words)

@@ -55,9 +55,8 @@ export async function startIssuer(t: Test): Promise<Issuer> {
       .update(form.get('code_verifier') ?? '')
       .digest('base64url')
     const known = grant?.challenge === challenge && grant.redirect_uri === form.get('redirect_uri')
-    if (!grant || !known || form.get('client_secret') !== issuer.clientSecret) {
+    if (!grant || !known || form.get('client_secret') !== issuer.clientSecret)
       return json(response, 400, { error: 'invalid_grant' })
-    }
     json(response, 200, { access_token: 'none', token_type: 'Bearer', id_token: idToken(grant) })
   }
 

@@ -8,20 +8,26 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startPostgres } from '../../db/dev/postgres.ts'
 import { migrate } from '../../db/migrate.ts'
+import { startCluster } from './cluster.ts'
 import { quickParent, SETTINGS } from './quick-server.ts'
 
-/** Starts it. @returns the URL of its database; all ends with the test. */
-export async function ownServer(t: {
-  teardown(end: () => Promise<void>): unknown
-}): Promise<{ url: string }> {
+/** Where its programs are, for test/versions; else it is the embedded one. */
+export const PROGRAMS = 'TEST_POSTGRES_PROGRAMS'
+
+/** Starts it. @param settings beside ours. @returns the URL of its database; all ends with the test. */
+export async function ownServer(
+  t: { teardown(end: () => Promise<void>): unknown },
+  settings: Record<string, string> = {},
+): Promise<{ url: string }> {
   const directory = await mkdtemp(join(await quickParent(), 'heliograph-own-'))
   t.teardown(() => rm(directory, { recursive: true, force: true }))
   // Run by root, PostgreSQL is somebody else, who must be able to pass through.
   await chmod(directory, 0o711)
-  const { url, stop } = await startPostgres({
-    directory,
-    settings: { ...SETTINGS, synchronous_commit: 'on' },
-  })
+  const all = { ...SETTINGS, synchronous_commit: 'on', ...settings }
+  const bin = process.env[PROGRAMS]
+  const { url, stop } = bin
+    ? await startCluster(bin, directory, all)
+    : await startPostgres({ directory, settings: all })
   t.teardown(stop)
   await migrate(url)
   return { url }

@@ -51,16 +51,14 @@ export async function startSesApi(t: Teardown, script: SesScript = {}): Promise<
   let asked = 0
   const server = createServer(async (request, response) => {
     const body = await text(request)
-    if (!/^AWS4-HMAC-SHA256 Credential=AKIATEST\//.test(request.headers.authorization ?? '')) {
+    if (!/^AWS4-HMAC-SHA256 Credential=AKIATEST\//.test(request.headers.authorization ?? ''))
       return refuse(response, { status: 403, type: 'MissingAuthenticationTokenException' })
-    }
     if (request.method === 'GET' && request.url === '/v2/email/account') {
       asked++
       return answerAccount(request, response, (await script.account?.()) ?? 1_000)
     }
-    if (request.method !== 'POST' || request.url !== '/v2/email/outbound-emails') {
+    if (request.method !== 'POST' || request.url !== '/v2/email/outbound-emails')
       return refuse(response, { status: 404, type: 'UnknownOperationException' })
-    }
     const call = readCall(body)
     if (typeof call === 'string')
       return refuse(response, { status: 400, type: 'BadRequestException', message: call })

@@ -51,10 +51,7 @@ t.test('messages that were lost with their workers twice are tried one by one, a
     update pgboss.job set retry_count = 2 where name = 'deliver-email' and id = any(${sql.array(lost, 'uuid')})`)
   await startWorker(t, service, { smtp_url })
   await until('all are sent', async () => (await sentCount(service, team.id)) === 12)
-  t.same(
-    lost.filter((id: string) => together.has(id)),
-    [],
-  )
+  t.equal(lost.filter((id: string) => together.has(id)).join(), '')
   t.ok(together.size > 0, 'the others went together')
 })
 

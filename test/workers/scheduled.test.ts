@@ -17,6 +17,7 @@ import { adminCli } from '../support/admin.ts'
 import { runClock, shiftClock } from '../support/clock.ts'
 import { startCloud } from '../support/cloud.ts'
 import { jobStates, jobsOf, lockWaits } from '../support/rows.ts'
+import { sendEmail } from '../support/send-email.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../support/service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t, { type Test } from '../support/tap.ts'
@@ -34,12 +35,6 @@ async function begin(t: Test) {
   return { service, team, release }
 }
 
-const post = async ({ call }: Service, { key }: TestTeam, changes: object): Promise<string> => {
-  const { status, body } = await call('POST', '/v1/emails', { key, body: anEmail({ ...changes }) })
-  if (status !== 201) throw new Error(JSON.stringify(body))
-  return body.id
-}
-
 /** Schedules many in one statement, as a batch would: copies of one that was accepted. */
 const scheduleMany = async ({ database }: Service, { id: team }: TestTeam, count: number, due: Date) => {
   await database.query(sql.unsafe`
@@ -55,8 +50,8 @@ const scheduleMany = async ({ database }: Service, { id: team }: TestTeam, count
 t.test('nothing goes before its time, and all of it after', async (t) => {
   const { service, team, release } = await begin(t)
   const [soon, later] = [
-    await post(service, team, { scheduled_at: ahead(HOUR) }),
-    await post(service, team, { scheduled_at: ahead(2 * HOUR) }),
+    await sendEmail(service, team, { scheduled_at: ahead(HOUR) }),
+    await sendEmail(service, team, { scheduled_at: ahead(2 * HOUR) }),
   ]
   await release()
   t.strictSame(await jobStates(service, soon), [])
@@ -76,7 +71,7 @@ t.test('nothing goes before its time, and all of it after', async (t) => {
 
 t.test('a release that fails half-way has let nothing go', async (t) => {
   const { service, team, release } = await begin(t)
-  const id = await post(service, team, { scheduled_at: ahead(HOUR) })
+  const id = await sendEmail(service, team, { scheduled_at: ahead(HOUR) })
   await shiftClock(service.database, 3_600 + 60)
   const queue = { enqueue: () => Promise.reject(new Error('killed')) }
   await t.rejects(releaseAll({ database: service.database, queue }), /killed/)
@@ -90,8 +85,8 @@ t.test('of a release and a cancellation or a move at one moment, the first wins'
   const by = { now: new Date(), actor: 'cli' as const }
   const named = (id: string) => ({ channel: 'email' as const, team_id: team.id, id })
   for (const act of ['cancel', 'move'] as const) {
-    const late = await post(service, team, { scheduled_at: ahead(HOUR) })
-    const first = await post(service, team, { scheduled_at: ahead(HOUR) })
+    const late = await sendEmail(service, team, { scheduled_at: ahead(HOUR) })
+    const first = await sendEmail(service, team, { scheduled_at: ahead(HOUR) })
     const other = ahead(2 * HOUR)
     const acted = (id: string, tx: Tx) =>
       act === 'cancel'
@@ -113,7 +108,7 @@ t.test('of a release and a cancellation or a move at one moment, the first wins'
     t.strictSame(await jobStates(service, first), [], `${act}: it was held first`)
     await runClock(database)
 
-    const released = await post(service, team, { scheduled_at: ahead(HOUR) })
+    const released = await sendEmail(service, team, { scheduled_at: ahead(HOUR) })
     await shiftClock(database, 3_600 + 60)
     const [letGo, waits] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const queue: typeof service.deps.queue = {
@@ -141,8 +136,8 @@ t.test('a worker sends it at its time by itself, and its latency counts from the
   const { service, team } = await begin(t)
   const sink = await startSmtpSink(t)
   const at = Date.now() + 3_000
-  const id = await post(service, team, { scheduled_at: new Date(at).toISOString() })
-  const now = await post(service, team, {})
+  const id = await sendEmail(service, team, { scheduled_at: new Date(at).toISOString() })
+  const now = await sendEmail(service, team, {})
   await startWorker(t, service, { smtp_url: sink.url })
   const events = () => eventsOfEmail(service.database, team.id, id)
   await until('it is sent', async () => (await events()).some(({ kind }) => kind === 'sent'))
@@ -157,7 +152,7 @@ t.test('what was cancelled never goes, and what goes cannot be cancelled', async
   const { key } = team
   const ids: string[] = []
   for (let index = 0; index < 40; index += 1)
-    ids.push(await post(service, team, { scheduled_at: ahead(HOUR), subject: `Number ${index}` }))
+    ids.push(await sendEmail(service, team, { scheduled_at: ahead(HOUR), subject: `Number ${index}` }))
   await shiftClock(service.database, 3_600 + 60)
   const cancelling = ids.map((id) => service.call('POST', `/v1/emails/${id}/cancel`, { key }))
   const [replies] = await Promise.all([
@@ -174,10 +169,10 @@ t.test('what was cancelled never goes, and what goes cannot be cancelled', async
 t.test('one team’s nine o’clock does not delay another’s', async (t) => {
   const { service, team, release } = await begin(t)
   const other = await makeTeam(service)
-  await post(service, team, {})
+  await sendEmail(service, team, {})
   const due = new Date(Date.now() + HOUR)
   await scheduleMany(service, team, 3_000, due)
-  const id = await post(service, other, { scheduled_at: new Date(due.getTime() + 1_000).toISOString() })
+  const id = await sendEmail(service, other, { scheduled_at: new Date(due.getTime() + 1_000).toISOString() })
   await shiftClock(service.database, 3_600 + 60)
   const { database, deps } = service
   // It ends once it has let go one batch.
@@ -198,7 +193,7 @@ t.test('one team’s nine o’clock does not delay another’s', async (t) => {
     select count(*) as place from pgboss.job j, pgboss.job own
     where own.id = ${id} and j.name = 'deliver-email' and j.priority > own.priority`)
   t.ok(place < 10, `${place} jobs stand before it`)
-  const single = await post(service, team, {})
+  const single = await sendEmail(service, team, {})
   const { place: before } = await database.one(sql.type(placeRow)`
     select count(*) as place from pgboss.job j, pgboss.job own
     where own.id = ${single} and j.name = 'deliver-email' and j.priority > own.priority`)
@@ -207,7 +202,7 @@ t.test('one team’s nine o’clock does not delay another’s', async (t) => {
 
 t.test('a restored copy lets nothing go until somebody says so', async (t) => {
   const { service, team, release } = await begin(t)
-  const id = await post(service, team, { scheduled_at: ahead(HOUR) })
+  const id = await sendEmail(service, team, { scheduled_at: ahead(HOUR) })
   await shiftClock(service.database, 3_600 + 60)
   await service.database.query(sql.unsafe`
     insert into paused_queues (queue, paused_at, reason) values ('deliver-email', now(), 'restored')`)
@@ -257,8 +252,8 @@ t.test('an expired one never goes, is given up with its reason, and is no dead l
 t.test('one that expired among the dead letters is not sent when they are redriven', async (t) => {
   const { service, team } = await begin(t)
   const sink = await startSmtpSink(t)
-  const id = await post(service, team, { expires_in: 60 })
-  const other = await post(service, team, { to: ['other@example.org'] })
+  const id = await sendEmail(service, team, { expires_in: 60 })
+  const other = await sendEmail(service, team, { to: ['other@example.org'] })
   await giveUpAll(service, 'deliver-email')
   await shiftClock(service.database, 61)
   const cli = adminCli({ DATABASE_URL: service.url })
@@ -310,7 +305,7 @@ t.test('WhatsApp messages wait, are let go and expire alike', async (t) => {
 t.test('none is lost or doubled when workers are killed while they let go', async (t) => {
   const { service, team } = await begin(t)
   const sink = await startSmtpSink(t)
-  await post(service, team, { to: ['first@example.org'] })
+  await sendEmail(service, team, { to: ['first@example.org'] })
   await scheduleMany(service, team, 1_000, new Date(Date.now() + 3_000))
   const env = { DATABASE_URL: service.url, SMTP_URL: sink.url, WORKER_CONCURRENCY: '5' }
   for (let round = 0; round < 2; round += 1) {

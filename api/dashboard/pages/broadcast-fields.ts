@@ -119,6 +119,9 @@ const chosenOf = (choices: readonly Choice[], chosen: string | undefined) => [
 export const STEPS = ['message', 'audience', 'when'] as const
 export type Step = (typeof STEPS)[number]
 
+/** Where a step of a draft is written. @param path of the draft's page. */
+export const stepPath = (path: string, step: Step): string => `${path}/edit?${new URLSearchParams({ step })}`
+
 const messageFields = ({ templates, from }: Choices, draft: Draft | null): Field[] => [
   {
     name: 'name',

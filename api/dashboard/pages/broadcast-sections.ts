@@ -1,26 +1,22 @@
-/** The sections of one broadcast's page: how it stands, its figures, what it lacks, and the buttons that change it. */
+/** The sections of one broadcast's page: how it stands, its figures, and the buttons that change it. */
 
-import { Refusal } from '../../../db/errors.ts'
 import { FIGURES, type Figure } from '../../../db/figures/daily/broadcasts.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import type { Deed } from '../../../db/messages/broadcasts/history.ts'
 import { pausedBecause } from '../../../db/messages/broadcasts/paused-because.ts'
-import { readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
-import type { Seen } from '../../../db/messages/broadcasts/seen.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
-import { type Cell, headed, number, plural, text, time } from '../drawn/cell.ts'
+import { ageOf, type Cell, headed, number, plural, type Tone, text, time } from '../drawn/cell.ts'
 import { paceWords } from '../drawn/pace.ts'
-import type { Field, Section } from '../drawn/section.ts'
+import type { Section } from '../drawn/section.ts'
 import { isUnreported, UNREPORTED } from '../drawn/shares.ts'
-import { momentWords, zoneOf } from '../drawn/zone.ts'
-import type { PageDeps } from '../served/deps.ts'
-import { formOf, hidden, press, some, tableOf } from '../served/made.ts'
+import { formOf, press, some, tableOf } from '../served/made.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
-import { conditionWords, type Step } from './broadcast-fields.ts'
-import { asTextTiles } from './broadcast-steps.ts'
+import { conditionWords } from './broadcast-fields.ts'
 import { progressWords } from './broadcasts.ts'
+import { whatHappened } from './message-sections.ts'
 
-type Actions = Extract<Section, { kind: 'actions' }>
+export type Actions = Extract<Section, { kind: 'actions' }>
 
 /** To how many addresses one test goes. */
 export const MOST_TESTS = 5
@@ -40,16 +36,56 @@ function outcomeWords({ made, queued, bounced, complained }: BroadcastView['figu
 /** What a broadcast's ids are called; `template` null: it is deleted. */
 export type Names = { topics: ReadonlyMap<string, string>; template: string | null }
 
-const namesOf = (ids: readonly string[], names: ReadonlyMap<string, string>): string =>
+/** Things by their names; one that is gone by its id. */
+export const namesOf = (ids: readonly string[], names: ReadonlyMap<string, string>): string =>
   ids.map((id) => names.get(id) ?? id).join(', ')
 
-/** How it stands, in one sentence. */
-export function sentenceOf({ state, audience, figures: counted, send_at }: BroadcastView, now: Date): string {
+/** What happened, and what it means for how it stands. */
+const DEEDS: Readonly<Record<Deed['act'], { title: string; tone: Tone }>> = {
+  create: { title: 'Created', tone: 'plain' },
+  schedule: { title: 'Scheduled', tone: 'busy' },
+  start: { title: 'Started', tone: 'busy' },
+  begin: { title: 'Started at its time', tone: 'busy' },
+  unschedule: { title: 'Made a draft again', tone: 'plain' },
+  pause: { title: 'Paused', tone: 'warn' },
+  resume: { title: 'Resumed', tone: 'busy' },
+  cancel: { title: 'Cancelled', tone: 'bad' },
+  again: { title: 'Sent on to those not reached before', tone: 'busy' },
+  end: { title: 'Sent to everybody', tone: 'good' },
+}
+
+/** Who did it. */
+function byWords({ by, itself }: Deed): string {
+  if (itself) return 'by itself'
+  if (by === null) return 'through the API'
+  return by === 'cli' ? 'on the command line' : `by ${by}`
+}
+
+/** Who did what with it, and when. */
+export const history = (deeds: readonly Deed[], now: Date): Section =>
+  whatHappened(
+    deeds.map((deed) => ({
+      ...DEEDS[deed.act],
+      at: time(deed.at, now),
+      detail: `${headed(byWords(deed))}.`,
+    })),
+  )
+
+/** How it stands, in one sentence; one that was stopped says by whom. */
+export function sentenceOf(
+  { state, audience, figures: counted, send_at }: BroadcastView,
+  deeds: readonly Deed[],
+  now: Date,
+): string {
   if (state === 'draft') return 'Draft: nothing is sent until you start it.'
   if (state === 'scheduled') return `Starts ${time(send_at, now).age ?? ''}.`
+  const stop = deeds.find(({ act }) => STOPS[state] === act)
+  const stopped = stop ? ` ${byWords(stop)}, ${ageOf(stop.at, now)}` : ''
   const progress = audience === null ? '' : `: ${progressWords({ audience, figures: counted })}`
-  return `${STATE_WORDS[state]}${progress}.`
+  return `${STATE_WORDS[state]}${stopped}${progress}.`
 }
+
+const STOPS: Partial<Record<BroadcastState, Deed['act']>> = { paused: 'pause', cancelled: 'cancel' }
 
 const STATE_WORDS: Readonly<Record<Exclude<BroadcastState, 'draft' | 'scheduled'>, string>> = {
   sending: 'Being sent',
@@ -157,86 +193,6 @@ export function figures({ figures: counted, audience }: BroadcastView, request: 
   }
 }
 
-/** What a press is bound to, with the form. */
-export const seenFields = ({ updated_at, template_version_id, audience }: Seen): Field[] => [
-  hidden('seen', updated_at, true),
-  hidden('version', template_version_id ?? '', true),
-  hidden('audience', audience?.toString() ?? '', true),
-]
-
-/** What somebody has seen who presses. @throws Refusal bad_request for a press that no page has shown. */
-export function seenIn({ form }: Pick<TeamRequest, 'form'>): Seen {
-  const audience = form.get('audience') ?? (form.has('seen') ? 'unknown' : '')
-  if (!/^\d*$/.test(audience)) throw new Refusal('bad_request', 'audience must be what the page showed')
-  return {
-    updated_at: form.get('seen') ?? '',
-    template_version_id: form.get('version') || null,
-    audience: audience === '' ? null : Number(audience),
-  }
-}
-
-/** What a draft would do, what keeps it from starting, and its buttons. */
-export async function draftParts(
-  row: BroadcastRow,
-  names: ReadonlyMap<string, string>,
-  request: TeamRequest,
-  deps: PageDeps,
-): Promise<{ sections: Section[]; buttons: Actions }> {
-  const ready = await readinessOf(deps.database, row, deps.publicUrl)
-  const audience = ready.audience === null ? 'very many contacts' : plural(ready.audience, 'contact')
-  const lacking: Section[] =
-    ready.lacking === 0
-      ? []
-      : [
-          {
-            kind: 'text',
-            paragraphs: [
-              `${plural(ready.lacking, 'contact')} would be skipped: no value for one of ${ready.slots.join(', ')}.`,
-            ],
-          },
-        ]
-  const begins =
-    row.send_at === null ? '' : ` for ${momentWords(row.send_at, zoneOf(request.cookies('zone')))}`
-  const topics = namesOf(row.topic_ids, names)
-  const start = press(here(request, 'send'), begins ? 'Schedule' : 'Send now', {
-    fields: seenFields({ ...row, template_version_id: ready.version_id, audience: ready.audience }),
-    confirm: `${begins ? 'Schedule' : 'Send'} “${row.name}” to ${audience} of ${topics}${begins}?`,
-  })
-  const remove = press(here(request, 'delete'), 'Delete the draft', {
-    tone: 'danger',
-    confirm: `Delete the draft “${row.name}”?`,
-  })
-  const sections: Section[] = [
-    {
-      kind: 'tiles',
-      title: 'Audience',
-      tiles: [
-        { label: 'Contacts', value: ready.audience === null ? 'very many' : number(ready.audience).text },
-        { label: 'Missing a variable', value: number(ready.lacking).text },
-        ...asTextTiles(ready.as_text),
-      ],
-    },
-    ...lacking,
-    {
-      kind: 'alerts',
-      title: 'Before it can start',
-      calm: 'Nothing is missing.',
-      alerts: ready.missing.map((words) => ({ tone: 'bad', title: headed(words) })),
-    },
-  ]
-  if (request.team.role === 'viewer') return { sections, buttons: { kind: 'actions' } }
-  const editing = (step: Step, label: string) => ({
-    href: `${here(request, 'edit')}?${new URLSearchParams({ step })}`,
-    label,
-  })
-  const links = [
-    editing('message', 'Edit message'),
-    editing('audience', 'Edit audience'),
-    editing('when', 'Edit time'),
-  ]
-  return { sections, buttons: { kind: 'actions', links, forms: [start, remove] } }
-}
-
 /** What can be done with one that is no draft any more. */
 export function actions(view: BroadcastView, request: TeamRequest): Actions {
   if (request.team.role === 'viewer') return { kind: 'actions' }
@@ -244,7 +200,6 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
   const left = Math.max(0, (audience ?? 0) - counted.made - counted.skipped) + counted.queued
   const rest = audience === null ? 'its audience' : `the ${plural(left, 'contact')} that are left`
   const pause = press(here(request, 'pause'), 'Pause', {
-    tone: 'quiet',
     confirm: `Pause “${name}”, with ${rest} still to go?`,
   })
   const resume = press(here(request, 'resume'), 'Resume', {
@@ -256,11 +211,12 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
     keep: 'Keep broadcast',
     confirm: `Cancel “${name}” for good? It will not go to ${rest}.`,
   })
-  const duplicate = press(here(request, 'duplicate'), 'Duplicate', { tone: 'quiet' })
+  const duplicate = press(here(request, 'duplicate'), 'Duplicate')
+  const copy = { ...duplicate, tone: 'quiet' } as const
   const forms = {
-    sending: [pause, duplicate, cancel],
-    paused: [resume, duplicate, cancel],
-    scheduled: [unschedule, duplicate, cancel],
+    sending: [pause, copy, cancel],
+    paused: [resume, copy, cancel],
+    scheduled: [unschedule, copy, cancel],
     draft: [],
     sent: [duplicate],
     cancelled: [duplicate],

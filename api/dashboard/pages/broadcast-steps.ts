@@ -1,6 +1,7 @@
 /**
- * A broadcast's draft as it is written, in three steps: what it says, whom it goes to, when (served/steps.ts).
- * Promises: the count beside the audience is of what the form says, saved or not.
+ * A broadcast's draft as it is written, in three steps: what it says, whom it goes to, when. Promises: each step is
+ * stored as it is left (DECISIONS: Drafts in steps); the count beside the audience is of what the form says, saved or
+ * not; what the message asks for and no contact has is said from the first step on.
  */
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
@@ -9,19 +10,18 @@ import { subscribersOf } from '../../../db/audience/contacts/topic-counts.sql.ts
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
 import { orRefusal, Refusal } from '../../../db/errors.ts'
-import type { ComparedAsText } from '../../../db/messages/broadcasts/audience.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
-import { countAudience } from '../../../db/messages/broadcasts/readiness.ts'
+import { countAudience, unfilledSlots } from '../../../db/messages/broadcasts/readiness.ts'
 import { number } from '../drawn/cell.ts'
 import type { Form, Section, Tile, View } from '../drawn/section.ts'
 import { zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { wordGiven } from '../served/list.ts'
+import { filled, wordGiven } from '../served/list.ts'
 import { formOf, hidden, some } from '../served/made.ts'
 import { type PageAnswer, show, type TeamRequest } from '../served/page.ts'
-import { fieldsAt } from '../served/steps.ts'
+import { asTextTiles, unfilledSection } from './broadcast-ahead.ts'
 import { type Choices, draftFields, STEPS, type Step } from './broadcast-fields.ts'
-import { aimOf, checkStep } from './broadcast-form.ts'
+import { aimOf } from './broadcast-form.ts'
 
 const TITLES: Readonly<Record<Step, string>> = { message: 'Message', audience: 'Audience', when: 'When' }
 
@@ -48,15 +48,6 @@ async function choicesOf(team: { id: string }, { database }: PageDeps): Promise<
   }
 }
 
-/** What number conditions compare as text. */
-export const asTextTiles = (as_text: readonly ComparedAsText[]): Tile[] =>
-  as_text.map(({ property, text, all }) => ({
-    label: `“${property}” compared as text`,
-    value: number(text).text,
-    detail: `of ${number(all).text} values: these are not numbers`,
-    tone: 'warn',
-  }))
-
 type Aim = ReturnType<typeof aimOf>
 
 const NOBODY: Aim = { topic_ids: [], exclude_topic_ids: [], conditions: [] }
@@ -82,70 +73,81 @@ const audienceSection = async (...asked: Parameters<typeof audienceTiles>): Prom
   tiles: await audienceTiles(...asked),
 })
 
-/** The buttons of a step. */
-function buttonsOf(step: Step, isStored: boolean): Pick<Form, 'submit' | 'next' | 'others'> {
+/** The buttons of a step. @param isWhole whether what is stored says already whom it goes to. */
+function buttonsOf(step: Step, isWhole: boolean): Pick<Form, 'submit' | 'next' | 'others'> {
   const at = STEPS.indexOf(step)
   const [before, after] = [STEPS[at - 1], STEPS[at + 1]]
   const save = { next: 'save', label: 'Save the draft' }
   const on = after && { next: after, label: 'Continue' }
-  const main = isStored || !on ? save : on
+  const main = isWhole || !on ? save : on
   const others = some([
-    on && main !== on && on,
+    on && (main === on ? save : on),
     step === 'audience' && { next: 'audience', label: 'Count', counts: true },
     before && { next: before, label: 'Back' },
   ])
   return { submit: main.label, next: main.next, others }
 }
 
-/** A step as its page shows it. @param sent what the form says so far; absent: what is stored. @param seen when. */
+/** A step as its page shows it. @param sent what the form says so far; absent: what is stored. */
 async function stepView(
   { title, back, action, draft }: Writing,
   step: Step,
   request: TeamRequest,
   deps: PageDeps,
-  { sent, seen }: { sent: URLSearchParams | null; seen: string | undefined },
+  sent: URLSearchParams | null = null,
 ): Promise<View> {
   const stored = draftFields(await choicesOf(request.team, deps), draft, zoneOf(request.cookies('zone')))
-  const fields = fieldsAt(stored, step, sent)
+  const fields = sent ? filled(stored[step], sent, true) : stored[step]
   const aim = sent ? orRefusal(() => aimOf(sent)) : (draft ?? NOBODY)
   return {
     title,
-    lead: 'Nothing is sent until you have looked at the draft and started it.',
+    lead: draft
+      ? 'Each step is saved when you leave it. Nothing is sent until you have looked at the draft and started it.'
+      : 'It is kept as a draft from the next step on. Nothing is sent until you have looked at it and started it.',
     ...(back ? { back } : {}),
-    sections: [
+    sections: some<Section>([
+      draft && unfilledSection(await unfilledSlots(deps.database, draft)),
       formOf(
         action,
         '',
-        some([fields, hidden('step', step, true), seen !== undefined && hidden('seen', seen, true)]),
+        some([fields, hidden('step', step, true), draft && hidden('seen', draft.updated_at, true)]),
         {
           title: `${STEPS.indexOf(step) + 1} of ${STEPS.length}: ${TITLES[step]}`,
-          ...buttonsOf(step, draft !== null),
+          ...buttonsOf(step, draft !== null && draft.topic_ids.length > 0),
         },
       ),
-    ],
+    ]),
     ...(step === 'audience' ? { aside: [await audienceSection(aim, request, deps)] } : {}),
   }
 }
 
-/** The step that is asked for; after a refusal the one that was sent, as it was typed. */
+/** The step that is asked for; after a refusal the one that was sent. */
 export async function stepShown(writing: Writing, request: TeamRequest, deps: PageDeps): Promise<PageAnswer> {
-  const { form, query } = request
-  const typed = form.get('step')
-  const step = isStep(typed) ? typed : (wordGiven(query, 'step', STEPS) ?? 'message')
-  const sent = isStep(typed) ? form : null
-  return show(await stepView(writing, step, request, deps, { sent, seen: writing.draft?.updated_at }))
+  const typed = request.form.get('step')
+  const asked = isStep(typed) ? typed : wordGiven(request.query, 'step', STEPS)
+  const step = (writing.draft && asked) || 'message'
+  return show(await stepView(writing, step, request, deps))
 }
 
-/** What a press in a step leads to; null: what was written is to be saved. @throws Refusal as the API's. */
-export async function stepPressed(
+/** The step that was sent. */
+export const stepSent = ({ form }: Pick<TeamRequest, 'form'>): Step => {
+  const step = form.get('step')
+  return isStep(step) ? step : 'message'
+}
+
+/** The step that a press leads to; null: the draft itself. */
+export const stepWanted = ({ form }: Pick<TeamRequest, 'form'>): Step | null => {
+  const next = form.get('next')
+  return isStep(next) ? next : null
+}
+
+/** The same step with what its form says, not stored: whom it would go to is counted. */
+export const stepCounted = async (
   writing: Writing,
   request: TeamRequest,
   deps: PageDeps,
-): Promise<PageAnswer | null> {
-  const { form } = request
-  const [from, next] = [form.get('step'), form.get('next')]
-  if (!isStep(next)) return null
-  if (isStep(from) && STEPS.indexOf(next) > STEPS.indexOf(from)) checkStep(form, writing.draft, from)
-  const seen = form.get('seen') ?? undefined
-  return show(await stepView(writing, next, request, deps, { sent: form, seen }))
-}
+): Promise<PageAnswer> => show(await stepView(writing, stepSent(request), request, deps, request.form))
+
+/** Whether a press leads back: then a step need not be whole. */
+export const isBack = (from: Step, next: Step | null): boolean =>
+  next !== null && STEPS.indexOf(next) < STEPS.indexOf(from)

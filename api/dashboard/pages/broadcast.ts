@@ -11,6 +11,7 @@ import {
   duplicateBroadcast,
   removeBroadcast,
 } from '../../../db/messages/broadcasts/draft.ts'
+import { historyOf } from '../../../db/messages/broadcasts/history.ts'
 import { unreachedSize } from '../../../db/messages/broadcasts/resend.sql.ts'
 import { sendToUnreached } from '../../../db/messages/broadcasts/resend.ts'
 import { sendTest } from '../../../db/messages/broadcasts/send-test.ts'
@@ -29,24 +30,24 @@ import { inPerson } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { act, get, post, press, some } from '../served/made.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { draftParts, scheduledSections, seenFields, seenIn } from './broadcast-ahead.ts'
+import { stepPath } from './broadcast-fields.ts'
 import { draftOf } from './broadcast-form.ts'
 import { previewSections } from './broadcast-preview.ts'
 import {
   actions,
-  draftParts,
   facts,
   figures,
   here,
+  history,
   MOST_TESTS,
   outcomes,
   pausedAlert,
   progress,
-  seenFields,
-  seenIn,
   sentenceOf,
   testForm,
 } from './broadcast-sections.ts'
-import { stepPressed, stepShown, type Writing } from './broadcast-steps.ts'
+import { isBack, stepCounted, stepSent, stepShown, stepWanted, type Writing } from './broadcast-steps.ts'
 import { stateCell } from './broadcasts.ts'
 
 const actingOf = ({ team }: TeamRequest) => ({ team_id: team.id, domain: null })
@@ -57,18 +58,20 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
   const view = await broadcastView(deps.database, row)
   const topics = new Map((await topicsOfTeam(deps.database, team.id)).map(({ id, name }) => [id, name]))
   const template = (await templateById(deps.database, team.id, row.template_id))?.name ?? null
-  const isDraft = row.state === 'draft'
+  const deeds = await historyOf(deps.database, row)
+  const outcome = async () =>
+    row.state === 'scheduled'
+      ? scheduledSections(row, request, deps)
+      : [...progress(view, request.now), outcomes(view), figures(view, request)]
   const edits = team.role !== 'viewer'
-  const { sections, buttons } = isDraft
-    ? await draftParts(row, topics, request, deps)
-    : {
-        sections: [...progress(view, request.now), outcomes(view), figures(view, request)],
-        buttons: actions(view, request),
-      }
+  const { sections, buttons } =
+    row.state === 'draft'
+      ? await draftParts(row, topics, request, deps)
+      : { sections: await outcome(), buttons: actions(view, request) }
   return show({
     title: row.name,
     state: stateCell(row.state),
-    lead: sentenceOf(view, request.now),
+    lead: sentenceOf(view, deeds, request.now),
     back: { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' },
     actions: buttons,
     sections: some([
@@ -77,7 +80,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
       ...(await previewSections(row, request, deps)),
       edits && testForm(request),
     ]),
-    aside: [facts(view, { topics, template }, request)],
+    aside: [facts(view, { topics, template }, request), history(deeds, request.now)],
   })
 })
 
@@ -94,15 +97,18 @@ const edit = get('editor', '/teams/:team/broadcasts/:id/edit', async (request, d
 })
 
 const save = post('editor', '/teams/:team/broadcasts/:id/edit', async (request, deps) => {
-  const { team, params, form: sent } = request
-  const row = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')
-  const step = await stepPressed(writing(request, row), request, deps)
-  if (step) return step
-  const fields = draftOf(sent, row)
-  if (Object.keys(fields).length === 0) return redirect(here(request), 'Nothing was changed.')
-  const seen = sent.get('seen') ?? ''
-  await inPerson(request, deps, (by) => changeSeenBroadcast(by, actingOf(request), row.id, { fields, seen }))
-  return redirect(here(request), 'The draft is saved.')
+  const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id ?? '')
+  const [step, next] = [stepSent(request), stepWanted(request)]
+  if (next === step) return stepCounted(writing(request, row), request, deps)
+  const fields = draftOf(request.form, row, step, !isBack(step, next))
+  const isChanged = Object.keys(fields).length > 0
+  const seen = request.form.get('seen') ?? ''
+  if (isChanged)
+    await inPerson(request, deps, (by) =>
+      changeSeenBroadcast(by, actingOf(request), row.id, { fields, seen }),
+    )
+  if (next) return redirect(stepPath(here(request), next))
+  return redirect(here(request), isChanged ? 'The draft is saved.' : 'Nothing was changed.')
 })
 
 const remove = act('editor', '/teams/:team/broadcasts/:id/delete', async (by, request) => {

@@ -7,12 +7,12 @@ import { createBroadcast } from '../../../db/messages/broadcasts/draft.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import { type BroadcastView, broadcastViews } from '../../../db/messages/broadcasts/view.ts'
 import { type Cell, number, plural, status, text, time } from '../drawn/cell.ts'
-import { inPerson } from '../served/act.ts'
 import { pageOf } from '../served/list.ts'
-import { get, post, some, tableOf } from '../served/made.ts'
+import { act, get, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
+import { stepPath } from './broadcast-fields.ts'
 import { draftOf } from './broadcast-form.ts'
-import { stepPressed, stepShown, type Writing } from './broadcast-steps.ts'
+import { stepShown, stepWanted, type Writing } from './broadcast-steps.ts'
 
 const TONES: Partial<Record<BroadcastState, Cell['tone']>> = {
   scheduled: 'busy',
@@ -102,16 +102,15 @@ const fresh = get('editor', '/teams/:team/broadcasts/new', async (request, deps)
   })
 })
 
-const create = post('editor', '/teams/:team/broadcasts/new', async (request, deps) => {
+/** Its first step: what it says. It is a draft from then on. */
+const create = act('editor', '/teams/:team/broadcasts/new', async (by, request) => {
   const { team, form } = request
-  const step = await stepPressed(writing(request), request, deps)
-  if (step) return step
-  const fields = draftOf(form, null)
+  const fields = draftOf(form, null, 'message')
   const acting = { team_id: team.id, domain: null }
-  const { row } = await inPerson(request, deps, (by) =>
-    createBroadcast(by, acting, { fields, idempotency_key: null }),
-  )
-  return redirect(teamPath(team, 'broadcasts', row.id), `The draft ${row.name} is saved.`)
+  const { row } = await createBroadcast(by, acting, { fields, idempotency_key: null })
+  const path = teamPath(team, 'broadcasts', row.id)
+  const next = stepWanted(request)
+  return redirect(next ? stepPath(path, next) : path, `The draft ${row.name} is saved.`)
 })
 
 export const broadcastsPages = [list, fresh, create]

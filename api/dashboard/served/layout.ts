@@ -46,6 +46,10 @@ const openedForm = (
 
 const isForm = (section: Section): section is FormSection => section.kind === 'form'
 
+/** Whether one of the buttons beside the title is what the page is mostly for. */
+const hasMain = ({ forms = [], links = [] }: NonNullable<View['actions']>): boolean =>
+  forms.some(({ tone }) => tone === undefined) || links.some(({ main }) => main)
+
 const isOpened = (section: Section): section is FormSection =>
   section.kind === 'form' && section.folded === true
 
@@ -118,7 +122,7 @@ export const createLayout =
       live: all.some(isLive),
       actions: view.actions && prepared(view.actions, all.length, frame),
       acts: acts.map(({ section, index }, place) =>
-        openedForm(section, index, { frame, main: place === 0 && !view.actions?.forms?.length }),
+        openedForm(section, index, { frame, main: place === 0 && !(view.actions && hasMain(view.actions)) }),
       ),
       sections: drawn(sections),
       aside: aside.length === 0 ? null : drawn(aside),

@@ -129,6 +129,20 @@ export async function propertyNames(tx: Tx, teamId: string): Promise<readonly st
   return rows.map(({ name }) => name)
 }
 
+/** Which of these properties none of a team's latest contacts has. */
+export async function missingProperties(
+  tx: Tx,
+  teamId: string,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  if (names.length === 0) return []
+  const rows = await tx.any(sql.type(nameRow)`
+    select unnest(${sql.array([...names], 'text')}) as name
+    except select jsonb_object_keys(properties) from (
+      select properties from contacts where team_id = ${teamId} ${newestFirst} limit ${ASKED}) contacts`)
+  return names.filter((each) => rows.some(({ name }) => name === each))
+}
+
 const recipientRow = row({ email: string(), identity: string(), suppression: string().nullable() })
 export type RecipientContact = InferType<typeof recipientRow>
 

@@ -78,7 +78,10 @@ export async function audienceBlocker(
 ): Promise<{ audience: number; blockers: Blocker[] }> {
   const audience = await audienceSize(tx, row)
   if (audience === 0) {
-    const words = 'the audience is empty: no subscribed contact fits'
+    const words =
+      row.topic_ids.length === 0
+        ? 'no topic is chosen: nobody would get it'
+        : 'the audience is empty: no subscribed contact fits'
     return { audience, blockers: [{ kind: 'no_audience', words }] }
   }
   const account = await accountRowOf(tx, row.team_id)

@@ -76,6 +76,7 @@ async function assertReferences(tx: Tx, teamId: string, fields: GivenFields): Pr
 
 const EMPTY = {
   reply_to: '',
+  topic_ids: [],
   exclude_topic_ids: [],
   conditions: [],
   variables: {},

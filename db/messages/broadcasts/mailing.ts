@@ -51,9 +51,11 @@ function headersOf(
 ): Record<string, string> {
   const given = headers ?? {}
   const names = new Set(Object.keys(given).map((name) => name.toLowerCase()))
+  // A test of a draft that has no topic yet.
+  const [list = id] = topic_ids
   const ours = {
-    'List-Id': `<${topic_ids[0]}.${domain}>`,
-    'Feedback-ID': `${id}:${topic_ids[0]}:broadcast:${team_id.slice(-12)}`,
+    'List-Id': `<${list}.${domain}>`,
+    'Feedback-ID': `${id}:${list}:broadcast:${team_id.slice(-12)}`,
     Precedence: 'bulk',
   }
   const missing = Object.entries(ours).filter(([name]) => !names.has(name.toLowerCase()))

@@ -1,4 +1,9 @@
-/** How a draft stands before its start: whom it would go to, how many would be skipped, and what is missing. */
+/**
+ * How a broadcast stands before its start, a draft or one that is scheduled: whom it would go to, how many would be
+ * skipped, and what is missing.
+ */
+import { missingProperties } from '../../audience/contacts/search.sql.ts'
+import { versionsByIds } from '../../content/templates/templates.sql.ts'
 import { isTooSlow, type Tx } from '../../postgres/pool.ts'
 import { UNSUBSCRIBE_SLOT } from '../../text/slots.ts'
 import {
@@ -18,6 +23,8 @@ export type Readiness = {
   /** How many of them have no value for one of the slots, and these slots. */
   lacking: number
   slots: string[]
+  /** Those of the slots that no contact's property fills, as far as the latest contacts tell. */
+  unfilled: readonly string[]
   as_text: readonly ComparedAsText[]
   /** The version of the template that would be sent; null without one. */
   version_id: string | null
@@ -43,31 +50,40 @@ export async function countAudience(
   return { size, as_text: (size !== null && (await inTime(comparedAsText(tx, audience)))) || [] }
 }
 
-export async function readinessOf(tx: Tx, row: BroadcastRow, publicUrl: string | null): Promise<Readiness> {
-  const template = await templateBlocker(tx, row)
-  const slots = mailingOf(row, template.slots).slots.filter(
+/** What would be sent: the version that is fixed, before that the template's newest. */
+async function toBeSent(tx: Tx, row: BroadcastRow, publicUrl: string | null) {
+  const { team_id, template_version_id: id } = row
+  const [fixed] = id === null ? [] : await versionsByIds(tx, [{ team_id, id }])
+  if (fixed) return { version_id: fixed.id, slots: fixed.slots, blockers: [] }
+  const { blockers, ...template } = await templateBlocker(tx, row)
+  return { ...template, blockers: [...linkBlocker(publicUrl), ...blockers] }
+}
+
+/** The slots that a contact's properties must fill: they have no default. */
+const ownSlots = (row: BroadcastRow, slots: readonly string[]): string[] =>
+  mailingOf(row, slots).slots.filter(
     (slot) => slot !== UNSUBSCRIBE_SLOT && slot !== 'email' && !Object.hasOwn(row.variables, slot),
   )
-  const set = [
-    ...(await domainBlocker(tx, row)),
-    ...linkBlocker(publicUrl),
-    ...template.blockers,
-    ...(await topicBlockers(tx, row)),
-  ]
-  const { version_id } = template
+
+/** Slots of a draft that no contact's property fills, as far as the latest contacts tell, and no default. */
+export async function unfilledSlots(tx: Tx, row: BroadcastRow): Promise<readonly string[]> {
+  const { slots } = await templateBlocker(tx, row)
+  return missingProperties(tx, row.team_id, ownSlots(row, slots))
+}
+
+export async function readinessOf(tx: Tx, row: BroadcastRow, publicUrl: string | null): Promise<Readiness> {
+  const { version_id, ...template } = await toBeSent(tx, row, publicUrl)
+  const slots = ownSlots(row, template.slots)
+  const unfilled = await missingProperties(tx, row.team_id, slots)
+  const set = [...(await domainBlocker(tx, row)), ...template.blockers, ...(await topicBlockers(tx, row))]
   const missing = set.map(({ words }) => words)
   const counted = await inTime(audienceBlocker(tx, row, row.send_at === null))
-  const none = { audience: null, lacking: 0, as_text: [], slots, version_id, missing }
+  const none = { audience: null, lacking: 0, as_text: [], slots, unfilled, version_id, missing }
   if (counted === null) return none
   const { audience, blockers } = counted
   const lacking = slots.length === 0 ? 0 : await inTime(lackingMembers(tx, row, slots))
   if (lacking === null) return none
-  return {
-    audience,
-    lacking,
-    as_text: (await inTime(comparedAsText(tx, row))) ?? [],
-    slots,
-    version_id,
-    missing: [...missing, ...blockers.map(({ words }) => words)],
-  }
+  const as_text = (await inTime(comparedAsText(tx, row))) ?? []
+  const all = [...missing, ...blockers.map(({ words }) => words)]
+  return { audience, lacking, as_text, slots, unfilled, version_id, missing: all }
 }

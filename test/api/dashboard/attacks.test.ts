@@ -42,9 +42,8 @@ t.test('a form counts only from our own pages, with its session’s token', asyn
   t.equal((await post({})).status, 403, 'neither is disclosed')
   const other = await signedIn(service, { team: team.id, role: 'owner' })
   const token = /name="csrf" value="([^"]+)"/.exec((await other.get('/account')).html)?.[1] ?? ''
-  for (const csrf of [token, token.slice(0, 11), 'x', '']) {
+  for (const csrf of [token, token.slice(0, 11), 'x', ''])
     t.equal((await post({ 'Sec-Fetch-Site': 'same-origin' }, { csrf })).status, 403, JSON.stringify(csrf))
-  }
 })
 
 t.test('a link cannot be used from another site', async (t) => {
@@ -99,9 +98,8 @@ t.test('a stranger is sent to sign in and comes back to where they were, on this
 })
 
 t.test('what cannot be a page is none', async (t) => {
-  for (const path of ['/teams/x', `/teams/${team.id}%00`, '/teams/%E0%A4%A', '/assets/../page.ts']) {
+  for (const path of ['/teams/x', `/teams/${team.id}%00`, '/teams/%E0%A4%A', '/assets/../page.ts'])
     t.equal((await owner.get(path)).status, 404, path)
-  }
 })
 
 t.test('a page answers 405 to a method that it lacks, and Allow says which it takes', async (t) => {

@@ -5,7 +5,7 @@ import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { adminCli } from '../../support/admin.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
-import { formsTo, type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { formsTo, mainActs, type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
@@ -40,17 +40,23 @@ async function templateOf(html: string): Promise<string> {
   return sent.location?.split('/').at(-1) ?? ''
 }
 
+/** Writes these fields of a draft, step by step. */
+async function write(path: string, fields: Record<string, string | string[]>): Promise<void> {
+  for (const step of ['message', 'audience', 'when'])
+    await after(
+      await editor.press(`${path}/edit?step=${step}`, `${path}/edit`, { next: 'save', ...fields, step }),
+    )
+}
+
 /** Makes a draft by the form. @returns its path. */
 async function draft(fields: Record<string, string | string[]>): Promise<string> {
   const from = 'Acme <hello@example.com>'
-  const sent = await editor.post(at('broadcasts/new'), {
-    name: 'Spring',
-    from,
-    subject: 'Hi {{name}}',
-    ...fields,
-  })
+  const all = { name: 'Spring', from, subject: 'Hi {{name}}', ...fields }
+  const sent = await editor.post(at('broadcasts/new'), all)
   if (sent.status !== 303) throw new Error(`${sent.status} ${textOf(sent.html)}`)
-  return sent.location ?? ''
+  const path = sent.location ?? ''
+  await write(path, all)
+  return path
 }
 
 t.test('every field of a step that is at fault says so in one round, the first with the focus', async (t) => {
@@ -61,8 +67,9 @@ t.test('every field of a step that is at fault says so in one round, the first w
     subject: 'x',
   }
   const topic = await topicOf('Faults')
+  const path = (await editor.post(at('broadcasts/new'), good)).location
   const step = (name: string, next: string, fields: object) =>
-    editor.post(at('broadcasts/new'), { ...good, step: name, next, ...fields })
+    editor.post(`${path}/edit`, { ...good, step: name, next, ...fields })
   const fault = ({ html }: Seen, name: string): string =>
     textOf(new RegExp(`<span class="fault" id="f\\d+-${name}-fault">[^<]*`).exec(html)?.[0] ?? '')
   const message = await step('message', 'audience', { from: 'Acme <no', subject: '{{' })
@@ -81,7 +88,7 @@ t.test('every field of a step that is at fault says so in one round, the first w
   t.match(when.html, /value="many"[^>]* autofocus aria-invalid="true"/)
 })
 
-t.test('a draft is written in three steps without script, and stored only when it is saved', async (t) => {
+t.test('a draft is written in three steps without script, each stored as it is left', async (t) => {
   const topic = await topicOf('Steps')
   const other = await topicOf('Steps, others')
   const template_id = await templateOf('<p>Dear {{Name}} {{unsubscribe_url}}</p>')
@@ -92,13 +99,26 @@ t.test('a draft is written in three steps without script, and stored only when i
     ['d', '550,27'],
   ] as const)
     await contact(`${email}@steps.test`, topic, { Name: email.toUpperCase(), spent })
-  const path = at('broadcasts/new')
+  const begun = at('broadcasts/new')
+  const said = { name: 'Three', template_id, from: 'hello@example.com', subject: 'Hi', tags: 'one\ntwo' }
+  const first = await editor.get(begun)
+  shows(t, first, /1 of 3: Message/)
+  const sent = await editor.post(begun, { ...formTo(first.html, begun), ...said, next: 'audience' })
+  const path = sent.location?.split('?')[0] ?? ''
   const step = async (seen: Seen, next: string, fields: Record<string, string | string[]>) =>
     editor.post(path, { ...formTo(seen.html, path), next, ...fields })
-  const said = { name: 'Three', template_id, from: 'hello@example.com', subject: 'Hi', tags: 'one\ntwo' }
-  const audience = await step(await editor.get(path), 'audience', said)
-  shows(t, audience, /2 of 3: Audience .*Contacts – Choose a topic\./)
+  const audience = await after(sent)
+  shows(t, audience, /The draft Three is saved\..*2 of 3: Audience .*Contacts – Choose a topic\./)
   t.match(audience.html, /<datalist id="[^"]+"><option value="[^<]*<option value="spent">/)
+  // Whoever is called away here finds it among the broadcasts, and carries on.
+  shows(t, await editor.get(at('broadcasts')), /draft Three Hi/)
+  const left = await editor.get(path.replace('/edit', ''))
+  shows(t, left, /Contacts 0 .*No topic is chosen: nobody would get it/)
+  t.strictSame(mainActs(left), ['Choose the audience'])
+  const id = path.split('/').at(-2)
+  t.match((await call('POST', `/v1/broadcasts/${id}/send`, { key: team.key })).body, {
+    error: { message: /no topic is chosen: nobody would get it/ },
+  })
   const more = { topic_ids: topic, 'property.0': 'spent', 'op.0': 'gt', 'value.0': '5000' }
   const counted = await step(audience, 'audience', more)
   shows(t, counted, /Contacts 3 .*“spent” compared as text 2 of 4 values: these are not numbers/)
@@ -108,15 +128,16 @@ t.test('a draft is written in three steps without script, and stored only when i
     /Not counted: where\[0\]\.value must/,
   )
   shows(t, await step(counted, 'audience', { 'op.0': 'exists', exclude_topic_ids: other }), 'Contacts 4')
-  const when = await step(counted, 'when', {})
-  shows(t, when, /3 of 3: When/)
-  const back = await step(when, 'message', {})
+  const saidOf = async () => (await call('GET', `/v1/broadcasts/${id}`, { key: team.key })).body
+  t.match(await saidOf(), { name: 'Three', topic_ids: [], where: [] }, 'counting stores nothing')
+  const back = await after(await step(audience, 'message', {}))
   t.match(back.html, /1 of 3: Message[\s\S]*name="subject" type="text" value="Hi"/)
-  t.equal((await call('GET', '/v1/broadcasts', { key: team.key })).body.data[0]?.name === 'Three', false)
-  const saved = await editor.post(path, { ...formTo(when.html, path), next: 'save' })
-  const drafted = await editor.get(saved.location ?? '')
+  const when = await after(await step(counted, 'when', {}))
+  shows(t, when, /3 of 3: When/)
+  const drafted = await after(await step(when, 'save', { rate_per_minute: '60' }))
   shows(t, drafted, /Contacts 3 .*“spent” compared as text 2 of 4/)
-  const { body } = await call('GET', `/v1/broadcasts/${saved.location?.split('/').at(-1)}`, { key: team.key })
+  t.match(await saidOf(), { rate_per_minute: 60 })
+  const body = await saidOf()
   const where = [{ property: 'spent', op: 'gt', value: '5000' }]
   t.match(body, { name: 'Three', subject: 'Hi', tags: ['one', 'two'], topic_ids: [topic], where })
   // The audience one by one, as it is.
@@ -140,9 +161,9 @@ t.test('from a draft to its figures, on the pages alone', async (t) => {
   await contact('ben@example.org', topic, { city: 'Graz' })
   await contact('vienna@example.org', topic, { name: 'Vi', city: 'Wien' })
   await contact('customer@example.org', other, { name: 'Cu', city: 'Graz' })
-  shows(t, await editor.get(at('broadcasts/new?step=audience')), /News \(3\).*Customers \(1\)/)
   const condition = { 'property.0': 'city', 'op.0': 'eq', 'value.0': 'Graz' }
   const path = await draft({ template_id, topic_ids: topic, ...condition })
+  shows(t, await editor.get(`${path}/edit?step=audience`), /News \(3\).*Customers \(1\)/)
   const drafted = await editor.get(path)
   shows(t, drafted, /draft Draft: .*Topics News Conditions city is Graz/)
   shows(t, drafted, /Contacts 2 Missing a variable 1.*1 contact would be skipped: no value for one of name/)
@@ -210,12 +231,9 @@ t.test('what is missing before a start is named at once, and a refused start nam
   t.equal(refused.status, 409)
   shows(t, refused, words)
   const fields = { name: 'Summer', template_id, from: 'hello@example.com', subject: 'Hi', topic_ids: empty }
-  shows(
-    t,
-    await after(await editor.press(`${path}/edit`, `${path}/edit`, { ...fields, rate_per_minute: '60' })),
-    /Summer.*at most 60 emails/,
-  )
-  const odd = await editor.press(`${path}/edit`, `${path}/edit`, { ...fields, rate_per_minute: 'many' })
+  await write(path, { ...fields, rate_per_minute: '60' })
+  shows(t, await editor.get(path), /Summer.*at most 60 emails/)
+  const odd = await editor.press(`${path}/edit?step=when`, `${path}/edit`, { rate_per_minute: 'many' })
   t.equal(odd.status, 400)
   shows(t, odd, /rate_per_minute must be a whole number/i)
   shows(t, await after(await editor.post(`${path}/delete`)), 'The draft Summer was deleted.')
@@ -247,7 +265,11 @@ t.test('a running broadcast is paused, resumed and cancelled; each button names 
   const path = at(`broadcasts/${broadcast.id}`)
   t.match((await editor.get(path)).html, 'Pause “News”')
   t.match((await editor.get(path)).html, 'name="keep" value="Keep broadcast"')
-  shows(t, await after(await editor.post(`${path}/pause`)), /News is paused.*paused Paused: 0 of 2 contacts/)
+  shows(
+    t,
+    await after(await editor.post(`${path}/pause`)),
+    /News is paused.*paused Paused by editor-\S+, just now: 0 of 2 contacts/,
+  )
   t.match(
     (await editor.get(path)).html,
     /Resume “News” to [^?]*\? So far: 0 emails sent, 0 % bounced, 0 % complained\./,
@@ -258,6 +280,44 @@ t.test('a running broadcast is paused, resumed and cancelled; each button names 
   t.equal(late.status, 409)
   shows(t, late, /the broadcast is cancelled/i)
   t.equal((await viewer.post(`${path}/cancel`)).status, 403)
+})
+
+t.test('who stopped one and had it go on is said on its page, and when, whoever it was', async (t) => {
+  const topic = await topicOf('History')
+  const template_id = await templateOf('<p>History</p><a href="{{unsubscribe_url}}">off</a>')
+  await contact('history@example.org', topic)
+  const later = new Date(Date.now() + 5 * 86_400_000).toISOString().slice(0, 16)
+  const planned = await draft({ template_id, topic_ids: topic, subject: 'Hi', send_at: later })
+  await after(await editor.press(planned, `${planned}/send`))
+  await after(await editor.press(planned, `${planned}/unschedule`))
+  const who = editor.email.replaceAll('.', '\\.')
+  shows(
+    t,
+    await viewer.get(planned),
+    new RegExp(
+      `What happened Made a draft again .* By ${who}\\. Scheduled .* By ${who}\\. Created .* By ${who}\\.`,
+    ),
+  )
+  const broadcast = await aBroadcast(service, team)
+  const path = at(`broadcasts/${broadcast.id}`)
+  const byKey = (verb: string) => call('POST', `/v1/broadcasts/${broadcast.id}/${verb}`, { key: team.key })
+  await editor.post(`${path}/pause`)
+  shows(t, await viewer.get(path), new RegExp(`paused Paused by ${who}, just now: 0 of 2 contacts`))
+  await editor.post(`${path}/resume`)
+  const resumed = new RegExp(`Resumed .* By ${who}\\. Paused .* By ${who}\\. Started .* Through the API\\.`)
+  shows(t, await viewer.get(path), resumed)
+  await byKey('pause')
+  shows(t, await viewer.get(path), /Paused through the API, just now: .* Paused .* Through the API\. Resumed/)
+  await database.query(sql.unsafe`
+    update broadcasts set state_reason = 'bounces' where id = ${broadcast.id}`)
+  shows(t, await viewer.get(path), /Paused by itself, just now: .*Paused .* By itself\./)
+  await byKey('cancel')
+  shows(t, await viewer.get(path), /Cancelled through the API, just now: /)
+  const other = await aBroadcast(service, team)
+  await editor.post(at(`broadcasts/${other.id}/cancel`))
+  const cancelled = await viewer.get(at(`broadcasts/${other.id}`))
+  shows(t, cancelled, new RegExp(`Cancelled by ${who}, just now: `))
+  t.equal(textOf(cancelled.html).match(/By editor/g)?.length, 1, 'nothing of another broadcast')
 })
 
 t.test('a time is typed and asked about in the reader’s zone, or UTC if the browser has none', async (t) => {
@@ -287,6 +347,62 @@ t.test('a time is typed and asked about in the reader’s zone, or UTC if the br
     (await editor.press(when, `${plain}/edit`, { ...form, send_at: 'tomorrow', send_at_zone: zone })).status,
     400,
   )
+})
+
+t.test('what no contact has is said from the first step on, until it has a default', async (t) => {
+  const topic = await topicOf('Unfilled')
+  const html = '<p>{{first_name}} {{nick-name}} {{name}} {{email}}</p><a href="{{unsubscribe_url}}">off</a>'
+  const fields = { template_id: await templateOf(html), topic_ids: topic, subject: 'For {{lang}}' }
+  await contact('unfilled@example.org', topic, { name: 'Una' })
+  const path = await draft(fields)
+  const words = /No contact has the properties first_name, nick-name, lang The message has such variables/
+  for (const place of ['', '/edit?step=message', '/edit?step=audience', '/edit?step=when'])
+    shows(t, await editor.get(`${path}${place}`), words)
+  await write(path, { ...fields, variables: 'first_name: friend\nlang: en' })
+  shows(t, await editor.get(path), /No contact has the property nick-name The message/)
+  await contact('nick@example.org', topic, { 'nick-name': 'Nick' })
+  t.notMatch(textOf((await editor.get(path)).html), /No contact has/)
+})
+
+t.test('each state has one act that stands out; before its time a page says what is to come', async (t) => {
+  const broadcast = await aBroadcast(service, team)
+  await broadcast.emails('main@example.net')
+  const path = at(`broadcasts/${broadcast.id}`)
+  for (const [state, act] of [
+    ['sending', 'Pause'],
+    ['paused', 'Resume'],
+    ['scheduled', 'Back to draft'],
+    ['sent', 'Duplicate'],
+    ['cancelled', 'Duplicate'],
+  ] as const) {
+    await broadcast.become(state)
+    t.strictSame(mainActs(await editor.get(path)), [act], state)
+    t.strictSame(mainActs(await viewer.get(path)), [], `${state}, for a viewer`)
+  }
+  const topic = await topicOf('To come')
+  for (const [nth, name] of ['Ana', 'Ben', ''].entries())
+    await contact(`come${nth}@example.org`, topic, name === '' ? {} : { name })
+  const template_id = await templateOf('<p>To come</p><a href="{{unsubscribe_url}}">off</a>')
+  const tomorrow = new Date(Date.now() + 86_500_000).toISOString().slice(0, 16)
+  const planned = await draft({ template_id, topic_ids: topic, send_at: tomorrow, rate_per_minute: '1' })
+  t.strictSame(mainActs(await editor.get(planned)), ['Schedule'])
+  await after(await editor.press(planned, `${planned}/send`))
+  // What is sent is the version that was shown: what its template asks for since then hinders nobody.
+  await editor.press(at(`templates/${template_id}`), at(`templates/${template_id}/draft`), {
+    html: '<p>{{town}}</p>',
+  })
+  await editor.press(at(`templates/${template_id}`), at(`templates/${template_id}/publish`))
+  const page = await viewer.get(planned)
+  shows(
+    t,
+    page,
+    /What is going to happen Starts in 1 day [^C]*UTC Contacts 3 fit now; chosen when it starts Missing a variable 1 Takes about 3 minutes at 1 email a minute 1 contact would be skipped: no value for one of name\. In its way Nothing is in its way\./,
+  )
+  t.notMatch(textOf(page.html), /Results|People by status/)
+  await call('DELETE', '/v1/contacts/come0@example.org', { key: team.key })
+  await editor.post(at(`topics/${topic}/rename`), { name: 'Came' })
+  for (const nth of [1, 2]) await call('DELETE', `/v1/contacts/come${nth}@example.org`, { key: team.key })
+  shows(t, await viewer.get(planned), /In its way The audience is empty: no subscribed contact fits/)
 })
 
 t.test('one that is cancelled before its time does not say when it begins', async (t) => {
@@ -322,7 +438,7 @@ t.test('a scheduled one becomes a draft again, and goes out when it is sent then
   )
   t.equal((await editor.post(`${path}/unschedule`)).status, 409)
   const fields = { name: 'Spring', template_id, from: 'hello@example.com', subject: 'Hi', topic_ids: topic }
-  await after(await editor.press(`${path}/edit`, `${path}/edit`, { ...fields, send_at: '' }))
+  await write(path, { ...fields, send_at: '' })
   shows(t, await after(await editor.press(path, `${path}/send`)), /Spring is being sent/)
   await until('it is sent', () => sink.messages().length === 1)
   const copied = await after(await editor.post(`${path}/duplicate`))

@@ -232,9 +232,8 @@ t.test('another team’s email is nobody’s', async (t) => {
   ]) {
     t.equal((await stranger.get(path)).status, 404, path)
   }
-  for (const verb of ['requeue', 'delete', 'copy']) {
+  for (const verb of ['requeue', 'delete', 'copy'])
     t.equal((await stranger.post(`/teams/${other.id}/emails/${id}/${verb}`)).status, 404, verb)
-  }
 })
 
 t.test('an operator who looks into an email of a team leaves a trace', async (t) => {
@@ -275,9 +274,8 @@ t.test('attachments are listed, and saved as what they are: nothing that a brows
   )
   t.equal(saved.headers.get('content-security-policy'), "sandbox; default-src 'none'")
   t.equal(saved.headers.get('x-content-type-options'), 'nosniff')
-  for (const place of ['2', '-1', 'x', '1e0']) {
+  for (const place of ['2', '-1', 'x', '1e0'])
     t.equal((await viewer.get(`${list}/${id}/files/${place}`)).status, 404, place)
-  }
   shows(t, await viewer.get(`/teams/${team.id}`), 'Storage of attachments 32 bytes')
   const stranger = await signedIn(service, { team: other.id, role: 'owner' })
   t.equal((await stranger.get(`/teams/${other.id}/emails/${id}/files/0`)).status, 404)

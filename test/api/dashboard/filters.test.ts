@@ -90,10 +90,7 @@ t.test('the last day of a key is one that can be stored; what was unticked stays
     const refused = await owner.post(at('keys'), sent)
     t.equal(refused.status, 400, expires)
     const ticked = [...refused.html.matchAll(/name="scopes" value="([^"]+)" checked/g)]
-    t.strictSame(
-      ticked.map(([, scope]) => scope),
-      ['contacts:read'],
-    )
+    t.equal(ticked.map(([, scope]) => scope).join(), 'contacts:read')
   }
   const none = await owner.post(at('keys'), { name: 'none' })
   t.equal(none.status, 400)

@@ -63,12 +63,8 @@ t.test('columns become properties, topics or nothing; what is shown to happen th
     key: team.key,
     body: { email: 'old@example.com', properties: { plan: 'gold', city: 'Linz' } },
   })
-  const lines = [
-    'new@example.com;Köln;yes;7',
-    'old@example.com;Graz;;8',
-    'odd@example.com;Wien;maybe;9',
-    'nobody;;;',
-  ]
+  const lines =
+    'new@example.com;Köln;yes;7 old@example.com;Graz;;8 odd@example.com;Wien;maybe;9 nobody;;;'.split(' ')
   const text = `E-Mail Address;Ort;Newsletter;Customer No.\n${lines.join('\n')}\n`
   const draft = await uploaded(new Uint8Array(Buffer.from(text, 'latin1')))
   const page = await editor.get(draft)

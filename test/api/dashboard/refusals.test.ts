@@ -22,9 +22,8 @@ t.test('the last twenty refused calls are shown, with what was said and never wh
   t.notMatch(shown.html, 'private words')
   t.notMatch(shown.html, team.key)
   t.ok(shown.html.includes(`data-copy-text="${refused.headers.get('x-request-id')}"`))
-  for (let calls = 0; calls < 25; calls++) {
+  for (let calls = 0; calls < 25; calls++)
     await call('GET', `/v1/contacts/number${calls}@example.org`, { key: team.key })
-  }
   const { html } = await page()
   t.equal(textOf(html).match(/ contact_not_found /g)?.length, 20)
   t.match(html, '/v1/contacts/:email')

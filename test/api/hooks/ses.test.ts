@@ -97,9 +97,8 @@ t.test('any byte changed after signing, and any other key, is 401 and stores not
     ['an unknown version', { SignatureVersion: '3' }],
     ['another type', { Type: 'UnsubscribeConfirmation' }],
   ]
-  for (const [name, change] of changes) {
+  for (const [name, change] of changes)
     t.equal((await post(JSON.stringify({ ...genuine, ...change }))).status, 401, name)
-  }
   const { Subject: _gone, ...shorter } = genuine
   t.equal((await post(JSON.stringify(shorter))).status, 401, 'the subject removed')
   const { SigningCertURL: _url, ...nowhere } = genuine
@@ -247,9 +246,8 @@ t.test('a confirmation that leads anywhere else is refused, even when it is sign
     `https://${SNS_HOST}/?Action=ConfirmSubscription&TopicArn=${TOPIC}2&Token=${Token}`,
     `https://${SNS_HOST}/?Action=ConfirmSubscription&TopicArn=${TOPIC}&Token=other`,
   ]
-  for (const SubscribeURL of urls) {
+  for (const SubscribeURL of urls)
     t.equal((await post(signed(sns.certificate, aConfirmation({ SubscribeURL })))).status, 401, SubscribeURL)
-  }
   t.strictSame(sns.connections, [])
 })
 
@@ -263,10 +261,7 @@ t.test('redirects are not followed, whether for the certificate or for the confi
     })
     const answer = await post(signed(sns.certificate, aConfirmation()))
     t.equal(answer.status, 503, body)
-    t.strictSame(
-      sns.connections.filter((to) => !to.startsWith(SNS_HOST)),
-      [],
-    )
+    t.equal(sns.connections.filter((to) => !to.startsWith(SNS_HOST)).join(), '')
   }
 })
 

@@ -1,13 +1,13 @@
 /** Bodies on their way in: bounded in all, parsed where they keep nobody waiting, judged alike wherever. */
 import { once } from 'node:events'
 import { Agent, type ClientRequest, createServer, type IncomingMessage, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createApp, ROUTES } from '../../../api/app.ts'
 import { createBodies, type Taking } from '../../../api/http/bodies.ts'
 import { type BodyShape, parseBody } from '../../../api/http/input.ts'
 import { createParser } from '../../../api/http/parser.ts'
 import { PARSER_THREAD } from '../../../api/v1/routes.ts'
+import { portOf } from '../../support/port.ts'
 import { anEmail, type Call, caller, listen, makeTeam, startService } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
@@ -66,12 +66,7 @@ t.test('two refused bodies at a time are read to their end, so that their client
     await bodies.during('a team', request, ({ bytes }) => bytes(1_000)).catch(() => {})
     response.end(String(coming.delete(request)))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = `http://127.0.0.1:${await portOf(t, server)}`
   const uploads = Array.from({ length: 6 }, () => beginUpload(t, url, 8_000_000))
   await until('all have come', () => coming.size === 6)
   let most = 0
@@ -121,9 +116,7 @@ t.test('bodies that are long, or heavy by route, are parsed in the thread, other
     }
     response.end(await bodies.during('a team', request, ({ parsed }) => parsed(route as Taking)))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = `http://127.0.0.1:${await portOf(t, server)}`
   const where = async (path: string, bytes: number) => {
     const headers = { 'Content-Type': 'application/json', Connection: 'close' }
     const body = JSON.stringify('x'.repeat(bytes))

@@ -168,7 +168,7 @@ const backlog = (id: string, due: 'now' | 'in an hour', words: string): Fault =>
     const began = performance.now()
     const load = await send(world, [other], 600 * scale)
     const calls = (performance.now() - began) / 600 / scale
-    const account = await settle(world, load, { ended: performance.now(), seconds: 30 })
+    const account = await settle(world, load, { seconds: 30 })
     const mb = await largest(world.workers)
     await emptyQueue(world, flood)
     const note = `${rate}${calls.toFixed(1)} ms a call, workers ${mb} MB`
@@ -226,7 +226,7 @@ const leaks: Fault = {
     }
     over = true
     const samples = await sampling
-    const account = await settle(world, load, { ended: performance.now() })
+    const account = await settle(world, load)
     const slopes = members.map((_, at) => slope(samples.map(({ x, heaps }) => ({ x, y: heaps[at] ?? 0 }))))
     const [first, last] = [samples.at(1), samples.at(-1)]
     const files = Math.max(...members.map((_, at) => (last?.files[at] ?? 0) - (first?.files[at] ?? 0)))

@@ -58,7 +58,7 @@ const wrongBy = (seconds: number, words: string): Fault => ({
     const [{ now } = { now: new Date() }] = await world.sql<{ now: Date }>('select clock_timestamp() as now')
     const over = await wantTooMuch(world)
     const first = await send(world, [team], 300 * scale)
-    await settle(world, first, { ended: performance.now() })
+    await settle(world, first)
     world.toRelay.weather('refuse')
     world.toRelay.cut()
     const second = await send(world, [team], 300 * scale)

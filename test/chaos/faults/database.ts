@@ -122,11 +122,7 @@ export const databaseFaults: readonly Fault[] = [
         inTurn(world.workers, kills++).signal('SIGKILL')
       })
       await crash(world)
-      return {
-        ...(await settle(world, load, { ended: performance.now() })),
-        allowed: inFlight(kills + 2),
-        limit: 60,
-      }
+      return { ...(await settle(world, load)), allowed: inFlight(kills + 2), limit: 60 }
     },
   },
   {

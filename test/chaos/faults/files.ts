@@ -116,7 +116,7 @@ export const fileFaults: readonly Fault[] = [
         const isKilled = inTurn(kind, nth >> 1).signal('SIGKILL')
         if (isKilled && kind === world.workers) kills += 1
       })
-      const account = await settle(world, load, { ended: performance.now() })
+      const account = await settle(world, load)
       const wrong = await contradictions(world, team)
       const { bytes } = await bytesOf(world, team)
       const { orphaned, unfreed } = await leftOver(world, team)

@@ -34,7 +34,7 @@ export const limitFaults: readonly Fault[] = [
         if (answers.size !== 1) load.wrong.push(idempotency_key)
         load.accepted.set(idempotency_key, [...answers][0])
       }
-      const account = await settle(world, load, { ended: performance.now() })
+      const account = await settle(world, load)
       return {
         ...account,
         over: account.over + (await emailsOf(world, team)) - load.accepted.size,

@@ -17,7 +17,7 @@ const behind = (mode: PoolMode): Fault => ({
       world.toDatabase.cut()
       inTurn(world.workers, nth).signal('SIGKILL')
     })
-    const account = await settle(world, load, { ended: performance.now() })
+    const account = await settle(world, load)
     return { ...account, allowed: inFlight(strikes), limit: 60 }
   },
 })

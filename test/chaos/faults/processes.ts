@@ -37,11 +37,7 @@ export const processFaults: readonly Fault[] = [
         inTurn(world.workers, nth).signal('SIGKILL'),
       )
       inTurn(world.workers, strikes).signal('SIGKILL')
-      return {
-        ...(await settle(world, load, { ended: performance.now() })),
-        allowed: inFlight(strikes + 1),
-        limit: 30,
-      }
+      return { ...(await settle(world, load)), allowed: inFlight(strikes + 1), limit: 30 }
     },
   },
   {
@@ -57,7 +53,7 @@ export const processFaults: readonly Fault[] = [
         if (world.apis.every((api) => api.isUp())) inTurn(world.apis, nth).signal('SIGKILL')
       })
       await repair()
-      const account = await settle(world, load, { ended: performance.now() })
+      const account = await settle(world, load)
       return { ...account, over: account.over + (await unknownRows(world, team.id, load)), limit: 30 }
     },
   },
@@ -101,7 +97,7 @@ export const processFaults: readonly Fault[] = [
         // One is always left, however long the other takes to start.
         if (kind.every((member) => member.isUp())) inTurn(kind, nth >> 1).signal('SIGTERM')
       })
-      return { ...(await settle(world, load, { ended: performance.now() })), limit: 60 }
+      return { ...(await settle(world, load)), limit: 60 }
     },
   },
   ...[13, 30, 300].map(
@@ -121,7 +117,7 @@ export const processFaults: readonly Fault[] = [
         const thawed = Date.now()
         frozen.signal('SIGCONT')
         const load = await work
-        const account = await settle(world, load, { ended: performance.now() })
+        const account = await settle(world, load)
         const late = begunOnLostClaims(world, load, thawed)
         return { ...account, over: account.over + late, allowed: inFlight(1), limit: 30 }
       },
@@ -142,7 +138,7 @@ export const processFaults: readonly Fault[] = [
       await sleep(4_000)
       for (const worker of world.workers) worker.signal('SIGKILL')
       const load = await work
-      return { ...(await settle(world, load, { ended: performance.now() })), allowed: 4, limit: 60 }
+      return { ...(await settle(world, load)), allowed: 4, limit: 60 }
     },
   },
 ]

@@ -26,7 +26,7 @@ const rude = (
     world.relay.manners(manners())
     const load = await send(world, [team], count * scale)
     world.relay.manners(() => undefined)
-    return { ...(await settle(world, load, { ended: performance.now() })), limit: 60, ...limits }
+    return { ...(await settle(world, load)), limit: 60, ...limits }
   },
 })
 
@@ -44,7 +44,7 @@ const inTheWay = (
     const load = await sendBatches(world, team, 600 * scale)
     await sleep(seconds * 1_000)
     repair()
-    const account = await settle(world, load, { ended: performance.now() })
+    const account = await settle(world, load)
     return { ...account, over: account.over + (await emailsOf(world, team, 'bounced')), limit }
   },
 })
@@ -66,7 +66,7 @@ const slowDot = (id: string, seconds: number): Fault => ({
     const load = await send(world, [team], 100 * scale)
     const count = load.accepted.size
     await within(seconds + 30, async () => (await emailsOf(world, team, 'sent')) === count)
-    const account = await settle(world, load, { ended: performance.now() })
+    const account = await settle(world, load)
     const unsent = count - (await emailsOf(world, team, 'sent'))
     return { ...account, over: account.over + unsent + account.repeated }
   },
@@ -158,7 +158,7 @@ export const providerFaults: readonly Fault[] = [
       world.relay.manners(() => undefined)
       const most = Math.max(...ids.map((id) => world.relay.copies.get(id)?.length ?? 0))
       const load = await send(world, [team], 100 * scale)
-      const account = await settle(world, load, { ended: performance.now() })
+      const account = await settle(world, load)
       return {
         ...account,
         over: account.over + early + Math.abs(most - 3),
@@ -185,7 +185,7 @@ export const providerFaults: readonly Fault[] = [
         const [to, kind] = nth % 20 === 10 ? [refused, unwanted] : ['someone@example.org', load]
         await insist(world, team, `${team.id}-${nth}`, kind, { to: [to] })
       }
-      const account = await settle(world, load, { ended: performance.now() })
+      const account = await settle(world, load)
       const count = unwanted.accepted.size
       await within(30, async () => (await emailsOf(world, team, 'bounced')) === count)
       const touched = await world.sql(
@@ -224,7 +224,7 @@ export const providerFaults: readonly Fault[] = [
       const probes = world.toRelay.asked() - asked
       const events = await eventsOf(world, team)
       world.toRelay.weather('calm')
-      const account = await settle(world, load, { ended: performance.now() })
+      const account = await settle(world, load)
       // Each of the two workers asks every half minute at least, every few seconds at most.
       const storm = Math.max(0, probes - 60)
       const note = `${probes} connections tried, ${events} events meanwhile`
@@ -246,7 +246,7 @@ export const providerFaults: readonly Fault[] = [
       const load = await sendBatches(world, team, 1_000 * scale)
       await sleep(600_000)
       world.relay.manners(() => undefined)
-      const account = await settle(world, load, { ended: performance.now() })
+      const account = await settle(world, load)
       const bounced = await emailsOf(world, team, 'bounced')
       const events = await eventsOf(world, team)
       return { ...account, over: account.over + bounced, note: `${events} events meanwhile`, limit: 60 }

@@ -101,7 +101,7 @@ export const queueFaults: readonly Fault[] = [
         return undefined
       })
       const load = await send(world, [team], 60)
-      const account = await settle(world, load, { ended: performance.now() })
+      const account = await settle(world, load)
       await withoutWorkers(world, async () => {
         for (const [nth, path] of returnPaths.entries()) await reportAndKill(world, nth, bounce(path))
       })
@@ -141,7 +141,7 @@ export const queueFaults: readonly Fault[] = [
         return id === hang ? 'hang' : undefined
       })
       const load = await send(world, [team], 300 * scale)
-      const account = await settle(world, load, { ended: performance.now() })
+      const account = await settle(world, load)
       const dead = await within(
         30,
         async () =>
@@ -209,7 +209,7 @@ export const queueFaults: readonly Fault[] = [
       const load = await sendBatches(world, team, 5_000 * scale)
       const rss = await largest(world.workers)
       slow = false
-      const account = await settle(world, load, { ended: performance.now(), seconds: 300 * scale })
+      const account = await settle(world, load, { seconds: 300 * scale })
       return { ...account, note: `workers ${rss} MB at most`, limit: 300 * scale }
     },
   },

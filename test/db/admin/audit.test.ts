@@ -242,11 +242,7 @@ t.test('each verb that changes something leaves a line of who did what to what',
   }
   t.strictSame(verbs.sort(), [...READS, ...tried].sort(), 'no verb is forgotten here')
   const actions = (await auditEntries(database, { limit: 1_000 })).map((entry) => entry.action)
-  t.strictSame(
-    [...new Set(actions)].filter((one) => actionLabel(one) === one),
-    [],
-    'each has words for pages',
-  )
+  t.equal([...new Set(actions)].filter((one) => actionLabel(one) === one).join(), '', 'each has its words')
   t.equal(new Set(actions.map(actionLabel)).size, new Set(actions).size, 'by which the filter finds it')
 })
 

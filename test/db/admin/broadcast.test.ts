@@ -36,13 +36,8 @@ t.test('the CLI makes, changes, tests, starts, pauses, resumes and cancels a bro
       .map(({ action }: { action: string }) => action)
       .filter((each: string) => each.startsWith('broadcast')),
     [
-      'broadcast.cancel',
-      'broadcast.resume',
-      'broadcast.pause',
-      'broadcast.start',
-      'broadcast.test',
-      'broadcast.update',
-      'broadcast.create',
+      ...'broadcast.cancel broadcast.resume broadcast.pause broadcast.start broadcast.test'.split(' '),
+      ...'broadcast.update broadcast.create'.split(' '),
     ],
   )
 })

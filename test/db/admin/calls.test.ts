@@ -119,9 +119,8 @@ t.test('every verb about a team faults on an unknown one', async (t) => {
     ['email', 'requeue', NOBODY, NOBODY],
     ['email', 'delete', NOBODY, NOBODY],
   ]
-  for (const call of calls) {
+  for (const call of calls)
     t.equal(await cli.fault(call, { input: '<p>x</p>' }), `there is no team ${NOBODY}`, call.join(' '))
-  }
 })
 
 t.test('a call that the database stopped says so, and not that there is no database', async (t) => {

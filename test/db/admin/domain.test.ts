@@ -59,9 +59,8 @@ t.test('domain add --verified takes the operator’s word', async (t) => {
 
 t.test('domain add refuses what is no domain, a domain the team has, and a missing SECRET_KEY', async (t) => {
   const { cli, id } = await start(t)
-  for (const name of ['localhost', 'a b.test', '127.0.0.1', 'https://a.test', 'a.test.']) {
+  for (const name of ['localhost', 'a b.test', '127.0.0.1', 'https://a.test', 'a.test.'])
     t.match(await cli.fault(['domain', 'add', id, name]), /is not a domain name/, name)
-  }
   await cli.json(['domain', 'add', id, 'a.test'])
   t.equal(await cli.fault(['domain', 'add', id, 'A.TEST']), 'the team has the domain a.test already')
   t.match(
@@ -72,7 +71,7 @@ t.test('domain add refuses what is no domain, a domain the team has, and a missi
   t.match(
     await cli.json(['domain', 'add', other.id, 'a.test']),
     { name: 'a.test' },
-    'another team may have it too',
+    'another team may have it',
   )
 })
 
@@ -105,10 +104,7 @@ t.test('domain verify verifies only when the published key is ours', async (t) =
 
   const nothing = await verify()
   t.match(nothing, { name: 'a.test', status: 'pending', verified_at: null })
-  t.same(
-    nothing.records.map((record: { state: string }) => record.state),
-    ['missing', 'missing', 'missing'],
-  )
+  t.equal(nothing.records.map((record: { state: string }) => record.state).join(), 'missing,missing,missing')
   t.same(
     nothing.records.map((record: { required: boolean }) => record.required),
     [true, false, false],
@@ -130,10 +126,7 @@ t.test('domain verify verifies only when the published key is ours', async (t) =
   dns.records.set('a.test', [['google-site-verification=x'], ['v=spf1 include:relay.example -all']])
   const verified = await verify()
   t.match(verified, { status: 'verified', verified_at: /Z$/ })
-  t.same(
-    verified.records.map((record: { state: string }) => record.state),
-    ['found', 'found', 'missing'],
-  )
+  t.equal(verified.records.map((record: { state: string }) => record.state).join(), 'found,found,missing')
 
   dns.records.clear()
   const later = await verify()

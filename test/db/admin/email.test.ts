@@ -14,27 +14,9 @@ import { openStore } from '../../support/stored-emails.ts'
 import t, { type Test } from '../../support/tap.ts'
 
 const FIELDS = [
-  'id',
-  'team_id',
-  'domain_id',
-  'template_id',
-  'from_address',
-  'to_emails',
-  'subject',
-  'html',
-  'size_kb',
-  'tags',
-  'status',
-  'idempotency_key',
-  'created_at',
-  'requeued_at',
-  'provider_message_id',
-  'broadcast_id',
-  'contact_id',
-  'unsubscribe_token',
-  'body_text',
-  'headers',
-  'reply_to',
+  ...'id team_id domain_id template_id from_address to_emails subject html size_kb tags status'.split(' '),
+  ...'idempotency_key created_at requeued_at provider_message_id broadcast_id contact_id'.split(' '),
+  ...'unsubscribe_token body_text headers reply_to'.split(' '),
 ]
 
 async function start(t: Test) {

@@ -49,20 +49,15 @@ t.test('report list and show list what was parked, replay tries it again, and dr
   t.match(await cli.json(['report', 'list']), [{ id: two?.id }])
 
   const nobody = '00000000-0000-4000-8000-000000000000'
-  for (const verb of ['show', 'replay', 'drop']) {
+  for (const verb of ['show', 'replay', 'drop'])
     t.match(await cli.fault(['report', verb, nobody]), /there is no report/)
-  }
 })
 
 t.test('report replay and drop take many parked reports, by id or by what they have in common', async (t) => {
   const store = await openStore(t)
   const cli = adminCli({ DATABASE_URL: store.url })
-  const received = [
-    '2026-11-01T00:00:00Z',
-    '2026-11-02T00:00:00Z',
-    '2026-11-03T00:00:00Z',
-    '2026-11-04T00:00:00Z',
-  ]
+  const received =
+    '2026-11-01T00:00:00Z 2026-11-02T00:00:00Z 2026-11-03T00:00:00Z 2026-11-04T00:00:00Z'.split(' ')
   for (const [at, time] of received.entries()) {
     const report = {
       provider: at === 3 ? ('ses' as const) : ('smtp' as const),

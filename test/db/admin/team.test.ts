@@ -105,7 +105,7 @@ t.test('team plan refuses figures and periods that cannot be', async (t) => {
   t.match(
     await cli.json(['team', 'show', id]),
     { plan: 'free', limits: { emails: 5000 } },
-    'nothing has changed',
+    'as it was before',
   )
 })
 

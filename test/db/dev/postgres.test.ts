@@ -83,13 +83,7 @@ t.test('a fresh directory gets a server with what the design asks for', async (t
   const { url, stop } = await start(t, directory)
   t.match(url, /^postgres:\/\/heliograph:[0-9a-f]{48}@127\.0\.0\.1:\d+\/heliograph$/)
   const setting = (name: string) => `current_setting('${name}') as ${name}`
-  const names = [
-    'server_encoding',
-    'timezone',
-    'max_connections',
-    'listen_addresses',
-    'unix_socket_directories',
-  ]
+  const names = 'server_encoding timezone max_connections listen_addresses unix_socket_directories'.split(' ')
   t.strictSame(await rows(url, `select ${names.map(setting).join(', ')}`), [
     {
       server_encoding: 'UTF8',
@@ -105,7 +99,7 @@ t.test('a fresh directory gets a server with what the design asks for', async (t
   await t.rejects(
     rows(url.replace(/[0-9a-f]{48}/, 'guess'), 'select 1'),
     { code: '28P01' },
-    'asks for the password',
+    'it has a password',
   )
   t.equal((await stat(join(directory, 'password'))).mode & 0o777, 0o600)
   t.equal((await stat(join(directory, 'server.json'))).mode & 0o777, 0o600)
@@ -158,7 +152,7 @@ t.test('a server that died by kill -9 starts again with its data', async (t) => 
   t.strictSame(
     await rows(third.url, 'select n from kept'),
     [{ n: 42 }],
-    'also when another process has its pid',
+    'even if another process has its pid',
   )
   t.equal(stranger.exitCode ?? stranger.signalCode, null, 'which is left alone')
 })
@@ -213,11 +207,7 @@ t.test('a directory that PostgreSQL cannot enter gets a stand-in when root runs 
   await chmod(closed, 0o700)
   await rm(inside, { recursive: true })
   const third = await start(t, inside, { elsewhere })
-  t.strictSame(
-    await rows(third.url, "select to_regclass('kept') as kept"),
-    [{ kept: null }],
-    'deleted means deleted',
-  )
+  t.strictSame(await rows(third.url, "select to_regclass('kept') as kept"), [{ kept: null }], 'it is deleted')
 })
 
 t.test('a stand-in that somebody else made is not used', async (t) => {

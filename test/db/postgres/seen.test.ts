@@ -40,11 +40,7 @@ t.test('rows count that were committed by then and unchanged since, whatever was
   t.strictSame(await seenAt(database, seen), ['held', 'still'])
   await database.transaction(async (tx) => {
     await touch(tx, 'still')
-    t.strictSame(
-      await seenAt(tx, seen),
-      ['held'],
-      'what the asking transaction has changed itself is changed',
-    )
+    t.strictSame(await seenAt(tx, seen), ['held'], 'what the asking transaction changed itself is changed')
   })
   await database.query(sql.unsafe`vacuum freeze things`)
   t.strictSame(await seenAt(database, seen), ['held'])

@@ -1,7 +1,7 @@
 /** Requests to counterparts: what bounds them, what ends them, and what they leave behind. */
 import { EventEmitter, getEventListeners } from 'node:events'
 import { type ClientRequest, createServer, type RequestListener } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net'
+import { createServer as createTcpServer } from 'node:net'
 import {
   type Answer,
   ask,
@@ -10,16 +10,11 @@ import {
   keptConnections,
 } from '../../../db/process/bounded-answer.ts'
 import { limitConnecting, NO_CONNECTION } from '../../../db/process/outgoing.ts'
+import { portOf } from '../../support/port.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 const BOUNDS = { bytes: 1_024, ms: 20_000 }
-
-async function portOf(t: Test, server: Server): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  return (server.address() as AddressInfo).port
-}
 
 /** A counterpart that answers so. @returns where it is, and how many connections it was asked over. */
 async function counterpart(t: Test, answer: RequestListener) {

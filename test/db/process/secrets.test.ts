@@ -20,13 +20,9 @@ t.test('what was sealed opens for its purpose and its owner only, and whole', as
   t.throws(() => createSecrets(NEW).decrypt('dkim', sealed, 'a'))
   const empty = secrets.encrypt('dkim', Buffer.alloc(0), 'a')
   t.same(secrets.decrypt('dkim', empty, 'a'), Buffer.alloc(0))
-  t.throws(
-    () => secrets.decrypt('dkim', empty.subarray(0, 24), 'a'),
-    'the beginning of the right tag is not enough',
-  )
-  for (const length of [0, 12, 16, 24, 27]) {
+  t.throws(() => secrets.decrypt('dkim', empty.subarray(0, 24), 'a'), 'a part of the right tag is not enough')
+  for (const length of [0, 12, 16, 24, 27])
     t.throws(() => secrets.decrypt('dkim', sealed.subarray(0, length), 'a'), `${length} bytes: a cut tag`)
-  }
 })
 
 t.test('with two keys both open and verify, and only the first seals and signs', async (t) => {
@@ -74,11 +70,7 @@ t.test('keys that people type are weak, random ones are not', async (t) => {
     weak.filter((key) => !isWeakKey(key)),
     [],
   )
-  const random = [
-    '5b1c90d2a7e84f63',
-    'Vq3zR8w/1mXc+Lp0',
-    '8f14e45fceea167a5a36dedd4bea2543',
-    'hunch-teapot-orbit-velvet',
-  ]
+  const random =
+    '5b1c90d2a7e84f63 Vq3zR8w/1mXc+Lp0 8f14e45fceea167a5a36dedd4bea2543 hunch-teapot-orbit-velvet'.split(' ')
   t.strictSame(random.filter(isWeakKey), [])
 })

@@ -58,19 +58,7 @@ t.test('what is no DNS name of two labels or more is refused', async (t) => {
     `${'ü'.repeat(60)}.de`,
     `${'é.'.repeat(60)}com`,
   ]
-  const ips = [
-    '127.1',
-    '1.2.3.4',
-    '0x7f.1',
-    'a.0x1',
-    'a.0x',
-    'a.1',
-    '[::1]',
-    '[1.2.3.4]',
-    '１２７.1',
-    '127。1',
-    '::1',
-  ]
+  const ips = '127.1 1.2.3.4 0x7f.1 a.0x1 a.0x a.1 [::1] [1.2.3.4] １２７.1 127。1 ::1'.split(' ')
   for (const given of [...shapes, ...lengths, ...ips]) t.equal(domainToAscii(given), null, printable(given))
 })
 

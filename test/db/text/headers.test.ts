@@ -29,18 +29,16 @@ t.test('rule 2: names are valid header tokens of at most 126 characters', async 
 
 t.test('rule 3: values are 1 to 995 printable ASCII characters', async (t) => {
   for (const value of [' ', 'a', '~', 'x'.repeat(995)]) t.equal(headersFault({ 'X-Foo': value }), null)
-  for (const value of ['', 'x'.repeat(996), 'a\r\nBcc: b', 'a\n', '\t', '\0', '\x7f', 'ü', '\u2028', '😀']) {
+  for (const value of ['', 'x'.repeat(996), 'a\r\nBcc: b', 'a\n', '\t', '\0', '\x7f', 'ü', '\u2028', '😀'])
     t.equal(headersFault({ 'X-Foo': value }), 'headers.X-Foo must be 1 to 995 printable ASCII characters')
-  }
 })
 
 t.test('rule 4: reserved names are refused without regard to case', async (t) => {
   const envelope = ['From', 'To', 'Cc', 'Bcc', 'Subject', 'Date', 'Message-ID', 'Return-Path', 'Received']
   const mime = ['MIME-Version', 'Content-Type', 'Content-Transfer-Encoding', 'DKIM-Signature']
   for (const name of [...envelope, ...mime]) {
-    for (const spelt of [name, name.toLowerCase(), name.toUpperCase()]) {
+    for (const spelt of [name, name.toLowerCase(), name.toUpperCase()])
       t.equal(headersFault({ [spelt]: 'a' }), `headers.${spelt} ${reserved}`)
-    }
   }
 })
 

@@ -26,12 +26,10 @@ t.test('a mailbox is a@b.c, <a@b.c>, Name <a@b.c> or "Quoted Name" <a@b.c>', asy
     '<x@y.co>': '"<x@y.co>"<a@b.co>',
     '株  式': '" 株  式 " <a@b.co>',
   }
-  for (const [name, text] of Object.entries({ ...named, ...quoted })) {
+  for (const [name, text] of Object.entries({ ...named, ...quoted }))
     t.strictSame(parseMailbox(text), { name, address: 'a@b.co', domain: 'b.co' })
-  }
-  for (const text of ['a@b.co', ' a@b.co ', '<a@b.co>', '"" <a@b.co>', '"  " <a@b.co>']) {
+  for (const text of ['a@b.co', ' a@b.co ', '<a@b.co>', '"" <a@b.co>', '"  " <a@b.co>'])
     t.strictSame(parseMailbox(text), { name: null, address: 'a@b.co', domain: 'b.co' })
-  }
 })
 
 t.test('groups, lists, routes, comments, trailing text and control characters are no mailbox', async (t) => {

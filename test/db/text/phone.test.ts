@@ -25,9 +25,8 @@ t.test('nothing else is stripped or repaired', async (t) => {
     '+33612345678x1',
     '＋33612345678',
   ]
-  for (const text of [...wrong, ...odd, '+٣٣٦١٢٣٤٥٦٧٨', '+33_612345678', 'tel:+33612345678']) {
+  for (const text of [...wrong, ...odd, '+٣٣٦١٢٣٤٥٦٧٨', '+33_612345678', 'tel:+33612345678'])
     t.equal(normalisePhone(text), null, JSON.stringify(text))
-  }
 })
 
 t.test('the country is the one libphonenumber knows, also where a calling code is shared', async (t) => {

@@ -31,37 +31,8 @@ t.test('slots are {{name}}, listed once each in order of first appearance', asyn
 })
 
 t.test('a name is taken literally: no paths, no literals, nothing inherited', async (t) => {
-  const dotted = [
-    'a.b',
-    'a..b',
-    '.a',
-    'a.',
-    '.',
-    '..',
-    '...',
-    '1',
-    '-1',
-    '1.5',
-    '1a',
-    'a.this',
-    'this.a',
-    'else.x',
-    '-',
-  ]
-  const words = [
-    'true',
-    'null',
-    'undefined',
-    'this',
-    'as',
-    'else',
-    'else-x',
-    'elsewhere',
-    'if',
-    'lookup',
-    's',
-    'constructor',
-  ]
+  const dotted = 'a.b a..b .a a. . .. ... 1 -1 1.5 1a a.this this.a else.x -'.split(' ')
+  const words = 'true null undefined this as else else-x elsewhere if lookup s constructor'.split(' ')
   for (const name of [
     ...dotted,
     ...words,
@@ -119,12 +90,18 @@ t.test('a template with anything but text and slots is refused', async (t) => {
   for (const slashes of ['\\', '\\\\'])
     t.match(faultOf(`${slashes}{{#if a}}`), /^line 1: \{\{#if a\}\} is not a/, 'a backslash hides nothing')
   t.match(faultOf('{{a}}\n\0'), 'line 2: a NUL character')
+  t.match(faultOf('\0'), 'line 1: a NUL character')
 })
 
 t.test('the refusal gives the line and the construct, shortened and on one line', async (t) => {
   t.match(faultOf('{{a}}\n{{b}}\r\n{{#if c}}{{/if}}'), /^line 3: \{\{#if c\}\} is not/)
   t.match(faultOf('{{#if\n a}}'), /^line 1: \{\{#if a\}\} is not/)
+  t.match(faultOf('\n{{{a}}}b'), /^line 2: \{\{\{a\}\}\} is not/)
+  t.equal(faultOf('{{a \n'), 'line 1: {{a is not closed')
   t.ok(faultOf(`{{#${'a '.repeat(10_000)}}}`).length < 200)
+  const [whole, longer] = [`{{#${'a'.repeat(55)}}}`, `{{#${'a'.repeat(56)}}`]
+  t.match(faultOf(whole), `${whole} is not`)
+  t.match(faultOf(`${longer}}`), `${longer}… is not`, 'after 60 characters')
 })
 
 t.test('values are html-escaped in html, and inserted as they are in text', async (t) => {
@@ -140,7 +117,8 @@ t.test('one pass: a value holding {{other}} or $1 is not read again', async (t) 
 })
 
 t.test('only own properties fill a slot; surplus variables are ignored', async (t) => {
-  t.throws(() => filled('{{a}}', Object.create({ a: 'inherited' })), RangeError)
+  const nothing = new RangeError('the slot a has no value')
+  t.throws(() => filled('{{a}}', Object.create({ a: 'inherited' })), nothing)
   t.equal(filled('{{a}}', { a: '1', b: '2' }), '1')
 })
 

@@ -5,6 +5,7 @@ import { createSesProvider } from '../../../workers/providers/ses/adapter.ts'
 import { adminCli } from '../../support/admin.ts'
 import { signedIn } from '../../support/dashboard.ts'
 import { jobStates, setJobsDue, usedBy } from '../../support/rows.ts'
+import { sendEmail } from '../../support/send-email.ts'
 import { anEmail, makeTeam, type Service, startService } from '../../support/service.ts'
 import { startSesApi } from '../../support/ses-api.ts'
 import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.ts'
@@ -57,14 +58,7 @@ async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) 
   const sink = await startSmtpSink(t, script)
   const team = await makeTeam(service)
   await startWorker(t, service, { smtp_url: sink.url })
-  const post = async (changes: Record<string, unknown>): Promise<string> => {
-    const { status, body } = await service.call('POST', '/v1/emails', {
-      key: team.key,
-      body: anEmail(changes),
-    })
-    if (status !== 201) throw new Error(JSON.stringify(body))
-    return body.id
-  }
+  const post = (changes: Record<string, unknown>) => sendEmail(service, team, changes)
   const row = async (id: string) => {
     const found = await emailById(service.database, team.id, id)
     if (!found) throw new Error('the row is gone')
@@ -230,11 +224,7 @@ t.test('who is erased while others wait is neither in an envelope nor in a heade
   t.notMatch(sink.last().raw.toString('latin1'), /erased|invalid/)
   await until('one waits', async () => (await row(id)).pending_recipients?.length === 1)
   await cli.json(['contact', 'erase', team.id, 'ben@example.org'])
-  t.strictSame(
-    (await row(id)).pending_recipients,
-    ['hidden.7x@quiet.example'],
-    'who waits under a name goes on waiting',
-  )
+  t.strictSame((await row(id)).pending_recipients, ['hidden.7x@quiet.example'], 'who waits goes on waiting')
   waits.clear()
   await until('its job waits', async () => (await jobStates(service, id))[0] === 'retry')
   await setJobsDue(service, id)

@@ -6,7 +6,8 @@ import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { startInbox } from '../../sandbox/inbox.ts'
 import { verifyDkim } from '../../support/dkim.ts'
 import { publicKeyOf } from '../../support/domain.ts'
-import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
+import { sendEmail } from '../../support/send-email.ts'
+import { makeTeam, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -15,12 +16,6 @@ async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}, 
   const service = await startService(t)
   const sink = await startSmtpSink(t, script, options)
   return { service, sink, team: await makeTeam(service), smtp_url: sink.url }
-}
-
-const post = async ({ call }: Service, { key }: TestTeam, changes: Record<string, unknown>) => {
-  const { status, body } = await call('POST', '/v1/emails', { key, body: anEmail(changes) })
-  if (status !== 201) throw new Error(JSON.stringify(body))
-  return String(body.id)
 }
 
 const bytesOf = (mail: Email, filename: string): Buffer => {
@@ -43,7 +38,7 @@ t.test('bytes out are bytes in for every size, and DKIM is valid', async (t) => 
         sent.set(`${size}.bin`, bytes)
         return { filename: `${size}.bin`, content: bytes.toString('base64') }
       })
-      return post(service, team, { attachments })
+      return sendEmail(service, team, { attachments })
     }),
   )
   await startWorker(t, service, { smtp_url })
@@ -67,7 +62,7 @@ t.test('names in any language and types with parameters arrive, inline parts as 
   const { service, sink, team, smtp_url } = await begin(t)
   await startWorker(t, service, { smtp_url })
   const names = ['Rechnung Grüße.pdf', '請求書.pdf', 'a"b;c=d.pdf', `${'long '.repeat(45)}.pdf`, 'plain.pdf']
-  await post(service, team, {
+  await sendEmail(service, team, {
     html: '<img src="cid:logo@x">',
     text: 'Hello',
     attachments: [
@@ -102,7 +97,7 @@ t.test('a server that takes smaller messages bounces it unread, and spares the c
   await service.call('POST', '/v1/contacts', { key: team.key, body: { email: 'someone@example.org' } })
   await startWorker(t, service, { smtp_url })
   const content = Buffer.alloc(100_000).toString('base64')
-  const id = await post(service, team, { attachments: [{ filename: 'a.bin', content }] })
+  const id = await sendEmail(service, team, { attachments: [{ filename: 'a.bin', content }] })
   const status = async () => (await emailById(service.database, team.id, id))?.status
   await until('it is bounced', async () => (await status()) === 'bounced')
   t.equal(sink.messages().length + began, 0)
@@ -121,7 +116,7 @@ t.test('552 and "too large" are about the message alone', async (t) => {
   await service.call('POST', '/v1/contacts', { key: team.key, body: { email: 'someone@example.org' } })
   await startWorker(t, service, { smtp_url, concurrency: 1 })
   for (let left = replies.length; left > 0; left--) {
-    const id = await post(service, team, { attachments: [{ filename: 'a.bin', content: 'QQ==' }] })
+    const id = await sendEmail(service, team, { attachments: [{ filename: 'a.bin', content: 'QQ==' }] })
     const status = async () => (await emailById(service.database, team.id, id))?.status
     await until('it is bounced', async () => (await status()) === 'bounced')
   }

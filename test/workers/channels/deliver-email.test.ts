@@ -11,20 +11,12 @@ import { queueStatus } from '../../../db/queue/jobs.sql.ts'
 import type { EmailProvider } from '../../../workers/providers/provider.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
 import { ageByADay, jobStates, loseVersions, sentCount, setJobsDue } from '../../support/rows.ts'
+import { sendEmail } from '../../support/send-email.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startProcess, startWorker, until } from '../../support/worker.ts'
 
-const post = async (
-  service: Service,
-  team: TestTeam,
-  changes: Record<string, unknown> = {},
-): Promise<string> => {
-  const { status, body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail(changes) })
-  if (status !== 201) throw new Error(JSON.stringify(body))
-  return body.id
-}
 const rowOf = async ({ database }: Service, team: TestTeam, id: string) => {
   const row = await emailById(database, team.id, id)
   if (!row) throw new Error('the row is gone')
@@ -54,7 +46,7 @@ t.test('an id or words that cannot be stored never cost the record of what was s
     close: async () => {},
   }
   await startWorker(t, service, { email })
-  const id = await post(service, team)
+  const id = await sendEmail(service, team)
   await until('it is sent', async () => (await rowOf(service, team, id)).status === 'sent')
   t.match(await rowOf(service, team, id), { provider_message_id: null })
   t.match(await eventsOfEmail(service.database, team.id, id), [{ kind: 'sent', detail: 'a b' }])
@@ -65,7 +57,7 @@ t.test('bodies too large to be read ahead go out whole, among small ones', async
   const large = Array.from({ length: 20_000 }, (_, line) => `<p>Line ${line}</p>`).join('\n')
   const bodies = [{ html: large }, { text: large }, {}]
   const ids: string[] = []
-  for (const changes of bodies) ids.push(await post(service, team, changes))
+  for (const changes of bodies) ids.push(await sendEmail(service, team, changes))
   await startWorker(t, service, { smtp_url })
   await until('all are sent', async () => (await sentCount(service, team.id)) === bodies.length)
   const mails = new Map<string, { html: string | undefined; text: string | undefined }>()
@@ -82,7 +74,7 @@ t.test('bodies too large to be read ahead go out whole, among small ones', async
 t.test('an accepted email reaches the server within a moment, and its row says sent', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t)
   await startWorker(t, service, { smtp_url })
-  const id = await post(service, team, {
+  const id = await sendEmail(service, team, {
     text: 'Hello',
     headers: { 'X-Order': 'A  17' },
     reply_to: 'help@example.net',
@@ -110,13 +102,8 @@ t.test('a batch of 100 template mails arrives whole', async (t) => {
       }),
   )
   await startWorker(t, service, { smtp_url })
-  const emails = Array.from({ length: 100 }, (_, index) =>
-    anEmail({
-      html: undefined,
-      template_id,
-      variables: { name: `N${index}` },
-      to: [`n${index}@example.org`],
-    }),
+  const emails = Array.from({ length: 100 }, (_, nth) =>
+    anEmail({ html: undefined, template_id, variables: { name: `N${nth}` }, to: [`n${nth}@example.org`] }),
   )
   const { body } = await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
   t.equal(body.data.filter((item: { id?: string }) => item.id).length, 100)
@@ -132,7 +119,7 @@ t.test('a batch of 100 template mails arrives whole', async (t) => {
 t.test('refused for good: bounced, with the reason in the events, and never tried again', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t, { onRcpt: () => '550 5.1.1 No such user' })
   await startWorker(t, service, { smtp_url })
-  const id = await post(service, team)
+  const id = await sendEmail(service, team)
   await until('it bounced', async () => (await rowOf(service, team, id)).status === 'bounced')
   const [event] = await eventsOfEmail(service.database, team.id, id)
   t.match(event, { kind: 'bounced', recipient: 'someone@example.org', detail: /5\.1\.1 No such user/ })
@@ -146,7 +133,7 @@ t.test('refused for now: stays queued, is tried again after at most 30 s, then s
     onRcpt: () => (tries++ < 2 ? '451 4.3.0 Later' : undefined),
   })
   await startWorker(t, service, { smtp_url })
-  const id = await post(service, team)
+  const id = await sendEmail(service, team)
   for (const attempt of [1, 2]) {
     await until('it was put off', async () => (await kinds(service, team, id)).length === attempt)
     t.equal((await rowOf(service, team, id)).status, 'queued')
@@ -167,7 +154,7 @@ t.test('where a server takes some recipients and puts others off, only those are
     },
   })
   await startWorker(t, service, { smtp_url })
-  const id = await post(service, team, {
+  const id = await sendEmail(service, team, {
     to: ['now@example.org', 'later@example.org', 'refused@example.org'],
   })
   await until('one is put off', async () => (await rowOf(service, team, id)).pending_recipients !== null)
@@ -184,7 +171,7 @@ t.test('where a server takes some recipients and puts others off, only those are
 
 t.test('after 24 h of tries a message still put off is dead-lettered: the row stays queued', async (t) => {
   const { service, team, smtp_url } = await begin(t, { onRcpt: () => '451 4.3.0 Later' })
-  const id = await post(service, team)
+  const id = await sendEmail(service, team)
   await ageByADay(service, id)
   await startWorker(t, service, { smtp_url })
   await until('it is put off', async () => (await jobStates(service, id))[0] === 'retry')
@@ -209,10 +196,10 @@ t.test('mails that a slow server holds do not keep the others waiting', async (t
   // Runs before the worker's own, which waits for what is in flight.
   t.teardown(() => slow.resolve(undefined))
   for (let index = 0; index < 4; index++) {
-    const id = await post(service, team, { to: ['slow@example.org'] })
+    const id = await sendEmail(service, team, { to: ['slow@example.org'] })
     await until('it is being sent', async () => (await jobStates(service, id))[0] === 'active')
   }
-  const quick = [await post(service, team), await post(service, team)]
+  const quick = [await sendEmail(service, team), await sendEmail(service, team)]
   for (const id of quick)
     await until('it is sent', async () => (await rowOf(service, team, id)).status === 'sent')
   t.equal(sink.messages().length, 2)
@@ -246,9 +233,9 @@ t.test('an email that cannot be rendered does not hold up the others of its batc
         text: '',
       }),
   )
-  const broken = await post(service, team, { html: undefined, template_id })
+  const broken = await sendEmail(service, team, { html: undefined, template_id })
   await loseVersions(service, team.id)
-  const others = [await post(service, team), await post(service, team)]
+  const others = [await sendEmail(service, team), await sendEmail(service, team)]
   await startWorker(t, service, { smtp_url, versions: createVersions() })
   for (const id of others)
     await until('it is sent', async () => (await rowOf(service, team, id)).status === 'sent')
@@ -267,23 +254,19 @@ t.test('a DKIM key that cannot be opened holds up its own domain’s emails alon
     { ...service, deps: { ...service.deps, secrets: createSecrets('another secret key altogether') } },
     { domain: 'example.net' },
   )
-  const stuck = await post(service, other, { from: 'a@example.net' })
-  const fine = await post(service, team)
+  const stuck = await sendEmail(service, other, { from: 'a@example.net' })
+  const fine = await sendEmail(service, team)
   await startWorker(t, service, { smtp_url })
   await until('it is sent', async () => (await rowOf(service, team, fine)).status === 'sent')
   await until('the other waits', async () => (await jobStates(service, stuck))[0] === 'retry')
   t.equal(sink.messages().length, 1)
   const [event] = await eventsOfEmail(service.database, other.id, stuck)
-  t.match(
-    event,
-    { kind: 'deferred', detail: /DKIM key of example.net cannot be opened/ },
-    'the timeline says why',
-  )
+  t.match(event, { kind: 'deferred', detail: /DKIM key of example.net cannot be opened/ }, 'it is said why')
 })
 
 t.test('what has only waited for a worker is not given up, however long', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t)
-  const ids = await Promise.all(Array.from({ length: 12 }, () => post(service, team)))
+  const ids = await Promise.all(Array.from({ length: 12 }, () => sendEmail(service, team)))
   for (const id of ids) await ageByADay(service, id)
   await startWorker(t, service, { smtp_url, concurrency: 1 })
   await until('all are sent', async () => (await sentCount(service, team.id)) === 12)
@@ -300,7 +283,7 @@ t.test('SIGTERM: stops taking work, finishes what is in flight, exits 0', async 
     },
   })
   const to = Array.from({ length: 10 }, (_, index) => `n${index}@example.org`)
-  const ids = await Promise.all(to.map((recipient) => post(service, team, { to: [recipient] })))
+  const ids = await Promise.all(to.map((recipient) => sendEmail(service, team, { to: [recipient] })))
   const env = { DATABASE_URL: service.url, SMTP_URL: smtp_url, WORKER_CONCURRENCY: '2' }
   const worker = await startProcess(t, 'workers/main.ts', env)
   await until('two are in flight', () => arriving.length === 2)
@@ -325,7 +308,7 @@ t.test('a database that is away when a server has taken a message costs no secon
     },
   })
   const proxy = await startDatabaseProxy(t, service.url)
-  const id = await post(service, team)
+  const id = await sendEmail(service, team)
   const database = await openDatabase(proxy.url)
   t.teardown(() => database.end())
   const { stop } = await startWorker(t, service, { smtp_url, database })
@@ -348,9 +331,8 @@ t.test('kill -9 of the worker in mid-delivery of 1,000 mails loses none', async 
   }
   const sink = await startSmtpSink(t, { onMessage: slow }, { id_file })
   const emails = Array.from({ length: 100 }, () => anEmail())
-  for (let batch = 0; batch < 10; batch++) {
+  for (let batch = 0; batch < 10; batch++)
     await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
-  }
   const env = { DATABASE_URL: service.url, SMTP_URL: sink.url }
   await startProcess(t, 'workers/main.ts', env)
   const kills = 3

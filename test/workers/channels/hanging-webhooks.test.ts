@@ -1,7 +1,5 @@
 /** One endpoint's trouble is no other's: ten that never answer, or whose names do not, beside one that does. */
-import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { sql } from 'slonik'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
@@ -9,6 +7,7 @@ import { createNames } from '../../../db/process/names.ts'
 import { LOOPBACK, networksOf } from '../../../db/process/public-address.ts'
 import { adminCli } from '../../support/admin.ts'
 import { startDns } from '../../support/dns.ts'
+import { portOf } from '../../support/port.ts'
 import { storeEmails } from '../../support/reports.ts'
 import { startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
@@ -38,13 +37,7 @@ async function startHanging(t: Test) {
     server.closeAllConnections()
   }
   const hanging = { url: '', answers: false, open, end }
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  hanging.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  hanging.url = `http://127.0.0.1:${await portOf(t, server)}/`
   return hanging
 }
 

@@ -1,8 +1,7 @@
 /** Large mail and much of it: what it costs a worker, how long it may take, and what it leaves to the rest. */
 import { createHash, randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import { number, object } from 'yup'
@@ -11,6 +10,8 @@ import type { Database } from '../../../db/postgres/pool.ts'
 import { createEncodedFiles } from '../../../workers/channels/encoded-files.ts'
 import { createSmtpProvider } from '../../../workers/providers/smtp/adapter.ts'
 import { startDiscardingRelay } from '../../support/discarding-relay.ts'
+import { portOf } from '../../support/port.ts'
+import { sendEmail } from '../../support/send-email.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -20,12 +21,6 @@ const MIB = 1024 * 1024
 
 const upload = async ({ call }: Service, { key }: TestTeam, raw: Uint8Array, name = 'file.bin') => {
   const { status, body } = await call('POST', `/v1/attachments?filename=${name}`, { key, raw })
-  if (status !== 201) throw new Error(JSON.stringify(body))
-  return String(body.id)
-}
-
-const send = async ({ call }: Service, { key }: TestTeam, changes: Record<string, unknown>) => {
-  const { status, body } = await call('POST', '/v1/emails', { key, body: anEmail(changes) })
   if (status !== 201) throw new Error(JSON.stringify(body))
   return String(body.id)
 }
@@ -79,7 +74,7 @@ t.test('mail without attachments is sent while the tables of files are locked', 
     await done.promise
   })
   await locked.promise
-  const ids = await Promise.all(Array.from({ length: 20 }, () => send(service, team, {})))
+  const ids = await Promise.all(Array.from({ length: 20 }, () => sendEmail(service, team, {})))
   const emails = async () => Promise.all(ids.map((id) => emailById(service.database, team.id, id)))
   await until('all are sent', async () => (await emails()).every((email) => email?.status === 'sent'))
   done.resolve()
@@ -90,10 +85,9 @@ t.test('mail without attachments is sent while the tables of files are locked', 
 
 /** A way to a port that lets a number of bytes through each second, and holds back the rest. */
 async function startSlowWay(t: Test, port: number, bytes_per_second: number): Promise<number> {
-  const sockets = new Set<Socket>()
   const server = createServer((client) => {
     const behind = connect(port, '127.0.0.1')
-    for (const socket of [client, behind]) sockets.add(socket.on('error', () => {}))
+    for (const socket of [client, behind]) socket.on('error', () => {})
     behind.pipe(client)
     client.on('close', () => behind.destroy())
     client.on('data', async (chunk) => {
@@ -103,12 +97,7 @@ async function startSlowWay(t: Test, port: number, bytes_per_second: number): Pr
       client.resume()
     })
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  t.teardown(async () => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  return (server.address() as AddressInfo).port
+  return portOf(t, server)
 }
 
 t.test('a mail of 25 MB has the time that its size takes, and arrives once', async (t) => {
@@ -125,7 +114,7 @@ t.test('a mail of 25 MB has the time that its size takes, and arrives once', asy
   t.teardown(() => email.close())
   await startWorker(t, service, { email })
   const bytes = randomBytes(17.8 * MIB)
-  const id = await send(service, team, {
+  const id = await sendEmail(service, team, {
     attachments: [{ attachment_id: await upload(service, team, bytes) }],
   })
   const status = async () => (await emailById(service.database, team.id, id))?.status
@@ -167,7 +156,7 @@ t.test('with 50 mails of 20 MB a worker stays in 512 MiB, and others pass them',
     WORKER_QUEUES: 'deliver-email',
   })
   await until('the first is through', () => relay.taken.length > 0)
-  for (let n = 0; n < 20; n++) await send(service, team, { subject: 'small' })
+  for (let n = 0; n < 20; n++) await sendEmail(service, team, { subject: 'small' })
   const count = (subject: string) => relay.taken.filter((each) => each.subject === subject).length
   await until('the small ones are through', () => count('small') === 20)
   const waiting = 50 - count('large')

@@ -7,6 +7,7 @@ import { startInbox } from '../../sandbox/inbox.ts'
 import { formsTo, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { isVerified, startReceiver } from '../../support/receiver.ts'
 import { storeContact, storeEmails } from '../../support/reports.ts'
+import { KEPT } from '../../support/retention.ts'
 import { anEmail, makeTeam } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { happen, startWebhooks } from '../../support/webhooks.ts'
@@ -106,11 +107,7 @@ t.test('an owner makes a webhook on the dashboard, sees what came back, and repa
   await cli.json(['webhook', 'set', team.id, id, '--domain', 'gone.test'])
   await cli.json(['domain', 'remove', team.id, 'gone.test'])
   const choice = /<option value="gone.test" selected/
-  t.match(
-    (await owner.get(at(id))).html,
-    choice,
-    'a removed domain stays chosen, so that saving widens nothing',
-  )
+  t.match((await owner.get(at(id))).html, choice, 'a removed domain stays chosen: saving it widens nothing')
   const fields = { url: receiver.url, types: 'email.sent', domain: 'gone.test' }
   t.equal((await owner.post(at(id, 'set'), fields)).status, 303, 'and the rest can be saved')
   t.equal((await owner.post(at(id, 'set'), { ...fields, domain: 'other.test' })).status, 404)
@@ -176,21 +173,12 @@ t.test('erasing a person takes what waits to be sent about them; what is over go
   t.notMatch(JSON.stringify(waiting), new RegExp(`eve@|${contact}`))
   await service.database.query(sql.unsafe`
     update webhook_messages set status = 'delivered' where endpoint_id = ${endpoint.id}`)
-  const none = {
-    reports: 30,
-    events: null,
-    bodies: null,
-    messages: null,
-    senders: null,
-    files: 3,
-    figures: null,
-  }
   const inDays = (days: number) => new Date(Date.now() + days * 86_400_000)
-  await forgetMessages(service.database, none, inDays(2))
+  await forgetMessages(service.database, KEPT, inDays(2))
   const left = async () =>
     await service.database.oneFirst(sql.type(object({ count: number().defined() }))`
       select count(*) as count from webhook_messages where endpoint_id = ${endpoint.id}`)
   t.equal(await left(), 1)
-  await forgetMessages(service.database, none, inDays(4))
+  await forgetMessages(service.database, KEPT, inDays(4))
   t.equal(await left(), 0)
 })

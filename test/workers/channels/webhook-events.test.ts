@@ -99,7 +99,7 @@ t.test('mail of ours is known by a column: a tag of any name hides nothing of a 
   t.equal(
     days.reduce((sum, { count }) => sum + count, 0),
     4,
-    'a broadcast’s, a single one and its copy count',
+    'a broadcast’s, a single one, its copy count',
   )
 })
 

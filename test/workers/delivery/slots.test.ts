@@ -62,11 +62,7 @@ t.test('large messages have half of the slots at most, and do not count in their
   t.equal(count('bulk'), 4)
   begin(single, 'single', { sender: { key: 'one' } })
   await end('bulk')
-  t.strictSame(
-    [count('large'), count('single'), count('bulk')],
-    [4, 1, 3],
-    'not behind large ones of its sender',
-  )
+  t.strictSame([count('large'), count('single'), count('bulk')], [4, 1, 3], 'not behind its sender’s large')
   await end('large')
   t.equal(count('large'), 4, 'the next large one has its place')
   await endAll()

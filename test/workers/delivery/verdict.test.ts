@@ -35,7 +35,7 @@ t.test('the first pause is at most 30 s; each next one is twice as long, half an
   t.strictSame(
     [0, 1].map((tries) => pauseBefore(tries, 6, 0.5)),
     [6, 12],
-    'at least what the provider asks for',
+    'at least what was asked for',
   )
   t.equal(pauseBefore(3, 3_600, 0), 3_600)
   t.equal(pauseBefore(1, undefined, 1), 8, 'those that were put off together are spread over twice the time')
@@ -86,11 +86,7 @@ t.test('a refusal by policy is the recipient’s while others are being taken', 
   const never = { held_at: null, accepted_at: null }
   const judged = (given: [string, Outcome][], evidence = never as Parameters<typeof judgePolicy>[1]) =>
     [...judgePolicy(new Map(given), evidence).values()].map(({ kind }) => kind)
-  t.strictSame(
-    judged([['a', policy('recipient')]]),
-    ['policy'],
-    'nothing is known: our set-up may be at fault',
-  )
+  t.strictSame(judged([['a', policy('recipient')]]), ['policy'], 'not known: our set-up may be at fault')
   const taken: Outcome = { kind: 'accepted', detail: '' }
   t.strictSame(
     judged([
@@ -100,11 +96,7 @@ t.test('a refusal by policy is the recipient’s while others are being taken', 
     ['refused', 'accepted'],
   )
   const before = { held_at: ago(1), accepted_at: ago(2) }
-  t.strictSame(
-    judged([['a', policy('recipient')]], before),
-    ['policy'],
-    'what was taken before proves nothing',
-  )
+  t.strictSame(judged([['a', policy('recipient')]], before), ['policy'], 'one taken before proves nothing')
   const since = { held_at: ago(2), accepted_at: ago(1) }
   t.strictSame(judged([['a', policy('recipient')]], since), ['refused'])
   const together = { held_at: ago(1), accepted_at: ago(1) }

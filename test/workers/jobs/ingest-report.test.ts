@@ -71,9 +71,8 @@ t.test('mail about an email with several recipients moves the email and no conta
     ['bounced', 'ana@example.org'],
     ['complained', 'ana@example.org'],
   ])
-  for (const address of ['ana@example.org', 'mallory@example.org']) {
+  for (const address of ['ana@example.org', 'mallory@example.org'])
     t.same(await contactState(service, team, address), { status: 'subscribed', suppression: null })
-  }
 })
 
 t.test('another team’s contact of the same address is left alone', async (t) => {

@@ -1,7 +1,6 @@
 /** The sweep: what the queue lost is found, what it gave up is reported. */
 import { sql } from 'slonik'
 import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
-import { storeReports } from '../../../db/delivery/reports/store.ts'
 import { resumeSender } from '../../../db/delivery/senders/show.ts'
 import { emailById, emailsToDeliver } from '../../../db/messages/emails/emails.sql.ts'
 import { eventsOfMessage } from '../../../db/messages/whatsapp/events.sql.ts'
@@ -13,10 +12,12 @@ import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
 import { adminCli } from '../../support/admin.ts'
 import { runClock, shiftClock, stopClock } from '../../support/clock.ts'
 import { EMPTY } from '../../support/empty.ts'
+import { storeAll } from '../../support/ingestion.ts'
 import { emailStatus, eventsOf, jobsIn, loseJobs, storedReports } from '../../support/reports.ts'
 import { ageByADay, jobStates, sendersOf, setJobsDue } from '../../support/rows.ts'
+import { sendEmail } from '../../support/send-email.ts'
 import { pauseSender } from '../../support/senders.ts'
-import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
+import { anEmail, makeTeam, type Service, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
@@ -54,16 +55,13 @@ async function kill({ url, database }: Service, job: 'deliver-email' | 'deliver-
   await consumer.stop(1_000)
 }
 
-const post = async ({ call }: Service, { key }: TestTeam): Promise<string> =>
-  (await call('POST', '/v1/emails', { key, body: anEmail() })).body.id
-
 const later = (ms: number): Date => new Date(Date.now() + ms)
 const gaveUps = async (service: Service, id: string) =>
   (await eventsOf(service, id)).filter(({ kind }) => kind === 'gave_up')
 
 t.test('an email that lost its job gets one, and requeued_at with it; others are left alone', async (t) => {
   const { service, sweep, team, cli } = await begin(t)
-  const [lost, kept] = [await post(service, team), await post(service, team)]
+  const [lost, kept] = [await sendEmail(service, team), await sendEmail(service, team)]
   await loseJobs(service, [lost])
   await sweep(later(60_000))
   t.equal((await jobsIn(service, 'deliver-email')).length, 1, 'too early')
@@ -84,7 +82,7 @@ t.test('a thousand older emails that wait with their jobs do not hide one that l
     const emails = Array.from({ length: 100 }, () => anEmail())
     await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
   }
-  const lost = await post(service, team)
+  const lost = await sendEmail(service, team)
   await loseJobs(service, [lost])
   await sweep(later(3_600_000))
   t.match(await eventsOf(service, lost), [{ kind: 'requeued' }])
@@ -122,7 +120,7 @@ t.test('the sweep keeps tries; a person’s requeue resets them, by the database
   const { id: template_id } = await makeTemplate(service, team.id)
   const body = aMessage(template_id)
   const sent = await service.call('POST', '/v1/whatsapp/messages', { key: team.key, body })
-  const [email_id, message_id] = [await post(service, team), sent.body.data[0].id as string]
+  const [email_id, message_id] = [await sendEmail(service, team), sent.body.data[0].id as string]
   await database.query(sql.unsafe`
     insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail)
     select ${team.id}, ${email_id}, decode(md5(n::text), 'hex'), 'unknown', now() + n * interval '3 minutes', ''
@@ -152,16 +150,7 @@ t.test('the sweep keeps tries; a person’s requeue resets them, by the database
 
 t.test('a report that lost its job gets one again', async (t) => {
   const { service, sweep } = await begin(t)
-  const { database, queue } = service.deps
-  for (const event_key of ['lost', 'kept']) {
-    const report = {
-      provider: 'smtp' as const,
-      event_key,
-      body: Buffer.from(event_key),
-      received_at: new Date(),
-    }
-    await database.transaction((tx) => storeReports({ tx, queue }, [report]))
-  }
+  await storeAll(service, [Buffer.from('lost'), Buffer.from('kept')], 'smtp', ['lost', 'kept'])
   const [lost] = await storedReports(service)
   await loseJobs(service, [lost?.id ?? ''])
   await sweep(later(60_000))
@@ -172,7 +161,7 @@ t.test('a report that lost its job gets one again', async (t) => {
 
 t.test('a dead letter is reported once, and again after it was requeued', async (t) => {
   const { service, sweep, team, cli } = await begin(t)
-  const id = await post(service, team)
+  const id = await sendEmail(service, team)
   await kill(service, 'deliver-email')
   await sweep(later(0))
   await sweep(later(1_000))
@@ -198,7 +187,7 @@ t.test('what was given up stays so when the queue has forgotten its dead letter'
     key: team.key,
     body: aMessage(template_id),
   })
-  const [email, message] = [await post(service, team), sent.body.data[0].id]
+  const [email, message] = [await sendEmail(service, team), sent.body.data[0].id]
   await kill(service, 'deliver-email')
   await kill(service, 'deliver-whatsapp')
   await sweep(later(0))
@@ -216,7 +205,7 @@ t.test('what was given up stays so when the queue has forgotten its dead letter'
 t.test('a message past its deadline says so with its last words, and the sweep adds nothing', async (t) => {
   const { service, sweep, team, cli } = await begin(t)
   const sink = await startSmtpSink(t, { onRcpt: () => '451 4.3.0 Come back later' })
-  const id = await post(service, team)
+  const id = await sendEmail(service, team)
   await startWorker(t, service, { smtp_url: sink.url })
   await until('it was put off', async () => (await jobStates(service, id))[0] === 'retry')
   const { waiting } = await cli.json(['email', 'show', team.id, id])
@@ -239,7 +228,7 @@ t.test('while its queue, team or sender stood still, no time of the 24 h of trie
   const { service, team } = await begin(t)
   const { database } = service
   const sink = await startSmtpSink(t, { onRcpt: () => '451 4.3.0 Come back later' })
-  const id = await post(service, team)
+  const id = await sendEmail(service, team)
   const { stop } = await startWorker(t, service, { smtp_url: sink.url })
   const deferrals = async () => (await eventsOf(service, id)).filter(({ kind }) => kind === 'deferred').length
   await until('it was put off', async () => (await deferrals()) === 1)
@@ -270,7 +259,7 @@ t.test('what a suspended team has queued waits, and goes out at the sweep once i
   const { service, sweep, team, cli } = await begin(t)
   const sink = await startSmtpSink(t)
   const other = await makeTeam(service)
-  const [held, free] = [await post(service, team), await post(service, other)]
+  const [held, free] = [await sendEmail(service, team), await sendEmail(service, other)]
   await suspendTeam({ tx: service.database, now: new Date(), actor: 'cli' }, team.id)
   await startWorker(t, service, { smtp_url: sink.url })
   await until('the other team’s is sent', async () => (await emailStatus(service, free)) === 'sent')

@@ -126,9 +126,8 @@ t.test('files go through SES byte for byte, inline ones as such', async (t) => {
       { filename: 'logo.png', mimeType: 'image/png', disposition: 'inline', contentId: '<logo>' },
     ],
   )
-  for (const { filename, content } of attachments) {
+  for (const { filename, content } of attachments)
     t.ok(Buffer.from(content as ArrayBuffer).equals(filename === 'logo.png' ? logo : bytes), filename ?? '')
-  }
 })
 
 t.test('a message that is too large for SES bounces, and its contact is untouched', async (t) => {

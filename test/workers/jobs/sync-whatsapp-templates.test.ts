@@ -1,6 +1,5 @@
 /** What the provider lists, against what it reports meanwhile, and a list that never ends. Real worker, real queue. */
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { applyReportedTemplates } from '../../../db/messages/whatsapp/apply-template-events.ts'
 import { awaitSync, requestSync } from '../../../db/messages/whatsapp/sync-templates.ts'
@@ -8,6 +7,7 @@ import { createWhatsappProvider } from '../../../workers/providers/whatsapp/clou
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { startFlood } from '../../support/flood.ts'
 import { freePort } from '../../support/free-port.ts'
+import { portOf } from '../../support/port.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { aTemplate, type Json, makeTemplate, templateOf } from '../../support/whatsapp.ts'
@@ -16,13 +16,7 @@ import { startWorker, until } from '../../support/worker.ts'
 /** A provider over a list that a test writes page by page. */
 async function startList(t: Test, onPage: (response: ServerResponse) => unknown, list_timeout_ms?: number) {
   const server = createServer(async (_request, response) => void (await onPage(response)))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const { port } = server.address() as AddressInfo
-  return listFrom(`http://127.0.0.1:${port}`, list_timeout_ms)
+  return listFrom(`http://127.0.0.1:${await portOf(t, server)}`, list_timeout_ms)
 }
 
 const listFrom = (url: string, list_timeout_ms?: number) =>

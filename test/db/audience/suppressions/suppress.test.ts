@@ -165,11 +165,7 @@ t.test('lifting restores the status of before, with a reason; soft bounces count
     unsubscribe({ tx, now: hour(2), actor: null }, later.team, 'ana@example.org'),
   )
   await later.happen(await later.email(), 'bounced', 'hard', hour(3))
-  t.match(
-    await later.lift(),
-    { status: 'unsubscribed', suppression: null },
-    'it unsubscribed while suppressed',
-  )
+  t.match(await later.lift(), { status: 'unsubscribed', suppression: null }, 'unsubscribed while suppressed')
   await t.rejects(
     database.transaction((tx) =>
       liftSuppression({ tx, now: hour(1), actor: 'cli' }, later.team, {

@@ -159,9 +159,8 @@ t.test('any events, in any order, repeated and split at will, end in the same ro
       const inLanes = [0, 1, 2, 3].map((lane) => sequence.filter((_, index) => lanes[index] === lane))
       await Promise.all(
         inLanes.map(async (lane) => {
-          for (let at = 0; at < lane.length; at += batches) {
+          for (let at = 0; at < lane.length; at += batches)
             await ingest(service, lane.slice(at, at + batches).map(toEvent))
-          }
         }),
       )
       for (const [index, id] of ids.entries()) {

@@ -136,16 +136,7 @@ t.test('a recipient among many is looked up by the index', async (t) => {
 t.test('email find prints what fits, and says what it cannot look for', async (t) => {
   const { team, second } = await start()
   const cli = adminCli({ DATABASE_URL: store.url })
-  const flags = [
-    '--recipient',
-    'ann@example.com',
-    '--subject',
-    'invoice',
-    '--from',
-    '2026-01-11',
-    '--to',
-    '2026-01-12',
-  ]
+  const flags = '--recipient ann@example.com --subject invoice --from 2026-01-11 --to 2026-01-12'.split(' ')
   const found = await cli.json(['email', 'find', '--team', team, ...flags])
   t.match(found, [{ id: second, team_id: team, subject: 'Your invoice 100%', status: 'queued' }])
   t.notOk('html' in found[0])

@@ -10,6 +10,7 @@ import { forgetMessages } from '../../../../db/upkeep/retention/forget.ts'
 import { formsTo, shows, signedIn, textOf } from '../../../support/dashboard.ts'
 import { EMPTY } from '../../../support/empty.ts'
 import { storeEmails } from '../../../support/reports.ts'
+import { KEPT } from '../../../support/retention.ts'
 import { pauseSender } from '../../../support/senders.ts'
 import t from '../../../support/tap.ts'
 import { happen, startWebhooks } from '../../../support/webhooks.ts'
@@ -243,17 +244,8 @@ t.test('delivered ones are kept for 3 days, failed ones for 30, each with its tr
     await service.database.query(sql.unsafe`
       update webhook_messages set status = ${status} where subject_id = ${email_id}`)
   }
-  const none = {
-    reports: 30,
-    events: null,
-    bodies: null,
-    messages: null,
-    senders: null,
-    files: 3,
-    figures: null,
-  }
   const left = async (days: number) => {
-    await forgetMessages(service.database, none, new Date(Date.now() + days * 86_400_000))
+    await forgetMessages(service.database, KEPT, new Date(Date.now() + days * 86_400_000))
     const messages = await cli.json(['webhook', 'messages', team.id, endpoint.id])
     return messages.map(({ status }: { status: string }) => status)
   }

@@ -39,11 +39,7 @@ t.test('a process that finds its mark on a new timeline soon decides that it is 
 t.test('a process that began on a new timeline counts it as a copy if nobody says otherwise', async (t) => {
   t.equal(judged(OTHER_TIMELINE, { ...NEW_PROCESS, away: 29_000 }), 'undecided')
   t.equal(judged(OTHER_TIMELINE, { ...NEW_PROCESS, away: 30_000 }), 'copy')
-  t.equal(
-    judged({ ...OTHER_TIMELINE, home_id: 'two' }, { away: 4_000 }),
-    'undecided',
-    'at home in another life',
-  )
+  t.equal(judged({ ...OTHER_TIMELINE, home_id: 'two' }, { away: 4_000 }), 'undecided', 'another life’s home')
 })
 
 t.test('a process whose mark is missing has it stopped, on whatever timeline', async (t) => {

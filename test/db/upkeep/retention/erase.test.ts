@@ -3,7 +3,6 @@ import { sql } from 'slonik'
 import { array, number, object, string } from 'yup'
 import { lockAccount } from '../../../../db/accounts/teams/limits.ts'
 import { endReports, reportsByState } from '../../../../db/delivery/reports/reports.sql.ts'
-import { storeReports } from '../../../../db/delivery/reports/store.ts'
 import { walk } from '../../../../db/messages/broadcasts/walk.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { emailById } from '../../../../db/messages/emails/emails.sql.ts'
@@ -11,6 +10,7 @@ import { adminCli } from '../../../support/admin.ts'
 import { beginBroadcasting } from '../../../support/broadcasting.ts'
 import { EMPTY } from '../../../support/empty.ts'
 import { erasePerson } from '../../../support/erase.ts'
+import { storeAll } from '../../../support/ingestion.ts'
 import { usedBy } from '../../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../../support/service.ts'
 import t, { type Test } from '../../../support/tap.ts'
@@ -33,6 +33,14 @@ async function start(t: Test) {
 
 const send = async ({ call }: Service, { key }: TestTeam, to: string[]): Promise<string> =>
   (await call('POST', '/v1/emails', { key, body: anEmail({ to, text: 'Dear Ana' }) })).body.id
+
+const store = (service: Service, bodies: readonly string[]) =>
+  storeAll(
+    service,
+    bodies.map((body) => Buffer.from(body)),
+    'ses',
+    bodies,
+  )
 
 /** Pretends that an email was delivered to its recipients. */
 async function deliver({ database }: Service, id: string, recipients: string[]): Promise<void> {
@@ -57,7 +65,7 @@ const eventsOf = ({ database }: Service, id: string) =>
 
 t.test('a person is erased from contacts, emails, events and reports; the others stay', async (t) => {
   const { service, team, erase } = await start(t)
-  const { call, database, deps } = service
+  const { call, database } = service
   await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })
   const alone = await send(service, team, [ANA.toLowerCase()])
   await deliver(service, alone, [ANA])
@@ -66,15 +74,7 @@ t.test('a person is erased from contacts, emails, events and reports; the others
   const waiting = await send(service, team, [ANA])
   const sharedWaiting = await send(service, team, ['ben@example.com', ANA])
   const other = await send(service, team, ['dana.diaz@example.com'])
-  for (const body of ['{"to":"ana.diaz@example.com"}', '{"to":"ben@example.com"}']) {
-    const report = {
-      provider: 'ses' as const,
-      event_key: body,
-      body: Buffer.from(body),
-      received_at: new Date(),
-    }
-    await database.transaction((tx) => storeReports({ tx, queue: deps.queue }, [report]))
-  }
+  await store(service, ['{"to":"ana.diaz@example.com"}', '{"to":"ben@example.com"}'])
   const reports = await reportsByState(database, { limit: 10 })
   await endReports(
     database,
@@ -107,7 +107,7 @@ t.test('a person is erased from contacts, emails, events and reports; the others
 
 t.test('only whole addresses are matched, and reports of other teams or of nobody known stay', async (t) => {
   const { service, team, erase } = await start(t)
-  const { database, deps } = service
+  const { database } = service
   const other = await makeTeam(service)
   const shared = await send(service, team, ['a@x.example', 'anna@x.example', "o'neil@x.example"])
   await deliver(service, shared, ['a@x.example', 'anna@x.example', "o'neil@x.example"])
@@ -119,15 +119,10 @@ t.test('only whole addresses are matched, and reports of other teams or of nobod
     ['refused na@x.example', [other.id]],
     ['parked na@x.example', []],
   ] as const
-  for (const [body] of settled) {
-    const report = {
-      provider: 'ses' as const,
-      event_key: body,
-      body: Buffer.from(body),
-      received_at: new Date(),
-    }
-    await database.transaction((tx) => storeReports({ tx, queue: deps.queue }, [report]))
-  }
+  await store(
+    service,
+    settled.map(([body]) => body),
+  )
   const ids = new Map(
     (await reportsByState(database, { limit: 10 })).map(({ id, event_key }) => [event_key, id]),
   )
@@ -319,11 +314,7 @@ t.test('keys, tags and reply addresses of a person’s mail go, and so do tests 
   t.match(await emailById(database, team.id, tried), {
     ...{ to_emails: ['me@example.org'], subject: /^$/, variables: EMPTY, tags: EMPTY },
   })
-  t.match(
-    await eventsOf(service, tried),
-    { recipients: ['me@example.org'] },
-    'who got the test keeps its timeline',
-  )
+  t.match(await eventsOf(service, tried), { recipients: ['me@example.org'] }, 'its recipient keeps the event')
   t.equal(await emailById(database, team.id, waiting), null, 'a test that waits is not sent any more')
   t.match(await emailById(database, team.id, shared.id), { idempotency_key: 'order-1' })
   t.match(await emailById(database, team.id, other.id), { tags: ['x'], idempotency_key: 'order-2' })

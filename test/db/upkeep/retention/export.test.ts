@@ -3,13 +3,13 @@ import { sql } from 'slonik'
 import { number, object } from 'yup'
 import { auditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
 import { endReports, reportsByState } from '../../../../db/delivery/reports/reports.sql.ts'
-import { storeReports } from '../../../../db/delivery/reports/store.ts'
 import { exportPerson } from '../../../../db/upkeep/retention/export.ts'
 import { adminCli } from '../../../support/admin.ts'
 import { beginBroadcasting } from '../../../support/broadcasting.ts'
 import { signedIn } from '../../../support/dashboard.ts'
 import { EMPTY } from '../../../support/empty.ts'
 import { erasePerson } from '../../../support/erase.ts'
+import { storeAll } from '../../../support/ingestion.ts'
 import { anEmail, makeTeam } from '../../../support/service.ts'
 import t, { type Test } from '../../../support/tap.ts'
 
@@ -74,15 +74,12 @@ async function start(t: Test) {
       values (${team.id}, gen_random_uuid(), ${endpoint}, gen_random_uuid(), 'email.opened', ${copied},
         ${JSON.stringify({ data: { recipient } })}, 'delivered', now())`)
   const bodies = [`{"to":["${IDENTITY}","ben@example.com"]}`, '{"to":"ben@example.com"}']
-  for (const body of bodies) {
-    const report = {
-      provider: 'ses' as const,
-      event_key: body,
-      body: Buffer.from(body),
-      received_at: new Date(),
-    }
-    await database.transaction((tx) => storeReports({ tx, queue: deps.queue }, [report]))
-  }
+  await storeAll(
+    service,
+    bodies.map((body) => Buffer.from(body)),
+    'ses',
+    bodies,
+  )
   await endReports(
     database,
     (await reportsByState(database, { limit: 10 })).map(({ id }) => ({

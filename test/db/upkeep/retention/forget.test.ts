@@ -9,20 +9,12 @@ import { forgetMessages, type Retention } from '../../../../db/upkeep/retention/
 import { insertEmailRows } from '../../../support/email-rows.ts'
 import { EMPTY } from '../../../support/empty.ts'
 import { ownServer } from '../../../support/own-server.ts'
+import { KEPT } from '../../../support/retention.ts'
 import { pauseSender } from '../../../support/senders.ts'
 import { openStore, type Store } from '../../../support/stored-emails.ts'
 import t, { type Test } from '../../../support/tap.ts'
 
 const DAY = 86_400_000
-const KEPT: Retention = {
-  reports: 30,
-  events: null,
-  bodies: null,
-  messages: null,
-  senders: null,
-  files: 3,
-  figures: null,
-}
 const now = new Date()
 const daysAgo = (days: number): Date => new Date(now.getTime() - days * DAY)
 
@@ -92,11 +84,7 @@ t.test('messages go with their events; those to be delivered or of this period s
   t.equal((await left(store)).events, 2)
   const later = new Date(now.getTime() + 200 * DAY)
   await forgetMessages(store.database, { ...KEPT, messages: 90 }, later)
-  t.same(
-    (await left(store)).emails,
-    [queued, today].sort(),
-    'what the quota counts stays, however short the setting',
-  )
+  t.same((await left(store)).emails, [queued, today].sort(), 'what the quota counts stays always')
 })
 
 t.test('events stay while their message is unfinished: a dead letter is never sent again', async (t) => {
@@ -114,11 +102,7 @@ t.test('events stay while their message is unfinished: a dead letter is never se
   t.match(await forget({ events: 90 }), { events: 0 })
   await database.query(sql.unsafe`update email_states set provider_message_id = 'taken' where id = ${id}`)
   await database.query(sql.unsafe`update whatsapp_messages set accepted_at = now()`)
-  t.match(
-    await forget({ events: 90 }),
-    { events: 4 },
-    'what was taken is finished, though it still says queued',
-  )
+  t.match(await forget({ events: 90 }), { events: 4 }, 'what was taken is finished, though it says queued')
   t.match(await forget({ messages: 90 }), { messages: 2 })
 })
 
@@ -163,7 +147,7 @@ t.test('what happened to senders is forgotten by its own setting, batch by batch
     insert into sender_events (sender, id, kind, occurred_at, detail)
     select 'smtp:relay.test', ${firstIdAt(daysAgo(100))}::uuid, 'paused', now(), '' union all
     select 'smtp:other.test', overlay(${firstIdAt(daysAgo(91))} placing lpad(n::text, 12, '0') from 25)::uuid,
-      'recovered', now(), '' from generate_series(1, 2_500) n`)
+      'recovered', now(), '' from generate_series(1, 2500) n`)
   t.match(await forget({ senders: 101 }), { senders: 0 })
   t.match(await forget({ senders: 90 }), { senders: 2_501 })
   const [shown] = await listSenders(database)

@@ -103,9 +103,8 @@ t.test('erasing, deleting, bulk upserts, requeueing and reports at once: not one
     await refill()
     await bulk(now)
     const topic = await createTopic({ tx: database, now, actor: 'cli' }, team.id, { name: `topic ${round}` })
-    for (const one of everyone.slice(0, 4)) {
+    for (const one of everyone.slice(0, 4))
       await call('PATCH', `/v1/contacts/${one}`, { key: team.key, body: { topic_ids: [topic.id] } })
-    }
     const some = (from: number) => emailIds.slice(from, from + 8)
     const refs = shuffled(emailIds).map((id) => ({ team_id: team.id, id }))
     await behindGate(round, () => [

@@ -174,9 +174,8 @@ t.test('names in any language come back as they were given, beside each other an
   const raw = await deliver(t, { files })
   t.ok(verifyDkim(raw, keys.publicKey).signature_matches)
   t.notMatch(raw.toString('latin1'), /[^\0-\x7f]|[^\r\n]{999}/, 'seven bits, in lines of at most 998')
-  for (const { by, files: found } of await readings(raw)) {
+  for (const { by, files: found } of await readings(raw))
     t.strictSame(byName(found), byName(expected(files)), by)
-  }
 })
 
 t.test('a name that looks like an encoded word is taken for what it is', async (t) => {

@@ -7,6 +7,7 @@ import type { EmailDelivery, Outcome } from '../../../../workers/providers/provi
 import { createSesProvider, type SesOptions } from '../../../../workers/providers/ses/adapter.ts'
 import { startFlood } from '../../../support/flood.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
+import { portOf } from '../../../support/port.ts'
 import { type SesFault, type SesScript, startSesApi } from '../../../support/ses-api.ts'
 import t, { type Test } from '../../../support/tap.ts'
 import { until } from '../../../support/worker.ts'
@@ -120,9 +121,8 @@ for (const [name, fault, expected] of CASES) {
     const { api, provider } = await start(t, { onSend: () => fault }, { timeouts })
     const delivery = await provider.send(outgoingEmail({ to: ['a@example.com', 'b@example.com'] }))
     t.equal(delivery.outcomes.size, 2)
-    for (const outcome of delivery.outcomes.values()) {
+    for (const outcome of delivery.outcomes.values())
       for (const [key, value] of Object.entries(expected)) t.equal(Reflect.get(outcome, key), value, key)
-    }
     t.equal(delivery.provider_message_id, null)
     t.equal(api.calls.length, 1, 'tried once: the queue repeats')
   })
@@ -177,12 +177,8 @@ t.test('a handshake that never ends is given up within our own limits', async (t
   await startSesApi(t)
   // Takes the connection and never speaks TLS.
   const server = createServer(() => undefined)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  const port = typeof address === 'object' ? address?.port : 0
-  t.teardown(async () => void server.close())
   const provider = provide(t, {
-    endpoint: `https://127.0.0.1:${port}`,
+    endpoint: `https://127.0.0.1:${await portOf(t, server)}`,
     timeouts: { connect_ms: 300, answer_ms: 900 },
   })
   const outcome = only(await provider.send(outgoingEmail()))

@@ -1,14 +1,14 @@
 /** Where the SDK looks its credentials up: whatever answers there, or does not, a send ends and the next one may go. */
-import { once } from 'node:events'
+import { execFileSync } from 'node:child_process'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Outcome } from '../../../../workers/providers/provider.ts'
 import { createSesProvider } from '../../../../workers/providers/ses/adapter.ts'
 import { startFlood } from '../../../support/flood.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
+import { portOf } from '../../../support/port.ts'
 import { startSesApi } from '../../../support/ses-api.ts'
 import t, { type Test } from '../../../support/tap.ts'
 import { until } from '../../../support/worker.ts'
@@ -51,12 +51,7 @@ async function serve(
   answer: (response: ServerResponse, request: IncomingMessage) => void,
 ): Promise<string> {
   const server = createServer((request, response) => answer(response, request))
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  t.teardown(async () => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/credentials`
+  return `http://127.0.0.1:${await portOf(t, server)}/credentials`
 }
 
 t.test('a metadata service whose answer has no end is cut off, and is the sender’s trouble', async (t) => {
@@ -101,9 +96,14 @@ t.test('an instance’s own that breaks off in the middle is asked again', async
 
 t.test('a process that says nothing costs a send its time alone', async (t) => {
   const directory = await mkdtemp(join(tmpdir(), 'heliograph-aws-'))
-  t.teardown(() => rm(directory, { recursive: true, force: true }))
-  const [config, script] = [join(directory, 'config'), join(directory, 'credentials.sh')]
-  await writeFile(script, '#!/bin/sh\nexec sleep 20\n')
+  const within = (name: string) => join(directory, name)
+  const [config, script, pids] = [within('config'), within('credentials.sh'), within('pids')]
+  await writeFile(script, `#!/bin/sh\necho $$ >>${pids}\nexec sleep 20\n`)
+  t.teardown(async () => {
+    // The SDK lets it run to its end, and with it the process of this test.
+    execFileSync('/bin/sh', ['-c', `kill $(cat ${pids}) 2>/dev/null || true`])
+    await rm(directory, { recursive: true, force: true })
+  })
   await chmod(script, 0o755)
   await writeFile(config, `[profile slow]\ncredential_process = ${script}\n`)
   const { send, calls } = await start(t, { AWS_CONFIG_FILE: config, AWS_PROFILE: 'slow' })

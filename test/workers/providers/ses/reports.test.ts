@@ -104,9 +104,8 @@ t.test('a complaint is about those that complained; not-spam and auth-failure ar
     )
     t.same(others, [])
   }
-  for (const type of ['not-spam', 'auth-failure']) {
+  for (const type of ['not-spam', 'auth-failure'])
     t.strictSame(await read(sesEvent('Complaint', complaint(type))), [], type)
-  }
 })
 
 t.test('opens, clicks and delays are reported; each of them is its own, a redelivery is not', async (t) => {

@@ -2,13 +2,13 @@
  * Servers that fail in mid-dialogue: what is safe to try again, what is unknown. A send that hung would end at tap's
  * own limit.
  */
-import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer, TLSSocket } from 'node:tls'
 import type { EmailDelivery, Outcome } from '../../../../workers/providers/provider.ts'
 import { createSmtpProvider, type SmtpTimeouts } from '../../../../workers/providers/smtp/adapter.ts'
 import { makeCertificate } from '../../../support/certificate.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
+import { portOf } from '../../../support/port.ts'
 import { reset } from '../../../support/reset.ts'
 import { type Fault, type Step, startSmtpScript } from '../../../support/smtp-script.ts'
 import { startSmtpSink } from '../../../support/smtp-sink.ts'
@@ -95,10 +95,7 @@ t.test('a message that breaks off in its middle is deferred', async (t) => {
       setTimeout(() => reset(socket), 300)
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  const address = server.address()
-  const port = typeof address === 'object' ? address?.port : 0
+  const port = await portOf(t, server)
   // beyond what the kernel's buffers take
   const text = 'é'.repeat(6_000_000)
   const outcome = only(await provide(t, `smtp://127.0.0.1:${port}`).send(outgoingEmail({ text })))
@@ -128,15 +125,7 @@ async function startBlankLines(t: Test, way: 'smtp' | 'smtps' | 'STARTTLS'): Pro
     })
   }
   const server = way === 'smtps' ? createTlsServer({ cert, key }, greet) : createServer(greet)
-  const sockets = new Set<Socket>()
-  server.on('connection', (socket: Socket) => sockets.add(socket))
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
-  return `${way === 'smtps' ? 'smtps' : 'smtp'}://127.0.0.1:${port}?tls.rejectUnauthorized=false`
+  return `${way === 'smtps' ? 'smtps' : 'smtp'}://127.0.0.1:${await portOf(t, server)}?tls.rejectUnauthorized=false`
 }
 
 for (const way of ['smtp', 'smtps', 'STARTTLS'] as const) {

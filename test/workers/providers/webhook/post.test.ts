@@ -1,13 +1,12 @@
 /** One request to a team's own server, over real TLS: whom it names, and whom it believes. */
-import { once } from 'node:events'
 import { createServer as createHttpServer, type RequestListener } from 'node:http'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls'
 import { networksOf } from '../../../../db/process/public-address.ts'
 import { createConnections } from '../../../../workers/providers/webhook/connections.ts'
 import { postWebhook } from '../../../../workers/providers/webhook/post.ts'
 import { makeCertificate } from '../../../support/certificate.ts'
+import { portOf } from '../../../support/port.ts'
 import t, { type Test } from '../../../support/tap.ts'
 
 const GIVEN = { headers: { 'webhook-id': 'one' }, body: '{"type":"webhook.test"}' }
@@ -25,14 +24,8 @@ async function begin(t: Test, host: string) {
     })
     response.end('thanks')
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    setDefaultCACertificates(before)
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
+  t.teardown(() => setDefaultCACertificates(before))
+  const port = await portOf(t, server)
   const asked: string[] = []
   const resolve = async (name: string) => {
     asked.push(name)
@@ -71,14 +64,8 @@ async function beginPlain(t: Test, answer: RequestListener) {
   server.on('connection', () => {
     opened += 1
   })
-  server.listen(0, '0.0.0.0')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
   const name = { addresses: ['127.0.0.1'] }
-  const url = `http://hooks.example.test:${(server.address() as AddressInfo).port}/`
+  const url = `http://hooks.example.test:${await portOf(t, server, '0.0.0.0')}/`
   const deps = {
     allowed: networksOf(['127.0.0.0/8']),
     resolve: async () => name.addresses,

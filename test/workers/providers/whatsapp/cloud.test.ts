@@ -1,10 +1,12 @@
 // The WhatsApp Cloud API adapter against a stand-in: requests field by field, and each error class.
 
-import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { createWhatsappProvider } from '../../../../workers/providers/whatsapp/cloud.ts'
+import { judgeFailure } from '../../../../workers/providers/whatsapp/faults.ts'
 import { type CloudAnswer, cloudError } from '../../../sandbox/whatsapp.ts'
 import { ACCESS_TOKEN, outgoingWhatsapp, PHONE_NUMBER_ID, startCloud } from '../../../support/cloud.ts'
+import { freePort } from '../../../support/free-port.ts'
+import { portOf } from '../../../support/port.ts'
 import t, { type Test } from '../../../support/tap.ts'
 
 const TEXT = (text: string) => ({ type: 'text', text })
@@ -101,21 +103,21 @@ t.test('what cannot be delivered is refused for good, with code and words', asyn
 })
 
 t.test('a fault of the template is refused and said to be the template’s', async (t) => {
-  for (const code of [132000, 132001, 132005, 132007, 132012, 132068, 132069, 132099]) {
-    const outcome = await outcomeOf(t, { status: 400, body: cloudError(code, 'Words') })
-    t.match(outcome, { kind: 'refused', template: { status: null } }, String(code))
-  }
-  t.match(await outcomeOf(t, { status: 400, body: cloudError(132015, 'Paused') }), {
-    template: { status: 'paused' },
-  })
-  t.match(await outcomeOf(t, { status: 400, body: cloudError(132016, 'Off') }), {
-    template: { status: 'disabled' },
-  })
+  const judged = (code: number) => outcomeOf(t, { status: 400, body: cloudError(code, 'Words') })
+  for (const code of [132000, 132001, 132005, 132007, 132012, 132068, 132069, 132099, 132999])
+    t.match(await judged(code), { kind: 'refused', template: { status: null } }, String(code))
+  for (const code of [131999, 133000]) t.match(await judged(code), { kind: 'deferred' }, String(code))
+  t.match(await judged(132015), { kind: 'refused', template: { status: 'paused' } })
+  t.match(await judged(132016), { kind: 'refused', template: { status: 'disabled' } })
 })
 
 t.test('passing faults and codes that we do not know are tried again', async (t) => {
+  // A known code counts, whatever the status says.
   for (const code of [1, 2, 131000, 131016, 131057, 133004, 999999]) {
-    const outcome = await outcomeOf(t, { status: code === 2 ? 503 : 400, body: cloudError(code, 'Words') })
+    const outcome = await outcomeOf(t, {
+      status: code === 999999 ? 400 : 401,
+      body: cloudError(code, 'Words'),
+    })
     const detail = `${code} (#${code}) Words`
     t.strictSame(outcome, { kind: 'deferred', detail, code: String(code) }, String(code))
   }
@@ -139,7 +141,7 @@ t.test('too many to one recipient is about that message alone: at least 6 s', as
 
 t.test('too fast for the number slows the number', async (t) => {
   for (const code of [4, 80007, 130429]) {
-    const outcome = await outcomeOf(t, { status: 429, body: cloudError(code, 'Slow down') })
+    const outcome = await outcomeOf(t, { status: 500, body: cloudError(code, 'Slow down') })
     t.match(outcome, { kind: 'sender', trouble: 'slow' })
     t.notOk('wait_seconds' in outcome, 'slowed, not paused')
   }
@@ -152,9 +154,7 @@ t.test('a code that we do not know leaves the status to decide, with the code’
   const detail = `${code} (#${code}) New`
   const wide = { kind: 'sender', detail, code, trouble: 'setup' }
   t.strictSame(await outcomeOf(t, { status: 429, body }), { ...wide, trouble: 'slow' })
-  for (const status of [401, 403]) {
-    t.strictSame(await outcomeOf(t, { status, body }), wide)
-  }
+  for (const status of [401, 403]) t.strictSame(await outcomeOf(t, { status, body }), wide)
   for (const status of [502, 504])
     t.strictSame(await outcomeOf(t, { status, body }), { kind: 'unknown', detail, code })
   t.match(await outcomeOf(t, { status: 429, body: cloudError(131026, 'Known') }), { kind: 'refused' })
@@ -163,28 +163,22 @@ t.test('a code that we do not know leaves the status to decide, with the code’
 t.test('Retry-After pauses the number for as long as it says, within reason', async (t) => {
   const asked = async (status: number, after: string) =>
     await outcomeOf(t, { status, body: '', headers: { 'Retry-After': after } })
-  for (const status of [429, 503]) {
+  for (const status of [429, 503])
     t.match(await asked(status, '7'), { kind: 'sender', trouble: 'slow', wait_seconds: 7 })
-  }
   const dated = await asked(429, new Date(Date.now() + 60_000).toUTCString())
   const seconds = dated.kind === 'sender' ? dated.wait_seconds : undefined
   t.ok(seconds !== undefined && seconds > 30 && seconds <= 60, `${seconds} s`)
   t.match(await asked(429, '86400'), { wait_seconds: 3_600 })
-  for (const odd of ['0', 'soon', '-5', 'Thu, 01 Jan 1970 00:00:00 GMT']) {
+  for (const odd of ['0', 'soon', '-5', 'Thu, 01 Jan 1970 00:00:00 GMT'])
     t.notOk('wait_seconds' in (await asked(429, odd)), odd)
-  }
 })
 
 t.test('spam and account faults pause the number and cost no message', async (t) => {
-  t.match(await outcomeOf(t, { status: 400, body: cloudError(131048, 'Spam') }), {
-    trouble: 'setup',
-    wait_seconds: 3_600,
-  })
+  const judged = (code: number) => outcomeOf(t, { status: 500, body: cloudError(code, 'Words') })
+  t.match(await judged(131048), { kind: 'sender', trouble: 'setup', wait_seconds: 3_600 })
   const account = [0, 3, 10, 33, 190, 200, 250, 299, 368, 131031, 131037, 131042, 131045, 133010]
-  for (const code of account) {
-    const outcome = await outcomeOf(t, { status: 401, body: cloudError(code, 'Words') })
-    t.match(outcome, { kind: 'sender', trouble: 'setup' }, String(code))
-  }
+  for (const code of account) t.match(await judged(code), { kind: 'sender', trouble: 'setup' }, String(code))
+  for (const code of [199, 300]) t.match(await judged(code), { kind: 'deferred' }, String(code))
   const wrongNumber = { error: { code: 100, error_subcode: 33, message: 'Unsupported post request' } }
   t.match(await outcomeOf(t, { status: 400, body: wrongNumber }), { kind: 'sender', trouble: 'setup' })
   for (const status of [401, 403])
@@ -198,11 +192,7 @@ t.test('no answer after the request has left is unknown', async (t) => {
 })
 
 t.test('no connection at all is safe to repeat', async (t) => {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  for (const url of [`http://127.0.0.1:${port}/v23.0`, 'http://nobody.invalid/v23.0']) {
+  for (const url of [`http://127.0.0.1:${await freePort()}/v23.0`, 'http://nobody.invalid/v23.0']) {
     const provider = createWhatsappProvider({ ...NUMBER, url })
     t.match(await provider.send(outgoingWhatsapp()), {
       kind: 'sender',
@@ -212,11 +202,16 @@ t.test('no connection at all is safe to repeat', async (t) => {
   }
 })
 
+t.test('where one of several connections may have sent something, the outcome is unknown', async (t) => {
+  const fault = (...codes: string[]) =>
+    new AggregateError(codes.map((code) => Object.assign(new Error('x'), { code })))
+  const kindOf = (error: Error) => judgeFailure(error, (words) => words).kind
+  t.equal(kindOf(fault('ECONNREFUSED', 'ENETUNREACH')), 'sender')
+  t.equal(kindOf(fault('ECONNREFUSED', 'ECONNRESET')), 'unknown')
+})
+
 t.test('nor is anything sent twice when a connection did not stand in time', async (t) => {
-  const mute = createServer((socket) => t.teardown(() => socket.destroy()))
-  await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => mute.close())
-  const url = `https://127.0.0.1:${(mute.address() as AddressInfo).port}`
+  const url = `https://127.0.0.1:${await portOf(t, createServer())}`
   const provider = createWhatsappProvider({ ...NUMBER, url, connect_ms: 200 })
   t.match(await provider.send(outgoingWhatsapp()), { kind: 'sender', trouble: 'connection' })
 })

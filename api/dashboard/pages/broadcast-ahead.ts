@@ -1,0 +1,150 @@
+/** What a broadcast is going to do, a draft or one that is scheduled: to whom, how long it takes, what stands in its way. */
+
+import { Refusal } from '../../../db/errors.ts'
+import type { ComparedAsText } from '../../../db/messages/broadcasts/audience.sql.ts'
+import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { type Readiness, readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
+import type { Seen } from '../../../db/messages/broadcasts/seen.ts'
+import { duration, headed, number, plural, time } from '../drawn/cell.ts'
+import type { Field, Section, Tile } from '../drawn/section.ts'
+import { momentWords, zoneOf } from '../drawn/zone.ts'
+import type { PageDeps } from '../served/deps.ts'
+import { hidden, press, some } from '../served/made.ts'
+import type { TeamRequest } from '../served/page.ts'
+import { type Step, stepPath } from './broadcast-fields.ts'
+import { type Actions, here, namesOf } from './broadcast-sections.ts'
+import { slotWords } from './template-parts.ts'
+
+/** What a press is bound to, with the form. */
+export const seenFields = ({ updated_at, template_version_id, audience }: Seen): Field[] => [
+  hidden('seen', updated_at, true),
+  hidden('version', template_version_id ?? '', true),
+  hidden('audience', audience?.toString() ?? '', true),
+]
+
+/** What somebody has seen who presses. @throws Refusal bad_request for a press that no page has shown. */
+export function seenIn({ form }: Pick<TeamRequest, 'form'>): Seen {
+  const audience = form.get('audience') ?? (form.has('seen') ? 'unknown' : '')
+  if (!/^\d*$/.test(audience)) throw new Refusal('bad_request', 'audience must be what the page showed')
+  return {
+    updated_at: form.get('seen') ?? '',
+    template_version_id: form.get('version') || null,
+    audience: audience === '' ? null : Number(audience),
+  }
+}
+
+/** That slots of the message stay empty for everybody. */
+export const unfilledSection = (slots: readonly string[]): Section[] => {
+  if (slots.length === 0) return []
+  const title = `No contact has the ${slots.length === 1 ? 'property' : 'properties'} ${slotWords(slots)}`
+  const text = 'The message has such variables: without a default value for each, everybody is skipped.'
+  return [{ kind: 'alerts', calm: '', alerts: [{ tone: 'warn', title, text }] }]
+}
+
+/** What number conditions compare as text. */
+export const asTextTiles = (as_text: readonly ComparedAsText[]): Tile[] =>
+  as_text.map(({ property, text, all }) => ({
+    label: `“${property}” compared as text`,
+    value: number(text).text,
+    detail: `of ${number(all).text} values: these are not numbers`,
+    tone: 'warn',
+  }))
+
+/** How long it takes at its own pace. */
+function lengthTiles({ rate_per_minute: rate }: BroadcastRow, { audience }: Readiness): Tile[] {
+  if (rate === null || audience === null || audience === 0) return []
+  const detail = `at ${plural(rate, 'email')} a minute`
+  return [{ label: 'Takes about', value: duration(Math.max(60, (audience / rate) * 60)), detail }]
+}
+
+/** Whom it goes to as things stand, and what stands in its way. */
+function aheadSections(row: BroadcastRow, ready: Readiness, { cookies, now }: TeamRequest): Section[] {
+  const { audience, lacking, slots, unfilled, as_text, missing } = ready
+  const isScheduled = row.state === 'scheduled'
+  const skipped = lacking > 0 && {
+    kind: 'text' as const,
+    paragraphs: [`${plural(lacking, 'contact')} would be skipped: no value for one of ${slots.join(', ')}.`],
+  }
+  const starts = row.send_at !== null && {
+    label: 'Starts',
+    value: time(row.send_at, now).age ?? '',
+    detail: momentWords(row.send_at, zoneOf(cookies('zone'))),
+  }
+  return some<Section>([
+    {
+      kind: 'tiles',
+      title: isScheduled ? 'What is going to happen' : 'Audience',
+      tiles: some([
+        starts,
+        {
+          label: 'Contacts',
+          value: audience === null ? 'very many' : number(audience).text,
+          ...(isScheduled ? { detail: 'fit now; chosen when it starts' } : {}),
+        },
+        { label: 'Missing a variable', value: number(lacking).text },
+        ...lengthTiles(row, ready),
+        ...asTextTiles(as_text),
+      ]),
+    },
+    skipped,
+    unfilledSection(unfilled),
+    {
+      kind: 'alerts',
+      title: isScheduled ? 'In its way' : 'Before it can start',
+      calm: isScheduled ? 'Nothing is in its way.' : 'Nothing is missing.',
+      alerts: missing.map((words) => ({ tone: 'bad', title: headed(words) })),
+    },
+  ])
+}
+
+/** What one that is scheduled is going to do. */
+export const scheduledSections = async (
+  row: BroadcastRow,
+  request: TeamRequest,
+  { database, publicUrl }: PageDeps,
+): Promise<Section[]> => aheadSections(row, await readinessOf(database, row, publicUrl), request)
+
+/** The buttons of a draft. */
+function buttonsOf(
+  row: BroadcastRow,
+  ready: Readiness,
+  { names, request }: { names: ReadonlyMap<string, string>; request: TeamRequest },
+): Actions {
+  const audience = ready.audience === null ? 'very many contacts' : plural(ready.audience, 'contact')
+  const begins =
+    row.send_at === null ? '' : ` for ${momentWords(row.send_at, zoneOf(request.cookies('zone')))}`
+  const topics = namesOf(row.topic_ids, names)
+  const start = press(here(request, 'send'), begins ? 'Schedule' : 'Send now', {
+    fields: seenFields({ ...row, template_version_id: ready.version_id, audience: ready.audience }),
+    confirm: `${begins ? 'Schedule' : 'Send'} “${row.name}” to ${audience} of ${topics}${begins}?`,
+  })
+  const remove = press(here(request, 'delete'), 'Delete the draft', {
+    tone: 'danger',
+    confirm: `Delete the draft “${row.name}”?`,
+  })
+  const editing = (step: Step, label: string, main = false) => ({
+    href: stepPath(here(request), step),
+    label,
+    main,
+  })
+  const isAimed = row.topic_ids.length > 0
+  const links = [
+    editing('message', 'Edit message'),
+    editing('audience', isAimed ? 'Edit audience' : 'Choose the audience', !isAimed),
+    editing('when', 'Edit time'),
+  ]
+  return { kind: 'actions', links, forms: some([isAimed && start, remove]) }
+}
+
+/** What a draft would do, what keeps it from starting, and its buttons. */
+export async function draftParts(
+  row: BroadcastRow,
+  names: ReadonlyMap<string, string>,
+  request: TeamRequest,
+  { database, publicUrl }: PageDeps,
+): Promise<{ sections: Section[]; buttons: Actions }> {
+  const ready = await readinessOf(database, row, publicUrl)
+  const sections = aheadSections(row, ready, request)
+  if (request.team.role === 'viewer') return { sections, buttons: { kind: 'actions' } }
+  return { sections, buttons: buttonsOf(row, ready, { names, request }) }
+}

@@ -1,0 +1,72 @@
+/**
+ * What became of a broadcast, and by whom: what people did, from the audit trail, with what it did by itself and how it
+ * stands now. Promises: the latest change of its state is always there, whoever made it; of what programs did before
+ * that nothing is kept. Must not word anything.
+ */
+import { type DeedRow, deedsWithBroadcast } from '../../accounts/audit/audit.sql.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import type { BroadcastRow } from './broadcasts.sql.ts'
+
+const ACTS = ['create', 'start', 'unschedule', 'pause', 'resume', 'cancel', 'again'] as const
+
+/**
+ * @param by whose address, or `cli`; null where a program did it through the API, or the broadcast by itself.
+ * @param act `start`: it began at once; `begin`: at its time.
+ */
+export type Deed = {
+  act: (typeof ACTS)[number] | 'schedule' | 'begin' | 'end'
+  at: string
+  by: string | null
+  itself: boolean
+}
+
+/** Of what people did with one the latest. */
+const MOST_DEEDS = 50
+/** How long after a press a broadcast may begin for it. */
+const NEAR = 60_000
+
+/** What people did, the latest first. */
+function named(rows: readonly DeedRow[], { send_at }: BroadcastRow): Deed[] {
+  const unscheduled = rows.findIndex(({ action }) => action === 'broadcast.unschedule')
+  return rows.map(({ actor, action, created_at }, index) => {
+    const act = ACTS.find((each) => action === `broadcast.${each}`) ?? 'create'
+    const isScheduled = act === 'start' && (send_at !== null || (unscheduled >= 0 && unscheduled < index))
+    return { act: isScheduled ? 'schedule' : act, at: created_at, by: actor, itself: false }
+  })
+}
+
+const unnamed = (act: Deed['act'], at: string, itself: boolean): Deed => ({ act, at, by: null, itself })
+
+/** That it has begun, where that is not what somebody did. */
+function beginning({ started_at, send_at }: BroadcastRow, deeds: readonly Deed[]): Deed[] {
+  if (started_at === null) return []
+  const isDone = deeds.some(({ act, at }) => {
+    const after = Date.parse(started_at) - Date.parse(at)
+    return ['start', 'resume', 'again'].includes(act) && after >= 0 && after < NEAR
+  })
+  if (isDone) return []
+  return [send_at === null ? unnamed('start', started_at, false) : unnamed('begin', started_at, true)]
+}
+
+/** How it stands, where no person has brought it there. */
+function standing(row: BroadcastRow, deeds: readonly Deed[]): Deed[] {
+  const { state, state_reason, updated_at, ended_at } = row
+  const latest = deeds.find(({ act }) => act !== 'create')?.act
+  if (state === 'sent' && ended_at !== null) return [unnamed('end', ended_at, true)]
+  if (state === 'paused' && (state_reason !== null || latest !== 'pause'))
+    return [unnamed('pause', updated_at, state_reason !== null)]
+  if (state === 'cancelled' && latest !== 'cancel') return [unnamed('cancel', ended_at ?? updated_at, false)]
+  if (state === 'scheduled' && latest !== 'schedule') return [unnamed('schedule', updated_at, false)]
+  return []
+}
+
+/** What became of it, the latest first. */
+export async function historyOf(tx: Tx, row: BroadcastRow): Promise<Deed[]> {
+  const actions = ACTS.map((act) => `broadcast.${act}`)
+  const deeds = named(await deedsWithBroadcast(tx, row, actions, MOST_DEEDS), row)
+  const isMade = deeds.length === MOST_DEEDS || deeds.some(({ act }) => act === 'create')
+  const made = isMade ? [] : [unnamed('create', row.created_at, false)]
+  return [...standing(row, deeds), ...beginning(row, deeds), ...deeds, ...made].sort(
+    (one, other) => Date.parse(other.at) - Date.parse(one.at),
+  )
+}

@@ -1,0 +1,19 @@
+/** What is the same in all emails of a broadcast. */
+import type { BroadcastRow } from '../../../../db/messages/broadcasts/broadcasts.sql.ts'
+import { mailingOf } from '../../../../db/messages/broadcasts/mailing.ts'
+import t from '../../../support/tap.ts'
+
+const row = {
+  ...{ team_id: '01920000-0000-7000-8000-00000000000a', id: 'broadcast', template_id: 'template' },
+  ...{ from_address: 'hello@example.com', subject: 'Hi', headers: null, reply_to: '', tags: [] },
+} as unknown as BroadcastRow
+
+t.test('a test of a draft that has no topic yet names its list by the draft', async (t) => {
+  const { item } = mailingOf({ ...row, topic_ids: [] }, [])
+  t.match(item.headers, {
+    'List-Id': '<broadcast.example.com>',
+    'Feedback-ID': 'broadcast:broadcast:broadcast:00000000000a',
+  })
+  const aimed = mailingOf({ ...row, topic_ids: ['news', 'offers'] }, [])
+  t.match(aimed.item.headers, { 'List-Id': '<news.example.com>' })
+})

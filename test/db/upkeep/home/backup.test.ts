@@ -1,0 +1,101 @@
+/**
+ * db/README.md, *Backup and restore*, word by word: its commands copy a database with the machine's own pg_dump, as a
+ * role that is no superuser, and its steps bring the copy to life without sending what had gone out.
+ */
+import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, readFile, realpath, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { Client } from 'pg'
+import { adminCli } from '../../../support/admin.ts'
+import { startApi } from '../../../support/api-process.ts'
+import { startCluster } from '../../../support/cluster.ts'
+import { SECRET_KEY } from '../../../support/environment.ts'
+import { ROOT } from '../../../support/program.ts'
+import { anEmail } from '../../../support/service.ts'
+import { startSmtpSink } from '../../../support/smtp-sink.ts'
+import t, { type Test } from '../../../support/tap.ts'
+import { startProcess, until } from '../../../support/worker.ts'
+
+const run = promisify(execFile)
+/** For so long a worker would have sent all of it several times, in milliseconds. */
+const LONG = 4_000
+
+/** Where the machine's own PostgreSQL is, whose pg_dump and server are of one version. */
+async function ownPrograms(): Promise<string | null> {
+  const debian = '/usr/lib/postgresql'
+  const [newest] = (await readdir(debian).catch(() => [])).sort((a, b) => Number(b) - Number(a))
+  if (newest !== undefined) return join(debian, newest, 'bin')
+  const found = await run('/bin/sh', ['-c', 'command -v initdb']).catch(() => null)
+  return found && dirname(await realpath(found.stdout.trim()))
+}
+
+/** The commands of the chapter, and its URL of the new database. */
+async function chapter(): Promise<{ commands: string; example: string }> {
+  const text = await readFile(join(ROOT, 'db/README.md'), 'utf8')
+  const [, commands = ''] = /## Backup and restore[\s\S]*?```sh\n([\s\S]*?)```/.exec(text) ?? []
+  const [example = ''] = /postgres:\S+/.exec(commands) ?? []
+  return { commands, example }
+}
+
+/** A server with a database whose owner is no superuser, and may make others. */
+async function startServer(t: Test, bin: string): Promise<string> {
+  const home = await realpath(await mkdtemp(join(tmpdir(), 'heliograph-backup-')))
+  t.teardown(() => rm(home, { recursive: true, force: true }))
+  const { url, stop } = await startCluster(bin, home)
+  t.teardown(stop)
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  await client.query('create role app login createdb')
+  await client.query('create database heliograph owner app')
+  await client.end()
+  return Object.assign(new URL(url), { username: 'app', pathname: '/heliograph' }).href
+}
+
+const MISSING = 'PostgreSQL is not installed (Debian: apt-get install -y postgresql)'
+
+t.test('a dump is restored as db/README.md says, and sends what a person lets it send', async (t) => {
+  const bin = await ownPrograms()
+  if (bin === null) return void t.plan(0, MISSING)
+  const url = await startServer(t, bin)
+  const release = (to: string) =>
+    run(process.execPath, ['db/migrate.ts'], { cwd: ROOT, env: { DATABASE_URL: to, SECRET_KEY } })
+  await release(url)
+  const cli = adminCli({ DATABASE_URL: url })
+  const { id: team } = await cli.json(['team', 'create', '--name', 'Acme', '--plan', 'pro'])
+  await cli.json(['domain', 'add', team, 'example.com', '--verified'])
+  const key = (await cli.json(['key', 'create', team, '--name', 'k', '--scopes', 'emails:send'])).key
+  const sink = await startSmtpSink(t)
+  const subjects = () => sink.messages().map(({ raw }) => /^Subject: (.*)\r$/m.exec(raw.toString())?.[1])
+  const web = await startApi(t, url)
+  const send = async (subject: string): Promise<string> =>
+    (await web.call('POST', '/v1/emails', { key, body: anEmail({ subject }) })).body.id
+  const gone = await send('it went out after the copy')
+  await send('it never went out')
+
+  const { commands, example } = await chapter()
+  const copy = Object.assign(new URL(url), { pathname: new URL(example).pathname }).href
+  const folder = t.testdir()
+  const env = { PATH: `${bin}:${process.env.PATH}`, DATABASE_URL: url }
+  await run('/bin/bash', ['-ec', commands.replace(example, copy)], { cwd: folder, env })
+  t.strictSame(await readdir(folder), ['heliograph.dump'])
+
+  await release(copy)
+  await startProcess(t, 'workers/main.ts', { DATABASE_URL: copy, SMTP_URL: sink.url })
+  const restored = adminCli({ DATABASE_URL: copy })
+  const standing = (await restored.json(['queue', 'status'])).filter(
+    ({ pause_reason }: { pause_reason: string | null }) => pause_reason === 'restored',
+  )
+  t.equal(standing.length, 6, 'the queues that deliver')
+  await sleep(LONG)
+  t.strictSame(subjects(), [])
+  const waiting = await restored.json(['email', 'list', team, '--status', 'queued'])
+  t.equal(waiting.length, 2)
+  await restored.json(['email', 'delete', team, gone])
+  await restored.json(['queue', 'resume', '--restored'])
+  await until('the rest is sent', () => subjects().length > 0)
+  await sleep(1_000)
+  t.strictSame(subjects(), ['it never went out'])
+})

@@ -1,0 +1,29 @@
+/** A server of other programs than the embedded ones: another version of PostgreSQL, or the machine's own. */
+import { chmod, mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { unprivilegedAccount } from '../../db/dev/place.ts'
+import { type Account, isRoot, run, stopServer } from '../../db/dev/process.ts'
+import { launch, type Settings } from '../../db/dev/server.ts'
+import { SETTINGS } from './quick-server.ts'
+
+/**
+ * Makes an empty cluster and starts it. Who connects from this machine is believed.
+ * @param bin where its programs are.
+ * @param home an empty folder, for its data.
+ */
+export async function startCluster(
+  bin: string,
+  home: string,
+  settings: Settings = SETTINGS,
+): Promise<{ url: string; stop(): Promise<void> }> {
+  const account: Account = isRoot() ? await unprivilegedAccount() : {}
+  const data = join(home, 'data')
+  // Run by root, PostgreSQL is somebody else, who must be able to pass through.
+  await chmod(home, 0o711)
+  await mkdir(data, { mode: 0o700 })
+  if (account.uid !== undefined) await run('chown', [`${account.uid}:${account.gid}`, data])
+  const flags = ['--username=heliograph', '--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync']
+  await run(join(bin, 'initdb'), ['-D', data, ...flags], account)
+  const port = await launch({ home, data, bin, account }, undefined, settings)
+  return { url: `postgres://heliograph@127.0.0.1:${port}/postgres`, stop: () => stopServer(data) }
+}

