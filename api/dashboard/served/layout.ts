@@ -44,14 +44,13 @@ const openedForm = (
   look: main ? '' : 'quiet',
 })
 
+const isForm = (section: Section): section is FormSection => section.kind === 'form'
+
 /** Whether one of the buttons beside the title is what the page is mostly for. */
 const hasMain = ({ forms = [], links = [] }: NonNullable<View['actions']>): boolean =>
   forms.some(({ tone }) => tone === undefined) || links.some(({ main }) => main)
 
-const isForm = (section: Section): section is FormSection => section.kind === 'form'
-
-const isOpened = (section: Section): section is FormSection =>
-  section.kind === 'form' && section.folded === true
+const isOpened = (section: Section): section is FormSection => isForm(section) && section.folded === true
 
 /** A section with what its partial cannot work out for itself. */
 function prepared(section: Section, index: number, frame: Frame): object {
