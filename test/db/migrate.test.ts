@@ -149,7 +149,12 @@ t.test('a file that waits for a lock lets others pass, tries again, and applies 
 
 t.test('an autovacuum in the way is ended before the last tries, and no send waits meanwhile', async (t) => {
   // It takes minutes, and is cancelled for a session that has waited three seconds.
-  const slow = { autovacuum_naptime: '1s', autovacuum_vacuum_cost_delay: '100ms', deadlock_timeout: '3s' }
+  const slow = {
+    autovacuum: 'on',
+    autovacuum_naptime: '1s',
+    autovacuum_vacuum_cost_delay: '100ms',
+    deadlock_timeout: '3s',
+  }
   const { url } = await ownServer(t, { ...slow, autovacuum_vacuum_cost_limit: '1' })
   const add = '-- adds a column\nalter table audit_entries add column extra integer;\n'
   const { directory, file } = await withOneMore(t, add)

@@ -48,6 +48,7 @@ function listView(works: readonly WorkRow[], now: Date): View {
           id: 'works',
           live: works.some(({ finished_at }) => finished_at === null),
           empty: 'Nothing lately.',
+          wrap: ['State'],
         },
       ),
     ],
