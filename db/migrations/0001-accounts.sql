@@ -47,7 +47,9 @@ create table teams (
   -- Since then its credentials are refused and its queued messages wait; null while it is in good standing.
   suspended_at timestamptz,
   -- When the last suspension ended: what had waited by then goes out at the next sweep.
-  resumed_at timestamptz
+  resumed_at timestamptz,
+  -- The properties that its list of contacts shows as columns; null: those that most of the listed contacts have.
+  contact_columns text[]
 );
 create index teams_test on teams (id) where test;
 

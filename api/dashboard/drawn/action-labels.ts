@@ -72,6 +72,7 @@ const LABELS: Readonly<Record<string, string>> = {
   'session.revoke': 'Revoked a session token',
   'suppression.export': 'Exported suppressions',
   'suppression.import': 'Imported suppressions',
+  'team.columns': 'Chose the columns of the contacts’ list',
   'team.create': 'Created the team',
   'team.plan': 'Changed the plan or its limits',
   'team.rename': 'Renamed the team',

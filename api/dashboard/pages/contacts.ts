@@ -1,6 +1,7 @@
 /** A team's contacts: the list with its filter, as CSV, and a new one. */
 
-import { accountRowOf } from '../../../db/accounts/teams/teams.sql.ts'
+import { accountRowOf, contactColumnsOf } from '../../../db/accounts/teams/teams.sql.ts'
+import { chooseContactColumns, MOST_COLUMNS } from '../../../db/audience/contacts/columns.ts'
 import { CONTACT_STATUSES, type ContactRow } from '../../../db/audience/contacts/contacts.sql.ts'
 import { createContact } from '../../../db/audience/contacts/edit.ts'
 import type { ContactSearch } from '../../../db/audience/contacts/search.sql.ts'
@@ -12,6 +13,7 @@ import type { Tx } from '../../../db/postgres/pool.ts'
 import { plural, status, text, time } from '../drawn/cell.ts'
 import { contactOf } from '../drawn/properties.ts'
 import type { Field, Section } from '../drawn/section.ts'
+import { partsTyped } from '../drawn/typed.ts'
 import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { chips, filterOf, idOf, search } from '../served/filter.ts'
@@ -46,7 +48,7 @@ async function soughtBy(tx: Tx, teamId: string, typed: string | undefined): Prom
   return { words: wordsIn(typed) }
 }
 
-/** How many properties are columns, and what the list's own columns are called. */
+/** How many properties are columns while nobody has chosen them, and what the list's own columns are called. */
 const MOST_PROPERTIES = 2
 const OWN_COLUMNS = ['Status', 'Address', 'Topics', 'Added']
 
@@ -94,6 +96,27 @@ const createForm = ({ team }: TeamRequest, topics: Topics): Section =>
     { folded: true },
   )
 
+/** Lines of the field at most, empty ones among them. */
+const MOST_LINES = 100
+
+const columnsForm = ({ team }: TeamRequest, shown: readonly string[]): Section =>
+  formOf(
+    teamPath(team, 'contacts', 'columns'),
+    'Save columns',
+    [
+      {
+        name: 'columns',
+        label: 'Properties shown as columns',
+        type: 'textarea',
+        code: true,
+        rows: MOST_COLUMNS,
+        value: shown.join('\n'),
+        hint: `One a line, ${MOST_COLUMNS} at most, for everybody in the team. Leave it empty for those that most contacts have.`,
+      },
+    ],
+    { title: 'Columns', folded: true },
+  )
+
 async function readerOf(
   { team, query }: TeamRequest,
   { database }: PageDeps,
@@ -123,7 +146,7 @@ const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, dep
   const edits = team.role !== 'viewer'
   const page = await pageOf(request, await readerOf(request, deps), ({ id }) => id)
   const stored = (await accountRowOf(deps.database, team.id))?.contacts_used ?? 0
-  const common = commonProperties(page.rows)
+  const columns = (await contactColumnsOf(deps.database, team.id)) ?? commonProperties(page.rows)
   const more = some([{ href: `${path}.csv?${filter.set(query)}`, label: 'CSV' }, edits && importLink(team)])
   return show({
     title: 'Contacts',
@@ -138,7 +161,7 @@ const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, dep
             href: fromList(request, teamPath(team, 'contacts', contact.email)),
           }),
           ...Object.fromEntries(
-            common.map((name) => {
+            columns.map((name) => {
               const value = Object.hasOwn(contact.properties, name) ? contact.properties[name] : undefined
               return [columnOf(name), text(value ?? null)]
             }),
@@ -155,6 +178,7 @@ const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, dep
         },
       ),
       edits && createForm(request, topics),
+      edits && columnsForm(request, columns),
     ]),
   })
 })
@@ -163,6 +187,16 @@ const create = act('editor', '/teams/:team/contacts', async (by, { team, form })
   const wanted = contactOf(form)
   const { email } = await createContact(by, team.id, wanted)
   return redirect(teamPath(team, 'contacts', email), `${email} was added.`)
+})
+
+const choose = act('editor', '/teams/:team/contacts/columns', async (by, { team, form }) => {
+  const names = partsTyped(form.get('columns') ?? '', {
+    field: 'columns',
+    between: /\r?\n/,
+    most: MOST_LINES,
+  })
+  await chooseContactColumns(by, team.id, names)
+  return redirect(teamPath(team, 'contacts'), 'The columns were saved.')
 })
 
 const csv = csvOf<ContactRow>(
@@ -181,4 +215,4 @@ const csv = csvOf<ContactRow>(
   },
 )
 
-export const contactsPages = [list, csv, create]
+export const contactsPages = [list, csv, create, choose]

@@ -4,7 +4,7 @@
  * (plans/defaults.ts), nor what a period or a bucket is (limits.ts).
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { boolean, type InferType, number, object, string } from 'yup'
+import { array, boolean, type InferType, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import type { Period } from '../plans/period.ts'
@@ -185,6 +185,20 @@ export async function allTeams(tx: Tx): Promise<readonly TeamRow[]> {
 
 export async function setTeamName(tx: Tx, id: string, name: string): Promise<void> {
   await tx.query(sql.unsafe`update teams set name = ${name} where id = ${id}`)
+}
+
+const contactColumnsRow = row({ contact_columns: array().of(string().defined()).nullable() })
+
+/** The properties that the team's list of contacts shows as columns; null while nobody has chosen. */
+export async function contactColumnsOf(tx: Tx, id: string): Promise<readonly string[] | null> {
+  const found = await tx.maybeOne(sql.type(contactColumnsRow)`
+    select contact_columns from teams where id = ${id}`)
+  return found?.contact_columns ?? null
+}
+
+export async function setContactColumns(tx: Tx, id: string, names: readonly string[] | null): Promise<void> {
+  const chosen = names === null ? sql.fragment`null` : sql.array([...names], 'text')
+  await tx.query(sql.unsafe`update teams set contact_columns = ${chosen} where id = ${id}`)
 }
 
 /** Suspends a team from `at` on, or from when it was before. */

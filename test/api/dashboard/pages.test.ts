@@ -228,6 +228,25 @@ t.test('contacts are found by a part of their address or words; number and prope
   shows(t, await list('?q=nobody'), 'No contact matches.')
 })
 
+t.test('an editor chooses the columns of the contacts’ list for everybody', async (t) => {
+  const other = await makeTeam(service, { domain: 'columns.test' })
+  const path = `/teams/${other.id}/contacts`
+  const properties = { name: 'Ana', city: 'Graz', plan: 'gold' }
+  await call('POST', '/v1/contacts', { key: other.key, body: { email: 'ana@columns.test', properties } })
+  const reader = await signedIn(service, { team: other.id, role: 'viewer' })
+  const chooser = await signedIn(service, { team: other.id, role: 'editor' })
+  const choose = (columns: string) => chooser.post(`${path}/columns`, { columns })
+  t.match(await choose('plan\r\n\r\nno longer there\r\nplan'), { status: 303 })
+  shows(t, await reader.get(path), /Status Address plan no longer there Topics Added .* gold –/)
+  t.match((await chooser.get(path)).html, />\s*plan\nno longer there<\/textarea>/)
+  t.notMatch((await reader.get(path)).html, 'Save columns')
+  t.match(await reader.post(`${path}/columns`, { columns: 'city' }), { status: 403 })
+  shows(t, await choose('a\nb\nc\nd\ne'), /Columns must be at most 4/)
+  shows(t, await choose('x'.repeat(129)), /Columns must have at most 128 characters each/)
+  await choose('')
+  shows(t, await reader.get(path), /Status Address (name|city|plan) (name|city|plan) Topics Added/)
+})
+
 t.test('suppressions are found by a part of the address', async (t) => {
   for (const email of ['one.gone@suppressed.test', 'other.lost@suppressed.test'])
     await editor.post(at('suppressions'), { email, as: 'bounced', reason: 'asked' })
