@@ -309,6 +309,15 @@ t.test('pages of the dashboard are written one way: by made.ts, list.ts, filter.
   t.strictSame(found, [])
 })
 
+t.test('a button says of what it is the end or the change: no label is a bare verb', async (t) => {
+  const bare = /'(?:Create|Delete|Disable|Discard|Duplicate|Enable|New secret|Remove|Rename|Revoke|Save)'/
+  const pages = all.filter(({ file }) => file.startsWith('api/dashboard/pages/'))
+  t.strictSame(
+    pages.filter(({ text }) => bare.test(code(text))).map(({ file }) => file),
+    [],
+  )
+})
+
 t.test('prepared statements have names of their own', async (t) => {
   const names = all.flatMap(({ text }) =>
     [...text.matchAll(/sql\.prepared\('([^']+)'/g)].map(([, name]) => name),

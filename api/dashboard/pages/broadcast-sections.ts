@@ -199,10 +199,10 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
   const { name, state, figures: counted, audience } = view
   const left = Math.max(0, (audience ?? 0) - counted.made - counted.skipped) + counted.queued
   const rest = audience === null ? 'its audience' : `the ${plural(left, 'contact')} that are left`
-  const pause = press(here(request, 'pause'), 'Pause', {
+  const pause = press(here(request, 'pause'), 'Pause broadcast', {
     confirm: `Pause “${name}”, with ${rest} still to go?`,
   })
-  const resume = press(here(request, 'resume'), 'Resume', {
+  const resume = press(here(request, 'resume'), 'Resume broadcast', {
     confirm: `Resume “${name}” to ${rest}? So far: ${outcomeWords(counted)}.`,
   })
   const unschedule = press(here(request, 'unschedule'), 'Back to draft')
@@ -211,7 +211,7 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
     keep: 'Keep broadcast',
     confirm: `Cancel “${name}” for good? It will not go to ${rest}.`,
   })
-  const duplicate = press(here(request, 'duplicate'), 'Duplicate')
+  const duplicate = press(here(request, 'duplicate'), 'Duplicate broadcast')
   const copy = { ...duplicate, tone: 'quiet' } as const
   const forms = {
     sending: [pause, copy, cancel],

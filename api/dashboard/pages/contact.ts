@@ -103,7 +103,7 @@ function changes(
     contact.status === 'unsubscribed' &&
       contact.suppression === null &&
       press(here(request, 'resubscribe'), 'Resubscribe', { tone: 'quiet' }),
-    press(here(request, 'delete'), 'Delete', {
+    press(here(request, 'delete'), 'Delete contact', {
       tone: 'danger',
       confirm: `Delete ${contact.email}? Sent emails stay.`,
     }),

@@ -153,7 +153,7 @@ async function actions(email: ShownEmail, request: TeamRequest, { database }: Pa
       ...cancelForms(email, 'email', here(request)),
       !email.internal && press(here(request, 'copy'), 'Send a copy to me', { tone: 'quiet' }),
       team.role === 'owner' &&
-        press(here(request, 'delete'), 'Delete', {
+        press(here(request, 'delete'), 'Delete email', {
           confirm: `Delete “${email.subject}” to ${everyone(email).join(', ')}?`,
           warning: 'The email is deleted with its timeline. This cannot be undone.',
           tone: 'danger',

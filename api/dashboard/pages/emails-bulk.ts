@@ -57,7 +57,7 @@ const requeueing = (request: TeamRequest, bulk: Bulk): Section => {
 
 const deletion = (request: TeamRequest, bulk: Bulk): Section => ({
   kind: 'form',
-  title: 'Delete',
+  title: 'Delete emails',
   note: 'Deletes the emails with their timelines. This cannot be undone.',
   ...bulkForm(request, bulk, 'delete', {
     submit: `Delete ${bulk.many}`,

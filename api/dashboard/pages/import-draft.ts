@@ -55,7 +55,7 @@ const facts = (draft: Draft, now: Date): Section => ({
 const discarding = (request: TeamRequest, { file_name }: Draft): NonNullable<View['actions']> => ({
   kind: 'actions',
   forms: [
-    press(here(request, 'discard'), 'Discard', {
+    press(here(request, 'discard'), 'Discard upload', {
       tone: 'danger',
       confirm: `Discard the upload ${file_name}? Nothing of it was imported.`,
     }),

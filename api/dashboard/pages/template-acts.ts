@@ -15,8 +15,8 @@ const nameField = (value: string) =>
 
 /** The forms that buttons beside the title open. */
 export const wholeForms = ({ name }: ShownTemplate, request: TeamRequest): Section[] => [
-  formOf(templatePath(request, 'rename'), 'Rename', [nameField(name)], { folded: true }),
-  formOf(templatePath(request, 'duplicate'), 'Duplicate', [nameField(`Copy of ${name}`)], {
+  formOf(templatePath(request, 'rename'), 'Rename template', [nameField(name)], { folded: true }),
+  formOf(templatePath(request, 'duplicate'), 'Duplicate template', [nameField(`Copy of ${name}`)], {
     folded: true,
     note: 'A new template with the published text of this one.',
   }),
@@ -31,7 +31,7 @@ export const wholeActions = (
   kind: 'actions',
   forms: some([
     publish,
-    press(templatePath(request, 'delete'), 'Delete', {
+    press(templatePath(request, 'delete'), 'Delete template', {
       tone: 'danger',
       keep: 'Keep template',
       confirm: `Delete the template ${name}?`,

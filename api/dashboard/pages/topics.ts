@@ -63,7 +63,7 @@ const page = get('editor', '/teams/:team/topics/:id', async ({ team, params }, {
     lead: count === 1 ? '1 contact is subscribed.' : `${people} are subscribed.`,
     back: { href: teamPath(team, 'topics'), label: 'Topics' },
     sections: [
-      formOf(teamPath(team, 'topics', topic.id, 'rename'), 'Rename', [
+      formOf(teamPath(team, 'topics', topic.id, 'rename'), 'Rename topic', [
         { name: 'name', label: 'Name', type: 'text', value: topic.name, required: true },
       ]),
       {

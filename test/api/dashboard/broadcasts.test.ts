@@ -369,11 +369,11 @@ t.test('each state has one act that stands out; before its time a page says what
   await broadcast.emails('main@example.net')
   const path = at(`broadcasts/${broadcast.id}`)
   for (const [state, act] of [
-    ['sending', 'Pause'],
-    ['paused', 'Resume'],
+    ['sending', 'Pause broadcast'],
+    ['paused', 'Resume broadcast'],
     ['scheduled', 'Back to draft'],
-    ['sent', 'Duplicate'],
-    ['cancelled', 'Duplicate'],
+    ['sent', 'Duplicate broadcast'],
+    ['cancelled', 'Duplicate broadcast'],
   ] as const) {
     await broadcast.become(state)
     t.strictSame(mainActs(await editor.get(path)), [act], state)

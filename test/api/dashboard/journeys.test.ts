@@ -226,7 +226,7 @@ async function journeys(browser: Browser): Promise<void> {
       receiver.answer = null
       const missed = receiver.received.length
       await follow(page.getByRole('link', { name: 'Look at it' }))
-      await press('Enable')
+      await press('Enable webhook')
       await click(page.locator('summary', { hasText: 'Send again' }))
       await press('Send again')
       await press('Send again')

@@ -197,6 +197,14 @@ t.test('an invitation says what each role may do, and a removal is named by what
   t.match(page.html, /<button class="danger">Remove from the team</)
 })
 
+t.test('a button says of what it is the end', async (t) => {
+  await editor.post(at('contacts'), { email: 'ended@example.org' })
+  t.match(
+    (await editor.get(at('contacts/ended%40example.org'))).html,
+    /<button class="danger">Delete contact</,
+  )
+})
+
 t.test('contacts are found by a part of their address or words; number and properties show', async (t) => {
   const other = await makeTeam(service, { domain: 'found.test' })
   const reader = await signedIn(service, { team: other.id, role: 'viewer' })

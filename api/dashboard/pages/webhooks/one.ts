@@ -33,17 +33,17 @@ function actionsFor({ team }: TeamRequest, { id, state, name }: EndpointRow): Ac
     state === 'enabled'
       ? [
           press(at('test'), 'Send a test'),
-          press(at('disable'), 'Disable', {
+          press(at('disable'), 'Disable webhook', {
             tone: 'danger',
             confirm: `Stop sending to ${name}? What waits for it fails; what happens in the next ${KEPT_DAYS} days is kept. Both can be sent again once it is enabled.`,
           }),
         ]
-      : [press(at('enable'), 'Enable')]
+      : [press(at('enable'), 'Enable webhook')]
   return {
     kind: 'actions',
     forms: [
       ...forms,
-      press(at('rotate'), 'New secret', {
+      press(at('rotate'), 'Create a new secret', {
         tone: 'quiet',
         confirm: `Create a new secret for ${name}? The old one also signs for 24 hours.`,
       }),
@@ -152,10 +152,12 @@ const page = get('viewer', `${PATH}/:id`, async (request, { database }) => {
       isOwner &&
         some([
           endpoint.state === 'enabled' && replayForm(request, endpoint),
-          formOf(teamPath(team, 'webhooks', endpoint.id, 'set'), 'Save', fieldsFor(domains, endpoint), {
-            title: 'Change the webhook',
-            folded: true,
-          }),
+          formOf(
+            teamPath(team, 'webhooks', endpoint.id, 'set'),
+            'Save webhook',
+            fieldsFor(domains, endpoint),
+            { title: 'Change the webhook', folded: true },
+          ),
         ]),
     ]),
     aside: [factsOf(endpoint, now)],
