@@ -5,8 +5,12 @@
 
 import { SUPPRESSION_COLUMNS } from '../../../db/audience/import/csv.ts'
 import { SUPPRESSIONS, suppressByHand } from '../../../db/audience/suppressions/by-hand.ts'
-import { type SuppressedRow, suppressedContacts } from '../../../db/audience/suppressions/suppressions.sql.ts'
-import { status, text, time } from '../drawn/cell.ts'
+import {
+  type SuppressedRow,
+  suppressedContacts,
+  suppressedCount,
+} from '../../../db/audience/suppressions/suppressions.sql.ts'
+import { plural, status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
@@ -57,13 +61,20 @@ const readerOf =
   (before, limit) =>
     suppressedContacts(database, team.id, { ...filter.read(query), before, limit })
 
+/** Contacts that are counted at most. */
+const COUNTED = 10_000
+
+const countWords = (count: number): string =>
+  count > COUNTED ? `More than ${plural(COUNTED, 'contact')}.` : `${plural(count, 'contact')}.`
+
 const list = get(lagging('viewer'), '/teams/:team/suppressions', async (request, deps) => {
   const { team, query, now } = request
   const page = await pageOf(request, readerOf(request, deps), ({ id }) => id)
   const set = filter.set(query)
+  const count = await suppressedCount(deps.database, team.id, COUNTED + 1)
   return show({
     title: 'Suppressions',
-    lead: 'Contacts that bounced for good or complained, and those that you have added. Broadcasts leave them out; an email that your program sends to one still goes out.',
+    lead: `${countWords(count)} The list has those that bounced for good or complained, and those that you have added. Broadcasts leave them out; an email that your program sends to one still goes out.`,
     actions: {
       kind: 'actions',
       links: some([

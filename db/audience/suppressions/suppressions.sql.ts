@@ -1,6 +1,6 @@
 /** The queries behind suppress.ts and lift.ts: contacts found, locked, suppressed and brought back. */
 import { sql } from 'slonik'
-import { boolean, type InferType, mixed, string } from 'yup'
+import { boolean, type InferType, mixed, number, string } from 'yup'
 import { hasListeners } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
@@ -207,4 +207,11 @@ export async function suppressedContacts(
   return tx.any(sql.type(suppressedRow)`
     select * from (${sql.join(parts, sql.fragment` union all `)}) suppressed
     order by created_at desc, id desc limit ${limit}`)
+}
+
+/** How many of a team's contacts are suppressed, counted up to `most`. */
+export async function suppressedCount(tx: Tx, teamId: string, most: number): Promise<number> {
+  return tx.oneFirst(sql.type(row({ count: number() }))`
+    select count(*)::integer as count from (
+      select from contacts where team_id = ${teamId} and status in ('bounced', 'complained') limit ${most}) counted`)
 }

@@ -1,4 +1,5 @@
 /** What a team keeps on the dashboard: contacts, topics, domains, keys, people. Templates are templates.test.ts's. */
+import { sql } from 'slonik'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { type Seen, shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
@@ -253,6 +254,28 @@ t.test('an editor chooses the columns of the contacts’ list for everybody', as
   shows(t, await choose('x'.repeat(129)), /Columns must have at most 128 characters each/)
   await choose('')
   shows(t, await reader.get(path), /Status Address (name|city|plan) (name|city|plan) Topics Added/)
+})
+
+t.test('the suppressions’ page says how many there are, up to a bound', async (t) => {
+  const other = await makeTeam(service, { domain: 'counted.test' })
+  const reader = await signedIn(service, { team: other.id, role: 'viewer' })
+  const path = `/teams/${other.id}/suppressions`
+  const add = (first: number, last: number, word: string | null) =>
+    service.database.query(sql.unsafe`
+      insert into contacts (team_id, id, email, identity, status, suppression, status_before, properties, topic_ids,
+        created_at, updated_at)
+      select ${other.id}, gen_random_uuid(), n || '@counted.test', n || '@counted.test',
+        coalesce(${word}::text, 'subscribed'), ${word}, case when ${word}::text is not null then 'subscribed' end,
+        '{}', '{}', now(), now()
+      from generate_series(${first}::int, ${last}::int) n`)
+  shows(t, await reader.get(path), /Suppressions 0 contacts\./)
+  await add(1, 1, 'complained')
+  await add(2, 2, null)
+  shows(t, await reader.get(path), /Suppressions 1 contact\./)
+  await add(3, 10_001, 'bounced')
+  shows(t, await reader.get(`${path}?email=3%40`), /Suppressions 10,000 contacts\./)
+  await add(10_002, 10_002, 'bounced')
+  shows(t, await reader.get(path), /Suppressions More than 10,000 contacts\./)
 })
 
 t.test('suppressions are found by a part of the address', async (t) => {
