@@ -17,7 +17,7 @@ import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 const MOST_PUBLISHED = 10
 
 const RETURN_PATH =
-  'Each message has an envelope sender (Return-Path) of its own. Its domain is the one that the operator has set for all mail (RETURN_PATH_DOMAIN); without that setting it is this domain, whose MX then has to bring bounces back to the service.'
+  'Where mail leaves through an SMTP server, the return-path record brings its bounces back to the service: it is an MX record of the one domain that the operator sets for all mail (RETURN_PATH_DOMAIN), and without that setting bounces go to this domain’s own mail server and are not counted.'
 
 const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { database }) => {
   const domains = await domainsOfTeam(database, team.id)
