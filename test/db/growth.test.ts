@@ -4,7 +4,7 @@
  */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
-import { auditEntries } from '../../db/accounts/audit/audit.sql.ts'
+import { auditEntries, deedsWithBroadcast } from '../../db/accounts/audit/audit.sql.ts'
 import { createTeam } from '../../db/accounts/teams/create.ts'
 import { subscribersOf } from '../../db/audience/contacts/topic-counts.sql.ts'
 import { deleteTopic, hasTopic, insertTopic } from '../../db/audience/contacts/topics.sql.ts'
@@ -395,6 +395,29 @@ t.test('the audit trail is filtered by person and by action without reading the 
       })
       t.ok(buffers < 100, `${buffers} buffers for ${JSON.stringify({ ...filter, team })}`)
     }
+})
+
+t.test('what was done with one broadcast is found without reading the rest of the audit trail', async (t) => {
+  const broadcast = uuid('0008', 1)
+  await database.query(sql.unsafe`
+    insert into audit_entries (id, team_id, actor, action, subject, detail, created_at)
+    select ('0190a1b2-0009-7000-8000-' || lpad(n::text, 12, '0'))::uuid, ${TEAM}, 'person@example.com',
+      (array['broadcast.pause', 'broadcast.resume', 'broadcast.test', 'template.update'])[1 + n % 4], 'News',
+      case when n <= 40 then ${broadcast} else '0190a1b2-0008-7000-8000-' || lpad((n % 500 + 2)::text, 12, '0') end, now()
+    from generate_series(1, 40000) n`)
+  await database.query(sql.unsafe`vacuum analyze audit_entries`)
+  const actions = ['broadcast.pause', 'broadcast.resume']
+  for (const [id, limit, found] of [
+    [broadcast, 50, 20],
+    [broadcast, 5, 5],
+    [uuid('0008', 999), 50, 0],
+  ] as const) {
+    const { buffers } = await touched(database, async (tx) => {
+      const deeds = await deedsWithBroadcast(tx, { team_id: TEAM, id }, actions, limit)
+      t.equal(deeds.length, found)
+    })
+    t.ok(buffers < 60, `${buffers} buffers for ${found} of ${id}`)
+  }
 })
 
 t.test('a topic that few have is deleted without a look at the other contacts of its team', async (t) => {
