@@ -6,6 +6,7 @@ import { endKey } from '../../../db/accounts/credentials/revoke.ts'
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
+import { dayLabel } from '../served/filter.ts'
 import { dayOf } from '../served/list.ts'
 import { act, formOf, get, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
@@ -70,7 +71,7 @@ function createForm({ team }: TeamRequest, domains: readonly string[]): Section 
       },
       {
         name: 'expires',
-        label: 'Last day (UTC)',
+        label: dayLabel('Last day'),
         type: 'date',
         hint: 'Leave it empty for a key that does not expire.',
       },

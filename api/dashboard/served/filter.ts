@@ -44,11 +44,14 @@ export const chips = <W extends string>(words: readonly W[]) => ({
 /** One of the things that there are, by its id; without choices it is set by links alone. */
 export const idOf = (label: string, more: More = {}) => part(idGiven, label, { type: 'select', ...more })
 
-const day = (label: string, short: string, later: number) =>
-  part((query, name) => dayOf(query, name, later), label, { type: 'date', short })
+/** What a field for a day is called: with the zone that days are read in (list.ts). */
+export const dayLabel = (label: string): string => `${label} (UTC)`
+
+const day = (short: string, later: number) =>
+  part((query, name) => dayOf(query, name, later), dayLabel(`${short} day`), { type: 'date', short })
 
 /** From one day to another, which counts whole. */
-export const DAYS = { from: day('From day (UTC)', 'From', 0), to: day('To day', 'To', 1) }
+export const DAYS = { from: day('From', 0), to: day('To', 1) }
 
 type Parts = Readonly<Record<string, Part<unknown>>>
 type ReadOf<P extends Parts> = { [N in keyof P]: P[N] extends Part<infer V> ? V | undefined : never }

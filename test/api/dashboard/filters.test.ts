@@ -72,6 +72,17 @@ t.test('no page of a list, and no file, stumbles over a NUL or over text without
     t.equal((await operator.get(`${path}?${name}=${long}`)).status, 400, `${path}?${name}`)
 })
 
+t.test('a day says the zone that it is read in, on every page that asks for one', async (t) => {
+  await owner.post(at('webhooks'), { url: 'https://hooks.example.com/in', types: '*' })
+  const webhook = /webhooks\/[0-9a-f-]{36}/.exec((await owner.get(at('webhooks'))).html)?.[0] ?? ''
+  for (const path of ['emails', 'whatsapp', 'audit', 'keys', webhook]) {
+    const { html } = await owner.get(at(path))
+    const ids = [...html.matchAll(/<input id="([^"]*)"[^>]* type="date"/g)].map(([, id]) => id)
+    t.equal(ids.length, path === 'keys' ? 1 : 2, path)
+    for (const id of ids) t.match(html, new RegExp(`<label for="${id}">[^<]* day \\(UTC\\)</label>`), path)
+  }
+})
+
 t.test('a refused filter is shown again as it was typed, and no list under it', async (t) => {
   const refused = await owner.get(`${at('emails')}?recipient=nobody&tag=kept&status=queued`)
   t.equal(refused.status, 400)

@@ -7,6 +7,7 @@ import { type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhoo
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { type Cell, countdown, text, time } from '../../drawn/cell.ts'
 import type { Section } from '../../drawn/section.ts'
+import { dayLabel } from '../../served/filter.ts'
 import { formOf, get, press, some, tableOf } from '../../served/made.ts'
 import { show, type TeamRequest, teamPath } from '../../served/page.ts'
 import {
@@ -60,8 +61,8 @@ const replayForm = ({ team }: TeamRequest, { id }: EndpointRow): Section =>
     teamPath(team, 'webhooks', id, 'replay'),
     'Send again',
     [
-      { name: 'from', label: 'First day (UTC); empty for all', type: 'date' },
-      { name: 'to', label: 'Last day (UTC)', type: 'date' },
+      { name: 'from', label: dayLabel('First day'), type: 'date', hint: 'Leave it empty for all.' },
+      { name: 'to', label: dayLabel('Last day'), type: 'date' },
       { name: 'type', label: 'Type', type: 'select', options: typeOptions('all') },
       {
         name: 'what',
