@@ -129,19 +129,30 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   'db/process/outgoing.ts': 'limitConnecting',
 }
 
-t.test('what a module exports, another one of the service uses', async (t) => {
-  const importing = Map.groupBy(
-    all.flatMap(({ imports, text }) => imports.map((from) => ({ from, text: code(text) }))),
+const importersOf = (some: readonly Source[]) =>
+  Map.groupBy(
+    some.flatMap(({ imports, text }) => imports.map((from) => ({ from, text: code(text) }))),
     ({ from }) => from,
   )
+
+/** What files export that `others` never name, by their file. @param exported finds a name in its first group. */
+function unusedBy(others: readonly Source[], exported: RegExp): Record<string, string> {
+  const importers = importersOf(others)
   const unused = all.map(({ file, text }) => {
-    const names = [...text.matchAll(/^export (?:async )?(?:function\*?|const|class) (\w+)/gm)]
-    const alone = names
+    const alone = [...text.matchAll(exported)]
       .map(([, name]) => name ?? '')
-      .filter((name) => !importing.get(file)?.some((other) => new RegExp(`\\b${name}\\b`).test(other.text)))
+      .filter((name) => !importers.get(file)?.some((other) => new RegExp(`\\b${name}\\b`).test(other.text)))
     return [file, alone.join(' ')]
   })
-  t.strictSame(Object.fromEntries(unused.filter(([, names]) => names !== '')), FOR_TESTS)
+  return Object.fromEntries(unused.filter(([, names]) => names !== ''))
+}
+
+t.test('what a module exports, another one of the service uses', async (t) => {
+  t.strictSame(unusedBy(all, /^export (?:async )?(?:function\*?|const|class) (\w+)/gm), FOR_TESTS)
+})
+
+t.test('a type that a module exports, another one or a test uses', async (t) => {
+  t.strictSame(unusedBy([...all, ...(await sources('test'))], /^export type (\w+)/gm), {})
 })
 
 t.test('pure modules import nothing that reads, writes or tells the time', async (t) => {

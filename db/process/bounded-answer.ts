@@ -11,7 +11,7 @@ import type { Readable } from 'node:stream'
 import { AnswerTooLarge, beginRequest, NO_CONNECTION } from './outgoing.ts'
 
 /** What is asked. `agent` keeps connections between requests: Node's own when absent. */
-export type Question = {
+type Question = {
   method?: string | undefined
   headers?: Readonly<Record<string, string>> | undefined
   body?: string | Uint8Array | undefined
@@ -22,12 +22,7 @@ export type Question = {
  * `bytes` of one body; `ms` from the first byte of the request to the last of the answer; `connect_ms` until its
  * connection stands.
  */
-export type Bounds = {
-  bytes: number
-  ms: number
-  connect_ms?: number | undefined
-  signal?: AbortSignal | undefined
-}
+type Bounds = { bytes: number; ms: number; connect_ms?: number | undefined; signal?: AbortSignal | undefined }
 
 /** `body` is null when it was too large, packed or cut off: `fault` says so then, and the status stands alone. */
 export type Answer = {

@@ -33,7 +33,7 @@ const DAY = 86_400
 export const LARGE = 'large'
 
 /** How a queue is kept; times in seconds. See pg-boss's queue options of the same names. */
-export type QueueOptions = {
+type QueueOptions = {
   retryLimit: number
   retryDelay: number
   /** With it the pause doubles from one retry to the next, up to this. */

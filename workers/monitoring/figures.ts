@@ -13,7 +13,7 @@ import type { End, JobName } from '../../db/queue/jobs.ts'
 import type { Outcome } from '../providers/provider.ts'
 
 /** A try to deliver that is over. */
-export type Try = {
+type Try = {
   job: DeliveryJob
   /** The key of what it went out through. */
   sender: string

@@ -34,7 +34,7 @@ function outcomeWords({ made, queued, bounced, complained }: BroadcastView['figu
 }
 
 /** What a broadcast's ids are called; `template` null: it is deleted. */
-export type Names = { topics: ReadonlyMap<string, string>; template: string | null }
+type Names = { topics: ReadonlyMap<string, string>; template: string | null }
 
 /** Things by their names; one that is gone by its id. */
 export const namesOf = (ids: readonly string[], names: ReadonlyMap<string, string>): string =>

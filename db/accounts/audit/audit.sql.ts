@@ -46,7 +46,7 @@ export async function deedsWithBroadcast(
 }
 
 /** @param actor a whole address. @param action a whole action, or its first part, such as `email`. */
-export type AuditFilter = {
+type AuditFilter = {
   team?: string | undefined
   teams?: readonly string[] | undefined
   actor?: string | undefined

@@ -10,7 +10,7 @@ import { type DraftRow, deleteDraft, draftOf, putDraft } from './drafts.sql.ts'
 import { currentOrRefusal, type SavedTemplate, slotsOfParts, storeVersion } from './save.ts'
 
 /** `seen`: the draft that the text was written over, else the version in use. */
-export type DraftChange = { html: string; text: string; seen: string }
+type DraftChange = { html: string; text: string; seen: string }
 
 /** What there is to be published, and what in the place of. */
 export type Seen = { draft: string; version: string }

@@ -14,7 +14,7 @@ const eventRow = row({
   occurred_at: string(),
   detail: string(),
 })
-export type SenderEventRow = InferType<typeof eventRow>
+type SenderEventRow = InferType<typeof eventRow>
 
 /** Something that happened to a sender; `detail` is the provider's words, or an operator's. */
 export type SenderEvent = { sender: string; kind: SenderEventRow['kind']; occurred_at: Date; detail: string }

@@ -97,7 +97,7 @@ export async function saveSenders(tx: Tx, senders: readonly KeptSender[]): Promi
 
 const readRow = row({ now: string(), row: mixed<SenderRow>().nullable() })
 
-export type ReadSenders = { now: Date; rows: ReadonlyMap<string, SenderRow> }
+type ReadSenders = { now: Date; rows: ReadonlyMap<string, SenderRow> }
 
 function asRead(found: readonly InferType<typeof readRow>[]): ReadSenders {
   const rows = found.flatMap(({ row }) => row ?? [])

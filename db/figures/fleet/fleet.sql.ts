@@ -23,7 +23,7 @@ export type Gauges = Record<(typeof GAUGES)[number], number> & { version: string
 export type ProcessKind = 'web' | 'worker'
 
 /** A process as it reports itself. */
-export type SignOfLife = {
+type SignOfLife = {
   id: string
   kind: ProcessKind
   host: string
@@ -119,7 +119,7 @@ export async function senderStates(tx: Tx): Promise<readonly SenderState[]> {
 }
 
 const queuedRow = row({ channel: string(), age: number(), messages: number() })
-export type QueuedRow = InferType<typeof queuedRow>
+type QueuedRow = InferType<typeof queuedRow>
 
 /**
  * How many messages have waited for longer than each of these ages, in ascending seconds, each figure up to `most`: of
@@ -177,7 +177,7 @@ export async function broadcastStates(tx: Tx) {
 }
 
 const reportRow = row({ state: string(), reports: number(), oldest_seconds: number() })
-export type ReportState = InferType<typeof reportRow>
+type ReportState = InferType<typeof reportRow>
 
 /**
  * Reports that are not done with, and for how long the oldest of each kind has been waiting. That they are not done is

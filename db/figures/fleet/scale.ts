@@ -9,7 +9,7 @@ import { pausedQueues } from '../../queue/pauses.sql.ts'
 import { liveProcesses, type ProcessRow, type SenderState, senderStates } from './fleet.sql.ts'
 import { SILENCE } from './fleet.ts'
 
-export type QueueScale = { latency_seconds: number; ready: number; active: number }
+type QueueScale = { latency_seconds: number; ready: number; active: number }
 export type Scale = {
   workers: QueueScale & { processes: number; recommended: number }
   queues: Record<string, QueueScale>

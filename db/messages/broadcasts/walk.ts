@@ -26,7 +26,7 @@ import { insertSkips, type Skip } from './skips.sql.ts'
 import { beginning, beginningTime } from './start.ts'
 import { isUnderWay, waitingEmails } from './waiting.sql.ts'
 
-export type WalkDeps = {
+type WalkDeps = {
   tx: Tx
   queue: Pick<Producer, 'enqueue' | 'storing' | 'reached'>
   versions: Versions

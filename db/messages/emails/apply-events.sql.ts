@@ -52,7 +52,7 @@ export type EmailChange = EmailRef & {
 }
 
 /** What becomes of the recipients that are still to be tried. */
-export type Pending =
+type Pending =
   | 'as they were'
   | 'none left'
   /** As an attempt leaves them, unless somebody else has been at the row since the attempt read it. */

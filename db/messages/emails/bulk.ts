@@ -63,7 +63,7 @@ export async function countEmails(
 }
 
 /** A filter as it is stored with a background job: its times are text. */
-export type StoredFilter = Omit<Filter, 'from' | 'to'> & { from?: string; to?: string }
+type StoredFilter = Omit<Filter, 'from' | 'to'> & { from?: string; to?: string }
 
 export const storedFilter = ({ from, to, ...filter }: Filter): StoredFilter => ({
   ...filter,

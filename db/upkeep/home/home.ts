@@ -22,7 +22,7 @@ import { pausedQueues, RESTORED } from '../../queue/pauses.sql.ts'
 import { stopCopy } from './restored.ts'
 
 /** In milliseconds. */
-export type HomeTimes = {
+type HomeTimes = {
   /** How often a process leaves a mark: what is lost of the time since its last one it cannot notice. */
   every: number
   /** For how long a failover is not decided: a process whose mark is missing has its say first. */

@@ -55,7 +55,7 @@ export type Retention = {
   figures: number | null
 }
 
-export type Forgotten = {
+type Forgotten = {
   events: number
   bodies: number
   messages: number

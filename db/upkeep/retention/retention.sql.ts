@@ -26,7 +26,7 @@ export type Found = InferType<typeof batchRow>
 export type Kept = { rows: FragmentSqlToken; key: FragmentSqlToken }
 
 /** A channel whose messages share requests. */
-export type Shared = Channel & { requests: NonNullable<Channel['requests']> }
+type Shared = Channel & { requests: NonNullable<Channel['requests']> }
 export const isShared = (channel: Channel): channel is Shared => channel.requests !== null
 
 const byId = (rows: FragmentSqlToken): Kept => ({ rows, key: sql.fragment`id` })

@@ -21,7 +21,7 @@ export type WorkRow = InferType<typeof workRow>
 
 const columns = sql.fragment`id, team_id, kind, done, total, result, fault, begun_by, begun_at, finished_at`
 
-export type NewWork = Pick<WorkRow, 'id' | 'team_id' | 'kind' | 'begun_by' | 'total'> & { given: object }
+type NewWork = Pick<WorkRow, 'id' | 'team_id' | 'kind' | 'begun_by' | 'total'> & { given: object }
 
 /** Stores work that is to be done. */
 export async function insertWork(tx: Tx, work: NewWork, now: Date): Promise<void> {
