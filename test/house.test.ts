@@ -109,6 +109,7 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   'api/docs/webhooks.ts': 'webhookReference',
   'api/docs/webhooks-guide.ts': 'PYTHON',
   'db/figures/fleet/exposition.ts': 'GAUGES',
+  'db/figures/fleet/fleet.sql.ts': 'STORED_GAUGES',
   // What statements take for granted, held against the installed version.
   'db/queue/pgboss.sql.ts': 'STATES COLUMNS',
   'workers/delivery/breaker.ts': 'createBreaker',
@@ -117,7 +118,7 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   'db/dev/place.ts': 'unprivilegedAccount',
   'db/dev/postgres.ts': 'startPostgres holdName',
   'db/dev/used.ts': 'demoFile keepPort',
-  'db/upkeep/home/home.ts': 'verdictOf',
+  'db/upkeep/home/home.ts': 'homeVerdict',
   'db/migrate.ts': 'migrate',
   'db/process/log.ts': 'logOptions',
   'workers/adapters.ts': 'beside',
@@ -153,6 +154,21 @@ t.test('what a module exports, another one of the service uses', async (t) => {
 
 t.test('a type that a module exports, another one or a test uses', async (t) => {
   t.strictSame(unusedBy([...all, ...(await sources('test'))], /^export type (\w+)/gm), {})
+})
+
+/** What each room of a kind exports by the same name, for the list that walks over them. */
+const SAME_IN_EACH = ['higherStatus', 'statusOfEvent', 'verbs']
+
+t.test('a name that a module of db exports means one thing there', async (t) => {
+  const names = all
+    .filter(({ file }) => file.startsWith('db/'))
+    .flatMap(({ text }) =>
+      [...text.matchAll(/^export (?:async )?(?:function\*?|const|class|type) (\w+)/gm)].map(
+        ([, name]) => name,
+      ),
+    )
+  const twice = new Set(names.filter((name, index) => names.indexOf(name) !== index))
+  t.strictSame([...twice].sort(), SAME_IN_EACH)
 })
 
 t.test('pure modules import nothing that reads, writes or tells the time', async (t) => {

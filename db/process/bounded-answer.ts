@@ -25,7 +25,7 @@ type Question = {
 type Bounds = { bytes: number; ms: number; connect_ms?: number | undefined; signal?: AbortSignal | undefined }
 
 /** `body` is null when it was too large, packed or cut off: `fault` says so then, and the status stands alone. */
-export type Answer = {
+export type BoundedAnswer = {
   status: number
   ok: boolean
   headers: IncomingHttpHeaders
@@ -78,7 +78,7 @@ export async function ask(
   url: string | URL,
   { method = 'GET', headers = {}, body, agent }: Question,
   { bytes, ms, connect_ms = CONNECT, signal }: Bounds,
-): Promise<Answer> {
+): Promise<BoundedAnswer> {
   signal?.throwIfAborted()
   const { asked, response: answered } = beginRequest(
     new URL(url),
@@ -104,7 +104,7 @@ export async function ask(
   }
 }
 
-async function answerOf(response: IncomingMessage, most: number): Promise<Answer> {
+async function answerOf(response: IncomingMessage, most: number): Promise<BoundedAnswer> {
   const { statusCode: status = 0, headers } = response
   const head = { status, ok: status >= 200 && status <= 299, headers }
   try {

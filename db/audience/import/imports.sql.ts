@@ -70,7 +70,7 @@ export async function endDraft(tx: Tx, teamId: string, id: string): Promise<bool
 }
 
 /** Deletes a draft with its file. @returns whether there was one. */
-export async function deleteDraft(tx: Tx, teamId: string, id: string): Promise<boolean> {
+export async function deleteImportDraft(tx: Tx, teamId: string, id: string): Promise<boolean> {
   const row = await tx.maybeOne(sql.type(idRow)`
     delete from contact_imports where team_id = ${teamId} and id = ${id} and draft returning id`)
   return row !== null

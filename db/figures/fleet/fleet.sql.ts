@@ -7,7 +7,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import type { Addition } from '../../process/metrics.ts'
 
-export const GAUGES = [
+export const STORED_GAUGES = [
   'event_loop_lag_seconds',
   'resident_memory_bytes',
   'connections_busy',
@@ -18,7 +18,7 @@ export const GAUGES = [
 ] as const
 
 /** How a process fares just now, and what it runs: versions of the service and of Node. */
-export type Gauges = Record<(typeof GAUGES)[number], number> & { version: string; node: string }
+export type Gauges = Record<(typeof STORED_GAUGES)[number], number> & { version: string; node: string }
 
 export type ProcessKind = 'web' | 'worker'
 
@@ -103,13 +103,13 @@ export async function fleetCounters(tx: Tx): Promise<readonly CounterRow[]> {
 }
 
 const senderRow = row({ key: string(), paused: number(), slowed: number(), full: number() })
-export type SenderState = InferType<typeof senderRow>
+export type SenderFigures = InferType<typeof senderRow>
 
 /**
  * Every sender at this moment, as numbers 0 and 1: whether it is paused, slowed, and whether its bucket is spent, so
  * that its own throttle holds what waits for it.
  */
-export async function senderStates(tx: Tx): Promise<readonly SenderState[]> {
+export async function senderStates(tx: Tx): Promise<readonly SenderFigures[]> {
   return tx.any(sql.type(senderRow)`
     select key,
       (troubles > 0 or coalesce(paused_until > now(), false))::int as paused,
