@@ -109,6 +109,7 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   'api/docs/webhooks.ts': 'webhookReference',
   'api/docs/webhooks-guide.ts': 'PYTHON',
   'db/figures/fleet/exposition.ts': 'GAUGES',
+  'db/figures/fleet/fleet.sql.ts': 'STORED_GAUGES',
   // What statements take for granted, held against the installed version.
   'db/queue/pgboss.sql.ts': 'STATES COLUMNS',
   'workers/delivery/breaker.ts': 'createBreaker',
@@ -117,7 +118,7 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   'db/dev/place.ts': 'unprivilegedAccount',
   'db/dev/postgres.ts': 'startPostgres holdName',
   'db/dev/used.ts': 'demoFile keepPort',
-  'db/upkeep/home/home.ts': 'verdictOf',
+  'db/upkeep/home/home.ts': 'homeVerdict',
   'db/migrate.ts': 'migrate',
   'db/process/log.ts': 'logOptions',
   'workers/adapters.ts': 'beside',
@@ -129,19 +130,45 @@ const FOR_TESTS: Readonly<Record<string, string>> = {
   'db/process/outgoing.ts': 'limitConnecting',
 }
 
-t.test('what a module exports, another one of the service uses', async (t) => {
-  const importing = Map.groupBy(
-    all.flatMap(({ imports, text }) => imports.map((from) => ({ from, text: code(text) }))),
+const importersOf = (some: readonly Source[]) =>
+  Map.groupBy(
+    some.flatMap(({ imports, text }) => imports.map((from) => ({ from, text: code(text) }))),
     ({ from }) => from,
   )
+
+/** What files export that `others` never name, by their file. @param exported finds a name in its first group. */
+function unusedBy(others: readonly Source[], exported: RegExp): Record<string, string> {
+  const importers = importersOf(others)
   const unused = all.map(({ file, text }) => {
-    const names = [...text.matchAll(/^export (?:async )?(?:function\*?|const|class) (\w+)/gm)]
-    const alone = names
+    const alone = [...text.matchAll(exported)]
       .map(([, name]) => name ?? '')
-      .filter((name) => !importing.get(file)?.some((other) => new RegExp(`\\b${name}\\b`).test(other.text)))
+      .filter((name) => !importers.get(file)?.some((other) => new RegExp(`\\b${name}\\b`).test(other.text)))
     return [file, alone.join(' ')]
   })
-  t.strictSame(Object.fromEntries(unused.filter(([, names]) => names !== '')), FOR_TESTS)
+  return Object.fromEntries(unused.filter(([, names]) => names !== ''))
+}
+
+t.test('what a module exports, another one of the service uses', async (t) => {
+  t.strictSame(unusedBy(all, /^export (?:async )?(?:function\*?|const|class) (\w+)/gm), FOR_TESTS)
+})
+
+t.test('a type that a module exports, another one or a test uses', async (t) => {
+  t.strictSame(unusedBy([...all, ...(await sources('test'))], /^export type (\w+)/gm), {})
+})
+
+/** What each room of a kind exports by the same name, for the list that walks over them. */
+const SAME_IN_EACH = ['higherStatus', 'statusOfEvent', 'verbs']
+
+t.test('a name that a module of db exports means one thing there', async (t) => {
+  const names = all
+    .filter(({ file }) => file.startsWith('db/'))
+    .flatMap(({ text }) =>
+      [...text.matchAll(/^export (?:async )?(?:function\*?|const|class|type) (\w+)/gm)].map(
+        ([, name]) => name,
+      ),
+    )
+  const twice = new Set(names.filter((name, index) => names.indexOf(name) !== index))
+  t.strictSame([...twice].sort(), SAME_IN_EACH)
 })
 
 t.test('pure modules import nothing that reads, writes or tells the time', async (t) => {

@@ -12,7 +12,7 @@ import type { WorkerDeps } from './deps.ts'
 import { HANDLERS, openSlots, type Registration, SCHEDULED, type SlotShares } from './registry.ts'
 import { startReleasing } from './release.ts'
 
-export type Work = {
+type Work = {
   /** Begins nothing more, waits for what is in flight. @param patience milliseconds until sends are cut off. */
   drain(patience: number): Promise<void>
 }

@@ -4,7 +4,7 @@ import { CONTACT_STATUSES } from '../../db/audience/contacts/contacts.sql.ts'
 import { EMAIL_LADDER } from '../../db/channels/email.ts'
 import { WHATSAPP_LADDER } from '../../db/channels/whatsapp.ts'
 import { CODES } from '../../db/errors.ts'
-import { FIGURES, type Figure } from '../../db/figures/daily/broadcasts.sql.ts'
+import { BROADCAST_FIGURES, type Figure } from '../../db/figures/daily/broadcasts.sql.ts'
 import { OPERATORS } from '../../db/messages/broadcasts/fields.ts'
 import { BROADCAST_STATES } from '../../db/messages/broadcasts/state.ts'
 import { EXAMPLE_ID } from './example.ts'
@@ -141,7 +141,7 @@ const FIGURE_WORDS: Readonly<Partial<Record<Figure, string>>> = {
 export const FIGURES_SCHEMA = said(
   record(
     Object.fromEntries(
-      FIGURES.map((figure) => [
+      BROADCAST_FIGURES.map((figure) => [
         figure,
         said(count, FIGURE_WORDS[figure] ?? `Emails that are ${figure} now.`, 0),
       ]),

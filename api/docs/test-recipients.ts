@@ -4,7 +4,7 @@
  * @param to a local part, at any domain; or a number's last digits.
  * @param others whether everybody else fares alike.
  */
-export type TestRecipient = { to: string; becomes: string; others?: true }
+type TestRecipient = { to: string; becomes: string; others?: true }
 
 export const TEST_ADDRESSES: readonly TestRecipient[] = [
   { to: 'delivered', becomes: 'delivered', others: true },

@@ -11,7 +11,7 @@ import type { Relay } from '../../db/text/relays.ts'
 import { sameSecret } from '../http/auth.ts'
 
 /** A post whose body has not been read yet. */
-export type RelayPost = { headers: IncomingHttpHeaders; bytes(limit?: number): Promise<Buffer>; now: Date }
+type RelayPost = { headers: IncomingHttpHeaders; bytes(limit?: number): Promise<Buffer>; now: Date }
 
 /** The events of a post, each as JSON. @throws Refusal unauthorized */
 export type RelayProof = (post: RelayPost) => Promise<readonly string[]>

@@ -41,7 +41,7 @@ const settings = {
 }
 
 /** The relay whose header is reserved, and how its posts are proved. */
-export type OpenRelay = { relay: Relay | null; proof: RelayProof }
+type OpenRelay = { relay: Relay | null; proof: RelayProof }
 
 const open = ({ SMTP_RELAY: relay, SMTP_RELAY_SECRET: secret }: SettingsOf<typeof settings>) => ({
   relay: {

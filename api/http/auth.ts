@@ -42,9 +42,6 @@ export type PrivateAccess = {
   /** What a session token needs where a key needs no scope: one that a viewer made only reads. */
   session_scope?: Scope
 }
-/** Every route declares one. */
-export type Access = 'public' | PrivateAccess
-
 /** API keys only. */
 export const keyOnly = (scope: Scope): PrivateAccess => ({ scope, kinds: ['key'] })
 /** API keys and session tokens. */

@@ -12,7 +12,7 @@ export type CallEnd<O> = O | Refusal | null
 
 export type Batcher<C, O> = (call: C) => Promise<O>
 
-export type Batching<C, O> = {
+type Batching<C, O> = {
   /** Does a batch of calls, all or nothing. `alone`: all of one key, and null is no answer: wait for it. */
   work(calls: readonly C[], alone: boolean): Promise<CallEnd<O>[]>
   /** Whose calls go one batch after another. */

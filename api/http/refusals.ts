@@ -17,7 +17,7 @@ const PAUSE = 2_000
 const KEPT_PER_TEAM = 20
 
 /** Who called: the team, and the key's first characters (none for a session token). */
-export type Caller = { team_id: string; key?: string }
+type Caller = { team_id: string; key?: string }
 
 type Call = { method: string; route: string; request_id: string; now: Date }
 

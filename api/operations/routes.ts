@@ -6,7 +6,7 @@
 
 import { Refusal } from '../../db/errors.ts'
 import { CONTENT_TYPE, exposition } from '../../db/figures/fleet/exposition.ts'
-import type { Member } from '../../db/figures/fleet/fleet.ts'
+import type { FleetProcess } from '../../db/figures/fleet/fleet.ts'
 import type { Scale } from '../../db/figures/fleet/scale.ts'
 import type { Database } from '../../db/postgres/pool.ts'
 import type { Replica } from '../../db/postgres/replica.ts'
@@ -18,7 +18,7 @@ import { type PublicRoute, publicRoutes } from '../http/route.ts'
 
 export type OperationsDeps = {
   database: Database
-  fleet: Pick<Member, 'flush'>
+  fleet: Pick<FleetProcess, 'flush'>
   scale: () => Promise<Scale>
   /** How full the queues are, as of a few seconds ago. */
   queues: () => Promise<QueueStatus[]>

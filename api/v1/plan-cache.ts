@@ -10,7 +10,7 @@ import type { Tx } from '../../db/postgres/pool.ts'
 const AGE = 60_000
 
 /** A reading of the catalog. `left`: for how many milliseconds it still serves. */
-export type Reading = { plans: readonly PlanRow[]; left: number }
+type Reading = { plans: readonly PlanRow[]; left: number }
 
 export type Catalog = (tx: Tx, now: Date) => Promise<Reading>
 

@@ -15,7 +15,7 @@ import type { EmailStatus } from '../messages/emails/status.ts'
 import type { ListedEmail } from '../messages/emails/view.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Admin } from './context.ts'
-import { count, instant, oneOf, positive, uuid } from './input.ts'
+import { count, instant, oneOf, positive, uuidArgument } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 import { requeueVerb } from './requeue.ts'
 import { scheduledVerbs } from './scheduled.ts'
@@ -41,8 +41,8 @@ const filterFlags = (command: Command): Command =>
     .option('--from <time>', 'accepted then or later, such as 2026-01-31', instant)
     .option('--to <time>', 'accepted before then', instant)
     .option('--domain <name>', 'sent from this domain')
-    .option('--template <id>', 'made from this template', uuid)
-    .option('--broadcast <id>', 'of this broadcast', uuid)
+    .option('--template <id>', 'made from this template', uuidArgument)
+    .option('--broadcast <id>', 'of this broadcast', uuidArgument)
     .option('--tag <tag>', 'with this tag')
 
 const filterOf = ({ recipient, id, subject, from, to, status, domain, tag, ...made }: FilterOptions) => ({
@@ -115,7 +115,7 @@ export const verbs: Verbs = (noun) => {
     'find',
     'emails of any team by what is known of them, newest first, without their bodies',
   )
-  listed(filterFlags(anywhere).option('--team <team>', 'only this team’s', uuid), 100).action(
+  listed(filterFlags(anywhere).option('--team <team>', 'only this team’s', uuidArgument), 100).action(
     answer(({ team, limit, ...options }: FindOptions) =>
       find(admin, { ...filterOf(options), team_id: team }, limit),
     ),

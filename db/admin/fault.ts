@@ -4,7 +4,7 @@
  */
 import { CommanderError } from 'commander'
 import { Refusal } from '../errors.ts'
-import { type Address, readDatabaseUrl } from '../postgres/address.ts'
+import { type DatabaseAddress, readDatabaseUrl } from '../postgres/address.ts'
 import { SettingsFault } from '../process/config.ts'
 import { escapeControls } from '../text/strings.ts'
 
@@ -35,7 +35,7 @@ function reasonOf(error: unknown, url: string | undefined): string {
 }
 
 /** How to reach the first of the URL's servers; null when there is no URL yet. */
-const serverOf = (url: string | undefined): Address['hosts'][0] | null =>
+const serverOf = (url: string | undefined): DatabaseAddress['hosts'][0] | null =>
   url ? readDatabaseUrl(url).hosts[0] : null
 
 /** The server's words must not carry the password, however they came by it. */

@@ -13,7 +13,7 @@ import { isUuid } from '../text/strings.ts'
 
 const INSTANT = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/
 
-export function uuid(text: string): string {
+export function uuidArgument(text: string): string {
   if (isUuid(text)) return text.toLowerCase()
   throw new InvalidArgumentError('It must be a UUID.')
 }

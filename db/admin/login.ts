@@ -1,14 +1,14 @@
 /** `login`: a one-time link to the dashboard, for anybody with access to the database. Always open. */
 import { linkFor } from '../accounts/people/members.ts'
 import { ROLES, type Role } from '../accounts/people/roles.ts'
-import { oneOf, uuid } from './input.ts'
+import { oneOf, uuidArgument } from './input.ts'
 import type { Verbs } from './noun.ts'
 
 type Options = { team?: string; role?: Role; operator: boolean }
 
 export const verbs: Verbs = ({ noun, withArguments, change, admin }) => {
   withArguments(noun, ['EMAIL'], { EMAIL: ['who signs in'] })
-    .option('--team <team>', 'make them a member of this team; the link opens it alone', uuid)
+    .option('--team <team>', 'make them a member of this team; the link opens it alone', uuidArgument)
     .option('--role <role>', `their role in it: ${ROLES.join(', ')}`, oneOf(ROLES))
     .option('--operator', 'make them an operator of the whole service; the link opens all of it', false)
     .addHelpText(

@@ -10,7 +10,7 @@ import type { Secrets } from '../process/secrets.ts'
 import type { Producer } from '../queue/producer.ts'
 import { escapeControls } from '../text/strings.ts'
 import type { Admin } from './context.ts'
-import { emailIdentity, uuid } from './input.ts'
+import { emailIdentity, uuidArgument } from './input.ts'
 
 /** Adds a noun's verbs to its command. */
 export type Verbs = (noun: Noun) => void
@@ -20,7 +20,7 @@ type Argument = readonly [about: string, read?: (text: string) => unknown]
 
 /** Those that mean the same wherever a synopsis names them; ID is the noun's own. */
 const ARGUMENTS: Readonly<Record<string, Argument>> = {
-  TEAM: ['id of the team', uuid],
+  TEAM: ['id of the team', uuidArgument],
   EMAIL: ['its address', emailIdentity],
   NAME: ['the domain, such as example.com'],
 }
@@ -49,7 +49,7 @@ export type Noun = ReturnType<typeof nounOf>
 
 /** What a noun's verbs are made with. */
 export function nounOf(noun: Command, admin: Admin) {
-  const id: Argument = [`id of the ${noun.name().split('-').at(-1)}`, uuid]
+  const id: Argument = [`id of the ${noun.name().split('-').at(-1)}`, uuidArgument]
 
   /** Adds arguments, named as a synopsis does: `TEAM [ID]`. `own`: those that mean something else here. */
   const withArguments = (command: Command, names: string[], own: Record<string, Argument> = {}): Command => {

@@ -11,7 +11,7 @@ import {
 } from '../delivery/reports/reports.sql.ts'
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { instant, oneOf, positive, uuid } from './input.ts'
+import { instant, oneOf, positive, uuidArgument } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 type ListOptions = { parked?: boolean; state?: ReportState; limit: number }
@@ -31,7 +31,7 @@ const forMany = (verb: Command): Command =>
   verb
     .argument('[ids...]', 'ids of reports; none with --parked', (id, ids: string[] = []) => [
       ...ids,
-      uuid(id),
+      uuidArgument(id),
     ])
     .option('--parked', 'all that are parked, or those of them that the flags below describe')
     .option('--provider <provider>', `only of: ${PROVIDERS.join(', ')}`, oneOf(PROVIDERS))

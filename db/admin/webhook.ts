@@ -25,7 +25,7 @@ import {
 import { replayOf } from '../messages/webhooks/replay.ts'
 import { showWebhook } from '../messages/webhooks/show.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { instant, oneOf, positive, uuid } from './input.ts'
+import { instant, oneOf, positive, uuidArgument } from './input.ts'
 import type { Verbs } from './noun.ts'
 import { requeueVerb } from './requeue.ts'
 
@@ -115,7 +115,7 @@ const messageVerbs: Verbs = (noun) => {
   verb(
     'message TEAM ID EVENT',
     'one of them with its body, its tries, and what it waits for while it is queued',
-    { EVENT: ['its event_id: the header webhook-id', uuid] },
+    { EVENT: ['its event_id: the header webhook-id', uuidArgument] },
   ).action(
     look(async (tx, team: string, endpoint_id: string, event_id: string) =>
       showWebhook({ tx, now: await admin.now() }, team, { endpoint_id, event_id }),
@@ -123,7 +123,9 @@ const messageVerbs: Verbs = (noun) => {
   )
 
   const flags = (command: Command) =>
-    command.option('--webhook <id>', 'only to this one', uuid).option('--type <type>', 'only of this type')
+    command
+      .option('--webhook <id>', 'only to this one', uuidArgument)
+      .option('--type <type>', 'only of this type')
   const ids = (tx: Tx, team: string, { webhook, type, force = false }: RequeueOptions) =>
     webhooksToRequeue(tx, team, { webhook, type, force })
   const statuses = WEBHOOK_STATUSES

@@ -6,7 +6,7 @@ import {
 } from '../messages/whatsapp/save-template.ts'
 import { TEMPLATE_STATES } from '../messages/whatsapp/status.ts'
 import { awaitSync, requestSync } from '../messages/whatsapp/sync-templates.ts'
-import { templatesOfTeam } from '../messages/whatsapp/templates.sql.ts'
+import { whatsappTemplatesOfTeam } from '../messages/whatsapp/templates.sql.ts'
 import { fileJson } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
@@ -30,7 +30,7 @@ export const verbs: Verbs = ({ verb, list, change, admin }) => {
   }).action(change(setWhatsappTemplateStatus))
 
   list('the WhatsApp templates of a team', async (database, team) =>
-    (await templatesOfTeam(database, team)).map(templateView),
+    (await whatsappTemplatesOfTeam(database, team)).map(templateView),
   )
 
   verb('sync TEAM', 'bring the templates of a team up to what the provider lists; a worker does it')

@@ -2,7 +2,7 @@
 import { WHATSAPP } from '../channels/whatsapp.sql.ts'
 import { WHATSAPP_LADDER } from '../channels/whatsapp.ts'
 import { listMessages, showMessage } from '../messages/whatsapp/show.ts'
-import { oneOf, positive, uuid } from './input.ts'
+import { oneOf, positive, uuidArgument } from './input.ts'
 import type { Verbs } from './noun.ts'
 import { requeueVerb } from './requeue.ts'
 import { scheduledVerbs } from './scheduled.ts'
@@ -16,7 +16,7 @@ export const verbs: Verbs = (noun) => {
     .action(look(listMessages))
 
   verb('show TEAM ID', 'a WhatsApp message with its events, and what it waits for while it is queued', {
-    ID: ['id of the message', uuid],
+    ID: ['id of the message', uuidArgument],
   }).action(
     look(async (tx, team: string, id: string) => showMessage({ tx, now: await admin.now() }, team, id)),
   )

@@ -15,7 +15,7 @@ export type DeliveryJob = SharedJob
 /** An id as it may be spelt: our own, a provider's, a request's, or an idempotency key. */
 type Spellings = { uuids: readonly string[]; texts: readonly string[] }
 /** A team, and an id. */
-export type NamedBy = Spellings & { team: FragmentSqlToken }
+type NamedBy = Spellings & { team: FragmentSqlToken }
 
 /** What delivery, requeueing and the sweep know of messages, whether or not they are of a channel. */
 export type Deliverable<J extends DeliveryJob = DeliveryJob> = {

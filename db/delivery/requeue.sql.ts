@@ -33,7 +33,7 @@ export async function givenUpMessages(tx: Tx, channel: Deliverable, limit: numbe
 }
 
 /** What an operator picks a team's messages by. */
-export type Picked = {
+type Picked = {
   /** Only these. */
   ids?: readonly string[] | undefined
   status?: string | undefined
@@ -45,7 +45,7 @@ export type Picked = {
 }
 
 /** A part of them: those after one id, up to another, `most` at most. */
-export type Part = { after: string; until: string; limit: number }
+type Part = { after: string; until: string; limit: number }
 
 /** Whether a message can be requeued: it waits to be delivered now, or is taken back by force. */
 function canBeRequeued({ refused, undelivered, expired }: Deliverable, { by, force, named }: How) {

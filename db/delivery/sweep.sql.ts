@@ -14,7 +14,7 @@ import { gaveUp } from './requeue.sql.ts'
 const refRow = row({ team_id: string(), id: string() })
 
 /** A part of the walk through what waits: `looked` rows, those that follow `after`. */
-export type Stretch = { after: string; looked: number }
+type Stretch = { after: string; looked: number }
 
 const stretchRow = row({
   lost: array(refRow),

@@ -21,7 +21,7 @@ import { REFUSALS } from './waiting.sql.ts'
  * - `scheduled`: it waits for its time, which is `next_attempt_at`, whatever else is wrong.
  * - `lost`: the queue has no job for it; the sweep finds it within the hour.
  */
-export type WaitingState = 'scheduled' | 'not_taken_yet' | 'in_flight' | 'put_off' | 'given_up' | 'lost'
+type WaitingState = 'scheduled' | 'not_taken_yet' | 'in_flight' | 'put_off' | 'given_up' | 'lost'
 
 type Pause = { sender: string; until: string; reason: string | null }
 

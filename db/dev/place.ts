@@ -8,10 +8,10 @@ import { chmod, cp, lstat, mkdir, readFile, rename, rm, stat } from 'node:fs/pro
 import { createRequire } from 'node:module'
 import { arch, platform } from 'node:os'
 import { dirname, join } from 'node:path'
-import { type Account, isRoot, OWN_SERVER, permits, run, stopServer, writePrivate } from './process.ts'
+import { isRoot, OWN_SERVER, type ProcessUser, permits, run, stopServer, writePrivate } from './process.ts'
 
 /** `home` is the directory itself or its stand-in; `data` and `bin` are the cluster and the programs. */
-export type Place = { home: string; data: string; bin: string; account: Account }
+export type ServerPlace = { home: string; data: string; bin: string; account: ProcessUser }
 
 // In the directory: the path of its stand-in.
 const POINTER = 'elsewhere.txt'
@@ -22,7 +22,7 @@ type Log = (line: string) => void
 export const digest = (directory: string) => createHash('sha256').update(directory).digest('hex').slice(0, 12)
 
 /** Decides where the cluster lies and as whom it runs. Data that are there already stay where they are. */
-export async function choosePlace(directory: string, elsewhere: string, log: Log): Promise<Place> {
+export async function choosePlace(directory: string, elsewhere: string, log: Log): Promise<ServerPlace> {
   const native = nativeDirectory()
   if (!isRoot()) return ownPlace(directory, native)
   const away = join(elsewhere, `heliograph-${digest(directory)}`)
@@ -46,7 +46,7 @@ export async function choosePlace(directory: string, elsewhere: string, log: Log
 }
 
 /** As an ordinary user: the directory, unless its data are somebody else's. */
-async function ownPlace(directory: string, native: string): Promise<Place> {
+async function ownPlace(directory: string, native: string): Promise<ServerPlace> {
   const data = join(directory, 'data')
   const owner = (await stat(data).catch(() => null))?.uid ?? process.getuid?.()
   if (owner === process.getuid?.()) return { home: directory, data, bin: join(native, 'bin'), account: {} }
@@ -65,7 +65,7 @@ function nativeDirectory(): string {
   }
 }
 
-const runs = (native: string, account: Account) =>
+const runs = (native: string, account: ProcessUser) =>
   permits(
     account,
     native,
@@ -111,7 +111,7 @@ async function prepareStandIn(away: string, directory: string, moved: boolean): 
   await writePrivate(join(directory, POINTER), away, await stat(directory))
 }
 
-async function copyNative(native: string, home: string, account: Account): Promise<string> {
+async function copyNative(native: string, home: string, account: ProcessUser): Promise<string> {
   const { version } = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8')) as {
     version: string
   }

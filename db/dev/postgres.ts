@@ -16,7 +16,7 @@ import { ensureCluster, ensureDatabase, launch, type Settings } from './server.t
 /** server.json. `directory` distinguishes it from a copy that came along when a checkout was copied. */
 type Published = { directory: string; pid: number; data?: string; url?: string }
 
-export type PostgresOptions = {
+type PostgresOptions = {
   /** Made if missing; everything the server needs is kept in it. */
   directory: string
   /** Default: any free port. */

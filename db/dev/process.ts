@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
 /** Whom PostgreSQL runs as; empty when it is simply our own user. */
-export type Account = { uid?: number; gid?: number }
+export type ProcessUser = { uid?: number; gid?: number }
 
 /** How every fault ends: the way out that always works. */
 export const OWN_SERVER = 'or set DATABASE_URL to use a PostgreSQL server of your own'
@@ -30,17 +30,17 @@ export const isRoot = () => process.getuid?.() === 0
 /** Turns a promise into whether it was kept: `promise.then(...kept)`. */
 export const kept = [() => true, () => false] as const
 
-export function run(command: string, args: string[], account: Account = {}): Promise<string> {
+export function run(command: string, args: string[], account: ProcessUser = {}): Promise<string> {
   const options = { ...account, env: ENVIRONMENT, cwd: '/' }
   return promisify(execFile)(command, args, options).then(({ stdout }) => stdout.trim())
 }
 
 /** Runs a shell line as the account, with `path` as $1: the honest way to ask what it may do. */
-export const permits = (account: Account, path: string, line: string) =>
+export const permits = (account: ProcessUser, path: string, line: string) =>
   run('/bin/sh', ['-c', line, 'sh', path], account).then(...kept)
 
 /** Replaces a file as a whole, readable by its owner alone, following no link that someone laid in its place. */
-export async function writePrivate(file: string, text: string, owner: Account): Promise<void> {
+export async function writePrivate(file: string, text: string, owner: ProcessUser): Promise<void> {
   const fresh = `${file}.new`
   await rm(fresh, { force: true })
   const handle = await open(fresh, 'wx', 0o600)

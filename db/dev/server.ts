@@ -9,7 +9,7 @@ import { access, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Place } from './place.ts'
+import type { ServerPlace } from './place.ts'
 import { ENVIRONMENT, kept, OWN_SERVER, postmasterFile, run, stopServer, writePrivate } from './process.ts'
 
 /** PostgreSQL's own settings, by name. */
@@ -41,7 +41,7 @@ const ATTEMPTS = 5
  * Makes the cluster unless it is there, and returns its password.
  * @param noSync leaves out the flush to disk, for a cluster that is thrown away anyhow.
  */
-export async function ensureCluster(place: Place, noSync: boolean): Promise<string> {
+export async function ensureCluster(place: ServerPlace, noSync: boolean): Promise<string> {
   const { home, data } = place
   const secret = join(home, 'password')
   if (await access(join(data, 'PG_VERSION')).then(...kept)) {
@@ -67,7 +67,7 @@ export async function ensureCluster(place: Place, noSync: boolean): Promise<stri
 }
 
 /** The cluster gets its name when it is whole, so an initdb that was killed half-way leaves nothing to trip over. */
-async function makeCluster({ data, bin, account }: Place, flags: string[]): Promise<void> {
+async function makeCluster({ data, bin, account }: ServerPlace, flags: string[]): Promise<void> {
   const fresh = `${data}.new`
   await rm(fresh, { recursive: true, force: true })
   await mkdir(fresh, { mode: 0o700 })
@@ -80,7 +80,7 @@ async function makeCluster({ data, bin, account }: Place, flags: string[]): Prom
  * Starts the server and returns its port.
  * @throws Error with the end of the server's log.
  */
-export async function launch(place: Place, port?: number, settings?: Settings): Promise<number> {
+export async function launch(place: ServerPlace, port?: number, settings?: Settings): Promise<number> {
   for (let attempt = 1; ; attempt++) {
     const chosen = port ?? (await freePort())
     await disarmStaleLock(place)
@@ -98,7 +98,7 @@ export async function launch(place: Place, port?: number, settings?: Settings): 
 }
 
 /** Null once the server takes connections, else the end of its log. */
-async function launchOnce(place: Place, settings: Settings): Promise<string | null> {
+async function launchOnce(place: ServerPlace, settings: Settings): Promise<string | null> {
   const file = join(place.home, 'server.log')
   await rm(file, { force: true })
   const log = await open(file, 'wx', 0o600)
@@ -151,14 +151,14 @@ function freePort(): Promise<number> {
  * PostgreSQL takes a lock file for live when its pid is anyone's. Ours, its parent's, counts as stale to it, while
  * the rest of the file still lets it refuse if sessions of the dead server hold its shared memory.
  */
-async function disarmStaleLock({ data, account }: Place): Promise<void> {
+async function disarmStaleLock({ data, account }: ServerPlace): Promise<void> {
   const [, ...rest] = (await postmasterFile(data)).split('\n')
   if (rest.length === 0) return
   await writePrivate(join(data, 'postmaster.pid'), [process.pid, ...rest].join('\n'), account)
 }
 
 /** Makes the URL's database if it is new. Stops the server when it does not answer as it should. */
-export async function ensureDatabase(url: string, { home, data }: Place): Promise<void> {
+export async function ensureDatabase(url: string, { home, data }: ServerPlace): Promise<void> {
   // Only here: the CLI asks postgres.ts where the server is, and should not load a client for that.
   const { Client } = await import('pg')
   const system = new URL(url)

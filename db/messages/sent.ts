@@ -11,7 +11,7 @@ import { normalisePhone } from '../text/phone.ts'
 import { type SentBy, sentToNumbers } from './to-numbers.sql.ts'
 
 /** Newest first. Times are ISO 8601. */
-export type SentToContact = { emails: readonly SentEmailRow[]; to_numbers: readonly SentBy[] }
+type SentToContact = { emails: readonly SentEmailRow[]; to_numbers: readonly SentBy[] }
 
 /** How many of its properties are taken for numbers: properties are free-form. */
 const MOST_NUMBERS = 5

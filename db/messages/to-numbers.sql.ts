@@ -13,7 +13,7 @@ const sentRow = row({
   status: string(),
   created_at: string(),
 })
-export type SentToNumber = InferType<typeof sentRow>
+type SentToNumber = InferType<typeof sentRow>
 
 export type SentBy = { channel: Channel; sent: readonly SentToNumber[] }
 

@@ -8,7 +8,7 @@ import type { ClientConfig } from 'pg'
 import { parse } from 'pg-connection-string'
 
 /** A database's servers and how to log in. `hosts` has one configuration for each server that the URL names. */
-export type Address = {
+export type DatabaseAddress = {
   hosts: readonly [ClientConfig, ...ClientConfig[]]
   /** sslmode allow or prefer: a server that offers no TLS is spoken to without. */
   lenient: boolean
@@ -92,7 +92,7 @@ function serversOf({ host, port }: ReturnType<typeof parse>): { host?: string; p
 }
 
 /** @throws Error whose message goes on after `DATABASE_URL `. */
-export function readDatabaseUrl(url: string): Address {
+export function readDatabaseUrl(url: string): DatabaseAddress {
   const [, before = '', servers = '', after = ''] = PARTS.exec(url) ?? []
   if (before === '') throw new Error(NO_URL)
   const [path = '', query = ''] = after.split('?', 2)

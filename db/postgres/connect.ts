@@ -5,7 +5,7 @@
  */
 import { randomInt } from 'node:crypto'
 import { Client, type ClientConfig } from 'pg'
-import { type Address, readDatabaseUrl } from './address.ts'
+import { type DatabaseAddress, readDatabaseUrl } from './address.ts'
 
 const CONNECT_TIMEOUT_MS = 3_000
 /** pg's words for it; it has no code. */
@@ -60,7 +60,7 @@ const takesWrites = async (client: Client): Promise<boolean> => {
  * How to connect just now. Looks for it with connections of its own only where the URL leaves a choice.
  * @throws what the last of the servers said, when none will do.
  */
-export async function wayTo({ hosts, lenient }: Address): Promise<ClientConfig> {
+export async function wayTo({ hosts, lenient }: DatabaseAddress): Promise<ClientConfig> {
   if (hosts.length === 1 && !lenient) return hosts[0]
   let fault: unknown
   for (const host of hosts) {

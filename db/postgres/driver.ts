@@ -16,7 +16,7 @@ import { isPooled, setSession, wayTo } from './connect.ts'
 import { copyOut, isCopy } from './copy.ts'
 
 /** In milliseconds; 0 is none. `idle` is how long a transaction may do nothing. */
-export type Limits = { statement: number; lock: number; idle: number }
+type Limits = { statement: number; lock: number; idle: number }
 
 /** What the server gets beyond a statement's own limit to say that it is over, in milliseconds. */
 const SILENCE = 3_000

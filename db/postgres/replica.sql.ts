@@ -14,7 +14,7 @@ const placeRow = row({
 })
 
 /** Where a connection leads. A service that runs writes every few seconds, so what replays nothing is behind. */
-export const placeOf = (tx: Tx) =>
+export const replayPlace = (tx: Tx) =>
   tx.one(sql.type(placeRow)`
     select system_identifier::text as system, current_database() as database, pg_is_in_recovery() as standby,
       case when pg_is_in_recovery() then extract(epoch from now() - pg_last_xact_replay_timestamp()) end as behind

@@ -5,7 +5,7 @@
  */
 import { Refusal } from '../errors.ts'
 import { type Database, isTooSlow, openDatabase } from './pool.ts'
-import { placeOf } from './replica.sql.ts'
+import { replayPlace } from './replica.sql.ts'
 
 export type Replica = {
   /** Runs something that only reads, on the standby if it will do, else on the primary. */
@@ -32,7 +32,7 @@ const wordsOf = (error: unknown): string => (error instanceof Error ? error.mess
 
 /** Why the standby will not do; null when it will. @throws ElsewhereError */
 async function faultOf(standby: Database, primary: Database): Promise<string | null> {
-  const [there, here] = await Promise.all([placeOf(standby), placeOf(primary)])
+  const [there, here] = await Promise.all([replayPlace(standby), replayPlace(primary)])
   if (there.system !== here.system || there.database !== here.database)
     throw new ElsewhereError('it is another database than that of DATABASE_URL')
   if (!there.standby) return 'it is no standby'

@@ -13,7 +13,7 @@ const POLL = 2_000
 const COMMAND_POLL = 200
 
 /** How to ask, where the reply will lie, and how long to wait for it in milliseconds. */
-export type Question<T> = { send: () => Promise<void>; read: () => Promise<T | null>; timeout: number }
+type Question<T> = { send: () => Promise<void>; read: () => Promise<T | null>; timeout: number }
 
 export type Replies = {
   /** Sends the question and waits. @returns what `read` finds, or null when it found nothing in time. */

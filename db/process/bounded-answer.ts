@@ -11,7 +11,7 @@ import type { Readable } from 'node:stream'
 import { AnswerTooLarge, beginRequest, NO_CONNECTION } from './outgoing.ts'
 
 /** What is asked. `agent` keeps connections between requests: Node's own when absent. */
-export type Question = {
+type Question = {
   method?: string | undefined
   headers?: Readonly<Record<string, string>> | undefined
   body?: string | Uint8Array | undefined
@@ -22,15 +22,10 @@ export type Question = {
  * `bytes` of one body; `ms` from the first byte of the request to the last of the answer; `connect_ms` until its
  * connection stands.
  */
-export type Bounds = {
-  bytes: number
-  ms: number
-  connect_ms?: number | undefined
-  signal?: AbortSignal | undefined
-}
+type Bounds = { bytes: number; ms: number; connect_ms?: number | undefined; signal?: AbortSignal | undefined }
 
 /** `body` is null when it was too large, packed or cut off: `fault` says so then, and the status stands alone. */
-export type Answer = {
+export type BoundedAnswer = {
   status: number
   ok: boolean
   headers: IncomingHttpHeaders
@@ -83,7 +78,7 @@ export async function ask(
   url: string | URL,
   { method = 'GET', headers = {}, body, agent }: Question,
   { bytes, ms, connect_ms = CONNECT, signal }: Bounds,
-): Promise<Answer> {
+): Promise<BoundedAnswer> {
   signal?.throwIfAborted()
   const { asked, response: answered } = beginRequest(
     new URL(url),
@@ -109,7 +104,7 @@ export async function ask(
   }
 }
 
-async function answerOf(response: IncomingMessage, most: number): Promise<Answer> {
+async function answerOf(response: IncomingMessage, most: number): Promise<BoundedAnswer> {
   const { statusCode: status = 0, headers } = response
   const head = { status, ok: status >= 200 && status <= 299, headers }
   try {

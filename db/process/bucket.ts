@@ -7,7 +7,7 @@
 export type Bucket = { tokens: number; refilled_at: Date }
 
 /** Tokens a second, and how many are kept at most. */
-export type Flow = { rate: number; capacity: number }
+type Flow = { rate: number; capacity: number }
 
 export function refill(bucket: Bucket, { rate, capacity }: Flow, now: Date): Bucket {
   const seconds = Math.max(0, now.getTime() - bucket.refilled_at.getTime()) / 1_000

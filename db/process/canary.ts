@@ -9,7 +9,7 @@ import { SettingsFault } from './config.ts'
 import { createSecrets, type Secrets } from './secrets.ts'
 
 /** The key, and the one that it replaces or that will replace it. */
-export type SecretKeys = { SECRET_KEY: string; SECRET_KEY_PREVIOUS?: string | undefined }
+type SecretKeys = { SECRET_KEY: string; SECRET_KEY_PREVIOUS?: string | undefined }
 
 const TEXT = Buffer.from('heliograph')
 

@@ -13,7 +13,7 @@ import { isIP } from 'node:net'
 import { Refusal } from '../errors.ts'
 import { createKeyedSemaphore } from './keyed-semaphore.ts'
 
-export type Names = {
+type Names = {
   /** Every address of a name. @throws Error with the resolver's code; Unanswered */
   addresses(name: string): Promise<readonly string[]>
   /** The strings of each of its TXT records. @throws as `addresses` does. */

@@ -17,7 +17,7 @@ import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 
 /** `connect_ms` until the connection stands, `bytes` of the answer's body. */
-export type WireBounds = { connect_ms: number; bytes: number }
+type WireBounds = { connect_ms: number; bytes: number }
 
 /** Thrown for more than there may be. */
 export class AnswerTooLarge extends Error {

@@ -15,7 +15,7 @@ import {
 } from 'node:crypto'
 
 /** The purposes a key is derived for; the name is part of the derivation and must never change. */
-export type Purpose =
+type SecretPurpose =
   | 'dkim'
   | 'erasure'
   | 'unsubscribe'
@@ -31,17 +31,17 @@ export type Secrets = {
    * AES-256-GCM: nonce, tag and ciphertext in one buffer. It opens with the same `about` only, what it belongs to, so
    * that it cannot be passed off as another's.
    */
-  encrypt(purpose: Purpose, plain: Buffer, about?: string): Buffer
+  encrypt(purpose: SecretPurpose, plain: Buffer, about?: string): Buffer
   /** The same, with the same bytes at each call: who sees two of them learns whether they hold the same, no more. */
-  encryptAlike(purpose: Purpose, plain: Buffer, about: string): Buffer
+  encryptAlike(purpose: SecretPurpose, plain: Buffer, about: string): Buffer
   /** @throws Error when the buffer was not encrypted for this purpose and `about` with a key that we know. */
-  decrypt(purpose: Purpose, sealed: Buffer, about?: string): Buffer
+  decrypt(purpose: SecretPurpose, sealed: Buffer, about?: string): Buffer
   /** The first `length` bytes of an HMAC-SHA256 over the data. */
-  sign(purpose: Purpose, data: Buffer, length?: number): Buffer
+  sign(purpose: SecretPurpose, data: Buffer, length?: number): Buffer
   /** What `sign` gives, and gave before the key was replaced: to look up what was kept under it. */
-  signatures(purpose: Purpose, data: Buffer, length?: number): Buffer[]
+  signatures(purpose: SecretPurpose, data: Buffer, length?: number): Buffer[]
   /** Whether `signature` is what `sign` gives for the data, now or before the key was replaced, in constant time. */
-  verify(purpose: Purpose, data: Buffer, signature: Buffer): boolean
+  verify(purpose: SecretPurpose, data: Buffer, signature: Buffer): boolean
 }
 
 const NONCE = 12
@@ -52,17 +52,17 @@ const SHORTEST_SIGNATURE = 8
 function createKeyring(secretKey: string): Secrets {
   // As key objects: Node prepares other keys once more for each use, which costs more than an HMAC of a few bytes.
   const keys = new Map<string, KeyObject>()
-  const keyFor = (purpose: Purpose | `${Purpose}/nonce`): KeyObject => {
+  const keyFor = (purpose: SecretPurpose | `${SecretPurpose}/nonce`): KeyObject => {
     const known = keys.get(purpose)
     if (known) return known
     const derived = createSecretKey(Buffer.from(hkdfSync('sha256', secretKey, 'heliograph', purpose, 32)))
     keys.set(purpose, derived)
     return derived
   }
-  const sign = (purpose: Purpose, data: Buffer, length = 16): Buffer =>
+  const sign = (purpose: SecretPurpose, data: Buffer, length = 16): Buffer =>
     createHmac('sha256', keyFor(purpose)).update(data).digest().subarray(0, length)
 
-  const seal = (purpose: Purpose, nonce: Buffer, plain: Buffer, about: string): Buffer => {
+  const seal = (purpose: SecretPurpose, nonce: Buffer, plain: Buffer, about: string): Buffer => {
     const cipher = createCipheriv('aes-256-gcm', keyFor(purpose), nonce, { authTagLength: TAG })
     cipher.setAAD(Buffer.from(about))
     const body = Buffer.concat([cipher.update(plain), cipher.final()])

@@ -15,7 +15,7 @@ import { touchedIds } from './pgboss.sql.ts'
 export type FetchedJob<J extends JobName> = { id: string; data: Payload<J>; retryCount: number }
 
 /** Which jobs of a queue whose jobs have groups (jobs.ts) are wanted. */
-export type Among = {
+type Among = {
   /** None of these groups. */
   except?: readonly string[]
   /** At most this number of each group; as many as there are when absent. */
@@ -57,7 +57,7 @@ type Boss = {
 }
 
 /** How claims are opened: pg-boss, its SQL on a transaction, who hears of faults, and the lines before the queues. */
-export type ClaimDeps = {
+type ClaimDeps = {
   boss: Boss
   on: (tx: Tx) => object
   onFault: (fault: unknown) => void

@@ -54,7 +54,7 @@ const reasonRow = row({
 /** How many of a reason's dead letters are named. */
 const SAMPLES = 5
 
-export type DeadReason = InferType<typeof reasonRow>
+type DeadReason = InferType<typeof reasonRow>
 
 /** The reasons for which a queue's jobs were given up, and how many dead letters have each: the most frequent first. */
 export async function deadReasons(tx: Tx, job: JobName, limit: number): Promise<readonly DeadReason[]> {

@@ -6,7 +6,7 @@
  */
 import type { Tx } from '../postgres/pool.ts'
 import { lookAtLine } from './fair-queue.sql.ts'
-import { isShared, type JobName, SHARED_JOBS, type SharedJob } from './jobs.ts'
+import { isSharedJob, type JobName, SHARED_JOBS, type SharedJob } from './jobs.ts'
 
 /** pg-boss fetches the highest priority first. Beyond the column's range all are alike. */
 export const priorityOf = (place: number): number => -Math.min(place, 2_147_483_647)
@@ -75,7 +75,7 @@ export async function placesOfReturning(
   job: JobName,
   payloads: readonly object[],
 ): Promise<number[]> {
-  if (!isShared(job)) return []
+  if (!isSharedJob(job)) return []
   return lines[job].placesOf(
     tx,
     payloads.map((payload) => ('team_id' in payload ? String(payload.team_id) : '')),

@@ -27,7 +27,7 @@ const lookRow = row({
     .nullable(),
 })
 /** What a process finds when it leaves a mark. */
-export type Look = InferType<typeof lookRow>
+export type HomeLook = InferType<typeof lookRow>
 
 type Mark = { process: string; last: number | null; next: number }
 
@@ -35,7 +35,7 @@ type Mark = { process: string; last: number | null; next: number }
  * Leaves a process's next mark, unless its last one is missing: that must be found missing again if the answer is lost.
  * @param last null for a process that has none yet.
  */
-export async function leaveMark(tx: Tx, { process, last, next }: Mark): Promise<Look> {
+export async function leaveMark(tx: Tx, { process, last, next }: Mark): Promise<HomeLook> {
   const written =
     last === null
       ? sql.fragment`

@@ -152,7 +152,7 @@ export async function deleteIdleJobs(tx: Tx, job: JobName, ids: readonly string[
 }
 
 /** One attempt of a job that is put back, and whether it was a try. */
-export type Postponement = {
+type Postponement = {
   id: string
   attempt: number
   tried: boolean

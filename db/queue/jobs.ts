@@ -33,7 +33,7 @@ const DAY = 86_400
 export const LARGE = 'large'
 
 /** How a queue is kept; times in seconds. See pg-boss's queue options of the same names. */
-export type QueueOptions = {
+type QueueOptions = {
   retryLimit: number
   retryDelay: number
   /** With it the pause doubles from one retry to the next, up to this. */
@@ -250,8 +250,8 @@ export type End =
 export type SharedJob = {
   [J in JobName]: (typeof JOBS)[J] extends { shared: true } ? J : never
 }[JobName]
-export const isShared = (job: JobName): job is SharedJob => 'shared' in JOBS[job]
-export const SHARED_JOBS = (Object.keys(JOBS) as JobName[]).filter(isShared)
+export const isSharedJob = (job: JobName): job is SharedJob => 'shared' in JOBS[job]
+export const SHARED_JOBS = (Object.keys(JOBS) as JobName[]).filter(isSharedJob)
 /** The queues that are claimed by the groups of their jobs. */
 export const BY_GROUP = (Object.keys(JOBS) as JobName[]).filter((job) => 'by_group' in JOBS[job])
 

@@ -34,7 +34,7 @@ export async function pausedQueues(tx: Tx): Promise<ReadonlyMap<string, QueuePau
 }
 
 /** Who pauses, or why the service does. */
-export type PauseCause = { paused_by: string } | { reason: typeof RESTORED }
+type PauseCause = { paused_by: string } | { reason: typeof RESTORED }
 
 /** Pauses queues; one that is paused stays so, but a person's pause takes the place of the service's own. */
 export async function storePauses(

@@ -14,7 +14,7 @@ export const LARGEST_PART = 1024 * 1024
 export const MOST_VARIABLES = 10_000
 
 /** The first breach found: where (`contacts[3].email`, '' for the value itself) and what, after a "must". */
-export type TextFault = { path: string; problem: string }
+type TextFault = { path: string; problem: string }
 
 const DEEPEST_NESTING = 32
 const LONGEST_KEY_SHOWN = 64

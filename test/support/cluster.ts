@@ -2,7 +2,7 @@
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { unprivilegedAccount } from '../../db/dev/place.ts'
-import { type Account, isRoot, run, stopServer } from '../../db/dev/process.ts'
+import { isRoot, type ProcessUser, run, stopServer } from '../../db/dev/process.ts'
 import { launch, type Settings } from '../../db/dev/server.ts'
 import { SETTINGS } from './quick-server.ts'
 
@@ -16,7 +16,7 @@ export async function startCluster(
   home: string,
   settings: Settings = SETTINGS,
 ): Promise<{ url: string; stop(): Promise<void> }> {
-  const account: Account = isRoot() ? await unprivilegedAccount() : {}
+  const account: ProcessUser = isRoot() ? await unprivilegedAccount() : {}
   const data = join(home, 'data')
   // Run by root, PostgreSQL is somebody else, who must be able to pass through.
   await chmod(home, 0o711)

@@ -13,8 +13,8 @@ import {
   failSilenced,
   type OutgoingWebhook,
   type Round,
-  type Attempt as StoredAttempt,
   storeRound,
+  type WebhookAttempt,
   webhooksToDeliver,
 } from '../../db/messages/webhooks/messages.sql.ts'
 import { signedHeaders, signingKey } from '../../db/messages/webhooks/secret.ts'
@@ -219,7 +219,7 @@ function reasonToStop(own: readonly Delivered<Attempt>[], failingSince: string |
     : null
 }
 
-function attemptOf({ answer: { row, answer }, at }: Delivered<Attempt>): StoredAttempt {
+function attemptOf({ answer: { row, answer }, at }: Delivered<Attempt>): WebhookAttempt {
   const { team_id, endpoint_id, id: message_id } = row
   return {
     ...{ team_id, endpoint_id, message_id, at },

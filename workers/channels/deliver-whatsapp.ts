@@ -14,7 +14,7 @@ import {
 } from '../../db/delivery/senders/senders.sql.ts'
 import { triedSince } from '../../db/delivery/tried-since.sql.ts'
 import { type AppliedEvent, applyWhatsappEvents } from '../../db/messages/whatsapp/apply-events.ts'
-import { messagesToDeliver, type OutgoingRow } from '../../db/messages/whatsapp/messages.sql.ts'
+import { messagesToDeliver, type OutgoingWhatsappRow } from '../../db/messages/whatsapp/messages.sql.ts'
 import type { WhatsappEventKind } from '../../db/messages/whatsapp/status.ts'
 import { recordFindings, type TemplateFinding } from '../../db/messages/whatsapp/templates.sql.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
@@ -32,7 +32,7 @@ import type {
 export type WhatsappDeps = { database: Database; whatsapp: WhatsappDelivery | null; log: Log }
 
 /** One row at one try and what the provider made of it. */
-export type WhatsappAttempt = { row: OutgoingRow; outcome: WhatsappOutcome }
+export type WhatsappAttempt = { row: OutgoingWhatsappRow; outcome: WhatsappOutcome }
 
 /** The timeline's event for an outcome; null when it is about the number or account, whose own timeline has it. */
 const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind | null> = {
@@ -97,7 +97,7 @@ export function whatsappThrough<J extends WhatsappJob, T extends boolean>(
 }
 
 function outgoingOf<T extends boolean>(
-  row: OutgoingRow<T>,
+  row: OutgoingWhatsappRow<T>,
   provider: WhatsappSending<T>,
   rest: number,
 ): Outgoing<WhatsappAttempt> {
@@ -125,7 +125,7 @@ function storable(outcome: WhatsappOutcome): WhatsappOutcome {
 }
 
 /** A row with its template as the message to send. A slot that the template has gained since is left empty. */
-function message<T extends boolean>(row: OutgoingRow<T>): OutgoingWhatsapp<T> {
+function message<T extends boolean>(row: OutgoingWhatsappRow<T>): OutgoingWhatsapp<T> {
   const { slots, parameters, url_buttons } = row
   const valuesOf = (scope: string): string[] =>
     slots.filter((slot) => slot.startsWith(`${scope}:`)).map((slot) => parameters[slot] ?? '')

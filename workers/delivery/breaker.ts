@@ -7,7 +7,7 @@ import { pauseAfter, type Signal } from '../../db/delivery/senders/circuit-break
 import type { Sender, SenderState } from '../../db/delivery/senders/pace.ts'
 import type { Judged } from './verdict.ts'
 
-export type Breaker = {
+type Breaker = {
   /** Takes note of how its row stands. */
   see(state: SenderState): void
   /** Takes note that a send begins. @returns to be called when it has ended. */

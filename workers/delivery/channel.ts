@@ -53,7 +53,7 @@ export type Delivered<A> = { answer: A; end: End; at: Date }
  * - many: each message names its own (Outgoing.sender), whose key begins with `prefix` and is its job's group
  *   (db/queue/jobs.ts). Messages of paused senders are not claimed, of the others only what is soon sent.
  */
-export type Senders = { one(): Promise<Sender> } | { prefix: string }
+type Senders = { one(): Promise<Sender> } | { prefix: string }
 
 export type DeliveryChannel<J extends DeliveryJob, A> = {
   channel: Deliverable<J>

@@ -22,7 +22,7 @@ export type Released<J extends DeliveryJob, A> = Message<J, A> & { delay: number
 /** How many messages may be claimed, of which groups none, and of each sender how many, where there are many. */
 export type Admission = { limit: number; except: readonly string[]; rooms?: Rooms }
 
-export type Passed<J extends DeliveryJob, A> = {
+type Passed<J extends DeliveryJob, A> = {
   released: Released<J, A>[]
   /** Messages that must wait for their sender, and for how many seconds. */
   held: { messages: Message<J, A>[]; seconds: number }[]

@@ -31,7 +31,7 @@ export type SlotShare = First & {
   close(): void
 }
 
-export type Slots = {
+type Slots = {
   /**
    * Opens a queue's part.
    * @param most the part of all slots that it may hold at once, from 0 to 1; all when absent.

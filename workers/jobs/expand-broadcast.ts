@@ -5,7 +5,7 @@
  * Must not send.
  */
 import { BROADCAST_QUEUES } from '../../db/channels/channels.sql.ts'
-import { type Step, walk } from '../../db/messages/broadcasts/walk.ts'
+import { type WalkStep, walk } from '../../db/messages/broadcasts/walk.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import type { Batch } from '../batches/batches.ts'
@@ -27,7 +27,7 @@ async function aheadOf({ bulk }: WorkerDeps): Promise<number> {
 }
 
 /** How the job ends after a step; null: another step may follow. */
-function endAfter(step: Step, hasTime: boolean): End | null {
+function endAfter(step: WalkStep, hasTime: boolean): End | null {
   if (step.kind === 'over') return { end: 'completed' }
   if (step.kind === 'early') return { end: 'snoozed', seconds: Math.min(step.seconds, MAX_SNOOZE_S) }
   if (step.kind === 'moved') return hasTime ? null : { end: 'snoozed', seconds: 0 }

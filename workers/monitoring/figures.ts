@@ -6,14 +6,14 @@
 import { performance } from 'node:perf_hooks'
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import type { EventResult } from '../../db/delivery/reports/event-result.ts'
-import type { Role } from '../../db/figures/fleet/fleet.ts'
+import type { ProcessRole } from '../../db/figures/fleet/fleet.ts'
 import type { ReportedEvent } from '../../db/messages/apply-reports.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
 import type { End, JobName } from '../../db/queue/jobs.ts'
 import type { Outcome } from '../providers/provider.ts'
 
 /** A try to deliver that is over. */
-export type Try = {
+type Try = {
   job: DeliveryJob
   /** The key of what it went out through. */
   sender: string
@@ -33,7 +33,7 @@ export type Figures = {
   /** @param age of the report, in seconds. */
   reported(provider: string, state: 'done' | 'parked' | 'waiting', age: number): void
   applied(results: ReadonlyMap<ReportedEvent, EventResult>): void
-  role: Pick<Role, 'senders' | 'completed' | 'busy'>
+  role: Pick<ProcessRole, 'senders' | 'completed' | 'busy'>
 }
 
 const channelOf = (job: DeliveryJob): string => job.replace('deliver-', '')

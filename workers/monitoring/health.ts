@@ -10,7 +10,7 @@ import { portFault } from '../../db/process/config.ts'
 import { VERSION } from '../../db/process/version.ts'
 import { databaseFault } from '../../db/start.ts'
 
-export type Health = {
+type Health = {
   port: number
   /** From now on it is not ready. */
   drain(): void

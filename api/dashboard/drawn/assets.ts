@@ -6,7 +6,7 @@ import { join } from 'node:path'
 const TYPES = { 'dashboard.css': 'text/css', 'dashboard.js': 'text/javascript' } as const
 type Name = keyof typeof TYPES
 
-export type Asset = { type: string; bytes: Buffer }
+type Asset = { type: string; bytes: Buffer }
 
 /** Each asset's path after /dashboard, and the asset by its path. */
 export type Assets = { paths: Record<Name, string>; byPath: ReadonlyMap<string, Asset> }

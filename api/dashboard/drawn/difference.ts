@@ -1,6 +1,6 @@
 /** What changed between two texts, line by line. Pure. Texts beyond a bound are shown whole, one after the other. */
 
-export type DifferenceLine = { sign: '+' | '-' | ' '; text: string }
+type DifferenceLine = { sign: '+' | '-' | ' '; text: string }
 
 /** Cells of the table that finds the longest common part. */
 const MAX_CELLS = 4_000_000

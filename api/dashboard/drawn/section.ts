@@ -98,7 +98,7 @@ export type Row = { key?: string; cells: readonly Cell[] }
 export type Moment = { tone: Tone; title: string; at: Cell; detail?: string; who?: string }
 /** @param wrap whether long values take several lines; otherwise a row is one line, with the whole in its tip. */
 export type Column = { label: string; number?: boolean; wrap?: boolean }
-export type Bar = { x: number; y: number; width: number; height: number; tone: Tone; title: string }
+type Bar = { x: number; y: number; width: number; height: number; tone: Tone; title: string }
 
 /**
  * @param noteAt a time that the note ends with.

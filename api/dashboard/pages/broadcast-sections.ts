@@ -1,8 +1,8 @@
 /** The sections of one broadcast's page: how it stands, its figures, and the buttons that change it. */
 
-import { FIGURES, type Figure } from '../../../db/figures/daily/broadcasts.sql.ts'
+import { BROADCAST_FIGURES, type Figure } from '../../../db/figures/daily/broadcasts.sql.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
-import type { Deed } from '../../../db/messages/broadcasts/history.ts'
+import type { HistoryEntry } from '../../../db/messages/broadcasts/history.ts'
 import { pausedBecause } from '../../../db/messages/broadcasts/paused-because.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
@@ -34,14 +34,14 @@ function outcomeWords({ made, queued, bounced, complained }: BroadcastView['figu
 }
 
 /** What a broadcast's ids are called; `template` null: it is deleted. */
-export type Names = { topics: ReadonlyMap<string, string>; template: string | null }
+type Names = { topics: ReadonlyMap<string, string>; template: string | null }
 
 /** Things by their names; one that is gone by its id. */
 export const namesOf = (ids: readonly string[], names: ReadonlyMap<string, string>): string =>
   ids.map((id) => names.get(id) ?? id).join(', ')
 
 /** What happened, and what it means for how it stands. */
-const DEEDS: Readonly<Record<Deed['act'], { title: string; tone: Tone }>> = {
+const ENTRIES: Readonly<Record<HistoryEntry['act'], { title: string; tone: Tone }>> = {
   create: { title: 'Created', tone: 'plain' },
   schedule: { title: 'Scheduled', tone: 'busy' },
   start: { title: 'Started', tone: 'busy' },
@@ -55,37 +55,37 @@ const DEEDS: Readonly<Record<Deed['act'], { title: string; tone: Tone }>> = {
 }
 
 /** Who did it. */
-function byWords({ by, itself }: Deed): string {
+function byWords({ by, itself }: HistoryEntry): string {
   if (itself) return 'by itself'
   if (by === null) return 'through the API'
   return by === 'cli' ? 'on the command line' : `by ${by}`
 }
 
 /** Who did what with it, and when. */
-export const history = (deeds: readonly Deed[], now: Date): Section =>
+export const history = (entries: readonly HistoryEntry[], now: Date): Section =>
   whatHappened(
-    deeds.map((deed) => ({
-      ...DEEDS[deed.act],
-      at: time(deed.at, now),
-      detail: `${headed(byWords(deed))}.`,
+    entries.map((entry) => ({
+      ...ENTRIES[entry.act],
+      at: time(entry.at, now),
+      detail: `${headed(byWords(entry))}.`,
     })),
   )
 
 /** How it stands, in one sentence; one that was stopped says by whom. */
 export function sentenceOf(
   { state, audience, figures: counted, send_at }: BroadcastView,
-  deeds: readonly Deed[],
+  entries: readonly HistoryEntry[],
   now: Date,
 ): string {
   if (state === 'draft') return 'Draft: nothing is sent until you start it.'
   if (state === 'scheduled') return `Starts ${time(send_at, now).age ?? ''}.`
-  const stop = deeds.find(({ act }) => STOPS[state] === act)
+  const stop = entries.find(({ act }) => STOPS[state] === act)
   const stopped = stop ? ` ${byWords(stop)}, ${ageOf(stop.at, now)}` : ''
   const progress = audience === null ? '' : `: ${progressWords({ audience, figures: counted })}`
   return `${STATE_WORDS[state]}${stopped}${progress}.`
 }
 
-const STOPS: Partial<Record<BroadcastState, Deed['act']>> = { paused: 'pause', cancelled: 'cancel' }
+const STOPS: Partial<Record<BroadcastState, HistoryEntry['act']>> = { paused: 'pause', cancelled: 'cancel' }
 
 const STATE_WORDS: Readonly<Record<Exclude<BroadcastState, 'draft' | 'scheduled'>, string>> = {
   sending: 'Being sent',
@@ -179,7 +179,7 @@ export function figures({ figures: counted, audience }: BroadcastView, request: 
   }
   return {
     ...tableOf(
-      FIGURES.filter((figure) => counted[figure] > 0),
+      BROADCAST_FIGURES.filter((figure) => counted[figure] > 0),
       (figure) => ({
         People: text(figure === 'made' ? 'All recipients' : headed(figure), { href: listOf(figure) }),
         Count: number(counted[figure]),

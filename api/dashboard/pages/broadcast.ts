@@ -11,7 +11,7 @@ import {
   duplicateBroadcast,
   removeBroadcast,
 } from '../../../db/messages/broadcasts/draft.ts'
-import { historyOf } from '../../../db/messages/broadcasts/history.ts'
+import { broadcastHistory } from '../../../db/messages/broadcasts/history.ts'
 import { unreachedSize } from '../../../db/messages/broadcasts/resend.sql.ts'
 import { sendToUnreached } from '../../../db/messages/broadcasts/resend.ts'
 import { sendTest } from '../../../db/messages/broadcasts/send-test.ts'
@@ -58,7 +58,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
   const view = await broadcastView(deps.database, row)
   const topics = new Map((await topicsOfTeam(deps.database, team.id)).map(({ id, name }) => [id, name]))
   const template = (await templateById(deps.database, team.id, row.template_id))?.name ?? null
-  const deeds = await historyOf(deps.database, row)
+  const entries = await broadcastHistory(deps.database, row)
   const outcome = async () =>
     row.state === 'scheduled'
       ? scheduledSections(row, request, deps)
@@ -71,7 +71,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
   return show({
     title: row.name,
     state: stateCell(row.state),
-    lead: sentenceOf(view, deeds, request.now),
+    lead: sentenceOf(view, entries, request.now),
     back: { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' },
     actions: buttons,
     sections: some([
@@ -80,7 +80,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
       ...(await previewSections(row, request, deps)),
       edits && testForm(request),
     ]),
-    aside: [facts(view, { topics, template }, request), history(deeds, request.now)],
+    aside: [facts(view, { topics, template }, request), history(entries, request.now)],
   })
 })
 

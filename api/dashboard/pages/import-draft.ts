@@ -6,7 +6,7 @@
 import { type TopicRow, topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import {
   type Draft,
-  discardDraft,
+  discardImport,
   setMapping,
   showDraft,
   startDraft,
@@ -200,7 +200,7 @@ const start = post('editor', '/teams/:team/contacts/imports/:id/start', async (r
 const discard = post('editor', '/teams/:team/contacts/imports/:id/discard', async (request, { database }) => {
   const { team, params } = request
   const { id, mapping } = await showDraft(database, team.id, params.id ?? '')
-  await discardDraft(database, team.id, id)
+  await discardImport(database, team.id, id)
   return redirect(uploads(request, mapping).href, 'The upload is discarded.')
 })
 

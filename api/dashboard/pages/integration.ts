@@ -7,7 +7,7 @@ import { endToken, makeToken, tokensFor } from '../../../db/accounts/credentials
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { type RefusedCall, refusedCalls } from '../../../db/accounts/refusals/refusals.sql.ts'
 import { templatesOfTeam } from '../../../db/content/templates/templates.sql.ts'
-import { templatesOfTeam as whatsappTemplates } from '../../../db/messages/whatsapp/templates.sql.ts'
+import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { TEST_ADDRESSES, TEST_NUMBERS } from '../../docs/test-recipients.ts'
 import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
@@ -63,7 +63,7 @@ async function examples(request: TeamRequest, deps: PageDeps): Promise<Section[]
     const code = curl(request, '/v1/emails', { ...email, template_id: template.id, variables })
     sections.push({ kind: 'code', title: `Send the template ${template.name}`, code })
   }
-  const [message] = await whatsappTemplates(database, team.id)
+  const [message] = await whatsappTemplatesOfTeam(database, team.id)
   if (message) {
     const parameters = Object.fromEntries(message.slots.map((slot) => [slot, '…']))
     const body = { template_id: message.id, to: ['+15555550101'], parameters }

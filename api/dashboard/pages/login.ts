@@ -5,7 +5,7 @@
  */
 
 import {
-  type Claims,
+  type IdentityClaims,
   ownerOfLink,
   signInByClaims,
   signInByLink,
@@ -121,7 +121,7 @@ const refusedView = (words: string): View => ({
 })
 
 /** Why the provider's word lets somebody in as nobody. */
-function notHere({ email, email_verified }: Claims): string {
+function notHere({ email, email_verified }: IdentityClaims): string {
   const who = email === '' ? 'your address' : email
   if (email_verified === null)
     return `Your provider does not say whether ${who} is verified, so we cannot rely on it. Ask the people who run the provider to send the claim email_verified.`

@@ -1,6 +1,6 @@
 /** The draft of a template: its editor, what publishing it would change, and publishing or discarding it. */
 
-import { discardDraft, publishDraft, saveDraft } from '../../../db/content/templates/draft.ts'
+import { discardTemplateDraft, publishDraft, saveDraft } from '../../../db/content/templates/draft.ts'
 import { type DraftRow, draftOf } from '../../../db/content/templates/drafts.sql.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
@@ -129,7 +129,7 @@ const publish = act('editor', '/teams/:team/templates/:id/publish', async (by, r
 const discard = act('editor', '/teams/:team/templates/:id/discard', async (by, request) => {
   const { team, params, form } = request
   const seen = idGiven(form, 'draft') ?? ''
-  await discardDraft(by, team.id, params.id ?? '', seen)
+  await discardTemplateDraft(by, team.id, params.id ?? '', seen)
   return redirect(templatePath(request), 'The draft is discarded.')
 })
 

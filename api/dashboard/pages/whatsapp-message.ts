@@ -3,7 +3,7 @@
 import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { type ShownMessage, showMessage } from '../../../db/messages/whatsapp/show.ts'
-import { templatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
+import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { messageMoments, messageSentence } from '../drawn/whatsapp-timeline.ts'
@@ -49,7 +49,7 @@ async function facts(
   { team, now }: TeamRequest,
   { database }: PageDeps,
 ): Promise<Section[]> {
-  const template = (await templatesOfTeam(database, team.id)).find(({ id }) => id === row.template_id)
+  const template = (await whatsappTemplatesOfTeam(database, team.id)).find(({ id }) => id === row.template_id)
   const words = template ? `${template.name} (${template.language})` : 'deleted'
   const link = template ? { href: teamPath(team, 'whatsapp-templates', template.id) } : {}
   return [

@@ -4,7 +4,7 @@ import { Refusal } from '../../../db/errors.ts'
 import { createWhatsappTemplate } from '../../../db/messages/whatsapp/save-template.ts'
 import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
 import { requestSync } from '../../../db/messages/whatsapp/sync-templates.ts'
-import { templatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
+import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { act, formOf, get, press, some, tableOf } from '../served/made.ts'
@@ -13,7 +13,7 @@ import { redirect, show, teamPath } from '../served/page.ts'
 const PATH = '/teams/:team/whatsapp-templates'
 
 const list = get('viewer', PATH, async ({ team, now }, { database }) => {
-  const templates = await templatesOfTeam(database, team.id)
+  const templates = await whatsappTemplatesOfTeam(database, team.id)
   const here = teamPath(team, 'whatsapp-templates')
   return show({
     title: 'WhatsApp templates',
@@ -82,7 +82,7 @@ function readable({ components }: Readonly<Record<string, unknown>>): Section[] 
 }
 
 const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { database }) => {
-  const found = (await templatesOfTeam(database, team.id)).find(({ id }) => id === params.id)
+  const found = (await whatsappTemplatesOfTeam(database, team.id)).find(({ id }) => id === params.id)
   if (!found) throw new Refusal('not_found', 'there is no such template')
   return show({
     title: found.name,

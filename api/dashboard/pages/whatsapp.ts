@@ -6,7 +6,7 @@ import { Refusal } from '../../../db/errors.ts'
 import { figuresSince } from '../../../db/figures/daily/figures.sql.ts'
 import { dayBefore } from '../../../db/figures/daily/fold.ts'
 import { type MessageFilter, messagesFound } from '../../../db/messages/whatsapp/search.sql.ts'
-import { templatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
+import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { normalisePhone } from '../../../db/text/phone.ts'
 import { text, time } from '../drawn/cell.ts'
 import { chips, DAYS, filterOf, idOf, search } from '../served/filter.ts'
@@ -50,7 +50,7 @@ function meantBy(query: URLSearchParams): MessageFilter {
 
 const list = get(lagging('viewer'), '/teams/:team/whatsapp', async (request, { database }) => {
   const { team, query, now } = request
-  const templates = await templatesOfTeam(database, team.id)
+  const templates = await whatsappTemplatesOfTeam(database, team.id)
   const names = new Map(templates.map(({ id, name }) => [id, name]))
   const meant = meantBy(query)
   const page = await pageOf(

@@ -95,7 +95,7 @@ export async function readBy<R>(
 }
 
 /** @param further the link to what was not looked at yet. */
-export type Paged<R> = { rows: readonly R[]; next: readonly PageLink[]; first: boolean; further?: PageLink }
+type Paged<R> = { rows: readonly R[]; next: readonly PageLink[]; first: boolean; further?: PageLink }
 
 /** The page of a list that the address asks for. @param keyOf what the next one follows. */
 export async function pageOf<R>(

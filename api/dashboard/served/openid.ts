@@ -16,7 +16,7 @@ import {
   randomPKCECodeVerifier,
   randomState,
 } from 'openid-client'
-import type { Claims } from '../../../db/accounts/people/sign-in.ts'
+import type { IdentityClaims } from '../../../db/accounts/people/sign-in.ts'
 import { boundedFetch } from '../../../db/process/bounded-answer.ts'
 import { BASE } from '../drawn/base.ts'
 
@@ -31,7 +31,7 @@ export type OpenId = {
   /** Where to send the browser, and what it has to bring back. */
   begin(site: URL, returnTo: string): Promise<{ url: string; flow: Flow }>
   /** What the provider says of the person who comes back. @throws Error when any of it does not fit. */
-  finish(came: URL, flow: Flow): Promise<Claims>
+  finish(came: URL, flow: Flow): Promise<IdentityClaims>
 }
 
 const LOOPBACK = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/

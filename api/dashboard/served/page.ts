@@ -116,9 +116,9 @@ type Serves<R> = {
   handle: (request: R, deps: PageDeps) => Promise<PageAnswer>
 }
 
-export type OpenPage = Serves<PageRequest & { person: Person | null }> & { access: 'open' }
-export type OwnPage = Serves<OwnRequest> & { access: 'person' }
-export type PersonPage = Serves<PersonRequest> & { access: 'person' | 'operator' }
+type OpenPage = Serves<PageRequest & { person: Person | null }> & { access: 'open' }
+type OwnPage = Serves<OwnRequest> & { access: 'person' }
+type PersonPage = Serves<PersonRequest> & { access: 'person' | 'operator' }
 export type TeamPage = Serves<TeamRequest> & { access: Role }
 export type Page = OpenPage | OwnPage | PersonPage | TeamPage
 

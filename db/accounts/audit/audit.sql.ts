@@ -27,18 +27,18 @@ export async function insertAuditEntry(
       ${sql.timestamp(now)})`)
 }
 
-const deedRow = row({ actor: string(), action: string(), created_at: string() })
+const broadcastEntryRow = row({ actor: string(), action: string(), created_at: string() })
 /** What a person did with one thing. */
-export type DeedRow = InferType<typeof deedRow>
+export type BroadcastEntryRow = InferType<typeof broadcastEntryRow>
 
 /** What was done with one broadcast, newest first. @param actions whole ones, such as `broadcast.pause`. */
-export async function deedsWithBroadcast(
+export async function entriesOfBroadcast(
   tx: Tx,
   { team_id, id }: { team_id: string; id: string },
   actions: readonly string[],
   limit: number,
-): Promise<readonly DeedRow[]> {
-  return tx.any(sql.type(deedRow)`
+): Promise<readonly BroadcastEntryRow[]> {
+  return tx.any(sql.type(broadcastEntryRow)`
     select actor, action, created_at from audit_entries
     where team_id = ${team_id} and detail = ${id} and split_part(action, '.', 1) = 'broadcast'
       and action = any(${sql.array([...actions], 'text')})
@@ -46,7 +46,7 @@ export async function deedsWithBroadcast(
 }
 
 /** @param actor a whole address. @param action a whole action, or its first part, such as `email`. */
-export type AuditFilter = {
+type AuditFilter = {
   team?: string | undefined
   teams?: readonly string[] | undefined
   actor?: string | undefined

@@ -76,7 +76,7 @@ export async function noteKeyUse(tx: Tx, id: string, hour: Date): Promise<void> 
       for no key update skip locked)`)
 }
 
-export type NewKey = {
+type NewKey = {
   id: string
   name: string
   prefix: string
@@ -184,7 +184,7 @@ export async function sessionsOfTeam(
 }
 
 /** Which of a team's sessions: one, one of a person's, those of a person, or all. */
-export type SessionChoice = { id: string; user_id?: string } | { identity: string } | 'all'
+type SessionChoice = { id: string; user_id?: string } | { identity: string } | 'all'
 
 const chosen = (choice: SessionChoice) => {
   if (choice === 'all') return sql.fragment`true`

@@ -17,7 +17,7 @@ import { credentialHash, displayPrefix, makeCredential } from './token.ts'
 /** How long a session token lives, in milliseconds. */
 export const SESSION_LENGTH = 30 * 86_400_000
 
-export type KeyRequest = {
+type KeyRequest = {
   name: string
   scopes: readonly string[]
   /** The only domain it may send from; null: any of the team's. */
@@ -25,7 +25,7 @@ export type KeyRequest = {
   expires_at: Date | null
 }
 
-export type IssuedKey = {
+type IssuedKey = {
   id: string
   key: string
   name: string

@@ -21,7 +21,7 @@ export async function endKey(by: By, teamId: string, id: string): Promise<KeyRow
 }
 
 /** Exactly one of them says which sessions are meant. */
-export type RevokeWish = { id?: string | undefined; user?: string | undefined; all?: boolean | undefined }
+type RevokeWish = { id?: string | undefined; user?: string | undefined; all?: boolean | undefined }
 
 function identityOf(user: string): string {
   const parsed = parseAddress(user)

@@ -15,7 +15,7 @@ import { teamOrRefusal } from '../teams/view.ts'
 import { type DnsRecord, dnsRecords, FIRST_SELECTOR, makeDkimKey } from './dkim.ts'
 import { type DomainRow, deleteDomain, domainByName, domainRoom, insertDomain } from './domains.sql.ts'
 
-export type DomainView = Pick<
+type DomainView = Pick<
   DomainRow,
   'id' | 'name' | 'status' | 'created_at' | 'verified_at' | 'missing_since'
 > & { dns_records: DnsRecord[] }

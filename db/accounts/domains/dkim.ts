@@ -15,7 +15,7 @@ export const FIRST_SELECTOR = 'hg1'
 type StoredKey = Pick<NewDomain, 'dkim_selector' | 'dkim_public_key' | 'dkim_private_key'>
 
 /** Whose a key is: it opens for this team and domain only, wherever its bytes are copied to. */
-export type KeyOwner = { team_id: string; name: string }
+type KeyOwner = { team_id: string; name: string }
 
 const about = ({ team_id, name }: KeyOwner): string => `${team_id}/${name}`
 

@@ -63,7 +63,7 @@ const roomRow = row({
   domains_limit: number().nullable(),
   domains: number(),
 })
-export type DomainRoom = InferType<typeof roomRow>
+type DomainRoom = InferType<typeof roomRow>
 
 /** How many domains the team's plan allows, and how many it has. */
 export async function domainRoom(tx: Tx, teamId: string): Promise<DomainRoom> {
@@ -189,7 +189,7 @@ const dkimKeyRow = row({
   dkim_selector: string(),
   dkim_private_key: mixed<Buffer>(),
 })
-export type DkimKeyRow = InferType<typeof dkimKeyRow>
+type DkimKeyRow = InferType<typeof dkimKeyRow>
 
 /** What signing takes, by team and domain name, in one statement. Keys are sealed. Only verified domains have one. */
 export async function dkimKeysByName(

@@ -24,7 +24,7 @@ export type RecordCheck = DnsRecord & {
   published: string[]
 }
 
-export type Verification = Pick<DomainRow, 'id' | 'name' | 'status' | 'verified_at'> & {
+type Verification = Pick<DomainRow, 'id' | 'name' | 'status' | 'verified_at'> & {
   /** The selector whose key was replaced just now: its record may go once the mail that it signed has arrived. */
   replaced_selector: string | null
   records: RecordCheck[]

@@ -89,7 +89,7 @@ export async function removeMember(by: By, teamId: string, email: string): Promi
   return member
 }
 
-export type Login = {
+type Login = {
   email: string
   /** With it, the person is made a member, with `role` (viewer if none is said). */
   team: string | null

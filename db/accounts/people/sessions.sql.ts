@@ -128,7 +128,7 @@ const sessionRow = row({
   operator: boolean(),
   seen_at: string(),
 })
-export type SessionRow = InferType<typeof sessionRow>
+type SessionRow = InferType<typeof sessionRow>
 
 /** The session with this digest, unless it is over or was idle since `idle`. An operator is one who is one still. */
 export async function sessionByHash(

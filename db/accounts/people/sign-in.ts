@@ -129,10 +129,15 @@ export async function signInByLink(
 }
 
 /** What a provider has proved of somebody. `email_verified`: null when it says nothing of that. */
-export type Claims = { issuer: string; subject: string; email: string; email_verified: boolean | null }
+export type IdentityClaims = {
+  issuer: string
+  subject: string
+  email: string
+  email_verified: boolean | null
+}
 
 /** The person of these claims, bound to the provider's id the first time; null when nobody here has the address. */
-async function personOfClaims({ tx, now }: At, claims: Claims): Promise<PersonRow | null> {
+async function personOfClaims({ tx, now }: At, claims: IdentityClaims): Promise<PersonRow | null> {
   const { issuer, subject } = claims
   const identity = claims.email_verified === true ? parseAddress(claims.email)?.identity : undefined
   const named = identity === undefined ? null : await personByIdentity(tx, identity)
@@ -146,7 +151,7 @@ async function personOfClaims({ tx, now }: At, claims: Claims): Promise<PersonRo
 }
 
 /** @returns the session's secret. @throws Refusal not_found when the person has no place here. */
-export async function signInByClaims(at: At, claims: Claims, userAgent: string): Promise<string> {
+export async function signInByClaims(at: At, claims: IdentityClaims, userAgent: string): Promise<string> {
   const person = await personOfClaims(at, claims)
   if (!person) throw new Refusal('not_found', 'this account is not a member of any team here')
   return startSession(at, { user_id: person.id, team_id: null, role: null }, userAgent)

@@ -13,7 +13,7 @@ import { firstAllowance } from './limits.ts'
 import { insertTeam } from './teams.sql.ts'
 import { asTest } from './view.ts'
 
-export type NewTeam = { id: string; name: string; plan: string; test?: true }
+type NewTeam = { id: string; name: string; plan: string; test?: true }
 
 /** The plan of this key that teams can be on. @throws Refusal bad_request naming those that there are. */
 export async function planForTeams(tx: Tx, key: string): Promise<PlanRow> {

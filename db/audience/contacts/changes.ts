@@ -6,10 +6,7 @@ import type { ContactHappening } from '../../channels/happenings/happening.ts'
 import { publish } from '../../channels/happenings/publish.ts'
 import type { Tx } from '../../postgres/pool.ts'
 
-export type ContactTurn = Pick<
-  ContactHappening,
-  'team_id' | 'kind' | 'topic_ids' | 'occurred_at' | 'detail'
-> & {
+type ContactTurn = Pick<ContactHappening, 'team_id' | 'kind' | 'topic_ids' | 'occurred_at' | 'detail'> & {
   contact_id: string
   /** Whether anybody listens to its team. */
   has_listeners: boolean

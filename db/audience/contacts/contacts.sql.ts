@@ -46,7 +46,7 @@ export type NewContact = {
  * What new contacts belong to: what they cost (limits.ts, chargeOf), and when they were made: by the locked account's
  * clock, so that all contacts made before a moment under that lock are committed then (DECISIONS: Broadcasts).
  */
-export type Storing = { now: Date; charge: FragmentSqlToken }
+type Storing = { now: Date; charge: FragmentSqlToken }
 
 /** Stores a contact whose identity is not taken and charges for it, in one statement: ask under the account's lock. */
 export async function insertContact(
@@ -199,7 +199,7 @@ export const holdsPart = (teamId: string, part: string, ascii: boolean) =>
 export const rowHoldsPart = (part: string) =>
   sql.fragment`(email ilike ${likePattern(part)} or identity ilike ${likePattern(part)})`
 
-export type Page = { offset: number; limit: number }
+type Page = { offset: number; limit: number }
 
 /** The query of a page: ids from an index alone, then only the page's own rows. Exported for EXPLAIN. */
 export function contactPage(

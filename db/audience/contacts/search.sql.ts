@@ -28,10 +28,10 @@ export type ContactSearch = {
 }
 
 /** A page: what follows `before`, newest first, at most `limit` contacts. */
-export type ContactPage = { before?: string | undefined; limit: number }
+type ContactPage = { before?: string | undefined; limit: number }
 
 /** What leads to the contacts that fit: any index, that of topics, or a look at the next stretch of the list. */
-export type Way = 'index' | 'topic' | { look: number }
+type Way = 'index' | 'topic' | { look: number }
 
 const newestFirst = sql.fragment`order by created_at desc, id desc`
 

@@ -54,7 +54,7 @@ export async function holdTopics(tx: Tx, teamId: string, ids: readonly string[])
   return new Set(rows.map((row) => row.id))
 }
 
-export type Subscribing = { contact_id: string; topic_id: string }
+type Subscribing = { contact_id: string; topic_id: string }
 
 /** Gives contacts topics besides their own, in one statement. Hold the topics before. */
 export async function addTopics(

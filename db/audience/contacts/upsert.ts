@@ -157,7 +157,7 @@ async function merged(
 }
 
 /** Whether properties are added to those of contacts that there are, or replace them all, as the API's do. */
-export type Writing = { merge: boolean }
+type Writing = { merge: boolean }
 const REPLACE: Writing = { merge: false }
 
 /**

@@ -13,10 +13,10 @@ import { isUuid, textFault } from '../../text/strings.ts'
 import { holdTopics } from '../contacts/topics.sql.ts'
 import { tryUpsert } from '../contacts/upsert.ts'
 import { type CsvTable, countRecords, type ReadBytes, readSlice } from './csv.ts'
-import { checkTotal, readRecords, refusalOf, SLICE_RECORDS } from './import.ts'
+import { checkTotal, readRecords, refusalOfRecord, SLICE_RECORDS } from './import.ts'
 import {
   countDrafts,
-  deleteDraft,
+  deleteImportDraft,
   endDraft,
   type ImportRow,
   importById,
@@ -34,7 +34,7 @@ import { checkMapping, type Mapping, mappingFor, type Purpose } from './mapping.
 const MAX_DRAFTS = 5
 
 /** @param source the file's text. @param encoding how it was encoded. */
-export type Upload = { name: string; source: string; encoding: string; purpose: Purpose }
+type ImportUpload = { name: string; source: string; encoding: string; purpose: Purpose }
 
 /** The first records of a file. `whole`: these are all. */
 type FirstPart = { table: CsvTable; separator: string; whole: boolean }
@@ -54,7 +54,7 @@ const noDraft = () =>
 export async function storeDraft(
   { tx, now }: At,
   teamId: string,
-  { name, source, encoding, purpose }: Upload,
+  { name, source, encoding, purpose }: ImportUpload,
   actor: string,
 ): Promise<string> {
   const fault = textFault([name, source])
@@ -113,7 +113,9 @@ export async function tryDraft(
   const { outcomes, ...made } = await tryUpsert(at, teamId, items, mapping)
   const refusals = read.flatMap((record, index) => {
     const outcome = outcomes[index]
-    return outcome instanceof Refusal ? [{ row: record.row, ...refusalOf(record, outcome, mapping) }] : []
+    return outcome instanceof Refusal
+      ? [{ row: record.row, ...refusalOfRecord(record, outcome, mapping) }]
+      : []
   })
   return { tried: records.length, ...made, refusals }
 }
@@ -124,6 +126,6 @@ export async function startDraft(tx: Tx, teamId: string, id: string): Promise<vo
 }
 
 /** Forgets a draft. @throws Refusal not_found. */
-export async function discardDraft(tx: Tx, teamId: string, id: string): Promise<void> {
-  if (!(await deleteDraft(tx, teamId, id))) throw noDraft()
+export async function discardImport(tx: Tx, teamId: string, id: string): Promise<void> {
+  if (!(await deleteImportDraft(tx, teamId, id))) throw noDraft()
 }

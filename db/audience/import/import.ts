@@ -50,7 +50,7 @@ export const readRecords = (records: readonly CsvRecord[], mapping: Mapping): Re
   })
 
 /** What a record's refusal is to the person whose file it is. */
-export function refusalOf(
+export function refusalOfRecord(
   { given, extra }: ReadRecord,
   { message }: Refusal,
   mapping: Mapping,
@@ -165,7 +165,7 @@ async function storeSlice(
   const refused = records.flatMap((record, index) => {
     const outcome = outcomes[index]
     return outcome instanceof Refusal
-      ? [{ at: index, row: record.row, ...refusalOf(record, outcome, mapping) }]
+      ? [{ at: index, row: record.row, ...refusalOfRecord(record, outcome, mapping) }]
       : []
   })
   const known = [...new Set(taken).difference(new Set(created))]

@@ -6,7 +6,7 @@ import { row } from '../../postgres/rows.ts'
 import type { CsvPlace } from './csv.ts'
 import type { Fault, Mapping } from './mapping.ts'
 
-export type NewImport = {
+type NewImport = {
   id: string
   file_name: string
   bytes: Buffer
@@ -70,7 +70,7 @@ export async function endDraft(tx: Tx, teamId: string, id: string): Promise<bool
 }
 
 /** Deletes a draft with its file. @returns whether there was one. */
-export async function deleteDraft(tx: Tx, teamId: string, id: string): Promise<boolean> {
+export async function deleteImportDraft(tx: Tx, teamId: string, id: string): Promise<boolean> {
   const row = await tx.maybeOne(sql.type(idRow)`
     delete from contact_imports where team_id = ${teamId} and id = ${id} and draft returning id`)
   return row !== null
@@ -104,7 +104,7 @@ export type RecordRefusal = { message: string } & Omit<Fault, 'words'>
 export type RefusedRecord = RecordRefusal & { at: number; row: number }
 
 /** What a slice has made: contacts that are new, others that it has stored too, and how many records took them. */
-export type SliceOutcome = {
+type SliceOutcome = {
   /** The place of its first record among the records, and where the file is read for it. */
   first: number
   place: CsvPlace | null

@@ -18,7 +18,7 @@ import { erasureHash } from '../contacts/erased.ts'
 import { type ContactTopics, topicsOfContact, writeTopics } from './subscription.sql.ts'
 
 /** Who leaves topics, in the audit trail: the person behind a link, or a client of the API. */
-export type Leaver = 'recipient' | 'api'
+type Leaver = 'recipient' | 'api'
 
 async function locked(tx: Tx, teamId: string, identity: string): Promise<ContactRow> {
   const contact = await lockContact(tx, teamId, identity)

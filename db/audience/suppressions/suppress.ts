@@ -28,7 +28,7 @@ const UNDISPUTED_MS = 86_400_000
 const REJUDGE_BATCH = 500
 
 /** A recipient and what an event means for it. */
-export type Touched = {
+type Touched = {
   team_id: string
   email_id: string
   recipient: string | null
@@ -40,10 +40,10 @@ export type Touched = {
   report_id?: string | undefined
 }
 
-export type LockedContact = ContactRef & { suppression: string | null; suppressed_softly: boolean }
+type LockedContact = ContactRef & { suppression: string | null; suppressed_softly: boolean }
 
 /** Finds the locked contact that an event is about. */
-export type ContactOf = (event: Touched) => LockedContact | undefined
+type ContactOf = (event: Touched) => LockedContact | undefined
 
 const keyOf = ({ team_id, identity }: IdentityRef): string => `${team_id}/${identity}`
 

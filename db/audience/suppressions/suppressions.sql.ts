@@ -35,7 +35,7 @@ const statusBefore = sql.fragment`
 
 const changedRow = row({ team_id: string(), contact_id: string(), has_listeners: boolean() })
 /** A contact that was changed, and whether anybody listens to its team. */
-export type Changed = InferType<typeof changedRow>
+type Changed = InferType<typeof changedRow>
 
 const changedColumns = sql.fragment`
   c.team_id, c.id as contact_id, ${hasListeners(sql.fragment`c.team_id`)} as has_listeners`
@@ -179,7 +179,7 @@ const suppressedRow = row({
 export type SuppressedRow = InferType<typeof suppressedRow>
 
 /** @param email a part of the address, in either of its forms. @param before the contact that the page follows. */
-export type SuppressedSearch = {
+type SuppressedSearch = {
   email?: string | undefined
   status?: string | undefined
   before?: string | undefined

@@ -9,7 +9,7 @@ import type { Happening } from './happening.ts'
 import { hasEndpoint } from './webhooks.sql.ts'
 import { notifyEndpoints } from './webhooks.ts'
 
-export type Consumer = {
+type Consumer = {
   name: string
   /** Whether it listens to a team, as a condition. @param team the team's id, as a column. */
   listensTo: (team: FragmentSqlToken) => FragmentSqlToken

@@ -15,11 +15,7 @@ type What = {
 }
 
 /** An event of a message that was never stored before. `recipient` null: it is about the whole message. */
-export type MessageHappening = What & {
-  subject: ChannelName | 'webhook'
-  kind: string
-  recipient: string | null
-}
+type MessageHappening = What & { subject: ChannelName | 'webhook'; kind: string; recipient: string | null }
 
 /** A change of what a contact gets from us. */
 export type ContactHappening = What & {
@@ -45,7 +41,7 @@ export type BroadcastHappening = What & {
 }
 
 /** What became of a sending domain. */
-export type DomainHappening = What & {
+type DomainHappening = What & {
   subject: 'domain'
   kind: 'failing'
   /** Its name, and its DKIM record: where, what belongs there, what DNS has instead, since when. */

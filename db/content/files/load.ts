@@ -12,7 +12,7 @@ import { type Chunk, dropLoading, insertChunks, insertLoading, readyFiles, touch
 const MAX_CHUNKS = 100
 const LARGEST = 4 * CHUNK
 
-export type Contents = ReadonlyMap<string, Uint8Array>
+type Contents = ReadonlyMap<string, Uint8Array>
 
 /** The pieces of some contents, in statements. */
 function* statementsOf(files: readonly { id: string; bytes: Uint8Array }[]): Generator<Chunk[]> {

@@ -6,14 +6,14 @@
 import { type By, record } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
 import { idNow } from '../../process/ids.ts'
-import { type DraftRow, deleteDraft, draftOf, putDraft } from './drafts.sql.ts'
+import { type DraftRow, deleteTemplateDraft, draftOf, putDraft } from './drafts.sql.ts'
 import { currentOrRefusal, type SavedTemplate, slotsOfParts, storeVersion } from './save.ts'
 
 /** `seen`: the draft that the text was written over, else the version in use. */
-export type DraftChange = { html: string; text: string; seen: string }
+type DraftChange = { html: string; text: string; seen: string }
 
 /** What there is to be published, and what in the place of. */
-export type Seen = { draft: string; version: string }
+type SeenDraft = { draft: string; version: string }
 
 /**
  * Saves what was written; a text that is the published one leaves no draft.
@@ -49,7 +49,7 @@ export async function saveDraft(
 }
 
 async function discard(by: By, teamId: string, templateId: string): Promise<void> {
-  await deleteDraft(by.tx, teamId, templateId)
+  await deleteTemplateDraft(by.tx, teamId, templateId)
   await record(by, { team_id: teamId, action: 'template.discard', subject: templateId })
 }
 
@@ -75,7 +75,7 @@ export async function publishDraft(
   by: By,
   teamId: string,
   templateId: string,
-  seen: Seen,
+  seen: SeenDraft,
 ): Promise<SavedTemplate> {
   const current = await currentOrRefusal(by, teamId, templateId)
   const { html, text } = await seenOrRefusal(by, teamId, templateId, seen.draft)
@@ -85,13 +85,18 @@ export async function publishDraft(
       'another version was published meanwhile: look at what the draft changes, then decide again',
     )
   const saved = await storeVersion(by, teamId, { ...current, html, body_text: text })
-  await deleteDraft(by.tx, teamId, templateId)
+  await deleteTemplateDraft(by.tx, teamId, templateId)
   await record(by, { team_id: teamId, action: 'template.publish', subject: templateId })
   return saved
 }
 
 /** Throws the draft away. @throws Refusal not_found; bad_request when it is not the one that was seen. */
-export async function discardDraft(by: By, teamId: string, templateId: string, seen: string): Promise<void> {
+export async function discardTemplateDraft(
+  by: By,
+  teamId: string,
+  templateId: string,
+  seen: string,
+): Promise<void> {
   await currentOrRefusal(by, teamId, templateId)
   await seenOrRefusal(by, teamId, templateId, seen)
   await discard(by, teamId, templateId)

@@ -48,7 +48,7 @@ export async function putDraft(
       version_id = excluded.version_id, saved_by = excluded.saved_by, saved_at = excluded.saved_at`)
 }
 
-export async function deleteDraft(tx: Tx, teamId: string, templateId: string): Promise<void> {
+export async function deleteTemplateDraft(tx: Tx, teamId: string, templateId: string): Promise<void> {
   await tx.query(sql.unsafe`
     delete from template_drafts where team_id = ${teamId} and template_id = ${templateId}`)
 }

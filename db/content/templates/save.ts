@@ -127,7 +127,7 @@ export async function storeVersion(
 }
 
 /** Absent parts stay as they are. */
-export type TemplateChange = { html?: string; text?: string | undefined; list_unsubscribe?: boolean }
+type TemplateChange = { html?: string; text?: string | undefined; list_unsubscribe?: boolean }
 
 /**
  * A new version, in use at once; none when nothing differs. A draft that there is stays.

@@ -94,7 +94,7 @@ const listedRow = row({
   created_at: string(),
   updated_at: string(),
 })
-export type ListedTemplate = InferType<typeof listedRow>
+type ListedTemplate = InferType<typeof listedRow>
 
 /** A team's templates with the slots of their current version, oldest first. */
 export async function templatesOfTeam(tx: Tx, teamId: string): Promise<readonly ListedTemplate[]> {

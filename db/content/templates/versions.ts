@@ -17,7 +17,7 @@ export const compileVersion = (
   list_unsubscribe: row.list_unsubscribe,
 })
 
-export type VersionRef = { team_id: string; id: string }
+type VersionRef = { team_id: string; id: string }
 
 /** Compiled versions by id, as `createVersions` makes it. Ids that do not exist are missing from the map. */
 export type Versions = (tx: Tx, refs: readonly VersionRef[]) => Promise<Map<string, CompiledVersion>>

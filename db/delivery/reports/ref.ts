@@ -2,4 +2,4 @@
  * How a reported event finds its row: by our own ids that travelled with the message, or by the provider's id.
  * Pure.
  */
-export type MessageRef = { team_id: string; id: string } | { provider_message_id: string }
+export type ReportedRef = { team_id: string; id: string } | { provider_message_id: string }

@@ -47,7 +47,7 @@ export type Signal =
   | ({ kind: 'setup' } & Refusal)
   | ({ kind: 'connection' } & Refusal)
 
-export type Trouble = keyof typeof PAUSES
+type Trouble = keyof typeof PAUSES
 
 /** How long a sender is paused after a number of troubles in a row, in seconds. Pure. */
 export function pauseAfter(kind: Trouble, troubles: number): number {

@@ -4,7 +4,7 @@ import { type InferType, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import { idNow } from '../../process/ids.ts'
-import { isOurs } from './senders.sql.ts'
+import { isOwnSender } from './senders.sql.ts'
 
 const SENDER_EVENTS = ['slowed', 'paused', 'recovered', 'resumed'] as const
 
@@ -14,7 +14,7 @@ const eventRow = row({
   occurred_at: string(),
   detail: string(),
 })
-export type SenderEventRow = InferType<typeof eventRow>
+type SenderEventRow = InferType<typeof eventRow>
 
 /** Something that happened to a sender; `detail` is the provider's words, or an operator's. */
 export type SenderEvent = { sender: string; kind: SenderEventRow['kind']; occurred_at: Date; detail: string }
@@ -34,6 +34,6 @@ export async function senderEvents(tx: Tx, limit: number): Promise<readonly Send
     select e.sender, e.kind, e.occurred_at, e.detail
     from senders s cross join lateral (
       select * from sender_events where sender = s.key order by id desc limit ${limit}) e
-    where ${isOurs}
+    where ${isOwnSender}
     order by e.sender, e.id desc`)
 }

@@ -120,7 +120,7 @@ export const stateAt = (
 })
 
 /** How one sender's pace changes. `decide` gets the time of the lock. */
-export type PaceChange<T> = { sender: Sender; decide(pace: Pace, now: Date): { pace: Pace; result: T } }
+type PaceChange<T> = { sender: Sender; decide(pace: Pace, now: Date): { pace: Pace; result: T } }
 
 /**
  * Changes the paces of senders, each one once, locked in the order of their keys: three statements at most for any
@@ -167,7 +167,7 @@ export type Sender = {
 export type Reservation = { delays: number[]; wait_seconds: number; reason: string; state: SenderState }
 
 /** What is to be sent through one sender: tokens for each send. */
-export type Wanted = { sender: Sender; costs: readonly number[] }
+type Wanted = { sender: Sender; costs: readonly number[] }
 
 /**
  * Reserves sends through any number of senders, each named once, in a transaction of its own. Senders `on_demand` that

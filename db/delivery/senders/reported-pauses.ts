@@ -12,7 +12,7 @@ import { insertSenderEvents } from './events.sql.ts'
 import { extendPauses } from './senders.sql.ts'
 
 /** Nothing goes through a sender for `seconds` from `occurred_at`. */
-export type ReportedPause = { sender: string; seconds: number; reason: string; occurred_at: Date }
+type ReportedPause = { sender: string; seconds: number; reason: string; occurred_at: Date }
 
 const beginOf = ({ occurred_at }: ReportedPause, now: Date): Date => (occurred_at < now ? occurred_at : now)
 const endOf = (pause: ReportedPause, now: Date): Date =>

@@ -20,7 +20,7 @@ const senderRow = row({
 export type SenderRow = InferType<typeof senderRow>
 
 /** Whether a sender `s` is one of ours, and no server of a team. There may be thousands of those. */
-export const isOurs = sql.fragment`not starts_with(s.key, ${WEBHOOK_SENDERS})`
+export const isOwnSender = sql.fragment`not starts_with(s.key, ${WEBHOOK_SENDERS})`
 
 const timedRow = senderRow.concat(row({ now: string() }))
 export type TimedSender = InferType<typeof timedRow>
@@ -97,7 +97,7 @@ export async function saveSenders(tx: Tx, senders: readonly KeptSender[]): Promi
 
 const readRow = row({ now: string(), row: mixed<SenderRow>().nullable() })
 
-export type ReadSenders = { now: Date; rows: ReadonlyMap<string, SenderRow> }
+type ReadSenders = { now: Date; rows: ReadonlyMap<string, SenderRow> }
 
 function asRead(found: readonly InferType<typeof readRow>[]): ReadSenders {
   const rows = found.flatMap(({ row }) => row ?? [])
@@ -132,7 +132,7 @@ const pausedRow = row({ key: string(), paused_until: string(), pause_reason: str
 export async function pausedSenders(tx: Tx, key?: string) {
   return tx.any(sql.type(pausedRow)`
     select key, paused_until, pause_reason from senders s
-    where paused_until > (select service_time()) and ${key === undefined ? isOurs : sql.fragment`key = ${key}`}
+    where paused_until > (select service_time()) and ${key === undefined ? isOwnSender : sql.fragment`key = ${key}`}
     order by key`)
 }
 
@@ -204,5 +204,5 @@ export async function extendPauses(
 /** Every sender of ours that was ever paced, slowed or paused: relays, accounts and numbers. */
 export async function ownSenders(tx: Tx): Promise<readonly TimedSender[]> {
   return tx.any(sql.type(timedRow)`
-    select ${senderColumns}, service_time() as now from senders s where ${isOurs} order by key`)
+    select ${senderColumns}, service_time() as now from senders s where ${isOwnSender} order by key`)
 }

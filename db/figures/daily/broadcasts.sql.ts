@@ -10,10 +10,10 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 
 /** What a broadcast's figures are: emails made, contacts skipped, and emails by status. */
-export const FIGURES = ['made', 'skipped', ...EMAIL_LADDER] as const
-export type Figure = (typeof FIGURES)[number]
+export const BROADCAST_FIGURES = ['made', 'skipped', ...EMAIL_LADDER] as const
+export type Figure = (typeof BROADCAST_FIGURES)[number]
 
-const MOVED_FIGURES = FIGURES.filter((figure) => figure !== 'made')
+const MOVED_FIGURES = BROADCAST_FIGURES.filter((figure) => figure !== 'made')
 
 const figureRow = row({ broadcast_id: string(), figure: string().oneOf(MOVED_FIGURES), count: number() })
 

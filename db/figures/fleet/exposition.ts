@@ -16,7 +16,7 @@ import {
   openReports,
   type ProcessRow,
   queuedByAge,
-  type SenderState,
+  type SenderFigures,
   scheduledMessages,
   senderStates,
 } from './fleet.sql.ts'
@@ -100,7 +100,7 @@ function processSamples(processes: readonly ProcessRow[]) {
 const kindOfSender = (key: string): string => key.split(':')[0] ?? ''
 
 /** By the kind of sender, which its key begins with: the rest of the key may name a host. */
-function senderSamples(senders: readonly SenderState[], processes: readonly ProcessRow[]): Sample[] {
+function senderSamples(senders: readonly SenderFigures[], processes: readonly ProcessRow[]): Sample[] {
   // A sender that never had trouble has no row.
   const used = processes.flatMap((process) => Object.values(process.senders))
   // One that no process uses any more, an old relay's, would be paused for ever.

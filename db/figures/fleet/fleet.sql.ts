@@ -7,7 +7,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import type { Addition } from '../../process/metrics.ts'
 
-export const GAUGES = [
+export const STORED_GAUGES = [
   'event_loop_lag_seconds',
   'resident_memory_bytes',
   'connections_busy',
@@ -18,12 +18,12 @@ export const GAUGES = [
 ] as const
 
 /** How a process fares just now, and what it runs: versions of the service and of Node. */
-export type Gauges = Record<(typeof GAUGES)[number], number> & { version: string; node: string }
+export type Gauges = Record<(typeof STORED_GAUGES)[number], number> & { version: string; node: string }
 
 export type ProcessKind = 'web' | 'worker'
 
 /** A process as it reports itself. */
-export type SignOfLife = {
+type SignOfLife = {
   id: string
   kind: ProcessKind
   host: string
@@ -103,13 +103,13 @@ export async function fleetCounters(tx: Tx): Promise<readonly CounterRow[]> {
 }
 
 const senderRow = row({ key: string(), paused: number(), slowed: number(), full: number() })
-export type SenderState = InferType<typeof senderRow>
+export type SenderFigures = InferType<typeof senderRow>
 
 /**
  * Every sender at this moment, as numbers 0 and 1: whether it is paused, slowed, and whether its bucket is spent, so
  * that its own throttle holds what waits for it.
  */
-export async function senderStates(tx: Tx): Promise<readonly SenderState[]> {
+export async function senderStates(tx: Tx): Promise<readonly SenderFigures[]> {
   return tx.any(sql.type(senderRow)`
     select key,
       (troubles > 0 or coalesce(paused_until > now(), false))::int as paused,
@@ -119,7 +119,7 @@ export async function senderStates(tx: Tx): Promise<readonly SenderState[]> {
 }
 
 const queuedRow = row({ channel: string(), age: number(), messages: number() })
-export type QueuedRow = InferType<typeof queuedRow>
+type QueuedRow = InferType<typeof queuedRow>
 
 /**
  * How many messages have waited for longer than each of these ages, in ascending seconds, each figure up to `most`: of
@@ -177,7 +177,7 @@ export async function broadcastStates(tx: Tx) {
 }
 
 const reportRow = row({ state: string(), reports: number(), oldest_seconds: number() })
-export type ReportState = InferType<typeof reportRow>
+type ReportState = InferType<typeof reportRow>
 
 /**
  * Reports that are not done with, and for how long the oldest of each kind has been waiting. That they are not done is

@@ -20,7 +20,7 @@ export const SILENCE = 20
 export const FORGOTTEN = 3_600
 
 /** What a worker reports of itself; a web process has nothing to report. */
-export type Role = {
+export type ProcessRole = {
   queues: readonly string[]
   /** The key of the sender that a queue delivers through, by queue. */
   senders?(): Readonly<Record<string, string>>
@@ -30,17 +30,23 @@ export type Role = {
   busy?(): number
 }
 
-export type Member = {
+export type FleetProcess = {
   /** Reports now. */
   flush(): Promise<void>
   /** Reports the rest, and that the process has ended. */
   leave(): Promise<void>
 }
 
-const NOTHING: Role = { queues: [] }
+const NOTHING: ProcessRole = { queues: [] }
 
 /** Measures how a process fares between two looks. */
-function createGauges(database: Database, limit: number, role: Role, metrics: Metrics, kind: ProcessKind) {
+function createGauges(
+  database: Database,
+  limit: number,
+  role: ProcessRole,
+  metrics: Metrics,
+  kind: ProcessKind,
+) {
   const delay = monitorEventLoopDelay({ resolution: 20 })
   delay.enable()
   let utilization = performance.eventLoopUtilization()
@@ -79,8 +85,8 @@ export function joinFleet(
     limit,
     role = NOTHING,
     interval = INTERVAL,
-  }: { kind: ProcessKind; limit: number; role?: Role; interval?: number },
-): Member {
+  }: { kind: ProcessKind; limit: number; role?: ProcessRole; interval?: number },
+): FleetProcess {
   const own = { id: idNow(), kind, host: hostname(), pid: process.pid, started_at: new Date() }
   const gauges = createGauges(database, limit, role, metrics, kind)
   const report = async (): Promise<void> => {

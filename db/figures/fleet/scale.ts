@@ -6,10 +6,10 @@
 import type { Database } from '../../postgres/pool.ts'
 import { type QueueStatus, queueStatus } from '../../queue/jobs.sql.ts'
 import { pausedQueues } from '../../queue/pauses.sql.ts'
-import { liveProcesses, type ProcessRow, type SenderState, senderStates } from './fleet.sql.ts'
+import { liveProcesses, type ProcessRow, type SenderFigures, senderStates } from './fleet.sql.ts'
 import { SILENCE } from './fleet.ts'
 
-export type QueueScale = { latency_seconds: number; ready: number; active: number }
+type QueueScale = { latency_seconds: number; ready: number; active: number }
 export type Scale = {
   workers: QueueScale & { processes: number; recommended: number }
   queues: Record<string, QueueScale>
@@ -26,7 +26,7 @@ const FULLNESS = 0.75
 function isHeld(
   queue: string,
   workers: readonly ProcessRow[],
-  states: ReadonlyMap<string, SenderState>,
+  states: ReadonlyMap<string, SenderFigures>,
 ): boolean {
   const keys = workers.flatMap(({ senders }) => senders[queue] ?? [])
   return (
@@ -51,7 +51,7 @@ function recommended(latency: number, workers: readonly ProcessRow[]): number {
 export function scaleOf(
   queues: readonly QueueStatus[],
   processes: readonly ProcessRow[],
-  senders: readonly SenderState[],
+  senders: readonly SenderFigures[],
   paused: Pick<ReadonlySet<string>, 'has'> = new Set(),
 ): Scale {
   const workers = processes.filter(({ kind }) => kind === 'worker')

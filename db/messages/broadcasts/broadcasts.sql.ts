@@ -153,7 +153,7 @@ export async function updateDraft(
     returning ${broadcastColumns}`)
 }
 
-export async function deleteDraft(tx: Tx, teamId: string, id: string): Promise<boolean> {
+export async function deleteBroadcastDraft(tx: Tx, teamId: string, id: string): Promise<boolean> {
   const { rowCount } = await tx.query(sql.unsafe`
     delete from broadcasts where team_id = ${teamId} and id = ${id} and state = 'draft'`)
   return rowCount === 1
@@ -243,7 +243,7 @@ export async function moveCursor(
 const placeRow = row({ is_home: boolean(), is_suspended: boolean() })
 
 /** Whether mail is sent from this database at all, as no copy does by itself; and whether the team is suspended. */
-export async function placeOf(tx: Tx, { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>) {
+export async function sendingPlaceOf(tx: Tx, { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>) {
   return tx.one(sql.prepared('place_of_broadcast', placeRow)`
     select is_at_home() as is_home,
       ${isSuspended(sql.fragment`broadcasts.team_id`)} as is_suspended

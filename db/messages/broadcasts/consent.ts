@@ -16,7 +16,7 @@ const PAUSED = 60
 const UNKNOWN = 600
 
 /** An email that is about to go out. `unknowns`: how many of its tries have had no answer. */
-export type Leaving = { team_id: string; id: string; unknowns: number }
+type Leaving = { team_id: string; id: string; unknowns: number }
 
 /** What an email may do: go, wait some seconds, perhaps until its broadcast is resumed, or nothing any more. */
 export type SendCheck = 'go' | 'gone' | { wait_seconds: number; until_resumed?: true }

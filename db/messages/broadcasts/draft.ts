@@ -17,7 +17,7 @@ import {
   type BroadcastRow,
   broadcastById,
   broadcastByKey,
-  deleteDraft,
+  deleteBroadcastDraft,
   insertBroadcast,
   lockBroadcast,
   updateDraft,
@@ -171,7 +171,7 @@ export async function removeBroadcast(by: Caller, acting: Acting, id: string): P
   const { tx } = by
   const row = await lockOrRefusal(tx, acting.team_id, id)
   assertDomain(acting, row.from_address)
-  if (row.state !== 'draft' || !(await deleteDraft(tx, acting.team_id, row.id)))
+  if (row.state !== 'draft' || !(await deleteBroadcastDraft(tx, acting.team_id, row.id)))
     throw notADraft(row, 'deleted')
   await noteBroadcast(by, 'delete', row)
   return row

@@ -3,7 +3,7 @@
  * stands now. Promises: the latest change of its state is always there, with or without a name. Of what programs did
  * before that nothing is kept. Must not word anything.
  */
-import { type DeedRow, deedsWithBroadcast } from '../../accounts/audit/audit.sql.ts'
+import { type BroadcastEntryRow, entriesOfBroadcast } from '../../accounts/audit/audit.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 
@@ -13,7 +13,7 @@ const ACTS = ['create', 'start', 'unschedule', 'pause', 'resume', 'cancel', 'aga
  * @param by whose address, or `cli`; null where a program did it through the API, or the broadcast by itself.
  * @param act `start`: it began at once; `begin`: at its time.
  */
-export type Deed = {
+export type HistoryEntry = {
   act: (typeof ACTS)[number] | 'schedule' | 'begin' | 'end'
   at: string
   by: string | null
@@ -21,12 +21,12 @@ export type Deed = {
 }
 
 /** Of what people did with one the latest. */
-const MOST_DEEDS = 50
+const MOST_ENTRIES = 50
 /** How long after a press a broadcast may begin for it. */
 const NEAR = 60_000
 
 /** What people did, the latest first. */
-function named(rows: readonly DeedRow[], { send_at }: BroadcastRow): Deed[] {
+function named(rows: readonly BroadcastEntryRow[], { send_at }: BroadcastRow): HistoryEntry[] {
   const unscheduled = rows.findIndex(({ action }) => action === 'broadcast.unschedule')
   return rows.map(({ actor, action, created_at }, index) => {
     const act = ACTS.find((each) => action === `broadcast.${each}`) ?? 'create'
@@ -35,12 +35,17 @@ function named(rows: readonly DeedRow[], { send_at }: BroadcastRow): Deed[] {
   })
 }
 
-const unnamed = (act: Deed['act'], at: string, itself: boolean): Deed => ({ act, at, by: null, itself })
+const unnamed = (act: HistoryEntry['act'], at: string, itself: boolean): HistoryEntry => ({
+  act,
+  at,
+  by: null,
+  itself,
+})
 
 /** That it has begun, where that is not what somebody did. */
-function beginning({ started_at, send_at }: BroadcastRow, deeds: readonly Deed[]): Deed[] {
+function beginning({ started_at, send_at }: BroadcastRow, entries: readonly HistoryEntry[]): HistoryEntry[] {
   if (started_at === null) return []
-  const isDone = deeds.some(({ act, at }) => {
+  const isDone = entries.some(({ act, at }) => {
     const after = Date.parse(started_at) - Date.parse(at)
     return ['start', 'resume', 'again'].includes(act) && after >= 0 && after < NEAR
   })
@@ -49,9 +54,9 @@ function beginning({ started_at, send_at }: BroadcastRow, deeds: readonly Deed[]
 }
 
 /** How it stands, where no person has brought it there. */
-function standing(row: BroadcastRow, deeds: readonly Deed[]): Deed[] {
+function standing(row: BroadcastRow, entries: readonly HistoryEntry[]): HistoryEntry[] {
   const { state, state_reason, updated_at, ended_at } = row
-  const latest = deeds.find(({ act }) => act !== 'create')?.act
+  const latest = entries.find(({ act }) => act !== 'create')?.act
   if (state === 'sent' && ended_at !== null) return [unnamed('end', ended_at, true)]
   if (state === 'paused' && (state_reason !== null || latest !== 'pause'))
     return [unnamed('pause', updated_at, state_reason !== null)]
@@ -61,12 +66,12 @@ function standing(row: BroadcastRow, deeds: readonly Deed[]): Deed[] {
 }
 
 /** What became of it, the latest first. */
-export async function historyOf(tx: Tx, row: BroadcastRow): Promise<Deed[]> {
+export async function broadcastHistory(tx: Tx, row: BroadcastRow): Promise<HistoryEntry[]> {
   const actions = ACTS.map((act) => `broadcast.${act}`)
-  const deeds = named(await deedsWithBroadcast(tx, row, actions, MOST_DEEDS), row)
-  const isMade = deeds.length === MOST_DEEDS || deeds.some(({ act }) => act === 'create')
+  const entries = named(await entriesOfBroadcast(tx, row, actions, MOST_ENTRIES), row)
+  const isMade = entries.length === MOST_ENTRIES || entries.some(({ act }) => act === 'create')
   const made = isMade ? [] : [unnamed('create', row.created_at, false)]
-  return [...standing(row, deeds), ...beginning(row, deeds), ...deeds, ...made].sort(
+  return [...standing(row, entries), ...beginning(row, entries), ...entries, ...made].sort(
     (one, other) => Date.parse(other.at) - Date.parse(one.at),
   )
 }

@@ -2,7 +2,7 @@
  * A broadcast as the API and the CLI show it: what it says of itself, where it stands, and its figures. Pure but for
  * the figures, which are sums of what moved.
  */
-import { FIGURES, type Figure, figuresOf } from '../../figures/daily/broadcasts.sql.ts'
+import { BROADCAST_FIGURES, type Figure, figuresOf } from '../../figures/daily/broadcasts.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { BroadcastRow, Condition } from './broadcasts.sql.ts'
 import type { BroadcastState } from './state.ts'
@@ -34,7 +34,7 @@ export type BroadcastView = {
   ended_at: string | null
 }
 
-const NONE = Object.fromEntries(FIGURES.map((figure) => [figure, 0])) as Record<Figure, number>
+const NONE = Object.fromEntries(BROADCAST_FIGURES.map((figure) => [figure, 0])) as Record<Figure, number>
 
 export async function broadcastViews(tx: Tx, rows: readonly BroadcastRow[]): Promise<BroadcastView[]> {
   const [first] = rows

@@ -24,7 +24,7 @@ const waiting = ({ team_id, id }: Key) => sql.fragment`
 const countRow = row({ count: number() })
 
 /** How many of its emails wait, counted up to `most`. */
-export async function waitingEmails(tx: Tx, key: Key, most: number): Promise<number> {
+export async function waitingEmailsOf(tx: Tx, key: Key, most: number): Promise<number> {
   const { count } = await tx.one(sql.type(countRow)`
     select count(*)::integer as count from (${waiting(key)} limit ${most}) counted`)
   return count

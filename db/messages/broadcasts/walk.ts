@@ -19,14 +19,14 @@ import type { EmailItem } from '../emails/call.ts'
 import { unsubscribeUrl } from '../emails/unsubscribe-token.ts'
 import { type Member, nextMembers } from './audience.sql.ts'
 import { type Brakes, brakeOn } from './brakes.ts'
-import { type BroadcastRow, lockBroadcast, moveCursor, placeOf } from './broadcasts.sql.ts'
+import { type BroadcastRow, lockBroadcast, moveCursor, sendingPlaceOf } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { addressed, type Mailing, mailingOf } from './mailing.ts'
 import { insertSkips, type Skip } from './skips.sql.ts'
 import { beginning, beginningTime } from './start.ts'
-import { isUnderWay, waitingEmails } from './waiting.sql.ts'
+import { isUnderWay, waitingEmailsOf } from './waiting.sql.ts'
 
-export type WalkDeps = {
+type WalkDeps = {
   tx: Tx
   queue: Pick<Producer, 'enqueue' | 'storing' | 'reached'>
   versions: Versions
@@ -41,7 +41,7 @@ export type WalkDeps = {
  * still wait; `early`: it begins, or looks again, in `seconds`; `over`: nothing is left to do while it is in this
  * state.
  */
-export type Step = { kind: 'moved' | 'full' | 'walked' | 'over' } | { kind: 'early'; seconds: number }
+export type WalkStep = { kind: 'moved' | 'full' | 'walked' | 'over' } | { kind: 'early'; seconds: number }
 
 /** Emails of one transaction: the team's account is held while they are stored. */
 const EXPAND_BATCH = 200
@@ -58,14 +58,14 @@ const UNSETTLED = 2
 
 type Version = { version_id: string; slots: readonly string[] }
 
-const OVER: Step = { kind: 'over' }
+const OVER: WalkStep = { kind: 'over' }
 
-export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<Step> {
+export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<WalkStep> {
   const { tx } = deps
   const row = await lockBroadcast(tx, teamId, id)
   if (row?.state !== 'sending' && row?.state !== 'scheduled') return OVER
   const now = await serviceTime(tx)
-  const { is_home, is_suspended } = await placeOf(tx, row)
+  const { is_home, is_suspended } = await sendingPlaceOf(tx, row)
   if (!is_home) return { kind: 'early', seconds: UNSETTLED }
   if (is_suspended) return { kind: 'early', seconds: SUSPENDED }
   if (row.state === 'scheduled') return begin(deps, row, now)
@@ -73,7 +73,7 @@ export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<
   if (brake !== null) return pause(deps, row, brake, now)
   if (row.walked_at !== null) return finish(tx, row, now)
   const ahead = aheadOf(row, deps)
-  const room = ahead - (await waitingEmails(tx, row, ahead))
+  const room = ahead - (await waitingEmailsOf(tx, row, ahead))
   return room <= 0 ? { kind: 'full' } : expand(deps, row, Math.min(room, EXPAND_BATCH), now)
 }
 
@@ -82,14 +82,19 @@ const aheadOf = ({ rate_per_minute }: BroadcastRow, { ahead }: WalkDeps): number
   rate_per_minute === null ? ahead : Math.min(ahead, Math.max(LEAST, rate_per_minute))
 
 /** Pauses it until a person resumes it, and has its team's owners written to. */
-async function pause({ tx, queue }: WalkDeps, row: BroadcastRow, reason: string, now: Date): Promise<Step> {
+async function pause(
+  { tx, queue }: WalkDeps,
+  row: BroadcastRow,
+  reason: string,
+  now: Date,
+): Promise<WalkStep> {
   const { team_id, id } = row
   await changeState(tx, row, { from: ['scheduled', 'sending'], to: 'paused', reason }, now)
   await queue.enqueue(tx, 'mail-owners', [{ team_id, broadcast_id: id, notice_id: idNow() }])
   return OVER
 }
 
-async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<Step> {
+async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<WalkStep> {
   const { tx } = deps
   const late = now.getTime() - Date.parse(row.send_at ?? now.toISOString())
   if (late < 0) return { kind: 'early', seconds: -late / 1_000 }
@@ -103,7 +108,7 @@ async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<Step
 }
 
 /** Ends it once none of its emails waits any more. What was given up waits for a person and holds nothing up. */
-async function finish(tx: Tx, row: BroadcastRow, now: Date): Promise<Step> {
+async function finish(tx: Tx, row: BroadcastRow, now: Date): Promise<WalkStep> {
   if (await isUnderWay(tx, row)) return { kind: 'walked' }
   await changeState(tx, row, { from: ['sending'], to: 'sent' }, now)
   return OVER
@@ -127,7 +132,7 @@ function madeFor(mailing: Mailing, member: Member, secrets: Secrets): EmailItem 
 }
 
 /** Stores the emails of the next members, as far as quota and `most` allow. */
-async function expand(deps: WalkDeps, row: BroadcastRow, most: number, now: Date): Promise<Step> {
+async function expand(deps: WalkDeps, row: BroadcastRow, most: number, now: Date): Promise<WalkStep> {
   const { tx, secrets } = deps
   const until = row.audience_until ?? now.toISOString()
   const next = await nextMembers(tx, { ...row, until }, { after: row.cursor, look: LOOK, limit: most })

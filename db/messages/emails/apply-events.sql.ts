@@ -52,14 +52,17 @@ export type EmailChange = EmailRef & {
 }
 
 /** What becomes of the recipients that are still to be tried. */
-export type Pending =
+type Pending =
   | 'as they were'
   | 'none left'
   /** As an attempt leaves them, unless somebody else has been at the row since the attempt read it. */
-  | { left: readonly string[] | null; seen: Seen }
+  | { left: readonly string[] | null; seen: AttemptBegan }
 
 /** What an attempt began from. */
-export type Seen = { provider_message_id: string | null; pending_recipients: readonly string[] | null }
+export type AttemptBegan = {
+  provider_message_id: string | null
+  pending_recipients: readonly string[] | null
+}
 
 const CHANGE = {
   ...{ team_id: 'uuid', email_id: 'uuid', status: 'text', provider_message_id: 'text', size_kb: 'float8' },

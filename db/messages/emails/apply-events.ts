@@ -9,14 +9,14 @@
 import type { ContactEffect } from '../../audience/contacts/effect.ts'
 import { applyContactEffects, lockTouchedContacts } from '../../audience/suppressions/suppress.ts'
 import { type EventResult, ignored, UNKNOWN } from '../../delivery/reports/event-result.ts'
-import type { MessageRef } from '../../delivery/reports/ref.ts'
+import type { ReportedRef } from '../../delivery/reports/ref.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import {
+  type AttemptBegan,
   changeEmails,
   type EmailChange,
   emailsByProviderIds,
   lockEmails,
-  type Seen,
 } from './apply-events.sql.ts'
 import type { EmailRef } from './emails.sql.ts'
 import { type EmailEvent, storeEmailEvents } from './events.sql.ts'
@@ -28,7 +28,7 @@ type AppliedEvent = EmailEvent & Partial<Pick<ReportedEmail, 'provider_message_i
 
 /** Something that happened to an email, or to one recipient of it, as a report says. */
 export type ReportedEmail = {
-  ref: MessageRef
+  ref: ReportedRef
   kind: EmailEventKind
   /** As the provider gives it; counts only if it is on the row. null when the report names none. */
   recipient: string | null
@@ -56,7 +56,7 @@ export type AttemptRecord = EmailRef & {
   size_kb: number | null
   /** Who is still to be tried, where the others' result is decided; null when that is nobody, or everybody. */
   pending_recipients: readonly string[] | null
-  seen: Seen
+  seen: AttemptBegan
 }
 
 /**

@@ -11,7 +11,7 @@ const IDS_BYTES = 2 * UUID_BYTES
 const PURPOSE = 'unsubscribe-broadcast'
 
 /** `person`: the identity of the address; '' for nobody's. */
-export type BroadcastRecipient = { team_id: string; broadcast_id: string; person: string }
+type BroadcastRecipient = { team_id: string; broadcast_id: string; person: string }
 
 export function broadcastToken(
   secrets: Secrets,

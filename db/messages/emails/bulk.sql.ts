@@ -5,14 +5,14 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { wasSeen } from '../../postgres/seen.sql.ts'
 import { firstIdAt } from '../../text/ids.ts'
-import { type EmailCriteria, fitsCriteria, isBefore, keysOfPage, type Page } from './search.sql.ts'
+import { type EmailCriteria, type EmailPage, fitsCriteria, isBefore, keysOfPage } from './search.sql.ts'
 
 const idRow = row({ id: string() })
 
 const fits = (teamId: string, criteria: EmailCriteria) => fitsCriteria(criteria, sql.fragment`${teamId}`)
 
 /** The query for a page of the ids of a team's emails that fit, newest first; those that wait by their states alone. */
-function idsOfPage(teamId: string, criteria: EmailCriteria, page: Page) {
+function idsOfPage(teamId: string, criteria: EmailCriteria, page: EmailPage) {
   const keys = keysOfPage({ ...criteria, team_id: teamId }, page)
   if (keys) return sql.fragment`select of_id as id from (${keys}) w`
   return sql.fragment`
@@ -26,7 +26,7 @@ export async function idsMatching(
   tx: Tx,
   teamId: string,
   criteria: EmailCriteria,
-  page: Page,
+  page: EmailPage,
 ): Promise<readonly string[]> {
   const rows = await tx.any(sql.type(idRow)`
     select id from (${idsOfPage(teamId, criteria, page)}) found order by id desc`)
@@ -73,7 +73,7 @@ export async function waitingEmails(
   tx: Tx,
   teamId: string,
   { from, ...criteria }: EmailCriteria,
-  { before, limit }: Page,
+  { before, limit }: EmailPage,
 ) {
   const since = from === undefined ? sql.fragment`true` : sql.fragment`id >= ${firstIdAt(from)}`
   const follows = before === undefined ? sql.fragment`true` : sql.fragment`id < ${before}`

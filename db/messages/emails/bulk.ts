@@ -13,7 +13,7 @@ import type { Producer } from '../../queue/producer.ts'
 import { firstIdAt } from '../../text/ids.ts'
 import { countMatching, idsAsSeen, idsMatching, idsToRequeue, waitingEmails } from './bulk.sql.ts'
 import { removeEmails } from './remove.ts'
-import type { EmailCriteria, Page } from './search.sql.ts'
+import type { EmailCriteria, EmailPage } from './search.sql.ts'
 import { criteriaOf, type EmailFilter, needsLooking, timeToLook } from './search.ts'
 import { stretches, timeOf } from './stretches.ts'
 
@@ -63,7 +63,7 @@ export async function countEmails(
 }
 
 /** A filter as it is stored with a background job: its times are text. */
-export type StoredFilter = Omit<Filter, 'from' | 'to'> & { from?: string; to?: string }
+type StoredFilter = Omit<Filter, 'from' | 'to'> & { from?: string; to?: string }
 
 export const storedFilter = ({ from, to, ...filter }: Filter): StoredFilter => ({
   ...filter,
@@ -84,7 +84,7 @@ export type BatchCursor = { taken: number; before?: string }
 type Batch = { cursor: BatchCursor | null; looked: number; changed: number }
 
 /** The next ids to change, and where to look on; null when all was looked through. */
-async function nextIds(tx: Tx, teamId: string, { filter, between }: Matching, { before, limit }: Page) {
+async function nextIds(tx: Tx, teamId: string, { filter, between }: Matching, { before, limit }: EmailPage) {
   const wanted = revived(filter)
   const criteria = { ...criteriaOf(wanted), between }
   if (!needsLooking(wanted)) {

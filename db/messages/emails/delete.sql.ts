@@ -18,7 +18,7 @@ const deletedRow = row({
   person: string().nullable(),
 })
 /** What was deleted, as far as somebody wants to know. `email`: its first recipient. */
-export type DeletedEmail = InferType<typeof deletedRow>
+type DeletedEmail = InferType<typeof deletedRow>
 
 /** Deletes those of a team's emails whose states a query has locked. @param held the query, for their ids. */
 export async function deleteEmails(

@@ -47,7 +47,7 @@ const eventRow = row({
   occurred_at: string(),
   detail: string(),
 })
-export type EmailEventRow = InferType<typeof eventRow>
+type EmailEventRow = InferType<typeof eventRow>
 
 /** The email's timeline, oldest first. */
 export async function eventsOfEmail(tx: Tx, teamId: string, id: string): Promise<readonly EmailEventRow[]> {

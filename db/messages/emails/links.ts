@@ -23,7 +23,7 @@ export async function linkEmails(
   await storeEmailEvents(tx, [event(original, fresh, how), event(fresh, original, `${how}_from`)])
 }
 
-export type LinkedEmail = { kind: LinkKind; id: string; by: string; time: string; to_emails: string[] | null }
+type LinkedEmail = { kind: LinkKind; id: string; by: string; time: string; to_emails: string[] | null }
 
 /** How many linked emails are looked up: somebody may send themselves a copy a hundred times. */
 const MAX_LINKED_EMAILS = 5

@@ -10,7 +10,7 @@ import { row } from '../../postgres/rows.ts'
 import { firstIdAt } from '../../text/ids.ts'
 
 const countRow = row({ status: string().oneOf(EMAIL_LADDER), count: number() })
-export type StatusCount = InferType<typeof countRow>
+type StatusCount = InferType<typeof countRow>
 
 /** The counts of emails by status. @param most how many emails are counted at most, the newest. */
 export async function countsOfTemplate(

@@ -40,7 +40,7 @@ export type EmailCriteria = {
 }
 
 /** A page: at most `limit` emails; with `before`, those that follow this id. */
-export type Page = { before?: string | undefined; limit: number }
+export type EmailPage = { before?: string | undefined; limit: number }
 
 const texts = (values: readonly string[]) => sql.array(values, 'text')
 
@@ -156,14 +156,14 @@ const isSetApart = ({ team_id: team, status, scheduled = false }: EmailCriteria)
  * planner prepares a query that ends in a fence for all of its rows, and would sort all that a large team has as soon
  * as vacuum is behind (measured: 3,000,000 emails, 842,000 buffers in place of 600).
  */
-export function keysOfPage(criteria: EmailCriteria, { before, limit }: Page): FragmentSqlToken | null {
+export function keysOfPage(criteria: EmailCriteria, { before, limit }: EmailPage): FragmentSqlToken | null {
   const isKept = isSetApart(criteria) || (criteria.team_id !== undefined && criteria.status === undefined)
   if (!isKept || otherParts(criteria).length > 0) return null
   return sql.fragment`${statesInOrder(criteria, before)} limit ${limit}`
 }
 
 /** Where emails are read from, and what they are sorted by. */
-function sourceOf(criteria: EmailCriteria, page: Page) {
+function sourceOf(criteria: EmailCriteria, page: EmailPage) {
   const keys = keysOfPage(criteria, page)
   const order = sql.fragment`w.of_id`
   if (keys) return { rows: byKeys(keys), order }
@@ -188,7 +188,11 @@ const listedColumns = sql.fragment`${sql.join(
  * time is read in the order in which it was stored, which an index of a few pages keeps; a recipient's are few and
  * read at once.
  */
-export async function emailsFound(tx: Tx, criteria: EmailCriteria, page: Page): Promise<readonly EmailRow[]> {
+export async function emailsFound(
+  tx: Tx,
+  criteria: EmailCriteria,
+  page: EmailPage,
+): Promise<readonly EmailRow[]> {
   const { team_id: id } = criteria
   const team = id === undefined ? undefined : sql.fragment`${id}`
   const ofTeam = team ? sql.fragment`e.team_id = ${team}` : sql.fragment`true`

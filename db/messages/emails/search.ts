@@ -15,7 +15,7 @@ import type { Secrets } from '../../process/secrets.ts'
 import { domainToAscii, parseMailbox } from '../../text/address.ts'
 import { firstIdAt } from '../../text/ids.ts'
 import type { EmailRow } from './emails.sql.ts'
-import { type EmailCriteria, emailsFound, type Page } from './search.sql.ts'
+import { type EmailCriteria, type EmailPage, emailsFound } from './search.sql.ts'
 import { versionsOf } from './show.ts'
 import { isRare } from './status.ts'
 import { latest, stretches, timeOf } from './stretches.ts'
@@ -79,7 +79,7 @@ export function criteriaOf({ recipient, subject, text, domain, ...rest }: EmailF
 const NAMED = 1_000
 
 /** A page of rows. What an id names is looked up before, so that only the teams that have it are asked. */
-async function rowsFound(tx: Tx, criteria: EmailCriteria, page: Page): Promise<readonly EmailRow[]> {
+async function rowsFound(tx: Tx, criteria: EmailCriteria, page: EmailPage): Promise<readonly EmailRow[]> {
   const { id, team_id } = criteria
   if (id === undefined || team_id !== undefined) return emailsFound(tx, criteria, page)
   const places = await messagesWithId(tx, id, { teams: null, limit: NAMED })
@@ -89,7 +89,7 @@ async function rowsFound(tx: Tx, criteria: EmailCriteria, page: Page): Promise<r
   return rows.toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, page.limit)
 }
 
-async function pageOf(deps: Deps, filter: EmailFilter, { before, limit }: Page): Promise<ListedEmail[]> {
+async function pageOf(deps: Deps, filter: EmailFilter, { before, limit }: EmailPage): Promise<ListedEmail[]> {
   const criteria = criteriaOf(filter)
   if (filter.team_id !== undefined) await teamOrRefusal(deps.tx, filter.team_id)
   const found: ListedEmail[] = []
@@ -139,7 +139,7 @@ export const timeToLook = (
 export async function searchEmails(
   deps: Deps,
   filter: EmailFilter & { since: Date; now: Date },
-  { before, limit }: Page,
+  { before, limit }: EmailPage,
   patience = SEARCH_MS,
 ): Promise<Searched> {
   const { since, now, ...wanted } = filter

@@ -21,7 +21,7 @@ type Deps = { tx: Tx; versions: Versions; secrets: Secrets }
 /** `publicUrl`: where recipients reach the service; undefined when that is not set. */
 type ShowDeps = Deps & { now: Date; publicUrl: string | undefined }
 
-export type ShownEvent = { time: string; kind: string; recipient: string | null; detail: string }
+type ShownEvent = { time: string; kind: string; recipient: string | null; detail: string }
 
 export type ShownEmail = EmailView & {
   /** Null without a token, or without the public URL. */

@@ -73,7 +73,7 @@ export async function countEndpoints(tx: Tx, teamId: string): Promise<number> {
   return count
 }
 
-export type NewEndpoint = {
+type NewEndpoint = {
   id: string
   url: string
   name: string
@@ -96,7 +96,7 @@ export async function insertEndpoint(
 }
 
 /** What of an endpoint can be changed; an absent field stays as it is. */
-export type EndpointChange = {
+type EndpointChange = {
   url?: string | undefined
   name?: string | undefined
   types?: readonly string[] | undefined

@@ -74,7 +74,7 @@ export async function webhookByEvent(
 }
 
 /** What messages to an endpoint are looked for by. */
-export type WebhookFilter = { status?: WebhookStatus | undefined; type?: string | undefined }
+type WebhookFilter = { status?: WebhookStatus | undefined; type?: string | undefined }
 
 // Literals, as the indexes have them.
 const STATUS_IS: Readonly<Record<WebhookStatus, FragmentSqlToken>> = {

@@ -46,7 +46,7 @@ export async function webhooksToDeliver(tx: Tx, refs: readonly DeliveryRef[]) {
 }
 
 /** A try that is over. */
-export type Attempt = {
+export type WebhookAttempt = {
   team_id: string
   endpoint_id: string
   id: string
@@ -98,7 +98,7 @@ const stateRow = idRow.concat(row({ failing_since: string().nullable(), enabled:
 /** A round of tries: what it says of endpoints, the tries themselves, and the messages that are over with them. */
 export type Round = {
   news: readonly EndpointNews[]
-  attempts: readonly Attempt[]
+  attempts: readonly WebhookAttempt[]
   ended: readonly (DeliveryRef & { status: 'delivered' | 'failed' })[]
 }
 

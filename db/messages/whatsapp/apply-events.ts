@@ -6,7 +6,7 @@
  */
 
 import { APPLIED, type EventResult, UNKNOWN } from '../../delivery/reports/event-result.ts'
-import type { MessageRef as ReportedRef } from '../../delivery/reports/ref.ts'
+import type { ReportedRef } from '../../delivery/reports/ref.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import {
   type Acceptance,

@@ -34,7 +34,7 @@ export async function storeWhatsappEvents<E extends WhatsappEvent>(
 }
 
 const eventRow = row({ kind: string(), occurred_at: string(), detail: string(), code: string().nullable() })
-export type WhatsappEventRow = InferType<typeof eventRow>
+type WhatsappEventRow = InferType<typeof eventRow>
 
 /** The message's timeline, oldest first; within a second, which is as exact as reports are, by the ladder. */
 export async function eventsOfMessage(

@@ -198,7 +198,7 @@ const outgoingRow = row({
   url_buttons: array(number()),
   test: boolean(),
 })
-export type OutgoingRow<T extends boolean = boolean> = InferType<typeof outgoingRow> & { test: T }
+export type OutgoingWhatsappRow<T extends boolean = boolean> = InferType<typeof outgoingRow> & { test: T }
 
 /**
  * Those of the messages that the provider has not taken and whose team may send, with what their template is now. Each
@@ -210,7 +210,7 @@ export async function messagesToDeliver<T extends boolean = false>(
   tx: Tx,
   refs: readonly MessageRef[],
   test = false as T,
-): Promise<readonly OutgoingRow<T>[]> {
+): Promise<readonly OutgoingWhatsappRow<T>[]> {
   const rows = await tx.any(sql.prepared('whatsapp_to_deliver', outgoingRow)`
     select m.team_id, m.id as message_id, m.recipient, coalesce(m.tries_from, m.created_at) as since,
       r.http_request_id, r.parameters, r.template_id, t.name, t.language, t.slots, t.url_buttons,
@@ -230,5 +230,5 @@ export async function messagesToDeliver<T extends boolean = false>(
           and occurred_at >= coalesce(m.tries_from, m.created_at)) past
     where ${maySend(sql.fragment`m.team_id`, { test })}`)
   // As the statement says.
-  return rows as readonly OutgoingRow<T>[]
+  return rows as readonly OutgoingWhatsappRow<T>[]
 }

@@ -12,7 +12,7 @@ import { codePoints, textFault } from '../../text/strings.ts'
 import { TEMPLATE_STATES, type TemplateState, templateState } from './status.ts'
 import { shapeOf } from './template.ts'
 import {
-  insertTemplate,
+  insertWhatsappTemplate,
   setTemplateStatus,
   type TemplateContent,
   type WhatsappTemplateRow,
@@ -102,7 +102,7 @@ export async function createWhatsappTemplate(
   const { test } = await teamOrRefusal(tx, teamId)
   const content = test ? { ...given, status: 'approved' as const } : given
   const { name, language } = content
-  const row = await insertTemplate(tx, teamId, idNow(), content, now)
+  const row = await insertWhatsappTemplate(tx, teamId, idNow(), content, now)
   if (!row) throw new Refusal('bad_request', `the team has a template ${name} (${language}) already`)
   await record(by, { team_id: teamId, action: 'whatsapp-template.create', subject: name, detail: row.id })
   return templateView(row)

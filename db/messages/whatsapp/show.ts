@@ -13,7 +13,7 @@ import { eventsOfMessage } from './events.sql.ts'
 import { type Listed, messageById, messagesOfTeam, type WhatsappRow } from './messages.sql.ts'
 
 /** Its times only where somebody gave them. */
-export type WhatsappView = Omit<WhatsappRow, 'recipient' | 'scheduled_at' | 'expires_at' | 'due_at'> & {
+type WhatsappView = Omit<WhatsappRow, 'recipient' | 'scheduled_at' | 'expires_at' | 'due_at'> & {
   to: string
   scheduled_at?: string
   expires_at?: string

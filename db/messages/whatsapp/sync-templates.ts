@@ -12,7 +12,7 @@ import { idNow } from '../../process/ids.ts'
 import { jobEnd } from '../../queue/jobs.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { templateView, type WhatsappTemplateView } from './save-template.ts'
-import { refreshTemplates, type TemplateContent, templatesOfTeam } from './templates.sql.ts'
+import { refreshTemplates, type TemplateContent, whatsappTemplatesOfTeam } from './templates.sql.ts'
 
 /** How long to wait for a worker, in milliseconds. */
 const SYNC_TIMEOUT_MS = 30_000
@@ -34,7 +34,7 @@ export async function applyListing(
   const listed = new Map(contents.map((content) => [`${content.name}/${content.language}`, content]))
   const known = await refreshTemplates(tx, teamId, [...listed.values()], asked_at)
   const ids = new Set(known.map(({ id }) => id))
-  const own = await templatesOfTeam(tx, teamId)
+  const own = await whatsappTemplatesOfTeam(tx, teamId)
   return own.filter(({ id }) => !ids.has(id)).map(({ name, language }) => `${name} (${language})`)
 }
 
@@ -67,7 +67,7 @@ export async function requestSyncs(
 async function syncFound(tx: Tx, teamId: string, sync_id: string): Promise<SyncResult | null> {
   const end = await jobEnd(tx, JOB, sync_id)
   if (end?.state === 'completed') {
-    const templates = (await templatesOfTeam(tx, teamId)).map(templateView)
+    const templates = (await whatsappTemplatesOfTeam(tx, teamId)).map(templateView)
     return { templates, missing: end.output?.missing ?? [] }
   }
   if (end?.output?.reason) throw new Refusal('unavailable', `the sync failed: ${end.output.reason}`)
@@ -81,7 +81,7 @@ export async function awaitSync(
   sync_id: string | null,
 ): Promise<SyncResult> {
   if (sync_id === null)
-    return { templates: (await templatesOfTeam(database, teamId)).map(templateView), missing: [] }
+    return { templates: (await whatsappTemplatesOfTeam(database, teamId)).map(templateView), missing: [] }
   const found = await awaitOutcome(() => syncFound(database, teamId, sync_id), SYNC_TIMEOUT_MS)
   if (found) return found
   throw new Refusal(

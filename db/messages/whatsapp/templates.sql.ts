@@ -42,7 +42,7 @@ export type TemplateContent = TemplateShape & {
 }
 
 /** Stores a template. @returns the row, or null when the team has one of this name and language. */
-export async function insertTemplate(
+export async function insertWhatsappTemplate(
   tx: Tx,
   teamId: string,
   id: string,
@@ -61,7 +61,10 @@ export async function insertTemplate(
 }
 
 /** A team's templates, oldest first. */
-export async function templatesOfTeam(tx: Tx, teamId: string): Promise<readonly WhatsappTemplateRow[]> {
+export async function whatsappTemplatesOfTeam(
+  tx: Tx,
+  teamId: string,
+): Promise<readonly WhatsappTemplateRow[]> {
   return tx.any(sql.type(templateRow)`
     select ${templateColumns} from whatsapp_templates where team_id = ${teamId} order by id`)
 }

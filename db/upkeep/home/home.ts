@@ -13,7 +13,7 @@ import {
   beginHome,
   deleteMark,
   deleteOldMarks,
-  type Look,
+  type HomeLook,
   leaveMark,
   lockHome,
   makeHome,
@@ -22,7 +22,7 @@ import { pausedQueues, RESTORED } from '../../queue/pauses.sql.ts'
 import { stopCopy } from './restored.ts'
 
 /** In milliseconds. */
-export type HomeTimes = {
+type HomeTimes = {
   /** How often a process leaves a mark: what is lost of the time since its last one it cannot notice. */
   every: number
   /** For how long a failover is not decided: a process whose mark is missing has its say first. */
@@ -59,7 +59,11 @@ const COPY = {
 const days = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 86_400_000
 
 /** What a process concludes from what it has found. Pure. */
-export function verdictOf(look: Look, { last, home, away }: Memory, { hold, patience }: HomeTimes): Verdict {
+export function homeVerdict(
+  look: HomeLook,
+  { last, home, away }: Memory,
+  { hold, patience }: HomeTimes,
+): Verdict {
   if (look.home_id === null) return { kind: 'begins' }
   if (!look.found) {
     const forgotten = home === null || last === null || days(last.at, look.at) > FORGETS
@@ -91,7 +95,7 @@ function createWatch({ database, log }: { database: Database; log: Log }, times:
   let next = 0
   let leftAt: number | null = null
 
-  const note = (look: Look, mark: number): void => {
+  const note = (look: HomeLook, mark: number): void => {
     if (look.found) memory.last = { mark, at: look.at }
     if (look.is_home) leftAt = null
     else if (leftAt === null) {
@@ -107,7 +111,7 @@ function createWatch({ database, log }: { database: Database; log: Log }, times:
     const mark = next
     const look = await leaveMark(database, { process, last: memory.last?.mark ?? null, next: mark })
     note(look, mark)
-    const verdict = verdictOf(
+    const verdict = homeVerdict(
       look,
       { ...memory, away: leftAt === null ? 0 : performance.now() - leftAt },
       times,

@@ -17,7 +17,7 @@ import {
  * Those of these emails that there are still; their states locked by id, as everywhere. Read once they are locked:
  * somebody else may have been erased from them meanwhile.
  */
-export async function lockEmails(
+export async function lockEmailsOfPerson(
   tx: Tx,
   teamId: string,
   ids: readonly string[],

@@ -25,12 +25,12 @@ import {
   deleteWebhooksAbout,
   type ErasedEmail,
   emptySkipsOf,
-  lockEmails,
+  lockEmailsOfPerson,
   rewriteEmails,
   rewriteNames,
 } from './erase.sql.ts'
 import { emailsTo, type FoundEmail, testsShowing } from './person.sql.ts'
-import { isPerson, isSoleRecipient, NO_ID, namedIn, type Person, personOf } from './person.ts'
+import { type ErasedPerson, isPerson, isSoleRecipient, NO_ID, namedIn, personOf } from './person.ts'
 
 /** How many emails one transaction changes, and how many reports one statement looks at. */
 const ERASE_BATCH = 500
@@ -41,7 +41,7 @@ export const NOTHING_ERASED: Erasure = { contact: false, emails: 0, waiting_emai
 
 async function eraseContact(
   { tx, now }: At,
-  { teamId, identity }: Person,
+  { teamId, identity }: ErasedPerson,
   secrets: Pick<Secrets, 'sign'>,
 ): Promise<boolean> {
   // Locked before it is read: an unsubscribe that is just being answered counts.
@@ -77,10 +77,10 @@ function erasedEmail(
 
 const idsOf = (emails: readonly { id: string }[]): string[] => emails.map(({ id }) => id)
 
-async function eraseEmails({ tx }: Pick<At, 'tx'>, person: Person, ids: readonly string[]) {
+async function eraseEmails({ tx }: Pick<At, 'tx'>, person: ErasedPerson, ids: readonly string[]) {
   const { teamId, identity, words } = person
   await lockAccount(tx, teamId)
-  const named = namedIn(await lockEmails(tx, teamId, ids), person)
+  const named = namedIn(await lockEmailsOfPerson(tx, teamId, ids), person)
   const rewritten = named.flatMap((email) => erasedEmail(email, identity) ?? [])
   const kept = new Set(rewritten.map(({ id }) => id))
   const gone = named.flatMap(({ id }) => (kept.has(id) ? [] : [id]))
@@ -101,13 +101,13 @@ type Slice = { cursor: ErasureCursor | null; looked: number } & Partial<Erasure>
 
 type Erasing = At & { secrets: Pick<Secrets, 'sign'> }
 
-async function beginning({ tx, now, secrets }: Erasing, person: Person): Promise<Slice> {
+async function beginning({ tx, now, secrets }: Erasing, person: ErasedPerson): Promise<Slice> {
   await teamOrRefusal(tx, person.teamId)
   const contact = await eraseContact({ tx, now }, person, secrets)
   return { cursor: { through: 'emails', after: NO_ID }, looked: 1, contact }
 }
 
-async function emailsSlice(tx: Tx, person: Person, after: string): Promise<Slice> {
+async function emailsSlice(tx: Tx, person: ErasedPerson, after: string): Promise<Slice> {
   // Looked for before the account is locked, so that the team's sends do not wait meanwhile.
   const found = await emailsTo(tx, person.teamId, person.spellings, { after, limit: ERASE_BATCH })
   const ids = idsOf(namedIn(found, person))
@@ -124,11 +124,11 @@ async function emailsSlice(tx: Tx, person: Person, after: string): Promise<Slice
 }
 
 /** Empties the next of the tests of broadcasts that show the person to others; what waits of them is deleted. */
-async function testsSlice(tx: Tx, { teamId, identity, words }: Person): Promise<Slice> {
+async function testsSlice(tx: Tx, { teamId, identity, words }: ErasedPerson): Promise<Slice> {
   const ids = await testsShowing(tx, teamId, identity, { after: NO_ID, limit: ERASE_BATCH })
   if (ids.length > 0) {
     await lockAccount(tx, teamId)
-    const tests = await lockEmails(tx, teamId, ids)
+    const tests = await lockEmailsOfPerson(tx, teamId, ids)
     const [waiting, sent] = [
       tests.filter((test) => test.undelivered),
       tests.filter((test) => !test.undelivered),
@@ -144,7 +144,7 @@ async function testsSlice(tx: Tx, { teamId, identity, words }: Person): Promise<
   return { cursor: { through: ids.length === ERASE_BATCH ? 'tests' : 'files' }, looked: ids.length }
 }
 
-async function reportsSlice(tx: Tx, { teamId, bytes }: Person, after: string): Promise<Slice> {
+async function reportsSlice(tx: Tx, { teamId, bytes }: ErasedPerson, after: string): Promise<Slice> {
   const { last, looked, deleted } = await deleteReportsNaming(tx, teamId, bytes, {
     after,
     length: ERASE_BATCH,

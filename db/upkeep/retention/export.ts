@@ -25,12 +25,12 @@ import {
   webhooksToShow,
 } from './export.sql.ts'
 import { emailsTo, testsShowing } from './person.sql.ts'
-import { isPerson, isSoleRecipient, NO_ID, namedIn, type Person, personOf } from './person.ts'
+import { type ErasedPerson, isPerson, isSoleRecipient, NO_ID, namedIn, personOf } from './person.ts'
 
 /** How many rows a statement looks at. */
 const EXPORT_BATCH = 200
 
-type Finding = { tx: Tx; person: Person }
+type Finding = { tx: Tx; person: ErasedPerson }
 
 /** What an address may stand in, between what ends it. One class alone: its matching is linear. */
 const WORDS = /[^\s<>()[\]{},;:"'=]+/g
@@ -41,7 +41,7 @@ const withoutFullStops = (word: string): string => {
   return word.slice(0, end)
 }
 
-const withoutOthers = (text: string, { identity }: Person): string =>
+const withoutOthers = (text: string, { identity }: ErasedPerson): string =>
   text.replace(WORDS, (word) =>
     !word.includes('@') || isPerson(withoutFullStops(word), identity) ? word : '…',
   )
@@ -69,7 +69,7 @@ const contentOf = ({
 })
 
 /** Webhook messages of one subject; of those about other recipients it is not said what has become of them. */
-const webhooksOf = (all: Webhooks, id: string, { identity }: Person) =>
+const webhooksOf = (all: Webhooks, id: string, { identity }: ErasedPerson) =>
   all.flatMap(({ subject_id, recipient, type, ...message }) => {
     if (subject_id !== id) return []
     const own = recipient === null || isPerson(recipient, identity)
@@ -77,7 +77,7 @@ const webhooksOf = (all: Webhooks, id: string, { identity }: Person) =>
   })
 
 /** Where in an email's lists the person stands; `cc` and `bcc` only if they do there. */
-function placesOf(row: ExportedRow, { identity }: Person) {
+function placesOf(row: ExportedRow, { identity }: ErasedPerson) {
   const { to, cc, bcc } = addressees(row)
   const own = (list: readonly string[]) => list.filter((recipient) => isPerson(recipient, identity))
   const copies = Object.entries({ cc: own(cc), bcc: own(bcc) }).filter(([, list]) => list.length > 0)
@@ -92,7 +92,7 @@ const timesOf = ({ scheduled_at, expires_at }: ExportedRow) => ({
 
 function shownEmail(
   row: ExportedRow,
-  person: Person,
+  person: ErasedPerson,
   { events, webhooks }: { events: Events; webhooks: Webhooks },
 ) {
   const { id, created_at, from, to_emails, broadcast_id, template_id, internal } = row
@@ -197,7 +197,7 @@ type Exporting = Omit<By, 'tx'> & { database: Database; secrets: Pick<Secrets, '
 
 async function noteExport(
   { database, now, actor, secrets }: Exporting,
-  { teamId, identity }: Person,
+  { teamId, identity }: ErasedPerson,
 ): Promise<void> {
   const subject = erasureHash(secrets, teamId, identity).toString('hex')
   await record({ tx: database, now, actor }, { team_id: teamId, action: 'contact.export', subject })

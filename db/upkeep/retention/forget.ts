@@ -14,7 +14,7 @@ import { deleteFigures } from '../../figures/daily/figures.sql.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { firstIdAt } from '../../text/ids.ts'
 import {
-  type Batch,
+  type BatchEnd,
   deleteEvents,
   deleteMessages,
   deleteOldEmails,
@@ -28,16 +28,16 @@ import {
   emptyRequests,
   emptyRequestsById,
   eventsOf,
-  type Found,
   firstTeamAt,
-  isShared,
   type Kept,
   messagesOf,
   noteEmptied,
-  type Place,
+  type RetentionBatch,
   requestsOf,
+  type SchedulePlace,
   type Span,
   scheduledBefore,
+  sharesRequests,
   teamsAndWhetherTheyHave,
   WEBHOOKS,
 } from './retention.sql.ts'
@@ -55,7 +55,7 @@ export type Retention = {
   figures: number | null
 }
 
-export type Forgotten = {
+type Forgotten = {
   events: number
   bodies: number
   messages: number
@@ -77,7 +77,10 @@ const NO_ID = '00000000-0000-0000-0000-000000000000'
 const TEAMS = 1_000
 
 /** Goes through rows batch by batch. @returns how many there were. */
-async function inBatches(work: (batch: Batch) => Promise<Found | Emptied>, span: Span): Promise<number> {
+async function inBatches(
+  work: (batch: RetentionBatch) => Promise<BatchEnd | Emptied>,
+  span: Span,
+): Promise<number> {
   let total = 0
   for (let after = span.from; ; ) {
     const batch = await work({ after, before: span.before, until: span.until, limit: FORGET_BATCH })
@@ -94,7 +97,7 @@ async function inTeams(
   database: Database,
   kept: Kept,
   span: Span,
-  work: (team: string, batch: Batch) => Promise<Found>,
+  work: (team: string, batch: RetentionBatch) => Promise<BatchEnd>,
 ): Promise<number> {
   let total = 0
   for (let after = NO_ID; ; ) {
@@ -122,7 +125,7 @@ const OF_A_PAGE = [1, 4, FORGET_BATCH]
 const STRETCH = 300
 const FIRST_STRETCH = 60_000
 
-async function emptyBatch(database: Database, batch: Batch): Promise<Emptied> {
+async function emptyBatch(database: Database, batch: RetentionBatch): Promise<Emptied> {
   const [few = 1, ...more] = OF_A_PAGE
   const emptied = await emptyEmails(database, batch, few)
   if (emptied.last === null) return emptied
@@ -154,11 +157,11 @@ async function emptyScheduled(
 ): Promise<number> {
   const batch = { until, limit: FORGET_BATCH }
   let total = 0
-  for (let after: Place = { at: from.toISOString(), id: NO_ID }; ; await sleep(BREATH)) {
+  for (let after: SchedulePlace = { at: from.toISOString(), id: NO_ID }; ; await sleep(BREATH)) {
     const found = await scheduledBefore(database, channel, after, batch)
     const last = found.at(-1)
     if (!last) return total
-    total += isShared(channel)
+    total += sharesRequests(channel)
       ? await emptyRequestsById(
           database,
           channel,
@@ -176,7 +179,7 @@ async function emptyBodies(database: Database, until: Date): Promise<number> {
   if (from === null) return 0
   let total = await emptyAllEmails(database, from, until)
   const span = { from: firstIdAt(from), before: firstIdAt(until), until }
-  for (const channel of CHANNELS.filter(isShared)) {
+  for (const channel of CHANNELS.filter(sharesRequests)) {
     total += await inTeams(database, requestsOf(channel), span, (team, batch) =>
       emptyRequests(database, team, channel, batch),
     )
@@ -191,12 +194,12 @@ async function deleteOld(database: Database, until: Date): Promise<number> {
   let total = 0
   for (const channel of CHANNELS) {
     total += await inTeams(database, messagesOf(channel), span, (team, batch) =>
-      isShared(channel)
+      sharesRequests(channel)
         ? deleteMessages(database, team, channel, batch)
         : database.transaction((tx) => deleteOldEmails(tx, team, channel, batch)),
     )
   }
-  for (const channel of CHANNELS.filter(isShared)) {
+  for (const channel of CHANNELS.filter(sharesRequests)) {
     await inTeams(database, requestsOf(channel), span, (team, batch) =>
       deleteRequests(database, team, channel, batch),
     )

@@ -9,7 +9,7 @@ import type { FoundEmail } from './person.sql.ts'
 
 export const NO_ID = '00000000-0000-0000-0000-000000000000'
 
-export type Person = {
+export type ErasedPerson = {
   teamId: string
   identity: string
   /** The identity as recipients may have it. */
@@ -44,7 +44,7 @@ const wholeAddress = (spellings: readonly string[]): string =>
   `(?:(?<![a-z0-9_.+-])(?<![a-z0-9]')|(?<=\\\\(?:[nrt]|[0-7]{3})))(?:${spellings.map(literally).join('|')})(?![a-z0-9_-])(?!\\.[a-z0-9_-])`
 
 /** @param identity of an email address. */
-export function personOf(teamId: string, identity: string): Person {
+export function personOf(teamId: string, identity: string): ErasedPerson {
   const spellings = spellingsOf(identity)
   const bytes = spellings.map(escapedBytes)
   return { teamId, identity, spellings, words: wholeAddress(spellings), bytes: wholeAddress(bytes) }
@@ -55,7 +55,7 @@ export function isPerson(recipient: string, identity: string): boolean {
   return mailbox !== null && parsedAddress(mailbox.address).identity === identity
 }
 
-export const namedIn = (emails: readonly FoundEmail[], { identity }: Person): FoundEmail[] =>
+export const namedIn = (emails: readonly FoundEmail[], { identity }: ErasedPerson): FoundEmail[] =>
   emails.filter(({ to_emails }) => to_emails.some((recipient) => isPerson(recipient, identity)))
 
 /** Whether nobody else is, or was before they were erased, among an email's recipients. */

@@ -16,18 +16,18 @@ import { row } from '../../postgres/rows.ts'
  * Which rows of a team: those whose id is above `after` and below `before`, up to a limit. `until`: the time that
  * `before` stands for; what was scheduled for later is younger than its id.
  */
-export type Batch = { after: string; before: string; until: Date; limit: number }
+export type RetentionBatch = { after: string; before: string; until: Date; limit: number }
 
 const batchRow = row({ found: number(), last: string().nullable() })
 /** How many rows a batch had, and the id of the last one: the next batch begins behind it. */
-export type Found = InferType<typeof batchRow>
+export type BatchEnd = InferType<typeof batchRow>
 
 /** What is forgotten, by the ids of its messages. */
 export type Kept = { rows: FragmentSqlToken; key: FragmentSqlToken }
 
 /** A channel whose messages share requests. */
-export type Shared = Channel & { requests: NonNullable<Channel['requests']> }
-export const isShared = (channel: Channel): channel is Shared => channel.requests !== null
+type Shared = Channel & { requests: NonNullable<Channel['requests']> }
+export const sharesRequests = (channel: Channel): channel is Shared => channel.requests !== null
 
 const byId = (rows: FragmentSqlToken): Kept => ({ rows, key: sql.fragment`id` })
 export const messagesOf = ({ rows }: Channel): Kept => byId(rows)
@@ -39,7 +39,7 @@ export const WEBHOOKS = byId(sql.fragment`webhook_messages`)
 export type Span = { from: string; before: string; until: Date }
 
 /** Whether a message is delivered, or over, and its time before `until`: its age counts from there. */
-const isOver = ({ until }: Pick<Batch, 'until'>) => sql.fragment`
+const isOver = ({ until }: Pick<RetentionBatch, 'until'>) => sql.fragment`
   (not unfinished and due_at is null and coalesce(scheduled_at < ${sql.timestamp(until)}, true))`
 
 const teamRow = row({ id: string(), has_some: boolean() })
@@ -63,7 +63,12 @@ export async function teamsAndWhetherTheyHave(
  * Deletes a batch of events, by the ids of their messages. Those of an unfinished one stay: what they say, such as that
  * it was given up, is what keeps it from being sent again.
  */
-export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, batch: Batch): Promise<Found> {
+export async function deleteEvents(
+  tx: Tx,
+  teamId: string,
+  channel: Channel,
+  batch: RetentionBatch,
+): Promise<BatchEnd> {
   const { rows, events, message } = channel
   return tx.one(sql.type(batchRow)`
     with old as (
@@ -79,7 +84,7 @@ export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, bat
 }
 
 /** The ids of a batch of messages that are old enough, locked; the rows of the current period are none of them. */
-const oldOnes = ({ rows }: Channel, teamId: string, batch: Batch) => sql.fragment`
+const oldOnes = ({ rows }: Channel, teamId: string, batch: RetentionBatch) => sql.fragment`
   select id from ${rows}
   where team_id = ${teamId} and id > ${batch.after} and id < ${batch.before} and ${isOver(batch)}
     and created_at < (
@@ -88,7 +93,12 @@ const oldOnes = ({ rows }: Channel, teamId: string, batch: Batch) => sql.fragmen
   order by id limit ${batch.limit} for update skip locked`
 
 /** Deletes a batch of messages with their events. The figures of days lose them. */
-export async function deleteMessages(tx: Tx, teamId: string, channel: Shared, batch: Batch): Promise<Found> {
+export async function deleteMessages(
+  tx: Tx,
+  teamId: string,
+  channel: Shared,
+  batch: RetentionBatch,
+): Promise<BatchEnd> {
   const { rows, events, message } = channel
   return tx.one(sql.type(batchRow)`
     with old as materialized (${oldOnes(channel, teamId, batch)}), gone as (
@@ -104,8 +114,8 @@ export async function deleteOldEmails(
   tx: Tx,
   teamId: string,
   channel: Channel,
-  batch: Batch,
-): Promise<Found> {
+  batch: RetentionBatch,
+): Promise<BatchEnd> {
   const gone = await deleteEmails(tx, teamId, oldOnes(channel, teamId, batch))
   await keepFigures(tx, teamId, gone)
   const last = gone.reduce<string | null>((most, { id }) => (most === null || id > most ? id : most), null)
@@ -117,8 +127,8 @@ export async function deleteWebhooks(
   tx: Tx,
   teamId: string,
   status: 'delivered' | 'failed',
-  batch: Batch,
-): Promise<Found> {
+  batch: RetentionBatch,
+): Promise<BatchEnd> {
   return tx.one(sql.type(batchRow)`
     with old as materialized (
       select id from webhook_messages
@@ -154,7 +164,11 @@ const emptying = sql.fragment`
  * the table at most `most` are emptied, the largest first: it is full, so their new versions go elsewhere and into
  * every index; later statements find their room.
  */
-export async function emptyEmails(tx: Tx, batch: Omit<Batch, 'until'>, most: number): Promise<Emptied> {
+export async function emptyEmails(
+  tx: Tx,
+  batch: Omit<RetentionBatch, 'until'>,
+  most: number,
+): Promise<Emptied> {
   return tx.one(sql.type(emptiedRow)`
     with candidate as materialized (
       select team_id, id, row_number() over (
@@ -178,7 +192,7 @@ export async function emptyEmails(tx: Tx, batch: Omit<Batch, 'until'>, most: num
 }
 
 /** A place among what was scheduled, in the order of its times. */
-export type Place = { at: string; id: string }
+export type SchedulePlace = { at: string; id: string }
 
 const scheduledRow = row({ team_id: string(), id: string(), request_id: string().nullable(), at: string() })
 
@@ -186,7 +200,7 @@ const scheduledRow = row({ team_id: string(), id: string(), request_id: string()
 export async function scheduledBefore(
   tx: Tx,
   { rows, requests }: Channel,
-  after: Place,
+  after: SchedulePlace,
   batch: { until: Date; limit: number },
 ) {
   return tx.any(sql.type(scheduledRow)`
@@ -221,7 +235,7 @@ export async function firstTeamAt(tx: Tx): Promise<Date | null> {
 /** Empties requests, but for those with a message that is not over, or that somebody holds. */
 const emptyingRequests = (
   { rows: messages, requests: { rows, named_by, content } }: Shared,
-  { these, batch }: { these: FragmentSqlToken; batch: Pick<Batch, 'until' | 'limit'> },
+  { these, batch }: { these: FragmentSqlToken; batch: Pick<RetentionBatch, 'until' | 'limit'> },
 ) => sql.fragment`
   with old as materialized (
     select team_id, id from ${rows} r
@@ -234,7 +248,12 @@ const emptyingRequests = (
     from old where r.team_id = old.team_id and r.id = old.id
   )`
 
-export async function emptyRequests(tx: Tx, teamId: string, channel: Shared, batch: Batch): Promise<Found> {
+export async function emptyRequests(
+  tx: Tx,
+  teamId: string,
+  channel: Shared,
+  batch: RetentionBatch,
+): Promise<BatchEnd> {
   const these = sql.fragment`team_id = ${teamId} and id > ${batch.after} and id < ${batch.before}`
   return tx.one(sql.type(batchRow)`
     ${emptyingRequests(channel, { these, batch })}
@@ -246,7 +265,7 @@ export async function emptyRequestsById(
   tx: Tx,
   channel: Shared,
   refs: readonly DeliveryRef[],
-  batch: Pick<Batch, 'until' | 'limit'>,
+  batch: Pick<RetentionBatch, 'until' | 'limit'>,
 ): Promise<number> {
   const these = sql.fragment`(team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))`
   const { done } = await tx.one(sql.type(doneRow)`
@@ -256,7 +275,12 @@ export async function emptyRequestsById(
 }
 
 /** Deletes a batch of requests that have no message any more. */
-export async function deleteRequests(tx: Tx, teamId: string, channel: Shared, batch: Batch): Promise<Found> {
+export async function deleteRequests(
+  tx: Tx,
+  teamId: string,
+  channel: Shared,
+  batch: RetentionBatch,
+): Promise<BatchEnd> {
   const { rows: messages, requests } = channel
   const { rows, named_by } = requests
   return tx.one(sql.type(batchRow)`
@@ -271,7 +295,7 @@ export async function deleteRequests(tx: Tx, teamId: string, channel: Shared, ba
     select count(*) as found, max(id::text) as last from old`)
 }
 
-export async function deleteSenderEvents(tx: Tx, { before, limit }: Batch): Promise<Found> {
+export async function deleteSenderEvents(tx: Tx, { before, limit }: RetentionBatch): Promise<BatchEnd> {
   return tx.one(sql.type(batchRow)`
     with old as (
       select ctid as place from sender_events where id < ${before} limit ${limit}

@@ -19,7 +19,7 @@ import type { Secrets } from '../../process/secrets.ts'
 import type { JobName } from '../../queue/jobs.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { type Erasure, type ErasureCursor, eraseSlice, NOTHING_ERASED } from '../retention/erase.ts'
-import type { OpenWork, Step } from './works.sql.ts'
+import type { OpenWork, WorkStep } from './works.sql.ts'
 
 export type WorkTools = {
   queue: Pick<Producer, 'enqueue' | 'reenqueue' | 'redrive'>
@@ -30,7 +30,10 @@ export type WorkTools = {
 type Slicing = By & WorkTools
 
 export type Kind<G, C> = {
-  slice(at: Slicing, work: Omit<OpenWork, 'given' | 'cursor'> & { given: G; cursor: C | null }): Promise<Step>
+  slice(
+    at: Slicing,
+    work: Omit<OpenWork, 'given' | 'cursor'> & { given: G; cursor: C | null },
+  ): Promise<WorkStep>
   /** Null: nothing was changed. */
   entry(given: G, result: object): Pick<AuditEntry, 'subject' | 'detail'> | null
 }

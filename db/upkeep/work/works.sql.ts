@@ -21,7 +21,7 @@ export type WorkRow = InferType<typeof workRow>
 
 const columns = sql.fragment`id, team_id, kind, done, total, result, fault, begun_by, begun_at, finished_at`
 
-export type NewWork = Pick<WorkRow, 'id' | 'team_id' | 'kind' | 'begun_by' | 'total'> & { given: object }
+type NewWork = Pick<WorkRow, 'id' | 'team_id' | 'kind' | 'begun_by' | 'total'> & { given: object }
 
 /** Stores work that is to be done. */
 export async function insertWork(tx: Tx, work: NewWork, now: Date): Promise<void> {
@@ -41,10 +41,10 @@ export async function lockWork(tx: Tx, id: string): Promise<OpenWork | null> {
 }
 
 /** What a slice leads to. `cursor` null: it was the last one. */
-export type Step = { cursor: object | null; done: number; total: number | null; result: object }
+export type WorkStep = { cursor: object | null; done: number; total: number | null; result: object }
 
 /** Stores what a slice has done. The last one takes away what was asked for, since it may name a person. */
-export async function moveWork(tx: Tx, id: string, step: Step, now: Date): Promise<WorkRow> {
+export async function moveWork(tx: Tx, id: string, step: WorkStep, now: Date): Promise<WorkRow> {
   const over = step.cursor === null
   return tx.one(sql.type(workRow)`
     update works set done = ${step.done}, total = ${step.total}, result = ${JSON.stringify(step.result)},

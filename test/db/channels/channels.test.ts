@@ -8,7 +8,7 @@ import { CHANNEL_FACTS } from '../../../db/channels/list.ts'
 import { queueOf } from '../../../db/channels/queues.ts'
 import { PROVIDERS } from '../../../db/delivery/reports/reports.sql.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
-import { isShared, JOBS } from '../../../db/queue/jobs.ts'
+import { isSharedJob, JOBS } from '../../../db/queue/jobs.ts'
 import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from '../../../workers/providers/list.ts'
 import { HOSTED_RELAYS } from '../../../workers/providers/relays/list.ts'
 import { SIMULATOR } from '../../../workers/providers/test/reports.ts'
@@ -57,7 +57,7 @@ t.test('each channel has its tables, a scope to send by, and queues with a line 
     t.strictSame(missing([requests.content.sql], await columnsOf(requests.rows.sql)), [], requests.rows.sql)
     t.strictSame(missing([requests.named_by.sql], await columnsOf(rows.sql)), [], rows.sql)
   }
-  for (const { job } of CHANNEL_QUEUES) t.ok(job in JOBS && isShared(job), job)
+  for (const { job } of CHANNEL_QUEUES) t.ok(job in JOBS && isSharedJob(job), job)
 })
 
 t.test('each that reports on a channel is a provider of the worker’s, and the other way round', async (t) => {

@@ -3,8 +3,8 @@ import { EventEmitter, getEventListeners } from 'node:events'
 import { type ClientRequest, createServer, type RequestListener } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
 import {
-  type Answer,
   ask,
+  type BoundedAnswer,
   boundedFetch,
   faultCodes,
   keptConnections,
@@ -28,7 +28,7 @@ async function counterpart(t: Test, answer: RequestListener) {
 }
 
 /** How a request has ended that began to be answered, or did not. */
-const ended = (answer: Promise<Answer>) =>
+const ended = (answer: Promise<BoundedAnswer>) =>
   answer.catch((error: Error) => ({ body: null, fault: error.message }))
 
 t.test('a request leaves as it is given, and its answer comes with status and headers', async (t) => {

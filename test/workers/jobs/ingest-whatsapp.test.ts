@@ -1,7 +1,7 @@
 /** Faults that the provider reports by webhook only. Real hook, real queue, real workers. */
 import { pausedSenders } from '../../../db/delivery/senders/senders.sql.ts'
 import { applyWhatsappEvents } from '../../../db/messages/whatsapp/apply-events.ts'
-import { templatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
+import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { hubSignature, statusWebhook } from '../../sandbox/whatsapp.ts'
 import { startCloud } from '../../support/cloud.ts'
 import { loseJobs, storedReports } from '../../support/reports.ts'
@@ -120,7 +120,7 @@ t.test('a template whose components or category change is listed again', async (
   const { delivery } = await startCloud(t, { templates })
   await startWorker(t, service, { whatsapp: delivery })
   const slots = async () =>
-    (await templatesOfTeam(service.database, team)).map((row) => `${row.category} ${row.slots}`)
+    (await whatsappTemplatesOfTeam(service.database, team)).map((row) => `${row.category} ${row.slots}`)
   const value = {
     message_template_name: before.name,
     message_template_language: String(before.language).replace('_', '-'),

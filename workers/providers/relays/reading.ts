@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
-import type { MessageRef } from '../../../db/delivery/reports/ref.ts'
+import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
 import { readReference } from '../../../db/messages/emails/return-path.ts'
 import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
 import type { Secrets } from '../../../db/process/secrets.ts'
@@ -109,7 +109,7 @@ function parsed(body: Buffer): unknown {
 }
 
 /** The email that we signed for, or the one whose Message-ID is of our form; null for mail of somebody else's. */
-function refOf(page: RelayPage, event: unknown, secrets: Secrets): MessageRef | null {
+function refOf(page: RelayPage, event: unknown, secrets: Secrets): ReportedRef | null {
   const signed = readReference(secrets, textAt(event, ...page.reference).trim())
   if (signed) return signed
   const id = textAt(event, ...page.message_id)

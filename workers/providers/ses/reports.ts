@@ -8,7 +8,7 @@
 import { createHash } from 'node:crypto'
 import { type AnyObject, array, type InferType, mixed, type ObjectSchema, object, string } from 'yup'
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
-import type { MessageRef } from '../../../db/delivery/reports/ref.ts'
+import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
 import type { ReportedEvent } from '../../../db/messages/apply-reports.ts'
 import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
@@ -219,7 +219,7 @@ function valid<T extends AnyObject>(schema: ObjectSchema<T>, value: unknown, wha
 }
 
 /** The tags that our adapter sent along, in event publishing; SES's own id otherwise. */
-function refOf({ messageId, tags }: SesEvent['mail']): MessageRef {
+function refOf({ messageId, tags }: SesEvent['mail']): ReportedRef {
   const [team_id, id] = [tagOf(tags, 'team_id'), tagOf(tags, 'email_id')]
   return team_id !== null && id !== null ? { team_id, id } : { provider_message_id: messageId }
 }

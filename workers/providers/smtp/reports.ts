@@ -6,7 +6,7 @@
  */
 import type { Attachment, Email } from 'postal-mime'
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
-import type { MessageRef } from '../../../db/delivery/reports/ref.ts'
+import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
 import type { ReportedEmail } from '../../../db/messages/emails/apply-events.ts'
 import { findReturnPath, MOST_BYTES } from '../../../db/messages/emails/return-path.ts'
 import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
@@ -123,7 +123,7 @@ const bytesOf = ({ content }: Attachment): Buffer => {
 }
 
 /** Our return address, wherever the report carries it: it went to it, or it is about a message that bore it. */
-function refOf(secrets: Secrets, email: Email, feedback: string | null): MessageRef | null {
+function refOf(secrets: Secrets, email: Email, feedback: string | null): ReportedRef | null {
   const own = email.headerLines.map(({ line }) => line).join('\n')
   const returned = email.attachments
     .filter(({ mimeType }) => RETURNED_TYPES.includes(mimeType))

@@ -8,7 +8,7 @@
  * - deferred@ is put off twice, then taken. refused@ is refused for good.
  */
 
-export type EmailReply = 'taken' | 'deferred' | 'refused'
+type EmailReply = 'taken' | 'deferred' | 'refused'
 export type EmailReport = 'delivered' | 'bounced' | 'complained' | 'opened' | 'clicked'
 
 /** How often deferred@ is put off. */

@@ -4,7 +4,7 @@
  * our ids, so that a report finds its row even if the answer was lost. Must not judge errors (faults.ts).
  */
 import type { Agent } from 'node:http'
-import { type Answer, ask, keptConnections } from '../../../db/process/bounded-answer.ts'
+import { ask, type BoundedAnswer, keptConnections } from '../../../db/process/bounded-answer.ts'
 import { isObject } from '../../../db/text/fields.ts'
 import { storableId, storableWords } from '../../../db/text/words.ts'
 import { createInFlight } from '../in-flight.ts'
@@ -100,7 +100,7 @@ async function attempt(
 }
 
 /** The answer's JSON; null when it is none, or could not be read: the status alone must do then. */
-function jsonOf({ body }: Answer): unknown {
+function jsonOf({ body }: BoundedAnswer): unknown {
   try {
     return JSON.parse(String(body))
   } catch {
@@ -108,7 +108,7 @@ function jsonOf({ body }: Answer): unknown {
   }
 }
 
-function judge(answer: Answer, describe: Describe): WhatsappOutcome {
+function judge(answer: BoundedAnswer, describe: Describe): WhatsappOutcome {
   if (answer.ok) return takenAs(jsonOf(answer), describe)
   const error = errorOf(jsonOf(answer), describe)
   const judged = error && judgeError(error)
@@ -118,7 +118,7 @@ function judge(answer: Answer, describe: Describe): WhatsappOutcome {
 }
 
 /** The seconds of Retry-After, given as such or as a date; undefined without one of sense. */
-function retryAfter({ headers }: Answer): number | undefined {
+function retryAfter({ headers }: BoundedAnswer): number | undefined {
   const given = headers['retry-after'] ?? ''
   const seconds = /^\d+$/.test(given) ? Number(given) : (Date.parse(given) - Date.now()) / 1_000
   return seconds > 0 ? Math.min(Math.ceil(seconds), LONGEST_RETRY_AFTER) : undefined

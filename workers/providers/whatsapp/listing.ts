@@ -6,7 +6,7 @@
 import { Refusal } from '../../../db/errors.ts'
 import { readTemplate } from '../../../db/messages/whatsapp/save-template.ts'
 import type { TemplateContent } from '../../../db/messages/whatsapp/templates.sql.ts'
-import { type Answer, ask, faultWords } from '../../../db/process/bounded-answer.ts'
+import { ask, type BoundedAnswer, faultWords } from '../../../db/process/bounded-answer.ts'
 import { isObject } from '../../../db/text/fields.ts'
 import { templateStateOf } from './reports.ts'
 
@@ -33,7 +33,7 @@ async function answerOf(
   { url, access_token, business_account_id }: Options,
   query: URLSearchParams,
   { limit, bytes }: { limit: AbortSignal; bytes: number },
-): Promise<Answer & { body: Buffer }> {
+): Promise<BoundedAnswer & { body: Buffer }> {
   const bounds = { bytes, ms: PAGE_TIMEOUT, signal: limit }
   const address = `${url}/${business_account_id}/message_templates`
   const request = { headers: { Authorization: `Bearer ${access_token}` } }

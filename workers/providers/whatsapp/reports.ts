@@ -4,7 +4,7 @@
  * our templates are left out. A fault code means the same as in the answer to a send.
  */
 
-import type { MessageRef } from '../../../db/delivery/reports/ref.ts'
+import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
 import type { ReportedEvent } from '../../../db/messages/apply-reports.ts'
 import type { ReportedStatus } from '../../../db/messages/whatsapp/apply-events.ts'
 import type { TemplateState } from '../../../db/messages/whatsapp/status.ts'
@@ -65,7 +65,7 @@ const faultsOf = (errors: unknown): CloudError[] =>
   })
 
 /** By our own ids where they came back; by the provider's otherwise; undefined with neither. */
-function refOf(data: unknown, id: string | undefined): MessageRef | undefined {
+function refOf(data: unknown, id: string | undefined): ReportedRef | undefined {
   const [, team_id, own] = OUR_IDS.exec(typeof data === 'string' ? data : '') ?? []
   if (team_id && own) return { team_id: team_id.toLowerCase(), id: own.toLowerCase() }
   return id === undefined ? undefined : { provider_message_id: id }

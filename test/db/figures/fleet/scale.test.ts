@@ -1,5 +1,5 @@
 /** The scaling signal as figures make it: no database, no clock. */
-import type { Gauges, ProcessRow, SenderState } from '../../../../db/figures/fleet/fleet.sql.ts'
+import type { Gauges, ProcessRow, SenderFigures } from '../../../../db/figures/fleet/fleet.sql.ts'
 import { scaleOf } from '../../../../db/figures/fleet/scale.ts'
 import type { QueueStatus } from '../../../../db/queue/jobs.sql.ts'
 import t from '../../../support/tap.ts'
@@ -28,7 +28,7 @@ const process = (kind: 'web' | 'worker', busy = 0, senders: Record<string, strin
   silent_seconds: 0,
 })
 
-const sender = (key: string, changes: Partial<SenderState> = {}): SenderState => ({
+const sender = (key: string, changes: Partial<SenderFigures> = {}): SenderFigures => ({
   key,
   paused: 0,
   slowed: 0,

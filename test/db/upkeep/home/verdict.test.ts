@@ -1,7 +1,7 @@
 /** What a process concludes from the marks that it finds: a failover, a copy, or nothing yet. */
 
-import type { Look } from '../../../../db/queue/home.sql.ts'
-import { type Memory, type Verdict, verdictOf } from '../../../../db/upkeep/home/home.ts'
+import type { HomeLook } from '../../../../db/queue/home.sql.ts'
+import { homeVerdict, type Memory, type Verdict } from '../../../../db/upkeep/home/home.ts'
 import t from '../../../support/tap.ts'
 
 const TIMES = { every: 1_000, hold: 3_000, patience: 30_000 }
@@ -9,12 +9,12 @@ const AT = '2026-11-23T12:00:00.000Z'
 const LATER = '2026-11-25T12:00:00.000Z'
 
 /** A process that was at home a second ago finds all as it was, but for what a case changes. */
-const judged = (look: Partial<Look>, memory: Partial<Memory> = {}): string => {
-  const found: Look = {
+const judged = (look: Partial<HomeLook>, memory: Partial<Memory> = {}): string => {
+  const found: HomeLook = {
     ...{ found: true, at: AT, is_home: true, is_same_place: true, home_id: 'one', how: 'begun' },
     ...look,
   }
-  const verdict: Verdict = verdictOf(
+  const verdict: Verdict = homeVerdict(
     found,
     { last: { mark: 7, at: AT }, home: 'one', away: 0, ...memory },
     TIMES,
