@@ -4,7 +4,7 @@
  */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
-import { auditEntries, deedsWithBroadcast } from '../../db/accounts/audit/audit.sql.ts'
+import { auditEntries, entriesOfBroadcast } from '../../db/accounts/audit/audit.sql.ts'
 import { createTeam } from '../../db/accounts/teams/create.ts'
 import { subscribersOf } from '../../db/audience/contacts/topic-counts.sql.ts'
 import { deleteTopic, hasTopic, insertTopic } from '../../db/audience/contacts/topics.sql.ts'
@@ -413,7 +413,7 @@ t.test('what was done with one broadcast is found without reading the rest of th
     [uuid('0008', 999), 50, 0],
   ] as const) {
     const { buffers } = await touched(database, async (tx) => {
-      const deeds = await deedsWithBroadcast(tx, { team_id: TEAM, id }, actions, limit)
+      const deeds = await entriesOfBroadcast(tx, { team_id: TEAM, id }, actions, limit)
       t.equal(deeds.length, found)
     })
     t.ok(buffers < 60, `${buffers} buffers for ${found} of ${id}`)
