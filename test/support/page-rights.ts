@@ -89,6 +89,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'POST /teams/:team/broadcasts/:id/again',
     'POST /teams/:team/broadcasts/:id/test',
     'POST /teams/:team/contacts',
+    'POST /teams/:team/contacts/columns',
     'GET /teams/:team/contacts/import',
     'POST /teams/:team/contacts/import',
     'GET /teams/:team/suppressions/import',
