@@ -6,6 +6,7 @@ import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { adminCli } from '../../support/admin.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { formsTo, mainActs, type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { EMPTY } from '../../support/empty.ts'
 import { formTo } from '../../support/forms.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
@@ -129,7 +130,7 @@ t.test('a draft is written in three steps without script, each stored as it is l
   )
   shows(t, await step(counted, 'audience', { 'op.0': 'exists', exclude_topic_ids: other }), 'Contacts 4')
   const saidOf = async () => (await call('GET', `/v1/broadcasts/${id}`, { key: team.key })).body
-  t.match(await saidOf(), { name: 'Three', topic_ids: [], where: [] }, 'counting stores nothing')
+  t.match(await saidOf(), { name: 'Three', topic_ids: EMPTY, where: EMPTY }, 'counting stores nothing')
   const back = await after(await step(audience, 'message', {}))
   t.match(back.html, /1 of 3: Message[\s\S]*name="subject" type="text" value="Hi"/)
   const when = await after(await step(counted, 'when', {}))
