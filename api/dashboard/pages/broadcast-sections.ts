@@ -13,7 +13,6 @@ import { isUnreported, UNREPORTED } from '../drawn/shares.ts'
 import { formOf, press, some, tableOf } from '../served/made.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 import { conditionWords } from './broadcast-fields.ts'
-import { progressWords } from './broadcasts.ts'
 import { whatHappened } from './message-sections.ts'
 
 export type Actions = Extract<Section, { kind: 'actions' }>
@@ -70,6 +69,14 @@ export const history = (entries: readonly HistoryEntry[], now: Date): Section =>
       detail: `${headed(byWords(entry))}.`,
     })),
   )
+
+/** How many of a broadcast's emails have left, of how many that are to. */
+export function progressWords({ audience, figures }: Pick<BroadcastView, 'audience' | 'figures'>): string {
+  if (audience === null) return ''
+  const left = figures.made - figures.queued
+  const skipped = figures.skipped === 0 ? '' : `, ${figures.skipped.toLocaleString('en-US')} skipped`
+  return `${left.toLocaleString('en-US')} of ${plural(audience, 'contact')}${skipped}`
+}
 
 /** How it stands, in one sentence; one that was stopped says by whom. */
 export function sentenceOf(

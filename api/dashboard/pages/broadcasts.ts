@@ -6,12 +6,13 @@ import { broadcastsOfTeam } from '../../../db/messages/broadcasts/broadcasts.sql
 import { createBroadcast } from '../../../db/messages/broadcasts/draft.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import { type BroadcastView, broadcastViews } from '../../../db/messages/broadcasts/view.ts'
-import { type Cell, number, plural, status, text, time } from '../drawn/cell.ts'
+import { type Cell, number, status, text, time } from '../drawn/cell.ts'
 import { pageOf } from '../served/list.ts'
 import { act, get, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { stepPath } from './broadcast-fields.ts'
 import { draftOf } from './broadcast-form.ts'
+import { progressWords } from './broadcast-sections.ts'
 import { stepShown, stepWanted, type Writing } from './broadcast-steps.ts'
 
 const TONES: Partial<Record<BroadcastState, Cell['tone']>> = {
@@ -23,14 +24,6 @@ const TONES: Partial<Record<BroadcastState, Cell['tone']>> = {
 /** The state of a broadcast as a label. */
 export const stateCell = (state: BroadcastState): Cell =>
   status(state, TONES[state] ? { tone: TONES[state] } : {})
-
-/** How many of a broadcast's emails have left, of how many that are to. */
-export function progressWords({ audience, figures }: Pick<BroadcastView, 'audience' | 'figures'>): string {
-  if (audience === null) return ''
-  const left = figures.made - figures.queued
-  const skipped = figures.skipped === 0 ? '' : `, ${figures.skipped.toLocaleString('en-US')} skipped`
-  return `${left.toLocaleString('en-US')} of ${plural(audience, 'contact')}${skipped}`
-}
 
 /** When a broadcast began, or will by itself: `send_at` says nothing of a draft, nor of one that was stopped first. */
 const begins = ({ state, started_at, send_at }: BroadcastView): string | null =>
