@@ -8,7 +8,7 @@ import { auditEntries, entriesOfBroadcast } from '../../db/accounts/audit/audit.
 import { createTeam } from '../../db/accounts/teams/create.ts'
 import { subscribersOf } from '../../db/audience/contacts/topic-counts.sql.ts'
 import { deleteTopic, hasTopic, insertTopic } from '../../db/audience/contacts/topics.sql.ts'
-import { judgeSoftBounces } from '../../db/audience/suppressions/suppressions.sql.ts'
+import { judgeSoftBounces, suppressedCount } from '../../db/audience/suppressions/suppressions.sql.ts'
 import { EMAIL } from '../../db/channels/email.sql.ts'
 import { WEBHOOK_SENDERS } from '../../db/channels/webhook.sql.ts'
 import { WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
@@ -413,8 +413,8 @@ t.test('what was done with one broadcast is found without reading the rest of th
     [uuid('0008', 999), 50, 0],
   ] as const) {
     const { buffers } = await touched(database, async (tx) => {
-      const deeds = await entriesOfBroadcast(tx, { team_id: TEAM, id }, actions, limit)
-      t.equal(deeds.length, found)
+      const entries = await entriesOfBroadcast(tx, { team_id: TEAM, id }, actions, limit)
+      t.equal(entries.length, found)
     })
     t.ok(buffers < 60, `${buffers} buffers for ${found} of ${id}`)
   }
@@ -696,4 +696,30 @@ t.test('a walk asks of each contact if it was reached without reading the whole 
     t.strictSame((await nextMembers(tx, { ...audience, until }, look)).members, [])
   })
   t.ok(buffers < 1_000, `${buffers} buffers for a hundred contacts, of a broadcast that has reached 3,000`)
+})
+
+t.test('suppressions are counted by their index, also where only other teams have many', async (t) => {
+  const [none, many] = [uuid('000a', 1), uuid('000a', 2)]
+  const add = (team: string, from: number, to: number, status: string) =>
+    database.query(sql.unsafe`
+      insert into contacts (team_id, id, email, identity, status, suppression, properties, topic_ids,
+        created_at, updated_at)
+      select ${team}, gen_random_uuid(), 'of' || n || '@example.net', 'of' || n || '@example.net', ${status},
+        ${status === 'subscribed' ? null : status}, '{}', '{}', now(), now()
+      from generate_series(${from}::int, ${to}::int) n`)
+  await database.query(
+    sql.unsafe`insert into teams (id, name, created_at) values (${none}, 'None', now()), (${many}, 'Many', now())`,
+  )
+  await add(none, 1, 30_000, 'subscribed')
+  await add(many, 1, 20_000, 'bounced')
+  await database.query(sql.unsafe`vacuum analyze contacts`)
+  for (const [team, most, found] of [
+    [none, 10_001, 0],
+    [many, 101, 101],
+  ] as const) {
+    const { buffers } = await touched(database, async (tx) => {
+      t.equal(await suppressedCount(tx, team, most), found)
+    })
+    t.ok(buffers < 60, `${buffers} buffers for ${found}`)
+  }
 })
