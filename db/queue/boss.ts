@@ -24,7 +24,7 @@ import {
 } from './jobs.ts'
 import { isMigrated, type Run, SCHEMA } from './pgboss.sql.ts'
 import { createProducer, type Producer } from './producer.ts'
-import { indexJobs, isAnyDue, spreadCounts } from './upkeep.sql.ts'
+import { indexJobs, isAnyDue, isAnyLost, spreadCounts } from './upkeep.sql.ts'
 
 type BossOptions = ConstructorParameters<typeof PgBoss>[0] & object
 
@@ -91,8 +91,8 @@ async function start(url: string, options: BossOptions, onError: (error: Error) 
   return boss
 }
 
-/** How often dead workers' jobs are looked for, in milliseconds. */
-const SUPERVISE = 2_000
+/** How often dead workers' jobs are looked for, and what else pg-boss keeps up is done, in milliseconds. */
+const [LOOK, SUPERVISE] = [2_000, 30_000]
 /** For so long the database must have answered before a silent heartbeat counts as a dead worker, in milliseconds. */
 const STEADY = 12_000
 
@@ -105,17 +105,21 @@ const STEADY = 12_000
 function superviseWhenSteady(boss: PgBoss, onError: (fault: unknown) => void) {
   let steadyFrom = Number.NEGATIVE_INFINITY
   let last = performance.now()
+  let supervised = Number.NEGATIVE_INFINITY
   let busy = false
   const shaken = (): void => {
     steadyFrom = performance.now() + STEADY
   }
   const timer = setInterval(async () => {
     const now = performance.now()
-    if (now - last > SUPERVISE + STEADY / 2) shaken()
+    if (now - last > LOOK + STEADY / 2) shaken()
     last = now
     if (busy || now < steadyFrom) return
     busy = true
     try {
+      // A round of pg-boss's is some thirty statements: most looks find nobody dead, and ask one.
+      if (now < supervised + SUPERVISE && !(await isAnyLost(runOn(boss)))) return
+      supervised = now
       await boss.supervise()
       await spreadCounts(runOn(boss))
     } catch (error) {
@@ -124,7 +128,7 @@ function superviseWhenSteady(boss: PgBoss, onError: (fault: unknown) => void) {
     } finally {
       busy = false
     }
-  }, SUPERVISE)
+  }, LOOK)
   return { shaken, end: () => clearInterval(timer) }
 }
 

@@ -7,7 +7,7 @@ import type { Run } from './pgboss.sql.ts'
 
 /** By the end of its name, which is short: pg-boss's tables have names of 57 characters, of 63 that a name may have. */
 const INDEXES = {
-  // Every two seconds pg-boss looks for active jobs that have expired or whose worker is silent.
+  // Every two seconds each worker looks for active jobs that have expired or whose worker is silent.
   busy: `(name) where state = 'active'`,
   // Whether anything is due at all: pg-boss's own index would be walked to its end when all is put off.
   due: `(name, start_after) where state < 'active' and not blocked`,
@@ -60,4 +60,15 @@ export async function isAnyDue(run: Run, job: string): Promise<boolean> {
     [job],
   )
   return rows[0]?.due === true
+}
+
+/** Whether an active job has expired or its worker is silent: what pg-boss's supervision would end. */
+export async function isAnyLost(run: Run): Promise<boolean> {
+  const { rows } = await run(`
+    select from pgboss.job
+    where name = any(array(select name from pgboss.queue)) and state = 'active'
+      and (started_on + expire_seconds * interval '1 second' < now()
+        or heartbeat_on + heartbeat_seconds * interval '1 second' < now())
+    limit 1`)
+  return rows.length > 0
 }

@@ -8,6 +8,7 @@ import { insertJobs } from '../../../db/queue/insert.sql.ts'
 import { openJob } from '../../../db/queue/jobs.sql.ts'
 import { deadLetterOf, JOBS, type JobName } from '../../../db/queue/jobs.ts'
 import { COLUMNS, deadReason, IN_LOOP, SCHEMA, STATES, touchedIds } from '../../../db/queue/pgboss.sql.ts'
+import { isAnyLost } from '../../../db/queue/upkeep.sql.ts'
 import { testDatabase } from '../../support/database.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
@@ -137,6 +138,28 @@ t.test('a job that is lost with its workers says so in its dead letter', async (
     select ${deadReason} as reason from pgboss.job where source_id = ${id}`)
   t.match(reason, /heartbeat/)
 })
+
+t.test(
+  'a job is held for lost when its supervision would end it: expired, or its worker silent',
+  async (t) => {
+    const place = await begin(t)
+    const { boss, database } = place
+    const isLost = () => isAnyLost((text, values) => boss.getDb().executeSql(text, values))
+    const id = await aJob(place)
+    t.equal(await isLost(), false, 'it waits')
+    for (const late of ["heartbeat_on = now() - interval '11 s'", "started_on = now() - interval '1 day'"]) {
+      await database.query(sql.unsafe`update pgboss.job set start_after = now() where id = ${id}`)
+      await boss.fetch(JOB)
+      t.equal(await isLost(), false, 'it has just begun')
+      await database.query({ ...sql.unsafe``, sql: `update pgboss.job set ${late} where state = 'active'` })
+      t.equal(await isLost(), true, late)
+      await boss.supervise(JOB)
+      t.match(await rowOf(place, id), { state: 'retry' }, late)
+      t.equal(await isLost(), false, 'it is ended')
+      await database.query(sql.unsafe`update pgboss.queue set monitor_on = null, monitor_claim_on = null`)
+    }
+  },
+)
 
 t.test('it fetches the highest priority first, then the oldest', async (t) => {
   const place = await begin(t)
