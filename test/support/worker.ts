@@ -49,7 +49,7 @@ export async function startWorker(
     smtp_url = NOWHERE,
     hosted,
     concurrency = 20,
-    connections = 4,
+    connections = 2,
     scheduled = false,
     whatsapp = null,
     webhooks = {
