@@ -18,13 +18,13 @@ const SHORT: readonly [id: string, scale: number][] = [
   ['B2', 1],
   ['C/reset', 0.1],
   ['C/lost', 0.25],
-  ['G/expand', 0.2],
+  ['G/expand', 0.1],
   ['H/files', 0.1],
   ['I/webhooks', 0.05],
 ]
 
 /** What has a database server of its own, and its share of the load. */
-const OWN_SERVER: readonly [id: string, scale: number][] = [['A12/failover', 0.1]]
+const OWN_SERVER: readonly [id: string, scale: number][] = [['A12/failover', 0.05]]
 
 /** Within how many seconds all must be well again: the whole run asks for less, on a machine that does nothing else. */
 const BUSY = 120
