@@ -10,14 +10,13 @@ import { createApp } from '../api/app.ts'
 import { createCanary } from './support/canary.ts'
 import { noteRest } from './support/database.ts'
 import { watchedLog } from './support/log.ts'
-import { anEmail, caller, listen, makeTeam, startService } from './support/service.ts'
+import { anEmail, caller, listen, world } from './support/service.ts'
 import { startSmtpSink } from './support/smtp-sink.ts'
 import t from './support/tap.ts'
 import { aMessage, makeTemplate } from './support/whatsapp.ts'
 import { startWorker, until } from './support/worker.ts'
 
-const service = await startService(t)
-const team = await makeTeam(service)
+const { service, team } = await world(t)
 const RECIPIENT = 'canary-recipient@example.org'
 const CONTENTS = {
   to: [RECIPIENT],

@@ -4,7 +4,7 @@
  */
 import { postfixMissing, startPostfix } from './support/postfix.ts'
 import { contactState, emailStatus, eventsOf, storeContact, storedReports } from './support/reports.ts'
-import { anEmail, makeTeam, SMTP_REPORT_TOKEN, startService } from './support/service.ts'
+import { anEmail, SMTP_REPORT_TOKEN, world } from './support/service.ts'
 import { startSmtpSink } from './support/smtp-sink.ts'
 import t from './support/tap.ts'
 import { startWorker, until } from './support/worker.ts'
@@ -12,14 +12,13 @@ import { startWorker, until } from './support/worker.ts'
 const missing = await postfixMissing()
 
 t.test('Postfix’s bounce report marks the email and its contact', { skip: missing ?? false }, async (t) => {
-  const service = await startService(t)
-  const team = await makeTeam(service)
-  const world = await startSmtpSink(t, {
+  const { service, team } = await world(t)
+  const outside = await startSmtpSink(t, {
     onRcpt: (recipient) => (recipient.startsWith('gone@') ? '550 5.1.1 There is no such mailbox' : undefined),
   })
   const return_domain = 'bounces.example.com'
   const postfix = await startPostfix(t, {
-    relay_port: world.port,
+    relay_port: outside.port,
     collects: { return_domain, hook: `${service.base}/hooks/smtp`, token: SMTP_REPORT_TOKEN },
   })
   await startWorker(t, service, { smtp_url: postfix.url, return_domain })
@@ -48,7 +47,7 @@ t.test('Postfix’s bounce report marks the email and its contact', { skip: miss
   await until('all is read', async () =>
     (await storedReports(service)).every(({ state, reason }) => state === 'done' && reason === null),
   )
-  const arrivals = () => world.messages().map(({ rcpt_to }) => rcpt_to.join())
+  const arrivals = () => outside.messages().map(({ rcpt_to }) => rcpt_to.join())
   await until('the other mail arrives', () => arrivals().includes('ana@example.org'))
   await until('it counts as sent', async () => (await emailStatus(service, fine)) === 'sent')
   t.match(await contactState(service, team.id, 'ana@example.org'), { status: 'subscribed' })

@@ -19,7 +19,7 @@ import { sha } from './support/attachments.ts'
 import { startDatabaseProxy } from './support/database-proxy.ts'
 import { storedReports, storeEmails } from './support/reports.ts'
 import { lockWaits, rowCounts, sentCount } from './support/rows.ts'
-import { anEmail, makeTeam, type Reply, SMTP_REPORT_TOKEN, startService } from './support/service.ts'
+import { anEmail, makeTeam, type Reply, SMTP_REPORT_TOKEN, startService, world } from './support/service.ts'
 import { startSmtpSink } from './support/smtp-sink.ts'
 import { anItem } from './support/stored-emails.ts'
 import t, { type Test } from './support/tap.ts'
@@ -114,8 +114,7 @@ async function acceptCost(
 }
 
 t.test('a connection parses the statements of an accept once, that of its jobs among them', async (t) => {
-  const service = await startService(t)
-  const { id: team_id } = await makeTeam(service)
+  const { service, team_id } = await world(t)
   const { database, deps } = service
   const from = { name: null, address: 'hello@example.com', domain: 'example.com' }
   const preparedRow = object({ statement: string().defined() })

@@ -2,12 +2,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startApi } from '../support/api-process.ts'
 import { atCommit, rowCounts, usedBy } from '../support/rows.ts'
-import { anEmail, makeTeam, startService } from '../support/service.ts'
+import { anEmail, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 
 t.test('a rolled-back accept leaves neither row nor job, and charges nothing', async (t) => {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const restore = await atCommit(service, "raise exception 'no commit'")
   const refused = await service.call('POST', '/v1/emails', {
     key: team.key,
@@ -26,8 +25,7 @@ t.test('a rolled-back accept leaves neither row nor job, and charges nothing', a
 })
 
 t.test('what an API process answered before being killed is stored; a repeat stores nothing', async (t) => {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   // Holds every commit for a moment, so that the kill falls into it.
   await atCommit(service, 'perform pg_sleep(0.3)')
   const answered = new Map<string, string>()

@@ -9,6 +9,7 @@ import { verifyDkim } from '../support/dkim.ts'
 import { publicKeyOf } from '../support/domain.ts'
 import { deleteEmailRows } from '../support/email-rows.ts'
 import { EMPTY } from '../support/empty.ts'
+import { hold } from '../support/held.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
@@ -106,22 +107,17 @@ t.test('a resume that meets an email which is just being put back still brings i
   await until('its email waits', async () => (await get(id)).body.figures.queued === 1)
   await walker.stop()
   await post(id, 'pause')
-  const [changed, commit] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const resume = database.transaction(async (tx) => {
+  const commit = await hold(t, database, async (tx) => {
     // What a resume does, as yet uncommitted: the worker finds it paused.
     await tx.query(sql.unsafe`update broadcasts set state = 'sending' where id = ${id}`)
-    changed.resolve()
-    await commit.promise
   })
-  await changed.promise
   await startWorker(t, service, { smtp_url: sink.url })
   await until('the worker waits for the resume before it puts the email back', () =>
     database.exists(sql.unsafe`
       select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
         and query ~ 'broadcasts b[^$]*for share'`),
   )
-  commit.resolve()
-  await resume
+  await commit()
   await until('it is sent', async () => (await get(id)).body.state === 'sent')
   t.equal(sink.messages().length, 1)
 })

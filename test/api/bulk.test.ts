@@ -6,16 +6,14 @@ import fc from 'fast-check'
 import { sql } from 'slonik'
 import { createTopic } from '../../db/audience/contacts/topics.ts'
 import { contactsStored, contactsUsed, report, setRoom, teamWithRoom } from '../support/contacts.ts'
-import { makeTeam, type Reply, startService, type TestTeam } from '../support/service.ts'
+import { byCli, makeTeam, type Reply, type TestTeam, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 import { startWorker } from '../support/worker.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-const service = await startService(t)
-const { call } = service
+const { service, call, team } = await world(t)
 await startWorker(t, service, { smtp_url: 'smtp://127.0.0.1:9' })
-const team = await makeTeam(service)
 const { key } = team
 
 const bulk = (contacts: unknown, { key: credential }: Pick<TestTeam, 'key'> = team): Promise<Reply> =>
@@ -53,9 +51,7 @@ t.test('a call is carried out whatever its size, and with the byte order mark of
 })
 
 t.test('a contact created by bulk starts subscribed, without topics; topic_ids is ignored', async (t) => {
-  const topic = await createTopic({ tx: service.database, now: new Date(), actor: 'cli' }, team.id, {
-    name: 'bulk',
-  })
+  const topic = await createTopic(byCli(service.database), team.id, { name: 'bulk' })
   await bulk([
     { email: ' New@Example.org ', topic_ids: [topic.id] },
     { email: 'odd@example.org', topic_ids: 'x' },
@@ -72,9 +68,7 @@ t.test('a contact created by bulk starts subscribed, without topics; topic_ids i
 })
 
 t.test('existing contacts keep id and status: only their properties are written', async (t) => {
-  const topic = await createTopic({ tx: service.database, now: new Date(), actor: 'cli' }, team.id, {
-    name: 'kept',
-  })
+  const topic = await createTopic(byCli(service.database), team.id, { name: 'kept' })
   const states = ['subscribed', 'unsubscribed', 'bounced', 'complained'] as const
   for (const state of states) {
     const email = `${state}@example.org`

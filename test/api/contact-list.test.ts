@@ -5,12 +5,10 @@ import { type ContactFilter, contactPage } from '../../db/audience/contacts/cont
 import { searchContacts } from '../../db/audience/contacts/search.ts'
 import { openDatabase } from '../../db/postgres/pool.ts'
 import { report } from '../support/contacts.ts'
-import { makeTeam, type Reply, startService } from '../support/service.ts'
+import { makeTeam, type Reply, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 
-const service = await startService(t)
-const { call, database } = service
-const { id: teamId, key } = await makeTeam(service)
+const { service, call, database, team_id: teamId, key } = await world(t)
 
 const list = (query = ''): Promise<Reply> => call('GET', `/v1/contacts${query}`, { key })
 const emails = ({ body }: Reply): string[] => body.data.map((row: { email: string }) => row.email)

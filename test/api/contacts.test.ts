@@ -2,16 +2,14 @@
 import fc from 'fast-check'
 import { createTopic } from '../../db/audience/contacts/topics.ts'
 import { contactsStored, contactsUsed, report, setRoom, teamWithRoom } from '../support/contacts.ts'
-import { makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'
+import { makeKey, makeSession, makeTeam, type Reply, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const UNKNOWN = '00000000-0000-7000-8000-000000000000'
 
-const service = await startService(t)
-const { call } = service
-const team = await makeTeam(service)
+const { service, call, team } = await world(t)
 const { key } = team
 
 const create = (body: unknown): Promise<Reply> => call('POST', '/v1/contacts', { key, body })

@@ -3,12 +3,13 @@ import { saveTemplate } from '../../db/content/templates/save.ts'
 import { adminCli } from '../support/admin.ts'
 import { erasePerson } from '../support/erase.ts'
 import { usedBy } from '../support/rows.ts'
-import { anEmail, makeTeam, startService } from '../support/service.ts'
+import { anEmail, byCli, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 
-const service = await startService(t, { publicUrl: 'https://mail.example' })
-const { call, database } = service
-const team = await makeTeam(service, { rate: 10_000 })
+const { service, call, database, team } = await world(t, {
+  publicUrl: 'https://mail.example',
+  team: { rate: 10_000 },
+})
 const { key } = team
 const cli = adminCli({ DATABASE_URL: service.url })
 
@@ -96,11 +97,7 @@ t.test('contact and unsubscribe token are there for one address in all three lis
     t.match((await send({ to, ...copies })).body, { contact_id: null, unsubscribe_token: null })
   t.match((await send({ to: ['x@example.org'], bcc: to })).body, { contact_id: null })
   const { id: template_id } = await database.transaction((tx) =>
-    saveTemplate({ tx, now: new Date(), actor: 'cli' }, team.id, {
-      name: 'Link',
-      html: '<a href="{{unsubscribe_url}}">x</a>',
-      text: '',
-    }),
+    saveTemplate(byCli(tx), team.id, { name: 'Link', html: '<a href="{{unsubscribe_url}}">x</a>', text: '' }),
   )
   const linked = { html: undefined, template_id, to }
   t.match((await send(linked)).body.html, 'https://mail.example/u/')

@@ -27,15 +27,14 @@ import { portOf } from '../support/port.ts'
 import { MODULES, ROOT } from '../support/program.ts'
 import { programMissing } from '../support/programs.ts'
 import { usedBy } from '../support/rows.ts'
-import { anEmail, makeTeam, startService } from '../support/service.ts'
+import { anEmail, makeTeam, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 import { aMessage, makeTemplate } from '../support/whatsapp.ts'
 import { startWorker } from '../support/worker.ts'
 
-const service = await startService(t)
+const { service, team } = await world(t)
 // Bulk upserts are a worker's.
 await startWorker(t, service, { smtp_url: 'smtp://127.0.0.1:9' })
-const team = await makeTeam(service)
 const { call, base } = service
 
 const SEND = { from: 'hello@example.com', to: ['ana@example.org'], subject: 'Hello', html: '<p>Hello</p>' }

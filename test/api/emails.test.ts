@@ -1,11 +1,10 @@
 /** POST /v1/emails, a single send over HTTP: what it takes, stores and refuses. DECISIONS: Order of refusals. */
 
 import { EMPTY } from '../support/empty.ts'
-import { anEmail, makeKey, makeSession, makeTeam, type Service, startService } from '../support/service.ts'
+import { anEmail, makeKey, makeSession, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 
-const service: Service = await startService(t)
-const team = await makeTeam(service)
+const { service, team } = await world(t)
 const send = async (changes: Record<string, unknown> = {}, key = team.key) =>
   await service.call('POST', '/v1/emails', { key, body: anEmail(changes) })
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/

@@ -3,8 +3,9 @@ import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
 import { removeEmail } from '../../db/messages/emails/remove.ts'
 import { runClock, stopClock } from '../support/clock.ts'
+import { hold } from '../support/held.ts'
 import { lockWaits, rowCounts, usedBy } from '../support/rows.ts'
-import { anEmail, makeTeam, startService, type TestTeam } from '../support/service.ts'
+import { anEmail, byCli, makeTeam, startService, type TestTeam } from '../support/service.ts'
 import t from '../support/tap.ts'
 import { aMessage, makeTemplate } from '../support/whatsapp.ts'
 import { until } from '../support/worker.ts'
@@ -48,18 +49,9 @@ t.test('a change of plan that has committed binds every call that waited for it'
   const team = await makeTeam(service)
   const { id } = await makeTemplate(service, team.id)
   const { key } = team
-  const [changed, waited] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const change = service.database.transaction(async (tx) => {
-    await subscribeTeam({ tx, now: new Date(), actor: null }, team.id, {
-      plan: 'pro',
-      email_limit: 0,
-      whatsapp_limit: 0,
-      contact_limit: 0,
-    })
-    changed.resolve()
-    await waited.promise
-  })
-  await changed.promise
+  const commit = await hold(t, service.database, (tx) =>
+    subscribeTeam(byCli(tx), team.id, { plan: 'pro', email_limit: 0, whatsapp_limit: 0, contact_limit: 0 }),
+  )
   const waiting = [
     send(team),
     service.call('POST', '/v1/emails/batch', { key, body: { emails: [anEmail()] } }),
@@ -67,8 +59,7 @@ t.test('a change of plan that has committed binds every call that waited for it'
     service.call('POST', '/v1/contacts', { key, body: { email: 'waits@example.org' } }),
   ]
   await until('all wait for the account', async () => (await lockWaits(service)) === waiting.length)
-  waited.resolve()
-  await change
+  await commit()
   t.strictSame(await codes(waiting), Array(4).fill('quota_exceeded'))
   t.strictSame(await usedBy(service, team.id), { emails: 0, whatsapp: 0, contacts: 0, storage: 0 })
 })
@@ -147,10 +138,7 @@ t.test('paid plans count the subscription period, which rolls on by its own leng
   await at('2027-01-31T10:00:00.000Z')
   const team = await makeTeam(service, { plan: 'pro', email_limit: 1 })
   const period = { start: new Date('2027-01-01T00:00:00Z'), end: new Date('2027-01-31T12:00:00Z') }
-  await subscribeTeam({ tx: service.database, now: new Date(), actor: null }, team.id, {
-    plan: 'pro',
-    period,
-  })
+  await subscribeTeam(byCli(service.database), team.id, { plan: 'pro', period })
   t.equal((await send(team)).status, 201)
   await at('2027-01-31T11:59:59.999Z')
   t.equal((await send(team)).status, 402)
@@ -168,7 +156,7 @@ t.test('a plan change in mid-period keeps what was used', async (t) => {
   await at('2027-06-10T00:00:00.000Z')
   const team = await makeTeam(service, { plan: 'free', rate: 1_000 })
   await send(team)
-  await subscribeTeam({ tx: service.database, now: new Date(), actor: null }, team.id, { plan: 'pro' })
+  await subscribeTeam(byCli(service.database), team.id, { plan: 'pro' })
   t.equal((await usedBy(service, team.id)).emails, 1)
 })
 
@@ -179,10 +167,7 @@ t.test('moving the period recounts what is stored in the new one', async (t) => 
   await at('2027-06-20T00:00:00.000Z')
   await send(team)
   const period = { start: new Date('2027-06-15T00:00:00Z'), end: new Date('2027-07-15T00:00:00Z') }
-  await subscribeTeam({ tx: service.database, now: new Date(), actor: null }, team.id, {
-    plan: 'pro',
-    period,
-  })
+  await subscribeTeam(byCli(service.database), team.id, { plan: 'pro', period })
   t.equal((await usedBy(service, team.id)).emails, 1)
 })
 
@@ -190,9 +175,7 @@ t.test('deleting an email frees its place', async (t) => {
   const team = await makeTeam(service, { email_limit: 1 })
   const { body } = await send(team)
   t.equal((await send(team)).status, 402)
-  await service.database.transaction((tx) =>
-    removeEmail({ tx, now: new Date(), actor: null }, team.id, body.id),
-  )
+  await service.database.transaction((tx) => removeEmail(byCli(tx), team.id, body.id))
   t.equal((await usedBy(service, team.id)).emails, 0)
   t.equal((await send(team)).status, 201)
 })

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { startApi } from '../support/api-process.ts'
 import { testDatabase } from '../support/database.ts'
 import { rowCounts } from '../support/rows.ts'
-import { anEmail, makeTeam, startService } from '../support/service.ts'
+import { anEmail, world } from '../support/service.ts'
 import t, { type Test } from '../support/tap.ts'
 import { until } from '../support/worker.ts'
 
@@ -51,8 +51,7 @@ t.test('stray bytes behind a request are answered after it, not in its place', a
 })
 
 t.test('SIGTERM under load: every request is answered, every 201 stored, and it exits with 0', async (t) => {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const api = await startApi(t, service.url)
   const answered: string[] = []
   const broken: string[] = []

@@ -3,7 +3,7 @@ import { loadCatalog } from '../../db/accounts/plans/catalog.ts'
 import defaultCatalog from '../../db/accounts/plans/default-catalog.json' with { type: 'json' }
 import { createTeam } from '../../db/accounts/teams/create.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
-import { startService } from '../support/service.ts'
+import { byCli, startService } from '../support/service.ts'
 import t from '../support/tap.ts'
 
 let now = new Date('2027-01-15T12:00:00.000Z')
@@ -11,7 +11,7 @@ const service = await startService(t, { clock: () => now })
 const plans = async (query = '', headers: Record<string, string> = {}) =>
   await service.call('GET', `/v1/plans${query}`, { headers })
 const load = async (catalog: unknown) => {
-  await service.database.transaction((tx) => loadCatalog({ tx, now: new Date(), actor: null }, catalog))
+  await service.database.transaction((tx) => loadCatalog(byCli(tx), catalog))
   now = new Date(now.getTime() + 60_000)
 }
 
@@ -84,7 +84,7 @@ t.test('catalog changes surface within about a minute', async (t) => {
   await plans()
   const [free, ...others] = defaultCatalog.plans
   const changed = { plans: [{ ...free, name: { en: 'Zero', fr: 'Zéro' } }, ...others] }
-  await service.database.transaction((tx) => loadCatalog({ tx, now: new Date(), actor: null }, changed))
+  await service.database.transaction((tx) => loadCatalog(byCli(tx), changed))
   now = new Date(now.getTime() + 59_999)
   t.equal((await plans()).body.plans[0].name, 'Free')
   now = new Date(now.getTime() + 1)
@@ -118,9 +118,7 @@ t.test('plans without figures have the API’s, in the catalog as in what is enf
   t.match(body.plans[0], { key: 'free', email_limit: 5000, contact_limit: 1000, tiers: null })
   t.notOk('send_rate_per_second' in body.plans[0], 'omitted when not set')
   const limitsOn = async (plan: string) => {
-    const { id } = await service.database.transaction((tx) =>
-      createTeam({ tx, now: new Date(), actor: null }, { name: 'A team', plan }),
-    )
+    const { id } = await service.database.transaction((tx) => createTeam(byCli(tx), { name: 'A team', plan }))
     const { limits, bucket } = await showTeam(service.database, id)
     return { ...limits, tokens: bucket.tokens }
   }

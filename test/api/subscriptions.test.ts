@@ -3,16 +3,15 @@ import fc from 'fast-check'
 import { changeContact } from '../../db/audience/contacts/edit.ts'
 import { createTopic, removeTopic } from '../../db/audience/contacts/topics.ts'
 import { report } from '../support/contacts.ts'
+import { hold } from '../support/held.ts'
 import { lockWaits } from '../support/rows.ts'
-import { makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'
+import { byCli, makeKey, makeSession, makeTeam, type Reply, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 import { until } from '../support/worker.ts'
 
 const UNKNOWN = '00000000-0000-7000-8000-000000000000'
 
-const service = await startService(t, { lockTimeout: 30_000 })
-const { call, database } = service
-const team = await makeTeam(service)
+const { service, call, database, team } = await world(t, { lockTimeout: 30_000 })
 const { key } = team
 
 let made = 0
@@ -29,7 +28,7 @@ const marketing = (body: unknown, credential = key): Promise<Reply> =>
   call('POST', '/v1/marketing/unsubscribe', { key: credential, body })
 const refused = ({ status, body }: Reply): [number, string] => [status, body.error?.code]
 const topic = async (name: string): Promise<string> =>
-  (await createTopic({ tx: database, now: new Date(), actor: 'cli' }, team.id, { name })).id
+  (await createTopic(byCli(database), team.id, { name })).id
 
 t.test('subscribed → unsubscribed: 200 with the contact', async (t) => {
   const before = await contact({ properties: { a: '1' } })
@@ -178,7 +177,7 @@ t.test('deleting a topic removes it from contacts, those being made just then to
     const first = await contact({ topic_ids: [gone, kept] })
     const others = await Promise.all([
       contact({ topic_ids: [gone] }),
-      database.transaction((tx) => removeTopic({ tx, now: new Date(), actor: 'cli' }, team.id, gone)),
+      database.transaction((tx) => removeTopic(byCli(tx), team.id, gone)),
       contact({ topic_ids: [gone] }),
       call('PATCH', `/v1/contacts/${first.email}`, { key, body: { topic_ids: [kept, gone] } }),
     ])
@@ -194,18 +193,11 @@ t.test('deleting a topic removes it from contacts, those being made just then to
 t.test('a topic that is just being put on a contact is removed from it too', async (t) => {
   const gone = await topic('put on and removed')
   const { email } = await contact()
-  const [changed, waited] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const change = database.transaction(async (tx) => {
-    await changeContact({ tx, now: new Date(), actor: null }, team.id, email, { topic_ids: [gone] })
-    changed.resolve()
-    await waited.promise
-  })
-  await changed.promise
-  const removal = database.transaction((tx) =>
-    removeTopic({ tx, now: new Date(), actor: 'cli' }, team.id, gone),
+  const commit = await hold(t, database, (tx) =>
+    changeContact(byCli(tx), team.id, email, { topic_ids: [gone] }),
   )
+  const removal = database.transaction((tx) => removeTopic(byCli(tx), team.id, gone))
   await until('the removal waits', async () => (await lockWaits(service)) === 1)
-  waited.resolve()
-  await Promise.all([change, removal])
+  await Promise.all([commit(), removal])
   t.strictSame((await show(email)).subscribed_topic_ids, [])
 })

@@ -2,15 +2,12 @@
 import { v7 as uuidv7 } from 'uuid'
 import { saveTemplate, updateTemplate } from '../../db/content/templates/save.ts'
 import { tableSize } from '../support/rows.ts'
-import { anEmail, makeTeam, startService } from '../support/service.ts'
+import { anEmail, byCli, makeTeam, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 
-const service = await startService(t)
-const team = await makeTeam(service)
+const { service, team } = await world(t)
 const save = async (html: string, text = '', teamId = team.id) =>
-  await service.database.transaction((tx) =>
-    saveTemplate({ tx, now: new Date(), actor: 'cli' }, teamId, { name: uuidv7(), html, text }),
-  )
+  await service.database.transaction((tx) => saveTemplate(byCli(tx), teamId, { name: uuidv7(), html, text }))
 const send = async (changes: Record<string, unknown>) =>
   await service.call('POST', '/v1/emails', { key: team.key, body: anEmail({ html: undefined, ...changes }) })
 
@@ -95,12 +92,8 @@ t.test('__proto__ is an ordinary slot', async (t) => {
 t.test('versions are immutable: a replay shows the html that was accepted', async (t) => {
   const { id } = await save('<p>one {{n}}</p>')
   const first = await send({ template_id: id, variables: { n: '1' }, idempotency_key: 'k' })
-  await service.database.transaction(
-    async (tx) =>
-      await updateTemplate({ tx, now: new Date(), actor: 'cli' }, team.id, id, {
-        html: '<p>two</p>',
-        text: undefined,
-      }),
+  await service.database.transaction((tx) =>
+    updateTemplate(byCli(tx), team.id, id, { html: '<p>two</p>', text: undefined }),
   )
   t.equal((await send({ template_id: id, idempotency_key: 'k' })).body.html, first.body.html)
   t.equal((await send({ template_id: id })).body.html, '<p>two</p>')

@@ -2,7 +2,7 @@
 
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
-import { makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'
+import { byCli, makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'
 import t from '../support/tap.ts'
 import { aMessage, aTemplate, type Json, makeTemplate, numbers, rowsOf } from '../support/whatsapp.ts'
 
@@ -17,9 +17,7 @@ const sendBatch = async (key: string, messages: unknown): Promise<Reply> =>
 
 async function sender(whatsapp_limit = 10_000) {
   const team = await makeTeam(service)
-  await database.transaction((tx) =>
-    subscribeTeam({ tx, now: new Date(), actor: null }, team.id, { plan: 'pro', whatsapp_limit }),
-  )
+  await database.transaction((tx) => subscribeTeam(byCli(tx), team.id, { plan: 'pro', whatsapp_limit }))
   return { team, key: team.key, id: (await makeTemplate(service, team.id)).id }
 }
 

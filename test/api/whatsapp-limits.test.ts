@@ -4,7 +4,7 @@
 import { sql } from 'slonik'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
-import { startService } from '../support/service.ts'
+import { byCli, startService } from '../support/service.ts'
 import t from '../support/tap.ts'
 import {
   aMessage,
@@ -111,9 +111,7 @@ t.test('a period that moves recounts the messages stored in it', async (t) => {
   await send(key, aMessage(template.id, { to: numbers(3) }))
   const period = { start: new Date(Date.now() - 86_400_000), end: new Date(Date.now() + 86_400_000) }
   const move = async (change: { start: Date; end: Date }) =>
-    await database.transaction((tx) =>
-      subscribeTeam({ tx, now: new Date(), actor: null }, team.id, { plan: 'pro', period: change }),
-    )
+    await database.transaction((tx) => subscribeTeam(byCli(tx), team.id, { plan: 'pro', period: change }))
   t.equal((await move(period)).used.whatsapp, 3)
   await database.query(sql.unsafe`
     update whatsapp_messages set created_at = created_at - interval '2 days'

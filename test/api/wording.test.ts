@@ -5,7 +5,7 @@
 import { sql } from 'slonik'
 import { stopClock } from '../support/clock.ts'
 import { teamWithRoom } from '../support/contacts.ts'
-import { anEmail, makeKey, makeTeam, type Reply, startService } from '../support/service.ts'
+import { anEmail, makeKey, makeTeam, type Reply, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 import { aMessage, aTemplate, type Json, makeTemplate } from '../support/whatsapp.ts'
 import { startWorker } from '../support/worker.ts'
@@ -13,10 +13,9 @@ import { startWorker } from '../support/worker.ts'
 const UNKNOWN = '0190a000-0000-7000-8000-000000000000'
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
 
-const service = await startService(t)
+const { service, team } = await world(t)
 // Bulk upserts are a worker's; it never reaches a relay.
 await startWorker(t, service)
-const team = await makeTeam(service)
 const template = await makeTemplate(service, team.id)
 const EMAILS = '/v1/emails'
 const WHATSAPP = '/v1/whatsapp/messages'

@@ -13,7 +13,7 @@ import { startDatabase } from '../../db/start.ts'
 import { adminCli } from '../support/admin.ts'
 import { emptyDatabase, testDatabase } from '../support/database.ts'
 import { ownServer } from '../support/own-server.ts'
-import { anEmail, makeTeam, startService } from '../support/service.ts'
+import { anEmail, world } from '../support/service.ts'
 import t, { type Test } from '../support/tap.ts'
 
 const MIGRATIONS = join(import.meta.dirname, '../../db/migrations')
@@ -291,9 +291,7 @@ const KINDS = [
 ]
 
 t.test('each kind of migration lets accepts pass while it is applied', async (t) => {
-  const service = await startService(t)
-  const { url, call } = service
-  const { key } = await makeTeam(service, { rate: 10_000 })
+  const { url, call, key } = await world(t, { team: { rate: 10_000 } })
   const sending = new AbortController()
   const statuses: number[] = []
   const client = async () => {

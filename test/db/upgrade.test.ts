@@ -10,15 +10,13 @@ import { insertWork, latestWorks } from '../../db/upkeep/work/works.sql.ts'
 import { startApi } from '../support/api-process.ts'
 import { shows, signedIn } from '../support/dashboard.ts'
 import { nextVersion } from '../support/next-version.ts'
-import { anEmail, makeTeam, startService } from '../support/service.ts'
+import { anEmail, world } from '../support/service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t from '../support/tap.ts'
 import { startProcess, until } from '../support/worker.ts'
 
 const next = await nextVersion(t)
-const service = await startService(t)
-const { database, url } = service
-const team = await makeTeam(service, { plan: 'pro' })
+const { service, database, url, team } = await world(t, { team: { plan: 'pro' } })
 const sink = await startSmtpSink(t)
 
 type Sources = typeof next | null

@@ -1,7 +1,7 @@
 /** The sandbox's magic recipients, all the way: sent by a worker, reported to the hook, ingested. */
 import { listenTo, RELAY_SECRETS } from '../support/relays.ts'
 import { contactState, emailStatus, eventsOf, storeContact } from '../support/reports.ts'
-import { anEmail, makeTeam, SMTP_REPORT_TOKEN, startService } from '../support/service.ts'
+import { anEmail, SMTP_REPORT_TOKEN, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
 import { createMailgunReporter } from './relay.ts'
@@ -9,8 +9,7 @@ import { createReporter } from './reports.ts'
 import { startSmtpSandbox } from './smtp.ts'
 
 t.test('an email goes to delivered, bounced or complained, and its contact with it', async (t) => {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const warnings: string[] = []
   const reporter = createReporter({
     url: `${service.base}/hooks/smtp`,
@@ -50,9 +49,8 @@ t.test('an email goes to delivered, bounced or complained, and its contact with 
 })
 
 t.test('as Mailgun it reports by the variables that each message brings', async (t) => {
-  const service = await startService(t)
+  const { service, team } = await world(t)
   listenTo(service, 'mailgun')
-  const team = await makeTeam(service)
   const warnings: string[] = []
   const onAccepted = createMailgunReporter({
     url: `${service.base}/hooks/relay`,
@@ -73,8 +71,7 @@ t.test('as Mailgun it reports by the variables that each message brings', async 
 })
 
 t.test('the envelope sender is the signed return address, at the return domain if any', async (t) => {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const sandbox = await startSmtpSandbox({ port: 0 })
   t.teardown(() => sandbox.close())
   await startWorker(t, service, {

@@ -2,7 +2,7 @@
 // of them.
 
 import { startCloud } from '../support/cloud.ts'
-import { makeTeam, startService, WHATSAPP_APP_SECRET } from '../support/service.ts'
+import { WHATSAPP_APP_SECRET, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 import { aMessage, jobOf, makeTemplate, rowsOf, setDue } from '../support/whatsapp.ts'
 import { startWorker, until } from '../support/worker.ts'
@@ -10,8 +10,7 @@ import { startInbox } from './inbox.ts'
 import { DEMO_TEMPLATE, magicNumbers } from './whatsapp-magic.ts'
 
 t.test('each magic number ends as its header says', async (t) => {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const { id, slots } = await makeTemplate(service, team.id, DEMO_TEMPLATE)
   t.same(slots, ['header:1', 'body:1', 'body:2', 'url:1'])
   const webhook = { url: `${service.base}/hooks/whatsapp`, app_secret: WHATSAPP_APP_SECRET }

@@ -10,6 +10,7 @@ import type { Test } from 'tap'
 import { linkFor } from '../../db/accounts/people/members.ts'
 import type { Role } from '../../db/accounts/people/roles.ts'
 import type { Service } from './service.ts'
+import { byCli } from './service.ts'
 
 // The first one is made for this and takes less than half of the processor time.
 const CHROMIUM = ['chromium-headless-shell', 'chromium', 'chromium-browser']
@@ -53,10 +54,7 @@ export async function signInWith(
 ): Promise<{ context: BrowserContext; page: Page }> {
   const secret = await database.transaction(async (tx) => {
     const linked = (at: string | null) =>
-      linkFor(
-        { tx, now: new Date(), actor: 'cli' },
-        { email, team: at, role: at === null ? null : role, operator },
-      )
+      linkFor(byCli(tx), { email, team: at, role: at === null ? null : role, operator })
     const own = await linked(team)
     if (also === undefined) return own.secret
     await linked(also)

@@ -5,7 +5,7 @@ import { number, object } from 'yup'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
 import { applyContactEffects, lockTouchedContacts } from '../../db/audience/suppressions/suppress.ts'
-import { makeTeam, type Service, type TestTeam } from './service.ts'
+import { byCli, makeTeam, type Service, type TestTeam } from './service.ts'
 
 /** A team that may store `contacts` contacts. */
 export const teamWithRoom = async (service: Service, contacts: number): Promise<TestTeam> =>
@@ -14,10 +14,7 @@ export const teamWithRoom = async (service: Service, contacts: number): Promise<
 /** Changes how many contacts a team may store. */
 export async function setRoom(service: Service, team: TestTeam, contacts: number): Promise<void> {
   await service.database.transaction(async (tx) => {
-    await subscribeTeam({ tx, now: new Date(), actor: null }, team.id, {
-      plan: 'free',
-      contact_limit: contacts,
-    })
+    await subscribeTeam(byCli(tx), team.id, { plan: 'free', contact_limit: contacts })
   })
 }
 

@@ -28,7 +28,7 @@ import { createVersions } from '../../db/content/templates/versions.ts'
 import { joinFleet } from '../../db/figures/fleet/fleet.ts'
 import { createScale } from '../../db/figures/fleet/scale.ts'
 import { unsubscribeLinks } from '../../db/messages/emails/unsubscribe-token.ts'
-import { type Database, openDatabase } from '../../db/postgres/pool.ts'
+import { type Database, openDatabase, type Tx } from '../../db/postgres/pool.ts'
 import { NO_REPLICA } from '../../db/postgres/replica.ts'
 import { createReplies } from '../../db/postgres/replies.ts'
 import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
@@ -38,6 +38,7 @@ import { createSecrets } from '../../db/process/secrets.ts'
 import { queueStatus } from '../../db/queue/jobs.sql.ts'
 import { createProducer } from '../../db/queue/producer.ts'
 import { createWaker, type Waker } from '../../db/queue/wake.ts'
+import { adminCli } from './admin.ts'
 import { type Canary, canary } from './canary.ts'
 import { testDatabase } from './database.ts'
 import { assertDescribed } from './described.ts'
@@ -285,6 +286,20 @@ export async function makeTeam(
   })
   return { id, domain_id, key: await makeKey(service, id) }
 }
+
+/** What most tests begin with: a service, its CLI, and a team as makeTeam makes it of `team`. */
+export async function world(
+  t: Test,
+  { team, ...options }: Parameters<typeof startService>[1] & { team?: Parameters<typeof makeTeam>[1] } = {},
+) {
+  const service = await startService(t, options)
+  const cli = adminCli({ DATABASE_URL: service.url })
+  const made = await makeTeam(service, team)
+  return { ...service, service, cli, team: made, team_id: made.id, key: made.key }
+}
+
+/** The context of a use case that somebody calls from the command line, now. */
+export const byCli = <T extends Tx>(tx: T) => ({ tx, now: new Date(), actor: 'cli' })
 
 /** A send that is accepted, with whatever a test changes of it. */
 export const anEmail = (changes: Record<string, unknown> = {}): Record<string, unknown> => ({

@@ -10,7 +10,7 @@ import {
   setWhatsappTemplateStatus,
 } from '../../db/messages/whatsapp/save-template.ts'
 import { putBackFor, usedBy } from './rows.ts'
-import { makeTeam, type Reply, type Service } from './service.ts'
+import { byCli, makeTeam, type Reply, type Service } from './service.ts'
 
 type Place = Pick<Service, 'database' | 'deps'>
 export type Json = Record<string, unknown>
@@ -145,9 +145,7 @@ export const setLimit = async (
   teamId: string,
   whatsapp_limit: number,
 ): Promise<void> => {
-  await database.transaction((tx) =>
-    subscribeTeam({ tx, now: new Date(), actor: null }, teamId, { plan: 'pro', whatsapp_limit }),
-  )
+  await database.transaction((tx) => subscribeTeam(byCli(tx), teamId, { plan: 'pro', whatsapp_limit }))
 }
 
 /** Asserts that a call was refused like this, with nothing but the envelope in its body. */

@@ -10,14 +10,13 @@ import { runBatches } from '../../workers/batches/batches.ts'
 import type { WorkerDeps } from '../../workers/deps.ts'
 import { createSmtpProvider } from '../../workers/providers/smtp/adapter.ts'
 import { sentCount } from '../support/rows.ts'
-import { anEmail, makeTeam, startService } from '../support/service.ts'
+import { anEmail, world } from '../support/service.ts'
 import { messageIdOf, startSmtpSink } from '../support/smtp-sink.ts'
 import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
 
 t.test('a job whose payload cannot be read is a dead letter at once, and holds up no other', async (t) => {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const { url: smtp_url } = await startSmtpSink(t)
   const emails = Array.from({ length: 3 }, () => anEmail())
   await service.call('POST', '/v1/emails/batch', { key: team.key, body: { emails } })
@@ -30,8 +29,7 @@ t.test('a job whose payload cannot be read is a dead letter at once, and holds u
 })
 
 t.test('messages that were lost with their workers twice are tried one by one, apart', async (t) => {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const [sending, together] = [new Set<string>(), new Set<string>()]
   const { url: smtp_url } = await startSmtpSink(t, {
     async onMessage(message) {
@@ -58,9 +56,7 @@ t.test('messages that were lost with their workers twice are tried one by one, a
 const dueRow = object({ waits: number().defined() })
 
 t.test('a message claimed while another worker begins to probe waits for seconds only', async (t) => {
-  const service = await startService(t)
-  const { database } = service
-  const team = await makeTeam(service)
+  const { service, database, team } = await world(t)
   const { url } = await startSmtpSink(t)
   const email = createSmtpProvider({ url, max_connections: 1 })
   const sender = async () => {
@@ -87,9 +83,7 @@ t.test('a message claimed while another worker begins to probe waits for seconds
 const jobRow = object({ state: string().defined(), output: mixed<{ reason: string }>().defined().nullable() })
 
 t.test('a fault in words that jsonb refuses is tried again like any other', async (t) => {
-  const service = await startService(t)
-  const { database, deps } = service
-  const team = await makeTeam(service)
+  const { service, database, deps, team } = await world(t)
   const ref = { team_id: team.id, upsert_id: uuidv7() }
   await database.transaction((tx) => deps.queue.enqueue(tx, 'upsert-contacts', [ref]))
   const words = `NUL \0, a lone \ud83d, and a pair at the end ${'x'.repeat(460)}`

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import type { Scale } from '../../db/figures/fleet/scale.ts'
 import { sentCount } from '../support/rows.ts'
-import { anEmail, METRICS_TOKEN, makeTeam, startService } from '../support/service.ts'
+import { anEmail, METRICS_TOKEN, world } from '../support/service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t from '../support/tap.ts'
 import { type OurProcess, startProcess, until } from '../support/worker.ts'
@@ -13,8 +13,7 @@ const BACKLOG = 400
 const MOST = 2
 
 t.test('workers are added while mail is late, and let go once the backlog is gone', async (t) => {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const { url: SMTP_URL } = await startSmtpSink(t, { onMessage: async () => void (await sleep(50)) })
   for (let sent = 0; sent < BACKLOG; sent += 100) {
     const emails = Array.from({ length: 100 }, () => anEmail())

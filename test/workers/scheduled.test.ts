@@ -16,9 +16,10 @@ import type { Tx } from '../../db/postgres/pool.ts'
 import { adminCli } from '../support/admin.ts'
 import { runClock, shiftClock } from '../support/clock.ts'
 import { startCloud } from '../support/cloud.ts'
+import { hold } from '../support/held.ts'
 import { jobStates, jobsOf, lockWaits } from '../support/rows.ts'
 import { sendEmail } from '../support/send-email.ts'
-import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../support/service.ts'
+import { anEmail, makeTeam, type Service, type TestTeam, world } from '../support/service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t, { type Test } from '../support/tap.ts'
 import { aMessage, makeTemplate } from '../support/whatsapp.ts'
@@ -28,9 +29,8 @@ const HOUR = 3_600_000
 const ahead = (ms: number): string => new Date(Date.now() + ms).toISOString()
 
 async function begin(t: Test) {
-  const service = await startService(t)
+  const { service, team } = await world(t)
   t.teardown(() => runClock(service.database))
-  const team = await makeTeam(service)
   const release = () => releaseAll(service.deps)
   return { service, team, release }
 }
@@ -93,17 +93,10 @@ t.test('of a release and a cancellation or a move at one moment, the first wins'
         ? cancelScheduled({ ...by, tx }, named(id))
         : moveScheduled({ ...by, tx }, named(id), other)
     await shiftClock(database, 3_600 + 60)
-    const [held, passed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const acting = database.transaction(async (tx) => {
-      await acted(first, tx)
-      held.resolve()
-      await passed.promise
-    })
-    await held.promise
+    const commit = await hold(t, database, (tx) => acted(first, tx))
     await release()
     t.strictSame(await jobStates(service, late), ['created'], 'what nobody holds is let go')
-    passed.resolve()
-    await acting
+    await commit()
     await release()
     t.strictSame(await jobStates(service, first), [], `${act}: it was held first`)
     await runClock(database)

@@ -2,13 +2,12 @@
 import { pino } from 'pino'
 import { startSmtpSandbox } from '../sandbox/smtp.ts'
 import { adminCli } from '../support/admin.ts'
-import { anEmail, makeTeam, startService } from '../support/service.ts'
+import { anEmail, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
 
 t.test('X-Request-Id leads from answer to row and to the worker’s line; no address is in it', async (t) => {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const sandbox = await startSmtpSandbox({ port: 0 })
   t.teardown(() => sandbox.close())
   const body = anEmail({ to: ['refused@example.org', 'delivered@example.org'] })

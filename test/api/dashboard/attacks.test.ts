@@ -7,12 +7,11 @@ import { createParser } from '../../../api/http/parser.ts'
 import { PARSER_THREAD } from '../../../api/v1/routes.ts'
 import { linkFor } from '../../../db/accounts/people/members.ts'
 import { shows, signedIn, type Visitor, visitor } from '../../support/dashboard.ts'
-import { listen, makeTeam, startService } from '../../support/service.ts'
+import { byCli, listen, startService, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
-const service = await startService(t)
-const team = await makeTeam(service)
+const { service, team } = await world(t)
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
 
 /** Begins to send a form that does not end. */
@@ -48,9 +47,7 @@ t.test('a form counts only from our own pages, with its session’s token', asyn
 
 t.test('a link cannot be used from another site', async (t) => {
   const wish = { email: 'ana@example.com', team: team.id, role: 'viewer', operator: false } as const
-  const { secret } = await service.database.transaction((tx) =>
-    linkFor({ tx, now: new Date(), actor: 'cli' }, wish),
-  )
+  const { secret } = await service.database.transaction((tx) => linkFor(byCli(tx), wish))
   const ana = visitor(service)
   const forged = await ana.post(`/login/${secret}`, { csrf: '' }, { 'Sec-Fetch-Site': 'cross-site' })
   t.equal(forged.status, 403)

@@ -11,14 +11,12 @@ import { storeReports } from '../../../db/delivery/reports/store.ts'
 import { formsTo, type Seen, shows, signedIn, textOf, type Visitor } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
 import { storedReports } from '../../support/reports.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { aMessage, aTemplate, makeTemplate, rowsOf, setFailed } from '../../support/whatsapp.ts'
 
 const publicUrl = 'https://mail.example.com'
-const service = await startService(t, { publicUrl, dashboard: { publicUrl } })
-const { database } = service
-const team = await makeTeam(service)
+const { service, database, team } = await world(t, { publicUrl, dashboard: { publicUrl } })
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
 const operator = await signedIn(service, { operator: true })
 const UUID = /^[0-9a-f-]{36}$/

@@ -4,14 +4,12 @@ import { acceptEmails } from '../../../db/messages/emails/accept.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { idNow } from '../../../db/process/ids.ts'
 import { formsTo, shows, signedIn } from '../../support/dashboard.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, world } from '../../support/service.ts'
 import { anItem } from '../../support/stored-emails.ts'
 import t from '../../support/tap.ts'
 import { happen } from '../../support/webhooks.ts'
 
-const service = await startService(t)
-const { call, database, deps } = service
-const team = await makeTeam(service)
+const { service, call, database, deps, team } = await world(t)
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
 const list = `/teams/${team.id}/emails`
 

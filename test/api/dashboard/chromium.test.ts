@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { recordBounce } from '../../support/bounce.ts'
 import { launchBrowser, signInWith } from '../../support/browser.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, world } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -16,9 +16,10 @@ if (browser) await journeys(browser)
 
 async function journeys(browser: Browser): Promise<void> {
   const dns = new Map<string, string[]>()
-  const service = await startService(t, { dashboard: { lookupTxt: async (name) => dns.get(name) ?? [] } })
-  const { call, base } = service
-  const team = await makeTeam(service, { plan: 'free', contact_limit: 2_000 })
+  const { service, call, base, team } = await world(t, {
+    dashboard: { lookupTxt: async (name) => dns.get(name) ?? [] },
+    team: { plan: 'free', contact_limit: 2_000 },
+  })
   const home = `${base}/dashboard`
   const here = `${home}/teams/${team.id}`
 

@@ -2,12 +2,10 @@
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { adminCli } from '../../support/admin.ts'
 import { framedIn, shows, signedIn, textOf } from '../../support/dashboard.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
-const service = await startService(t)
-const { call, database } = service
-const team = await makeTeam(service)
+const { service, call, database, team } = await world(t)
 const other = await makeTeam(service, { domain: 'example.net' })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })

@@ -6,12 +6,10 @@ import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { framedIn, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { jobStates, usedBy } from '../../support/rows.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
-const service = await startService(t, { dashboard: { from: 'login@example.com' } })
-const { call, database } = service
-const team = await makeTeam(service)
+const { service, call, database, team } = await world(t, { dashboard: { from: 'login@example.com' } })
 const other = await makeTeam(service, { domain: 'example.net' })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })

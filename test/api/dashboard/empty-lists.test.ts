@@ -2,15 +2,14 @@
 import type { Browser } from 'playwright-core'
 import { launchBrowser, signInWith } from '../../support/browser.ts'
 import { isWanted, lookAt, pathsWith } from '../../support/looks.ts'
-import { makeTeam, startService } from '../../support/service.ts'
+import { world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 const browser = await launchBrowser(t, 'lists without anything in them')
 if (browser) await looks(browser)
 
 async function looks(browser: Browser): Promise<void> {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
 
   t.test('lists of a new team are accessible and fit, and none is empty without a word', async (t) => {
     const { page } = await signInWith(browser, service, { t, team: team.id })

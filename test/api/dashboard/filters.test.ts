@@ -1,11 +1,10 @@
 /** What the filters of the dashboard's lists take and refuse, and that nothing typed is lost on the way. */
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import { shows, signedIn, visitor } from '../../support/dashboard.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
-const service = await startService(t)
-const team = await makeTeam(service)
+const { service, team } = await world(t)
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
 const operator = await signedIn(service, { operator: true })
 const at = (path: string): string => `/teams/${team.id}/${path}`

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { fits, isAccessible, launchBrowser, signInWith } from '../../support/browser.ts'
-import { makeTeam, startService } from '../../support/service.ts'
+import { world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
@@ -24,8 +24,7 @@ const LIST = [
 ].join('\r\n')
 
 async function journey(browser: Browser): Promise<void> {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const here = `${service.base}/dashboard/teams/${team.id}`
   const said = (page: Page): Promise<string> => page.locator('main').innerText()
   /** Clicks, and waits for the page that it leads to. */

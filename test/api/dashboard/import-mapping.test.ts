@@ -9,19 +9,15 @@ import { forgetUpserts } from '../../../workers/jobs/forget-upserts.ts'
 import { type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { EMPTY } from '../../support/empty.ts'
 import { erasePerson } from '../../support/erase.ts'
-import { makeTeam, startService } from '../../support/service.ts'
+import { byCli, makeTeam, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-const service = await startService(t)
-const { database, call } = service
-const team = await makeTeam(service, { plan: 'pro' })
+const { service, database, call, team } = await world(t, { team: { plan: 'pro' } })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const at = (...rest: string[]) => `/teams/${team.id}/${rest.join('/')}`
 const IMPORT = at('contacts', 'import')
-const news = await database.transaction((tx) =>
-  createTopic({ tx, now: new Date(), actor: 'cli' }, team.id, { name: 'News' }),
-)
+const news = await database.transaction((tx) => createTopic(byCli(tx), team.id, { name: 'News' }))
 
 const forget = () => forgetUpserts(service.deps as unknown as WorkerDeps)
 const known = (email: string) => contactByIdentity(database, team.id, email)
@@ -277,11 +273,7 @@ t.test('suppressions are imported with a reason: each record’s own, else the o
 })
 
 t.test('what was chosen is kept for files of the same columns and purpose, but no topic gone', async (t) => {
-  const topic = (
-    await database.transaction((tx) =>
-      createTopic({ tx, now: new Date(), actor: 'cli' }, team.id, { name: 'Gone' }),
-    )
-  ).id
+  const topic = (await database.transaction((tx) => createTopic(byCli(tx), team.id, { name: 'Gone' }))).id
   const file = 'who,what,where\nx@example.org,yes,Graz\n'
   const columns = { who: 'email', what: `topic:${topic}`, where: 'property=city' }
   const first = await uploaded(file)

@@ -3,13 +3,11 @@ import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import { continueWork } from '../../../db/upkeep/work/work.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
-import { makeTeam, startService } from '../../support/service.ts'
+import { world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-const service = await startService(t)
-const { database } = service
-const team = await makeTeam(service, { plan: 'pro' })
+const { service, database, team } = await world(t, { team: { plan: 'pro' } })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const path = `/teams/${team.id}/contacts/import`
 

@@ -6,7 +6,7 @@ import type { Browser, Page } from 'playwright-core'
 import { createTopic } from '../../../db/audience/contacts/topics.ts'
 import { launchBrowser } from '../../support/browser.ts'
 import { choose, follow, pickFile, press, says, signInByKeys, tabTo, type } from '../../support/keys.ts'
-import { makeTeam, startService } from '../../support/service.ts'
+import { world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
@@ -14,8 +14,7 @@ const browser = await launchBrowser(t, 'what is written by the keyboard')
 if (browser) await journeys(browser)
 
 async function journeys(browser: Browser): Promise<void> {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const { key } = team
   const signIn = (t: Test): Promise<Page> => signInByKeys(browser, service, { t, team: team.id })
 

@@ -7,7 +7,7 @@ import { recordBounce } from '../../support/bounce.ts'
 import { launchBrowser } from '../../support/browser.ts'
 import { enter, focused, follow, press, says, signInByKeys, tab, tabTo, type } from '../../support/keys.ts'
 import { pauseSender } from '../../support/senders.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 
 const browser = await launchBrowser(t, 'journeys by the keyboard')
@@ -15,8 +15,7 @@ if (browser) await journeys(browser)
 
 async function journeys(browser: Browser): Promise<void> {
   const dns = new Map<string, string[]>()
-  const service = await startService(t, { dashboard: { lookupTxt: async (name) => dns.get(name) ?? [] } })
-  const team = await makeTeam(service)
+  const { service, team } = await world(t, { dashboard: { lookupTxt: async (name) => dns.get(name) ?? [] } })
   const here = `${service.base}/dashboard/teams/${team.id}`
   const { key } = team
   const body = anEmail({ to: ['gone@example.org'], subject: 'Your invoice' })

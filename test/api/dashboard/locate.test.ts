@@ -4,12 +4,11 @@ import { v7 as uuidv7 } from 'uuid'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 
-const service = await startService(t)
-const team = await makeTeam(service)
+const { service, team } = await world(t)
 const other = await makeTeam(service, { domain: 'example.net' })
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
 const stranger = await signedIn(service, { team: other.id, role: 'owner' })

@@ -1,13 +1,11 @@
 /** What stands out on a page of messages, contacts and templates, and where it leads: one act, none for a viewer. */
 import { sql } from 'slonik'
 import { mainActs, shows, signedIn, textOf } from '../../support/dashboard.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { makeTemplate } from '../../support/whatsapp.ts'
 
-const service = await startService(t)
-const { call, database } = service
-const team = await makeTeam(service)
+const { service, call, database, team } = await world(t)
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const owner = await signedIn(service, { team: team.id, role: 'owner' })

@@ -4,14 +4,13 @@ import { createOpenId } from '../../../api/dashboard/served/openid.ts'
 import { shows, signedIn, type Visitor, visitor } from '../../support/dashboard.ts'
 import { startFlood } from '../../support/flood.ts'
 import { startIssuer } from '../../support/openid-issuer.ts'
-import { makeTeam, startService } from '../../support/service.ts'
+import { startService, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 const issuer = await startIssuer(t)
 const { url, clientId, clientSecret } = issuer
 const openid = createOpenId({ issuer: url, clientId, clientSecret, only: true })
-const service = await startService(t, { dashboard: { openid, from: 'login@example.com' } })
-const team = await makeTeam(service)
+const { service, team } = await world(t, { dashboard: { openid, from: 'login@example.com' } })
 await signedIn(service, { team: team.id, role: 'editor', email: 'ana@example.com' })
 
 /** Goes to the provider. @returns the path that the provider sends back to. */

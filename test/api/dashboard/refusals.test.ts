@@ -1,11 +1,9 @@
 /** The refused calls that the page Integration shows to those who integrate. */
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
-const service = await startService(t)
-const { call, deps } = service
-const team = await makeTeam(service)
+const { service, call, deps, team } = await world(t)
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
 const page = async () => {
   await deps.refusals.flush()

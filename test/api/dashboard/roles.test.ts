@@ -9,11 +9,10 @@ import type { Page } from '../../../api/dashboard/served/page.ts'
 import { suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { type Seen, signedIn, visitor } from '../../support/dashboard.ts'
 import { RIGHTS, rightOf } from '../../support/page-rights.ts'
-import { makeTeam, startService } from '../../support/service.ts'
+import { makeTeam, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 
-const service = await startService(t)
-const team = await makeTeam(service)
+const { service, team } = await world(t)
 const other = await makeTeam(service)
 
 const people = {

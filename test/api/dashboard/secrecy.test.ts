@@ -8,13 +8,11 @@ import { aBroadcast } from '../../support/broadcasts.ts'
 import { shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
 import { ageEmailRows } from '../../support/email-rows.ts'
 import { pauseSender } from '../../support/senders.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 
-const service = await startService(t, { dashboard: { from: 'login@example.com' } })
-const { database, call } = service
-const team = await makeTeam(service)
+const { service, database, call, team } = await world(t, { dashboard: { from: 'login@example.com' } })
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
 const operator = await signedIn(service, { operator: true })
 const home = `/teams/${team.id}`

@@ -10,14 +10,13 @@ import { updateTemplate } from '../../../db/content/templates/save.ts'
 import { openDatabase, type Tx } from '../../../db/postgres/pool.ts'
 import { framedIn, type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { insertEmailRows } from '../../support/email-rows.ts'
+import { hold } from '../../support/held.ts'
 import { lockWaits } from '../../support/rows.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, byCli, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
-const service = await startService(t)
-const { call, database } = service
-const team = await makeTeam(service)
+const { service, call, database, team } = await world(t)
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
@@ -172,14 +171,7 @@ t.test('who saves while another is just saving waits, and is refused', async (t)
     })
   const patient = await openDatabase(service.url, { size: 2, statementTimeout: 120_000 })
   t.teardown(() => patient.end())
-  const saved = Promise.withResolvers<void>()
-  const waiting = Promise.withResolvers<void>()
-  const first = patient.transaction(async (tx) => {
-    await save(tx, 'first')
-    saved.resolve()
-    await waiting.promise
-  })
-  await saved.promise
+  const commit = await hold(t, patient, (tx) => save(tx, 'first'))
   const second = database
     .transaction((tx) => save(tx, 'second'))
     .then(
@@ -187,8 +179,7 @@ t.test('who saves while another is just saving waits, and is refused', async (t)
       (refusal) => refusal.message,
     )
   await until('the second waits', async () => (await lockWaits(service)) > 0)
-  waiting.resolve()
-  await first
+  await commit()
   t.match(await second, 'somebody saved another text meanwhile')
   t.equal(framedIn(await viewer.get(`${path}/preview`)), '<p>first</p>')
 })
@@ -204,10 +195,7 @@ t.test('what was not seen is neither published nor discarded', async (t) => {
   }
   const second = tokens(await editor.get(path))
   await database.transaction((tx) =>
-    updateTemplate({ tx, now: new Date(), actor: 'cli' }, team.id, idOf(path), {
-      html: '<p>4</p>',
-      text: '',
-    }),
+    updateTemplate(byCli(tx), team.id, idOf(path), { html: '<p>4</p>', text: '' }),
   )
   t.equal(await sentWith(path), '<p>4</p>', 'the command line publishes at once')
   const refused = await editor.post(`${path}/publish`, second)
@@ -392,7 +380,7 @@ t.test('the page of an email has the name of its template, with a link while the
   )
   const { html } = await viewer.get(at(`emails/${email.id}`))
   t.match(html, new RegExp(`<a href="[^"]*/templates/${idOf(path)}">Autumn letter\\s*</a>`))
-  t.ok(await removeTemplate({ tx: database, now: new Date(), actor: 'cli' }, team.id, idOf(path)))
+  t.ok(await removeTemplate(byCli(database), team.id, idOf(path)))
   const page = await viewer.get(at(`emails/${email.id}`))
   shows(t, page, /Template deleted/)
   t.notMatch(page.html, idOf(path))

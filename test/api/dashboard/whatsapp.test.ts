@@ -3,12 +3,11 @@ import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { applyReportedWhatsapp } from '../../../db/messages/whatsapp/apply-events.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
-import { makeTeam, startService } from '../../support/service.ts'
+import { world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { aMessage, makeTemplate, rowsOf, setFailed } from '../../support/whatsapp.ts'
 
-const service = await startService(t)
-const team = await makeTeam(service)
+const { service, team } = await world(t)
 const template = await makeTemplate(service, team.id, DEMO_TEMPLATE)
 const parameters = Object.fromEntries(template.slots.map((slot) => [slot, `<b>${slot}</b>`]))
 await service.call('POST', '/v1/whatsapp/messages', {

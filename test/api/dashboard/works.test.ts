@@ -2,11 +2,10 @@
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
-import { makeTeam, startService } from '../../support/service.ts'
+import { world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
-const service = await startService(t)
-const team = await makeTeam(service)
+const { service, team } = await world(t)
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 
 /** A job that began some time ago. @returns its id. */

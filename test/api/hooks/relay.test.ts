@@ -15,7 +15,7 @@ import {
   signedBySendgrid,
 } from '../../support/relays.ts'
 import { jobsIn, storedReports } from '../../support/reports.ts'
-import { anEmail, makeTeam, type Service, startService } from '../../support/service.ts'
+import { anEmail, type Service, startService, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 const eventsOf = (relay: Relay): Record<string, unknown>[] => samplesOf(relay).map(({ event }) => event)
@@ -159,8 +159,7 @@ t.test('deep, huge and odd posts cost little, forged or not; ten thousand events
 })
 
 t.test('clients cannot set the header of the relay in use, in any case; another’s they can', async (t) => {
-  const service = await startService(t)
-  const { key } = await makeTeam(service)
+  const { service, key } = await world(t)
   const send = (name: string) =>
     service.call('POST', '/v1/emails', { key, body: anEmail({ headers: { [name]: 'x' } }) })
   for (const header of Object.values(RELAY_HEADERS)) t.equal((await send(header)).status, 201, header)

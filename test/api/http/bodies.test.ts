@@ -8,12 +8,11 @@ import { type BodyShape, parseBody } from '../../../api/http/input.ts'
 import { createParser } from '../../../api/http/parser.ts'
 import { PARSER_THREAD } from '../../../api/v1/routes.ts'
 import { portOf } from '../../support/port.ts'
-import { anEmail, type Call, caller, listen, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, type Call, caller, listen, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
-const service = await startService(t)
-const team = await makeTeam(service)
+const { service, team } = await world(t)
 const { call } = service
 
 const SIGNED = { 'X-Hub-Signature-256': `sha256=${'0'.repeat(64)}` }

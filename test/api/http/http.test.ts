@@ -7,11 +7,10 @@ import { makeCredential } from '../../../db/accounts/credentials/token.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
 import { keyIdOf } from '../../support/rows.ts'
-import { anEmail, caller, listen, makeKey, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, caller, listen, makeKey, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
-const service = await startService(t)
-const team = await makeTeam(service)
+const { service, team } = await world(t)
 const { call } = service
 
 /** Sends a request line that fetch would refuse. */

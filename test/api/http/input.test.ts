@@ -3,12 +3,11 @@
  * Input).
  */
 import { addDomain } from '../../../db/accounts/domains/add.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, byCli, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 
-const service = await startService(t)
-const team = await makeTeam(service)
+const { service, team } = await world(t)
 const { call } = service
 const { key } = team
 
@@ -152,10 +151,7 @@ t.test('a long string that breaks is refused like a short one, in small bodies a
 t.test('a domain that is pending is not refused as one that is unknown', async (t) => {
   const { database, deps } = service
   await database.transaction((tx) =>
-    addDomain({ tx, secrets: deps.secrets, now: new Date(), actor: 'cli' }, team.id, {
-      name: 'pending.test',
-      verified: false,
-    }),
+    addDomain({ ...byCli(tx), secrets: deps.secrets }, team.id, { name: 'pending.test', verified: false }),
   )
   t.match(
     await refusal(anEmail({ from: 'a@pending.test' })),

@@ -12,7 +12,7 @@ import { makeCertificate } from '../../support/certificate.ts'
 import { freePort } from '../../support/free-port.ts'
 import { ROOT } from '../../support/program.ts'
 import { programMissing } from '../../support/programs.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
@@ -54,8 +54,7 @@ async function startNginx(t: Test, { from, to }: { from: number; to: string }): 
 }
 
 t.test('behind nginx as db/README.md sets it', { skip: missing ?? false }, async (t) => {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const from = await freePort()
   const api = await startApi(t, service.url, { PUBLIC_URL: `https://${NAME}` })
   const ca = await startNginx(t, { from, to: new URL(api.base).host })

@@ -4,12 +4,11 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createApp } from '../../../api/app.ts'
 import { serve } from '../../../api/http/server.ts'
-import { makeTeam, startService } from '../../support/service.ts'
+import { world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
-const service = await startService(t)
-const team = await makeTeam(service)
+const { service, team } = await world(t)
 
 /** A client of ours that a busy machine holds up for a moment must not be taken for one that stalls. */
 const PACE = { bytes: 1_000, window: 2_000 }

@@ -5,21 +5,11 @@ import { createScale } from '../../../db/figures/fleet/scale.ts'
 import about from '../../../package.json' with { type: 'json' }
 import { adminCli } from '../../support/admin.ts'
 import { startApi } from '../../support/api-process.ts'
-import {
-  anEmail,
-  caller,
-  HIREFIRE_TOKEN,
-  listen,
-  METRICS_TOKEN,
-  makeTeam,
-  startService,
-} from '../../support/service.ts'
+import { anEmail, caller, HIREFIRE_TOKEN, listen, METRICS_TOKEN, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { startProcess, until } from '../../support/worker.ts'
 
-const service = await startService(t)
-const { call } = service
-const team = await makeTeam(service)
+const { service, call, team } = await world(t)
 
 t.test('GET /metrics and /scale take the operator’s token only, and are 404 where none is set', async (t) => {
   const without = caller(

@@ -2,20 +2,19 @@
 import { v7 as uuidv7 } from 'uuid'
 import { saveTemplate, updateTemplate } from '../../../db/content/templates/save.ts'
 import { unsubscribeUrl } from '../../../db/messages/emails/unsubscribe-token.ts'
-import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
+import { anEmail, byCli, type Service, startService, type TestTeam, world } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 const PUBLIC = 'https://mail.example.com'
-const service = await startService(t, { publicUrl: `${PUBLIC}/` })
-const team = await makeTeam(service)
+const { service, team } = await world(t, { publicUrl: `${PUBLIC}/` })
 await service.call('POST', '/v1/contacts', { key: team.key, body: { email: 'Ana@example.org' } })
 
 const HTML = '<a href="{{unsubscribe_url}}">{{word}}</a>'
 const save = (list_unsubscribe = false, html = HTML) =>
   service.database.transaction((tx) =>
-    saveTemplate({ tx, now: new Date(), actor: 'cli' }, team.id, {
+    saveTemplate(byCli(tx), team.id, {
       name: uuidv7(),
       html,
       text: 'Stop: {{unsubscribe_url}}',
@@ -119,18 +118,11 @@ t.test('a template may ask for both List-Unsubscribe headers; the client’s own
     )
   }
   await service.database.transaction((tx) =>
-    updateTemplate({ tx, now: new Date(), actor: 'cli' }, team.id, id, {
-      html: '<p>two</p>',
-      text: undefined,
-    }),
+    updateTemplate(byCli(tx), team.id, id, { html: '<p>two</p>', text: undefined }),
   )
   t.equal((await headersOf()).lists.length, 2, 'a new version keeps them')
   await service.database.transaction((tx) =>
-    updateTemplate({ tx, now: new Date(), actor: 'cli' }, team.id, id, {
-      html: '<p>3</p>',
-      text: '',
-      list_unsubscribe: false,
-    }),
+    updateTemplate(byCli(tx), team.id, id, { html: '<p>3</p>', text: '', list_unsubscribe: false }),
   )
   t.same((await headersOf()).lists, [])
 })

@@ -1,14 +1,12 @@
 /** The unsubscribe link of an email: token, page, button, and RFC 8058 one-click (DECISIONS: Unsubscribe link). */
 import { unsubscribeToken } from '../../../db/messages/emails/unsubscribe-token.ts'
 import { report } from '../../support/contacts.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 const UNKNOWN = '00000000-0000-7000-8000-000000000000'
 
-const service = await startService(t)
-const { base, call, deps } = service
-const team = await makeTeam(service)
+const { service, base, call, deps, team } = await world(t)
 const { key } = team
 
 let made = 0

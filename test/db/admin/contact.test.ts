@@ -1,15 +1,12 @@
 /** The CLI's verbs about contacts. */
-import { adminCli } from '../../support/admin.ts'
 import { report } from '../../support/contacts.ts'
 import { storeContact } from '../../support/reports.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 
 t.test('contact list, show and lift: a suppression with its cause, and its end by a person', async (t) => {
-  const service = await startService(t)
-  const cli = adminCli({ DATABASE_URL: service.url })
-  const { id: team } = await makeTeam(service)
+  const { service, cli, team_id: team } = await world(t)
   await storeContact(service, team, 'Ana@example.org')
   await storeContact(service, team, 'bob@example.org')
   await report(service, { id: team }, 'ana@example.org', 'bounced')
@@ -43,9 +40,7 @@ t.test('contact list, show and lift: a suppression with its cause, and its end b
 })
 
 t.test('contact show lists emails to it in any spelling, and WhatsApp messages to its number', async (t) => {
-  const service = await startService(t)
-  const cli = adminCli({ DATABASE_URL: service.url })
-  const team = await makeTeam(service)
+  const { service, cli, team } = await world(t)
   const { id: template } = await makeTemplate(service, team.id)
   const contact = { email: 'Ana@example.org', properties: { mobile: '+49 151 23456789', city: 'Bonn' } }
   const post = (path: string, body: object) => service.call('POST', path, { key: team.key, body })

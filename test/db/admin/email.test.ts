@@ -10,6 +10,7 @@ import { runClock } from '../../support/clock.ts'
 import { EMPTY } from '../../support/empty.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
 import { loseVersions } from '../../support/rows.ts'
+import { byCli } from '../../support/service.ts'
 import { openStore } from '../../support/stored-emails.ts'
 import t, { type Test } from '../../support/tap.ts'
 
@@ -138,13 +139,8 @@ t.test('email list prints a team’s emails, newest first, without their bodies'
 
 t.test('email list shows of each what email show does, and renders none whose size is known', async (t) => {
   const { cli, id, email, take, database } = await start(t)
-  const { id: template_id } = await database.transaction(
-    async (tx) =>
-      await saveTemplate({ tx, now: new Date(), actor: 'cli' }, id, {
-        name: 'A',
-        html: '<p>{{name}}</p>',
-        text: '',
-      }),
+  const { id: template_id } = await database.transaction((tx) =>
+    saveTemplate(byCli(tx), id, { name: 'A', html: '<p>{{name}}</p>', text: '' }),
   )
   const changes = { template_id, html: null, variables: { name: 'x'.repeat(2_048) } }
   // The second is clearly the later one: a Date knows no microseconds, and the database's clock does.

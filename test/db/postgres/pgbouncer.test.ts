@@ -11,7 +11,7 @@ import { migrationFiles } from '../../../db/schema.sql.ts'
 import { startApi } from '../../support/api-process.ts'
 import { emptyDatabase, testDatabase } from '../../support/database.ts'
 import { pgbouncerMissing, startPgbouncer } from '../../support/pgbouncer.ts'
-import { anEmail, makeTeam, startService, type TestTeam } from '../../support/service.ts'
+import { anEmail, type startService, type TestTeam, world } from '../../support/service.ts'
 import { messageIdOf, type SmtpSink, startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
 import { startProcess, until } from '../../support/worker.ts'
@@ -26,8 +26,7 @@ type Direct = { DATABASE_DIRECT_URL?: string }
 
 /** API and worker as processes behind it, with a team whose mail goes to a sink. */
 async function startBoth(t: Tap, mode: (typeof MODES)[number], direct: boolean) {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const pooled = await startPgbouncer(t, service.url, mode)
   const sink = await startSmtpSink(t)
   const env: Direct = direct ? { DATABASE_DIRECT_URL: service.url } : {}

@@ -7,7 +7,7 @@ import { createReplica } from '../../../db/postgres/replica.ts'
 import { startReplica } from '../../../db/start.ts'
 import { signedIn } from '../../support/dashboard.ts'
 import { testDatabase } from '../../support/database.ts'
-import { anEmail, METRICS_TOKEN, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, METRICS_TOKEN, world } from '../../support/service.ts'
 import { type Pair, startPair } from '../../support/standby.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
@@ -26,8 +26,7 @@ async function begin(t: Test, pair: Pair) {
   t.teardown(() => primary.end())
   const replica = await createReplica(pair.standby, { primary, log, options: { size: 2 } })
   t.teardown(() => replica.end())
-  const service = await startService(t, { url: pair.primary, replica })
-  const team = await makeTeam(service)
+  const { service, team } = await world(t, { url: pair.primary, replica })
   const owner = await signedIn(service, { team: team.id, role: 'owner', operator: true })
   const addContact = async (email: string) => {
     const { status } = await service.call('POST', '/v1/contacts', { key: team.key, body: { email } })

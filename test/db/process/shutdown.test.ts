@@ -3,12 +3,11 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startApi } from '../../support/api-process.ts'
-import { makeTeam, startService } from '../../support/service.ts'
+import { world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 t.test('a second signal ends a draining process at once; the echo of the first does not', async (t) => {
-  const service = await startService(t)
-  const { key } = await makeTeam(service)
+  const { service, key } = await world(t)
   const api = await startApi(t, service.url)
   // An upload that goes on: the drain waits for it.
   const upload = connect(Number(api.up.port), '127.0.0.1')

@@ -3,7 +3,7 @@
  * email and by WhatsApp. Places alone are in test/db/queue/fair-queue.test.ts.
  */
 import { subscribeTeam } from '../../../db/accounts/teams/subscribe.ts'
-import { anEmail, makeTeam, type Service, startService } from '../../support/service.ts'
+import { anEmail, byCli, type Service, world } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
 import { aMessage, type Json, numbers } from '../../support/whatsapp.ts'
@@ -17,16 +17,12 @@ const NEXT = 200
 /** Lets a team send as much at once as these tests do. */
 const unlimited = ({ database }: Service, teamId: string) =>
   database.transaction((tx) =>
-    subscribeTeam({ tx, now: new Date(), actor: null }, teamId, {
-      plan: 'pro',
-      send_rate_per_second: 10_000,
-    }),
+    subscribeTeam(byCli(tx), teamId, { plan: 'pro', send_rate_per_second: 10_000 }),
   )
 
 t.test('a sign-in code leaves before the 4,000 receipts that its team has sent as batches', async (t) => {
-  const service = await startService(t)
+  const { service, team } = await world(t, { team: { plan: 'pro' } })
   const sink = await startSmtpSink(t)
-  const team = await makeTeam(service, { plan: 'pro' })
   await unlimited(service, team.id)
   const { key } = team
   const batch = async (items: number, to: string) => {

@@ -6,7 +6,7 @@ import { adminCli } from '../../support/admin.ts'
 import { signedIn } from '../../support/dashboard.ts'
 import { jobStates, setJobsDue, usedBy } from '../../support/rows.ts'
 import { sendEmail } from '../../support/send-email.ts'
-import { anEmail, makeTeam, type Service, startService } from '../../support/service.ts'
+import { anEmail, world } from '../../support/service.ts'
 import { startSesApi } from '../../support/ses-api.ts'
 import { type SmtpSink, startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -54,9 +54,8 @@ const fieldsOf = (raw: Buffer): string[] =>
 const namesOf = (raw: Buffer): string[] => fieldsOf(raw).map((field) => field.slice(0, field.indexOf(':')))
 
 async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) {
-  const service = await startService(t)
+  const { service, team } = await world(t)
   const sink = await startSmtpSink(t, script)
-  const team = await makeTeam(service)
   await startWorker(t, service, { smtp_url: sink.url })
   const post = (changes: Record<string, unknown>) => sendEmail(service, team, changes)
   const row = async (id: string) => {
@@ -235,8 +234,7 @@ t.test('who is erased while others wait is neither in an envelope nor in a heade
 })
 
 t.test('through SES the destinations are named beside the message, which names nobody of bcc', async (t) => {
-  const service: Service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const api = await startSesApi(t, {
     onSend: (_call, nth) => (nth === 1 ? { status: 429, type: 'TooManyRequestsException' } : undefined),
   })

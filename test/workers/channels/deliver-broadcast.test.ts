@@ -7,15 +7,14 @@ import { createSmtpProvider } from '../../../workers/providers/smtp/adapter.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { sendersOf, usedBy } from '../../support/rows.ts'
-import { anEmail, METRICS_TOKEN, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, METRICS_TOKEN, world } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 async function begin(t: Test, script: Parameters<typeof startSmtpSink>[1] = {}) {
-  const service = await startService(t)
+  const { service, team } = await world(t)
   const sink = await startSmtpSink(t, script)
-  const team = await makeTeam(service)
   const received = () => sink.messages().flatMap(({ rcpt_to }) => rcpt_to)
   return { service, team, sink, received }
 }

@@ -12,7 +12,15 @@ import type { EmailProvider } from '../../../workers/providers/provider.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
 import { ageByADay, jobStates, loseVersions, sentCount, setJobsDue } from '../../support/rows.ts'
 import { sendEmail } from '../../support/send-email.ts'
-import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
+import {
+  anEmail,
+  byCli,
+  makeTeam,
+  type Service,
+  startService,
+  type TestTeam,
+  world,
+} from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startProcess, startWorker, until } from '../../support/worker.ts'
@@ -93,13 +101,8 @@ t.test('an accepted email reaches the server within a moment, and its row says s
 
 t.test('a batch of 100 template mails arrives whole', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t)
-  const { id: template_id } = await service.database.transaction(
-    async (tx) =>
-      await saveTemplate({ tx, now: new Date(), actor: 'cli' }, team.id, {
-        name: 'A',
-        html: '<p>Hi {{name}}</p>',
-        text: 'Hi {{name}}',
-      }),
+  const { id: template_id } = await service.database.transaction((tx) =>
+    saveTemplate(byCli(tx), team.id, { name: 'A', html: '<p>Hi {{name}}</p>', text: 'Hi {{name}}' }),
   )
   await startWorker(t, service, { smtp_url })
   const emails = Array.from({ length: 100 }, (_, nth) =>
@@ -223,13 +226,8 @@ t.test('no more provider calls run at once than the process has slots', async (t
 
 t.test('an email that cannot be rendered does not hold up the others of its batch', async (t) => {
   const { service, sink, team, smtp_url } = await begin(t)
-  const { id: template_id } = await service.database.transaction(
-    async (tx) =>
-      await saveTemplate({ tx, now: new Date(), actor: 'cli' }, team.id, {
-        name: 'A',
-        html: '<p>x</p>',
-        text: '',
-      }),
+  const { id: template_id } = await service.database.transaction((tx) =>
+    saveTemplate(byCli(tx), team.id, { name: 'A', html: '<p>x</p>', text: '' }),
   )
   const broken = await sendEmail(service, team, { html: undefined, template_id })
   await loseVersions(service, team.id)
@@ -320,8 +318,7 @@ t.test('a database that is away when a server has taken a message costs no secon
 })
 
 t.test('kill -9 of the worker in mid-delivery of 1,000 mails loses none', async (t) => {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const id_file = join(t.testdir(), 'ids')
   const slow = async () => {
     await new Promise((resolve) => setTimeout(resolve, 20))

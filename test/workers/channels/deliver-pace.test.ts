@@ -8,7 +8,7 @@ import { createQueuePauses } from '../../../db/queue/pauses.ts'
 import { createSesProvider } from '../../../workers/providers/ses/adapter.ts'
 import { shiftClock } from '../../support/clock.ts'
 import { ageByADay, jobStates, sendersOf, sentCount, setJobsDue } from '../../support/rows.ts'
-import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
+import { anEmail, makeTeam, type Service, startService, type TestTeam, world } from '../../support/service.ts'
 import { type SesApi, type SesCall, type SesScript, startSesApi } from '../../support/ses-api.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -182,8 +182,7 @@ t.test('what has waited for 24 h behind a pause is sent when it ends', async (t)
 
 t.test('an SMTP relay is not paced until it asks for it; then all that goes through it is', async (t) => {
   let throttled = false
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const sink = await startSmtpSink(t, { onRcpt: () => (throttled ? '421 4.7.0 Throttled' : undefined) })
   await startWorker(t, service, { smtp_url: sink.url })
   await post(service, team, 50)

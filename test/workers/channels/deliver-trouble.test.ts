@@ -10,6 +10,7 @@ import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
 import { showEmail } from '../../../db/messages/emails/show.ts'
 import { EMPTY } from '../../support/empty.ts'
+import { hold } from '../../support/held.ts'
 import { jobStates, sentCount, setJobsDue } from '../../support/rows.ts'
 import { anEmail, makeTeam, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpScript } from '../../support/smtp-script.ts'
@@ -233,20 +234,14 @@ t.test('while nothing can be recorded, fewer are handed over than twice the slot
   const team = await begin()
   const sink = await startSmtpSink(t)
   await post(team, 100)
-  const locked = Promise.withResolvers<void>()
-  const release = Promise.withResolvers<void>()
-  const lock = database.transaction(async (tx) => {
-    await tx.query(sql.unsafe`select id from email_states where team_id = ${team.id} for update`)
-    locked.resolve()
-    await release.promise
-  })
-  await locked.promise
+  const commit = await hold(t, database, (tx) =>
+    tx.query(sql.unsafe`select id from email_states where team_id = ${team.id} for update`),
+  )
   const worker = await startWorker(t, service, { smtp_url: sink.url, concurrency: 5 })
   await recordGivesWay()
   const handedOver = sink.messages().length
   t.ok(handedOver > 0 && handedOver < 10, `${handedOver} of 100`)
-  release.resolve()
-  await lock
+  await commit()
   await until('all are sent', async () => (await sentCount(service, team.id)) === 100)
   t.equal(sink.messages().length, 100)
   await worker.stop()

@@ -6,12 +6,11 @@ import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { createEncodedFiles } from '../../../workers/channels/encoded-files.ts'
-import { makeTeam, startService } from '../../support/service.ts'
+import { world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
-const service = await startService(t)
-const team = await makeTeam(service)
+const { service, team } = await world(t)
 const never = new AbortController().signal
 const SIZE = 262_200 * 2 + 100
 /** What one of them takes, encoded, with a little room. */

@@ -4,7 +4,7 @@ import { sql } from 'slonik'
 import { number, object } from 'yup'
 import { createEncodedFiles } from '../../../workers/channels/encoded-files.ts'
 import { startDiscardingRelay } from '../../support/discarding-relay.ts'
-import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
+import { anEmail, type Service, type TestTeam, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
@@ -50,9 +50,8 @@ const untouched = async ({ database }: Service): Promise<number> =>
   ).count
 
 t.test('large mail holds half of the slots, and is not claimed to be put back', async (t) => {
-  const service = await startService(t)
+  const { service, team } = await world(t)
   const relay = await startHolding(t)
-  const team = await makeTeam(service)
   const large = anEmail({ subject: 'large', ...(await upload(service, team, LARGE)) })
   await sendAll(service, team, Array(100).fill(large))
   await startWorker(t, service, { smtp_url: relay.url, concurrency: 4 })
@@ -69,9 +68,8 @@ t.test('large mail holds half of the slots, and is not claimed to be put back', 
 })
 
 t.test('files that are small do not wait for the memory that large ones take', async (t) => {
-  const service = await startService(t)
+  const { service, team } = await world(t)
   const relay = await startHolding(t)
-  const team = await makeTeam(service)
   const large: Record<string, unknown>[] = []
   while (large.length < 4) large.push(anEmail({ subject: 'large', ...(await upload(service, team, LARGE)) }))
   await sendAll(service, team, large)

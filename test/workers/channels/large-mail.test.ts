@@ -10,9 +10,10 @@ import type { Database } from '../../../db/postgres/pool.ts'
 import { createEncodedFiles } from '../../../workers/channels/encoded-files.ts'
 import { createSmtpProvider } from '../../../workers/providers/smtp/adapter.ts'
 import { startDiscardingRelay } from '../../support/discarding-relay.ts'
+import { hold } from '../../support/held.ts'
 import { portOf } from '../../support/port.ts'
 import { sendEmail } from '../../support/send-email.ts'
-import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../support/service.ts'
+import { anEmail, type Service, type TestTeam, world } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startProcess, startWorker, until } from '../../support/worker.ts'
@@ -36,9 +37,8 @@ function counted(database: Database): { database: Database; reads: () => number 
 }
 
 t.test('one file to a thousand people is stored once, read once and encoded once', async (t) => {
-  const service = await startService(t)
+  const { service, team } = await world(t)
   const sink = await startSmtpSink(t)
-  const team = await makeTeam(service)
   const bytes = randomBytes(200_000)
   const attachments = [{ attachment_id: await upload(service, team, bytes) }]
   const people = (n: number) => Array.from({ length: 10 }, (_, each) => `${n}-${each}@example.org`)
@@ -60,25 +60,18 @@ t.test('one file to a thousand people is stored once, read once and encoded once
 })
 
 t.test('mail without attachments is sent while the tables of files are locked', async (t) => {
-  const service = await startService(t)
+  const { service, team } = await world(t)
   const sink = await startSmtpSink(t)
-  const team = await makeTeam(service)
   const { database, reads } = counted(service.database)
   const asked = { ...createEncodedFiles(database, MIB), hold: () => Promise.reject(new Error('held')) }
   await startWorker(t, service, { smtp_url: sink.url, files: asked })
-  const [locked, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  t.teardown(async () => done.resolve())
-  const holding = service.database.transaction(async (tx) => {
-    await tx.query(sql.unsafe`lock table files, file_chunks, email_files, uploads in access exclusive mode`)
-    locked.resolve()
-    await done.promise
-  })
-  await locked.promise
+  const commit = await hold(t, service.database, (tx) =>
+    tx.query(sql.unsafe`lock table files, file_chunks, email_files, uploads in access exclusive mode`),
+  )
   const ids = await Promise.all(Array.from({ length: 20 }, () => sendEmail(service, team, {})))
   const emails = async () => Promise.all(ids.map((id) => emailById(service.database, team.id, id)))
   await until('all are sent', async () => (await emails()).every((email) => email?.status === 'sent'))
-  done.resolve()
-  await holding
+  await commit()
   t.equal(sink.messages().length, 20)
   t.equal(reads(), 0)
 })
@@ -101,9 +94,8 @@ async function startSlowWay(t: Test, port: number, bytes_per_second: number): Pr
 }
 
 t.test('a mail of 25 MB has the time that its size takes, and arrives once', async (t) => {
-  const service = await startService(t)
+  const { service, team } = await world(t)
   const sink = await startSmtpSink(t)
-  const team = await makeTeam(service)
   // What lies in the buffers of sockets, some 10 MB, has left as far as the sender can see.
   const port = await startSlowWay(t, sink.port, 3 * MIB)
   const email = createSmtpProvider({
@@ -139,9 +131,8 @@ function largeContent(n: number): Buffer {
 const skip = process.platform === 'linux' ? false : 'there is no /proc'
 
 t.test('with 50 mails of 20 MB a worker stays in 512 MiB, and others pass them', { skip }, async (t) => {
-  const service = await startService(t)
+  const { service, team } = await world(t, { team: { storage_gb: 10 } })
   const relay = await startDiscardingRelay(t, { answering: () => sleep(200) })
-  const team = await makeTeam(service, { storage_gb: 10 })
   // Neighbours differ: none is encoded for the next.
   const ids: string[] = []
   for (let n = 0; n < 10; n++) ids.push(await upload(service, team, largeContent(n), `${n}.bin`))

@@ -3,14 +3,13 @@ import { addDomain } from '../../../db/accounts/domains/add.ts'
 import { deleteDomain, domainByName } from '../../../db/accounts/domains/domains.sql.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
 import { emailStatus, setDue } from '../../support/reports.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, byCli, makeTeam, world } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 t.test('mail of a removed domain waits and says why; verified again, it goes out signed', async (t) => {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const other = await makeTeam(service)
   const sink = await startSmtpSink(t)
   const send = async (key: string) =>
@@ -26,10 +25,7 @@ t.test('mail of a removed domain waits and says why; verified again, it goes out
 
   const add = (verified: boolean) =>
     service.database.transaction((tx) =>
-      addDomain({ tx, secrets: service.deps.secrets, now: new Date(), actor: 'cli' }, team.id, {
-        name: 'example.com',
-        verified,
-      }),
+      addDomain({ ...byCli(tx), secrets: service.deps.secrets }, team.id, { name: 'example.com', verified }),
     )
   await add(false)
   await setDue(service, 'deliver-email')

@@ -17,7 +17,7 @@ import { createSlots } from '../../../workers/delivery/slots.ts'
 import { createSmtpProvider } from '../../../workers/providers/smtp/adapter.ts'
 import { jobStates } from '../../support/rows.ts'
 import { pauseSender } from '../../support/senders.ts'
-import { anEmail, makeTeam, type Service, startService } from '../../support/service.ts'
+import { anEmail, byCli, type Service, world } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
@@ -37,8 +37,7 @@ async function begin(
   sink: Parameters<typeof startSmtpSink>[1] = {},
   givingWay: Partial<GivingWay> = {},
 ) {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const { url } = await startSmtpSink(t, sink)
   const names = new Map<string, string>()
   /** Posts emails; their jobs name their sender, as those of webhooks do, or not. */
@@ -116,9 +115,7 @@ t.test('while one sender is paused, the others’ messages flow, and its own los
     select max(retry_count) from pgboss.job where id = any(${sql.array(grouped, 'uuid')})`)
   t.equal(attempts, 0, 'a job that names its sender is not even claimed')
   t.notOk(seen.some((to) => to.includes('paused')))
-  await database.transaction((tx) =>
-    resumeSender({ tx, now: new Date(), actor: 'cli' }, 'endpoint:paused.test'),
-  )
+  await database.transaction((tx) => resumeSender(byCli(tx), 'endpoint:paused.test'))
   // Some may be under way already.
   await database.query(sql.unsafe`
     update pgboss.job set start_after = now() where id = any(${sql.array(waiting, 'uuid')}) and state < 'active'`)

@@ -11,14 +11,12 @@ import { adminCli } from '../../support/admin.ts'
 import { runClock, shiftClock } from '../../support/clock.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { loseJobs } from '../../support/reports.ts'
-import { makeTeam, startService } from '../../support/service.ts'
+import { world } from '../../support/service.ts'
 import { anItem } from '../../support/stored-emails.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-const service = await startService(t)
-const { database, deps } = service
-const team = await makeTeam(service, { plan: 'pro', domain: 'demo.test' })
+const { service, database, deps, team } = await world(t, { team: { plan: 'pro', domain: 'demo.test' } })
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const list = `/teams/${team.id}/emails`

@@ -4,13 +4,11 @@ import { issueSession } from '../../../db/accounts/credentials/issue.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { forgetSessions } from '../../../workers/jobs/forget-sessions.ts'
 import { stopClock } from '../../support/clock.ts'
-import { makeTeam, startService } from '../../support/service.ts'
+import { world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 t.test('sessions that have expired are deleted, others stay', async (t) => {
-  const service = await startService(t)
-  const { database, deps } = service
-  const team = await makeTeam(service)
+  const { database, deps, team } = await world(t)
   const day = 86_400_000
   const now = new Date()
   const later = (days: number) => new Date(now.getTime() + days * day)

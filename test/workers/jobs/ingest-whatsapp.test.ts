@@ -6,7 +6,7 @@ import { hubSignature, statusWebhook } from '../../sandbox/whatsapp.ts'
 import { startCloud } from '../../support/cloud.ts'
 import { loseJobs, storedReports } from '../../support/reports.ts'
 import { reserveOne } from '../../support/senders.ts'
-import { makeTeam, type Service, startService, WHATSAPP_APP_SECRET } from '../../support/service.ts'
+import { type Service, WHATSAPP_APP_SECRET, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import {
   aMessage,
@@ -20,9 +20,7 @@ import {
 import { startWorker, until } from '../../support/worker.ts'
 
 t.test('a reported failure disables the template and pauses the number, as the answer would', async (t) => {
-  const service = await startService(t)
-  const { database, call } = service
-  const { id: team, key } = await makeTeam(service)
+  const { service, database, call, team_id: team, key } = await world(t)
   const template = await makeTemplate(service, team)
   const send = async () =>
     (await call('POST', '/v1/whatsapp/messages', { key, body: aMessage(template.id) })).body
@@ -97,8 +95,7 @@ async function report(
 }
 
 t.test('news of a template dated in the future do not outlive those of now', async (t) => {
-  const service = await startService(t)
-  const { id: team } = await makeTeam(service)
+  const { service, team_id: team } = await world(t)
   const definition = aTemplate()
   const { id } = await makeTemplate(service, team, definition)
   await startWorker(t, service)
@@ -112,8 +109,7 @@ t.test('news of a template dated in the future do not outlive those of now', asy
 })
 
 t.test('a template whose components or category change is listed again', async (t) => {
-  const service = await startService(t)
-  const { id: team } = await makeTeam(service)
+  const { service, team_id: team } = await world(t)
   const before = aTemplate({ body: 1 })
   const { id } = await makeTemplate(service, team, before)
   const templates = [before]

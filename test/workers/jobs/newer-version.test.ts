@@ -11,7 +11,7 @@ import { adminCli } from '../../support/admin.ts'
 import { runClock, stopClock } from '../../support/clock.ts'
 import { beginReports, DELIVERED, settled, storeAll } from '../../support/ingestion.ts'
 import { emailStatus, eventsOf, jobsIn, storedReports } from '../../support/reports.ts'
-import { anEmail, makeTeam, type Service, startService } from '../../support/service.ts'
+import { anEmail, type Service, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
@@ -43,9 +43,7 @@ const queuesWith = async ({ database }: Service, id: string): Promise<string[]> 
 }
 
 t.test('a message whose job is in a queue of a newer version gets no second one', async (t) => {
-  const service = await startService(t)
-  const { database } = service
-  const team = await makeTeam(service)
+  const { service, database, team } = await world(t)
   const cli = adminCli({ DATABASE_URL: service.url })
   const queue = await openConsumer(service.url, { connections: 3, onError: () => {} })
   t.teardown(() => queue.stop(1_000))

@@ -20,7 +20,7 @@ import {
   storeEmails,
   storeTeam,
 } from '../../support/reports.ts'
-import { anEmail, METRICS_TOKEN, makeTeam, type Service, startService } from '../../support/service.ts'
+import { anEmail, METRICS_TOKEN, type Service, startService, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
@@ -36,10 +36,9 @@ const sampleOf = (relay: Relay, is: string) => {
 }
 
 async function begin(t: Test, relay: Relay) {
-  const service = await startService(t)
+  const { service, team_id: team } = await world(t)
   listenTo(service, relay)
   await startWorker(t, service, { figures: createFigures(service.deps.metrics, 1) })
-  const { id: team } = await makeTeam(service)
   let moment = Date.now() - 3_600_000
   const post = async (id: string, is: string, recipient: string) => {
     moment += 1_000
@@ -92,10 +91,9 @@ for (const relay of RELAYS)
   })
 
 t.test('the email’s page names the relay before its words', async (t) => {
-  const service = await startService(t)
+  const { service, team } = await world(t)
   listenTo(service, 'mailgun')
   await startWorker(t, service, { pauses: async (job) => job === 'deliver-email' })
-  const team = await makeTeam(service)
   const { body } = await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })
   const about = {
     ...{ recipient: 'someone@example.org', at: new Date(), id: 'e1' },

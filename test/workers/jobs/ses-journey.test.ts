@@ -11,7 +11,7 @@ import { createSecrets } from '../../../db/process/secrets.ts'
 import { createSesProvider } from '../../../workers/providers/ses/adapter.ts'
 import { makeCertificate } from '../../support/certificate.ts'
 import { jobsIn, setDue, storedReports } from '../../support/reports.ts'
-import { anEmail, caller, listen, makeTeam, type Service, startService } from '../../support/service.ts'
+import { anEmail, caller, listen, makeTeam, type Service, world } from '../../support/service.ts'
 import { type SesCall, type SesFault, type SesScript, startSesApi } from '../../support/ses-api.ts'
 import { bounce, complaint, delivery, SES_ID, sesEvent } from '../../support/ses-events.ts'
 import { aNotification, SNS_HOST, signed, startSns, TOPIC } from '../../support/sns.ts'
@@ -30,8 +30,7 @@ async function work(t: Test, service: Service, onSend: SesScript['onSend'] = () 
 }
 
 async function begin(t: Test, onSend: (call: SesCall) => SesFault | undefined = () => undefined) {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const { api } = await work(t, service, onSend)
   const sns = await startSns(t, OURS)
   const gate = createSns({ topics: [TOPIC], agent: sns.agent })
@@ -167,9 +166,7 @@ t.test('SES signs by itself: a key of ours that cannot be opened holds nothing u
 })
 
 t.test('mail whose domain was removed while it waited is held; verified again, it goes', async (t) => {
-  const service = await startService(t)
-  const { database } = service
-  const team = await makeTeam(service)
+  const { service, database, team } = await world(t)
   const send = async (key: string): Promise<string> =>
     (await service.call('POST', '/v1/emails', { key, body: anEmail() })).body.id
   const [waiting, fine] = [await send(team.key), await send((await makeTeam(service)).key)]

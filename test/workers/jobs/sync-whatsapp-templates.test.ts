@@ -8,7 +8,7 @@ import { shows, signedIn } from '../../support/dashboard.ts'
 import { startFlood } from '../../support/flood.ts'
 import { freePort } from '../../support/free-port.ts'
 import { portOf } from '../../support/port.ts'
-import { makeTeam, startService } from '../../support/service.ts'
+import { world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { aTemplate, type Json, makeTemplate, templateOf } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -36,9 +36,7 @@ const page = (data: readonly Json[], more = false): string =>
   })
 
 t.test('what is reported while the list is on its way is newer than the list', async (t) => {
-  const service = await startService(t)
-  const { database } = service
-  const team = await makeTeam(service)
+  const { service, database, team } = await world(t)
   const [reported, other] = [aTemplate(), aTemplate()]
   const ids = [await makeTemplate(service, team.id, reported), await makeTemplate(service, team.id, other)]
   const { name, language } = reported as { name: string; language: string }
@@ -62,9 +60,7 @@ t.test('what is reported while the list is on its way is newer than the list', a
 })
 
 t.test('a template shows when it was last found in the list, whether or not that changed it', async (t) => {
-  const service = await startService(t)
-  const { database } = service
-  const team = await makeTeam(service)
+  const { service, database, team } = await world(t)
   const listed = aTemplate()
   await makeTemplate(service, team.id, listed)
   await makeTemplate(service, team.id, aTemplate())
@@ -121,9 +117,7 @@ t.test('a page is read within a bound of bytes, and never unpacked', async (t) =
 })
 
 t.test('a person who asked for a sync reads which host did not answer, and why', async (t) => {
-  const service = await startService(t)
-  const { database } = service
-  const team = await makeTeam(service)
+  const { service, database, team } = await world(t)
   const port = await freePort()
   const whatsapp = { provider: listFrom(`http://127.0.0.1:${port}`), unknown_wait: 1 }
   await startWorker(t, service, { whatsapp })

@@ -13,7 +13,7 @@ import { runUpserts } from '../../../workers/jobs/upsert-contacts.ts'
 import { startApi } from '../../support/api-process.ts'
 import { shiftClock } from '../../support/clock.ts'
 import { contactsStored, contactsUsed, teamWithRoom } from '../../support/contacts.ts'
-import { makeTeam, type Reply, type Service, startService, type TestTeam } from '../../support/service.ts'
+import { type Reply, type Service, startService, type TestTeam, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startProcess, startWorker, until } from '../../support/worker.ts'
 
@@ -64,8 +64,7 @@ t.test('without workers: 503 with Retry-After, nothing lost, the same call later
 })
 
 t.test('the client going away does not stop the work', async (t) => {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const gone = new AbortController()
   const answer = fetch(`${service.base}/v1/contacts/bulk`, {
     method: 'POST',
@@ -81,8 +80,7 @@ t.test('the client going away does not stop the work', async (t) => {
 })
 
 t.test('a listening connection that is lost loses no answer', async (t) => {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const answer = bulk(service, team, [{ email: 'a@example.org' }])
   await until('the call is stored', async () => (await count(service, 'jobs')) === 1)
   await service.database.query(sql.unsafe`
@@ -112,8 +110,7 @@ function batchOf(...jobs: FetchedJob<'upsert-contacts'>[]) {
 }
 
 t.test('a call is carried out once, however many workers were given its job', async (t) => {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const body = JSON.stringify({ contacts: [{ email: 'a@example.org', properties: { n: '1' } }] })
   const job = await fetched(service, team, body)
   const deps = handlerDeps(service)
@@ -140,8 +137,7 @@ t.test('a call is carried out once, however many workers were given its job', as
 })
 
 t.test("one call's fault fails that call alone, and leaves nothing of it behind", async (t) => {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const good = JSON.stringify({ contacts: [{ email: 'a@example.org' }] })
   const [bad, fine] = [await fetched(service, team, '{'), await fetched(service, team, good)]
   const batch = batchOf(bad, fine)
@@ -152,8 +148,7 @@ t.test("one call's fault fails that call alone, and leaves nothing of it behind"
 })
 
 t.test('finished upserts are cleaned up; those that still wait are not', async (t) => {
-  const service = await startService(t)
-  const team = await makeTeam(service)
+  const { service, team } = await world(t)
   const [old, waiting] = [await fetched(service, team, '{"contacts":[]}'), await fetched(service, team, '{}')]
   await runUpserts(batchOf(old), handlerDeps(service))
   const at = async (hours: number): Promise<number> => {

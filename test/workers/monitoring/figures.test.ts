@@ -9,10 +9,10 @@ import { pauseSender } from '../../support/senders.ts'
 import {
   anEmail,
   METRICS_TOKEN,
-  makeTeam,
   type Service,
   SMTP_REPORT_TOKEN,
   startService,
+  world,
 } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -20,10 +20,9 @@ import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
 async function start(t: Test, smtp_url?: string) {
-  const service = await startService(t)
+  const { service, team } = await world(t)
   const figures = createFigures(service.deps.metrics, 20)
   await startWorker(t, service, { figures, ...(smtp_url === undefined ? {} : { smtp_url }) })
-  const team = await makeTeam(service)
   const send = async (): Promise<string> =>
     (await service.call('POST', '/v1/emails', { key: team.key, body: anEmail() })).body.id
   return { service, team, send, figures }

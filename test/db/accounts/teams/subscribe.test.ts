@@ -6,6 +6,7 @@ import { usageIn } from '../../../../db/accounts/teams/usage.sql.ts'
 import { showTeam } from '../../../../db/accounts/teams/view.ts'
 import { removeEmail } from '../../../../db/messages/emails/remove.ts'
 import { stopClock } from '../../../support/clock.ts'
+import { byCli } from '../../../support/service.ts'
 import { openStore, type Store } from '../../../support/stored-emails.ts'
 import t, { type Test } from '../../../support/tap.ts'
 
@@ -13,7 +14,7 @@ const day = (text: string): Date => new Date(`${text}T00:00:00Z`)
 const period = (start: string, end: string) => ({ start: day(start), end: day(end) })
 
 const subscribe = async ({ database }: Store, teamId: string, change: SubscriptionChange) =>
-  await database.transaction((tx) => subscribeTeam({ tx, now: new Date(), actor: null }, teamId, change))
+  await database.transaction((tx) => subscribeTeam(byCli(tx), teamId, change))
 
 /** A store whose clock stands at a time, and what sets it to another. */
 async function storeAt(t: Test, time: Date) {
@@ -141,9 +142,7 @@ t.test('after any mix of sends, deletes and moved periods the counter equals a r
         } else if (each.kind === 'delete' && stored.length > 0) {
           const gone = stored[each.pick % stored.length] ?? ''
           stored = stored.filter((kept) => kept !== gone)
-          await store.database.transaction((tx) =>
-            removeEmail({ tx, now: new Date(), actor: null }, id, gone),
-          )
+          await store.database.transaction((tx) => removeEmail(byCli(tx), id, gone))
         } else if (each.kind === 'move') {
           const start = new Date(now.getTime() - each.back * 86_400_000)
           const end = new Date(start.getTime() + each.days * 86_400_000)

@@ -5,12 +5,10 @@ import type { ContactSearch } from '../../../../db/audience/contacts/search.sql.
 import { searchContacts } from '../../../../db/audience/contacts/search.ts'
 import { createTopic } from '../../../../db/audience/contacts/topics.ts'
 import { stopClock } from '../../../support/clock.ts'
-import { makeTeam, startService } from '../../../support/service.ts'
+import { world } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
 
-const service = await startService(t)
-const { database, deps } = service
-const { id: team } = await makeTeam(service)
+const { database, deps, team_id: team } = await world(t)
 const now = new Date()
 await stopClock(database, now)
 const news = await createTopic({ tx: database, now, actor: 'cli' }, team, { name: 'News' })

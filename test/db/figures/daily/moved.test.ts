@@ -16,6 +16,7 @@ import { createSecrets } from '../../../../db/process/secrets.ts'
 import { forgetMessages } from '../../../../db/upkeep/retention/forget.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'
 import { erasePerson } from '../../../support/erase.ts'
+import { byCli } from '../../../support/service.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import t, { type Test } from '../../../support/tap.ts'
 import { makeTemplate } from '../../../support/whatsapp.ts'
@@ -122,10 +123,7 @@ async function begin() {
     const [one, other] = [ids[pick % ids.length], ids[(pick + 1) % ids.length]]
     if (one === undefined || other === undefined) return
     if (pick % 2 === 0) await database.transaction((tx) => removeEmails({ tx }, team, [one, other]))
-    else
-      await database
-        .transaction((tx) => removeEmail({ tx, now: new Date(), actor: null }, team, one))
-        .catch(() => {})
+    else await database.transaction((tx) => removeEmail(byCli(tx), team, one)).catch(() => {})
   }
   const act = async (each: Command): Promise<void> => {
     if (each.do === 'email') await store.email(team, undefined, { to: [`user${each.pick % 5}@example.com`] })

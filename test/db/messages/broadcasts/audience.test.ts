@@ -10,6 +10,7 @@ import { walk } from '../../../../db/messages/broadcasts/walk.ts'
 import { makeAudience } from '../../../support/audience.ts'
 import { beginBroadcasting } from '../../../support/broadcasting.ts'
 import { insertEmailRows } from '../../../support/email-rows.ts'
+import { hold } from '../../../support/held.ts'
 import { lockWaits } from '../../../support/rows.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
@@ -220,18 +221,14 @@ t.test('a contact who was being made when it began gets it, however late that is
   const { database, deps } = service
   await contacts(['first'])
   const id = await create()
-  const [isMade, commit] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const late = database.transaction(async (tx) => {
+  const commit = await hold(t, database, async (tx) => {
     const properties = { name: 'late' }
     await createContact({ ...deps, tx, now: new Date(), actor: null }, team.id, {
       email: 'late@example.org',
       properties,
       topic_ids: [topic_id],
     })
-    isMade.resolve()
-    await commit.promise
   })
-  await isMade.promise
   const started = post(id, 'send')
   const step = () =>
     database.transaction((tx) => walk({ ...deps, tx, ahead: 100, brakes: BRAKES }, team.id, id))
@@ -241,8 +238,7 @@ t.test('a contact who was being made when it began gets it, however late that is
   ])
   // A start that did not wait would let the walk pass by.
   if (!hasWaited) await step()
-  commit.resolve()
-  await late
+  await commit()
   t.equal((await started).status, 202)
   await step()
   await step()

@@ -4,6 +4,7 @@ import { boolean, number, object } from 'yup'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { type EmailEvent, storeEmailEvents } from '../../../../db/messages/emails/events.sql.ts'
 import { removeEmail } from '../../../../db/messages/emails/remove.ts'
+import { byCli } from '../../../support/service.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
 import { until } from '../../../support/worker.ts'
@@ -37,9 +38,7 @@ t.test('a deletion waits for who is recording events, and takes theirs along', a
     await applyEmailEvents(tx, [event('third')], now)
   })
   await locked.promise
-  const deletion = database.transaction((tx) =>
-    removeEmail({ tx, now: new Date(), actor: null }, id, email_id),
-  )
+  const deletion = database.transaction((tx) => removeEmail(byCli(tx), id, email_id))
   await until('the deletion waits', someoneWaits)
   waiting.resolve()
   await Promise.all([recording, deletion])

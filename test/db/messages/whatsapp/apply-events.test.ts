@@ -5,13 +5,11 @@ import { applyReportedWhatsapp, type ReportedStatus } from '../../../../db/messa
 import { applyReportedTemplates } from '../../../../db/messages/whatsapp/apply-template-events.ts'
 import { eventsOfMessage, storeWhatsappEvents } from '../../../../db/messages/whatsapp/events.sql.ts'
 import { higherStatus, type WhatsappStatus } from '../../../../db/messages/whatsapp/status.ts'
-import { makeTeam, startService } from '../../../support/service.ts'
+import { makeTeam, world } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
 import { aMessage, aTemplate, makeTemplate, numbers, rowsOf, templateOf } from '../../../support/whatsapp.ts'
 
-const service = await startService(t)
-const { database } = service
-const team = await makeTeam(service)
+const { service, database, team } = await world(t)
 const template = await makeTemplate(service, team.id)
 const UNKNOWN_ID = '0190a000-0000-7000-8000-000000000000'
 

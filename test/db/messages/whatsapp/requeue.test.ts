@@ -9,7 +9,7 @@ import { adminCli } from '../../../support/admin.ts'
 import { runClock, stopClock } from '../../../support/clock.ts'
 import { startCloud } from '../../../support/cloud.ts'
 import { ageByADay } from '../../../support/rows.ts'
-import { makeTeam, startService } from '../../../support/service.ts'
+import { world } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
 import {
   aMessage,
@@ -23,8 +23,7 @@ import {
 import { startWorker, until } from '../../../support/worker.ts'
 
 const HOUR = 3_600_000
-const service = await startService(t)
-const team = await makeTeam(service)
+const { service, team } = await world(t)
 const template = await makeTemplate(service, team.id)
 
 async function send(count: number): Promise<string[]> {

@@ -12,7 +12,7 @@ import { signedIn, visitor } from '../../../support/dashboard.ts'
 import { testDatabase } from '../../../support/database.ts'
 import { silentLog } from '../../../support/log.ts'
 import { startReceiver } from '../../../support/receiver.ts'
-import { anEmail, makeTeam, startService } from '../../../support/service.ts'
+import { anEmail, makeTeam, startService, world } from '../../../support/service.ts'
 import { startSmtpSink } from '../../../support/smtp-sink.ts'
 import t, { type Test } from '../../../support/tap.ts'
 import { aMessage, makeTemplate } from '../../../support/whatsapp.ts'
@@ -180,9 +180,7 @@ t.test('after a failover a process that was there goes on; one that began later 
 })
 
 t.test('what is claimed while it is not settled is put back, whatever was known a second ago', async (t) => {
-  const service = await startService(t)
-  const { database, call } = service
-  const team = await makeTeam(service)
+  const { service, database, call, team } = await world(t)
   const sink = await startSmtpSink(t)
   const end = await watchHome({ database, log: silentLog })
   await end()

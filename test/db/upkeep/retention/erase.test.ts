@@ -10,6 +10,7 @@ import { adminCli } from '../../../support/admin.ts'
 import { beginBroadcasting } from '../../../support/broadcasting.ts'
 import { EMPTY } from '../../../support/empty.ts'
 import { erasePerson } from '../../../support/erase.ts'
+import { hold } from '../../../support/held.ts'
 import { storeAll } from '../../../support/ingestion.ts'
 import { usedBy } from '../../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../../support/service.ts'
@@ -155,21 +156,14 @@ t.test('an unsubscribe that is answered while an erasure waits is kept', async (
   const { call, database, deps } = service
   const identity = 'waits@example.com'
   await call('POST', '/v1/contacts', { key: team.key, body: { email: identity } })
-  const [locked, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const holding = database.transaction(async (tx) => {
-    await lockAccount(tx, team.id)
-    locked.resolve()
-    await free.promise
-  })
-  await locked.promise
+  const commit = await hold(t, database, (tx) => lockAccount(tx, team.id))
   const erased = erasePerson(deps, team.id, identity)
   await until('it waits for the account', () =>
     database.exists(sql.unsafe`
       select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
   )
   t.equal((await call('POST', `/v1/contacts/${identity}/unsubscribe`, { key: team.key })).status, 200)
-  free.resolve()
-  await Promise.all([holding, erased])
+  await Promise.all([commit(), erased])
   const again = await call('POST', '/v1/contacts', { key: team.key, body: { email: identity } })
   t.match(again, { status: 201, body: { status: 'unsubscribed' } })
 })
@@ -255,13 +249,9 @@ t.test('a report that waited for an erasure says nothing of the person any more'
           where datname = current_database() and wait_event_type = 'Lock'`)) === count
       )
     })
-  const [held, open] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const gate = database.transaction(async (tx) => {
-    await tx.query(sql.unsafe`select from email_states where id = ${id} for update`)
-    held.resolve()
-    await open.promise
-  })
-  await held.promise
+  const commit = await hold(t, database, (tx) =>
+    tx.query(sql.unsafe`select from email_states where id = ${id} for update`),
+  )
   const now = new Date()
   const { queue, secrets } = deps
   const erasing = erasePerson({ database, queue, secrets }, team.id, ANA.toLowerCase())
@@ -275,8 +265,7 @@ t.test('a report that waited for an erasure says nothing of the person any more'
     ),
   )
   await waiting(2)
-  open.resolve()
-  await Promise.all([gate, erasing])
+  await Promise.all([commit(), erasing])
   t.match(await reported, [{ kind: 'ignored' }, { kind: 'applied' }])
   t.strictSame((await eventsOf(service, id)).recipients, ['ben@example.com'])
 })

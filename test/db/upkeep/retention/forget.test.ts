@@ -8,6 +8,7 @@ import { firstIdAt } from '../../../../db/text/ids.ts'
 import { forgetMessages, type Retention } from '../../../../db/upkeep/retention/forget.ts'
 import { insertEmailRows } from '../../../support/email-rows.ts'
 import { EMPTY } from '../../../support/empty.ts'
+import { hold } from '../../../support/held.ts'
 import { ownServer } from '../../../support/own-server.ts'
 import { KEPT } from '../../../support/retention.ts'
 import { pauseSender } from '../../../support/senders.ts'
@@ -201,17 +202,11 @@ t.test('figures of days are forgotten by their day, batch by batch, whatever tea
 t.test('a row that somebody holds is passed over, and found the next time', async (t) => {
   const { store, teamId, forget } = await start(t)
   const id = await delivered(store, teamId, 100)
-  const held = Promise.withResolvers<void>()
-  const locked = Promise.withResolvers<void>()
-  const holder = store.database.transaction(async (tx) => {
-    await tx.query(sql.unsafe`select from email_states where id = ${id} for update`)
-    locked.resolve()
-    await held.promise
-  })
-  await locked.promise
+  const commit = await hold(t, store.database, (tx) =>
+    tx.query(sql.unsafe`select from email_states where id = ${id} for update`),
+  )
   t.match(await forget({ messages: 90, bodies: 90 }), { messages: 0, bodies: 0 })
-  held.resolve()
-  await holder
+  await commit()
   t.match(await forget({ messages: 90, bodies: 90 }), { messages: 1 })
 })
 

@@ -16,7 +16,8 @@ import type { EmailEvent } from '../../../../db/messages/emails/events.sql.ts'
 import { removeEmail, removeEmails } from '../../../../db/messages/emails/remove.ts'
 import { type Database, openDatabase } from '../../../../db/postgres/pool.ts'
 import { erasePerson } from '../../../support/erase.ts'
-import { anEmail, makeTeam, startService } from '../../../support/service.ts'
+import { hold } from '../../../support/held.ts'
+import { anEmail, byCli, world } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
 import { until } from '../../../support/worker.ts'
 
@@ -29,10 +30,8 @@ const everyone = Array.from({ length: PEOPLE }, (_, at) => address(at))
 const shuffled = <T>(list: readonly T[]): T[] => [...list].sort(() => Math.random() - 0.5)
 
 t.test('erasing, deleting, bulk upserts, requeueing and reports at once: not one deadlock', async (t) => {
-  const service = await startService(t)
-  const { call, deps } = service
+  const { service, call, deps, team } = await world(t, { team: { plan: 'pro' } })
   const { secrets, queue } = deps
-  const team = await makeTeam(service, { plan: 'pro' })
   const pool = await openDatabase(service.url, { size: 20 })
   t.teardown(() => pool.end())
   // A transaction that was chosen as a victim is not begun again: each deadlock is seen.
@@ -79,24 +78,19 @@ t.test('erasing, deleting, bulk upserts, requeueing and reports at once: not one
       where datname = current_database() and wait_event_type = 'Lock'`)
   /** Holds one row in the middle until all of the work has come up to it, or is over. */
   const behindGate = async (round: number, begin: () => Promise<unknown>[]): Promise<void> => {
-    const [held, open] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const gate = pool.transaction(async (tx) => {
+    const commit = await hold(t, pool, async (tx) => {
       if (round % 3 === 0) await lockAccount(tx, team.id)
       if (round % 3 === 1)
         await tx.query(sql.unsafe`select from email_states where id = ${emailIds[PEOPLE] ?? ''} for update`)
       if (round % 3 === 2)
         await tx.query(sql.unsafe`
           select from contacts where team_id = ${team.id} order by id offset ${PEOPLE / 2} limit 1 for update`)
-      held.resolve()
-      await open.promise
     })
-    await held.promise
     const works = begin()
     let over = 0
     const ended = works.map((work) => seen(work).finally(() => (over += 1)))
     await until('all have come up to the gate', async () => over + (await waiting()) >= works.length)
-    open.resolve()
-    await Promise.all([gate, ...ended])
+    await Promise.all([commit(), ...ended])
   }
   for (let round = 0; round < ROUNDS; round += 1) {
     const now = new Date()
@@ -112,12 +106,8 @@ t.test('erasing, deleting, bulk upserts, requeueing and reports at once: not one
       bulk(now),
       erasePerson({ database, queue, secrets }, team.id, address(round)),
       database.transaction((tx) => removeEmails({ tx }, team.id, shuffled(some(round)))),
-      database.transaction((tx) =>
-        removeEmail({ tx, now: new Date(), actor: null }, team.id, emailIds[round] ?? ''),
-      ),
-      database.transaction((tx) =>
-        removeContact({ tx, now: new Date(), actor: null }, team.id, address(round + 3)),
-      ),
+      database.transaction((tx) => removeEmail(byCli(tx), team.id, emailIds[round] ?? '')),
+      database.transaction((tx) => removeContact(byCli(tx), team.id, address(round + 3))),
       database.transaction((tx) => requeueMessages({ tx, queue, now }, EMAIL, refs, { by: 'person' })),
       database.transaction((tx) => removeTopic({ tx, now, actor: 'cli' }, team.id, topic.id)),
       reviewSoftSuppressions(database, now),
