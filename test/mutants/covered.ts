@@ -38,8 +38,11 @@ export const COVERED: Record<string, readonly string[]> = {
   'workers/providers/relays/sendgrid.ts': ['test/workers/providers/relays/readers.test.ts'],
   'workers/providers/ses/faults.ts': ['test/workers/providers/ses/adapter.test.ts'],
   'workers/providers/mail/effects.ts': ['test/workers/providers/relays/readers.test.ts'],
-  'db/messages/emails/return-path.ts': ['test/workers/providers/smtp/reports.test.ts'],
-  'db/messages/webhooks/secret.ts': ['test/workers/providers/webhook/post.test.ts'],
+  'db/messages/emails/return-path.ts': [
+    'test/db/messages/emails/return-path.test.ts',
+    'test/workers/providers/smtp/reports.test.ts',
+  ],
+  'db/messages/webhooks/secret.ts': ['test/db/messages/webhooks/secret.test.ts'],
   'db/messages/emails/apply-events.ts': ['test/db/messages/emails/apply-events.test.ts'],
   'db/audience/subscription/subscription.ts': ['test/db/audience/subscription/consent.test.ts'],
   'db/delivery/senders/pace.ts': ['test/db/delivery/senders/reserve.test.ts'],
