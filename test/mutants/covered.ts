@@ -45,7 +45,10 @@ export const COVERED: Record<string, readonly string[]> = {
   'db/messages/webhooks/secret.ts': ['test/db/messages/webhooks/secret.test.ts'],
   'db/messages/emails/apply-events.ts': ['test/db/messages/emails/apply-events.test.ts'],
   'db/audience/subscription/subscription.ts': ['test/db/audience/subscription/consent.test.ts'],
-  'db/delivery/senders/pace.ts': ['test/db/delivery/senders/reserve.test.ts'],
+  'db/delivery/senders/pace.ts': [
+    'test/db/delivery/senders/pace.test.ts',
+    'test/db/delivery/senders/reserve.test.ts',
+  ],
   'db/delivery/senders/circuit-breaker.ts': ['test/workers/delivery/gate.test.ts'],
   'api/hooks/sns.ts': ['test/api/hooks/ses.test.ts'],
   'api/hooks/sns-envelope.ts': ['test/api/hooks/ses.test.ts'],
