@@ -37,7 +37,7 @@ export const COVERED: Record<string, readonly string[]> = {
   'workers/providers/relays/reading.ts': ['test/workers/providers/relays/readers.test.ts'],
   'workers/providers/relays/sendgrid.ts': ['test/workers/providers/relays/readers.test.ts'],
   'workers/providers/ses/faults.ts': ['test/workers/providers/ses/adapter.test.ts'],
-  'workers/providers/mail/effects.ts': ['test/workers/providers/relays/readers.test.ts'],
+  'workers/providers/mail/effects.ts': ['test/workers/providers/mail/effects.test.ts'],
   'db/messages/emails/return-path.ts': [
     'test/db/messages/emails/return-path.test.ts',
     'test/workers/providers/smtp/reports.test.ts',
