@@ -20,7 +20,10 @@ export const COVERED: Record<string, readonly string[]> = {
   'db/accounts/teams/rate-limit.ts': ['test/db/accounts/teams/limits.test.ts'],
   'db/accounts/teams/limits.ts': ['test/db/accounts/teams/limits.test.ts', 'test/api/sends/accepts.test.ts'],
   'db/text/address.ts': ['test/db/text/address.test.ts', 'test/db/text/mailbox.test.ts'],
-  'workers/delivery/slots.ts': ['test/workers/delivery/slots.test.ts'],
+  'workers/delivery/slots.ts': [
+    'test/workers/delivery/slots.test.ts',
+    'test/workers/delivery/giving-way.test.ts',
+  ],
   'db/text/slots.ts': ['test/db/text/slots.test.ts'],
   'workers/providers/smtp/replies.ts': [
     'test/workers/providers/smtp/replies.test.ts',

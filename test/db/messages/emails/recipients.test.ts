@@ -26,6 +26,7 @@ t.test('two spellings of one address are one recipient, in the first spelling', 
   )
   t.equal(recipientIdentity('"A, B" <A@x.test>'), 'a@x.test')
   t.equal(recipientIdentity('No Address'), 'no address')
+  t.strictSame([...bareRecipients(['No Address'])], [['no address', 'No Address']])
   t.end()
 })
 
