@@ -192,6 +192,45 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       "MethodExpression: text.slice(0, 100) → text in const time = Date.parse(text.slice(0, 100).replace(/\\([^()]*\\)/g, ''))",
     ],
   },
+  'workers/providers/ses/reports.ts': {
+    [`${SAME}blanks too many are taken away where the words are made storable`]: [
+      "MethodExpression: words.filter((word) => word !== null && word !== undefined && word !== '') → words in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
+      "ConditionalExpression: word !== null && word !== undefined && word !== '' → true in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
+      "LogicalOperator: word !== null && word !== undefined && word !== '' → word !== null && word !== undefined || word !== '' in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
+      "ConditionalExpression: word !== null && word !== undefined → true in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
+      "LogicalOperator: word !== null && word !== undefined → word !== null || word !== undefined in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
+      "ConditionalExpression: word !== null → true in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
+      "ConditionalExpression: word !== undefined → true in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
+      "ConditionalExpression: word !== '' → true in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
+      "StringLiteral: '' → \"Stryker was here!\" in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
+    ],
+    [`${SAME}the other way of validating gives the same, in more time`]: [
+      'ConditionalExpression: isSurelyValid(schema, value) → false in if (isSurelyValid(schema, value)) return value as T',
+    ],
+    [`${SAME}what the validation throws is an Error always`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in storableWords(`${what} is not in SES's form: ${error instanceof Error ? error.message : ''}`),",
+    ],
+    [`${SAME}neither is a time`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in const time = new Date(text ?? '')",
+    ],
+    [`${SAME}a key is a digest: any one case, and any one word for nobody, tells the same apart`]: [
+      "MethodExpression: recipient?.toLowerCase() → recipient?.toUpperCase() in const words = [event.mail.messageId, own, recipient?.toLowerCase() ?? '']",
+      "StringLiteral: '' → \"Stryker was here!\" in const words = [event.mail.messageId, own, recipient?.toLowerCase() ?? '']",
+    ],
+  },
+  'workers/providers/whatsapp/reports.ts': {
+    [`${SAME}no rule is about a code that is no number`]: [
+      "ConditionalExpression: typeof code === 'number' → true in return { code: typeof code === 'number' ? code : Number.NaN, subcode: 0, words }",
+    ],
+    [`${SAME}what is no text has not the form of our ids, and what has not has neither`]: [
+      "ConditionalExpression: typeof data === 'string' → true in const [, team_id, own] = OUR_IDS.exec(typeof data === 'string' ? data : '') ?? []",
+      "StringLiteral: '' → \"Stryker was here!\" in const [, team_id, own] = OUR_IDS.exec(typeof data === 'string' ? data : '') ?? []",
+      "ArrayDeclaration: [] → [\"Stryker was here\"] in const [, team_id, own] = OUR_IDS.exec(typeof data === 'string' ? data : '') ?? []",
+    ],
+    [`${SAME}the form has both ids or neither`]: [
+      'LogicalOperator: team_id && own → team_id || own in if (team_id && own) return { team_id: team_id.toLowerCase(), id: own.toLowerCase() }',
+    ],
+  },
   'db/messages/emails/return-path.ts': {
     [`${SAME}what matches has its digits`]: [
       "StringLiteral: '' → \"Stryker was here!\" in for (const [, digits = ''] of text.matchAll(TOKEN).take(MOST_CANDIDATES)) {",
@@ -204,6 +243,12 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
     ],
   },
   'db/delivery/senders/pace.ts': {
+    [`${SAME}who was never slowed has its ceiling`]: [
+      'ConditionalExpression: slowedAt === null → false in recovered >= ceiling || slowedAt === null ? null : new Date(slowedAt.getTime() + minutes * RECOVERY),',
+    ],
+    [`${SAME}null is no later than now`]: [
+      'ConditionalExpression: pace.paused_until !== null → true in if (pace.paused_until !== null && pace.paused_until > now) {',
+    ],
     [`${SAME}a sender without a key has no row`]: [
       'ArrayDeclaration: [] → ["Stryker was here"] in const saved: ({ key: string } & Pace)[] = []',
     ],
