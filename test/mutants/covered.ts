@@ -1,7 +1,8 @@
 /**
  * The sources whose mutants `npm run test:mutants` makes, each with the tests that judge it: what decides, and says of
- * a text or a report what it means. Not here yet, since their tests take seconds for each mutant: pace, consent,
- * SMTP's reports, and what reports do to rows.
+ * a text or a report what it means. Not here yet, since their tests take seconds for each mutant: the circuit breakers
+ * of senders, consent and suppressions, what events do to rows, the proofs of SNS, the readers of relays' reports,
+ * SES's faults.
  */
 export const COVERED: Record<string, readonly string[]> = {
   'db/accounts/people/roles.ts': ['test/db/accounts/people/roles.test.ts'],
