@@ -43,8 +43,9 @@ async function main(words: string[]): Promise<void> {
   )
   const parent = await quickParent()
   const scratch = await mkdtemp(join(parent, 'heliograph-mutants-'))
-  // By Ctrl-C too: Stryker ends the process then, and no finally runs.
+  // By Ctrl-C too, where no finally runs.
   process.on('exit', () => rmSync(scratch, { recursive: true, force: true }))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
   const opened = chosen.some(([, tests]) => isStateful(tests)) ? await openServer(parent) : null
   Object.assign(process.env, {
     ...(opened && { DATABASE_URL: opened.server.url, TEST_DATABASE_PREFIX: opened.server.prefix }),

@@ -131,8 +131,15 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       'EqualityOperator: each.waiting.size > 0 → each.waiting.size >= 0 in .filter((each) => !tried.has(each) && each.waiting.size > 0 && each.busy < each.size)',
       'ConditionalExpression: each.waiting.size > 0 → true in .filter((each) => !tried.has(each) && each.waiting.size > 0 && each.busy < each.size)',
     ],
+    'no test yet: one that gets its slot at once has not waited': [
+      'BooleanLiteral: false → true in const waiting = { applicant, answer, late: false }',
+    ],
     'tests give their own patience': [
       'ArithmeticOperator: SLOW * 1_000 → SLOW / 1_000 in export function createSlots(limit: number, patience = SLOW * 1_000): Slots {',
+    ],
+    'no test yet: one that is late steps aside once, and who waits for its sender hears of its end': [
+      'CallExpression: clearInterval(timer) → ; in clearInterval(timer)',
+      'CallExpression: turns.grant() → ; in turns.grant()',
     ],
     [`${SAME}the end of its work gives it back as well`]: [
       'CallExpression: held.stepAside() → ; in held.stepAside()',
@@ -203,6 +210,12 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       "ConditionalExpression: word !== undefined → true in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
       "ConditionalExpression: word !== '' → true in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
       "StringLiteral: '' → \"Stryker was here!\" in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
+    ],
+    [`${SAME}what names its recipients is there`]: [
+      "OptionalChaining: delivery?.smtpResponse → delivery.smtpResponse in detail: delivery?.smtpResponse ?? '',",
+      'OptionalChaining: delivery?.timestamp → delivery.timestamp in at: delivery?.timestamp,',
+      'OptionalChaining: deliveryDelay?.delayType → deliveryDelay.delayType in detail: joined(deliveryDelay?.delayType, status, diagnosticCode),',
+      'OptionalChaining: deliveryDelay?.timestamp → deliveryDelay.timestamp in at: deliveryDelay?.timestamp,',
     ],
     [`${SAME}the other way of validating gives the same, in more time`]: [
       'ConditionalExpression: isSurelyValid(schema, value) → false in if (isSurelyValid(schema, value)) return value as T',
