@@ -71,6 +71,16 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       'ConditionalExpression: accepted_at !== null → true in const takenSince = held_at !== null && accepted_at !== null && accepted_at > held_at',
     ],
   },
+  'db/accounts/teams/limits.ts': {
+    [`${SAME}either is the begin of the period`]: [
+      'EqualityOperator: now < rolled.start → now <= rolled.start in now: now < rolled.start ? rolled.start : now,',
+    ],
+    [`${SAME}who waits for a locked account comes to the same, only later`]: [
+      "ConditionalExpression: lock === 'skip' → false in if (lock === 'skip') {",
+      "StringLiteral: 'skip' → \"\" in if (lock === 'skip') {",
+      'BlockStatement: { const rows = await lockFreeAccountRows(tx, wanted) return …accountOf(row)])) } → {}',
+    ],
+  },
   'db/text/address.ts': {
     [`${SAME}the longer way gives the same for plain names: this one is quicker`]: [
       "ConditionalExpression: /^[a-z0-9.-]+$/.test(folded) && !folded.includes('xn--') → false in const plain = /^[a-z0-9.-]+$/.test(folded) && !folded.includes('xn--')",
