@@ -1,7 +1,8 @@
 /**
  * The sources whose mutants `npm run test:mutants` makes, each with the tests that judge it: what decides, and says of
- * a text or a report what it means. Not here yet, since their tests take seconds for each mutant: pace, consent,
- * SMTP's reports, and what reports do to rows.
+ * a text or a report what it means. Not here yet, since their tests take seconds for each mutant: the circuit breakers
+ * of senders, consent and suppressions, what events do to rows, the proofs of SNS, the readers of relays' reports,
+ * SES's faults.
  */
 export const COVERED: Record<string, readonly string[]> = {
   'db/accounts/people/roles.ts': ['test/db/accounts/people/roles.test.ts'],
@@ -20,7 +21,10 @@ export const COVERED: Record<string, readonly string[]> = {
   'db/accounts/teams/rate-limit.ts': ['test/db/accounts/teams/limits.test.ts'],
   'db/accounts/teams/limits.ts': ['test/db/accounts/teams/limits.test.ts', 'test/api/sends/accepts.test.ts'],
   'db/text/address.ts': ['test/db/text/address.test.ts', 'test/db/text/mailbox.test.ts'],
-  'workers/delivery/slots.ts': ['test/workers/delivery/slots.test.ts'],
+  'workers/delivery/slots.ts': [
+    'test/workers/delivery/slots.test.ts',
+    'test/workers/delivery/giving-way.test.ts',
+  ],
   'db/text/slots.ts': ['test/db/text/slots.test.ts'],
   'workers/providers/smtp/replies.ts': [
     'test/workers/providers/smtp/replies.test.ts',
@@ -30,4 +34,15 @@ export const COVERED: Record<string, readonly string[]> = {
   'workers/providers/whatsapp/faults.ts': ['test/workers/providers/whatsapp/cloud.test.ts'],
   'workers/providers/ses/reports.ts': ['test/workers/providers/ses/reports.test.ts'],
   'workers/providers/whatsapp/reports.ts': ['test/workers/providers/whatsapp/reports.test.ts'],
+  'workers/providers/smtp/reports.ts': ['test/workers/providers/smtp/reports.test.ts'],
+  'workers/providers/mail/effects.ts': ['test/workers/providers/mail/effects.test.ts'],
+  'db/messages/emails/return-path.ts': [
+    'test/db/messages/emails/return-path.test.ts',
+    'test/workers/providers/smtp/reports.test.ts',
+  ],
+  'db/messages/webhooks/secret.ts': ['test/db/messages/webhooks/secret.test.ts'],
+  'db/delivery/senders/pace.ts': [
+    'test/db/delivery/senders/pace.test.ts',
+    'test/db/delivery/senders/reserve.test.ts',
+  ],
 }

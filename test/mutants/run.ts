@@ -1,90 +1,64 @@
 /**
- * What `npm run test:mutants [-- WORDS]` runs: tests against mutants of the sources they judge (covered.ts), all of
- * them or those whose path has one of the words. Tests that need a database have the one that test:one keeps.
+ * What `npm run test:mutants [-- WORDS]` runs: tests against Stryker's mutants of the sources they judge (covered.ts),
+ * all of them or those whose path has one of the words. Tests that need a database have the one that test:one keeps.
  * Promises: prints each mutant that no test notices, unless survivors.ts says why; exits 1 for such a one, for a line
  * of survivors.ts that is killed today, and where fewer than 90 % are killed.
  */
-import { fork } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
+import { mkdtemp, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { needsDatabase, openServer } from '../support/kept-server.ts'
 import { quickParent } from '../support/quick-server.ts'
+import { TIMEOUT } from '../support/runners.ts'
 import { ROOT } from '../support/sources.ts'
 import { COVERED } from './covered.ts'
-import { type Mutant, mutantsOf } from './mutants.ts'
+import { mutantsOf } from './stryker.ts'
 import { SURVIVORS } from './survivors.ts'
 
-/** How long tests may take without a mutant, in milliseconds, and how many times as long with one that ends. */
-const [LONGEST, TIMES, LEAST] = [600_000, 8, 30_000]
-/** How many mutants a process tries: each leaves its modules behind. */
-const BATCH = 40
 const GOAL = 0.9
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
+const isStateful = (tests: readonly string[]) => tests.some((file) => needsDatabase(join(ROOT, file)))
 
-type Judges = { tests: readonly string[]; env: Record<string, string> }
-
-/** Tries mutants from the nth on. @returns which passed, and the next to try: one that never ended counts as killed. */
-async function tryFrom(source: string, { tests, env }: Judges, from: number, to: number) {
-  const child = fork(join(ROOT, 'test/mutants/try.ts'), [source, tests.join(','), String(from), String(to)], {
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    env: { ...process.env, ...env, TAP_DIAG: '0' },
-  })
-  const passed: number[] = []
-  let [last, whole] = [from - 1, false]
+/** Tries the mutants of a source. @returns how many there are, are killed, and need a word in survivors.ts. */
+async function judge(file: string, tests: readonly string[], scratch: string) {
   const began = Date.now()
-  const stop = () => void child.kill('SIGKILL')
-  let timer = setTimeout(stop, LONGEST)
-  child.on('message', (said: { nth: number; passed: boolean }) => {
-    timer.refresh()
-    if (said.nth === -1) {
-      whole = said.passed
-      clearTimeout(timer)
-      timer = setTimeout(stop, Math.max(LEAST, TIMES * (Date.now() - began)))
-    } else last = said.nth
-    if (said.nth >= 0 && said.passed) passed.push(said.nth)
-  })
-  const code = await new Promise<number | null>((resolve) => child.once('exit', resolve))
-  clearTimeout(timer)
-  if (!whole) throw new Error(`the tests of ${source} fail without a mutant: ${tests.join(' ')}`)
-  return { passed, next: code === 0 ? to : last + 2 }
-}
-
-async function survivorsOf(source: string, judges: Judges, mutants: Mutant[]): Promise<Mutant[]> {
-  const left: Mutant[] = []
-  for (let from = 0; from < mutants.length; ) {
-    const { passed, next } = await tryFrom(source, judges, from, Math.min(from + BATCH, mutants.length))
-    left.push(...passed.flatMap((nth) => mutants[nth] ?? []))
-    from = next
-  }
-  return left
+  const text = await readFile(join(ROOT, file), 'utf8')
+  // What is stopped at its first failure leaves its database behind.
+  const mutants = await mutantsOf({ file, text }, tests, { scratch, bail: !isStateful(tests) })
+  const left = mutants.filter(({ isKilled }) => !isKilled)
+  const minutes = ((Date.now() - began) / 60_000).toFixed(1)
+  print(`${file}: ${mutants.length - left.length} of ${mutants.length} killed, ${minutes} min`)
+  const known = new Set(Object.values(SURVIVORS[file] ?? {}).flat())
+  const news = left.filter(({ name }) => !known.has(name))
+  for (const { line, name } of news) print(`  no test notices, at line ${line}, ${name}`)
+  const stale = [...known].filter((name) => !left.some((each) => each.name === name))
+  for (const name of stale) print(`  killed or gone: ${name}`)
+  return { made: mutants.length, killed: mutants.length - left.length, faults: news.length + stale.length }
 }
 
 async function main(words: string[]): Promise<void> {
-  const all = { made: 0, killed: 0, faults: 0 }
-  const fault = (line: string): void => {
-    all.faults++
-    print(line)
-  }
   const chosen = Object.entries(COVERED).filter(
-    ([source]) => words.length === 0 || words.some((word) => source.includes(word)),
+    ([file]) => words.length === 0 || words.some((word) => file.includes(word)),
   )
-  const isPure = (tests: readonly string[]) => !tests.some((file) => needsDatabase(join(ROOT, file)))
-  const opened = chosen.every(([, tests]) => isPure(tests)) ? null : await openServer(await quickParent())
-  const env = opened ? { DATABASE_URL: opened.server.url, TEST_DATABASE_PREFIX: opened.server.prefix } : {}
+  const parent = await quickParent()
+  const scratch = await mkdtemp(join(parent, 'heliograph-mutants-'))
+  // By Ctrl-C too, where no finally runs.
+  process.on('exit', () => rmSync(scratch, { recursive: true, force: true }))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+  const opened = chosen.some(([, tests]) => isStateful(tests)) ? await openServer(parent) : null
+  Object.assign(process.env, {
+    ...(opened && { DATABASE_URL: opened.server.url, TEST_DATABASE_PREFIX: opened.server.prefix }),
+    NODE_COMPILE_CACHE: join(scratch, 'cache'),
+    TAP_TIMEOUT: String(TIMEOUT),
+  })
+  const all = { made: 0, killed: 0, faults: 0 }
   try {
-    for (const [source, tests] of chosen) {
-      const mutants = mutantsOf(readFileSync(join(ROOT, source), 'utf8'))
-      const judges = { tests, env }
-      const left = await survivorsOf(source, judges, mutants)
-      all.made += mutants.length
-      all.killed += mutants.length - left.length
-      print(`${source}: ${mutants.length - left.length} of ${mutants.length} killed`)
-      const names = left.map(({ name }) => `${source}: ${name}`)
-      for (const [nth, { line }] of left.entries())
-        if (!((names[nth] ?? '') in SURVIVORS)) fault(`  no test notices, at line ${line}, ${names[nth]}`)
-      for (const name of Object.keys(SURVIVORS))
-        if (name.startsWith(`${source}:`) && !names.includes(name)) fault(`  killed or gone: ${name}`)
+    for (const [file, tests] of chosen) {
+      const { made, killed, faults } = await judge(file, tests, scratch)
+      all.made += made
+      all.killed += killed
+      all.faults += faults
     }
   } finally {
     await opened?.close()

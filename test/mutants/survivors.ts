@@ -1,92 +1,320 @@
-/** Mutants that no test notices, each with its reason; run.ts asks for the reason of any other. */
+/** Mutants that no test notices: of each source, by the reason; run.ts asks for the reason of any other. */
 const SAME = 'the outcome is the same: '
 
-export const SURVIVORS: Record<string, string> = {
-  'db/accounts/plans/period.ts: 0 → 1 in let passed = Math.max(0, Math.floor(monthsBetween(start, now) / months))': `${SAME}a period that has not begun is taken back by the next line`,
-  'db/accounts/plans/period.ts: floor → ceil in let passed = Math.max(0, Math.floor(monthsBetween(start, now) / months))': `${SAME}one too many is taken back by the next line`,
-  'db/accounts/plans/period.ts: > → >= in return months > 0 && fits ? months : null': `${SAME}no period ends on the day it starts, so none of zero months fits`,
-  'db/channels/ladder.ts: >= → > in higher: (one: S, other: S): S => (rungs.indexOf(one) >= rungs.indexOf(other) ? one : other),': `${SAME}of two equal rungs either is the higher`,
-  "db/messages/emails/status.ts: '' → 'mutant' in const [id = '', by = ''] = event.detail.split(' by ')": `${SAME}a split has a first part always`,
-  "db/process/public-address.ts: '127.0.0.0/8,::1/128' → '' in export const LOOPBACK = '127.0.0.0/8,::1/128'":
-    'the default of npm start, which test/start.test.ts covers',
-  "db/process/public-address.ts: /^\\[(.*)\\]$/ → /\\[(.*)\\]/ in const bare = hostname.replace(/^\\[(.*)\\]$/, '$1')": `${SAME}a host of a URL has brackets at both ends or none`,
-  "db/process/public-address.ts: 0 → 1 in isIP(address) !== 0 && (isWithin(address, allowed) || (protocol === 'https:' && isPublicAddress(address)))":
-    'it guards against a resolver that answers with no address, which ours cannot',
-  "db/messages/whatsapp/template.ts: '' → 'mutant' in const names = [...text.matchAll(/\\{\\{([^{}]*)\\}\\}/g)].map(([, name = '']) => name.trim())": `${SAME}what matches has a name always, if an empty one`,
-  'db/messages/whatsapp/template.ts: !(error instanceof Unsupported) → false in if (!(error instanceof Unsupported)) throw error':
-    'nothing else is thrown there: the line keeps a fault of ours from becoming a word to a customer',
-  'workers/delivery/breaker.ts: > → >= in one !== null && (other === null || one > other) ? one : other': `${SAME}of two equal times either is the latest`,
-  'workers/delivery/breaker.ts: 1_000 → 1001 in return oldest !== undefined && performance.now() - oldest.since > SLOW * 1_000':
-    'two milliseconds more are nothing to a limit of two seconds',
-  'workers/delivery/verdict.ts: 16 → 17 in const grown = first * 2 ** Math.min(deferrals, 16)': `${SAME}the longest pause is reached long before`,
-  'workers/delivery/verdict.ts: 0 → 1 in return Math.max(wait_seconds ?? 0, Math.min(grown, LONGEST_PAUSE))': `${SAME}no pause that grows is shorter than two seconds`,
-  'workers/delivery/verdict.ts: 0 → 1 in return Math.max(wait_seconds ?? 0, pause * (1 + jitter * (2 * spread - 1)))': `${SAME}no channel has a pause below a second`,
-  "workers/providers/whatsapp/reports.ts: typeof code === 'number' → true in return { code: typeof code === 'number' ? code : Number.NaN, subcode: 0, words }": `${SAME}no rule is about a code that is no number, nor about a subcode`,
-  "workers/providers/whatsapp/reports.ts: 0 → 1 in return { code: typeof code === 'number' ? code : Number.NaN, subcode: 0, words }": `${SAME}no rule is about a code that is no number, nor about a subcode`,
-  "workers/providers/whatsapp/reports.ts: typeof data === 'string' → true in const [, team_id, own] = OUR_IDS.exec(typeof data === 'string' ? data : '') ?? []": `${SAME}what is no text has not the form of our ids`,
-  "workers/providers/whatsapp/reports.ts: '' → 'mutant' in const [, team_id, own] = OUR_IDS.exec(typeof data === 'string' ? data : '') ?? []": `${SAME}what is no text has not the form of our ids`,
-  'workers/providers/whatsapp/reports.ts: && → || in if (team_id && own) return { team_id: team_id.toLowerCase(), id: own.toLowerCase() }': `${SAME}the form has both ids or neither`,
-  'db/accounts/teams/limits.ts: < → <= in now: now < rolled.start ? rolled.start : now,': `${SAME}either is the begin of the period`,
-  "db/accounts/teams/limits.ts: lock === 'skip' → false in if (lock === 'skip') {": `${SAME}who waits for a locked account comes to the same, only later`,
-  'db/text/address.ts: 256 → 257 in export const LONGEST_NAME = 256':
-    'it is a limit of fields.ts, which the API’s tests hold',
-  "db/text/address.ts: 'xn--' → '' in const plain = /^[a-z0-9.-]+$/.test(folded) && !folded.includes('xn--')": `${SAME}a name of an xn-- label is as good by the longer way, and one of none by either`,
-  'db/text/address.ts: plain → false in const ascii = plain ? folded : idnToAscii(folded)': `${SAME}the longer way gives the same for plain names: this one is quicker`,
-  'db/text/address.ts: + → - in if (domain === null || local.length + 1 + domain.length > LONGEST_ADDRESS) return null': `${SAME}but for a domain whose ASCII form alone is one or two characters too long`,
-  'db/text/address.ts: 500 → 501 in const MOST_PARSED = 500':
-    'how many are kept for a second look is a matter of time and memory',
-  'db/text/address.ts: 400 → 401 in const LONGEST_PARSED = 400':
-    'how long a text is kept for a second look is a matter of time and memory',
-  'db/text/address.ts: known !== undefined → false in if (known !== undefined) return known': `${SAME}it is parsed again`,
-  'db/text/address.ts: lately.size >= MOST_PARSED → true in if (lately.size >= MOST_PARSED) lately.clear()': `${SAME}it is parsed again, or kept for longer`,
-  'db/text/address.ts: lately.size >= MOST_PARSED → false in if (lately.size >= MOST_PARSED) lately.clear()': `${SAME}it is parsed again, or kept for longer`,
-  'db/text/address.ts: >= → > in if (lately.size >= MOST_PARSED) lately.clear()': `${SAME}it is parsed again, or kept for longer`,
-  'db/text/address.ts: text.length <= LONGEST_PARSED → true in if (text.length <= LONGEST_PARSED) lately.set(text, mailbox)': `${SAME}it is parsed again, or kept for longer`,
-  'db/text/address.ts: text.length <= LONGEST_PARSED → false in if (text.length <= LONGEST_PARSED) lately.set(text, mailbox)': `${SAME}it is parsed again, or kept for longer`,
-  'db/text/address.ts: <= → < in if (text.length <= LONGEST_PARSED) lately.set(text, mailbox)': `${SAME}it is parsed again, or kept for longer`,
-  'db/text/address.ts: open < 0 → false in const bare = open < 0 ? null : parseAddress(inner)': `${SAME}without a < what stands before the > is no address`,
-  'db/text/address.ts: /^[\\w.-]*$/.test(name) → false in /^[\\w.-]*$/.test(name)': `${SAME}the longer way gives the same for ASCII: this one is quicker`,
-  "db/text/address.ts: '' → 'mutant' in if (/^(?:\\d+|0x[\\da-f]*)$/.test(labels.at(-1) ?? '')) return false": `${SAME}a split has a last part always`,
-  'db/text/address.ts: < → <= in for (let at = 1; at < phrase.length; at += 1) {': `${SAME}a letter beyond the end is none, and the phrase is refused`,
-  "db/text/address.ts: '' → 'mutant' in name += phrase[at] ?? ''": `${SAME}only a phrase that ends in a backslash has none there, and it is refused`,
-  'db/text/address.ts: < → <= in while (start < end && isBlank(start)) start += 1': `${SAME}what lies beyond the end is no blank`,
-  'db/text/address.ts: > → >= in while (end > start && isBlank(end - 1)) end -= 1': `${SAME}what lies before the start is no blank`,
-  'workers/providers/ses/reports.ts: 512 → 513 in const LONGEST_ID = 512':
-    'SES’s own ids have some sixty characters',
-  "workers/providers/ses/reports.ts: && → || in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')": `${SAME}blanks too many are taken away where the words are made storable`,
-  "workers/providers/ses/reports.ts: '' → 'mutant' in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')": `${SAME}blanks too many are taken away where the words are made storable`,
-  'workers/providers/ses/reports.ts: isSurelyValid(schema, value) → false in if (isSurelyValid(schema, value)) return value as T': `${SAME}the other way of validating gives the same, in more time`,
-  "workers/providers/ses/reports.ts: error instanceof Error → true in storableWords(`${what} is not in SES's form: ${error instanceof Error ? error.message : ''}`),": `${SAME}what the validation throws is an Error always`,
-  "workers/providers/ses/reports.ts: '' → 'mutant' in storableWords(`${what} is not in SES's form: ${error instanceof Error ? error.message : ''}`),": `${SAME}what the validation throws is an Error always`,
-  "workers/providers/ses/reports.ts: '' → 'mutant' in const time = new Date(text ?? '')": `${SAME}neither is a time`,
-  "workers/providers/ses/reports.ts: toLowerCase → toUpperCase in const words = [event.mail.messageId, own, recipient?.toLowerCase() ?? '']": `${SAME}a key is a digest: any one case, and any one word for nobody, tells the same apart`,
-  "workers/providers/ses/reports.ts: '' → 'mutant' in const words = [event.mail.messageId, own, recipient?.toLowerCase() ?? '']": `${SAME}a key is a digest: any one case, and any one word for nobody, tells the same apart`,
-  'db/text/moments.ts: 60 → 61 in export const EXPIRES_IN = { min: 60, max: 86_400 } as const':
-    'test/api/field-types.test.ts holds it',
-  'db/text/moments.ts: 86_400 → 86401 in export const EXPIRES_IN = { min: 60, max: 86_400 } as const':
-    'test/api/field-types.test.ts holds it',
-  'db/text/moments.ts: 0 → 1 in const due = Math.max(now.getTime(), scheduled_at === null ? 0 : Date.parse(scheduled_at))': `${SAME}both are long ago`,
-  "db/text/slots.ts: 'unsubscribe_url' → '' in export const UNSUBSCRIBE_SLOT = 'unsubscribe_url'":
-    'test/api/public/unsubscribe-link.test.ts holds it',
-  "db/text/slots.ts: '' → 'mutant' in let filled = template.texts[0] ?? ''": `${SAME}there is a text before, between and after slots always, if an empty one`,
-  "db/text/slots.ts: '' → 'mutant' in filled += template.texts[at + 1] ?? ''": `${SAME}there is a text before, between and after slots always, if an empty one`,
-  'db/text/slots.ts: sizes.has(name) → false in if (sizes.has(name)) continue': `${SAME}it is measured again`,
-  "db/text/slots.ts: '' → 'mutant' in const value = variables[name] ?? ''":
-    'every slot has a value there, which its caller has made sure of',
-  'db/text/slots.ts: 0 → 1 in return names.reduce((sum, name) => sum + (sizes.get(name) ?? 0), ofTexts)': `${SAME}each name was measured before`,
-  'db/text/slots.ts: < → <= in if (end < 0) throw fault(source, open, `${excerpt(source.slice(open))} is not closed`)': `${SAME}no tag is closed before its third character`,
-  'db/text/slots.ts: 0 → 1 in if (end < 0) throw fault(source, open, `${excerpt(source.slice(open))} is not closed`)': `${SAME}no tag is closed before its third character`,
-  "workers/providers/smtp/report-fields.ts: '' → 'mutant' in const [, name, value = ''] = /^([!-9;-~]{1,76})[ \\t]*:(.*)$/s.exec(line) ?? []": `${SAME}a line with a name has a value, if an empty one`,
-  "workers/providers/smtp/report-fields.ts: cut < 0 → false in const type = cut < 0 ? 'rfc822' : typed.slice(0, cut).trim().toLowerCase()": `${SAME}only utf-8 is a type of its own`,
-  "workers/providers/smtp/report-fields.ts: < → <= in const type = cut < 0 ? 'rfc822' : typed.slice(0, cut).trim().toLowerCase()": `${SAME}only utf-8 is a type of its own`,
-  "workers/providers/smtp/report-fields.ts: 0 → 1 in const type = cut < 0 ? 'rfc822' : typed.slice(0, cut).trim().toLowerCase()": `${SAME}only utf-8 is a type of its own`,
-  "workers/providers/smtp/report-fields.ts: 'rfc822' → '' in const type = cut < 0 ? 'rfc822' : typed.slice(0, cut).trim().toLowerCase()": `${SAME}only utf-8 is a type of its own`,
-  'workers/providers/smtp/report-fields.ts: cut < 0 → false in const words = bare(cut < 0 ? typed : typed.slice(cut + 1))': `${SAME}without a semicolon it begins at the first letter`,
-  "workers/providers/smtp/report-fields.ts: 1 → 2 in return inner ?? trimmed.split(/[ \\t]/, 1)[0] ?? ''": `${SAME}the first part alone is read`,
-  "workers/providers/smtp/report-fields.ts: '' → 'mutant' in return inner ?? trimmed.split(/[ \\t]/, 1)[0] ?? ''": `${SAME}a split has a first part always`,
-  "workers/providers/smtp/report-fields.ts: 100 → 101 in const time = Date.parse(text.slice(0, 100).replace(/\\([^()]*\\)/g, ''))":
-    'how much of a date is read is a matter of time',
-  "workers/providers/smtp/replies.ts: 0 → 1 in const { code, command, response = '', responseCode = 0 } = error": `${SAME}neither is a code of SMTP`,
-  'workers/providers/smtp/replies.ts: /^[45]\\d\\d/ → /[45]\\d\\d/ in if (replied && /^[45]\\d\\d/.test(response)) {': `${SAME}what begins with no code is put off either way, with its own words`,
-  "workers/providers/smtp/replies.ts: '' → 'mutant' in if (!attempt.isBegun() && (BEFORE_MAIL.has(command ?? '') || code === 'EABORT')) {": `${SAME}neither is a command of SMTP`,
+export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
+  'db/accounts/plans/period.ts': {
+    [`${SAME}no period ends on the day it starts, so none of zero months fits`]: [
+      'ConditionalExpression: months > 0 → true in return months > 0 && fits ? months : null',
+      'EqualityOperator: months > 0 → months >= 0 in return months > 0 && fits ? months : null',
+    ],
+  },
+  'db/channels/ladder.ts': {
+    [`${SAME}of two equal rungs either is the higher`]: [
+      'EqualityOperator: rungs.indexOf(one) >= rungs.indexOf(other) → rungs.indexOf(one) > rungs.indexOf(other) in higher: (one: S, other: S): S => (rungs.indexOf(one) >= rungs.indexOf(other) ? one : other),',
+    ],
+  },
+  'db/messages/emails/status.ts': {
+    [`${SAME}a split has a first part always`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in const [id = '', by = ''] = event.detail.split(' by ')",
+    ],
+  },
+  'db/messages/whatsapp/template.ts': {
+    [`${SAME}what matches has a name always, if an empty one`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in const names = [...text.matchAll(/\\{\\{([^{}]*)\\}\\}/g)].map(([, name = '']) => name.trim())",
+    ],
+    [`${SAME}a part without slots, or none at all, adds nothing`]: [
+      'ArrowFunction: () => ({ slots: [] }) → () => undefined in FOOTER: () => ({ slots: [] }),',
+    ],
+    [`${SAME}each type of the order has its part`]: [
+      'ArrayDeclaration: [] → ["Stryker was here"] in return isObject(component) ? (PARTS[type]?.(component, definition) ?? []) : []',
+      'OptionalChaining: PARTS[type]?.(component, definition) → PARTS[type](component, definition) in return isObject(component) ? (PARTS[type]?.(component, definition) ?? []) : []',
+    ],
+    'nothing else is thrown there: the line keeps a fault of ours from becoming a word to a customer': [
+      'ConditionalExpression: !(error instanceof Unsupported) → false in if (!(error instanceof Unsupported)) throw error',
+    ],
+  },
+  'db/process/public-address.ts': {
+    'the default of npm start, which test/start.test.ts covers': [
+      "StringLiteral: '127.0.0.0/8,::1/128' → \"\" in export const LOOPBACK = '127.0.0.0/8,::1/128'",
+    ],
+    [`${SAME}a host of a URL has brackets at both ends or none`]: [
+      "Regex: /^\\[(.*)\\]$/ → /\\[(.*)\\]$/ in const bare = hostname.replace(/^\\[(.*)\\]$/, '$1')",
+      "Regex: /^\\[(.*)\\]$/ → /^\\[(.*)\\]/ in const bare = hostname.replace(/^\\[(.*)\\]$/, '$1')",
+    ],
+    'it guards against a resolver that answers with no address, which ours cannot': [
+      "ConditionalExpression: isIP(address) !== 0 → true in isIP(address) !== 0 && (isWithin(address, allowed) || (protocol === 'https:' && isPublicAddress(address)))",
+    ],
+  },
+  'db/text/moments.ts': {
+    [`${SAME}what is read past is no day of its own`]: [
+      'ArrayDeclaration: [] → ["Stryker was here"] in const [, day] = A_TIME.exec(text) ?? []',
+    ],
+  },
+  'workers/delivery/breaker.ts': {
+    [`${SAME}more than ten thousand have an oldest`]: [
+      'ConditionalExpression: oldest !== undefined → true in if (known.size > REMEMBERED && oldest !== undefined) known.delete(oldest)',
+    ],
+    [`${SAME}null is neither later nor earlier than anything: the comparison says what the question would`]: [
+      'ConditionalExpression: one !== null → true in one !== null && (other === null || one > other) ? one : other',
+      'ConditionalExpression: other === null → false in one !== null && (other === null || one > other) ? one : other',
+    ],
+    [`${SAME}of two equal times either is the latest`]: [
+      'EqualityOperator: one > other → one >= other in one !== null && (other === null || one > other) ? one : other',
+    ],
+    [`${SAME}null is no more than two seconds`]: [
+      'ConditionalExpression: lasted !== null → true in if (isLate() || (lasted !== null && lasted > SLOW)) return AHEAD.slow',
+    ],
+  },
+  'workers/delivery/verdict.ts': {
+    [`${SAME}what has no time is no time ago`]: [
+      'ConditionalExpression: since !== null → true in const isOverdue = since !== null && now.getTime() - Date.parse(since) > DELIVERY_DEADLINE',
+      'ConditionalExpression: accepted_at !== null → true in const takenSince = held_at !== null && accepted_at !== null && accepted_at > held_at',
+    ],
+  },
+  'db/accounts/teams/limits.ts': {
+    [`${SAME}either is the begin of the period`]: [
+      'EqualityOperator: now < rolled.start → now <= rolled.start in now: now < rolled.start ? rolled.start : now,',
+    ],
+    [`${SAME}who waits for a locked account comes to the same, only later`]: [
+      "ConditionalExpression: lock === 'skip' → false in if (lock === 'skip') {",
+      "StringLiteral: 'skip' → \"\" in if (lock === 'skip') {",
+      'BlockStatement: { const rows = await lockFreeAccountRows(tx, wanted) return …accountOf(row)])) } → {}',
+    ],
+  },
+  'db/text/address.ts': {
+    [`${SAME}the longer way gives the same for plain names: this one is quicker`]: [
+      "ConditionalExpression: /^[a-z0-9.-]+$/.test(folded) && !folded.includes('xn--') → false in const plain = /^[a-z0-9.-]+$/.test(folded) && !folded.includes('xn--')",
+      "Regex: /^[a-z0-9.-]+$/ → /^[a-z0-9.-]$/ in const plain = /^[a-z0-9.-]+$/.test(folded) && !folded.includes('xn--')",
+      "Regex: /^[a-z0-9.-]+$/ → /^[^a-z0-9.-]+$/ in const plain = /^[a-z0-9.-]+$/.test(folded) && !folded.includes('xn--')",
+      "StringLiteral: 'xn--' → \"\" in const plain = /^[a-z0-9.-]+$/.test(folded) && !folded.includes('xn--')",
+      'Regex: /^[\\w.-]*$/ → /^[\\w.-]$/ in /^[\\w.-]*$/.test(name)',
+      'Regex: /^[\\w.-]*$/ → /^[^\\w.-]*$/ in /^[\\w.-]*$/.test(name)',
+      'Regex: /^[\\w.-]*$/ → /^[\\W.-]*$/ in /^[\\w.-]*$/.test(name)',
+    ],
+    [`${SAME}it is parsed again, or kept for longer`]: [
+      'ConditionalExpression: known !== undefined → false in if (known !== undefined) return known',
+      'ConditionalExpression: lately.size >= MOST_PARSED → false in if (lately.size >= MOST_PARSED) lately.clear()',
+      'ConditionalExpression: lately.size >= MOST_PARSED → true in if (lately.size >= MOST_PARSED) lately.clear()',
+      'EqualityOperator: lately.size >= MOST_PARSED → lately.size > MOST_PARSED in if (lately.size >= MOST_PARSED) lately.clear()',
+      'EqualityOperator: lately.size >= MOST_PARSED → lately.size < MOST_PARSED in if (lately.size >= MOST_PARSED) lately.clear()',
+      'ConditionalExpression: text.length <= LONGEST_PARSED → true in if (text.length <= LONGEST_PARSED) lately.set(text, mailbox)',
+      'ConditionalExpression: text.length <= LONGEST_PARSED → false in if (text.length <= LONGEST_PARSED) lately.set(text, mailbox)',
+      'EqualityOperator: text.length <= LONGEST_PARSED → text.length < LONGEST_PARSED in if (text.length <= LONGEST_PARSED) lately.set(text, mailbox)',
+      'EqualityOperator: text.length <= LONGEST_PARSED → text.length > LONGEST_PARSED in if (text.length <= LONGEST_PARSED) lately.set(text, mailbox)',
+      'CallExpression: lately.set(text, mailbox) → ; in if (text.length <= LONGEST_PARSED) lately.set(text, mailbox)',
+    ],
+    [`${SAME}without a < what stands before the > is no address`]: [
+      'ConditionalExpression: open < 0 → false in const bare = open < 0 ? null : parseAddress(inner)',
+    ],
+    [`${SAME}a split has a last part always`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in if (/^(?:\\d+|0x[\\da-f]*)$/.test(labels.at(-1) ?? '')) return false",
+    ],
+    [`${SAME}a letter beyond the end is none, and the phrase is refused`]: [
+      'EqualityOperator: at < phrase.length → at <= phrase.length in for (let at = 1; at < phrase.length; at += 1) {',
+    ],
+    [`${SAME}only a phrase that ends in a backslash has none there, and it is refused`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in name += phrase[at] ?? ''",
+    ],
+    [`${SAME}what lies beyond the ends is no blank`]: [
+      'ConditionalExpression: start < end → true in while (start < end && isBlank(start)) start += 1',
+      'EqualityOperator: start < end → start <= end in while (start < end && isBlank(start)) start += 1',
+      'ConditionalExpression: end > start → true in while (end > start && isBlank(end - 1)) end -= 1',
+      'EqualityOperator: end > start → end >= start in while (end > start && isBlank(end - 1)) end -= 1',
+    ],
+  },
+  'workers/delivery/slots.ts': {
+    [`${SAME}who has no bound holds nothing of its own`]: [
+      'ObjectLiteral: { stepAside() {}, giveBack() {} } → {} in const NOT_HELD: Held = { stepAside() {}, giveBack() {} }',
+      'ConditionalExpression: at_once === undefined → false in if (at_once === undefined) return NOT_HELD',
+    ],
+    [`${SAME}none is as good as no entry`]: [
+      'ConditionalExpression: left > 0 → true in if (left > 0) bySender.set(key, left)',
+      'EqualityOperator: left > 0 → left >= 0 in if (left > 0) bySender.set(key, left)',
+    ],
+    [`${SAME}what its sender may not take it may not take when it is asked again`]: [
+      'CallExpression: refused.add(sender.key) → ; in refused.add(sender.key)',
+    ],
+    [`${SAME}the answer takes it off as well`]: [
+      'CallExpression: queue.waiting.delete(next) → ; in queue.waiting.delete(next)',
+    ],
+    [`${SAME}who has nobody waiting has no first`]: [
+      'EqualityOperator: each.waiting.size > 0 → each.waiting.size >= 0 in .filter((each) => !tried.has(each) && each.waiting.size > 0 && each.busy < each.size)',
+      'ConditionalExpression: each.waiting.size > 0 → true in .filter((each) => !tried.has(each) && each.waiting.size > 0 && each.busy < each.size)',
+    ],
+    'no test yet: one that gets its slot at once has not waited': [
+      'BooleanLiteral: false → true in const waiting = { applicant, answer, late: false }',
+    ],
+    'tests give their own patience': [
+      'ArithmeticOperator: SLOW * 1_000 → SLOW / 1_000 in export function createSlots(limit: number, patience = SLOW * 1_000): Slots {',
+    ],
+    'no test yet: one that is late steps aside once, and who waits for its sender hears of its end': [
+      'CallExpression: clearInterval(timer) → ; in clearInterval(timer)',
+      'CallExpression: turns.grant() → ; in turns.grant()',
+    ],
+    [`${SAME}the end of its work gives it back as well`]: [
+      'CallExpression: held.stepAside() → ; in held.stepAside()',
+    ],
+  },
+  'db/text/slots.ts': {
+    "what an error's name is, is for people who read a log": [
+      "StringLiteral: 'TemplateFault' → \"\" in override name = 'TemplateFault'",
+    ],
+    'test/api/public/unsubscribe-link.test.ts holds it': [
+      "StringLiteral: 'unsubscribe_url' → \"\" in export const UNSUBSCRIBE_SLOT = 'unsubscribe_url'",
+    ],
+    [`${SAME}there is a text before, between and after slots always, if an empty one`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in let filled = template.texts[0] ?? ''",
+      "StringLiteral: '' → \"Stryker was here!\" in filled += template.texts[at + 1] ?? ''",
+    ],
+    [`${SAME}it is measured again`]: [
+      'ConditionalExpression: sizes.has(name) → false in if (sizes.has(name)) continue',
+    ],
+    'every slot has a value there, which its caller has made sure of': [
+      "StringLiteral: '' → \"Stryker was here!\" in const value = variables[name] ?? ''",
+    ],
+    [`${SAME}no tag is closed before its third character`]: [
+      'EqualityOperator: end < 0 → end <= 0 in if (end < 0) throw fault(source, open, `${excerpt(source.slice(open))} is not closed`)',
+    ],
+  },
+  'workers/providers/smtp/replies.ts': {
+    'no test yet': [
+      'Regex: /^5\\.(?:2\\.3|3\\.4|6\\.\\d+)$/ → /5\\.(?:2\\.3|3\\.4|6\\.\\d+)$/ in const THE_MESSAGE = /^5\\.(?:2\\.3|3\\.4|6\\.\\d+)$/',
+      'Regex: /^5\\.(?:2\\.3|3\\.4|6\\.\\d+)$/ → /^5\\.(?:2\\.3|3\\.4|6\\.\\d)$/ in const THE_MESSAGE = /^5\\.(?:2\\.3|3\\.4|6\\.\\d+)$/',
+      'Regex: /^554 (?:Message rejected: (?:Email address is not verified|…d)|Access denied)/i → /^554 (?:Message rejected: (?:Email address is not verified|…d)|Access denied)/i in /^554 (?:Message rejected: (?:Email address is not verified|Sending (?:is )?paused)|Access denied)/i',
+      'ArrayDeclaration: [] → ["Stryker was here"] in const refusals = error.command === \'MAIL FROM\' ? [] : attempt.refusals()',
+      "Regex: /^\\d{3}[ -](\\d\\.\\d{1,3}\\.\\d{1,3})\\b/ → /^\\d{3}[ -](\\d\\.\\d\\.\\d{1,3})\\b/ in const enhancedOf = (reply: string): string => /^\\d{3}[ -](\\d\\.\\d{1,3}\\.\\d{1,3})\\b/.exec(reply)?.[1] ?? ''",
+      "ConditionalExpression: enhanced === '' → true in const relaying = enhanced === '' && NO_RELAYING.test(reply)",
+    ],
+    [`${SAME}what is no recipient was not found`]: [
+      'ConditionalExpression: recipient !== undefined → true in if (recipient !== undefined && found.has(recipient)) {',
+    ],
+    [`${SAME}what begins with no code is put off either way, with its own words`]: [
+      'Regex: /^[45]\\d\\d/ → /[45]\\d\\d/ in if (replied && /^[45]\\d\\d/.test(response)) {',
+    ],
+    [`${SAME}neither is a command of SMTP`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in if (!attempt.isBegun() && (BEFORE_MAIL.has(command ?? '') || code === 'EABORT')) {",
+    ],
+  },
+  'workers/providers/smtp/report-fields.ts': {
+    [`${SAME}a line with a name has a value, if an empty one, and one without a name is passed over`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in const [, name, value = ''] = /^([!-9;-~]{1,76})[ \\t]*:(.*)$/s.exec(line) ?? []",
+      "Regex: /^([!-9;-~]{1,76})[ \\t]*:(.*)$/s → /^([!-9;-~]{1,76})[ \\t]*:(.*)/s in const [, name, value = ''] = /^([!-9;-~]{1,76})[ \\t]*:(.*)$/s.exec(line) ?? []",
+      'ArrayDeclaration: [] → ["Stryker was here"] in const [, name, value = \'\'] = /^([!-9;-~]{1,76})[ \\t]*:(.*)$/s.exec(line) ?? []',
+    ],
+    [`${SAME}what stands before the first field is no field`]: [
+      'ArrayDeclaration: [] → ["Stryker was here"] in const lines: string[] = []',
+    ],
+    [`${SAME}what begins with a blank and continues nothing is no field`]: [
+      "ConditionalExpression: last >= 0 → true in if (/^[ \\t]+\\S/.test(line) && last >= 0 && lines[last] !== '') lines[last] += ` ${line.trim()}`",
+    ],
+    [`${SAME}only utf-8 is a type of its own`]: [
+      "ConditionalExpression: cut < 0 → false in const type = cut < 0 ? 'rfc822' : typed.slice(0, cut).trim().toLowerCase()",
+      "EqualityOperator: cut < 0 → cut <= 0 in const type = cut < 0 ? 'rfc822' : typed.slice(0, cut).trim().toLowerCase()",
+      "StringLiteral: 'rfc822' → \"\" in const type = cut < 0 ? 'rfc822' : typed.slice(0, cut).trim().toLowerCase()",
+    ],
+    [`${SAME}without a semicolon it begins at the first letter`]: [
+      'ConditionalExpression: cut < 0 → false in const words = bare(cut < 0 ? typed : typed.slice(cut + 1))',
+    ],
+    [`${SAME}a split has a first part always`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in return inner ?? trimmed.split(/[ \\t]/, 1)[0] ?? ''",
+    ],
+    [`${SAME}what was not coded is itself, decoded`]: [
+      'ConditionalExpression: decoded === written → false in if (decoded === written || parseAddress(decoded) === null) return written',
+    ],
+    [`${SAME}what is an address decoded is one as it is written too`]: [
+      'ConditionalExpression: parseAddress(other) !== null → true in parseAddress(other) !== null &&',
+    ],
+    'how much of a date is read is a matter of time': [
+      "MethodExpression: text.slice(0, 100) → text in const time = Date.parse(text.slice(0, 100).replace(/\\([^()]*\\)/g, ''))",
+    ],
+  },
+  'workers/providers/ses/reports.ts': {
+    [`${SAME}blanks too many are taken away where the words are made storable`]: [
+      "MethodExpression: words.filter((word) => word !== null && word !== undefined && word !== '') → words in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
+      "ConditionalExpression: word !== null && word !== undefined && word !== '' → true in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
+      "LogicalOperator: word !== null && word !== undefined && word !== '' → word !== null && word !== undefined || word !== '' in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
+      "ConditionalExpression: word !== null && word !== undefined → true in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
+      "LogicalOperator: word !== null && word !== undefined → word !== null || word !== undefined in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
+      "ConditionalExpression: word !== null → true in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
+      "ConditionalExpression: word !== undefined → true in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
+      "ConditionalExpression: word !== '' → true in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
+      "StringLiteral: '' → \"Stryker was here!\" in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
+    ],
+    [`${SAME}what names its recipients is there`]: [
+      "OptionalChaining: delivery?.smtpResponse → delivery.smtpResponse in detail: delivery?.smtpResponse ?? '',",
+      'OptionalChaining: delivery?.timestamp → delivery.timestamp in at: delivery?.timestamp,',
+      'OptionalChaining: deliveryDelay?.delayType → deliveryDelay.delayType in detail: joined(deliveryDelay?.delayType, status, diagnosticCode),',
+      'OptionalChaining: deliveryDelay?.timestamp → deliveryDelay.timestamp in at: deliveryDelay?.timestamp,',
+    ],
+    [`${SAME}the other way of validating gives the same, in more time`]: [
+      'ConditionalExpression: isSurelyValid(schema, value) → false in if (isSurelyValid(schema, value)) return value as T',
+    ],
+    [`${SAME}what the validation throws is an Error always`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in storableWords(`${what} is not in SES's form: ${error instanceof Error ? error.message : ''}`),",
+    ],
+    [`${SAME}neither is a time`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in const time = new Date(text ?? '')",
+    ],
+    [`${SAME}a key is a digest: any one case, and any one word for nobody, tells the same apart`]: [
+      "MethodExpression: recipient?.toLowerCase() → recipient?.toUpperCase() in const words = [event.mail.messageId, own, recipient?.toLowerCase() ?? '']",
+      "StringLiteral: '' → \"Stryker was here!\" in const words = [event.mail.messageId, own, recipient?.toLowerCase() ?? '']",
+    ],
+  },
+  'workers/providers/whatsapp/reports.ts': {
+    [`${SAME}no rule is about a code that is no number`]: [
+      "ConditionalExpression: typeof code === 'number' → true in return { code: typeof code === 'number' ? code : Number.NaN, subcode: 0, words }",
+    ],
+    [`${SAME}what is no text has not the form of our ids, and what has not has neither`]: [
+      "ConditionalExpression: typeof data === 'string' → true in const [, team_id, own] = OUR_IDS.exec(typeof data === 'string' ? data : '') ?? []",
+      "StringLiteral: '' → \"Stryker was here!\" in const [, team_id, own] = OUR_IDS.exec(typeof data === 'string' ? data : '') ?? []",
+      "ArrayDeclaration: [] → [\"Stryker was here\"] in const [, team_id, own] = OUR_IDS.exec(typeof data === 'string' ? data : '') ?? []",
+    ],
+    [`${SAME}the form has both ids or neither`]: [
+      'LogicalOperator: team_id && own → team_id || own in if (team_id && own) return { team_id: team_id.toLowerCase(), id: own.toLowerCase() }',
+    ],
+  },
+  'db/messages/emails/return-path.ts': {
+    [`${SAME}what matches has its digits`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in for (const [, digits = ''] of text.matchAll(TOKEN).take(MOST_CANDIDATES)) {",
+    ],
+    [`${SAME}a digit of base 36 is read in either case`]: [
+      'MethodExpression: digits.toLowerCase() → digits.toUpperCase() in const ref = readDigits(secrets, digits.toLowerCase())',
+    ],
+    [`${SAME}the signature, cut elsewhere, proves nothing`]: [
+      'ConditionalExpression: bytes.length !== IDS_BYTES + SIGNATURE_BYTES → false in if (bytes.length !== IDS_BYTES + SIGNATURE_BYTES) return null',
+    ],
+  },
+  'db/delivery/senders/pace.ts': {
+    [`${SAME}who was never slowed has its ceiling`]: [
+      'ConditionalExpression: slowedAt === null → false in recovered >= ceiling || slowedAt === null ? null : new Date(slowedAt.getTime() + minutes * RECOVERY),',
+    ],
+    [`${SAME}null is no later than now`]: [
+      'ConditionalExpression: pace.paused_until !== null → true in if (pace.paused_until !== null && pace.paused_until > now) {',
+    ],
+    [`${SAME}a sender without a key has no row`]: [
+      'ArrayDeclaration: [] → ["Stryker was here"] in const saved: ({ key: string } & Pace)[] = []',
+    ],
+    'it guards against a row that is gone while it is locked, which cannot be': [
+      'StringLiteral: `the row of sender ${key} was deleted just now` → `` in if (!row) throw new Error(`the row of sender ${key} was deleted just now`)',
+      'ConditionalExpression: !row → false in if (!row) throw new Error(`the row of sender ${key} was deleted just now`)',
+    ],
+    [`${SAME}what has not changed is written again, or nothing is asked for once more`]: [
+      'ConditionalExpression: pace !== found → true in if (pace !== found) saved.push({ key, ...pace })',
+      'ConditionalExpression: saved.length > 0 → true in if (saved.length > 0) await saveSenders(tx, saved)',
+      'EqualityOperator: saved.length > 0 → saved.length >= 0 in if (saved.length > 0) await saveSenders(tx, saved)',
+      'ConditionalExpression: changes.length === 0 → false in const made = changes.length === 0 ? [] : await database.transaction((tx) => changePaces(tx, changes))',
+      'ArrayDeclaration: [] → ["Stryker was here"] in const made = changes.length === 0 ? [] : await database.transaction((tx) => changePaces(tx, changes))',
+      'ConditionalExpression: optional.length === 0 → false in if (optional.length === 0) return new Map()',
+    ],
+    [`${SAME}each sender has its reservation`]: [
+      'ConditionalExpression: reservation → true in if (reservation) reserved.set(sender.key, reservation)',
+      'ArrayDeclaration: [] → ["Stryker was here"] in return wanted.flatMap(({ sender }) => reserved.get(sender.key) ?? [])',
+    ],
+    'nobody reads why, where nothing waits': [
+      "StringLiteral: '' → \"Stryker was here!\" in return [[key, { delays: costs.map(() => 0), wait_seconds: 0, reason: '', state }]]",
+    ],
+    [`${SAME}what is absent is read as null`]: [
+      'ObjectLiteral: { paused_until: null, troubles: 0, accepted_at: null } → {} in const AT_EASE = { paused_until: null, troubles: 0, accepted_at: null }',
+    ],
+  },
 }

@@ -19,6 +19,10 @@ t.test('domains are compared in lower-case ASCII (punycode) form', async (t) => 
     'Example.COM': 'example.com',
     'a-1.b': 'a-1.b',
     'ab--cd.com': 'ab--cd.com',
+    'a.b1': 'a.b1',
+    'a.1b': 'a.1b',
+    'a.b0x': 'a.b0x',
+    'a.0x1g': 'a.0x1g',
     [domain253]: domain253,
   }
   const coded = {
@@ -43,6 +47,7 @@ t.test('what is no DNS name of two labels or more is refused', async (t) => {
     'рф',
     'a.com.',
     '.a.com',
+    '.ü%',
     'a..com',
     '-a.com',
     'a-.com',
@@ -58,7 +63,7 @@ t.test('what is no DNS name of two labels or more is refused', async (t) => {
     `${'ü'.repeat(60)}.de`,
     `${'é.'.repeat(60)}com`,
   ]
-  const ips = '127.1 1.2.3.4 0x7f.1 a.0x1 a.0x a.1 [::1] [1.2.3.4] １２７.1 127。1 ::1'.split(' ')
+  const ips = '127.1 1.2.3.4 0x7f.1 a.0x1 a.0x a.1 a.12 [::1] [1.2.3.4] １２７.1 127。1 ::1'.split(' ')
   for (const given of [...shapes, ...lengths, ...ips]) t.equal(domainToAscii(given), null, printable(given))
 })
 
@@ -140,10 +145,9 @@ t.test('an address has at most 254 characters, as given and in ASCII form', asyn
   t.equal(parseAddress(`aa@${domain(252)}`), null)
   const idn = `${'ü'.repeat(50)}.`.repeat(4)
   t.ok(idn.length < 254 && domainToAscii(`${idn}de`))
-  t.equal(
-    parseAddress(`${'a'.repeat(46)}@${idn}de`) === null,
-    (domainToAscii(`${idn}de`)?.length ?? 0) + 47 > 254,
-  )
+  const room = 254 - `@${domainToAscii(`${idn}de`)}`.length
+  t.ok(parseAddress(`${'a'.repeat(room)}@${idn}de`))
+  t.equal(parseAddress(`${'a'.repeat(room + 1)}@${idn}de`), null)
   t.equal(parseAddress(`${'a'.repeat(64)}@${idn}de`), null)
   const decomposed = `${'u\u0308'.repeat(20)}.`.repeat(4)
   t.ok(parseAddress(`a@${decomposed}de`))

@@ -65,6 +65,14 @@ t.test('what an operator reserves is refused by its beginning, in whatever case'
   t.equal(reservedFault({ 'X-Relay-Tag': 'a' }, { prefixes: [], names: [] }), null)
 })
 
+t.test('a name that an operator reserves is refused as a whole, in whatever case', async (t) => {
+  const asked = (headers: Record<string, string>) =>
+    reservedFault(headers, { prefixes: [], names: ['x-other', 'X-Tag'] })
+  for (const name of ['X-Tag', 'x-tag', 'X-TAG'])
+    t.equal(asked({ 'X-Fine': 'a', [name]: 'a' }), `headers.${name} ${reserved}`)
+  t.equal(asked({ 'X-Tags': 'a', 'X-Ta': 'a' }), null)
+})
+
 t.test('rule 5: the headers of RFC 8058 one-click unsubscribe are allowed', async (t) => {
   const headers = {
     'List-Unsubscribe': '<https://a.example/u>',

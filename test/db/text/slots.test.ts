@@ -90,6 +90,7 @@ t.test('a template with anything but text and slots is refused', async (t) => {
   for (const slashes of ['\\', '\\\\'])
     t.match(faultOf(`${slashes}{{#if a}}`), /^line 1: \{\{#if a\}\} is not a/, 'a backslash hides nothing')
   t.match(faultOf('{{a}}\n\0'), 'line 2: a NUL character')
+  t.equal(faultOf('a\r\nb\rc\nd {{x'), 'line 4: {{x is not closed')
   t.match(faultOf('\0'), 'line 1: a NUL character')
 })
 

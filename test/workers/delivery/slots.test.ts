@@ -108,6 +108,17 @@ t.test('senders that are slow or fail have half of the slots between them', asyn
   await endAll()
 })
 
+t.test('a sender that gives a slot back may take one, and no more', async (t) => {
+  const share = createSlots(8).share()
+  const { begin, count, end, endAll, settle } = work()
+  for (let each = 0; each < 6; each++) begin(share, 'busy', { sender: { key: 'busy', at_once: 2 } })
+  await settle()
+  t.equal(count('busy'), 2)
+  await end('busy')
+  t.equal(count('busy'), 2)
+  await endAll()
+})
+
 t.test('what takes too long makes room for others, as many times as there are slots', async (t) => {
   const share = createSlots(2, 1).share()
   const { begin, count, end, endAll, settle } = work()
@@ -131,6 +142,50 @@ t.test('what takes too long makes room for others, as many times as there are sl
   await endAll()
   await hang('fifth')
   t.equal(count('fifth'), 2)
+  await endAll()
+})
+
+t.test('who steps aside leaves one slot, and counts as slow no more', async (t) => {
+  const share = createSlots(2, 1).share()
+  const { begin, count, end, endAll, settle } = work()
+  const late = () => new Promise((resolve) => setTimeout(resolve, 20))
+  const slow = (key: string) => begin(share, key, { sender: { key, at_once: 1 }, isProven: () => false })
+  slow('one')
+  await late()
+  slow('one')
+  slow('other')
+  await settle()
+  t.strictSame([count('one'), count('other')], [1, 1])
+  for (let each = 0; each < 4; each++) begin(share, 'free')
+  await late()
+  t.equal(count('free'), 2, 'both have stepped aside')
+  await end('free')
+  await end('one')
+  t.strictSame([count('one'), count('free')], [0, 2], 'there is no slot for the next of its sender')
+  await endAll()
+  t.equal(count('one'), 0)
+})
+
+t.test('a sender without a bound never steps aside', async (t) => {
+  const share = createSlots(1, 1).share()
+  const { begin, count, endAll } = work()
+  begin(share, 'first')
+  begin(share, 'second')
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  t.strictSame([count('first'), count('second')], [1, 0])
+  await endAll()
+})
+
+t.test('what was given up on takes no slot when one comes free', async (t) => {
+  const share = createSlots(1).share()
+  const { begin, count, end, endAll, settle } = work()
+  begin(share, 'first')
+  await settle()
+  t.equal(await share.run({ sender: { key: 'late' }, isProven: () => true }, async () => 'begun', 1), null)
+  await end('first')
+  begin(share, 'next')
+  await settle()
+  t.equal(count('next'), 1)
   await endAll()
 })
 

@@ -95,6 +95,8 @@ t.test('a refusal by policy is the recipient’s while others are being taken', 
     ]),
     ['refused', 'accepted'],
   )
+  const unheld = { held_at: null, accepted_at: ago(1) }
+  t.strictSame(judged([['a', policy('recipient')]], unheld), ['policy'], 'it was not held back before')
   const before = { held_at: ago(1), accepted_at: ago(2) }
   t.strictSame(judged([['a', policy('recipient')]], before), ['policy'], 'one taken before proves nothing')
   const since = { held_at: ago(2), accepted_at: ago(1) }

@@ -145,3 +145,16 @@ t.test('a sender paced on demand has no row until it is slowed, and is free once
   })
   t.equal(await reserved(900), 5_000)
 })
+
+t.test('a sender that is always paced has its pace from the first send on', async (t) => {
+  const { url } = await testDatabase(t)
+  const database = await openDatabase(url, { size: 4 })
+  t.teardown(() => database.end())
+  await stopClock(database, START)
+  const { delays } = await reserveOne(database, { key: 'ses:test', ceiling: 10 }, Array(12).fill(1), 5)
+  t.equal(delays.filter((delay) => delay === 0).length, 10)
+  t.strictSame(
+    delays.slice(10).map((delay) => Math.round(delay * 1_000)),
+    [100, 200],
+  )
+})

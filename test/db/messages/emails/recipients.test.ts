@@ -1,5 +1,12 @@
 /** Recipients of an email. DECISIONS: Email addresses, Recipients that differ only in case. */
-import { bareRecipients, named, recipientIdentity } from '../../../../db/messages/emails/recipients.ts'
+import {
+  bareRecipients,
+  ERASED,
+  everyone,
+  named,
+  present,
+  recipientIdentity,
+} from '../../../../db/messages/emails/recipients.ts'
 import { recipientsOf } from '../../../../workers/channels/render.ts'
 import t from '../../../support/tap.ts'
 
@@ -19,6 +26,7 @@ t.test('two spellings of one address are one recipient, in the first spelling', 
   )
   t.equal(recipientIdentity('"A, B" <A@x.test>'), 'a@x.test')
   t.equal(recipientIdentity('No Address'), 'no address')
+  t.strictSame([...bareRecipients(['No Address'])], [['no address', 'No Address']])
   t.end()
 })
 
@@ -26,5 +34,25 @@ t.test('each recipient is in the envelope once, by its bare address', (t) => {
   const row = { to_emails: to, pending_recipients: null } as unknown as Parameters<typeof recipientsOf>[0]
   t.same(recipientsOf(row), ['dup@x.test', 'bob@bücher.test'])
   t.same(recipientsOf({ ...row, pending_recipients: ['bob@bücher.test'] }), ['bob@bücher.test'])
+  t.end()
+})
+
+t.test('headers name each recipient once, in To before Cc, and nobody who was erased', (t) => {
+  const all = ['Ann <ann@x.test>', ERASED, 'bob@x.test', 'ANN@x.test', ERASED, 'carl@x.test']
+  const row = { to_emails: all, first_cc: 2, first_bcc: 5 }
+  t.strictSame(named(row), { to: ['Ann <ann@x.test>'], cc: ['bob@x.test'] })
+  t.end()
+})
+
+t.test('who was erased is nobody any more, unless nobody else is left', (t) => {
+  t.strictSame(present(['a@x.test', ERASED]), ['a@x.test'])
+  t.strictSame(present([ERASED, ERASED]), [ERASED, ERASED])
+  t.equal(ERASED, 'erased@erased.invalid')
+  t.end()
+})
+
+t.test('everyone is those of to, cc and bcc, in this order', (t) => {
+  t.strictSame(everyone({ to_emails: ['a'], cc_emails: ['b'], bcc_emails: ['c'] }), ['a', 'b', 'c'])
+  t.strictSame(everyone({ to_emails: ['a'] }), ['a'])
   t.end()
 })

@@ -36,6 +36,8 @@ t.test('without our tags, or with others under their names, by the id that SES g
   const others: Record<string, unknown>[] = [
     {},
     { team_id: [TEAM_ID] },
+    { email_id: [EMAIL_ID] },
+    { team_id: [[TEAM_ID]], email_id: [[EMAIL_ID]] },
     { team_id: [TEAM_ID], email_id: ['not a uuid'] },
     { team_id: TEAM_ID, email_id: EMAIL_ID },
     { team_id: [], email_id: [] },
@@ -68,6 +70,7 @@ const BOUNCES: [string, string, string][] = [
   ['Transient', 'ContentRejected', 'none'],
   ['Transient', 'AttachmentRejected', 'none'],
   ['Undetermined', 'Undetermined', 'soft'],
+  ['Undetermined', 'MessageTooLarge', 'soft'],
 ]
 
 for (const [type, subType, effect] of BOUNCES) {
@@ -182,6 +185,17 @@ t.test('what cannot be read is an error that says so', async (t) => {
     [{ eventType: 'Send' }, /form.*mail/],
     [sesEvent('Bounce', { bounce: { bounceType: 'Permanent' } }), /form.*bounce/],
     [sesEvent('Bounce', bounce('Permanent', 'General', [{ emailAddress: 5 }])), /form/],
+    [{ ...sesEvent('Send', {}), mail: { messageId: 5 } }, /form.*messageId/],
+    [sesEvent('Delivery', { delivery: { recipients: [5] } }), /form.*recipients/],
+    [sesEvent('Complaint', { complaint: { complainedRecipients: 5 } }), /form.*complainedRecipients/],
+    [
+      sesEvent('DeliveryDelay', { deliveryDelay: { delayType: 5, delayedRecipients: [] } }),
+      /form.*delayType/,
+    ],
+    [sesEvent('Open', { open: { userAgent: 5 } }), /form.*userAgent/],
+    [sesEvent('Click', { click: { link: 5 } }), /form.*link/],
+    [sesEvent('Reject', { reject: { reason: 5 } }), /form.*reason/],
+    [sesEvent('Rendering Failure', { failure: { errorMessage: 5 } }), /form.*errorMessage/],
     [sesEvent('constructor', {}), /do not know: constructor/],
     [{ mail: sesMail() }, /do not know: nothing/],
   ]
@@ -201,8 +215,12 @@ t.test('what a report leaves out is nothing, and its time is the mail’s', asyn
   const agent = await read(sesEvent('Open', { open: { userAgent: 'A browser' } }))
   t.strictSame(agent.map(summary), [['opened', 'none', null, 'A browser']])
   t.strictSame((await read(sesEvent('Click', {}))).map(summary), [['clicked', 'none', null, '']])
-  t.strictSame(await read(sesEvent('Bounce', {})), [])
-  t.strictSame(await read(sesEvent('Complaint', {})), [])
+  for (const type of ['Bounce', 'Complaint', 'Delivery', 'DeliveryDelay'])
+    t.strictSame(await read(sesEvent(type, {})), [], type)
+  for (const type of ['Reject', 'Rendering Failure'])
+    t.match((await read(sesEvent(type, {})))[0]?.detail, / by SES:$/, type)
+  const [odd] = await read(sesEvent('Delivery', delivery(['no address'])))
+  t.equal(odd?.recipient, 'no address')
   const silent = delivery(['ana@example.com'], { smtpResponse: undefined, timestamp: 'yesterday' })
   const [delivered] = await read(sesEvent('Delivery', silent))
   t.strictSame([delivered?.detail, delivered?.occurred_at], ['', at('12:00:00')])

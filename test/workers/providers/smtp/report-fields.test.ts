@@ -16,6 +16,7 @@ t.test('blank lines divide groups, a folded line belongs to the field before it'
     { c: [''] },
   ])
   t.strictSame(groupsOf('A: 1\n\n x: y\nC: 3'), [{ a: ['1'] }, { c: ['3'] }], 'a blank line is not continued')
+  t.strictSame(groupsOf('Final-Recipient: 1\n and'), [{ 'final-recipient': ['1 and'] }])
   t.strictSame(groupsOf('A: 1\0'), [{ a: ['1\ufffd'] }], 'what cannot be stored')
   const [group = new Map()] = fieldGroups('A: 1\na: 2', 1)
   t.strictSame([field(group, 'a'), field(group, 'b')], ['1', ''])
@@ -43,6 +44,7 @@ t.test('the original recipient counts, decoded unless the final one is written l
   t.equal(recipientOf('rfc822;a+3Db@c.dd', 'rfc822;x@y.zz'), 'a=b@c.dd')
   t.equal(recipientOf('rfc822;a+2Bb@c.dd', ''), 'a+b@c.dd')
   t.equal(recipientOf('rfc822;a+2Bb@c.dd', 'rfc822;a+2Bb@C.dd'), 'a+2Bb@c.dd')
+  t.equal(recipientOf('rfc822;a+2Bb@c.dd', 'rfc822;x'), 'a+b@c.dd', 'the final one is no address')
   t.equal(recipientOf('rfc822;a+2B', ''), 'a+2B', 'what is no address is not decoded')
 })
 
@@ -50,6 +52,8 @@ t.test('the first date that can be is taken, up to the end of its second', async
   const latest = new Date('2026-03-01T12:00:00Z')
   const of = (...dates: string[]) => timeOf(dates, latest).toISOString()
   t.equal(of('tomorrow', 'Sun, 01 Feb 2026 00:00:00 +0000 (UTC)'), '2026-02-01T00:00:00.999Z')
+  t.equal(of('2026-02-01T00:00:00Z(UTC)'), '2026-02-01T00:00:00.999Z')
+  t.equal(of('2026-03-01T12:00:01Z', '2026-02-01T00:00:00Z'), '2026-02-01T00:00:00.999Z')
   t.equal(of('2000-01-01T00:00:01Z'), '2000-01-01T00:00:01.999Z')
   t.equal(of('2000-01-01T00:00:00Z', '2026-03-01T12:00:01Z'), latest.toISOString())
   t.equal(of(latest.toISOString(), '2026-02-01T00:00:00Z'), latest.toISOString())

@@ -2,7 +2,7 @@
 
 import { createServer } from 'node:net'
 import { createWhatsappProvider } from '../../../../workers/providers/whatsapp/cloud.ts'
-import { judgeFailure } from '../../../../workers/providers/whatsapp/faults.ts'
+import { judgeError, judgeFailure, judgeStatus } from '../../../../workers/providers/whatsapp/faults.ts'
 import { type CloudAnswer, cloudError } from '../../../sandbox/whatsapp.ts'
 import { ACCESS_TOKEN, outgoingWhatsapp, PHONE_NUMBER_ID, startCloud } from '../../../support/cloud.ts'
 import { freePort } from '../../../support/free-port.ts'
@@ -109,6 +109,13 @@ t.test('a fault of the template is refused and said to be the template’s', asy
   for (const code of [131999, 133000]) t.match(await judged(code), { kind: 'deferred' }, String(code))
   t.match(await judged(132015), { kind: 'refused', template: { status: 'paused' } })
   t.match(await judged(132016), { kind: 'refused', template: { status: 'disabled' } })
+})
+
+t.test('a subcode counts for its own code alone, a time to wait for refusals of the rate', async (t) => {
+  const judged = (code: number, subcode = 0) => judgeError({ code, subcode, words: 'words' })
+  t.strictSame(judged(131026, 33), { kind: 'refused', detail: 'words' })
+  t.strictSame(judged(132000), { kind: 'refused', detail: 'words', template: { status: null } })
+  t.strictSame(judgeStatus(500, 'words', 30), { kind: 'deferred', detail: 'words' })
 })
 
 t.test('passing faults and codes that we do not know are tried again', async (t) => {

@@ -94,6 +94,10 @@ t.test('a failure says of template and number what the answer to a send would ha
     const reason = `${code} Words`
     t.strictSame(pauses, [{ channel: 'sender', sender: 'whatsapp:100', seconds, reason, occurred_at }])
   }
+  t.match(await failed(130429), [{ status: 'failed' }], 'too fast is a matter of its pace')
+  t.match(await read(statusWebhook('100', [status({ status: 'failed' })])), [
+    { status: 'failed', detail: '' },
+  ])
   t.match(await failed(131026, 131042), [{ status: 'failed' }, { channel: 'sender' }])
   // About this message, about the pace of then, about nothing that we know; and from an unnamed number.
   for (const code of [131026, 130429, 131056, 999999, '131042', null]) t.equal((await failed(code)).length, 1)
@@ -170,6 +174,7 @@ t.test('a lock that names its own end leaves the template usable', async (t) => 
   t.match(await read(update('LOCKED', 'UNPAUSE')), [{ status: 'approved' }])
   for (const title of ['FIRST_PAUSE', 'SECOND_PAUSE', 'RATE_LIMITING_PAUSE', ''])
     t.match(await read(update('LOCKED', title)), [{ status: 'disabled' }], title)
+  t.match(await read(update('DISABLED', 'UNPAUSE')), [{ status: 'disabled' }])
 })
 
 t.test('a template whose parts or category have changed is to be listed again', async (t) => {
