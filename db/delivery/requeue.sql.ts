@@ -23,14 +23,13 @@ export const gaveUp = ({ events, message }: Deliverable) => sql.fragment`
 const givenUpRow = refRow.concat(row({ since: string(), reason: string().nullable() }))
 
 /** Rows whose delivery job is a dead letter that their timeline does not name yet, oldest first. */
-export async function givenUpMessages(tx: Tx, channel: Deliverable, limit: number) {
-  return tx.any(sql.type(givenUpRow)`
+export const givenUpMessages = (tx: Tx, channel: Deliverable, limit: number) =>
+  tx.any(sql.type(givenUpRow)`
     select m.team_id, m.id, coalesce(m.tries_from, m.created_at) as since, d.reason
     from ${openDeadLetters(channel.job)} d
       join ${channel.rows} m on m.team_id = (d.data ->> 'team_id')::uuid and m.id = d.source_id
     where not ${gaveUp(channel)}
     order by d.created_on limit ${limit}`)
-}
 
 /** What an operator picks a team's messages by. */
 type Picked = {
@@ -62,7 +61,7 @@ export async function requeueableMessages(
   teamId: string,
   { ids, status, since, force, named = false }: Picked,
   part?: Part,
-): Promise<readonly DeliveryRef[]> {
+) {
   const all = sql.fragment`true`
   const fitsId = ids === undefined ? all : sql.fragment`id = any(${sql.array(ids, 'uuid')})`
   const fitsStatus = status === undefined ? all : sql.fragment`status = ${status}`
@@ -76,12 +75,12 @@ export async function requeueableMessages(
 }
 
 /** Those of the messages that a person requeued at this time, oldest first. */
-export async function requeuedAt(
+export function requeuedAt(
   tx: Tx,
   channel: Deliverable,
   teamId: string,
   { ids, at }: { ids: readonly string[]; at: Date },
-): Promise<readonly DeliveryRef[]> {
+) {
   return tx.any(sql.type(refRow)`
     select team_id, id from ${channel.rows}
     where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) and requeued_at = ${sql.timestamp(at)}
@@ -104,7 +103,7 @@ export async function markRequeued(
   channel: Deliverable,
   refs: readonly DeliveryRef[],
   { now, ...how }: How & { now: Date },
-): Promise<readonly Requeued[]> {
+) {
   const time = sql.timestamp(now)
   const triesFrom = how.by === 'person' ? time : sql.fragment`m.tries_from`
   return tx.any(sql.type(requeuedRow)`
@@ -166,8 +165,8 @@ const stateRow = row({
 })
 
 /** A message's queue, whether it has something left to deliver, and whether that was given up; null without one. */
-export async function deliveryState(tx: Tx, channel: Deliverable, { team_id, id }: DeliveryRef) {
-  return tx.maybeOne(sql.type(stateRow)`
+export const deliveryState = (tx: Tx, channel: Deliverable, { team_id, id }: DeliveryRef) =>
+  tx.maybeOne(sql.type(stateRow)`
     select ${channel.job_of} as job, status, unfinished, ${gaveUp(channel)} as given_up,
       ${isOfNewerQueue(sql.fragment`m.id`)} as newer,
       ${channel.undelivered} and ${channel.expired} as expired,
@@ -175,7 +174,6 @@ export async function deliveryState(tx: Tx, channel: Deliverable, { team_id, id 
       ${hasProvider(channel) ? sql.fragment`provider_message_id` : sql.fragment`null::text`} as handed_over_as
     from ${channel.rows} m
     where team_id = ${team_id} and id = ${id}`)
-}
 
 const waysRow = row({ unfinished: boolean(), refused: boolean(), scheduled: boolean(), expired: boolean() })
 

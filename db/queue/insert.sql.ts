@@ -40,8 +40,6 @@ const countRow = row({ count: number() })
  * Stores jobs. Prepared: to parse and plan it took a sixth of a single send, and it reads no jobs, so that no plan of
  * an empty queue is kept for a long one. @returns how many were stored.
  */
-export async function insertJobs(tx: Tx, jobs: readonly NewJob[]): Promise<number> {
-  const { count } = await tx.one(sql.prepared('insert_jobs', countRow)`
+export const insertJobs = (tx: Tx, jobs: readonly NewJob[]) =>
+  tx.oneFirst(sql.prepared('insert_jobs', countRow)`
     with stored as (${insertingJobs(asRelation(jobs))}) select count(*)::int as count from stored`)
-  return count
-}

@@ -4,7 +4,7 @@
  * pg-boss's own business (boss.ts).
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { boolean, type InferType, mixed, number, string } from 'yup'
+import { boolean, mixed, number, string } from 'yup'
 import type { Database, Tx } from '../postgres/pool.ts'
 import { row } from '../postgres/rows.ts'
 import { deadLetterOf, JOBS, type JobName, RETENTION } from './jobs.ts'
@@ -14,12 +14,11 @@ const openRow = row({ active: boolean(), at: string(), dead: boolean() })
 /**
  * A row's job that has not ended, or its dead letter; null when it has neither. `at`: when it is due.
  */
-export async function openJob(tx: Tx, job: JobName, id: string) {
-  return tx.maybeOne(sql.type(openRow)`
+export const openJob = (tx: Tx, job: JobName, id: string) =>
+  tx.maybeOne(sql.type(openRow)`
     select state = 'active' as active, start_after as at, name <> ${job} as dead from pgboss.job
     where (name = ${job} and id = ${id} or name = ${deadLetterOf(job)} and source_id = ${id}) and state <= 'active'
     order by dead limit 1`)
-}
 
 const endRow = row({
   state: string(),
@@ -27,10 +26,9 @@ const endRow = row({
 })
 
 /** How a job stands, and what its last attempt said; null when there is none. For someone who waits for it. */
-export async function jobEnd(tx: Tx, job: JobName, id: string): Promise<InferType<typeof endRow> | null> {
-  return tx.maybeOne(sql.type(endRow)`
+export const jobEnd = (tx: Tx, job: JobName, id: string) =>
+  tx.maybeOne(sql.type(endRow)`
     select state::text, output from pgboss.job where name = ${job} and id = ${id}`)
-}
 
 /** How full a queue is. `dead` counts its dead letters. What waits is counted up to `MOST_COUNTED`. */
 export type QueueStatus = {
@@ -232,12 +230,7 @@ export async function bringForward(tx: Tx, job: JobName, ids: FragmentSqlToken):
 const waitingRow = row({ jobs: number(), teams: number() })
 
 /** How many jobs of a queue wait, and of how many teams: counted up to `most`. */
-export async function waitingOfTeams(
-  tx: Tx,
-  job: JobName,
-  most: number,
-): Promise<{ jobs: number; teams: number }> {
-  return tx.one(sql.type(waitingRow)`
+export const waitingOfTeams = (tx: Tx, job: JobName, most: number) =>
+  tx.one(sql.type(waitingRow)`
     select count(*) as jobs, count(distinct data ->> 'team_id') as teams
     from (select data from pgboss.job where name = ${job} and state < 'active' limit ${most}) waiting`)
-}

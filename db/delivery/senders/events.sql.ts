@@ -29,11 +29,10 @@ export async function insertSenderEvents(tx: Tx, events: readonly SenderEvent[])
 }
 
 /** The newest events of each sender of ours, up to `limit` of each, newest first. */
-export async function senderEvents(tx: Tx, limit: number): Promise<readonly SenderEventRow[]> {
-  return tx.any(sql.type(eventRow)`
+export const senderEvents = (tx: Tx, limit: number) =>
+  tx.any(sql.type(eventRow)`
     select e.sender, e.kind, e.occurred_at, e.detail
     from senders s cross join lateral (
       select * from sender_events where sender = s.key order by id desc limit ${limit}) e
     where ${isOwnSender}
     order by e.sender, e.id desc`)
-}

@@ -73,20 +73,16 @@ export const isNotReached = ({ team_id, id }: Pick<BroadcastRow, 'team_id' | 'id
 
 const countRow = row({ count: number() })
 
-export async function audienceSize(tx: Tx, audience: Audience): Promise<number> {
-  const { count } = await tx.one(sql.type(countRow)`
+export const audienceSize = (tx: Tx, audience: Audience) =>
+  tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from contacts where team_id = ${audience.team_id} and ${fits(audience)}`)
-  return count
-}
 
 /** How many contacts of the audience have no value for one of these slots. */
-export async function lackingMembers(tx: Tx, audience: Audience, slots: readonly string[]): Promise<number> {
-  const { count } = await tx.one(sql.type(countRow)`
+export const lackingMembers = (tx: Tx, audience: Audience, slots: readonly string[]) =>
+  tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from contacts
     where team_id = ${audience.team_id} and ${fits(audience)}
       and not jsonb_exists_all(properties, ${sql.array([...slots], 'text')})`)
-  return count
-}
 
 const textRow = row({ property: string(), text: number(), all: number() })
 /** `text`: how many values of the property are no numbers, of `all`. */
@@ -96,7 +92,7 @@ export type ComparedAsText = InferType<typeof textRow>
  * How many contacts have a value of a property that a number condition compares as text, of how many that have one:
  * among those whom an audience would be without its number conditions.
  */
-export async function comparedAsText(tx: Tx, audience: Audience): Promise<readonly ComparedAsText[]> {
+export async function comparedAsText(tx: Tx, audience: Audience) {
   const isNumber = ({ op, value }: Condition) =>
     (op === 'gt' || op === 'lt') && isDecimal(String(value ?? ''))
   const names = new Set(audience.conditions.filter(isNumber).map(({ property }) => property))
@@ -119,18 +115,12 @@ const memberRow = row({
 export type Member = InferType<typeof memberRow>
 
 /** The first member of an audience behind a contact, among the next `look` contacts of the team; null: none there. */
-export async function memberAfter(
-  tx: Tx,
-  audience: Audience,
-  after: string | null,
-  look: number,
-): Promise<Member | null> {
-  return tx.maybeOne(sql.type(memberRow)`
+export const memberAfter = (tx: Tx, audience: Audience, after: string | null, look: number) =>
+  tx.maybeOne(sql.type(memberRow)`
     select id, email, identity, properties from (
       select * from contacts where team_id = ${audience.team_id} and id > ${after ?? FIRST} order by id limit ${look}
     ) contacts
     where ${fits(audience)} order by id limit 1`)
-}
 
 const lastRow = row({ last: string() })
 

@@ -28,7 +28,7 @@ export async function reachedBy(
   { team_id, broadcast_id }: Place,
   status: EmailStatus | undefined,
   { after, limit }: Page,
-): Promise<readonly Reached[]> {
+) {
   const behind = after ?? FIRST
   const page =
     status === undefined
@@ -59,13 +59,8 @@ const skippedRow = row({
 })
 export type Skipped = InferType<typeof skippedRow>
 
-export async function skippedBy(
-  tx: Tx,
-  { team_id, broadcast_id }: Place,
-  { after, limit }: Page,
-): Promise<readonly Skipped[]> {
-  return tx.any(sql.type(skippedRow)`
+export const skippedBy = (tx: Tx, { team_id, broadcast_id }: Place, { after, limit }: Page) =>
+  tx.any(sql.type(skippedRow)`
     select contact_id, email, reason, detail, at from broadcast_skips
     where team_id = ${team_id} and broadcast_id = ${broadcast_id} and contact_id > ${after ?? FIRST}
     order by contact_id limit ${limit}`)
-}

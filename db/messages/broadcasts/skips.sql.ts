@@ -48,8 +48,7 @@ const listedRow = row({
 })
 
 /** Whom a broadcast skipped, in the order of the walk. */
-export async function skipsOf(tx: Tx, teamId: string, id: string) {
-  return tx.any(sql.type(listedRow)`
+export const skipsOf = (tx: Tx, teamId: string, id: string) =>
+  tx.any(sql.type(listedRow)`
     select contact_id, email, reason, detail, at from broadcast_skips
     where team_id = ${teamId} and broadcast_id = ${id} order by contact_id`)
-}

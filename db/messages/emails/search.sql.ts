@@ -8,7 +8,7 @@ import { EMAIL, isCustomers } from '../../channels/email.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { firstIdAt, spellingsOfId } from '../../text/ids.ts'
 import { likePattern } from '../../text/strings.ts'
-import { type EmailRow, emailRow } from './emails.sql.ts'
+import { emailRow } from './emails.sql.ts'
 import { type EmailStatus, isRare } from './status.ts'
 
 /** Every part that is set has to fit. Without `team_id`: of all teams. */
@@ -188,11 +188,7 @@ const listedColumns = sql.fragment`${sql.join(
  * time is read in the order in which it was stored, which an index of a few pages keeps; a recipient's are few and
  * read at once.
  */
-export async function emailsFound(
-  tx: Tx,
-  criteria: EmailCriteria,
-  page: EmailPage,
-): Promise<readonly EmailRow[]> {
+export async function emailsFound(tx: Tx, criteria: EmailCriteria, page: EmailPage) {
   const { team_id: id } = criteria
   const team = id === undefined ? undefined : sql.fragment`${id}`
   const ofTeam = team ? sql.fragment`e.team_id = ${team}` : sql.fragment`true`

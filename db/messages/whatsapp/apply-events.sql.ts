@@ -10,12 +10,11 @@ import type { WhatsappStatus } from './status.ts'
 const refRow = row({ team_id: string(), message_id: string() })
 
 /** Locks those of the messages that there are, until the transaction ends. */
-export async function lockMessages(tx: Tx, refs: readonly MessageRef[]): Promise<readonly MessageRef[]> {
-  return tx.any(sql.prepared('lock_whatsapp_messages', refRow)`
+export const lockMessages = (tx: Tx, refs: readonly MessageRef[]) =>
+  tx.any(sql.prepared('lock_whatsapp_messages', refRow)`
     select team_id, id as message_id from whatsapp_messages
     where (team_id, id) in (select * from ${rowsOf('ref', MESSAGE_REF, refs)})
     order by team_id, id for no key update`)
-}
 
 const takenRow = refRow.concat(
   row({
@@ -26,12 +25,11 @@ const takenRow = refRow.concat(
 )
 
 /** As `lockMessages`, with what the provider has said so far. */
-export async function lockTaken(tx: Tx, refs: readonly MessageRef[]) {
-  return tx.any(sql.prepared('lock_taken_whatsapp_messages', takenRow)`
+export const lockTaken = (tx: Tx, refs: readonly MessageRef[]) =>
+  tx.any(sql.prepared('lock_taken_whatsapp_messages', takenRow)`
     select team_id, id as message_id, status, accepted_at is null as untaken, provider_message_id from whatsapp_messages
     where (team_id, id) in (select * from ${rowsOf('ref', MESSAGE_REF, refs)})
     order by team_id, id for no key update`)
-}
 
 /** Makes messages that the provider gave back unfinished again. */
 export async function releaseMessages(tx: Tx, refs: readonly MessageRef[], now: Date): Promise<void> {

@@ -77,15 +77,14 @@ const storedKeyRow = row({
 })
 
 /** The requests that teams have stored under these keys, each with the id of its first message that there is. */
-export async function requestsByKeys(tx: Tx, keys: readonly { team_id: string; key: string }[]) {
-  return tx.any(sql.prepared('whatsapp_requests_by_keys', storedKeyRow)`
+export const requestsByKeys = (tx: Tx, keys: readonly { team_id: string; key: string }[]) =>
+  tx.any(sql.prepared('whatsapp_requests_by_keys', storedKeyRow)`
     select r.team_id, r.idempotency_key, r.id as request_id, m.id as first_id
     from ${rowsOf('w', { team_id: 'uuid', key: 'text' }, keys)}
       join whatsapp_requests r on r.team_id = w.team_id and r.idempotency_key = w.key
       cross join lateral (
         select id from whatsapp_messages where team_id = r.team_id and request_id = r.id
         order by position limit 1) m`)
-}
 
 const status = () => string().oneOf(WHATSAPP_LADDER)
 
@@ -99,15 +98,10 @@ const shownRow = row({
 export type SentRow = InferType<typeof shownRow>
 
 /** A request's messages as they stand now, in the order of its recipients. */
-export async function messagesOfRequest(
-  tx: Tx,
-  teamId: string,
-  requestId: string,
-): Promise<readonly SentRow[]> {
-  return tx.any(sql.prepared('whatsapp_messages_of_request', shownRow)`
+export const messagesOfRequest = (tx: Tx, teamId: string, requestId: string) =>
+  tx.any(sql.prepared('whatsapp_messages_of_request', shownRow)`
     select id, recipient, status, scheduled_at, expires_at from whatsapp_messages
     where team_id = ${teamId} and request_id = ${requestId} order by position`)
-}
 
 export const messageRow = row({
   team_id: string(),
@@ -152,10 +146,9 @@ export function messagesFrom(teamId: string, status: WhatsappStatus | undefined)
 }
 
 /** A message with what was asked for, or null without one. */
-export async function messageById(tx: Tx, teamId: string, id: string): Promise<WhatsappRow | null> {
-  return tx.maybeOne(sql.type(messageRow)`
+export const messageById = (tx: Tx, teamId: string, id: string) =>
+  tx.maybeOne(sql.type(messageRow)`
     select ${messageColumns} from ${messagesFrom(teamId, undefined)} where m.team_id = ${teamId} and m.id = ${id}`)
-}
 
 /** Which messages a list has: those of a status, those that wait for their time. */
 export type Listed = { status?: WhatsappStatus | undefined; scheduled?: boolean | undefined }
@@ -165,7 +158,7 @@ export async function messagesOfTeam(
   tx: Tx,
   teamId: string,
   { status: only, scheduled, limit }: Listed & { limit: number },
-): Promise<readonly WhatsappRow[]> {
+) {
   const onlyStatus = only === undefined ? sql.fragment`true` : sql.fragment`m.status = ${only}`
   const onlyScheduled = scheduled ? sql.fragment`m.due_at is not null` : sql.fragment`true`
   return tx.any(sql.type(messageRow)`

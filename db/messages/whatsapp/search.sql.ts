@@ -5,7 +5,7 @@
 import { sql } from 'slonik'
 import type { Tx } from '../../postgres/pool.ts'
 import { firstIdAt, spellingsOfId } from '../../text/ids.ts'
-import { messageColumns, messageRow, messagesFrom, type WhatsappRow } from './messages.sql.ts'
+import { messageColumns, messageRow, messagesFrom } from './messages.sql.ts'
 import type { WhatsappStatus } from './status.ts'
 
 /** Every part that is set has to fit. */
@@ -40,7 +40,7 @@ export async function messagesFound(
   teamId: string,
   { recipients, id, status, scheduled, template_id: template, from, to }: MessageFilter,
   { before, limit }: { before?: string | undefined; limit: number },
-): Promise<readonly WhatsappRow[]> {
+) {
   const parts = [
     sql.fragment`m.team_id = ${teamId}`,
     recipients !== undefined && sql.fragment`m.recipient = any(${sql.array([...recipients], 'text')})`,

@@ -42,13 +42,13 @@ export type TemplateContent = TemplateShape & {
 }
 
 /** Stores a template. @returns the row, or null when the team has one of this name and language. */
-export async function insertWhatsappTemplate(
+export function insertWhatsappTemplate(
   tx: Tx,
   teamId: string,
   id: string,
   content: TemplateContent,
   now: Date,
-): Promise<WhatsappTemplateRow | null> {
+) {
   return tx.maybeOne(sql.type(templateRow)`
     insert into whatsapp_templates (
       team_id, id, name, language, category, status, status_at, definition, slots, url_buttons, unsupported,
@@ -61,28 +61,17 @@ export async function insertWhatsappTemplate(
 }
 
 /** A team's templates, oldest first. */
-export async function whatsappTemplatesOfTeam(
-  tx: Tx,
-  teamId: string,
-): Promise<readonly WhatsappTemplateRow[]> {
-  return tx.any(sql.type(templateRow)`
+export const whatsappTemplatesOfTeam = (tx: Tx, teamId: string) =>
+  tx.any(sql.type(templateRow)`
     select ${templateColumns} from whatsapp_templates where team_id = ${teamId} order by id`)
-}
 
 /** Sets a template's state. @returns the row, or null when there is none. */
-export async function setTemplateStatus(
-  tx: Tx,
-  teamId: string,
-  id: string,
-  status: TemplateState,
-  now: Date,
-): Promise<WhatsappTemplateRow | null> {
-  return tx.maybeOne(sql.type(templateRow)`
+export const setTemplateStatus = (tx: Tx, teamId: string, id: string, status: TemplateState, now: Date) =>
+  tx.maybeOne(sql.type(templateRow)`
     update whatsapp_templates set
       status = ${status}, status_at = ${sql.timestamp(now)}, updated_at = ${sql.timestamp(now)}
     where team_id = ${teamId} and id = ${id}
     returning ${templateColumns}`)
-}
 
 const sendableRow = row({
   team_id: string(),
@@ -94,10 +83,7 @@ const sendableRow = row({
 export type SendableTemplate = InferType<typeof sendableRow>
 
 /** What accepting needs to know of teams' templates. */
-export async function templatesByIds(
-  tx: Tx,
-  refs: readonly { team_id: string; id: string }[],
-): Promise<readonly SendableTemplate[]> {
+export async function templatesByIds(tx: Tx, refs: readonly { team_id: string; id: string }[]) {
   const wanted = new Map(refs.map(({ team_id, id }) => [`${team_id}/${id}`, { team_id, id }]))
   return tx.any(sql.prepared('whatsapp_templates_by_ids', sendableRow)`
     select t.team_id, t.id, t.status, t.slots, t.unsupported
@@ -218,12 +204,12 @@ const CONTENT = {
  * Brings a team's templates up to what the provider listed, by name and language; a state that was reported after the
  * list had been asked for stays. @returns those it knows.
  */
-export async function refreshTemplates(
+export function refreshTemplates(
   tx: Tx,
   teamId: string,
   contents: readonly TemplateContent[],
   askedAt: Date,
-): Promise<readonly WhatsappTemplateRow[]> {
+) {
   return tx.any(sql.prepared('refresh_whatsapp_templates', templateRow)`
     update whatsapp_templates t set
       status = case when t.status_at > ${sql.timestamp(askedAt)} then t.status else c.status end,
