@@ -10,7 +10,7 @@ import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { parseMailbox } from '../../text/address.ts'
-import { type AcceptDeps, acceptEmails } from '../emails/accept.ts'
+import { type AcceptDeps, acceptEmails, idsOf } from '../emails/accept.ts'
 import { broadcastToken } from '../emails/broadcast-token.ts'
 import { unsubscribeUrl } from '../emails/unsubscribe-token.ts'
 import { blocked, newestVersion } from './blockers.ts'
@@ -64,10 +64,7 @@ export async function sendTest(
   })
   const sender = { team_id: row.team_id, domain: acting.domain, rated: false as const }
   const outcomes = await acceptEmails({ ...deps, links: null }, sender, items)
-  const ids = outcomes.map((outcome) => {
-    if (outcome.kind === 'refused') throw outcome.refusal
-    return outcome.kind === 'stored' ? outcome.row.id : outcome.id
-  })
+  const ids = idsOf(outcomes)
   const { team_id } = row
   await record(deps, { team_id, action: 'broadcast.test', subject: row.id, detail: to.join(', ') })
   return ids

@@ -6,16 +6,15 @@
  * item is taken whole or not at all. Never talks to a provider. DECISIONS: Order of refusals.
  */
 
-import { type Account, chargesOf, left, lockAccounts } from '../../accounts/teams/limits.ts'
-import type { queueOf } from '../../channels/queues.ts'
+import { type Account, left, lockAccounts } from '../../accounts/teams/limits.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
-import type { Placed, Producer } from '../../queue/producer.ts'
+import type { Producer } from '../../queue/producer.ts'
 import { timeRefusal, timesOf, type When } from '../../text/moments.ts'
 import type { Phone } from '../../text/phone.ts'
+import { acceptCalls, type CallEnd, chargesAndJobs, onlyEnd } from '../accept-calls.ts'
 import { originalOf, readKeys, type StoredKeys } from '../idempotency.ts'
-import { accountIn, givePlaces } from '../places.ts'
 import {
   insertRequests,
   type NewMessage,
@@ -39,7 +38,7 @@ export type WhatsappItem = {
 }
 
 /** A request and its messages, in the order of its recipients, with the line that they wait in. */
-type Stored = { request: NewRequest; messages: readonly NewMessage[]; line: Line }
+type Stored = { team_id: string; request: NewRequest; messages: readonly NewMessage[]; line: Line }
 
 /** DECISIONS: Lines of a team. */
 type Line = 'whatsapp' | 'whatsapp_batch'
@@ -145,7 +144,7 @@ function build(
     created_at,
     ...times,
   }))
-  return { request, messages, line: batch ? 'whatsapp_batch' : 'whatsapp' }
+  return { team_id, request, messages, line: batch ? 'whatsapp_batch' : 'whatsapp' }
 }
 
 const sentRows = ({ messages }: Stored): SentRow[] =>
@@ -202,44 +201,16 @@ function take(call: WhatsappCall, batch: TeamBatch): Taken | Refusal {
   return { made, outcomes }
 }
 
-type Queue = ReturnType<typeof queueOf<Stored['line']>>
-
-function placedOf(job: Queue, messages: Stored['messages'], places: readonly number[]): Placed<Queue> {
-  const refs = messages.map(({ team_id, id }) => ({ team_id, message_id: id }))
-  return job === 'deliver-test-whatsapp'
-    ? { job, payloads: refs.map((ref) => ({ ...ref, test: true })), places }
-    : { job, payloads: refs, places }
-}
-
-/** Stores what was taken: rows with their charges, and jobs for what is due, each behind its team's others. */
+/** Stores what was taken: rows with their charges and jobs. */
 async function commit(
   { tx, queue }: AcceptDeps,
   made: readonly Stored[],
   batches: ReadonlyMap<string, TeamBatch>,
 ): Promise<void> {
   const messages = made.flatMap((one) => one.messages)
-  const wanting = made.map((one) => ({
-    ...one,
-    account: accountIn(batches, one.request.team_id),
-    count: one.messages.length,
-  }))
-  // What waits for its time has no job.
-  const due = wanting.filter((one) => one.messages.every(({ due_at }) => due_at === null))
-  const placed = (await givePlaces({ tx, queue }, due)).map(({ job, own, places }) =>
-    placedOf(
-      job,
-      own.flatMap((one) => one.messages),
-      places,
-    ),
-  )
-  const charged = new Map(wanting.map(({ request, account }) => [request.team_id, account]))
-  const jobs = await insertRequests(
-    tx,
-    { requests: made.map(({ request }) => request), messages },
-    { charge: chargesOf(charged), jobs: queue.storing(tx, placed) },
-  )
-  const wanted = due.flatMap((one) => one.messages).length
-  if (jobs !== wanted) throw new Error(`stored ${wanted} messages that are due but ${jobs} jobs`)
+  const { due, ...parts } = await chargesAndJobs({ tx, queue }, made, batches)
+  const jobs = await insertRequests(tx, { requests: made.map(({ request }) => request), messages }, parts)
+  if (jobs !== due) throw new Error(`stored ${due} messages that are due but ${jobs} jobs`)
 }
 
 /**
@@ -252,21 +223,12 @@ export async function acceptWhatsappCalls(
   deps: AcceptDeps,
   calls: readonly WhatsappCall[],
   lock: 'wait' | 'skip',
-): Promise<(WhatsappOutcome[] | Refusal | null)[]> {
+): Promise<CallEnd<WhatsappOutcome>[]> {
   const batches = await openTeamBatches(deps.tx, calls, lock)
-  const ends = calls.map((call) => {
-    const batch = batches.get(call.team_id)
-    return batch ? take(call, batch) : null
-  })
-  const made = ends.flatMap((end) => (end === null || end instanceof Refusal ? [] : end.made))
-  if (made.length > 0) await commit(deps, made, batches)
-  return ends.map((end) => (end === null || end instanceof Refusal ? end : end.outcomes))
+  return acceptCalls(calls, batches, { take, commit: (made) => commit(deps, made, batches) })
 }
 
 /** Accepts one call. @throws Refusal quota_exceeded when the new rows would not all fit the allowance. */
 export async function acceptWhatsapp(deps: AcceptDeps, call: WhatsappCall): Promise<WhatsappOutcome[]> {
-  const [end] = await acceptWhatsappCalls(deps, [call], 'wait')
-  if (!end) throw new Error('a call that waits is not passed over')
-  if (end instanceof Refusal) throw end
-  return end
+  return onlyEnd(await acceptWhatsappCalls(deps, [call], 'wait'))
 }
