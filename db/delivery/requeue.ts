@@ -6,6 +6,7 @@
  * database's time.
  */
 
+import { NIL } from 'uuid'
 import { type By, record } from '../accounts/audit/record.ts'
 import { teamById } from '../accounts/teams/teams.sql.ts'
 import type { Deliverable, DeliveryJob, DeliveryRef } from '../channels/channel.sql.ts'
@@ -129,14 +130,13 @@ export type PickedByPerson = {
 export type PickedCursor = { after: string }
 
 const REQUEUE_BATCH = 500
-const NO_ID = '00000000-0000-0000-0000-000000000000'
 
 /** Requeues the next batch of what a person has picked. @returns how many were looked at, and requeued. */
 export async function requeuePicked(
   { tx, queue, channel }: Requeueing & { channel: Deliverable },
   teamId: string,
   { since, at, until, ...picked }: PickedByPerson,
-  { after }: PickedCursor = { after: NO_ID },
+  { after }: PickedCursor = { after: NIL },
 ): Promise<{ cursor: PickedCursor | null; looked: number; changed: number }> {
   const wanted = { ...picked, since: since === undefined ? undefined : new Date(since) }
   const refs = await requeueableMessages(tx, channel, teamId, wanted, { after, until, limit: REQUEUE_BATCH })
@@ -204,17 +204,8 @@ export async function pausesOf(
   const channel = servedBy(given, { test: team?.test ?? false })
   const pause = (await pausedQueues(tx)).get(channel.job)
   const queues = pause ? [{ what: `queue ${channel.job}`, until: null, reason: pause.reason }] : []
-  const senders = await pausedSenders(tx, sender)
-  return [
-    ...queues,
-    ...senders
-      .filter(({ key }) => sendsFor(channel, key))
-      .map(({ key, paused_until: until, pause_reason: reason }) => ({
-        what: `sender ${key}`,
-        until,
-        reason,
-      })),
-  ]
+  const senders = (await pausedSenders(tx, sender)).filter((each) => sendsFor(channel, each.sender))
+  return [...queues, ...senders.map(({ sender: key, ...pause }) => ({ what: `sender ${key}`, ...pause }))]
 }
 
 /** Why a message cannot be requeued. */

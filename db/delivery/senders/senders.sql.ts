@@ -125,12 +125,14 @@ export async function sendersInTrouble(tx: Tx, prefix: string): Promise<ReadSend
   )
 }
 
-const pausedRow = row({ key: string(), paused_until: string(), pause_reason: string().nullable() })
+const pausedRow = row({ sender: string(), until: string(), reason: string().nullable() })
+/** A sender that is paused, until when and why. */
+export type SenderPause = InferType<typeof pausedRow>
 
 /** The senders of ours that are paused; or the one of this key, if it is. */
 export const pausedSenders = (tx: Tx, key?: string) =>
   tx.any(sql.type(pausedRow)`
-    select key, paused_until, pause_reason from senders s
+    select key as sender, paused_until as until, pause_reason as reason from senders s
     where paused_until > (select service_time()) and ${key === undefined ? isOwnSender : sql.fragment`key = ${key}`}
     order by key`)
 

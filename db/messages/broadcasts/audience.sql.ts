@@ -4,6 +4,7 @@
  * however few of them fit.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
+import { NIL } from 'uuid'
 import { type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
@@ -50,9 +51,6 @@ export const fits = ({ topic_ids, exclude_topic_ids, conditions }: Audience) =>
     ],
     sql.fragment` and `,
   )
-
-/** Stands before all contacts in the order of their ids. */
-const FIRST = '00000000-0000-0000-0000-000000000000'
 
 /**
  * Whether a contact's address has had no email of a broadcast, also none that was deleted since: the contact may have
@@ -118,7 +116,7 @@ export type Member = InferType<typeof memberRow>
 export const memberAfter = (tx: Tx, audience: Audience, after: string | null, look: number) =>
   tx.maybeOne(sql.type(memberRow)`
     select id, email, identity, properties from (
-      select * from contacts where team_id = ${audience.team_id} and id > ${after ?? FIRST} order by id limit ${look}
+      select * from contacts where team_id = ${audience.team_id} and id > ${after ?? NIL} order by id limit ${look}
     ) contacts
     where ${fits(audience)} order by id limit 1`)
 
@@ -133,7 +131,7 @@ export async function nextMembers(
   audience: Audience & { id: string; until: string },
   { after, look, limit }: { after: string | null; look: number; limit: number },
 ): Promise<{ members: readonly Member[]; cursor: string | null; ended: boolean }> {
-  const from = after ?? FIRST
+  const from = after ?? NIL
   const behind = sql.fragment`team_id = ${audience.team_id} and id > ${from}`
   const window = sql.fragment`(
     select * from contacts where ${behind} order by id limit ${look}) contacts`

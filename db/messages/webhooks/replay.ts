@@ -3,6 +3,7 @@
  * is over, or at once what waits for its next try.
  * Promises: what was made, or has changed, since it was asked for is left alone; it ends when the endpoint is disabled.
  */
+import { NIL } from 'uuid'
 import { storeEvents } from '../../channels/happenings/store-events.ts'
 import { WEBHOOK } from '../../channels/webhook.sql.ts'
 import { requeueMessages, requeueNote } from '../../delivery/requeue.ts'
@@ -15,7 +16,6 @@ import { restartWebhooks } from './messages.sql.ts'
 
 /** How many messages are begun once more in one transaction. */
 const REPLAY_BATCH = 1_000
-const NO_ID = '00000000-0000-0000-0000-000000000000'
 
 /** What is to be sent again, as it is stored. */
 export type Replay = {
@@ -70,7 +70,7 @@ export async function replaySlice(
 ): Promise<{ replayed: number; cursor: ReplayCursor | null }> {
   const { endpoint_id, what, most } = replay
   checkEnabled(await endpointOrRefusal(tx, teamId, endpoint_id))
-  const { after } = cursor ?? { after: NO_ID }
+  const { after } = cursor ?? { after: NIL }
   const limit = Math.min(REPLAY_BATCH, (most ?? Number.POSITIVE_INFINITY) - done)
   const refs = await replayable(tx, { team_id: teamId, id: endpoint_id, after, limit }, filterOf(replay))
   const last = refs.at(-1)

@@ -150,22 +150,6 @@ export const messageById = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.type(messageRow)`
     select ${messageColumns} from ${messagesFrom(teamId, undefined)} where m.team_id = ${teamId} and m.id = ${id}`)
 
-/** Which messages a list has: those of a status, those that wait for their time. */
-export type Listed = { status?: WhatsappStatus | undefined; scheduled?: boolean | undefined }
-
-/** A team's messages, newest first. */
-export async function messagesOfTeam(
-  tx: Tx,
-  teamId: string,
-  { status: only, scheduled, limit }: Listed & { limit: number },
-) {
-  const onlyStatus = only === undefined ? sql.fragment`true` : sql.fragment`m.status = ${only}`
-  const onlyScheduled = scheduled ? sql.fragment`m.due_at is not null` : sql.fragment`true`
-  return tx.any(sql.type(messageRow)`
-    select ${messageColumns} from ${messagesFrom(teamId, scheduled ? undefined : only)}
-    where m.team_id = ${teamId} and ${onlyStatus} and ${onlyScheduled} order by m.id desc limit ${limit}`)
-}
-
 export type MessageRef = { team_id: string; message_id: string }
 
 /** How references to messages travel, as rows of a statement. */
