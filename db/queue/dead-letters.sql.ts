@@ -80,12 +80,12 @@ export async function takeDeadLetters<J extends JobName>(
   job: J,
   { seen, reason, limit }: { seen: string; reason: string | null; limit: number },
 ): Promise<Payload<J>[]> {
-  const rows = await tx.any(sql.type(dataRow)`
+  const payloads = await tx.anyFirst(sql.type(dataRow)`
     delete from pgboss.job where name = ${deadLetterOf(job)} and id in (
       select id from pgboss.job j
       where name = ${deadLetterOf(job)} and state < 'active' and ${wasSeen(sql.fragment`j`, seen)}
         and (${reason}::text is null or ${deadReason} = ${reason})
       order by created_on limit ${limit} for update skip locked)
     returning data`)
-  return rows.map(({ data }) => data as Payload<J>)
+  return payloads as Payload<J>[]
 }

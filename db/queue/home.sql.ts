@@ -10,9 +10,8 @@ import { row } from '../postgres/rows.ts'
 const homeRow = row({ is_home: boolean() })
 
 /** Whether this database is the one that mail is sent from: not so in a copy, nor for a moment after a failover. */
-export async function isAtHome(tx: Tx): Promise<boolean> {
-  return (await tx.one(sql.prepared('is_at_home', homeRow)`select is_at_home() as is_home`)).is_home
-}
+export const isAtHome = (tx: Tx) =>
+  tx.oneFirst(sql.prepared('is_at_home', homeRow)`select is_at_home() as is_home`)
 
 const lookRow = row({
   /** Whether the mark is there that the process has written last, or a later one of its own. */

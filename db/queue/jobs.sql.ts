@@ -197,11 +197,11 @@ export async function oftenLost(
   ids: readonly string[],
   times: number,
 ): Promise<Set<string>> {
-  const rows = await tx.any(sql.type(idRow)`
+  const found = await tx.anyFirst(sql.type(idRow)`
     select id from pgboss.job
     where name = ${job} and id = any(${sql.array(ids, 'uuid')})
       and retry_count - (retry_limit - ${JOBS[job].options.retryLimit}::int) >= ${times}`)
-  return new Set(rows.map(({ id }) => id))
+  return new Set(found)
 }
 
 /** Leaves claimed jobs no retry, so that failing them gives them up. */

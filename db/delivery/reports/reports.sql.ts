@@ -44,14 +44,14 @@ export async function insertReports(tx: Tx, reports: readonly NewReport[]): Prom
     return item
   })
   const bodies = Buffer.concat(reports.map(({ body }) => body))
-  const rows = await tx.any(sql.prepared('insert_reports', idRow)`
+  const found = await tx.anyFirst(sql.prepared('insert_reports', idRow)`
     insert into reports (id, provider, event_key, body, received_at, retry_until)
     select id, provider, event_key, substring(${sql.binary(bodies)}::bytea from begin for bytes), received_at, retry_until
     from ${rowsOf('r', REPORT, items)}
     order by provider, event_key, id
     on conflict (provider, event_key) do nothing
     returning id`)
-  return new Set(rows.map(({ id }) => id))
+  return new Set(found)
 }
 
 const pendingRow = row({

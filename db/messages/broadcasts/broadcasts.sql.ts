@@ -29,15 +29,8 @@ const brakeRow = row({
 })
 export type Brake = InferType<typeof brakeRow>
 
-const broadcastRow = row({
-  team_id: string(),
-  id: string(),
+const fieldsRow = row({
   name: string(),
-  state: string().oneOf(BROADCAST_STATES),
-  /** Why it is paused, when no person did it. */
-  state_reason: string().nullable(),
-  /** What it was braked for last. */
-  brake: mixed<Brake>().nullable(),
   from_address: string(),
   reply_to: string(),
   subject: string(),
@@ -50,57 +43,53 @@ const broadcastRow = row({
   tags: array(string()),
   rate_per_minute: number().nullable(),
   send_at: string().nullable(),
-  idempotency_key: string().nullable(),
-  /** Fixed when it is started or scheduled. */
-  template_version_id: string().nullable(),
-  link_base: string().nullable(),
-  /** Contacts made from then on are none of its audience. */
-  audience_until: string().nullable(),
-  audience: number().nullable(),
-  /** The last contact that the walk has passed; `walked_at`: when it had passed them all. */
-  cursor: string().nullable(),
-  walked_at: string().nullable(),
-  created_at: string(),
-  updated_at: string(),
-  started_at: string().nullable(),
-  ended_at: string().nullable(),
 })
+/** What a draft says of itself. */
+export type BroadcastFields = InferType<typeof fieldsRow>
+
+/** The columns of a draft's fields. */
+const FIELDS = sql.fragment`
+  name, from_address, reply_to, subject, template_id, topic_ids, exclude_topic_ids, conditions, variables, headers,
+  tags, rate_per_minute, send_at`
+
+const broadcastRow = fieldsRow.concat(
+  row({
+    team_id: string(),
+    id: string(),
+    state: string().oneOf(BROADCAST_STATES),
+    /** Why it is paused, when no person did it. */
+    state_reason: string().nullable(),
+    /** What it was braked for last. */
+    brake: mixed<Brake>().nullable(),
+    idempotency_key: string().nullable(),
+    /** Fixed when it is started or scheduled. */
+    template_version_id: string().nullable(),
+    link_base: string().nullable(),
+    /** Contacts made from then on are none of its audience. */
+    audience_until: string().nullable(),
+    audience: number().nullable(),
+    /** The last contact that the walk has passed; `walked_at`: when it had passed them all. */
+    cursor: string().nullable(),
+    walked_at: string().nullable(),
+    created_at: string(),
+    updated_at: string(),
+    started_at: string().nullable(),
+    ended_at: string().nullable(),
+  }),
+)
 export type BroadcastRow = InferType<typeof broadcastRow>
 
 const broadcastColumns = sql.fragment`
-  team_id, id, name, state, state_reason, brake, from_address, reply_to, subject, template_id, topic_ids, exclude_topic_ids,
-  conditions, variables, headers, tags, rate_per_minute, send_at, idempotency_key, template_version_id, link_base,
-  audience_until, audience, cursor, walked_at, created_at, updated_at, started_at, ended_at`
+  team_id, id, state, state_reason, brake, idempotency_key, template_version_id, link_base, audience_until, audience,
+  cursor, walked_at, created_at, updated_at, started_at, ended_at, ${FIELDS}`
 
 export const broadcastById = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.prepared('broadcast_by_id', broadcastRow)`
     select ${broadcastColumns} from broadcasts where team_id = ${teamId} and id = ${id}`)
 
-/** What a draft says of itself. */
-export type BroadcastFields = Pick<
-  BroadcastRow,
-  | 'name'
-  | 'from_address'
-  | 'reply_to'
-  | 'subject'
-  | 'template_id'
-  | 'topic_ids'
-  | 'exclude_topic_ids'
-  | 'conditions'
-  | 'variables'
-  | 'headers'
-  | 'tags'
-  | 'rate_per_minute'
-  | 'send_at'
->
-
 const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
 
-/** The columns of a draft's fields, and their values. */
-const FIELDS = sql.fragment`
-  name, from_address, reply_to, subject, template_id, topic_ids, exclude_topic_ids, conditions, variables, headers,
-  tags, rate_per_minute, send_at`
-
+/** The values of a draft's fields. */
 const valuesOf = (fields: BroadcastFields) => sql.fragment`
   ${fields.name}, ${fields.from_address}, ${fields.reply_to}, ${fields.subject}, ${fields.template_id}::uuid,
   ${sql.array(fields.topic_ids, 'uuid')}, ${sql.array(fields.exclude_topic_ids, 'uuid')},

@@ -41,7 +41,7 @@ const idRow = row({ id: string() })
  * yet: when a resume meets an email that is just being put back, one of the two sees the other.
  */
 export async function emailsNotPaused(tx: Tx, refs: readonly EmailRef[]): Promise<ReadonlySet<string>> {
-  const rows = await tx.any(sql.type(idRow)`
+  const found = await tx.anyFirst(sql.type(idRow)`
     with these as materialized (
       select e.id, e.team_id, e.broadcast_id from ${rowsOf('ref', EMAIL_REF, refs)}
       cross join lateral (select * from email_states where team_id = ref.team_id and id = ref.email_id offset 0) e
@@ -52,7 +52,7 @@ export async function emailsNotPaused(tx: Tx, refs: readonly EmailRef[]): Promis
     )
     select id from these where broadcast_id in (
       select id from held where state <> 'paused')`)
-  return new Set(rows.map(({ id }) => id))
+  return new Set(found)
 }
 
 /** How much of its rate a broadcast may save up, in seconds: so much goes at once at most. */

@@ -141,10 +141,9 @@ export async function insertEmails(
   rows: readonly NewEmail[],
   { charge, jobs }: With,
 ): Promise<number> {
-  const stored = await tx.one(sql.prepared('insert_emails', countRow)`
+  return tx.oneFirst(sql.prepared('insert_emails', countRow)`
     with ${accepting(rows, charge)}, stored as (${insertStates}), job as (${jobs})
     select count(*)::int as jobs from job`)
-  return stored.jobs
 }
 
 const countsRow = countRow.concat(row({ published: number() }))

@@ -139,8 +139,8 @@ export function webhooksToRequeue(
   teamId: string,
   { webhook, type, force }: { webhook?: string | undefined; type?: string | undefined; force: boolean },
 ) {
-  return tx.anyFirst(sql.type(idRow)`
-    select team_id, id from webhook_messages
+  return tx.anyFirst(sql.type(idRow.pick(['id']))`
+    select id from webhook_messages
     where team_id = ${teamId} and (unfinished or ${force} and status = 'failed') and ${fits({ type })}
       and ${webhook === undefined ? ANY : sql.fragment`endpoint_id = ${webhook}`}
     order by id`)

@@ -53,7 +53,7 @@ export async function insertRequests(
   { requests, messages }: { requests: readonly NewRequest[]; messages: readonly NewMessage[] },
   { charge, jobs }: { charge: FragmentSqlToken; jobs: FragmentSqlToken },
 ): Promise<number> {
-  const stored = await tx.one(sql.prepared('insert_whatsapp_requests', countRow)`
+  return tx.oneFirst(sql.prepared('insert_whatsapp_requests', countRow)`
     with charged as (${charge}), asked as (
       insert into whatsapp_requests (
         team_id, id, template_id, parameters, idempotency_key, http_request_id, created_at)
@@ -66,7 +66,6 @@ export async function insertRequests(
       from ${rowsOf('message', MESSAGE, messages)}
     ), job as (${jobs})
     select count(*)::int as jobs from job`)
-  return stored.jobs
 }
 
 const storedKeyRow = row({
