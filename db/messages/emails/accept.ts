@@ -254,9 +254,10 @@ const lineOf = ({ broadcast_id, batch }: EmailSender): Line => {
   return batch ? 'email_batch' : 'email'
 }
 
-/** Says of a job that its email is large; the simulator takes what there is. */
-const largeOf = (job: SharedJob, { attachments }: NewEmail): { large?: true } =>
-  job !== 'deliver-test' && isLarge(attachments) ? { large: true } : {}
+/** What a job says besides its email: that this is large, which is all the same to the simulator. */
+const saidOf = (job: SharedJob, { attachments }: NewEmail) => ({
+  ...(job !== 'deliver-test' && isLarge(attachments) ? { large: true } : {}),
+})
 
 /** Stores rows with the charges for them, their jobs and the contents that they bring, and notes who needs these. */
 async function insert(
@@ -297,7 +298,7 @@ export async function acceptEmailCalls(
       return { outcomes, made: rows.map((row) => ({ team_id, line: lineOf(sender), messages: [row] })) }
     },
     commit: async (made) => {
-      const parts = await chargesAndJobs(deps, made, batches, largeOf)
+      const parts = await chargesAndJobs(deps, made, batches, saidOf)
       const brought = [...batches.values()].flatMap((batch) => batch.brought)
       await insert(
         deps.tx,
