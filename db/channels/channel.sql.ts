@@ -96,10 +96,3 @@ export const anyText = (texts: readonly string[]) => sql.fragment`any(${sql.arra
 
 /** How references travel, as rows of a statement. */
 export const REF = { team_id: 'uuid', id: 'uuid' }
-
-/** References as rows of a statement. */
-export const refTuples = (refs: readonly DeliveryRef[]) =>
-  sql.unnest(
-    refs.map(({ team_id, id }) => [team_id, id]),
-    ['uuid', 'uuid'],
-  )

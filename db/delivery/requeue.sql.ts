@@ -4,9 +4,9 @@
  */
 import { sql } from 'slonik'
 import { boolean, type InferType, object, string } from 'yup'
-import { type Channel, type Deliverable, type DeliveryRef, refTuples } from '../channels/channel.sql.ts'
+import { type Channel, type Deliverable, type DeliveryRef, REF } from '../channels/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { row } from '../postgres/rows.ts'
+import { row, rowsOf } from '../postgres/rows.ts'
 import { isOfNewerQueue, openDeadLetters } from '../queue/dead-letters.sql.ts'
 import { SHARED_JOBS } from '../queue/jobs.ts'
 import { firstIdAt } from '../text/ids.ts'
@@ -109,7 +109,7 @@ export async function markRequeued(
   return tx.any(sql.type(requeuedRow)`
     with held (held_team, held_id) as materialized (
       select team_id, id from ${channel.rows}
-      where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and ${canBeRequeued(channel, how)}
+      where (team_id, id) in (select * from ${rowsOf('ref', REF, refs)}) and ${canBeRequeued(channel, how)}
       order by team_id, id for no key update
     )
     update ${channel.rows} m set
@@ -138,7 +138,7 @@ export async function markGivenUp(
   if (given_up_as === null || refs.length === 0) return
   await tx.query(sql.type(object())`
     update ${rows} set status = ${given_up_as}
-    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and unfinished`)
+    where (team_id, id) in (select * from ${rowsOf('ref', REF, refs)}) and unfinished`)
 }
 
 /** A timeline entry of our own, not of a provider. */

@@ -5,10 +5,10 @@
  */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
-import { type Channel, type Deliverable, type DeliveryRef, refTuples } from '../channels/channel.sql.ts'
+import { type Channel, type Deliverable, type DeliveryRef, REF } from '../channels/channel.sql.ts'
 import { CHANNELS } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { row } from '../postgres/rows.ts'
+import { row, rowsOf } from '../postgres/rows.ts'
 import { SHARED_JOBS } from '../queue/jobs.ts'
 import { RESTORED } from '../queue/pauses.sql.ts'
 
@@ -85,7 +85,7 @@ export const markExpired = (tx: Tx, { rows }: Deliverable, refs: readonly Delive
   tx.any(sql.type(refRow)`
     with held (of_team, of_id) as materialized (
       select team_id, id from ${rows}
-      where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and unfinished
+      where (team_id, id) in (select * from ${rowsOf('ref', REF, refs)}) and unfinished
       order by team_id, id for no key update
     )
     update ${rows} m set expired_at = ${sql.timestamp(at)}

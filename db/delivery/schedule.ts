@@ -56,21 +56,11 @@ export async function giveUpExpired(
   if (!first) return
   const given = await markExpired(tx, channel, expired, first.at)
   const ids = new Set(given.map(({ id }) => id))
-  const notes = expired.flatMap(({ team_id, id, expires_at, at }): Note[] =>
-    ids.has(id)
-      ? [
-          {
-            ...{
-              team_id,
-              id,
-              event_key: `expired:${expires_at.toISOString()}`,
-              kind: 'gave_up',
-              occurred_at: at,
-            },
-            detail: `expired: it was not to be sent after ${expires_at.toISOString()}`,
-          },
-        ]
-      : [],
-  )
+  const notes = expired.flatMap(({ team_id, id, expires_at, at }): Note[] => {
+    if (!ids.has(id)) return []
+    const end = expires_at.toISOString()
+    const event = { event_key: `expired:${end}`, kind: 'gave_up', occurred_at: at } as const
+    return [{ team_id, id, ...event, detail: `expired: it was not to be sent after ${end}` }]
+  })
   await storeEvents(tx, channel, notes)
 }

@@ -10,8 +10,8 @@ const SENDER_EVENTS = ['slowed', 'paused', 'recovered', 'resumed'] as const
 
 const eventRow = row({
   sender: string(),
+  time: string(),
   kind: string().oneOf(SENDER_EVENTS),
-  occurred_at: string(),
   detail: string(),
 })
 type SenderEventRow = InferType<typeof eventRow>
@@ -31,7 +31,7 @@ export async function insertSenderEvents(tx: Tx, events: readonly SenderEvent[])
 /** The newest events of each sender of ours, up to `limit` of each, newest first. */
 export const senderEvents = (tx: Tx, limit: number) =>
   tx.any(sql.type(eventRow)`
-    select e.sender, e.kind, e.occurred_at, e.detail
+    select e.sender, e.occurred_at as time, e.kind, e.detail
     from senders s cross join lateral (
       select * from sender_events where sender = s.key order by id desc limit ${limit}) e
     where ${isOwnSender}

@@ -145,13 +145,8 @@ async function expand(deps: WalkDeps, row: BroadcastRow, most: number, now: Date
   const taken = items.slice(0, quota)
   // Contacts after the last email that the quota holds are met when there is quota again.
   const stop = items[taken.length]?.contact_id
-  const met =
-    stop === undefined
-      ? all
-      : all.slice(
-          0,
-          all.findIndex(({ member }) => member.id === stop),
-        )
+  const end = all.findIndex(({ member }) => member.id === stop)
+  const met = end < 0 ? all : all.slice(0, end)
   const refused = await storeEmails(deps, { row, version }, taken)
   if (refused === 'domain') return pause(deps, row, 'from_domain_not_verified', now)
   const skips = met.flatMap(({ member, made }) => {

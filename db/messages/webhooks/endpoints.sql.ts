@@ -91,11 +91,13 @@ export async function insertEndpoint(
       ${sql.binary(secret)}, ${sql.timestamp(now)})`)
 }
 
-/** What of an endpoint can be changed; an absent field stays as it is. */
-type EndpointChange = {
+/** What is given of an endpoint; an absent field stays as it is, or takes its default. */
+export type EndpointFields = {
   url?: string | undefined
   name?: string | undefined
+  /** '*' or types. */
   types?: readonly string[] | undefined
+  /** The name of a domain; null: none. */
   domain?: string | null | undefined
 }
 
@@ -104,7 +106,7 @@ export async function updateEndpoint(
   tx: Tx,
   teamId: string,
   id: string,
-  { url, name, types, domain }: EndpointChange,
+  { url, name, types, domain }: EndpointFields,
 ): Promise<void> {
   await tx.query(sql.type(object())`
     update webhook_endpoints set

@@ -33,13 +33,8 @@ const templateColumns = sql.fragment`
   updated_at, synced_at`
 
 /** A template as it is read from the provider's object. */
-export type TemplateContent = TemplateShape & {
-  name: string
-  language: string
-  category: string | null
-  status: TemplateState
-  definition: Readonly<Record<string, unknown>>
-}
+export type TemplateContent = TemplateShape &
+  Pick<WhatsappTemplateRow, 'name' | 'language' | 'category' | 'status' | 'definition'>
 
 /** Stores a template. @returns the row, or null when the team has one of this name and language. */
 export function insertWhatsappTemplate(
