@@ -72,13 +72,8 @@ async function noteRequeued(
   const whole = refs.filter(({ id }) => !gone.has(id))
   if (whole.length === 0) return []
   const requeued = await markRequeued(tx, channel, whole, { ...how, now })
-  if (requeued.length > 0) {
-    await storeEvents(
-      tx,
-      channel,
-      requeued.map((ref) => requeueNote(ref, now)),
-    )
-  }
+  const notes = requeued.map((ref) => requeueNote(ref, now))
+  if (notes.length > 0) await storeEvents(tx, channel, notes)
   return requeued
 }
 
@@ -88,12 +83,8 @@ export async function noteRedriven<J extends DeliveryJob>(
   channel: Deliverable<J>,
   payloads: readonly Payload<J>[],
 ): Promise<void> {
-  await noteRequeued(
-    at,
-    channel,
-    payloads.map((payload) => channel.payload.ref(payload)),
-    { by: 'person', force: channel.given_up_as !== null },
-  )
+  const refs = payloads.map((payload) => channel.payload.ref(payload))
+  await noteRequeued(at, channel, refs, { by: 'person', force: channel.given_up_as !== null })
 }
 
 /** Requeues those of the messages that were not handed over, each in its own queue. @returns these. */
@@ -105,11 +96,8 @@ export async function requeueMessages(
 ): Promise<readonly DeliveryRef[]> {
   const requeued = await noteRequeued({ tx, now }, channel, refs, how)
   for (const [job, own] of Map.groupBy(requeued, (each) => each.job)) {
-    await queue.reenqueue(
-      tx,
-      job,
-      own.map((each) => deliveryFrom(job).payload.of(each)),
-    )
+    const payloads = own.map((each) => deliveryFrom(job).payload.of(each))
+    await queue.reenqueue(tx, job, payloads)
   }
   return requeued.map(({ team_id, id }) => ({ team_id, id }))
 }
@@ -158,11 +146,8 @@ export async function requeueOne(
 ): Promise<void> {
   const way = force ? await requeueWay(by.tx, channel, ref) : null
   const was = way === null || way === 'plain' ? '' : WAS[way]
-  const requeued = await requeueMessages({ ...by, queue }, channel, [ref], {
-    by: 'person',
-    force,
-    named: true,
-  })
+  const how: How = { by: 'person', force, named: true }
+  const requeued = await requeueMessages({ ...by, queue }, channel, [ref], how)
   if (requeued.length === 0) throw await requeueRefusal(by.tx, channel, ref)
   const { team_id, id: subject } = ref
   const detail = [words, was].filter((each) => each !== '').join(', ')

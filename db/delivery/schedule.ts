@@ -21,12 +21,8 @@ async function releaseBatch(
 ): Promise<number> {
   const released = await releaseDue(tx, channel, RELEASE_BATCH)
   for (const [job, own] of Map.groupBy(released, (each) => each.job)) {
-    const { payload } = deliveryFrom(job)
-    await queue.enqueue(
-      tx,
-      job,
-      own.map((ref) => payload.of({ ...ref, sender: null })),
-    )
+    const payloads = own.map((ref) => deliveryFrom(job).payload.of({ ...ref, sender: null }))
+    await queue.enqueue(tx, job, payloads)
   }
   return released.length
 }

@@ -76,8 +76,6 @@ export async function placesOfReturning(
   payloads: readonly object[],
 ): Promise<number[]> {
   if (!isSharedJob(job)) return []
-  return lines[job].placesOf(
-    tx,
-    payloads.map((payload) => ('team_id' in payload ? String(payload.team_id) : '')),
-  )
+  const teams = payloads.map((payload) => ('team_id' in payload ? String(payload.team_id) : ''))
+  return lines[job].placesOf(tx, teams)
 }

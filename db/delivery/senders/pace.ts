@@ -127,10 +127,8 @@ type PaceChange<T> = { sender: Sender; decide(pace: Pace, now: Date): { pace: Pa
  * number of them, in the caller's transaction. @returns the results, in the order given.
  */
 export async function changePaces<T>(tx: Tx, changes: readonly PaceChange<T>[]): Promise<T[]> {
-  const rows = await lockSenders(
-    tx,
-    changes.map(({ sender }) => sender),
-  )
+  const senders = changes.map(({ sender }) => sender)
+  const rows = await lockSenders(tx, senders)
   const saved: ({ key: string } & Pace)[] = []
   const results = changes.map(({ sender: { key, ceiling, saved_seconds }, decide }) => {
     const row = rows.get(key)

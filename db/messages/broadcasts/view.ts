@@ -40,11 +40,8 @@ const NONE = Object.fromEntries(BROADCAST_FIGURES.map((figure) => [figure, 0])) 
 export async function broadcastViews(tx: Tx, rows: readonly BroadcastRow[]): Promise<BroadcastView[]> {
   const [first] = rows
   if (!first) return []
-  const moved = await figuresOf(
-    tx,
-    first.team_id,
-    rows.map(({ id }) => id),
-  )
+  const ids = rows.map(({ id }) => id)
+  const moved = await figuresOf(tx, first.team_id, ids)
   return rows.map((row) => {
     const figures = { ...NONE }
     for (const { broadcast_id, figure, count } of moved) if (broadcast_id === row.id) figures[figure] = count

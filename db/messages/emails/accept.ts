@@ -130,23 +130,14 @@ async function openTeamBatches(
   lock: 'wait' | 'skip',
 ): Promise<Map<string, TeamBatch>> {
   const references = await findReferences({ tx, versions, links: links ?? null }, calls)
-  const accounts = await lockAccounts(
-    tx,
-    calls.map(({ sender }) => sender.team_id),
-    lock,
-  )
+  const teams = calls.map(({ sender }) => sender.team_id)
+  const accounts = await lockAccounts(tx, teams, lock)
   const batches = new Map<string, TeamBatch>()
   for (const [teamId, account] of accounts) {
     const own = references.get(teamId)
-    if (own)
-      batches.set(teamId, {
-        account,
-        references: own,
-        stored: new Map(),
-        ready: new Set(),
-        brought: [],
-        nextId: idsAt(account.now),
-      })
+    if (!own) continue
+    const fresh = { stored: new Map(), ready: new Set<string>(), brought: [], nextId: idsAt(account.now) }
+    batches.set(teamId, { account, references: own, ...fresh })
   }
   const named = calls.flatMap(({ sender: { team_id }, items }) =>
     items.map(({ idempotency_key: key }) => ({ team_id, key })),
@@ -300,11 +291,8 @@ export async function acceptEmailCalls(
     commit: async (made) => {
       const parts = await chargesAndJobs(deps, made, batches, saidOf)
       const brought = [...batches.values()].flatMap((batch) => batch.brought)
-      await insert(
-        deps.tx,
-        made.flatMap(({ messages }) => messages),
-        { ...parts, brought },
-      )
+      const rows = made.flatMap(({ messages }) => messages)
+      await insert(deps.tx, rows, { ...parts, brought })
     },
   })
 }

@@ -86,14 +86,10 @@ export async function applyEmailEvents(
   }
   if (placed.length === 0) return results
   const contactOf = await lockTouchedContacts(tx, placed)
-  const news = await storeEmailEvents(
-    tx,
-    placed.map((event) => ({ ...event, contact_id: contactOf(event)?.contact_id })),
-  )
-  const changes = changesOf(
-    news,
-    attempts.map((attempt) => ({ ...attempt, pending_recipients: stillThere(attempt, recipients) })),
-  )
+  const given = placed.map((event) => ({ ...event, contact_id: contactOf(event)?.contact_id }))
+  const news = await storeEmailEvents(tx, given)
+  const left = attempts.map((one) => ({ ...one, pending_recipients: stillThere(one, recipients) }))
+  const changes = changesOf(news, left)
   if (changes.length > 0) await changeEmails(tx, changes)
   await applyContactEffects(tx, contactOf, news, now)
   return results
@@ -161,11 +157,8 @@ export async function applyReportedEmails(
     const ref = found[index]
     return ref ? [{ event: { ...event, ...ref }, index }] : []
   })
-  const applied = await applyEmailEvents(
-    tx,
-    known.map(({ event }) => event),
-    now,
-  )
+  const knownEvents = known.map(({ event }) => event)
+  const applied = await applyEmailEvents(tx, knownEvents, now)
   const results = events.map(() => UNKNOWN)
   for (const [at, { index }] of known.entries()) results[index] = applied[at] ?? UNKNOWN
   return results

@@ -211,18 +211,13 @@ export const emailById = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.prepared('email_by_id', emailRow)`
     select ${emailColumns} from emails where team_id = ${teamId} and id = ${id}`)
 
-const addresseesRow = row({
-  to_emails: array(string()),
-  first_cc: number().nullable(),
-  first_bcc: number().nullable(),
-  contact_id: string().nullable(),
-})
+const addresseesRow = emailRow.pick(['to_emails', 'first_cc', 'first_bcc', 'contact_id'])
 
 export const addresseesOfEmail = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.prepared('addressees_of_email', addresseesRow)`
     select to_emails, first_cc, first_bcc, contact_id from accepted_emails where team_id = ${teamId} and id = ${id}`)
 
-const senderRow = row({ from_address: string() })
+const senderRow = emailRow.pick(['from_address'])
 
 export const senderOfEmail = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.type(senderRow)`

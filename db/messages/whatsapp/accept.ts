@@ -87,7 +87,7 @@ type TeamBatch = {
   account: Account
   templates: Map<string, SendableTemplate>
   stored: StoredKeys<StoredKey>
-  place: Place
+  nextId: () => string
 }
 
 type StoredKey = { first_id: string; request_id: string }
@@ -104,7 +104,7 @@ async function openTeamBatches(
   const teams = calls.map(({ team_id }) => team_id)
   const batches = new Map<string, TeamBatch>()
   for (const [teamId, account] of await lockAccounts(tx, teams, lock)) {
-    batches.set(teamId, { account, templates: new Map(), stored: new Map(), place: placeOf(teamId, account) })
+    batches.set(teamId, { account, templates: new Map(), stored: new Map(), nextId: idsAt(account.now) })
   }
   for (const row of templates) batches.get(row.team_id)?.templates.set(row.id, row)
   await readKeys(batches, named, {
@@ -114,34 +114,20 @@ async function openTeamBatches(
   return batches
 }
 
-/** Where and when rows are stored. */
-type Place = { team_id: string; now: Date; nextId: () => string }
-
 function build(
-  { team_id, now, nextId }: Place,
   item: WhatsappItem,
-  { http_request_id, batch }: WhatsappCall,
+  { team_id, http_request_id, batch }: WhatsappCall,
+  { account: { now }, nextId }: TeamBatch,
 ): Stored {
   const { template_id, parameters, idempotency_key, when } = item
   const created_at = now.toISOString()
   const times = timesOf(when, now)
   const request = {
-    team_id,
-    id: nextId(),
-    template_id,
-    parameters,
-    idempotency_key,
+    ...{ team_id, id: nextId(), template_id, parameters, idempotency_key, created_at },
     http_request_id: http_request_id ?? null,
-    created_at,
   }
-  const messages = item.to.map(({ e164, country }, position) => ({
-    team_id,
-    id: nextId(),
-    request_id: request.id,
-    position,
-    recipient: e164,
-    country,
-    created_at,
+  const messages = item.to.map(({ e164: recipient, country }, position) => ({
+    ...{ team_id, id: nextId(), request_id: request.id, position, recipient, country, created_at },
     ...times,
   }))
   return { team_id, request, messages, line: batch ? 'whatsapp_batch' : 'whatsapp' }
@@ -153,13 +139,12 @@ const sentRows = ({ messages }: Stored): SentRow[] =>
     status: 'queued',
   }))
 
-const placeOf = (team_id: string, { now }: Account): Place => ({ team_id, now, nextId: idsAt(now) })
-
 /**
  * Gives each new item its rows, in order, as if each came alone: a key met again is a replay once its first item has
  * its rows, whatever the later one would be refused for. Nothing is charged yet.
  */
-function buildAll(call: WhatsappCall, { account, stored, templates, place }: TeamBatch) {
+function buildAll(call: WhatsappCall, batch: TeamBatch) {
+  const { account, stored, templates } = batch
   const made: Stored[] = []
   const keys = new Map<string, StoredKey>()
   const outcomes = call.items.map((item): WhatsappOutcome => {
@@ -168,7 +153,7 @@ function buildAll(call: WhatsappCall, { account, stored, templates, place }: Tea
     if (original) return { kind: 'replayed', ...original }
     const refusal = timeRefusal(item, account.now) ?? refusalOf(item, templates)
     if (refusal) return { kind: 'refused', refusal }
-    const built = build(place, item, call)
+    const built = build(item, call, batch)
     made.push(built)
     if (key !== null) keys.set(key, storedKey(built))
     return { kind: 'stored', first_id: firstOf(built), rows: sentRows(built) }

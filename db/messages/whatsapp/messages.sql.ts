@@ -85,23 +85,6 @@ export const requestsByKeys = (tx: Tx, keys: readonly { team_id: string; key: st
         select id from whatsapp_messages where team_id = r.team_id and request_id = r.id
         order by position limit 1) m`)
 
-const status = () => string().oneOf(WHATSAPP_LADDER)
-
-const shownRow = row({
-  id: string(),
-  recipient: string(),
-  status: status(),
-  scheduled_at: string().nullable(),
-  expires_at: string().nullable(),
-})
-export type SentRow = InferType<typeof shownRow>
-
-/** A request's messages as they stand now, in the order of its recipients. */
-export const messagesOfRequest = (tx: Tx, teamId: string, requestId: string) =>
-  tx.any(sql.prepared('whatsapp_messages_of_request', shownRow)`
-    select id, recipient, status, scheduled_at, expires_at from whatsapp_messages
-    where team_id = ${teamId} and request_id = ${requestId} order by position`)
-
 export const messageRow = row({
   team_id: string(),
   id: string(),
@@ -109,7 +92,7 @@ export const messageRow = row({
   template_id: string(),
   recipient: string(),
   country: string().nullable(),
-  status: status(),
+  status: string().oneOf(WHATSAPP_LADDER),
   parameters: stringMap,
   idempotency_key: string().nullable(),
   http_request_id: string().nullable(),
@@ -124,6 +107,15 @@ export const messageRow = row({
   due_at: string().nullable(),
 })
 export type WhatsappRow = InferType<typeof messageRow>
+
+const shownRow = messageRow.pick(['id', 'recipient', 'status', 'scheduled_at', 'expires_at'])
+export type SentRow = InferType<typeof shownRow>
+
+/** A request's messages as they stand now, in the order of its recipients. */
+export const messagesOfRequest = (tx: Tx, teamId: string, requestId: string) =>
+  tx.any(sql.prepared('whatsapp_messages_of_request', shownRow)`
+    select id, recipient, status, scheduled_at, expires_at from whatsapp_messages
+    where team_id = ${teamId} and request_id = ${requestId} order by position`)
 
 export const messageColumns = sql.fragment`
   m.team_id, m.id, m.request_id, r.template_id, m.recipient, m.country, m.status, r.parameters, r.idempotency_key,

@@ -38,10 +38,8 @@ export async function showMessage({ tx, now }: At, teamId: string, id: string): 
   const row = await messageById(tx, teamId, id)
   if (!row) throw new Refusal('not_found', `there is no WhatsApp message ${id} in this team`)
   const rows = await eventsOfMessage(tx, teamId, id)
-  const events = rows.map(({ occurred_at: time, kind, detail, code }) => ({
-    time,
-    kind,
-    detail,
+  const events = rows.map(({ occurred_at: time, code, ...event }) => ({
+    ...{ time, ...event },
     ...(code === null ? {} : { code }),
   }))
   const at = { ref: { team_id: teamId, id }, recipient: row.recipient, now }

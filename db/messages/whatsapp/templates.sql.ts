@@ -8,15 +8,13 @@ import type { MessageRef } from './messages.sql.ts'
 import { TEMPLATE_STATES, type TemplateState } from './status.ts'
 import type { TemplateShape } from './template.ts'
 
-const stateField = () => string().oneOf(TEMPLATE_STATES)
-
 const templateRow = row({
   team_id: string(),
   id: string(),
   name: string(),
   language: string(),
   category: string().nullable(),
-  status: stateField(),
+  status: string().oneOf(TEMPLATE_STATES),
   definition: mixed<Record<string, unknown>>(),
   slots: array(string()),
   url_buttons: array(number()),
@@ -68,13 +66,7 @@ export const setTemplateStatus = (tx: Tx, teamId: string, id: string, status: Te
     where team_id = ${teamId} and id = ${id}
     returning ${templateColumns}`)
 
-const sendableRow = row({
-  team_id: string(),
-  id: string(),
-  status: stateField(),
-  slots: array(string()),
-  unsupported: string().nullable(),
-})
+const sendableRow = templateRow.pick(['team_id', 'id', 'status', 'slots', 'unsupported'])
 export type SendableTemplate = InferType<typeof sendableRow>
 
 /** What accepting needs to know of teams' templates. */
@@ -149,7 +141,7 @@ export type TemplateNews = { name: string; language: string; status: TemplateSta
 /** The provider's word that a template is made of something else now. It names no team either. */
 export type TemplateChange = { name: string; language: string; occurred_at: Date }
 
-const holderRow = row({ team_id: string(), name: string(), language: string() })
+const holderRow = templateRow.pick(['team_id', 'name', 'language'])
 
 /** Which live teams have templates of these names and languages. */
 export async function teamsWithTemplates(tx: Tx, changes: readonly TemplateChange[]) {
@@ -160,7 +152,7 @@ export async function teamsWithTemplates(tx: Tx, changes: readonly TemplateChang
       join whatsapp_templates t on t.name = c.name and replace(t.language, '-', '_') = c.language and not ${ofTestTeam}`)
 }
 
-const namedRow = row({ name: string(), language: string() })
+const namedRow = templateRow.pick(['name', 'language'])
 
 /**
  * Sets the states that the provider reported, in one statement; each name and language at most once. The provider's
