@@ -50,7 +50,7 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   message: FragmentSqlToken
   /** Whether its events tell recipients apart; else they keep the provider's fault code. */
   by_recipient: boolean
-  /** Whether a row was refused for good and surely never handed over: `requeue --force` takes it back. */
+  /** Whether a row `m` was refused for good and surely never handed over: `requeue --force` takes it back. */
   refused: FragmentSqlToken
   /** The status of a message that was given up; null: it stays `queued`, and unfinished. */
   given_up_as: string | null

@@ -46,7 +46,7 @@ type Picked = {
 /** A part of them: those after one id, up to another, `most` at most. */
 type Part = { after: string; until: string; limit: number }
 
-/** Whether a message can be requeued: it waits to be delivered now, or is taken back by force. */
+/** Whether a row `m` can be requeued: it waits to be delivered now, or is taken back by force. */
 function canBeRequeued({ refused, undelivered, expired }: Deliverable, { by, force, named }: How) {
   if (by === 'sweep') return sql.fragment`unfinished`
   if (force && named) return sql.fragment`(${undelivered} or ${refused})`
@@ -68,7 +68,7 @@ export async function requeueableMessages(
   const fitsTime = since === undefined ? all : sql.fragment`id >= ${firstIdAt(since)}`
   const fitsPart = part ? sql.fragment`id > ${part.after} and id <= ${part.until}` : all
   return tx.any(sql.type(refRow)`
-    select team_id, id from ${channel.rows}
+    select team_id, id from ${channel.rows} m
     where team_id = ${teamId} and ${fitsId} and ${fitsStatus} and ${fitsTime} and ${fitsPart}
       and ${canBeRequeued(channel, { by: 'person', force, named })}
     order by id limit ${part?.limit ?? null}`)
@@ -108,7 +108,7 @@ export async function markRequeued(
   const triesFrom = how.by === 'person' ? time : sql.fragment`m.tries_from`
   return tx.any(sql.type(requeuedRow)`
     with held (held_team, held_id) as materialized (
-      select team_id, id from ${channel.rows}
+      select team_id, id from ${channel.rows} m
       where (team_id, id) in (select * from ${rowsOf('ref', REF, refs)}) and ${canBeRequeued(channel, how)}
       order by team_id, id for no key update
     )
@@ -159,30 +159,22 @@ const stateRow = row({
   /** While it waits for its time: when that comes. */
   due_at: string().nullable(),
   expired: boolean(),
+  refused: boolean(),
   given_up: boolean(),
   newer: boolean(),
   handed_over_as: string().nullable(),
 })
 
-/** A message's queue, whether it has something left to deliver, and whether that was given up; null without one. */
+/**
+ * A message's queue, whether it has something left to deliver, whether that was given up, and whether it was refused
+ * without ever being handed over; null without one.
+ */
 export const deliveryState = (tx: Tx, channel: Deliverable, { team_id, id }: DeliveryRef) =>
   tx.maybeOne(sql.type(stateRow)`
     select ${channel.job_of} as job, status, unfinished, ${gaveUp(channel)} as given_up,
       ${isOfNewerQueue(sql.fragment`m.id`)} as newer,
-      ${channel.undelivered} and ${channel.expired} as expired,
+      ${channel.undelivered} and ${channel.expired} as expired, ${channel.refused} as refused,
       ${hasProvider(channel) ? sql.fragment`due_at` : sql.fragment`null::timestamptz`} as due_at,
       ${hasProvider(channel) ? sql.fragment`provider_message_id` : sql.fragment`null::text`} as handed_over_as
     from ${channel.rows} m
     where team_id = ${team_id} and id = ${id}`)
-
-const waysRow = row({ unfinished: boolean(), refused: boolean(), scheduled: boolean(), expired: boolean() })
-
-/**
- * Whether a message still waits to be handed over, and whether it was refused without ever being; null without one.
- */
-export async function requeueWays(tx: Tx, channel: Deliverable, { team_id, id }: DeliveryRef) {
-  const { rows, refused, scheduled, expired, undelivered } = channel
-  return tx.maybeOne(sql.type(waysRow)`
-    select unfinished, ${refused} as refused, ${scheduled} as scheduled, ${undelivered} and ${expired} as expired
-    from ${rows} where team_id = ${team_id} and id = ${id}`)
-}

@@ -28,7 +28,6 @@ import {
   type Note,
   type Requeued,
   requeueableMessages,
-  requeueWays,
 } from './requeue.sql.ts'
 import { pausedSenders } from './senders/senders.sql.ts'
 
@@ -170,10 +169,12 @@ export async function requeueWay(
   channel: Deliverable,
   ref: DeliveryRef,
 ): Promise<'plain' | keyof typeof WAS | null> {
-  const ways = await requeueWays(tx, channel, ref)
-  if (ways?.scheduled) return 'scheduled'
-  if (ways?.expired) return 'expired'
-  return ways?.unfinished ? 'plain' : ways?.refused ? 'forced' : null
+  const state = await deliveryState(tx, channel, ref)
+  if (state === null) return null
+  if (state.due_at !== null) return 'scheduled'
+  if (state.expired) return 'expired'
+  if (state.unfinished) return 'plain'
+  return state.refused ? 'forced' : null
 }
 
 /**
@@ -193,7 +194,6 @@ export async function pausesOf(
   return [...queues, ...senders.map(({ sender: key, ...pause }) => ({ what: `sender ${key}`, ...pause }))]
 }
 
-/** Why a message cannot be requeued. */
 export async function requeueRefusal(tx: Tx, channel: Deliverable, ref: DeliveryRef): Promise<Refusal> {
   const state = await deliveryState(tx, channel, ref)
   if (state === null) return new Refusal('not_found', `there is no ${channel.noun} ${ref.id} in this team`)

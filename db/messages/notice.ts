@@ -75,7 +75,6 @@ async function failingDomain(tx: Tx, teamId: string, id: string, team: string): 
   }
 }
 
-/** What is said, for `to`. */
 function noticeEmail(
   { from, to, key }: { from: Mailbox; to: string; key: string },
   { subject, what, next, link }: Stopped,

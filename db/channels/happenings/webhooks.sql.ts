@@ -115,6 +115,5 @@ export async function insertWebhooks(tx: Tx, messages: readonly NewWebhook[]): P
     ${insertingJobs(jobsOfStored)}`)
 }
 
-/** Whether an endpoint with these types gets this one. */
 export const wants = (types: readonly string[], type: string): boolean =>
   types.includes(ALL_TYPES) || types.includes(type)

@@ -111,7 +111,6 @@ type EndedReport = {
   team_ids?: readonly string[]
 }
 
-/** Ends pending reports, in one statement. */
 export async function endReports(tx: Tx, settled: readonly EndedReport[]): Promise<void> {
   const items = settled.map((report) => ({ team_ids: [], ...report }))
   await tx.query(sql.prepared('end_reports', object())`
@@ -135,7 +134,6 @@ export type ReportRow = InferType<typeof reportRow>
 const reportColumns = sql.fragment`
   id, provider, event_key, received_at, state, reason, octet_length(body) as bytes`
 
-/** Reports without their bodies, newest first. */
 export async function reportsByState(
   tx: Tx,
   { state, limit }: { state?: ReportState | undefined; limit: number },
@@ -207,7 +205,6 @@ export async function parkedReports(
 
 const reasonRow = row({ reason: string(), reports: number() })
 
-/** How many reports are parked for which reason, most first. */
 export const parkedByReason = (tx: Tx, filter: ParkedFilter) =>
   tx.any(sql.type(reasonRow)`
     select coalesce(reason, '') as reason, count(*) as reports from reports where ${parked(filter)}

@@ -19,7 +19,6 @@ type SenderEventRow = InferType<typeof eventRow>
 /** Something that happened to a sender; `detail` is the provider's words, or an operator's. */
 export type SenderEvent = { sender: string; kind: SenderEventRow['kind']; occurred_at: Date; detail: string }
 
-/** Stores events, in the order of their ids. */
 export async function insertSenderEvents(tx: Tx, events: readonly SenderEvent[]): Promise<void> {
   const types = { sender: 'text', id: 'uuid', kind: 'text', occurred_at: 'timestamptz', detail: 'text' }
   const items = events.map((event) => ({ ...event, id: idNow() }))

@@ -38,7 +38,6 @@ function meets({ property: name, op, value }: Condition): FragmentSqlToken {
   return sql.fragment`(${compared(sql.fragment`(${property})`, op, given)})`
 }
 
-/** Whether a contact is in the audience. */
 export const fits = ({ topic_ids, exclude_topic_ids, conditions }: Audience) =>
   sql.join(
     [

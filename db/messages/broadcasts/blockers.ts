@@ -120,7 +120,6 @@ export async function blockersOf(
   return { ...mail, audience, blockers: [...mail.blockers, ...blockers] }
 }
 
-/** The refusal that names what hinders it. */
 export const blocked = (
   { state }: BroadcastRow,
   blockers: readonly { words: string }[],

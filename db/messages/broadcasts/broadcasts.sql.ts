@@ -89,7 +89,6 @@ export const broadcastById = (tx: Tx, teamId: string, id: string) =>
 
 const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
 
-/** The values of a draft's fields. */
 const valuesOf = (fields: BroadcastFields) => sql.fragment`
   ${fields.name}, ${fields.from_address}, ${fields.reply_to}, ${fields.subject}, ${fields.template_id}::uuid,
   ${sql.array(fields.topic_ids, 'uuid')}, ${sql.array(fields.exclude_topic_ids, 'uuid')},
@@ -145,7 +144,6 @@ export async function deleteBroadcastDraft(tx: Tx, teamId: string, id: string): 
   return rowCount === 1
 }
 
-/** A team's broadcasts, newest first. */
 export async function broadcastsOfTeam(
   tx: Tx,
   teamId: string,

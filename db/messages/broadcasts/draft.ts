@@ -27,7 +27,6 @@ import type { GivenFields, NewBroadcast } from './fields.ts'
 /** Who acts: `domain` is the one that a key is bound to. */
 export type Acting = { team_id: string; domain: string | null }
 
-/** Notes what was done with a broadcast. */
 export const noteBroadcast = (by: Caller, verb: string, { team_id, id, name }: BroadcastRow): Promise<void> =>
   record(by, { team_id, action: `broadcast.${verb}`, subject: name, detail: id })
 

@@ -86,7 +86,6 @@ const conditions = () =>
       return index < 0 || createError({ message: `${path}[${index}]${faults[index]}` })
     })
 
-/** As `uuids`, with a limit. */
 const topics = (min: number) =>
   uuids()
     .test(

@@ -28,7 +28,6 @@ export const waitingEmailsOf = (tx: Tx, key: Key, most: number) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from (${waiting(key)} limit ${most}) counted`)
 
-/** Whether any of its emails still waits. */
 export const isUnderWay = (tx: Tx, key: Key): Promise<boolean> =>
   tx.exists(sql.type(object())`${waiting(key)}`)
 

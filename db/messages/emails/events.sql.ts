@@ -48,7 +48,6 @@ const eventRow = row({
   detail: string(),
 })
 
-/** The email's timeline, oldest first. */
 export const eventsOfEmail = (tx: Tx, teamId: string, id: string) =>
   tx.any(sql.type(eventRow)`
     select kind, recipient, occurred_at, detail from email_events

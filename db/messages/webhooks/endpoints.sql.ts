@@ -31,7 +31,6 @@ const endpointColumns = sql.fragment`
   (select count(*) from webhook_messages m
     where m.team_id = w.team_id and m.endpoint_id = w.id and m.unfinished) as backlog`
 
-/** A team's endpoints, oldest first. */
 export const endpointsOfTeam = (tx: Tx, teamId: string) =>
   tx.any(sql.type(endpointRow)`
     select ${endpointColumns} from webhook_endpoints w where w.team_id = ${teamId} order by w.id`)
@@ -78,7 +77,6 @@ type NewEndpoint = {
   secret: Buffer
 }
 
-/** Stores an endpoint, enabled. */
 export async function insertEndpoint(
   tx: Tx,
   teamId: string,

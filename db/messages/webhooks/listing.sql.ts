@@ -19,7 +19,6 @@ export type TryRow = InferType<typeof tryRow>
 const attemptRow = tryRow.concat(row({ event_id: string(), type: string() }))
 export type AttemptRow = InferType<typeof attemptRow>
 
-/** The latest tries to an endpoint, newest first. */
 export const attemptsOf = (tx: Tx, teamId: string, endpointId: string, limit: number) =>
   tx.any(sql.type(attemptRow)`
     select m.event_id, m.type, a.occurred_at as at, a.status, a.ms, a.detail as response
@@ -38,7 +37,6 @@ const historyRow = row({
   ms: number().nullable(),
 })
 
-/** What became of one message, oldest first. */
 export const historyOf = (tx: Tx, { team_id, id }: DeliveryRef) =>
   tx.any(sql.type(historyRow)`
     select kind, occurred_at, detail, status, ms from webhook_events

@@ -136,7 +136,6 @@ export function messagesFrom(teamId: string, status: WhatsappStatus | undefined)
   return withRequests(sql.fragment`(${queued} and unfinished)`)
 }
 
-/** A message with what was asked for, or null without one. */
 export const messageById = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.type(messageRow)`
     select ${messageColumns} from ${messagesFrom(teamId, undefined)} where m.team_id = ${teamId} and m.id = ${id}`)

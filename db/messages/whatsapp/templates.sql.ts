@@ -53,7 +53,6 @@ export function insertWhatsappTemplate(
     returning ${templateColumns}`)
 }
 
-/** A team's templates, oldest first. */
 export const whatsappTemplatesOfTeam = (tx: Tx, teamId: string) =>
   tx.any(sql.type(templateRow)`
     select ${templateColumns} from whatsapp_templates where team_id = ${teamId} order by id`)
@@ -86,7 +85,6 @@ export type TemplateFinding = {
   fault: string
 }
 
-/** Stores findings, in one statement. */
 export async function recordFindings(tx: Tx, findings: readonly TemplateFinding[], now: Date): Promise<void> {
   const types = { team_id: 'uuid', template_id: 'uuid', status: 'text', fault: 'text' }
   await tx.query(sql.prepared('record_whatsapp_template_findings', object())`
