@@ -5,8 +5,8 @@ import { createVersions } from '../content/templates/versions.ts'
 import { type BroadcastRow, broadcastsOfTeam } from '../messages/broadcasts/broadcasts.sql.ts'
 import { broadcastOrRefusal, changeBroadcast, createBroadcast } from '../messages/broadcasts/draft.ts'
 import { readChange, readNew } from '../messages/broadcasts/fields.ts'
+import { skippedBy } from '../messages/broadcasts/recipients.sql.ts'
 import { sendTest } from '../messages/broadcasts/send-test.ts'
-import { skipsOf } from '../messages/broadcasts/skips.sql.ts'
 import {
   cancelBroadcast,
   pauseBroadcast,
@@ -98,7 +98,7 @@ const looks: Verbs = ({ verb, look, ofTeam, change, admin }) => {
   verb('skips TEAM ID', 'the contacts that it picked and that get nothing, and why').action(
     look(async (database, team: string, id: string) => {
       const { id: known } = await broadcastOrRefusal(database, team, id)
-      return skipsOf(database, team, known)
+      return skippedBy(database, { team_id: team, broadcast_id: known }, { limit: null })
     }),
   )
 }

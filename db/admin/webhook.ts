@@ -3,11 +3,11 @@ import type { Command } from 'commander'
 import { TEST_TYPE, WEBHOOK_TYPES } from '../channels/happenings/webhook-types.ts'
 import { KEPT_DAYS } from '../channels/happenings/webhooks.sql.ts'
 import { WEBHOOK } from '../channels/webhook.sql.ts'
+import type { EndpointFields } from '../messages/webhooks/endpoints.sql.ts'
 import {
   addEndpoint,
   changeEndpoint,
   disableEndpoint,
-  type EndpointFields,
   enableEndpoint,
   endpointOrRefusal,
   listEndpoints,

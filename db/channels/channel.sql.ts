@@ -50,7 +50,7 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   message: FragmentSqlToken
   /** Whether its events tell recipients apart; else they keep the provider's fault code. */
   by_recipient: boolean
-  /** Whether a row was refused for good and surely never handed over: `requeue --force` takes it back. */
+  /** Whether a row `m` was refused for good and surely never handed over: `requeue --force` takes it back. */
   refused: FragmentSqlToken
   /** The status of a message that was given up; null: it stays `queued`, and unfinished. */
   given_up_as: string | null
@@ -96,10 +96,3 @@ export const anyText = (texts: readonly string[]) => sql.fragment`any(${sql.arra
 
 /** How references travel, as rows of a statement. */
 export const REF = { team_id: 'uuid', id: 'uuid' }
-
-/** References as rows of a statement. */
-export const refTuples = (refs: readonly DeliveryRef[]) =>
-  sql.unnest(
-    refs.map(({ team_id, id }) => [team_id, id]),
-    ['uuid', 'uuid'],
-  )

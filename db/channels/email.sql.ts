@@ -30,7 +30,7 @@ export const EMAIL: Channel<'deliver-email'> = {
   broadcast: sql.fragment`broadcast_id`,
   refused: sql.fragment`(status = 'bounced' and provider_message_id is null and not exists (
     select from email_events v
-    where v.team_id = email_states.team_id and v.email_id = email_states.id
+    where v.team_id = m.team_id and v.email_id = m.id
       and v.kind in ('sent', 'delivered', 'unknown')))`,
   named: ({ team, uuids, texts }) => sql.fragment`
     select id from accepted_emails

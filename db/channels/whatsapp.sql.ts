@@ -29,7 +29,7 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
   broadcast: sql.fragment`null::uuid`,
   refused: sql.fragment`(status = 'failed' and accepted_at is null and not exists (
     select from whatsapp_events v
-    where v.team_id = whatsapp_messages.team_id and v.message_id = whatsapp_messages.id and v.kind = 'unknown'))`,
+    where v.team_id = m.team_id and v.message_id = m.id and v.kind = 'unknown'))`,
   named: ({ team, uuids, texts }) => sql.fragment`
     select id from whatsapp_messages
     where team_id = ${team} and (id = ${anyUuid(uuids)} or provider_message_id = ${anyText(texts)})

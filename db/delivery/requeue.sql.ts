@@ -4,9 +4,9 @@
  */
 import { sql } from 'slonik'
 import { boolean, type InferType, object, string } from 'yup'
-import { type Channel, type Deliverable, type DeliveryRef, refTuples } from '../channels/channel.sql.ts'
+import { type Channel, type Deliverable, type DeliveryRef, REF } from '../channels/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { row } from '../postgres/rows.ts'
+import { row, rowsOf } from '../postgres/rows.ts'
 import { isOfNewerQueue, openDeadLetters } from '../queue/dead-letters.sql.ts'
 import { SHARED_JOBS } from '../queue/jobs.ts'
 import { firstIdAt } from '../text/ids.ts'
@@ -23,14 +23,13 @@ export const gaveUp = ({ events, message }: Deliverable) => sql.fragment`
 const givenUpRow = refRow.concat(row({ since: string(), reason: string().nullable() }))
 
 /** Rows whose delivery job is a dead letter that their timeline does not name yet, oldest first. */
-export async function givenUpMessages(tx: Tx, channel: Deliverable, limit: number) {
-  return tx.any(sql.type(givenUpRow)`
+export const givenUpMessages = (tx: Tx, channel: Deliverable, limit: number) =>
+  tx.any(sql.type(givenUpRow)`
     select m.team_id, m.id, coalesce(m.tries_from, m.created_at) as since, d.reason
     from ${openDeadLetters(channel.job)} d
       join ${channel.rows} m on m.team_id = (d.data ->> 'team_id')::uuid and m.id = d.source_id
     where not ${gaveUp(channel)}
     order by d.created_on limit ${limit}`)
-}
 
 /** What an operator picks a team's messages by. */
 type Picked = {
@@ -47,7 +46,7 @@ type Picked = {
 /** A part of them: those after one id, up to another, `most` at most. */
 type Part = { after: string; until: string; limit: number }
 
-/** Whether a message can be requeued: it waits to be delivered now, or is taken back by force. */
+/** Whether a row `m` can be requeued: it waits to be delivered now, or is taken back by force. */
 function canBeRequeued({ refused, undelivered, expired }: Deliverable, { by, force, named }: How) {
   if (by === 'sweep') return sql.fragment`unfinished`
   if (force && named) return sql.fragment`(${undelivered} or ${refused})`
@@ -62,26 +61,26 @@ export async function requeueableMessages(
   teamId: string,
   { ids, status, since, force, named = false }: Picked,
   part?: Part,
-): Promise<readonly DeliveryRef[]> {
+) {
   const all = sql.fragment`true`
   const fitsId = ids === undefined ? all : sql.fragment`id = any(${sql.array(ids, 'uuid')})`
   const fitsStatus = status === undefined ? all : sql.fragment`status = ${status}`
   const fitsTime = since === undefined ? all : sql.fragment`id >= ${firstIdAt(since)}`
   const fitsPart = part ? sql.fragment`id > ${part.after} and id <= ${part.until}` : all
   return tx.any(sql.type(refRow)`
-    select team_id, id from ${channel.rows}
+    select team_id, id from ${channel.rows} m
     where team_id = ${teamId} and ${fitsId} and ${fitsStatus} and ${fitsTime} and ${fitsPart}
       and ${canBeRequeued(channel, { by: 'person', force, named })}
     order by id limit ${part?.limit ?? null}`)
 }
 
 /** Those of the messages that a person requeued at this time, oldest first. */
-export async function requeuedAt(
+export function requeuedAt(
   tx: Tx,
   channel: Deliverable,
   teamId: string,
   { ids, at }: { ids: readonly string[]; at: Date },
-): Promise<readonly DeliveryRef[]> {
+) {
   return tx.any(sql.type(refRow)`
     select team_id, id from ${channel.rows}
     where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) and requeued_at = ${sql.timestamp(at)}
@@ -104,13 +103,13 @@ export async function markRequeued(
   channel: Deliverable,
   refs: readonly DeliveryRef[],
   { now, ...how }: How & { now: Date },
-): Promise<readonly Requeued[]> {
+) {
   const time = sql.timestamp(now)
   const triesFrom = how.by === 'person' ? time : sql.fragment`m.tries_from`
   return tx.any(sql.type(requeuedRow)`
     with held (held_team, held_id) as materialized (
-      select team_id, id from ${channel.rows}
-      where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and ${canBeRequeued(channel, how)}
+      select team_id, id from ${channel.rows} m
+      where (team_id, id) in (select * from ${rowsOf('ref', REF, refs)}) and ${canBeRequeued(channel, how)}
       order by team_id, id for no key update
     )
     update ${channel.rows} m set
@@ -139,7 +138,7 @@ export async function markGivenUp(
   if (given_up_as === null || refs.length === 0) return
   await tx.query(sql.type(object())`
     update ${rows} set status = ${given_up_as}
-    where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and unfinished`)
+    where (team_id, id) in (select * from ${rowsOf('ref', REF, refs)}) and unfinished`)
 }
 
 /** A timeline entry of our own, not of a provider. */
@@ -160,31 +159,22 @@ const stateRow = row({
   /** While it waits for its time: when that comes. */
   due_at: string().nullable(),
   expired: boolean(),
+  refused: boolean(),
   given_up: boolean(),
   newer: boolean(),
   handed_over_as: string().nullable(),
 })
 
-/** A message's queue, whether it has something left to deliver, and whether that was given up; null without one. */
-export async function deliveryState(tx: Tx, channel: Deliverable, { team_id, id }: DeliveryRef) {
-  return tx.maybeOne(sql.type(stateRow)`
+/**
+ * A message's queue, whether it has something left to deliver, whether that was given up, and whether it was refused
+ * without ever being handed over; null without one.
+ */
+export const deliveryState = (tx: Tx, channel: Deliverable, { team_id, id }: DeliveryRef) =>
+  tx.maybeOne(sql.type(stateRow)`
     select ${channel.job_of} as job, status, unfinished, ${gaveUp(channel)} as given_up,
       ${isOfNewerQueue(sql.fragment`m.id`)} as newer,
-      ${channel.undelivered} and ${channel.expired} as expired,
+      ${channel.undelivered} and ${channel.expired} as expired, ${channel.refused} as refused,
       ${hasProvider(channel) ? sql.fragment`due_at` : sql.fragment`null::timestamptz`} as due_at,
       ${hasProvider(channel) ? sql.fragment`provider_message_id` : sql.fragment`null::text`} as handed_over_as
     from ${channel.rows} m
     where team_id = ${team_id} and id = ${id}`)
-}
-
-const waysRow = row({ unfinished: boolean(), refused: boolean(), scheduled: boolean(), expired: boolean() })
-
-/**
- * Whether a message still waits to be handed over, and whether it was refused without ever being; null without one.
- */
-export async function requeueWays(tx: Tx, channel: Deliverable, { team_id, id }: DeliveryRef) {
-  const { rows, refused, scheduled, expired, undelivered } = channel
-  return tx.maybeOne(sql.type(waysRow)`
-    select unfinished, ${refused} as refused, ${scheduled} as scheduled, ${undelivered} and ${expired} as expired
-    from ${rows} where team_id = ${team_id} and id = ${id}`)
-}

@@ -6,6 +6,7 @@
  * database's time.
  */
 
+import { NIL } from 'uuid'
 import { type By, record } from '../accounts/audit/record.ts'
 import { teamById } from '../accounts/teams/teams.sql.ts'
 import type { Deliverable, DeliveryJob, DeliveryRef } from '../channels/channel.sql.ts'
@@ -27,7 +28,6 @@ import {
   type Note,
   type Requeued,
   requeueableMessages,
-  requeueWays,
 } from './requeue.sql.ts'
 import { pausedSenders } from './senders/senders.sql.ts'
 
@@ -71,13 +71,8 @@ async function noteRequeued(
   const whole = refs.filter(({ id }) => !gone.has(id))
   if (whole.length === 0) return []
   const requeued = await markRequeued(tx, channel, whole, { ...how, now })
-  if (requeued.length > 0) {
-    await storeEvents(
-      tx,
-      channel,
-      requeued.map((ref) => requeueNote(ref, now)),
-    )
-  }
+  const notes = requeued.map((ref) => requeueNote(ref, now))
+  if (notes.length > 0) await storeEvents(tx, channel, notes)
   return requeued
 }
 
@@ -87,12 +82,8 @@ export async function noteRedriven<J extends DeliveryJob>(
   channel: Deliverable<J>,
   payloads: readonly Payload<J>[],
 ): Promise<void> {
-  await noteRequeued(
-    at,
-    channel,
-    payloads.map((payload) => channel.payload.ref(payload)),
-    { by: 'person', force: channel.given_up_as !== null },
-  )
+  const refs = payloads.map((payload) => channel.payload.ref(payload))
+  await noteRequeued(at, channel, refs, { by: 'person', force: channel.given_up_as !== null })
 }
 
 /** Requeues those of the messages that were not handed over, each in its own queue. @returns these. */
@@ -104,11 +95,8 @@ export async function requeueMessages(
 ): Promise<readonly DeliveryRef[]> {
   const requeued = await noteRequeued({ tx, now }, channel, refs, how)
   for (const [job, own] of Map.groupBy(requeued, (each) => each.job)) {
-    await queue.reenqueue(
-      tx,
-      job,
-      own.map((each) => deliveryFrom(job).payload.of(each)),
-    )
+    const payloads = own.map((each) => deliveryFrom(job).payload.of(each))
+    await queue.reenqueue(tx, job, payloads)
   }
   return requeued.map(({ team_id, id }) => ({ team_id, id }))
 }
@@ -129,14 +117,13 @@ export type PickedByPerson = {
 export type PickedCursor = { after: string }
 
 const REQUEUE_BATCH = 500
-const NO_ID = '00000000-0000-0000-0000-000000000000'
 
 /** Requeues the next batch of what a person has picked. @returns how many were looked at, and requeued. */
 export async function requeuePicked(
   { tx, queue, channel }: Requeueing & { channel: Deliverable },
   teamId: string,
   { since, at, until, ...picked }: PickedByPerson,
-  { after }: PickedCursor = { after: NO_ID },
+  { after }: PickedCursor = { after: NIL },
 ): Promise<{ cursor: PickedCursor | null; looked: number; changed: number }> {
   const wanted = { ...picked, since: since === undefined ? undefined : new Date(since) }
   const refs = await requeueableMessages(tx, channel, teamId, wanted, { after, until, limit: REQUEUE_BATCH })
@@ -158,11 +145,8 @@ export async function requeueOne(
 ): Promise<void> {
   const way = force ? await requeueWay(by.tx, channel, ref) : null
   const was = way === null || way === 'plain' ? '' : WAS[way]
-  const requeued = await requeueMessages({ ...by, queue }, channel, [ref], {
-    by: 'person',
-    force,
-    named: true,
-  })
+  const how: How = { by: 'person', force, named: true }
+  const requeued = await requeueMessages({ ...by, queue }, channel, [ref], how)
   if (requeued.length === 0) throw await requeueRefusal(by.tx, channel, ref)
   const { team_id, id: subject } = ref
   const detail = [words, was].filter((each) => each !== '').join(', ')
@@ -185,10 +169,12 @@ export async function requeueWay(
   channel: Deliverable,
   ref: DeliveryRef,
 ): Promise<'plain' | keyof typeof WAS | null> {
-  const ways = await requeueWays(tx, channel, ref)
-  if (ways?.scheduled) return 'scheduled'
-  if (ways?.expired) return 'expired'
-  return ways?.unfinished ? 'plain' : ways?.refused ? 'forced' : null
+  const state = await deliveryState(tx, channel, ref)
+  if (state === null) return null
+  if (state.due_at !== null) return 'scheduled'
+  if (state.expired) return 'expired'
+  if (state.unfinished) return 'plain'
+  return state.refused ? 'forced' : null
 }
 
 /**
@@ -204,20 +190,10 @@ export async function pausesOf(
   const channel = servedBy(given, { test: team?.test ?? false })
   const pause = (await pausedQueues(tx)).get(channel.job)
   const queues = pause ? [{ what: `queue ${channel.job}`, until: null, reason: pause.reason }] : []
-  const senders = await pausedSenders(tx, sender)
-  return [
-    ...queues,
-    ...senders
-      .filter(({ key }) => sendsFor(channel, key))
-      .map(({ key, paused_until: until, pause_reason: reason }) => ({
-        what: `sender ${key}`,
-        until,
-        reason,
-      })),
-  ]
+  const senders = (await pausedSenders(tx, sender)).filter((each) => sendsFor(channel, each.sender))
+  return [...queues, ...senders.map(({ sender: key, ...pause }) => ({ what: `sender ${key}`, ...pause }))]
 }
 
-/** Why a message cannot be requeued. */
 export async function requeueRefusal(tx: Tx, channel: Deliverable, ref: DeliveryRef): Promise<Refusal> {
   const state = await deliveryState(tx, channel, ref)
   if (state === null) return new Refusal('not_found', `there is no ${channel.noun} ${ref.id} in this team`)

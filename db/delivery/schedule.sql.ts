@@ -5,10 +5,10 @@
  */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
-import { type Channel, type Deliverable, type DeliveryRef, refTuples } from '../channels/channel.sql.ts'
+import { type Channel, type Deliverable, type DeliveryRef, REF } from '../channels/channel.sql.ts'
 import { CHANNELS } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { row } from '../postgres/rows.ts'
+import { row, rowsOf } from '../postgres/rows.ts'
 import { SHARED_JOBS } from '../queue/jobs.ts'
 import { RESTORED } from '../queue/pauses.sql.ts'
 
@@ -36,9 +36,8 @@ const releasedRow = refRow.concat(row({ job: string().oneOf(SHARED_JOBS) }))
  * and hours count. Teams are found one after the other, by an index; what somebody else holds is passed over.
  * @returns what needs a job now.
  */
-export async function releaseDue(tx: Tx, { rows, job_of }: Channel, most: number) {
-  // Not prepared: a plan that was made while nothing was scheduled would be kept.
-  return tx.any(sql.type(releasedRow)`
+export const releaseDue = (tx: Tx, { rows, job_of }: Channel, most: number) =>
+  tx.any(sql.type(releasedRow)`
     with recursive clock as materialized (
       select service_time() as now where is_at_home()
     ), team as (
@@ -60,15 +59,13 @@ export async function releaseDue(tx: Tx, { rows, job_of }: Channel, most: number
     update ${rows} m set due_at = null, tries_from = due_at
     from picked where m.team_id = of_team and m.id = of_id
     returning m.team_id, m.id, ${job_of} as job`)
-}
 
 const dueRow = row({ due_at: string().nullable() })
 
 /** Until when a message waits for its time, locked until the transaction ends; null without one of this id. */
-export async function lockDue(tx: Tx, { rows }: Channel, { team_id, id }: DeliveryRef) {
-  return tx.maybeOne(sql.type(dueRow)`
+export const lockDue = (tx: Tx, { rows }: Channel, { team_id, id }: DeliveryRef) =>
+  tx.maybeOne(sql.type(dueRow)`
     select due_at from ${rows} where team_id = ${team_id} and id = ${id} for update`)
-}
 
 /** Moves a locked message to another time; one that has passed means now. Its end moves along. */
 export async function moveDue(
@@ -84,28 +81,21 @@ export async function moveDue(
 }
 
 /** Gives up those of the messages that still wait to be delivered, since they have expired. @returns these. */
-export async function markExpired(
-  tx: Tx,
-  { rows }: Deliverable,
-  refs: readonly DeliveryRef[],
-  at: Date,
-): Promise<readonly DeliveryRef[]> {
-  return tx.any(sql.type(refRow)`
+export const markExpired = (tx: Tx, { rows }: Deliverable, refs: readonly DeliveryRef[], at: Date) =>
+  tx.any(sql.type(refRow)`
     with held (of_team, of_id) as materialized (
       select team_id, id from ${rows}
-      where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and unfinished
+      where (team_id, id) in (select * from ${rowsOf('ref', REF, refs)}) and unfinished
       order by team_id, id for no key update
     )
     update ${rows} m set expired_at = ${sql.timestamp(at)}
     from held where m.team_id = of_team and m.id = of_id returning m.team_id, m.id`)
-}
 
 const ofTeamRow = row({ messages: number(), next: string().nullable() })
 
 /** How many of a team's messages wait for their time, counted up to `most`, and the first of their times. */
-export async function scheduledOfTeam(tx: Tx, teamId: string, { rows, customers }: Channel, most: number) {
-  return tx.one(sql.type(ofTeamRow)`
+export const scheduledOfTeam = (tx: Tx, teamId: string, { rows, customers }: Channel, most: number) =>
+  tx.one(sql.type(ofTeamRow)`
     select count(*) as messages, min(due_at) as next from (
       select due_at from ${rows} where team_id = ${teamId} and due_at is not null and ${customers}
       order by due_at limit ${most}) due`)
-}

@@ -21,12 +21,8 @@ async function releaseBatch(
 ): Promise<number> {
   const released = await releaseDue(tx, channel, RELEASE_BATCH)
   for (const [job, own] of Map.groupBy(released, (each) => each.job)) {
-    const { payload } = deliveryFrom(job)
-    await queue.enqueue(
-      tx,
-      job,
-      own.map((ref) => payload.of({ ...ref, sender: null })),
-    )
+    const payloads = own.map((ref) => deliveryFrom(job).payload.of({ ...ref, sender: null }))
+    await queue.enqueue(tx, job, payloads)
   }
   return released.length
 }
@@ -56,21 +52,11 @@ export async function giveUpExpired(
   if (!first) return
   const given = await markExpired(tx, channel, expired, first.at)
   const ids = new Set(given.map(({ id }) => id))
-  const notes = expired.flatMap(({ team_id, id, expires_at, at }): Note[] =>
-    ids.has(id)
-      ? [
-          {
-            ...{
-              team_id,
-              id,
-              event_key: `expired:${expires_at.toISOString()}`,
-              kind: 'gave_up',
-              occurred_at: at,
-            },
-            detail: `expired: it was not to be sent after ${expires_at.toISOString()}`,
-          },
-        ]
-      : [],
-  )
+  const notes = expired.flatMap(({ team_id, id, expires_at, at }): Note[] => {
+    if (!ids.has(id)) return []
+    const end = expires_at.toISOString()
+    const event = { event_key: `expired:${end}`, kind: 'gave_up', occurred_at: at } as const
+    return [{ team_id, id, ...event, detail: `expired: it was not to be sent after ${end}` }]
+  })
   await storeEvents(tx, channel, notes)
 }

@@ -28,7 +28,7 @@ const stretchRow = row({
  * given up. A suspended team's rows stay as they are; once the team is resumed, all of them without a job count as
  * lost, however young. Rows of one moment are never divided, so that it can be said where the next part begins.
  */
-export async function lostMessages(
+export function lostMessages(
   tx: Tx,
   channel: Deliverable,
   { after, looked }: Stretch,

@@ -10,7 +10,7 @@ import type { Tx } from '../postgres/pool.ts'
 import { openJob } from '../queue/jobs.sql.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
 import { deliveryState } from './requeue.sql.ts'
-import { pausedSenders, recipientPauses } from './senders/senders.sql.ts'
+import { pausedSenders, recipientPauses, type SenderPause } from './senders/senders.sql.ts'
 import { REFUSALS } from './waiting.sql.ts'
 
 /**
@@ -23,8 +23,6 @@ import { REFUSALS } from './waiting.sql.ts'
  */
 type WaitingState = 'scheduled' | 'not_taken_yet' | 'in_flight' | 'put_off' | 'given_up' | 'lost'
 
-type Pause = { sender: string; until: string; reason: string | null }
-
 export type Waiting = {
   state: WaitingState
   /** null unless it is put off or due. */
@@ -36,9 +34,9 @@ export type Waiting = {
   queue_paused: boolean
   queue_pause_reason: string | null
   /** Numbers, accounts and relays that are paused, until when and why: nothing goes through them, whatever waits. */
-  paused_senders: Pause[]
+  paused_senders: readonly SenderPause[]
   /** The same, where the pause is only about this message's recipient. */
-  paused_for_recipient: Pause[]
+  paused_for_recipient: readonly SenderPause[]
 }
 
 const TRIES = new Set(['deferred', 'unknown'])
@@ -60,7 +58,7 @@ export async function waitingOf(
   if (!state || !(state.unfinished || state.due_at !== null || state.expired)) return null
   const job = await openJob(tx, state.job, ref.id)
   const from = deliveryFrom(state.job)
-  const senders = (await pausedSenders(tx, sender)).filter(({ key }) => sendsFor(from, key))
+  const senders = (await pausedSenders(tx, sender)).filter((each) => sendsFor(from, each.sender))
   const recipients = recipient === undefined ? [] : await recipientPauses(tx, [recipient])
   const pause = (await pausedQueues(tx)).get(state.job)
   const since = events.slice(events.findLastIndex(({ kind }) => kind === 'requeued') + 1)
@@ -71,11 +69,7 @@ export async function waitingOf(
     last_refusal: events.findLast(({ kind }) => REFUSALS.some((refusal) => refusal === kind))?.detail ?? null,
     queue_paused: pause !== undefined,
     queue_pause_reason: pause?.reason ?? null,
-    paused_senders: senders.map(({ key, paused_until: until, pause_reason: reason }) => ({
-      sender: key,
-      until,
-      reason,
-    })),
+    paused_senders: senders,
     paused_for_recipient: recipients.map(({ sender, paused_until: until, reason }) => ({
       sender,
       until,

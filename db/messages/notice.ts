@@ -16,8 +16,9 @@ import { type Mailbox, parseMailbox } from '../text/address.ts'
 import { escapeHtml } from '../text/slots.ts'
 import { broadcastById } from './broadcasts/broadcasts.sql.ts'
 import { pausedBecause } from './broadcasts/paused-because.ts'
-import { type AcceptDeps, acceptEmails } from './emails/accept.ts'
+import { type AcceptDeps, acceptEmails, idsOf } from './emails/accept.ts'
 import type { EmailItem } from './emails/call.ts'
+import { emailItem } from './emails/item.ts'
 import { endpointById } from './webhooks/endpoints.sql.ts'
 
 /** How the service writes to people. */
@@ -74,27 +75,17 @@ async function failingDomain(tx: Tx, teamId: string, id: string, team: string): 
   }
 }
 
-/** What is said, for `to`. */
 function noticeEmail(
   { from, to, key }: { from: Mailbox; to: string; key: string },
   { subject, what, next, link }: Stopped,
   url: string | null,
 ): EmailItem {
   const anchor = url === null ? '' : `<p><a href="${escapeHtml(url)}">${link}</a></p>`
-  return {
-    path: '',
-    from,
-    to: [to],
-    subject,
+  return emailItem({
+    ...{ from, to: [to], subject, idempotency_key: key },
     html: `<p>${escapeHtml(what)}</p><p>${next}</p>${anchor}`,
-    template_id: null,
-    variables: null,
     text: `${what}\n\n${next}\n${url === null ? '' : `\n${url}\n`}`,
-    headers: null,
-    reply_to: '',
-    tags: [],
-    idempotency_key: key,
-  }
+  })
 }
 
 /**
@@ -130,6 +121,5 @@ export async function mailOwnersOf(
     { team_id: owner, domain: null, rated: false, internal: true },
     items,
   )
-  for (const outcome of outcomes) if (outcome.kind === 'refused') throw outcome.refusal
-  return outcomes.length
+  return idsOf(outcomes).length
 }

@@ -208,22 +208,15 @@ async function settle<J extends JobName>(
     // A job that comes back stands behind what has been reached by then: it neither jumps the line nor starves in it.
     const payloads = postponed.map(([{ data }]) => data)
     const priorities = (await placesOfReturning(lines, tx, job, payloads)).map(priorityOf)
-    await postponeJobs(
-      tx,
-      job,
-      postponed.map((each, index) => ({ ...postponement(each), priority: priorities[index] })),
-    )
+    const attempts = postponed.map((each, index) => ({ ...postponement(each), priority: priorities[index] }))
+    await postponeJobs(tx, job, attempts)
   }
   const givenUp = jobsOf('given_up')
   if (givenUp.length > 0) await exhaustRetries(tx, job, givenUp)
   const failed = [...(groups.get('failed') ?? []), ...(groups.get('given_up') ?? [])]
   for (const [reason, group] of Map.groupBy(failed, ([, end]) => ('reason' in end ? end.reason : ''))) {
-    await boss.fail(
-      job,
-      group.map(([each]) => each),
-      { reason },
-      on(tx),
-    )
+    const ended = group.map(([each]) => each)
+    await boss.fail(job, ended, { reason }, on(tx))
   }
 }
 

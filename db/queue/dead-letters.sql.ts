@@ -3,7 +3,7 @@
  * Their `source_id` is the id of the job that each was, and so of its row.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { array, type InferType, mixed, number, string } from 'yup'
+import { array, mixed, number, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { row } from '../postgres/rows.ts'
 import { wasSeen } from '../postgres/seen.sql.ts'
@@ -54,25 +54,20 @@ const reasonRow = row({
 /** How many of a reason's dead letters are named. */
 const SAMPLES = 5
 
-type DeadReason = InferType<typeof reasonRow>
-
 /** The reasons for which a queue's jobs were given up, and how many dead letters have each: the most frequent first. */
-export async function deadReasons(tx: Tx, job: JobName, limit: number): Promise<readonly DeadReason[]> {
-  return tx.any(sql.type(reasonRow)`
+export const deadReasons = (tx: Tx, job: JobName, limit: number) =>
+  tx.any(sql.type(reasonRow)`
     select ${deadReason} as reason, count(*) as count, count(distinct data ->> 'team_id') as teams,
       min(created_on) as first_at, max(created_on) as last_at,
       (array_agg(source_id::text order by created_on desc))[1:${SAMPLES}] as samples
     from pgboss.job where name = ${deadLetterOf(job)} and state < 'active'
     group by 1 order by count desc, reason limit ${limit}`)
-}
 
 const countRow = row({ count: number() })
 
-export async function countDeadLetters(tx: Tx, job: JobName): Promise<number> {
-  const { count } = await tx.one(sql.type(countRow)`
+export const countDeadLetters = (tx: Tx, job: JobName) =>
+  tx.oneFirst(sql.type(countRow)`
     select count(*) as count from pgboss.job where name = ${deadLetterOf(job)} and state < 'active'`)
-  return count
-}
 
 const dataRow = row({ data: mixed<object>() })
 
@@ -85,12 +80,12 @@ export async function takeDeadLetters<J extends JobName>(
   job: J,
   { seen, reason, limit }: { seen: string; reason: string | null; limit: number },
 ): Promise<Payload<J>[]> {
-  const rows = await tx.any(sql.type(dataRow)`
+  const payloads = await tx.anyFirst(sql.type(dataRow)`
     delete from pgboss.job where name = ${deadLetterOf(job)} and id in (
       select id from pgboss.job j
       where name = ${deadLetterOf(job)} and state < 'active' and ${wasSeen(sql.fragment`j`, seen)}
         and (${reason}::text is null or ${deadReason} = ${reason})
       order by created_on limit ${limit} for update skip locked)
     returning data`)
-  return rows.map(({ data }) => data as Payload<J>)
+  return payloads as Payload<J>[]
 }

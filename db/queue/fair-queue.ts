@@ -11,7 +11,7 @@ import { isSharedJob, type JobName, SHARED_JOBS, type SharedJob } from './jobs.t
 /** pg-boss fetches the highest priority first. Beyond the column's range all are alike. */
 export const priorityOf = (place: number): number => -Math.min(place, 2_147_483_647)
 
-export type Line = {
+type Line = {
   /** The place that the queue has reached, as far as this process knows. */
   reached(tx: Tx): Promise<number>
   /** Says that places up to this one are given. */
@@ -76,8 +76,6 @@ export async function placesOfReturning(
   payloads: readonly object[],
 ): Promise<number[]> {
   if (!isSharedJob(job)) return []
-  return lines[job].placesOf(
-    tx,
-    payloads.map((payload) => ('team_id' in payload ? String(payload.team_id) : '')),
-  )
+  const teams = payloads.map((payload) => ('team_id' in payload ? String(payload.team_id) : ''))
+  return lines[job].placesOf(tx, teams)
 }

@@ -10,9 +10,8 @@ import { row } from '../postgres/rows.ts'
 const homeRow = row({ is_home: boolean() })
 
 /** Whether this database is the one that mail is sent from: not so in a copy, nor for a moment after a failover. */
-export async function isAtHome(tx: Tx): Promise<boolean> {
-  return (await tx.one(sql.prepared('is_at_home', homeRow)`select is_at_home() as is_home`)).is_home
-}
+export const isAtHome = (tx: Tx) =>
+  tx.oneFirst(sql.prepared('is_at_home', homeRow)`select is_at_home() as is_home`)
 
 const lookRow = row({
   /** Whether the mark is there that the process has written last, or a later one of its own. */
@@ -35,7 +34,7 @@ type Mark = { process: string; last: number | null; next: number }
  * Leaves a process's next mark, unless its last one is missing: that must be found missing again if the answer is lost.
  * @param last null for a process that has none yet.
  */
-export async function leaveMark(tx: Tx, { process, last, next }: Mark): Promise<HomeLook> {
+export async function leaveMark(tx: Tx, { process, last, next }: Mark) {
   const written =
     last === null
       ? sql.fragment`
@@ -72,10 +71,9 @@ export async function beginHome(tx: Tx, id: string): Promise<void> {
 const lockedRow = row({ home_id: string(), is_home: boolean() })
 
 /** The id of the home, locked until the transaction ends; null before any process has begun. */
-export async function lockHome(tx: Tx): Promise<InferType<typeof lockedRow> | null> {
-  return tx.maybeOne(sql.type(lockedRow)`
+export const lockHome = (tx: Tx) =>
+  tx.maybeOne(sql.type(lockedRow)`
     select id as home_id, is_at_home() as is_home from database_home for update`)
-}
 
 /** Decides that what is here is sent from here from now on, and how that was found. */
 export async function makeHome(tx: Tx, id: string, how: 'continued' | 'restored'): Promise<void> {

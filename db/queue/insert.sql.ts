@@ -6,7 +6,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { number } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
-import { row } from '../postgres/rows.ts'
+import { row, rowsOf } from '../postgres/rows.ts'
 import type { JobName } from './jobs.ts'
 
 export type NewJob = { name: JobName; id: string; data: object; priority: number; group_id: string | null }
@@ -25,14 +25,9 @@ export const insertingJobs = (jobs: FragmentSqlToken): FragmentSqlToken => sql.f
   from ${jobs} left join pgboss.queue q on q.name = f.name
   on conflict do nothing returning id`
 
-export const asRelation = (jobs: readonly NewJob[]): FragmentSqlToken => {
-  const tuples = jobs.map(({ name, id, data, priority, group_id }) => [
-    ...[name, id, JSON.stringify(data)],
-    ...[priority, group_id],
-  ])
-  return sql.fragment`
-    ${sql.unnest(tuples, ['text', 'uuid', 'jsonb', 'int4', 'text'])} as f (name, id, data, priority, group_id)`
-}
+const NEW_JOB = { name: 'text', id: 'uuid', data: 'jsonb', priority: 'int4', group_id: 'text' }
+
+export const asRelation = (jobs: readonly NewJob[]): FragmentSqlToken => rowsOf('f', NEW_JOB, jobs)
 
 const countRow = row({ count: number() })
 
@@ -40,8 +35,6 @@ const countRow = row({ count: number() })
  * Stores jobs. Prepared: to parse and plan it took a sixth of a single send, and it reads no jobs, so that no plan of
  * an empty queue is kept for a long one. @returns how many were stored.
  */
-export async function insertJobs(tx: Tx, jobs: readonly NewJob[]): Promise<number> {
-  const { count } = await tx.one(sql.prepared('insert_jobs', countRow)`
+export const insertJobs = (tx: Tx, jobs: readonly NewJob[]) =>
+  tx.oneFirst(sql.prepared('insert_jobs', countRow)`
     with stored as (${insertingJobs(asRelation(jobs))}) select count(*)::int as count from stored`)
-  return count
-}

@@ -6,7 +6,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, mixed, number, string } from 'yup'
 import type { Database, Tx } from '../postgres/pool.ts'
-import { row } from '../postgres/rows.ts'
+import { row, rowsOf } from '../postgres/rows.ts'
 import { deadLetterOf, JOBS, type JobName, RETENTION } from './jobs.ts'
 
 const openRow = row({ active: boolean(), at: string(), dead: boolean() })
@@ -14,12 +14,11 @@ const openRow = row({ active: boolean(), at: string(), dead: boolean() })
 /**
  * A row's job that has not ended, or its dead letter; null when it has neither. `at`: when it is due.
  */
-export async function openJob(tx: Tx, job: JobName, id: string) {
-  return tx.maybeOne(sql.type(openRow)`
+export const openJob = (tx: Tx, job: JobName, id: string) =>
+  tx.maybeOne(sql.type(openRow)`
     select state = 'active' as active, start_after as at, name <> ${job} as dead from pgboss.job
     where (name = ${job} and id = ${id} or name = ${deadLetterOf(job)} and source_id = ${id}) and state <= 'active'
     order by dead limit 1`)
-}
 
 const endRow = row({
   state: string(),
@@ -27,30 +26,22 @@ const endRow = row({
 })
 
 /** How a job stands, and what its last attempt said; null when there is none. For someone who waits for it. */
-export async function jobEnd(tx: Tx, job: JobName, id: string): Promise<InferType<typeof endRow> | null> {
-  return tx.maybeOne(sql.type(endRow)`
+export const jobEnd = (tx: Tx, job: JobName, id: string) =>
+  tx.maybeOne(sql.type(endRow)`
     select state::text, output from pgboss.job where name = ${job} and id = ${id}`)
-}
 
-/** How full a queue is. `dead` counts its dead letters. What waits is counted up to `MOST_COUNTED`. */
-export type QueueStatus = {
-  queue: string
-  ready: number
-  active: number
-  deferred: number
-  failed: number
-  dead: number
-  oldest_ready_seconds: number | null
-}
-
-const statusRow = row({
-  name: string(),
+const lengthsRow = row({
   ready: number(),
   active: number(),
   deferred: number(),
   failed: number(),
   oldest_ready_seconds: number().nullable(),
 })
+/** How full a queue is. `dead` counts its dead letters. What waits is counted up to `MOST_COUNTED`. */
+export type QueueStatus = InferType<typeof lengthsRow> & { queue: string; dead: number }
+
+const statusRow = lengthsRow.concat(row({ name: string() }))
+const EMPTY = { ready: 0, active: 0, deferred: 0, failed: 0, oldest_ready_seconds: null }
 
 /** For a look at the queues, in milliseconds: watching must not add to a load. */
 const STATUS_TIMEOUT = 3_000
@@ -83,16 +74,8 @@ export async function queueStatus(database: Database, most = MOST_COUNTED): Prom
     return row ? Math.min(most, row.ready + row.deferred + row.active) : 0
   }
   return Object.keys(JOBS).map((queue) => {
-    const row = byName.get(queue)
-    return {
-      queue,
-      ready: row?.ready ?? 0,
-      active: row?.active ?? 0,
-      deferred: row?.deferred ?? 0,
-      failed: row?.failed ?? 0,
-      dead: lying(deadLetterOf(queue as JobName)),
-      oldest_ready_seconds: row?.oldest_ready_seconds ?? null,
-    }
+    const { name: _name, ...lengths } = byName.get(queue) ?? { name: queue, ...EMPTY }
+    return { queue, ...lengths, dead: lying(deadLetterOf(queue as JobName)) }
   })
 }
 
@@ -161,18 +144,13 @@ type Postponement = {
   priority?: number | undefined
 }
 
+const POSTPONEMENT = { id: 'uuid', attempt: 'int4', tried: 'bool', seconds: 'float8', priority: 'int4' }
+
 /**
  * Puts claimed jobs back, each for its own number of seconds, in one statement; the payload stays. The number of the
  * next attempt is always a new one: pg-boss raises it itself after a try, and what was none must not use up a retry.
  */
 export async function postponeJobs(tx: Tx, job: JobName, attempts: readonly Postponement[]): Promise<void> {
-  const tuples = attempts.map(({ id, attempt, tried, seconds, priority }) => [
-    id,
-    attempt,
-    tried,
-    seconds,
-    priority ?? null,
-  ])
   await tx.query(sql.unsafe`
     update pgboss.job j set
       priority = coalesce(p.priority, j.priority),
@@ -182,8 +160,7 @@ export async function postponeJobs(tx: Tx, job: JobName, attempts: readonly Post
       retry_count = j.retry_count + case when p.tried then 0 else 1 end,
       retry_limit = j.retry_limit + 1,
       keep_until = now() + ${RETENTION} * interval '1 second'
-    from ${sql.unnest(tuples, ['uuid', 'int4', 'bool', 'float8', 'int4'])}
-      as p (id, attempt, tried, seconds, priority)
+    from ${rowsOf('p', POSTPONEMENT, attempts)}
     where j.name = ${job} and j.id = p.id and j.retry_count = p.attempt and j.state = 'active'`)
 }
 
@@ -199,11 +176,11 @@ export async function oftenLost(
   ids: readonly string[],
   times: number,
 ): Promise<Set<string>> {
-  const rows = await tx.any(sql.type(idRow)`
+  const found = await tx.anyFirst(sql.type(idRow)`
     select id from pgboss.job
     where name = ${job} and id = any(${sql.array(ids, 'uuid')})
       and retry_count - (retry_limit - ${JOBS[job].options.retryLimit}::int) >= ${times}`)
-  return new Set(rows.map(({ id }) => id))
+  return new Set(found)
 }
 
 /** Leaves claimed jobs no retry, so that failing them gives them up. */
@@ -212,11 +189,10 @@ export async function exhaustRetries(
   job: JobName,
   attempts: readonly { id: string; retryCount: number }[],
 ): Promise<void> {
-  const tuples = attempts.map(({ id, retryCount }) => [id, retryCount])
   await tx.query(sql.unsafe`
     update pgboss.job j set retry_limit = j.retry_count
-    from ${sql.unnest(tuples, ['uuid', 'int4'])} as g (id, attempt)
-    where j.name = ${job} and j.id = g.id and j.retry_count = g.attempt and j.state = 'active'`)
+    from ${rowsOf('g', { id: 'uuid', retryCount: 'int4' }, attempts)}
+    where j.name = ${job} and j.id = g.id and j.retry_count = g."retryCount" and j.state = 'active'`)
 }
 
 /**
@@ -232,12 +208,7 @@ export async function bringForward(tx: Tx, job: JobName, ids: FragmentSqlToken):
 const waitingRow = row({ jobs: number(), teams: number() })
 
 /** How many jobs of a queue wait, and of how many teams: counted up to `most`. */
-export async function waitingOfTeams(
-  tx: Tx,
-  job: JobName,
-  most: number,
-): Promise<{ jobs: number; teams: number }> {
-  return tx.one(sql.type(waitingRow)`
+export const waitingOfTeams = (tx: Tx, job: JobName, most: number) =>
+  tx.one(sql.type(waitingRow)`
     select count(*) as jobs, count(distinct data ->> 'team_id') as teams
     from (select data from pgboss.job where name = ${job} and state < 'active' limit ${most}) waiting`)
-}

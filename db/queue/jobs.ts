@@ -57,6 +57,9 @@ const delivery = {
   partition: true,
 }
 
+/** How all else is kept, with the rest of its own. */
+const background = { heartbeatSeconds: 10, partition: false }
+
 /**
  * The pause after a turn whose worker died, in seconds, for work that goes on turn by turn. Never one that doubles:
  * each turn is an attempt, so that after some minutes of work a single death would cost the longest pause.
@@ -95,38 +98,18 @@ const upsertRef = object({ team_id: string().required(), upsert_id: string().req
 export const JOBS = {
   'deliver-email': {
     payload: singleRef,
-    id: (payload: InferType<typeof singleRef>) => payload.email_id,
+    id: 'email_id',
     options: delivery,
     shared: true,
     group: ({ large }: InferType<typeof singleRef>) => (large ? LARGE : null),
   },
-  'deliver-broadcast': {
-    payload: emailRef,
-    id: (payload: InferType<typeof emailRef>) => payload.email_id,
-    options: delivery,
-    shared: true,
-  },
-  'deliver-whatsapp': {
-    payload: whatsappRef,
-    id: (payload: InferType<typeof whatsappRef>) => payload.message_id,
-    options: delivery,
-    shared: true,
-  },
-  'deliver-test': {
-    payload: testRef,
-    id: (payload: InferType<typeof testRef>) => payload.email_id,
-    options: delivery,
-    shared: true,
-  },
-  'deliver-test-whatsapp': {
-    payload: testWhatsappRef,
-    id: (payload: InferType<typeof testWhatsappRef>) => payload.message_id,
-    options: delivery,
-    shared: true,
-  },
+  'deliver-broadcast': { payload: emailRef, id: 'email_id', options: delivery, shared: true },
+  'deliver-whatsapp': { payload: whatsappRef, id: 'message_id', options: delivery, shared: true },
+  'deliver-test': { payload: testRef, id: 'email_id', options: delivery, shared: true },
+  'deliver-test-whatsapp': { payload: testWhatsappRef, id: 'message_id', options: delivery, shared: true },
   'deliver-webhook': {
     payload: webhookRef,
-    id: (payload: InferType<typeof webhookRef>) => payload.message_id,
+    id: 'message_id',
     options: { ...delivery, expireInSeconds: 300 },
     shared: true,
     group: ({ endpoint_id }: InferType<typeof webhookRef>) => `webhook:${endpoint_id}`,
@@ -134,91 +117,64 @@ export const JOBS = {
   },
   'sync-whatsapp-templates': {
     payload: syncRef,
-    id: (payload: InferType<typeof syncRef>) => payload.sync_id,
+    id: 'sync_id',
     // A person waits for it, and can ask again.
-    options: {
-      retryLimit: 2,
-      retryDelay: 5,
-      retryDelayMax: 60,
-      expireInSeconds: 300,
-      heartbeatSeconds: 10,
-      partition: false,
-    },
+    options: { ...background, retryLimit: 2, retryDelay: 5, retryDelayMax: 60, expireInSeconds: 300 },
   },
   'ingest-report': {
     payload: reportRef,
-    id: (payload: InferType<typeof reportRef>) => payload.report_id,
+    id: 'report_id',
     // Waiting for a message that is not there yet is no attempt: these are for crashes and a lost database.
     options: {
+      ...background,
       retryLimit: 20,
       retryDelay: 4,
       retryDelayMax: 300,
       expireInSeconds: 120,
-      heartbeatSeconds: 10,
       partition: true,
     },
   },
   'upsert-contacts': {
     payload: upsertRef,
-    id: (payload: InferType<typeof upsertRef>) => payload.upsert_id,
+    id: 'upsert_id',
     // A client is waiting: tried again soon at first, then for some days, since the work is promised.
-    options: {
-      retryLimit: 300,
-      retryDelay: 1,
-      retryDelayMax: 1_800,
-      expireInSeconds: 120,
-      heartbeatSeconds: 10,
-      partition: false,
-    },
+    options: { ...background, retryLimit: 300, retryDelay: 1, retryDelayMax: 1_800, expireInSeconds: 120 },
   },
   'do-work': {
     payload: workRef,
-    id: (payload: InferType<typeof workRef>) => payload.work_id,
+    id: 'work_id',
     // It is promised, and goes on where it was: tried again for three days.
     options: {
+      ...background,
       retryLimit: (3 * DAY) / TURN_LOST,
       retryDelay: TURN_LOST,
       expireInSeconds: 300,
-      heartbeatSeconds: 10,
-      partition: false,
     },
   },
   'expand-broadcast': {
     payload: broadcastRef,
     /** The broadcast's: two never walk for one. */
-    id: (payload: InferType<typeof broadcastRef>) => payload.broadcast_id,
+    id: 'broadcast_id',
     // These are for crashes and a lost database; the sweep finds what has lost its job.
-    options: {
-      retryLimit: DAY / TURN_LOST,
-      retryDelay: TURN_LOST,
-      expireInSeconds: 120,
-      heartbeatSeconds: 10,
-      partition: false,
-    },
+    options: { ...background, retryLimit: DAY / TURN_LOST, retryDelay: TURN_LOST, expireInSeconds: 120 },
   },
   'mail-owners': {
     payload: noticeRef,
-    id: (payload: InferType<typeof noticeRef>) => payload.notice_id,
-    options: {
-      retryLimit: 20,
-      retryDelay: 5,
-      retryDelayMax: 600,
-      expireInSeconds: 60,
-      heartbeatSeconds: 10,
-      partition: false,
-    },
+    id: 'notice_id',
+    options: { ...background, retryLimit: 20, retryDelay: 5, retryDelayMax: 600, expireInSeconds: 60 },
   },
   'check-email': {
     payload: checkRef,
-    id: (payload: InferType<typeof checkRef>) => payload.check_id,
+    id: 'check_id',
     // A person waits for it, and can ask again.
-    options: { retryLimit: 2, retryDelay: 2, expireInSeconds: 60, heartbeatSeconds: 10, partition: false },
+    options: { ...background, retryLimit: 2, retryDelay: 2, expireInSeconds: 60 },
   },
 } as const satisfies Record<
   string,
   {
     payload: unknown
-    id: (payload: never) => string
+    /** The field of the payload that is the job's id: its row's. */
+    id: string
     options: QueueOptions
     shared?: true
     /**

@@ -60,7 +60,7 @@ const queueRow = row({ queue: string<JobName>() })
 
 /** Resumes all that stand for this reason. @returns which these were. */
 export async function deletePausesFor(tx: Tx, reason: typeof RESTORED): Promise<JobName[]> {
-  const rows = await tx.any(sql.type(queueRow)`
+  const queues = await tx.anyFirst(sql.type(queueRow)`
     delete from paused_queues where reason = ${reason} returning queue`)
-  return rows.map(({ queue }) => queue).sort()
+  return queues.toSorted()
 }

@@ -37,7 +37,7 @@ export type Producer = {
 type DeadLetters = { seen: string; reason: string | null; limit: number }
 
 const jobId = <J extends JobName>(job: J, payload: Payload<J>): string =>
-  (JOBS[job].id as (payload: Payload<J>) => string)(payload)
+  payload[JOBS[job].id as keyof Payload<J>] as string
 
 const jobIds = <J extends JobName>(job: J, payloads: readonly Payload<J>[]): string[] =>
   payloads.map((payload) => jobId(job, payload))

@@ -1,7 +1,9 @@
 /** What a worker and recipients make of broadcasts: who gets what, quotas, schedules, tests, and what is announced. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
+import { lockAccount } from '../../db/accounts/teams/limits.ts'
 import { resumeTeam, suspendTeam } from '../../db/accounts/teams/suspend.ts'
+import { insertSkips } from '../../db/messages/broadcasts/skips.sql.ts'
 import { walk } from '../../db/messages/broadcasts/walk.ts'
 import { adminCli } from '../support/admin.ts'
 import { beginBroadcasting, broadcastingOf } from '../support/broadcasting.ts'
@@ -120,6 +122,34 @@ t.test('a resume that meets an email which is just being put back still brings i
   await commit()
   await until('it is sent', async () => (await get(id)).body.state === 'sent')
   t.equal(sink.messages().length, 1)
+})
+
+t.test('a broadcast that waits for its account while it begins holds up nobody who has that', async (t) => {
+  const { service, team, create, post, contacts } = await beginBroadcasting(t)
+  const { database } = service
+  const [contact_id = ''] = await contacts(['ana', 'ben'])
+  const id = await create()
+  const [held, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const holder = database.transaction(async (tx) => {
+    const { now } = await lockAccount(tx, team.id)
+    held.resolve()
+    await asked.promise
+    // A wait for the start would be a deadlock.
+    await tx.query(sql.unsafe`set local lock_timeout = 100`)
+    // As everybody who withdraws or deletes an email of a broadcast does.
+    const skip = { broadcast_id: id, contact_id, email: 'ana@example.org', detail: '' }
+    await insertSkips(tx, [{ team_id: team.id, ...skip, reason: 'deleted' }], now)
+  })
+  await held.promise
+  const begun = post(id, 'send')
+  await until('the start, with the broadcast locked, waits for the account', () =>
+    database.exists(sql.unsafe`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+        and query ~ 'from allowances'`),
+  )
+  asked.resolve()
+  await holder
+  t.match(await begun, { status: 202, body: { state: 'sending', audience: 2 } })
 })
 
 t.test('a schedule begins by itself; one that is an hour late is paused until it is resumed', async (t) => {

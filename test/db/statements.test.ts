@@ -9,10 +9,13 @@ import { EMAIL } from '../../db/channels/email.sql.ts'
 import { createVersions } from '../../db/content/templates/versions.ts'
 import { endReports, insertReports } from '../../db/delivery/reports/reports.sql.ts'
 import { requeueMessages } from '../../db/delivery/requeue.ts'
+import { releaseDue } from '../../db/delivery/schedule.sql.ts'
+import { lostMessages } from '../../db/delivery/sweep.sql.ts'
 import { acceptEmails } from '../../db/messages/emails/accept.ts'
 import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import { emailsToDeliver } from '../../db/messages/emails/emails.sql.ts'
 import { removeEmails } from '../../db/messages/emails/remove.ts'
+import { emailsFound } from '../../db/messages/emails/search.sql.ts'
 import { openDatabase } from '../../db/postgres/pool.ts'
 import { startDatabaseProxy } from '../support/database-proxy.ts'
 import { linesOf } from '../support/sql-lines.ts'
@@ -40,6 +43,9 @@ const KEPT = {
     'delete-emails': /delete from accepted_emails/,
     'delete-email-events': /delete from email_events/,
   },
+  search: { 'search-emails': /from emails e where/ },
+  release: { 'release-due': /with recursive clock/ },
+  sweep: { 'lost-messages': /lost as \(/ },
 }
 
 /** Does each work once. @returns the texts that the server was sent, by work. */
@@ -76,6 +82,13 @@ async function textsOfWorks() {
       ),
     ),
     remove: await proxy.textsDuring(() => database.transaction((tx) => removeEmails({ tx }, team_id, [id]))),
+    search: await proxy.textsDuring(() =>
+      emailsFound(database, { team_id, words: ['hello'], from: now }, { before: id, limit: 30 }),
+    ),
+    release: await proxy.textsDuring(() => releaseDue(database, EMAIL, 500)),
+    sweep: await proxy.textsDuring(() =>
+      lostMessages(database, EMAIL, { after: '-infinity', looked: 2_000 }, { before: now, limit: 500 }),
+    ),
   }
 }
 

@@ -73,8 +73,8 @@ const ADDITIONS: readonly Addition[] = [
     more: `
   'next-thing': {
     payload: checkRef,
-    id: (payload: InferType<typeof checkRef>) => payload.check_id,
-    options: { retryLimit: 2, retryDelay: 2, expireInSeconds: 60, heartbeatSeconds: 10, partition: false },
+    id: 'check_id',
+    options: { ...background, retryLimit: 2, retryDelay: 2, expireInSeconds: 60 },
   },`,
   },
   {
@@ -88,7 +88,7 @@ const ADDITIONS: readonly Addition[] = [
     loops: 1,
   },`,
   },
-  { file: 'db/messages/emails/accept.ts', after: '...{ team_id, email_id },', more: ' needs_next: true,' },
+  { file: 'db/messages/emails/accept.ts', after: '{ large: true } : {}),', more: ' needs_next: true,' },
   {
     file: 'db/upkeep/work/kinds.ts',
     after: 'export const KINDS = {',

@@ -4,11 +4,11 @@ import { sql } from 'slonik'
 import type { Test } from 'tap'
 import { number, object, string } from 'yup'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
-import { messagesOfTeam } from '../../db/messages/whatsapp/messages.sql.ts'
 import {
   createWhatsappTemplate,
   setWhatsappTemplateStatus,
 } from '../../db/messages/whatsapp/save-template.ts'
+import { messagesFound } from '../../db/messages/whatsapp/search.sql.ts'
 import { putBackFor, usedBy } from './rows.ts'
 import { byCli, makeTeam, type Reply, type Service } from './service.ts'
 
@@ -71,7 +71,7 @@ export const numbers = (count: number, from = 0): string[] =>
 
 /** The team's rows, oldest first. */
 export const rowsOf = async ({ database }: Place, teamId: string) =>
-  (await messagesOfTeam(database, teamId, { limit: 100_000 })).toReversed()
+  (await messagesFound(database, teamId, {}, { limit: 100_000 })).toReversed()
 
 const jobRow = object({ state: string().defined(), wait: number().defined(), attempts: number().defined() })
 

@@ -2,12 +2,8 @@
 
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
-import {
-  type Between,
-  type Counted as CountedEmails,
-  countEmails,
-  storedFilter,
-} from '../../../db/messages/emails/bulk.ts'
+import { type Between, type Counted as CountedEmails, countEmails } from '../../../db/messages/emails/bulk.ts'
+import { storedTimes } from '../../../db/messages/stored-times.ts'
 import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { plural, utc } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
@@ -129,7 +125,7 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
       const words = force ? `${search} with the refused ones`.trim() : search
       const { most, seen } = countedOf(form)
       const matching = {
-        filter: storedFilter(meantBy(form)),
+        filter: storedTimes(meantBy(form)),
         between: betweenOf(form),
         most: Math.min(most, MAX_CHANGED),
         seen,

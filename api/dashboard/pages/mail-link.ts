@@ -10,6 +10,7 @@ import { teamOfDomain } from '../../../db/accounts/domains/domains.sql.ts'
 import type { Place } from '../../../db/accounts/people/sessions.sql.ts'
 import { requestLink } from '../../../db/accounts/people/sign-in.ts'
 import type { EmailItem } from '../../../db/messages/emails/call.ts'
+import { emailItem } from '../../../db/messages/emails/item.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { escapeHtml } from '../../../db/text/slots.ts'
 import { BASE } from '../drawn/base.ts'
@@ -46,20 +47,13 @@ type Mailed = { from: NonNullable<ReturnType<typeof parseMailbox>>; to: string; 
 function linkEmail({ from, to, places }: Mailed, url: string): EmailItem {
   const words = `Follow this link to sign in to Heliograph as ${to}${placeWords(places)}. It works once, within 15 minutes.`
   const ignore = 'If you did not ask for it, you can ignore this email.'
-  return {
-    path: '',
+  return emailItem({
     from,
     to: [to],
     subject: 'Your sign-in link',
     html: `<p>${escapeHtml(words)}</p><p><a href="${escapeHtml(url)}">Sign in</a></p><p>${ignore}</p>`,
-    template_id: null,
-    variables: null,
     text: `${words}\n\n${url}\n\n${ignore}\n`,
-    headers: null,
-    reply_to: '',
-    tags: [],
-    idempotency_key: null,
-  }
+  })
 }
 
 async function send({ site, now, origin, form }: PageRequest, deps: PageDeps, email: string): Promise<void> {

@@ -9,6 +9,7 @@ import {
   versionsOfTemplate,
 } from '../../../db/content/templates/templates.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
+import { emailItem } from '../../../db/messages/emails/item.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { type Cell, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
@@ -156,18 +157,8 @@ const test = post('editor', '/teams/:team/templates/:id/test', async (request, d
   const content = previewed.isDraft
     ? { ...filledOf(previewed, variables), template_id: null, variables: {} }
     : { html: null, text: null, template_id: template.id, variables }
-  const item = {
-    path: '',
-    from,
-    to: [person.email],
-    subject: `Test: ${template.name}`,
-    ...content,
-    headers: null,
-    reply_to: '',
-    tags: ['test'],
-    idempotency_key: null,
-  }
-  await sendOwn(deps, { team_id: team.id, domain: null }, item)
+  const said = { from, to: [person.email], subject: `Test: ${template.name}`, tags: ['test'] }
+  await sendOwn(deps, { team_id: team.id, domain: null }, emailItem({ ...said, ...content }))
   return redirect(templatePath(request), `A test is on its way to ${person.email}.`)
 })
 

@@ -3,7 +3,7 @@
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import type { EmailItem } from '../../../db/messages/emails/call.ts'
-import { fromOf } from '../../../db/messages/emails/item.ts'
+import { emailItem, fromOf } from '../../../db/messages/emails/item.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { formatMailbox, parseMailbox } from '../../../db/text/address.ts'
 import type { Section } from '../drawn/section.ts'
@@ -43,20 +43,8 @@ export async function testEmailForm({ team, person }: TeamRequest, tx: Tx): Prom
 function testEmail(form: URLSearchParams): EmailItem {
   const to = parseMailbox(given(form, 'to') ?? '')
   if (!to) throw new Refusal('bad_request', 'to must be an email address')
-  return {
-    path: '',
-    from: fromOf(given(form, 'from') ?? ''),
-    to: [formatMailbox(to)],
-    subject: SUBJECT,
-    html: `<p>${TEXT}</p>`,
-    template_id: null,
-    variables: null,
-    text: TEXT,
-    headers: null,
-    reply_to: '',
-    tags: [],
-    idempotency_key: null,
-  }
+  const from = fromOf(given(form, 'from') ?? '')
+  return emailItem({ from, to: [formatMailbox(to)], subject: SUBJECT, html: `<p>${TEXT}</p>`, text: TEXT })
 }
 
 const send = post('editor', '/teams/:team/test-email', async ({ team, form }, deps) => {

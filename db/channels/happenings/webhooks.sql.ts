@@ -31,11 +31,10 @@ const endpointRow = row({
 })
 
 /** The endpoints of these teams that messages are stored for. */
-export async function endpointsToNotify(tx: Tx, teams: readonly string[]) {
-  return tx.any(sql.prepared('endpoints_to_notify', endpointRow)`
+export const endpointsToNotify = (tx: Tx, teams: readonly string[]) =>
+  tx.any(sql.prepared('endpoints_to_notify', endpointRow)`
     select team_id, id, types, domain, state = 'enabled' as enabled from webhook_endpoints w
     where team_id = any(${sql.array([...teams], 'uuid')}) and ${isServed} order by team_id, id`)
-}
 
 const emailRow = row({
   id: string(),
@@ -52,23 +51,21 @@ const emailRow = row({
 })
 
 /** What webhooks say of emails, internal ones left out; `delays`: how often each was put off or delayed. */
-export async function emailFacts(tx: Tx, refs: readonly Ref[]) {
-  return tx.any(sql.prepared('notified_emails', emailRow)`
+export const emailFacts = (tx: Tx, refs: readonly Ref[]) =>
+  tx.any(sql.prepared('notified_emails', emailRow)`
     select e.id, e.from_address, e.to_emails, e.first_cc, e.first_bcc, e.subject, e.tags, e.template_id, e.idempotency_key, e.broadcast_id, (
         select count(*) from email_events v
         where v.team_id = e.team_id and v.email_id = e.id and v.kind in ('deferred', 'delayed')) as delays
     from ${rowsOf('ref', REF, refs)}
       cross join lateral (select * from accepted_emails where team_id = ref.team_id and id = ref.id offset 0) e
     where ${isCustomers}`)
-}
 
 const contactRow = row({ id: string(), email: string(), status: string(), suppression: string().nullable() })
 
-export async function contactFacts(tx: Tx, refs: readonly Ref[]) {
-  return tx.any(sql.prepared('notified_contacts', contactRow)`
+export const contactFacts = (tx: Tx, refs: readonly Ref[]) =>
+  tx.any(sql.prepared('notified_contacts', contactRow)`
     select id, email, status, suppression from contacts
     where (team_id, id) in (select * from ${rowsOf('ref', REF, refs)})`)
-}
 
 export type NewWebhook = {
   team_id: string
@@ -118,6 +115,5 @@ export async function insertWebhooks(tx: Tx, messages: readonly NewWebhook[]): P
     ${insertingJobs(jobsOfStored)}`)
 }
 
-/** Whether an endpoint with these types gets this one. */
 export const wants = (types: readonly string[], type: string): boolean =>
   types.includes(ALL_TYPES) || types.includes(type)

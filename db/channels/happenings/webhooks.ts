@@ -103,29 +103,30 @@ async function emailsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
   })
 }
 
-async function whatsappOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
-  const rows = new Map((await whatsappFacts(tx, refsOf(typed))).map((row) => [row.id, row]))
+/** Drafts about subjects that are still there. @param say what is said of one that is. */
+async function draftsAbout<R extends { id: string }>(
+  typed: readonly Typed[],
+  facts: Promise<readonly R[]>,
+  say: (row: R, happening: Happening) => object,
+): Promise<Draft[]> {
+  const rows = new Map((await facts).map((row) => [row.id, row]))
   return typed.flatMap((each) => {
     const row = rows.get(each.happening.id)
-    if (!row) return []
-    const { id: message_id, recipient, template_id, idempotency_key } = row
-    const rank = rankOf(each.happening)
-    const data = { message_id, to: recipient, recipient, template_id, idempotency_key, rank }
-    return [draftOf(each, null, { ...data, detail: detailOf(each.happening) })]
+    const { happening } = each
+    return row ? [draftOf(each, null, { ...say(row, happening), detail: detailOf(happening) })] : []
   })
 }
 
-async function contactsOf(tx: Tx, typed: readonly Typed[]): Promise<Draft[]> {
-  const rows = new Map((await contactFacts(tx, refsOf(typed))).map((row) => [row.id, row]))
-  return typed.flatMap((each) => {
-    const row = rows.get(each.happening.id)
-    if (!row) return []
-    const { id: contact_id, email, status, suppression } = row
-    const topic_ids = 'topic_ids' in each.happening ? each.happening.topic_ids : undefined
-    const data = { contact_id, email, status, suppression, topic_ids, detail: detailOf(each.happening) }
-    return [draftOf(each, null, data)]
-  })
-}
+const whatsappOf = (tx: Tx, typed: readonly Typed[]) =>
+  draftsAbout(typed, whatsappFacts(tx, refsOf(typed)), ({ id, recipient, ...row }, happening) => ({
+    ...{ message_id: id, to: recipient, recipient, ...row, rank: rankOf(happening) },
+  }))
+
+const contactsOf = (tx: Tx, typed: readonly Typed[]) =>
+  draftsAbout(typed, contactFacts(tx, refsOf(typed)), ({ id, ...row }, happening) => ({
+    ...{ contact_id: id, ...row },
+    topic_ids: 'topic_ids' in happening ? happening.topic_ids : undefined,
+  }))
 
 /** Each subject once, in order. */
 const refsOf = (typed: readonly Typed[]) => [

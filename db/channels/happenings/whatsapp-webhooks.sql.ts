@@ -13,12 +13,11 @@ const whatsappRow = row({
   idempotency_key: string().nullable(),
 })
 
-export async function whatsappFacts(tx: Tx, refs: readonly Ref[]) {
-  return tx.any(sql.prepared('notified_whatsapp', whatsappRow)`
+export const whatsappFacts = (tx: Tx, refs: readonly Ref[]) =>
+  tx.any(sql.prepared('notified_whatsapp', whatsappRow)`
     select m.id, m.recipient, r.template_id, r.idempotency_key
     from ${rowsOf('ref', REF, refs)}
       cross join lateral (
         select * from whatsapp_messages where team_id = ref.team_id and id = ref.id offset 0) m
       cross join lateral (
         select * from whatsapp_requests where team_id = m.team_id and id = m.request_id offset 0) r`)
-}

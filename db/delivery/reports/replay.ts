@@ -80,11 +80,8 @@ export async function replayParked(
 ): Promise<{ replayed: number }> {
   const { tx, now } = by
   const ids = await reopenReports(tx, filter, new Date(now.getTime() + UNMATCHED_TRIES_MS))
-  await queue.reenqueue(
-    tx,
-    'ingest-report',
-    ids.map((report_id) => ({ report_id })),
-  )
+  const payloads = ids.map((report_id) => ({ report_id }))
+  await queue.reenqueue(tx, 'ingest-report', payloads)
   await record(by, entryOf('report.replay', filter))
   return { replayed: ids.length }
 }

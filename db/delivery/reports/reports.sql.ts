@@ -44,14 +44,14 @@ export async function insertReports(tx: Tx, reports: readonly NewReport[]): Prom
     return item
   })
   const bodies = Buffer.concat(reports.map(({ body }) => body))
-  const rows = await tx.any(sql.prepared('insert_reports', idRow)`
+  const found = await tx.anyFirst(sql.prepared('insert_reports', idRow)`
     insert into reports (id, provider, event_key, body, received_at, retry_until)
     select id, provider, event_key, substring(${sql.binary(bodies)}::bytea from begin for bytes), received_at, retry_until
     from ${rowsOf('r', REPORT, items)}
     order by provider, event_key, id
     on conflict (provider, event_key) do nothing
     returning id`)
-  return new Set(rows.map(({ id }) => id))
+  return new Set(found)
 }
 
 const pendingRow = row({
@@ -70,12 +70,11 @@ export type PendingReport = InferType<typeof pendingRow>
 const SMALL_BODY = 64 * 1024
 
 /** Those of the reports that are still to be ingested, oldest first. */
-export async function pendingReports(tx: Tx, ids: readonly string[]): Promise<readonly PendingReport[]> {
-  return tx.any(sql.prepared('pending_reports', pendingRow)`
+export const pendingReports = (tx: Tx, ids: readonly string[]) =>
+  tx.any(sql.prepared('pending_reports', pendingRow)`
     select id, provider, octet_length(body) as bytes, received_at, retry_until,
       case when octet_length(body) <= ${SMALL_BODY} then body end as body
     from reports where id = any(${sql.array(ids, 'uuid')}) and state = 'pending' order by id`)
-}
 
 const bodyRow = row({ id: string(), body: mixed<Buffer>() })
 
@@ -86,25 +85,22 @@ export async function reportBodies(tx: Tx, ids: readonly string[]): Promise<Map<
 }
 
 /** Reports that came before `before`, are still pending and have no job, oldest first. */
-export async function lostReports(tx: Tx, before: Date, limit: number): Promise<string[]> {
-  const rows = await tx.any(sql.type(idRow)`
+export const lostReports = (tx: Tx, before: Date, limit: number) =>
+  tx.anyFirst(sql.type(idRow)`
     select id from reports r where state = 'pending' and received_at < ${sql.timestamp(before)}
       and ${withoutJob('ingest-report', sql.fragment`r.id`)}
     order by received_at limit ${limit}`)
-  return rows.map(({ id }) => id)
-}
 
 const deletedRow = row({ deleted: number() })
 
 /** Deletes up to `limit` reports from before `before` that are not pending, by their ids' time. @returns how many. */
 export async function deleteOldReports(tx: Tx, before: Date, limit: number): Promise<number> {
   const oldest = firstIdAt(before)
-  const { deleted } = await tx.one(sql.type(deletedRow)`
+  return tx.oneFirst(sql.type(deletedRow)`
     with old as (
       select id from reports where state <> 'pending' and id < ${oldest} limit ${limit}),
     gone as (delete from reports where id in (select id from old) returning 1)
     select count(*) as deleted from gone`)
-  return deleted
 }
 
 type EndedReport = {
@@ -115,7 +111,6 @@ type EndedReport = {
   team_ids?: readonly string[]
 }
 
-/** Ends pending reports, in one statement. */
 export async function endReports(tx: Tx, settled: readonly EndedReport[]): Promise<void> {
   const items = settled.map((report) => ({ team_ids: [], ...report }))
   await tx.query(sql.prepared('end_reports', object())`
@@ -139,32 +134,28 @@ export type ReportRow = InferType<typeof reportRow>
 const reportColumns = sql.fragment`
   id, provider, event_key, received_at, state, reason, octet_length(body) as bytes`
 
-/** Reports without their bodies, newest first. */
 export async function reportsByState(
   tx: Tx,
   { state, limit }: { state?: ReportState | undefined; limit: number },
-): Promise<readonly ReportRow[]> {
+) {
   const only = state === undefined ? sql.fragment`true` : sql.fragment`state = ${state}`
   return tx.any(sql.type(reportRow)`
     select ${reportColumns} from reports where ${only} order by id desc limit ${limit}`)
 }
 
-export async function reportById(tx: Tx, id: string): Promise<ReportRow | null> {
-  return tx.maybeOne(sql.type(reportRow)`select ${reportColumns} from reports where id = ${id}`)
-}
+export const reportById = (tx: Tx, id: string) =>
+  tx.maybeOne(sql.type(reportRow)`select ${reportColumns} from reports where id = ${id}`)
 
 /** Deletes a report that is parked. @returns it, or null when there is none, or none that is parked. */
-export async function deleteParkedReport(tx: Tx, id: string): Promise<ReportRow | null> {
-  return tx.maybeOne(sql.type(reportRow)`
+export const deleteParkedReport = (tx: Tx, id: string) =>
+  tx.maybeOne(sql.type(reportRow)`
     delete from reports where id = ${id} and state = 'parked' returning ${reportColumns}`)
-}
 
 /** Makes a report pending again. @returns it, or null without one. */
-export async function reopenReport(tx: Tx, id: string, retryUntil: Date): Promise<ReportRow | null> {
-  return tx.maybeOne(sql.type(reportRow)`
+export const reopenReport = (tx: Tx, id: string, retryUntil: Date) =>
+  tx.maybeOne(sql.type(reportRow)`
     update reports set state = 'pending', reason = null, retry_until = ${sql.timestamp(retryUntil)}
     where id = ${id} returning ${reportColumns}`)
-}
 
 /**
  * Which of the parked reports: all that fit. `reason` is a part of the reason, without regard to case. `before` is when
@@ -202,7 +193,7 @@ const idsParked = (filter: ParkedFilter) => sql.fragment`(
 export async function parkedReports(
   tx: Tx,
   { after, limit, ...filter }: ParkedFilter & { after?: string | undefined; limit: number | null },
-): Promise<readonly ReportRow[]> {
+) {
   const older =
     after === undefined
       ? sql.fragment`true`
@@ -214,15 +205,10 @@ export async function parkedReports(
 
 const reasonRow = row({ reason: string(), reports: number() })
 
-/** How many reports are parked for which reason, most first. */
-export async function parkedByReason(
-  tx: Tx,
-  filter: ParkedFilter,
-): Promise<readonly InferType<typeof reasonRow>[]> {
-  return tx.any(sql.type(reasonRow)`
+export const parkedByReason = (tx: Tx, filter: ParkedFilter) =>
+  tx.any(sql.type(reasonRow)`
     select coalesce(reason, '') as reason, count(*) as reports from reports where ${parked(filter)}
     group by 1 order by 2 desc, 1 limit 50`)
-}
 
 const lastReportRow = row({ provider: string().oneOf(PROVIDERS), last_at: string().nullable() })
 
@@ -230,27 +216,22 @@ const lastReportRow = row({ provider: string().oneOf(PROVIDERS), last_at: string
  * When each provider last reported anything that was kept. Whether it ever did is read from the index of events: only
  * then are reports looked through from the newest on, whose ids ascend with time.
  */
-export async function lastReports(tx: Tx): Promise<readonly InferType<typeof lastReportRow>[]> {
-  return tx.any(sql.type(lastReportRow)`
+export const lastReports = (tx: Tx) =>
+  tx.any(sql.type(lastReportRow)`
     select p.provider, case
       when (select r.provider from reports r where r.provider = p.provider order by r.event_key limit 1) is not null
       then (select received_at from reports r where r.provider = p.provider order by r.id desc limit 1)
     end as last_at
     from unnest(${sql.array([...PROVIDERS], 'text')}) as p (provider) order by 1`)
-}
 
 /** Deletes parked reports. @returns how many. */
-export async function deleteParkedReports(tx: Tx, filter: ParkedFilter): Promise<number> {
-  const { deleted } = await tx.one(sql.type(deletedRow)`
+export const deleteParkedReports = (tx: Tx, filter: ParkedFilter) =>
+  tx.oneFirst(sql.type(deletedRow)`
     with gone as (delete from reports where id in ${idsParked(filter)} returning 1)
     select count(*) as deleted from gone`)
-  return deleted
-}
 
 /** Makes parked reports pending again. @returns their ids. */
-export async function reopenReports(tx: Tx, filter: ParkedFilter, retryUntil: Date): Promise<string[]> {
-  const rows = await tx.any(sql.type(idRow)`
+export const reopenReports = (tx: Tx, filter: ParkedFilter, retryUntil: Date) =>
+  tx.anyFirst(sql.type(idRow)`
     update reports set state = 'pending', reason = null, retry_until = ${sql.timestamp(retryUntil)}
     where id in ${idsParked(filter)} returning id`)
-  return rows.map(({ id }) => id)
-}

@@ -29,12 +29,8 @@ export async function storeReports(
     retry_until: new Date(report.received_at.getTime() + UNMATCHED_TRIES_MS),
   }))
   const stored = await insertReports(tx, rows)
-  const fresh = rows.filter(({ id }) => stored.has(id))
-  const jobs = await queue.enqueue(
-    tx,
-    'ingest-report',
-    fresh.map(({ id }) => ({ report_id: id })),
-  )
+  const fresh = rows.flatMap(({ id }) => (stored.has(id) ? [{ report_id: id }] : []))
+  const jobs = await queue.enqueue(tx, 'ingest-report', fresh)
   if (jobs !== fresh.length) throw new Error(`stored ${fresh.length} reports but ${jobs} jobs`)
   return rows.map(({ id }) => stored.has(id))
 }

@@ -19,6 +19,7 @@ import {
   type SenderState,
   slowed,
   stateAt,
+  UNTROUBLED,
 } from './pace.ts'
 import { sendersByKeys, sendersInTrouble } from './senders.sql.ts'
 
@@ -164,7 +165,7 @@ function recover(state: Changed, now: Date, began_at: Date): Changed {
 export async function stateOfSender(tx: Tx, key: string): Promise<SenderState> {
   const { now, rows } = await sendersByKeys(tx, [key])
   const row = rows.get(key)
-  return stateAt(row ? paceAt(row, row.rate, now) : { ...AT_EASE, accepted_at: null }, now)
+  return stateAt(row ? paceAt(row, row.rate, now) : UNTROUBLED, now)
 }
 
 /** How senders stand whose circuit is open or half-open, of those whose keys begin so. One read. */

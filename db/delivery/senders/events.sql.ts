@@ -10,8 +10,8 @@ const SENDER_EVENTS = ['slowed', 'paused', 'recovered', 'resumed'] as const
 
 const eventRow = row({
   sender: string(),
+  time: string(),
   kind: string().oneOf(SENDER_EVENTS),
-  occurred_at: string(),
   detail: string(),
 })
 type SenderEventRow = InferType<typeof eventRow>
@@ -19,7 +19,6 @@ type SenderEventRow = InferType<typeof eventRow>
 /** Something that happened to a sender; `detail` is the provider's words, or an operator's. */
 export type SenderEvent = { sender: string; kind: SenderEventRow['kind']; occurred_at: Date; detail: string }
 
-/** Stores events, in the order of their ids. */
 export async function insertSenderEvents(tx: Tx, events: readonly SenderEvent[]): Promise<void> {
   const types = { sender: 'text', id: 'uuid', kind: 'text', occurred_at: 'timestamptz', detail: 'text' }
   const items = events.map((event) => ({ ...event, id: idNow() }))
@@ -29,11 +28,10 @@ export async function insertSenderEvents(tx: Tx, events: readonly SenderEvent[])
 }
 
 /** The newest events of each sender of ours, up to `limit` of each, newest first. */
-export async function senderEvents(tx: Tx, limit: number): Promise<readonly SenderEventRow[]> {
-  return tx.any(sql.type(eventRow)`
-    select e.sender, e.kind, e.occurred_at, e.detail
+export const senderEvents = (tx: Tx, limit: number) =>
+  tx.any(sql.type(eventRow)`
+    select e.sender, e.occurred_at as time, e.kind, e.detail
     from senders s cross join lateral (
       select * from sender_events where sender = s.key order by id desc limit ${limit}) e
     where ${isOwnSender}
     order by e.sender, e.id desc`)
-}

@@ -127,10 +127,8 @@ type PaceChange<T> = { sender: Sender; decide(pace: Pace, now: Date): { pace: Pa
  * number of them, in the caller's transaction. @returns the results, in the order given.
  */
 export async function changePaces<T>(tx: Tx, changes: readonly PaceChange<T>[]): Promise<T[]> {
-  const rows = await lockSenders(
-    tx,
-    changes.map(({ sender }) => sender),
-  )
+  const senders = changes.map(({ sender }) => sender)
+  const rows = await lockSenders(tx, senders)
   const saved: ({ key: string } & Pace)[] = []
   const results = changes.map(({ sender: { key, ceiling, saved_seconds }, decide }) => {
     const row = rows.get(key)
@@ -205,7 +203,7 @@ async function unpaced(tx: Tx, wanted: readonly Wanted[]): Promise<Map<string, R
     optional.flatMap(({ sender: { key, ceiling }, costs }): [string, Reservation][] => {
       const row = rows.get(key)
       const pace = row ? paceAt(row, ceiling, now) : null
-      const state = stateAt(pace ?? AT_EASE, now)
+      const state = stateAt(pace ?? UNTROUBLED, now)
       if (pace && (pace.rate < ceiling || state.probing || state.wait_seconds > 0)) return []
       return [[key, { delays: costs.map(() => 0), wait_seconds: 0, reason: '', state }]]
     }),
@@ -213,7 +211,7 @@ async function unpaced(tx: Tx, wanted: readonly Wanted[]): Promise<Map<string, R
 }
 
 /** What a sender without a row is like. */
-const AT_EASE = { paused_until: null, troubles: 0, accepted_at: null }
+export const UNTROUBLED = { paused_until: null, troubles: 0, accepted_at: null }
 
 /**
  * Halves the rate: the provider said that it is too fast. Several calls within a second count once, and so do refusals

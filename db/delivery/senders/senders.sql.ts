@@ -58,11 +58,10 @@ export async function lockSenders(
 }
 
 /** Ends a sender's pause and trouble, whatever they were; its pace stays. @returns the row, or null without one. */
-export async function endPause(tx: Tx, key: string): Promise<TimedSender | null> {
-  return tx.maybeOne(sql.type(timedRow)`
+export const endPause = (tx: Tx, key: string) =>
+  tx.maybeOne(sql.type(timedRow)`
     update senders set paused_until = null, pause_reason = null, troubles = 0, troubled_at = null
     where key = ${key} returning ${senderColumns}, service_time() as now`)
-}
 
 /** A sender's row, as its pace is kept in memory. */
 export type KeptSender = {
@@ -126,15 +125,16 @@ export async function sendersInTrouble(tx: Tx, prefix: string): Promise<ReadSend
   )
 }
 
-const pausedRow = row({ key: string(), paused_until: string(), pause_reason: string().nullable() })
+const pausedRow = row({ sender: string(), until: string(), reason: string().nullable() })
+/** A sender that is paused, until when and why. */
+export type SenderPause = InferType<typeof pausedRow>
 
 /** The senders of ours that are paused; or the one of this key, if it is. */
-export async function pausedSenders(tx: Tx, key?: string) {
-  return tx.any(sql.type(pausedRow)`
-    select key, paused_until, pause_reason from senders s
+export const pausedSenders = (tx: Tx, key?: string) =>
+  tx.any(sql.type(pausedRow)`
+    select key as sender, paused_until as until, pause_reason as reason from senders s
     where paused_until > (select service_time()) and ${key === undefined ? isOwnSender : sql.fragment`key = ${key}`}
     order by key`)
-}
 
 /** A recipient that is not to be sent to for a while through a sender, with the provider's words. */
 export type RecipientPause = { sender: string; recipient: string; paused_until: Date; reason: string }
@@ -148,13 +148,12 @@ const recipientPauseRow = row({
   reason: string(),
 })
 
-export async function recipientPauses(tx: Tx, recipients: readonly string[]) {
-  return tx.any(sql.prepared('recipient_pauses', recipientPauseRow)`
+export const recipientPauses = (tx: Tx, recipients: readonly string[]) =>
+  tx.any(sql.prepared('recipient_pauses', recipientPauseRow)`
     select sender, recipient, paused_until, reason, extract(epoch from paused_until - now) as seconds
     from recipient_pauses cross join (select service_time() as now offset 0) t
     where recipient = any(${sql.array(recipients, 'text')}) and paused_until > now
     order by sender, recipient`)
-}
 
 /** Sets pauses, in one order for everyone; a longer one that stands already stays. */
 export async function pauseRecipients(tx: Tx, pauses: readonly RecipientPause[]): Promise<void> {
@@ -180,7 +179,7 @@ const extendedRow = row({ key: string(), is_news: boolean() })
  * Pauses senders until a time each, in one statement; a longer pause stays.
  * @returns those that there are, and whether it is news: they were not paused for this reason at `now`.
  */
-export async function extendPauses(
+export function extendPauses(
   tx: Tx,
   pauses: readonly { key: string; until: Date; reason: string }[],
   now: Date,
@@ -202,7 +201,6 @@ export async function extendPauses(
 }
 
 /** Every sender of ours that was ever paced, slowed or paused: relays, accounts and numbers. */
-export async function ownSenders(tx: Tx): Promise<readonly TimedSender[]> {
-  return tx.any(sql.type(timedRow)`
+export const ownSenders = (tx: Tx) =>
+  tx.any(sql.type(timedRow)`
     select ${senderColumns}, service_time() as now from senders s where ${isOwnSender} order by key`)
-}

@@ -47,11 +47,7 @@ export async function listSenders(tx: Tx): Promise<ShownSender[]> {
   const events = Map.groupBy(await senderEvents(tx, EVENTS), ({ sender }) => sender)
   return (await ownSenders(tx)).map((row) => ({
     ...shown(row),
-    events: (events.get(row.key) ?? []).map(({ occurred_at: time, kind, detail }) => ({
-      time,
-      kind,
-      detail,
-    })),
+    events: (events.get(row.key) ?? []).map(({ sender: _sender, ...event }) => event),
   }))
 }
 

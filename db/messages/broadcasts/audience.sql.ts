@@ -4,6 +4,7 @@
  * however few of them fit.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
+import { NIL } from 'uuid'
 import { type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
@@ -37,7 +38,6 @@ function meets({ property: name, op, value }: Condition): FragmentSqlToken {
   return sql.fragment`(${compared(sql.fragment`(${property})`, op, given)})`
 }
 
-/** Whether a contact is in the audience. */
 export const fits = ({ topic_ids, exclude_topic_ids, conditions }: Audience) =>
   sql.join(
     [
@@ -50,9 +50,6 @@ export const fits = ({ topic_ids, exclude_topic_ids, conditions }: Audience) =>
     ],
     sql.fragment` and `,
   )
-
-/** Stands before all contacts in the order of their ids. */
-const FIRST = '00000000-0000-0000-0000-000000000000'
 
 /**
  * Whether a contact's address has had no email of a broadcast, also none that was deleted since: the contact may have
@@ -73,20 +70,16 @@ export const isNotReached = ({ team_id, id }: Pick<BroadcastRow, 'team_id' | 'id
 
 const countRow = row({ count: number() })
 
-export async function audienceSize(tx: Tx, audience: Audience): Promise<number> {
-  const { count } = await tx.one(sql.type(countRow)`
+export const audienceSize = (tx: Tx, audience: Audience) =>
+  tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from contacts where team_id = ${audience.team_id} and ${fits(audience)}`)
-  return count
-}
 
 /** How many contacts of the audience have no value for one of these slots. */
-export async function lackingMembers(tx: Tx, audience: Audience, slots: readonly string[]): Promise<number> {
-  const { count } = await tx.one(sql.type(countRow)`
+export const lackingMembers = (tx: Tx, audience: Audience, slots: readonly string[]) =>
+  tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from contacts
     where team_id = ${audience.team_id} and ${fits(audience)}
       and not jsonb_exists_all(properties, ${sql.array([...slots], 'text')})`)
-  return count
-}
 
 const textRow = row({ property: string(), text: number(), all: number() })
 /** `text`: how many values of the property are no numbers, of `all`. */
@@ -96,7 +89,7 @@ export type ComparedAsText = InferType<typeof textRow>
  * How many contacts have a value of a property that a number condition compares as text, of how many that have one:
  * among those whom an audience would be without its number conditions.
  */
-export async function comparedAsText(tx: Tx, audience: Audience): Promise<readonly ComparedAsText[]> {
+export async function comparedAsText(tx: Tx, audience: Audience) {
   const isNumber = ({ op, value }: Condition) =>
     (op === 'gt' || op === 'lt') && isDecimal(String(value ?? ''))
   const names = new Set(audience.conditions.filter(isNumber).map(({ property }) => property))
@@ -119,18 +112,12 @@ const memberRow = row({
 export type Member = InferType<typeof memberRow>
 
 /** The first member of an audience behind a contact, among the next `look` contacts of the team; null: none there. */
-export async function memberAfter(
-  tx: Tx,
-  audience: Audience,
-  after: string | null,
-  look: number,
-): Promise<Member | null> {
-  return tx.maybeOne(sql.type(memberRow)`
+export const memberAfter = (tx: Tx, audience: Audience, after: string | null, look: number) =>
+  tx.maybeOne(sql.type(memberRow)`
     select id, email, identity, properties from (
-      select * from contacts where team_id = ${audience.team_id} and id > ${after ?? FIRST} order by id limit ${look}
+      select * from contacts where team_id = ${audience.team_id} and id > ${after ?? NIL} order by id limit ${look}
     ) contacts
     where ${fits(audience)} order by id limit 1`)
-}
 
 const lastRow = row({ last: string() })
 
@@ -143,7 +130,7 @@ export async function nextMembers(
   audience: Audience & { id: string; until: string },
   { after, look, limit }: { after: string | null; look: number; limit: number },
 ): Promise<{ members: readonly Member[]; cursor: string | null; ended: boolean }> {
-  const from = after ?? FIRST
+  const from = after ?? NIL
   const behind = sql.fragment`team_id = ${audience.team_id} and id > ${from}`
   const window = sql.fragment`(
     select * from contacts where ${behind} order by id limit ${look}) contacts`

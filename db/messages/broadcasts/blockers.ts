@@ -1,5 +1,5 @@
 /**
- * What keeps a broadcast from being sent, all of it at once, and the change of state that follows when nothing does.
+ * What keeps a broadcast from being sent, all of it at once: before a start, a resume, a second walk and a test alike.
  * Promises: what is counted is what the walk would meet now. Must not change anything.
  */
 import { domainByName } from '../../accounts/domains/domains.sql.ts'
@@ -7,6 +7,7 @@ import { accountOf, left } from '../../accounts/teams/limits.ts'
 import { accountRowOf } from '../../accounts/teams/teams.sql.ts'
 import { topicsOfTeam } from '../../audience/contacts/topics.sql.ts'
 import { templateById } from '../../content/templates/templates.sql.ts'
+import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { UNSUBSCRIBE_SLOT } from '../../text/slots.ts'
 import { audienceSize } from './audience.sql.ts'
@@ -22,29 +23,31 @@ type Blocker = {
 /** Mail programs follow a one-click link over https only; a machine's own address is for trying things out. */
 const REACHABLE = /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(\/|$))/i
 
-export function linkBlocker(publicUrl: string | null): Blocker[] {
+function linkBlockers(publicUrl: string | null): Blocker[] {
   if (publicUrl !== null && REACHABLE.test(publicUrl)) return []
   const words =
     'PUBLIC_URL must be set to the https:// address of this service: unsubscribe links begin with it'
   return [{ kind: 'set_up', words }]
 }
 
-/** The version that would be sent; null while there is none, or while nobody could unsubscribe from it. */
-export async function templateBlocker(
+/** The version that would be sent while none is fixed; null without one, or while nobody could unsubscribe from it. */
+export async function newestVersion(
   tx: Tx,
   { team_id, template_id }: BroadcastRow,
+  publicUrl: string | null,
 ): Promise<{ version_id: string | null; slots: string[]; blockers: Blocker[] }> {
   const template = await templateById(tx, team_id, template_id)
   const slots = template?.slots ?? []
+  const blockers = linkBlockers(publicUrl)
   if (template && slots.includes(UNSUBSCRIBE_SLOT))
-    return { version_id: template.version_id, slots, blockers: [] }
+    return { version_id: template.version_id, slots, blockers }
   const words = template
     ? `the template must have the slot {{${UNSUBSCRIBE_SLOT}}}`
     : `there is no template ${template_id}`
-  return { version_id: null, slots, blockers: [{ kind: 'set_up', words }] }
+  return { version_id: null, slots, blockers: [...blockers, { kind: 'set_up', words }] }
 }
 
-export async function domainBlocker(tx: Tx, { team_id, from_address }: BroadcastRow): Promise<Blocker[]> {
+async function domainBlockers(tx: Tx, { team_id, from_address }: BroadcastRow): Promise<Blocker[]> {
   const name = domainOf(from_address)
   const domain = await domainByName(tx, team_id, name)
   if (domain?.status === 'verified') return []
@@ -55,7 +58,7 @@ export async function domainBlocker(tx: Tx, { team_id, from_address }: Broadcast
 }
 
 /** Topics that it names and that are gone all the same: without those that it excludes it would go to more people. */
-export async function topicBlockers(
+async function topicBlockers(
   tx: Tx,
   { team_id, topic_ids, exclude_topic_ids }: BroadcastRow,
 ): Promise<Blocker[]> {
@@ -70,8 +73,22 @@ export async function topicBlockers(
   return [...gone(topic_ids, 'that it goes to'), ...gone(exclude_topic_ids, 'that it leaves out')]
 }
 
+/**
+ * What would be sent, and all that hinders it but its audience. @param publicUrl counts until template and links are
+ * fixed; `slots` null: they are those of the fixed version.
+ */
+export async function blockersOfMail(tx: Tx, row: BroadcastRow, publicUrl: string | null) {
+  const { template_version_id: fixed } = row
+  const { blockers, ...mail } =
+    fixed === null
+      ? await newestVersion(tx, row, publicUrl)
+      : { version_id: fixed, slots: null, blockers: [] }
+  const all = [...(await domainBlockers(tx, row)), ...blockers, ...(await topicBlockers(tx, row))]
+  return { ...mail, blockers: all }
+}
+
 /** How many contacts it would go to, and what hinders that. @param isCharged whether this period pays for it. */
-export async function audienceBlocker(
+export async function blockersOfAudience(
   tx: Tx,
   row: BroadcastRow,
   isCharged: boolean,
@@ -91,6 +108,27 @@ export async function audienceBlocker(
   const words = `the quota must hold the whole audience: ${audience} emails, and ${room} of ${limits.emails} are left`
   return { audience, blockers: [{ kind: 'quota_exceeded', words }] }
 }
+
+/** What would be sent, to how many, and all that hinders it. */
+export async function blockersOf(
+  tx: Tx,
+  row: BroadcastRow,
+  { publicUrl = null, isCharged = true }: { publicUrl?: string | null; isCharged?: boolean } = {},
+) {
+  const mail = await blockersOfMail(tx, row, publicUrl)
+  const { audience, blockers } = await blockersOfAudience(tx, row, isCharged)
+  return { ...mail, audience, blockers: [...mail.blockers, ...blockers] }
+}
+
+export const blocked = (
+  { state }: BroadcastRow,
+  blockers: readonly { words: string }[],
+  what: 'sent' | 'tested' = 'sent',
+): Refusal =>
+  new Refusal(
+    'invalid_state',
+    `the broadcast is ${state} and cannot be ${what}: ${blockers.map(({ words }) => words).join('; ')}`,
+  )
 
 function missing(teamId: string): never {
   throw new Error(`team ${teamId} has no account`)

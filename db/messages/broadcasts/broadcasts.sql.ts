@@ -29,15 +29,8 @@ const brakeRow = row({
 })
 export type Brake = InferType<typeof brakeRow>
 
-const broadcastRow = row({
-  team_id: string(),
-  id: string(),
+const fieldsRow = row({
   name: string(),
-  state: string().oneOf(BROADCAST_STATES),
-  /** Why it is paused, when no person did it. */
-  state_reason: string().nullable(),
-  /** What it was braked for last. */
-  brake: mixed<Brake>().nullable(),
   from_address: string(),
   reply_to: string(),
   subject: string(),
@@ -50,57 +43,51 @@ const broadcastRow = row({
   tags: array(string()),
   rate_per_minute: number().nullable(),
   send_at: string().nullable(),
-  idempotency_key: string().nullable(),
-  /** Fixed when it is started or scheduled. */
-  template_version_id: string().nullable(),
-  link_base: string().nullable(),
-  /** Contacts made from then on are none of its audience. */
-  audience_until: string().nullable(),
-  audience: number().nullable(),
-  /** The last contact that the walk has passed; `walked_at`: when it had passed them all. */
-  cursor: string().nullable(),
-  walked_at: string().nullable(),
-  created_at: string(),
-  updated_at: string(),
-  started_at: string().nullable(),
-  ended_at: string().nullable(),
 })
-export type BroadcastRow = InferType<typeof broadcastRow>
-
-const broadcastColumns = sql.fragment`
-  team_id, id, name, state, state_reason, brake, from_address, reply_to, subject, template_id, topic_ids, exclude_topic_ids,
-  conditions, variables, headers, tags, rate_per_minute, send_at, idempotency_key, template_version_id, link_base,
-  audience_until, audience, cursor, walked_at, created_at, updated_at, started_at, ended_at`
-
-export async function broadcastById(tx: Tx, teamId: string, id: string): Promise<BroadcastRow | null> {
-  return tx.maybeOne(sql.prepared('broadcast_by_id', broadcastRow)`
-    select ${broadcastColumns} from broadcasts where team_id = ${teamId} and id = ${id}`)
-}
-
 /** What a draft says of itself. */
-export type BroadcastFields = Pick<
-  BroadcastRow,
-  | 'name'
-  | 'from_address'
-  | 'reply_to'
-  | 'subject'
-  | 'template_id'
-  | 'topic_ids'
-  | 'exclude_topic_ids'
-  | 'conditions'
-  | 'variables'
-  | 'headers'
-  | 'tags'
-  | 'rate_per_minute'
-  | 'send_at'
->
+export type BroadcastFields = InferType<typeof fieldsRow>
 
-const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
-
-/** The columns of a draft's fields, and their values. */
+/** The columns of a draft's fields. */
 const FIELDS = sql.fragment`
   name, from_address, reply_to, subject, template_id, topic_ids, exclude_topic_ids, conditions, variables, headers,
   tags, rate_per_minute, send_at`
+
+const broadcastRow = fieldsRow.concat(
+  row({
+    team_id: string(),
+    id: string(),
+    state: string().oneOf(BROADCAST_STATES),
+    /** Why it is paused, when no person did it. */
+    state_reason: string().nullable(),
+    /** What it was braked for last. */
+    brake: mixed<Brake>().nullable(),
+    idempotency_key: string().nullable(),
+    /** Fixed when it is started or scheduled. */
+    template_version_id: string().nullable(),
+    link_base: string().nullable(),
+    /** Contacts made from then on are none of its audience. */
+    audience_until: string().nullable(),
+    audience: number().nullable(),
+    /** The last contact that the walk has passed; `walked_at`: when it had passed them all. */
+    cursor: string().nullable(),
+    walked_at: string().nullable(),
+    created_at: string(),
+    updated_at: string(),
+    started_at: string().nullable(),
+    ended_at: string().nullable(),
+  }),
+)
+export type BroadcastRow = InferType<typeof broadcastRow>
+
+const broadcastColumns = sql.fragment`
+  team_id, id, state, state_reason, brake, idempotency_key, template_version_id, link_base, audience_until, audience,
+  cursor, walked_at, created_at, updated_at, started_at, ended_at, ${FIELDS}`
+
+export const broadcastById = (tx: Tx, teamId: string, id: string) =>
+  tx.maybeOne(sql.prepared('broadcast_by_id', broadcastRow)`
+    select ${broadcastColumns} from broadcasts where team_id = ${teamId} and id = ${id}`)
+
+const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
 
 const valuesOf = (fields: BroadcastFields) => sql.fragment`
   ${fields.name}, ${fields.from_address}, ${fields.reply_to}, ${fields.subject}, ${fields.template_id}::uuid,
@@ -117,7 +104,7 @@ type Draft = {
 }
 
 /** Stores a draft. @returns null when its key is stored already. */
-export async function insertBroadcast(tx: Tx, draft: Draft): Promise<BroadcastRow | null> {
+export async function insertBroadcast(tx: Tx, draft: Draft) {
   const at = sql.timestamp(draft.at)
   return tx.maybeOne(sql.type(broadcastRow)`
     insert into broadcasts (team_id, id, idempotency_key, state, created_at, updated_at, ${FIELDS})
@@ -126,27 +113,25 @@ export async function insertBroadcast(tx: Tx, draft: Draft): Promise<BroadcastRo
     returning ${broadcastColumns}`)
 }
 
-export async function broadcastByKey(tx: Tx, teamId: string, key: string): Promise<BroadcastRow | null> {
-  return tx.maybeOne(sql.type(broadcastRow)`
+export const broadcastByKey = (tx: Tx, teamId: string, key: string) =>
+  tx.maybeOne(sql.type(broadcastRow)`
     select ${broadcastColumns} from broadcasts where team_id = ${teamId} and idempotency_key = ${key}`)
-}
 
 /** As `broadcastById`, locked until the transaction ends. */
-export async function lockBroadcast(tx: Tx, teamId: string, id: string): Promise<BroadcastRow | null> {
-  return tx.maybeOne(sql.prepared('lock_broadcast', broadcastRow)`
+export const lockBroadcast = (tx: Tx, teamId: string, id: string) =>
+  tx.maybeOne(sql.prepared('lock_broadcast', broadcastRow)`
     select ${broadcastColumns} from broadcasts where team_id = ${teamId} and id = ${id} for no key update`)
-}
 
 const touched = (now: Date) =>
   sql.fragment`updated_at = greatest(${sql.timestamp(now)}, updated_at + interval '1 millisecond')`
 
 /** Writes what a draft says. @returns the row, or null when it is no draft any more. */
-export async function updateDraft(
+export function updateDraft(
   tx: Tx,
   { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>,
   fields: BroadcastFields,
   now: Date,
-): Promise<BroadcastRow | null> {
+) {
   return tx.maybeOne(sql.type(broadcastRow)`
     update broadcasts set (${FIELDS}) = (select ${valuesOf(fields)}), ${touched(now)}
     where team_id = ${team_id} and id = ${id} and state = 'draft'
@@ -159,12 +144,11 @@ export async function deleteBroadcastDraft(tx: Tx, teamId: string, id: string): 
   return rowCount === 1
 }
 
-/** A team's broadcasts, newest first. */
 export async function broadcastsOfTeam(
   tx: Tx,
   teamId: string,
   { before, limit, offset = 0 }: { before?: string | undefined; limit: number; offset?: number },
-): Promise<readonly BroadcastRow[]> {
+) {
   const older = before === undefined ? sql.fragment`true` : sql.fragment`id < ${before}`
   return tx.any(sql.type(broadcastRow)`
     select ${broadcastColumns} from broadcasts where team_id = ${teamId} and ${older}
@@ -193,7 +177,7 @@ export async function updateState(
   { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>,
   { from, to, reason, fixed, audience }: StateChange,
   now: Date,
-): Promise<(BroadcastRow & { has_listeners: boolean }) | null> {
+) {
   const at = sql.timestamp(now)
   const sets = [
     sql.fragment`state = ${to}, state_reason = ${reason ?? null}, ${touched(now)}`,
@@ -215,18 +199,16 @@ export async function updateState(
 }
 
 /** All teams' that are scheduled or being sent, locked until the transaction ends. */
-export async function lockUnderWay(tx: Tx): Promise<readonly BroadcastRow[]> {
-  return tx.any(sql.type(broadcastRow)`
+export const lockUnderWay = (tx: Tx) =>
+  tx.any(sql.type(broadcastRow)`
     select ${broadcastColumns} from broadcasts where state in ('scheduled', 'sending')
     order by team_id, id for no key update`)
-}
 
 /** All teams' that paused themselves for this reason, locked until the transaction ends. */
-export async function broadcastsPausedFor(tx: Tx, reason: string): Promise<readonly BroadcastRow[]> {
-  return tx.any(sql.type(broadcastRow)`
+export const broadcastsPausedFor = (tx: Tx, reason: string) =>
+  tx.any(sql.type(broadcastRow)`
     select ${broadcastColumns} from broadcasts where state = 'paused' and state_reason = ${reason}
     order by team_id, id for no key update`)
-}
 
 /** Moves the walk on. `ended`: it has passed everybody. */
 export async function moveCursor(
@@ -243,9 +225,8 @@ export async function moveCursor(
 const placeRow = row({ is_home: boolean(), is_suspended: boolean() })
 
 /** Whether mail is sent from this database at all, as no copy does by itself; and whether the team is suspended. */
-export async function sendingPlaceOf(tx: Tx, { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>) {
-  return tx.one(sql.prepared('place_of_broadcast', placeRow)`
+export const sendingPlaceOf = (tx: Tx, { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>) =>
+  tx.one(sql.prepared('place_of_broadcast', placeRow)`
     select is_at_home() as is_home,
       ${isSuspended(sql.fragment`broadcasts.team_id`)} as is_suspended
     from broadcasts where team_id = ${team_id} and id = ${id}`)
-}

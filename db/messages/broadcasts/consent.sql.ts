@@ -22,8 +22,8 @@ const stateRow = row({
 export type EmailState = InferType<typeof stateRow>
 
 /** How these emails of broadcasts stand. Each is looked up by its keys. */
-export async function statesOf(tx: Tx, refs: readonly EmailRef[]): Promise<readonly EmailState[]> {
-  return tx.any(sql.prepared('states_of_broadcast_emails', stateRow)`
+export const statesOf = (tx: Tx, refs: readonly EmailRef[]) =>
+  tx.any(sql.prepared('states_of_broadcast_emails', stateRow)`
     select e.team_id, e.id, e.broadcast_id, b.rate_per_minute, b.state,
       case when b.state = 'cancelled' then 'cancelled' when c.id is null then 'deleted'
         when c.status = 'unsubscribed' then 'unsubscribed' when c.suppression is not null then 'suppressed'
@@ -33,7 +33,6 @@ export async function statesOf(tx: Tx, refs: readonly EmailRef[]): Promise<reado
       select * from accepted_emails where team_id = ref.team_id and id = ref.email_id offset 0) e
     cross join lateral (select * from broadcasts where team_id = ref.team_id and id = e.broadcast_id offset 0) b
     left join lateral (select * from contacts where team_id = ref.team_id and id = e.contact_id offset 0) c on true`)
-}
 
 const idRow = row({ id: string() })
 
@@ -42,7 +41,7 @@ const idRow = row({ id: string() })
  * yet: when a resume meets an email that is just being put back, one of the two sees the other.
  */
 export async function emailsNotPaused(tx: Tx, refs: readonly EmailRef[]): Promise<ReadonlySet<string>> {
-  const rows = await tx.any(sql.type(idRow)`
+  const found = await tx.anyFirst(sql.type(idRow)`
     with these as materialized (
       select e.id, e.team_id, e.broadcast_id from ${rowsOf('ref', EMAIL_REF, refs)}
       cross join lateral (select * from email_states where team_id = ref.team_id and id = ref.email_id offset 0) e
@@ -53,7 +52,7 @@ export async function emailsNotPaused(tx: Tx, refs: readonly EmailRef[]): Promis
     )
     select id from these where broadcast_id in (
       select id from held where state <> 'paused')`)
-  return new Set(rows.map(({ id }) => id))
+  return new Set(found)
 }
 
 /** How much of its rate a broadcast may save up, in seconds: so much goes at once at most. */
@@ -65,7 +64,7 @@ const grantRow = row({ granted: number(), interval_seconds: number(), wait_secon
  * Takes places for up to `count` emails from a broadcast's rate, which is spread evenly over each minute.
  * @returns how many may go now, for how long the next one waits, and how far apart those after it are.
  */
-export async function takePlaces(
+export function takePlaces(
   tx: Tx,
   { team_id, broadcast_id, count }: { team_id: string; broadcast_id: string; count: number },
 ) {

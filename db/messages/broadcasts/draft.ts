@@ -27,7 +27,6 @@ import type { GivenFields, NewBroadcast } from './fields.ts'
 /** Who acts: `domain` is the one that a key is bound to. */
 export type Acting = { team_id: string; domain: string | null }
 
-/** Notes what was done with a broadcast. */
 export const noteBroadcast = (by: Caller, verb: string, { team_id, id, name }: BroadcastRow): Promise<void> =>
   record(by, { team_id, action: `broadcast.${verb}`, subject: name, detail: id })
 
@@ -40,10 +39,11 @@ export async function broadcastOrRefusal(tx: Tx, teamId: string, id: string): Pr
   return row
 }
 
-/** As `broadcastOrRefusal`, locked until the transaction ends. */
-export async function lockOrRefusal(tx: Tx, teamId: string, id: string): Promise<BroadcastRow> {
-  const row = isUuid(id) ? await lockBroadcast(tx, teamId, id) : null
+/** The one that somebody acts on, locked until the transaction ends. @throws Refusal not_found, domain_not_allowed. */
+export async function lockOrRefusal(tx: Tx, acting: Acting, id: string): Promise<BroadcastRow> {
+  const row = isUuid(id) ? await lockBroadcast(tx, acting.team_id, id) : null
   if (!row) throw noBroadcast(id)
+  assertDomain(acting, row.from_address)
   return row
 }
 
@@ -126,8 +126,7 @@ export async function changeBroadcast(
 ): Promise<BroadcastRow> {
   const { tx, now } = by
   assertSendAt(fields.send_at, now)
-  const row = await lockOrRefusal(tx, acting.team_id, id)
-  assertDomain(acting, row.from_address)
+  const row = await lockOrRefusal(tx, acting, id)
   assertDomain(acting, fields.from_address ?? row.from_address)
   if (row.state !== 'draft') throw notADraft(row, 'changed')
   await assertReferences(tx, acting.team_id, fields)
@@ -147,7 +146,7 @@ export async function changeSeenBroadcast(
   id: string,
   { fields, seen }: { fields: GivenFields; seen: string },
 ): Promise<BroadcastRow> {
-  const row = await lockOrRefusal(by.tx, acting.team_id, id)
+  const row = await lockOrRefusal(by.tx, acting, id)
   if (row.updated_at !== seen)
     throw new Refusal(
       'bad_request',
@@ -169,8 +168,7 @@ export async function duplicateBroadcast(by: Caller, acting: Acting, id: string)
 /** @throws Refusal not_found, invalid_state, domain_not_allowed. */
 export async function removeBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
   const { tx } = by
-  const row = await lockOrRefusal(tx, acting.team_id, id)
-  assertDomain(acting, row.from_address)
+  const row = await lockOrRefusal(tx, acting, id)
   if (row.state !== 'draft' || !(await deleteBroadcastDraft(tx, acting.team_id, row.id)))
     throw notADraft(row, 'deleted')
   await noteBroadcast(by, 'delete', row)

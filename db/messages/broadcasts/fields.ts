@@ -30,6 +30,7 @@ const MOST_CONDITIONS = 10
 /** Of the values of an `in`. */
 const MOST_VALUES = 100
 const MOST_RATE = 1_000_000
+const NO_RATE = `\${path} must be a whole number from 1 to ${MOST_RATE}`
 /** What properties are at most, of a name and of a value. */
 const MAX_CONDITION_LENGTH = { property: 128, value: 2_048 }
 
@@ -85,7 +86,6 @@ const conditions = () =>
       return index < 0 || createError({ message: `${path}[${index}]${faults[index]}` })
     })
 
-/** As `uuids`, with a limit. */
 const topics = (min: number) =>
   uuids()
     .test(
@@ -142,10 +142,10 @@ export const changeSchema = object({
     .max(20, '${path} must have at most 20 tags'),
   rate_per_minute: number()
     .meta({ jsonSchema: { type: 'integer', minimum: 1, maximum: MOST_RATE } } satisfies Described)
-    .typeError(`\${path} must be a whole number from 1 to ${MOST_RATE}`)
-    .integer(`\${path} must be a whole number from 1 to ${MOST_RATE}`)
-    .min(1, `\${path} must be a whole number from 1 to ${MOST_RATE}`)
-    .max(MOST_RATE, `\${path} must be a whole number from 1 to ${MOST_RATE}`),
+    .typeError(NO_RATE)
+    .integer(NO_RATE)
+    .min(1, NO_RATE)
+    .max(MOST_RATE, NO_RATE),
   ...ownTime(),
 })
 

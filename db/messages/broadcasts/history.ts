@@ -65,7 +65,6 @@ function standing(row: BroadcastRow, entries: readonly HistoryEntry[]): HistoryE
   return []
 }
 
-/** What became of it, the latest first. */
 export async function broadcastHistory(tx: Tx, row: BroadcastRow): Promise<HistoryEntry[]> {
   const actions = ACTS.map((act) => `broadcast.${act}`)
   const entries = named(await entriesOfBroadcast(tx, row, actions, MOST_ENTRIES), row)

@@ -14,6 +14,7 @@ import {
 } from '../../text/slots.ts'
 import { codePoints } from '../../text/strings.ts'
 import type { EmailItem } from '../emails/call.ts'
+import { emailItem } from '../emails/item.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 
 const LONGEST_SUBJECT = 998
@@ -23,24 +24,15 @@ export type Mailing = {
   row: BroadcastRow
   slots: readonly string[]
   subject: Template
-  item: Omit<EmailItem, 'to' | 'subject' | 'variables'>
+  item: Pick<EmailItem, 'from' | 'html' | 'template_id' | 'headers' | 'reply_to' | 'tags'>
 }
 
 /** @param slots of the template's version. */
 export function mailingOf(row: BroadcastRow, slots: readonly string[]): Mailing {
   const from = parseMailbox(row.from_address)
   if (!from) throw new Error(`broadcast ${row.id} has a from address that cannot be read`)
-  const item = {
-    path: '',
-    from,
-    html: null,
-    template_id: row.template_id,
-    text: null,
-    headers: headersOf(row, from),
-    reply_to: row.reply_to,
-    tags: row.tags,
-    idempotency_key: null,
-  }
+  const { template_id, reply_to, tags } = row
+  const item = { from, html: null, template_id, headers: headersOf(row, from), reply_to, tags }
   const subject = compileTemplate(row.subject)
   return { row, slots: [...new Set([...slots, ...subject.slots])], subject, item }
 }
@@ -76,5 +68,5 @@ export function addressed(
   const line = fillSlots(subject, variables, 'none').replaceAll(/[\r\n]+/g, ' ')
   if (line.trim() === '' || codePoints(line) > LONGEST_SUBJECT)
     return `the subject would have ${codePoints(line.trim())} characters`
-  return { ...item, to: [email], subject: line, variables }
+  return emailItem({ ...item, to: [email], subject: line, variables })
 }

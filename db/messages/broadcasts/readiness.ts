@@ -13,7 +13,7 @@ import {
   comparedAsText,
   lackingMembers,
 } from './audience.sql.ts'
-import { audienceBlocker, domainBlocker, linkBlocker, templateBlocker, topicBlockers } from './blockers.ts'
+import { blockersOfAudience, blockersOfMail, newestVersion } from './blockers.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { mailingOf } from './mailing.ts'
 
@@ -50,13 +50,10 @@ export async function countAudience(
   return { size, as_text: (size !== null && (await inTime(comparedAsText(tx, audience)))) || [] }
 }
 
-/** What would be sent: the version that is fixed, before that the template's newest. */
-async function toBeSent(tx: Tx, row: BroadcastRow, publicUrl: string | null) {
-  const { team_id, template_version_id: id } = row
-  const [fixed] = id === null ? [] : await versionsByIds(tx, [{ team_id, id }])
-  if (fixed) return { version_id: fixed.id, slots: fixed.slots, blockers: [] }
-  const { blockers, ...template } = await templateBlocker(tx, row)
-  return { ...template, blockers: [...linkBlocker(publicUrl), ...blockers] }
+/** The slots of the version that is fixed. */
+async function slotsOf(tx: Tx, { team_id, template_version_id }: BroadcastRow): Promise<readonly string[]> {
+  const [version] = await versionsByIds(tx, [{ team_id, id: template_version_id ?? '' }])
+  return version?.slots ?? []
 }
 
 /** The slots that a contact's properties must fill: they have no default. */
@@ -67,17 +64,16 @@ const ownSlots = (row: BroadcastRow, slots: readonly string[]): string[] =>
 
 /** Slots of a draft that no contact's property fills, as far as the latest contacts tell, and no default. */
 export async function unfilledSlots(tx: Tx, row: BroadcastRow): Promise<readonly string[]> {
-  const { slots } = await templateBlocker(tx, row)
+  const { slots } = await newestVersion(tx, row, null)
   return missingProperties(tx, row.team_id, ownSlots(row, slots))
 }
 
 export async function readinessOf(tx: Tx, row: BroadcastRow, publicUrl: string | null): Promise<Readiness> {
-  const { version_id, ...template } = await toBeSent(tx, row, publicUrl)
-  const slots = ownSlots(row, template.slots)
+  const { version_id, ...mail } = await blockersOfMail(tx, row, publicUrl)
+  const slots = ownSlots(row, mail.slots ?? (await slotsOf(tx, row)))
   const unfilled = await missingProperties(tx, row.team_id, slots)
-  const set = [...(await domainBlocker(tx, row)), ...template.blockers, ...(await topicBlockers(tx, row))]
-  const missing = set.map(({ words }) => words)
-  const counted = await inTime(audienceBlocker(tx, row, row.send_at === null))
+  const missing = mail.blockers.map(({ words }) => words)
+  const counted = await inTime(blockersOfAudience(tx, row, row.send_at === null))
   const none = { audience: null, lacking: 0, as_text: [], slots, unfilled, version_id, missing }
   if (counted === null) return none
   const { audience, blockers } = counted

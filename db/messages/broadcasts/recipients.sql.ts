@@ -1,5 +1,6 @@
 /** The lists behind a broadcast's figures: who got an email and what became of it, who got none and why. */
 import { sql } from 'slonik'
+import { NIL } from 'uuid'
 import { type InferType, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
@@ -7,9 +8,7 @@ import type { EmailStatus } from '../emails/status.ts'
 
 type Place = { team_id: string; broadcast_id: string }
 /** What follows this contact, by id. */
-type Page = { after: string | undefined; limit: number }
-
-const FIRST = '00000000-0000-0000-0000-000000000000'
+type Page = { after?: string | undefined; limit: number | null }
 
 const reachedRow = row({
   id: string(),
@@ -28,8 +27,8 @@ export async function reachedBy(
   { team_id, broadcast_id }: Place,
   status: EmailStatus | undefined,
   { after, limit }: Page,
-): Promise<readonly Reached[]> {
-  const behind = after ?? FIRST
+) {
+  const behind = after ?? NIL
   const page =
     status === undefined
       ? sql.fragment`
@@ -59,13 +58,9 @@ const skippedRow = row({
 })
 export type Skipped = InferType<typeof skippedRow>
 
-export async function skippedBy(
-  tx: Tx,
-  { team_id, broadcast_id }: Place,
-  { after, limit }: Page,
-): Promise<readonly Skipped[]> {
-  return tx.any(sql.type(skippedRow)`
+/** Whom it skipped and why, by contact. */
+export const skippedBy = (tx: Tx, { team_id, broadcast_id }: Place, { after, limit }: Page) =>
+  tx.any(sql.type(skippedRow)`
     select contact_id, email, reason, detail, at from broadcast_skips
-    where team_id = ${team_id} and broadcast_id = ${broadcast_id} and contact_id > ${after ?? FIRST}
+    where team_id = ${team_id} and broadcast_id = ${broadcast_id} and contact_id > ${after ?? NIL}
     order by contact_id limit ${limit}`)
-}

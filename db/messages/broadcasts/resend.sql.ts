@@ -9,30 +9,24 @@ import type { BroadcastRow } from './broadcasts.sql.ts'
 const countRow = row({ count: number() })
 
 /** How many contacts fit now and have no email of it. */
-export async function unreachedSize(tx: Tx, row: BroadcastRow): Promise<number> {
-  const { count } = await tx.one(sql.type(countRow)`
+export const unreachedSize = (tx: Tx, row: BroadcastRow) =>
+  tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from contacts
     where team_id = ${row.team_id} and ${fits(row)} and ${isNotReached(row)}`)
-  return count
-}
 
-export async function emailsOf(tx: Tx, { team_id, id }: BroadcastRow): Promise<number> {
-  const { count } = await tx.one(sql.type(countRow)`
+export const emailsOf = (tx: Tx, { team_id, id }: BroadcastRow) =>
+  tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from accepted_emails where team_id = ${team_id} and broadcast_id = ${id}`)
-  return count
-}
 
 /** Takes those who fit now off the list of the skipped: the walk meets them once more. @returns how many. */
-export async function forgetSkips(tx: Tx, row: BroadcastRow): Promise<number> {
-  const { count } = await tx.one(sql.type(countRow)`
+export const forgetSkips = (tx: Tx, row: BroadcastRow) =>
+  tx.oneFirst(sql.type(countRow)`
     with gone as (
       delete from broadcast_skips where team_id = ${row.team_id} and broadcast_id = ${row.id} and contact_id in (
         select id from contacts where team_id = ${row.team_id} and ${fits(row)} and ${isNotReached(row)})
       returning 1
     )
     select count(*)::integer as count from gone`)
-  return count
-}
 
 export async function rewind(tx: Tx, { team_id, id }: BroadcastRow): Promise<void> {
   await tx.query(sql.unsafe`

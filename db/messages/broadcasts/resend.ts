@@ -7,13 +7,13 @@ import type { Caller } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
 import { figuresOf } from '../../figures/daily/broadcasts.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
-import { domainBlocker, topicBlockers } from './blockers.ts'
+import { blocked, blockersOfMail } from './blockers.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
-import { type Acting, assertDomain, lockOrRefusal, noteBroadcast } from './draft.ts'
+import { type Acting, lockOrRefusal, noteBroadcast } from './draft.ts'
 import { emailsOf, forgetSkips, rewind, unreachedSize } from './resend.sql.ts'
 import { assertSameAudience, assertSameDraft, type Seen } from './seen.ts'
-import { beginningTime } from './start.ts'
+import { beginningTime, walkOn } from './start.ts'
 
 const ENDED = ['sent', 'cancelled'] as const
 
@@ -26,18 +26,13 @@ export async function sendToUnreached(
   id: string,
   seen?: Omit<Seen, 'template_version_id'>,
 ): Promise<BroadcastRow> {
-  const { tx, queue } = deps
-  const row = await lockOrRefusal(tx, acting.team_id, id)
-  assertDomain(acting, row.from_address)
+  const { tx } = deps
+  const row = await lockOrRefusal(tx, acting, id)
   if (!ENDED.some((state) => state === row.state) || row.template_version_id === null)
     throw refused(
       `the broadcast is ${row.state}: only one that has ended goes to those it has not gone to yet`,
     )
   assertSameDraft(row, seen)
-  const assertFree = ([blocker]: readonly { words: string }[]) => {
-    if (blocker) throw refused(`the broadcast is ${row.state} and cannot be sent: ${blocker.words}`)
-  }
-  assertFree(await domainBlocker(tx, row))
   const figures = await figuresOf(tx, row.team_id, [row.id])
   const figure = (name: string) => figures.find((each) => each.figure === name)?.count ?? 0
   if ((await emailsOf(tx, row)) !== figure('made'))
@@ -50,10 +45,11 @@ export async function sendToUnreached(
   await rewind(tx, row)
   const at = await beginningTime(tx, row.team_id)
   // Once the account is locked: who deletes a topic holds it, and finds this broadcast being sent afterwards.
-  assertFree(await topicBlockers(tx, row))
+  const { blockers } = await blockersOfMail(tx, row, null)
+  if (blockers.length > 0) throw blocked(row, blockers)
   const going = await changeState(tx, row, { from: ENDED, to: 'sending', audience }, at)
   if (!going) throw refused('the broadcast has just been changed')
-  await queue.reenqueue(tx, 'expand-broadcast', [{ team_id: row.team_id, broadcast_id: row.id }])
+  await walkOn(deps, row)
   await noteBroadcast(deps, 'again', going)
   return going
 }

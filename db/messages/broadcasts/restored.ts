@@ -6,6 +6,7 @@ import type { At, Tx } from '../../postgres/pool.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { broadcastsPausedFor, lockUnderWay } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
+import { walkOn } from './start.ts'
 import { bringEmailsForward } from './waiting.sql.ts'
 
 /** Pauses every team's that are scheduled or being sent. */
@@ -24,7 +25,7 @@ export async function resumeRestoredBroadcasts(
     // One that had not begun waits for its time again.
     const to = row.audience_until === null ? 'scheduled' : 'sending'
     await changeState(tx, row, { from: ['paused'], to }, now)
-    await queue.reenqueue(tx, 'expand-broadcast', [{ team_id: row.team_id, broadcast_id: row.id }])
+    await walkOn({ tx, queue }, row)
     await bringEmailsForward(tx, row)
   }
   return rows.length

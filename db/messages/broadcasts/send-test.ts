@@ -10,10 +10,10 @@ import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { parseMailbox } from '../../text/address.ts'
-import { type AcceptDeps, acceptEmails } from '../emails/accept.ts'
+import { type AcceptDeps, acceptEmails, idsOf } from '../emails/accept.ts'
 import { broadcastToken } from '../emails/broadcast-token.ts'
 import { unsubscribeUrl } from '../emails/unsubscribe-token.ts'
-import { linkBlocker, templateBlocker } from './blockers.ts'
+import { blocked, newestVersion } from './blockers.ts'
 import { type Acting, assertDomain, broadcastOrRefusal } from './draft.ts'
 import { addressed, mailingOf } from './mailing.ts'
 
@@ -40,13 +40,8 @@ export async function sendTest(
   const { tx, secrets, publicUrl } = deps
   const row = await broadcastOrRefusal(tx, acting.team_id, id)
   assertDomain(acting, row.from_address)
-  const template = await templateBlocker(tx, row)
-  const missing = [...linkBlocker(publicUrl), ...template.blockers].map(({ words }) => words)
-  if (missing.length > 0 || publicUrl === null)
-    throw new Refusal(
-      'invalid_state',
-      `the broadcast is ${row.state} and cannot be tested: ${missing.join('; ')}`,
-    )
+  const template = await newestVersion(tx, row, publicUrl)
+  if (template.blockers.length > 0 || publicUrl === null) throw blocked(row, template.blockers, 'tested')
   const nobody = { team_id: row.team_id, broadcast_id: row.id, person: '' }
   const token = broadcastToken(secrets, nobody)
   const link = unsubscribeUrl(publicUrl, token)
@@ -69,10 +64,7 @@ export async function sendTest(
   })
   const sender = { team_id: row.team_id, domain: acting.domain, rated: false as const }
   const outcomes = await acceptEmails({ ...deps, links: null }, sender, items)
-  const ids = outcomes.map((outcome) => {
-    if (outcome.kind === 'refused') throw outcome.refusal
-    return outcome.kind === 'stored' ? outcome.row.id : outcome.id
-  })
+  const ids = idsOf(outcomes)
   const { team_id } = row
   await record(deps, { team_id, action: 'broadcast.test', subject: row.id, detail: to.join(', ') })
   return ids

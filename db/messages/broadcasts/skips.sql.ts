@@ -38,18 +38,3 @@ export async function insertSkips(tx: Tx, skips: readonly Skip[], at: Date): Pro
     from ${rowsOf('s', SKIP, skips)}
     on conflict do nothing`)
 }
-
-const listedRow = row({
-  contact_id: string(),
-  email: string(),
-  reason: string(),
-  detail: string(),
-  at: string(),
-})
-
-/** Whom a broadcast skipped, in the order of the walk. */
-export async function skipsOf(tx: Tx, teamId: string, id: string) {
-  return tx.any(sql.type(listedRow)`
-    select contact_id, email, reason, detail, at from broadcast_skips
-    where team_id = ${teamId} and broadcast_id = ${id} order by contact_id`)
-}

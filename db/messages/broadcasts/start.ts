@@ -13,38 +13,60 @@ import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
-import { audienceBlocker, domainBlocker, linkBlocker, templateBlocker, topicBlockers } from './blockers.ts'
+import { blocked, blockersOf, blockersOfMail } from './blockers.ts'
 import type { BroadcastRow, StateChange } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
-import { type Acting, assertDomain, assertSendAt, lockOrRefusal, noteBroadcast } from './draft.ts'
+import { type Acting, assertSendAt, lockOrRefusal, noteBroadcast } from './draft.ts'
 import { assertSameAudience, assertSameDraft, assertSameTemplate, type Seen } from './seen.ts'
 import type { BroadcastState } from './state.ts'
 import { bringEmailsForward } from './waiting.sql.ts'
 
-type Deps = Caller & { queue: Pick<Producer, 'enqueue' | 'reenqueue'>; publicUrl: string | null }
+type Deps = Caller & { queue: Pick<Producer, 'reenqueue'>; publicUrl: string | null }
 
-const wrongState = (
-  { state }: Pick<BroadcastRow, 'state'>,
-  act: string,
-  from: readonly BroadcastState[],
-): Refusal =>
-  new Refusal('invalid_state', `the broadcast is ${state}: it can be ${act} while it is ${from.join(' or ')}`)
+/** What is said of an act, by what the audit trail calls it. */
+const DONE = {
+  start: 'sent',
+  unschedule: 'unscheduled',
+  pause: 'paused',
+  resume: 'resumed',
+  cancel: 'cancelled',
+} as const
+type Act = keyof typeof DONE
 
-const blocked = ({ state }: BroadcastRow, blockers: readonly { words: string }[]): Refusal =>
+const wrongState = ({ state }: BroadcastRow, act: Act, from: readonly BroadcastState[]): Refusal =>
   new Refusal(
     'invalid_state',
-    `the broadcast is ${state} and cannot be sent: ${blockers.map(({ words }) => words).join('; ')}`,
+    `the broadcast is ${state}: it can be ${DONE[act]} while it is ${from.join(' or ')}`,
   )
 
-async function change(
-  tx: Tx,
+/** Changes the state of a locked broadcast as somebody wishes, with its line in the audit trail. */
+async function act(
+  by: Caller,
+  verb: Act,
   row: BroadcastRow,
-  what: StateChange & { act: string },
-  now: Date,
+  { at, ...change }: StateChange & { at?: Date },
 ): Promise<BroadcastRow> {
-  const changed = await changeState(tx, row, what, now)
-  if (!changed) throw wrongState(row, what.act, what.from)
+  const changed = await changeState(by.tx, row, change, at ?? (await serviceTime(by.tx)))
+  if (!changed) throw wrongState(row, verb, change.from)
+  await noteBroadcast(by, verb, changed)
   return changed
+}
+
+/**
+ * Has it walked, in place of whatever job it has: it may have been scheduled before, and the job of that time must not
+ * be the one that is waited for.
+ */
+export async function walkOn(
+  { tx, queue }: Pick<Deps, 'tx' | 'queue'>,
+  { team_id, id: broadcast_id }: BroadcastRow,
+): Promise<void> {
+  await queue.reenqueue(tx, 'expand-broadcast', [{ team_id, broadcast_id }])
+}
+
+/** Has its emails that wait for its state alone looked at now. */
+async function lookAgain(tx: Tx, row: BroadcastRow): Promise<void> {
+  await bringEmailsForward(tx, row)
+  for (const { job } of BROADCAST_QUEUES) await wakeOnCommit(tx, job)
 }
 
 /** How a draft is started. `send_at` wins over the broadcast's own; `seen`: what was shown to a person who presses. */
@@ -61,35 +83,23 @@ export async function sendBroadcast(
   { send_at: sendAt, seen }: Start = {},
 ): Promise<BroadcastRow> {
   const { tx, publicUrl } = deps
-  const row = await lockOrRefusal(tx, acting.team_id, id)
-  assertDomain(acting, row.from_address)
+  const row = await lockOrRefusal(tx, acting, id)
   const now = await serviceTime(tx)
   const send_at = sendAt ?? row.send_at
-  if (row.state !== 'draft') throw wrongState(row, 'sent', ['draft'])
+  if (row.state !== 'draft') throw wrongState(row, 'start', ['draft'])
   assertSendAt(send_at, now)
   assertSameDraft(row, seen)
-  const link = linkBlocker(publicUrl)
-  const template = await templateBlocker(tx, row)
-  const domain = await domainBlocker(tx, row)
-  const topics = await topicBlockers(tx, row)
-  const reach = await audienceBlocker(tx, row, send_at === null)
-  const blockers = [...domain, ...link, ...template.blockers, ...topics, ...reach.blockers]
-  if (blockers.length > 0 || publicUrl === null || template.version_id === null) throw blocked(row, blockers)
-  assertSameTemplate(template.version_id, seen)
-  assertSameAudience(reach.audience, seen)
-  const fixed = { template_version_id: template.version_id, link_base: publicUrl.replace(/\/$/, ''), send_at }
-  const started =
-    send_at === null
-      ? await change(
-          tx,
-          row,
-          { act: 'sent', from: ['draft'], to: 'sending', fixed, audience: reach.audience },
-          await beginningTime(tx, row.team_id),
-        )
-      : await change(tx, row, { act: 'sent', from: ['draft'], to: 'scheduled', fixed }, now)
-  // It may have been scheduled before: the job of that time must not be the one that is waited for.
-  await deps.queue.reenqueue(tx, 'expand-broadcast', [{ team_id: row.team_id, broadcast_id: row.id }])
-  await noteBroadcast(deps, 'start', started)
+  const isCharged = send_at === null
+  const { version_id, audience, blockers } = await blockersOf(tx, row, { publicUrl, isCharged })
+  if (blockers.length > 0 || publicUrl === null || version_id === null) throw blocked(row, blockers)
+  assertSameTemplate(version_id, seen)
+  assertSameAudience(audience, seen)
+  const fixed = { template_version_id: version_id, link_base: publicUrl.replace(/\/$/, ''), send_at }
+  const goes = isCharged
+    ? { to: 'sending' as const, audience, at: await beginningTime(tx, row.team_id) }
+    : { to: 'scheduled' as const, at: now }
+  const started = await act(deps, 'start', row, { from: ['draft'], fixed, ...goes })
+  await walkOn(deps, row)
   return started
 }
 
@@ -103,34 +113,17 @@ export async function beginningTime(tx: Tx, teamId: string): Promise<Date> {
   return new Date(now.getTime() + 1)
 }
 
-/** What hinders a broadcast whose template and links are fixed, and how many it would go to now. */
-export async function beginning(tx: Tx, row: BroadcastRow) {
-  const set = [...(await domainBlocker(tx, row)), ...(await topicBlockers(tx, row))]
-  const reach = await audienceBlocker(tx, row, true)
-  return { audience: reach.audience, blockers: [...set, ...reach.blockers] }
-}
-
 /** Makes a scheduled one a draft again. @throws Refusal not_found, domain_not_allowed, invalid_state. */
 export async function unscheduleBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
-  const { tx } = by
-  const row = await lockOrRefusal(tx, acting.team_id, id)
-  assertDomain(acting, row.from_address)
+  const row = await lockOrRefusal(by.tx, acting, id)
   const fixed = { template_version_id: null, link_base: null, send_at: row.send_at }
-  const what = { act: 'unscheduled', from: ['scheduled'], to: 'draft', fixed } as const
-  const draft = await change(tx, row, what, await serviceTime(tx))
-  await noteBroadcast(by, 'unschedule', draft)
-  return draft
+  return act(by, 'unschedule', row, { from: ['scheduled'], to: 'draft', fixed })
 }
 
 /** @throws Refusal not_found, domain_not_allowed, invalid_state. */
 export async function pauseBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
-  const { tx } = by
-  const row = await lockOrRefusal(tx, acting.team_id, id)
-  assertDomain(acting, row.from_address)
-  const what = { act: 'paused', from: ['sending'], to: 'paused' } as const
-  const paused = await change(tx, row, what, await serviceTime(tx))
-  await noteBroadcast(by, 'pause', paused)
-  return paused
+  const row = await lockOrRefusal(by.tx, acting, id)
+  return act(by, 'pause', row, { from: ['sending'], to: 'paused' })
 }
 
 /**
@@ -142,44 +135,27 @@ export async function resumeBroadcast(
   acting: Acting,
   id: string,
 ): Promise<BroadcastRow> {
-  const { tx, queue } = deps
-  const row = await lockOrRefusal(tx, acting.team_id, id)
-  assertDomain(acting, row.from_address)
-  if (row.state !== 'paused') throw wrongState(row, 'resumed', ['paused'])
-  const begun = row.audience_until !== null
-  const { audience, blockers } = begun
-    ? {
-        audience: undefined,
-        blockers: [...(await domainBlocker(tx, row)), ...(await topicBlockers(tx, row))],
-      }
-    : await beginning(tx, row)
+  const { tx } = deps
+  const row = await lockOrRefusal(tx, acting, id)
+  if (row.state !== 'paused') throw wrongState(row, 'resume', ['paused'])
+  const hasBegun = row.audience_until !== null
+  const { blockers, audience } = hasBegun
+    ? { ...(await blockersOfMail(tx, row, null)), audience: null }
+    : await blockersOf(tx, row)
   if (blockers.length > 0) throw blocked(row, blockers)
-  const now = begun ? await serviceTime(tx) : await beginningTime(tx, row.team_id)
-  const resumed = await change(
-    tx,
-    row,
-    { act: 'resumed', from: ['paused'], to: 'sending', ...(audience === undefined ? {} : { audience }) },
-    now,
-  )
-  await queue.reenqueue(tx, 'expand-broadcast', [{ team_id: row.team_id, broadcast_id: row.id }])
-  await bringEmailsForward(tx, row)
-  for (const { job } of BROADCAST_QUEUES) await wakeOnCommit(tx, job)
-  await noteBroadcast(deps, 'resume', resumed)
+  const beginning = audience === null ? {} : { audience, at: await beginningTime(tx, row.team_id) }
+  const resumed = await act(deps, 'resume', row, { from: ['paused'], to: 'sending', ...beginning })
+  await walkOn(deps, row)
+  await lookAgain(tx, row)
   return resumed
 }
 
-const CANCELLABLE: readonly BroadcastState[] = ['draft', 'scheduled', 'sending', 'paused']
-
 /** @throws Refusal not_found, domain_not_allowed, invalid_state. */
 export async function cancelBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
-  const { tx } = by
-  const row = await lockOrRefusal(tx, acting.team_id, id)
-  assertDomain(acting, row.from_address)
-  const what = { act: 'cancelled', from: CANCELLABLE, to: 'cancelled' } as const
-  const cancelled = await change(tx, row, what, await serviceTime(tx))
+  const row = await lockOrRefusal(by.tx, acting, id)
+  const from = ['draft', 'scheduled', 'sending', 'paused'] as const
+  const cancelled = await act(by, 'cancel', row, { from, to: 'cancelled' })
   // What waits is withdrawn when it is claimed.
-  await bringEmailsForward(tx, row)
-  for (const { job } of BROADCAST_QUEUES) await wakeOnCommit(tx, job)
-  await noteBroadcast(by, 'cancel', cancelled)
+  await lookAgain(by.tx, row)
   return cancelled
 }

@@ -4,60 +4,9 @@
  */
 import { BROADCAST_FIGURES, type Figure, figuresOf } from '../../figures/daily/broadcasts.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import type { BroadcastRow, Condition } from './broadcasts.sql.ts'
-import type { BroadcastState } from './state.ts'
+import type { BroadcastRow } from './broadcasts.sql.ts'
 
-export type BroadcastView = {
-  id: string
-  team_id: string
-  name: string
-  state: BroadcastState
-  state_reason: string | null
-  template_id: string
-  from: string
-  reply_to: string
-  subject: string
-  topic_ids: string[]
-  exclude_topic_ids: string[]
-  where: Condition[]
-  variables: Record<string, string>
-  headers: Record<string, string> | null
-  tags: string[]
-  rate_per_minute: number | null
-  send_at: string | null
-  idempotency_key: string | null
-  audience: number | null
-  figures: Record<Figure, number>
-  created_at: string
-  updated_at: string
-  started_at: string | null
-  ended_at: string | null
-}
-
-const NONE = Object.fromEntries(BROADCAST_FIGURES.map((figure) => [figure, 0])) as Record<Figure, number>
-
-export async function broadcastViews(tx: Tx, rows: readonly BroadcastRow[]): Promise<BroadcastView[]> {
-  const [first] = rows
-  if (!first) return []
-  const moved = await figuresOf(
-    tx,
-    first.team_id,
-    rows.map(({ id }) => id),
-  )
-  return rows.map((row) => {
-    const figures = { ...NONE }
-    for (const { broadcast_id, figure, count } of moved) if (broadcast_id === row.id) figures[figure] = count
-    return viewOf(row, figures)
-  })
-}
-
-export async function broadcastView(tx: Tx, row: BroadcastRow): Promise<BroadcastView> {
-  const [view] = await broadcastViews(tx, [row])
-  if (!view) throw new Error('one row has one view')
-  return view
-}
-
-const viewOf = (row: BroadcastRow, figures: Record<Figure, number>): BroadcastView => ({
+const viewOf = (row: BroadcastRow, figures: Record<Figure, number>) => ({
   id: row.id,
   team_id: row.team_id,
   name: row.name,
@@ -83,3 +32,25 @@ const viewOf = (row: BroadcastRow, figures: Record<Figure, number>): BroadcastVi
   started_at: row.started_at,
   ended_at: row.ended_at,
 })
+
+export type BroadcastView = ReturnType<typeof viewOf>
+
+const NONE = Object.fromEntries(BROADCAST_FIGURES.map((figure) => [figure, 0])) as Record<Figure, number>
+
+export async function broadcastViews(tx: Tx, rows: readonly BroadcastRow[]): Promise<BroadcastView[]> {
+  const [first] = rows
+  if (!first) return []
+  const ids = rows.map(({ id }) => id)
+  const moved = await figuresOf(tx, first.team_id, ids)
+  return rows.map((row) => {
+    const figures = { ...NONE }
+    for (const { broadcast_id, figure, count } of moved) if (broadcast_id === row.id) figures[figure] = count
+    return viewOf(row, figures)
+  })
+}
+
+export async function broadcastView(tx: Tx, row: BroadcastRow): Promise<BroadcastView> {
+  const [view] = await broadcastViews(tx, [row])
+  if (!view) throw new Error('one row has one view')
+  return view
+}

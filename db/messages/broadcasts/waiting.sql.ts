@@ -24,13 +24,10 @@ const waiting = ({ team_id, id }: Key) => sql.fragment`
 const countRow = row({ count: number() })
 
 /** How many of its emails wait, counted up to `most`. */
-export async function waitingEmailsOf(tx: Tx, key: Key, most: number): Promise<number> {
-  const { count } = await tx.one(sql.type(countRow)`
+export const waitingEmailsOf = (tx: Tx, key: Key, most: number) =>
+  tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from (${waiting(key)} limit ${most}) counted`)
-  return count
-}
 
-/** Whether any of its emails still waits. */
 export const isUnderWay = (tx: Tx, key: Key): Promise<boolean> =>
   tx.exists(sql.type(object())`${waiting(key)}`)
 
@@ -44,9 +41,8 @@ export async function bringEmailsForward(tx: Tx, { team_id, id }: Key): Promise<
 const keyRow = row({ team_id: string(), broadcast_id: string() })
 
 /** Broadcasts under way that have lost their job, up to `limit`. */
-export async function lostWalks(tx: Tx, limit: number) {
-  return tx.any(sql.type(keyRow)`
+export const lostWalks = (tx: Tx, limit: number) =>
+  tx.any(sql.type(keyRow)`
     select b.team_id, b.id as broadcast_id from broadcasts b
     where b.state in ('scheduled', 'sending') and ${withoutJob('expand-broadcast', sql.fragment`b.id`)}
     limit ${limit}`)
-}

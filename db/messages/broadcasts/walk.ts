@@ -18,12 +18,13 @@ import { broadcastToken } from '../emails/broadcast-token.ts'
 import type { EmailItem } from '../emails/call.ts'
 import { unsubscribeUrl } from '../emails/unsubscribe-token.ts'
 import { type Member, nextMembers } from './audience.sql.ts'
+import { blockersOf } from './blockers.ts'
 import { type Brakes, brakeOn } from './brakes.ts'
 import { type BroadcastRow, lockBroadcast, moveCursor, sendingPlaceOf } from './broadcasts.sql.ts'
 import { changeState } from './change-state.ts'
 import { addressed, type Mailing, mailingOf } from './mailing.ts'
 import { insertSkips, type Skip } from './skips.sql.ts'
-import { beginning, beginningTime } from './start.ts'
+import { beginningTime } from './start.ts'
 import { isUnderWay, waitingEmailsOf } from './waiting.sql.ts'
 
 type WalkDeps = {
@@ -99,7 +100,7 @@ async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<Walk
   const late = now.getTime() - Date.parse(row.send_at ?? now.toISOString())
   if (late < 0) return { kind: 'early', seconds: -late / 1_000 }
   if (late > OVERDUE) return pause(deps, row, 'overdue', now)
-  const { audience, blockers } = await beginning(tx, row)
+  const { audience, blockers } = await blockersOf(tx, row)
   const [first] = blockers
   if (first) return pause(deps, row, first.kind, now)
   const at = await beginningTime(tx, row.team_id)
@@ -144,13 +145,8 @@ async function expand(deps: WalkDeps, row: BroadcastRow, most: number, now: Date
   const taken = items.slice(0, quota)
   // Contacts after the last email that the quota holds are met when there is quota again.
   const stop = items[taken.length]?.contact_id
-  const met =
-    stop === undefined
-      ? all
-      : all.slice(
-          0,
-          all.findIndex(({ member }) => member.id === stop),
-        )
+  const end = all.findIndex(({ member }) => member.id === stop)
+  const met = end < 0 ? all : all.slice(0, end)
   const refused = await storeEmails(deps, { row, version }, taken)
   if (refused === 'domain') return pause(deps, row, 'from_domain_not_verified', now)
   const skips = met.flatMap(({ member, made }) => {

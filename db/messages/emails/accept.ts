@@ -7,22 +7,22 @@
  * Never talks to a provider. DECISIONS: Order of refusals, Quota.
  */
 
-import { type Account, chargesOf, left, lockAccounts, storageRefusal } from '../../accounts/teams/limits.ts'
+import { type Account, left, lockAccounts, storageRefusal } from '../../accounts/teams/limits.ts'
 import { LimitReached, type LimitState, limitStateOf, rateReached } from '../../accounts/teams/rate-limit.ts'
 import type { EMAIL_FACTS } from '../../channels/email.ts'
-import type { queueOf } from '../../channels/queues.ts'
 import { readyFiles } from '../../content/files/files.sql.ts'
 import type { Versions } from '../../content/templates/versions.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
-import type { Placed, Producer } from '../../queue/producer.ts'
+import type { SharedJob } from '../../queue/jobs.ts'
+import type { Producer } from '../../queue/producer.ts'
 import { formatMailbox, parseMailbox } from '../../text/address.ts'
 import { inOneList } from '../../text/addressees.ts'
 import { isLarge } from '../../text/files.ts'
 import { timeRefusal, timesOf } from '../../text/moments.ts'
+import { acceptCalls, type CallEnd, chargesAndJobs, onlyEnd } from '../accept-calls.ts'
 import { originalOf, readKeys, type StoredKeys } from '../idempotency.ts'
-import { accountIn, givePlaces } from '../places.ts'
 import type { EmailCall, EmailFile, EmailItem, EmailSender, ItemFile } from './call.ts'
 import { sizeKb } from './content.ts'
 import { emailsByKeys, insertEmails, insertEmailsWithFiles, type NewEmail, type With } from './emails.sql.ts'
@@ -71,10 +71,12 @@ function rowOf(item: EmailItem, sender: EmailSender, { references, account, next
   const html = template ? null : (item.html ?? '')
   const { team_id } = sender
   const id = nextId()
+  const domain_id = references.domains.get(item.from.domain)
+  if (domain_id === undefined) throw new Error('an item of a domain that is not verified was not refused')
   return {
     team_id,
     id,
-    domain_id: references.domains.get(item.from.domain) ?? '',
+    domain_id,
     template_id: item.template_id,
     template_version_id: template?.version_id ?? null,
     variables: template ? variablesOf(item, template.slots, references, { team_id, id }) : null,
@@ -128,23 +130,14 @@ async function openTeamBatches(
   lock: 'wait' | 'skip',
 ): Promise<Map<string, TeamBatch>> {
   const references = await findReferences({ tx, versions, links: links ?? null }, calls)
-  const accounts = await lockAccounts(
-    tx,
-    calls.map(({ sender }) => sender.team_id),
-    lock,
-  )
+  const teams = calls.map(({ sender }) => sender.team_id)
+  const accounts = await lockAccounts(tx, teams, lock)
   const batches = new Map<string, TeamBatch>()
   for (const [teamId, account] of accounts) {
     const own = references.get(teamId)
-    if (own)
-      batches.set(teamId, {
-        account,
-        references: own,
-        stored: new Map(),
-        ready: new Set(),
-        brought: [],
-        nextId: idsAt(account.now),
-      })
+    if (!own) continue
+    const fresh = { stored: new Map(), ready: new Set<string>(), brought: [], nextId: idsAt(account.now) }
+    batches.set(teamId, { account, references: own, ...fresh })
   }
   const named = calls.flatMap(({ sender: { team_id }, items }) =>
     items.map(({ idempotency_key: key }) => ({ team_id, key })),
@@ -247,30 +240,21 @@ function take({ sender, items }: EmailCall, batch: TeamBatch): EmailOutcome[] | 
 
 /** The lines that a team's emails wait in (DECISIONS: Lines of a team). */
 type Line = (typeof EMAIL_FACTS.lines)[number]
-type Queue = ReturnType<typeof queueOf<Line>>
-
 const lineOf = ({ broadcast_id, batch }: EmailSender): Line => {
   if (broadcast_id !== undefined) return 'broadcast'
   return batch ? 'email_batch' : 'email'
 }
 
-type Taken = { row: NewEmail; line: Line }
-
-function placedOf(job: Queue, rows: readonly NewEmail[], places: readonly number[]): Placed<Queue> {
-  const refs = rows.map(({ team_id, id: email_id }) => ({ team_id, email_id }))
-  if (job === 'deliver-test') return { job, payloads: refs.map((ref) => ({ ...ref, test: true })), places }
-  const payloads = rows.map(({ team_id, id: email_id, attachments }) => ({
-    ...{ team_id, email_id },
-    ...(isLarge(attachments) ? { large: true } : {}),
-  }))
-  return { job, payloads, places }
-}
+/** What a job says besides its email: that this is large, which is all the same to the simulator. */
+const saidOf = (job: SharedJob, { attachments }: NewEmail) => ({
+  ...(job !== 'deliver-test' && isLarge(attachments) ? { large: true } : {}),
+})
 
 /** Stores rows with the charges for them, their jobs and the contents that they bring, and notes who needs these. */
 async function insert(
   tx: Tx,
   rows: readonly NewEmail[],
-  { charge, jobs, brought }: With & { brought: TeamBatch['brought'] },
+  { charge, jobs, due, brought }: With & { due: number; brought: TeamBatch['brought'] },
 ): Promise<void> {
   const needs = rows.flatMap(({ team_id, id: email_id, attachments }) =>
     (attachments ?? []).map(({ sha256 }) => ({ team_id, email_id, sha256 })),
@@ -279,31 +263,8 @@ async function insert(
     needs.length === 0
       ? { jobs: await insertEmails(tx, rows, { charge, jobs }), published: 0 }
       : await insertEmailsWithFiles(tx, rows, { charge, jobs, carried: { brought, needs } })
-  // What waits for its time has none.
-  const due = rows.filter(({ due_at }) => due_at === null).length
   if (stored.jobs !== due) throw new Error(`stored ${due} emails that are due but ${stored.jobs} jobs`)
   if (stored.published !== brought.length) throw new Error('the bytes of an attachment are not there')
-}
-
-/** Stores what was taken: rows with their charges, and jobs for what is due, each behind its team's others. */
-async function commit(
-  { tx, queue }: AcceptDeps,
-  taken: readonly Taken[],
-  batches: ReadonlyMap<string, TeamBatch>,
-): Promise<void> {
-  const wanting = taken.map((one) => ({ ...one, account: accountIn(batches, one.row.team_id), count: 1 }))
-  const due = wanting.filter(({ row }) => row.due_at === null)
-  const placed = (await givePlaces({ tx, queue }, due)).map(({ job, own, places }) =>
-    placedOf(
-      job,
-      own.map(({ row }) => row),
-      places,
-    ),
-  )
-  const charged = new Map(wanting.map(({ row, account }) => [row.team_id, account]))
-  const brought = [...batches.values()].flatMap((batch) => batch.brought)
-  const rows = taken.map(({ row }) => row)
-  await insert(tx, rows, { charge: chargesOf(charged), jobs: queue.storing(tx, placed), brought })
 }
 
 /**
@@ -316,20 +277,32 @@ export async function acceptEmailCalls(
   deps: AcceptDeps,
   calls: readonly EmailCall[],
   lock: 'wait' | 'skip',
-): Promise<(EmailOutcome[] | Refusal | null)[]> {
+): Promise<CallEnd<EmailOutcome>[]> {
   const batches = await openTeamBatches(deps, calls, lock)
-  const ends = calls.map((call) => {
-    const batch = batches.get(call.sender.team_id)
-    return batch ? take(call, batch) : null
+  const named = calls.map((call) => ({ ...call, team_id: call.sender.team_id }))
+  return acceptCalls(named, batches, {
+    take: (call, batch) => {
+      const outcomes = take(call, batch)
+      if (outcomes instanceof Refusal) return outcomes
+      const { team_id, sender } = call
+      const rows = outcomes.flatMap((one) => (one.kind === 'stored' ? [one.row] : []))
+      return { outcomes, made: rows.map((row) => ({ team_id, line: lineOf(sender), messages: [row] })) }
+    },
+    commit: async (made) => {
+      const parts = await chargesAndJobs(deps, made, batches, saidOf)
+      const brought = [...batches.values()].flatMap((batch) => batch.brought)
+      const rows = made.flatMap(({ messages }) => messages)
+      await insert(deps.tx, rows, { ...parts, brought })
+    },
   })
-  const taken = calls.flatMap(({ sender }, index) => {
-    const end = ends[index]
-    const outcomes = Array.isArray(end) ? end : []
-    return outcomes.flatMap((one) => (one.kind === 'stored' ? [{ row: one.row, line: lineOf(sender) }] : []))
-  })
-  if (taken.length > 0) await commit(deps, taken, batches)
-  return ends
 }
+
+/** The ids of the emails that a call was stored or replayed as. @throws Refusal the first of its items'. */
+export const idsOf = (outcomes: readonly EmailOutcome[]): string[] =>
+  outcomes.map((outcome) => {
+    if (outcome.kind === 'refused') throw outcome.refusal
+    return outcome.kind === 'stored' ? outcome.row.id : outcome.id
+  })
 
 /** Accepts one call. @throws Refusal quota_exceeded when the new rows would not all fit the allowance. */
 export async function acceptEmails(
@@ -337,8 +310,5 @@ export async function acceptEmails(
   sender: EmailSender,
   items: readonly EmailItem[],
 ): Promise<EmailOutcome[]> {
-  const [end] = await acceptEmailCalls(deps, [{ sender, items }], 'wait')
-  if (!end) throw new Error('a call that waits is not passed over')
-  if (end instanceof Refusal) throw end
-  return end
+  return onlyEnd(await acceptEmailCalls(deps, [{ sender, items }], 'wait'))
 }

@@ -9,7 +9,7 @@
 import type { ContactEffect } from '../../audience/contacts/effect.ts'
 import { applyContactEffects, lockTouchedContacts } from '../../audience/suppressions/suppress.ts'
 import { type EventResult, ignored, UNKNOWN } from '../../delivery/reports/event-result.ts'
-import type { ReportedRef } from '../../delivery/reports/ref.ts'
+import { type ReportedRef, rowsOfReported } from '../../delivery/reports/ref.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import {
   type AttemptBegan,
@@ -77,31 +77,27 @@ export async function applyEmailEvents(
   for (const event of events) {
     const own = recipients.get(keyOf(event))
     const recipient = own && recipientOf(event, own)
-    if (recipient !== undefined) placed.push({ ...event, recipient, effect: effectOn(event, own) })
     if (!own) results.push(UNKNOWN)
-    else
-      results.push(
-        recipient === undefined ? ignored(FOREIGN_RECIPIENT) : { kind: 'applied', team_id: event.team_id },
-      )
+    else if (recipient === undefined) results.push(ignored(FOREIGN_RECIPIENT))
+    else {
+      placed.push({ ...event, recipient, effect: effectOn(event, own) })
+      results.push({ kind: 'applied', team_id: event.team_id })
+    }
   }
   if (placed.length === 0) return results
   const contactOf = await lockTouchedContacts(tx, placed)
-  const news = await storeEmailEvents(
-    tx,
-    placed.map((event) => ({ ...event, contact_id: contactOf(event)?.contact_id })),
-  )
-  const changes = changesOf(
-    news,
-    attempts.map((attempt) => ({ ...attempt, pending_recipients: stillThere(attempt, recipients) })),
-  )
+  const given = placed.map((event) => ({ ...event, contact_id: contactOf(event)?.contact_id }))
+  const news = await storeEmailEvents(tx, given)
+  const left = attempts.map((one) => ({ ...one, pending_recipients: stillThere(one, recipients) }))
+  const changes = changesOf(news, left)
   if (changes.length > 0) await changeEmails(tx, changes)
   await applyContactEffects(tx, contactOf, news, now)
   return results
 }
 
 /** Mail about an email with several recipients moves no contact (DECISIONS: Delivery reports). */
-const effectOn = (event: AppliedEvent, own: ReadonlyMap<string, string> | undefined): ContactEffect =>
-  event.by_mail && own !== undefined && own.size > 1 ? 'none' : (event.effect ?? 'none')
+const effectOn = (event: AppliedEvent, own: ReadonlyMap<string, string>): ContactEffect =>
+  event.by_mail && own.size > 1 ? 'none' : (event.effect ?? 'none')
 
 /**
  * The event's recipient as the row spells it; undefined when the row does not have it. An event that names nobody
@@ -131,11 +127,7 @@ function changesOf(events: readonly AppliedEvent[], attempts: readonly AttemptRe
   for (const event of events) {
     const { team_id, email_id, provider_message_id } = event
     const change: EmailChange = changes.get(keyOf(event)) ?? {
-      team_id,
-      email_id,
-      status: 'queued',
-      provider_message_id: null,
-      size_kb: null,
+      ...{ team_id, email_id, status: 'queued', provider_message_id: null, size_kb: null },
       pending: 'as they were',
     }
     change.status = higherStatus(change.status, statusOfEvent(event.kind))
@@ -156,23 +148,17 @@ export async function applyReportedEmails(
   events: readonly ReportedEmail[],
   now: Date,
 ): Promise<EventResult[]> {
-  const foreign = events.flatMap(({ ref }) => ('provider_message_id' in ref ? [ref.provider_message_id] : []))
-  const byProviderId =
-    foreign.length > 0 ? await emailsByProviderIds(tx, [...new Set(foreign)]) : new Map<string, EmailRef>()
-  const found = events.map(({ ref }): EmailRef | undefined =>
-    'provider_message_id' in ref
-      ? byProviderId.get(ref.provider_message_id)
-      : { team_id: ref.team_id.toLowerCase(), email_id: ref.id.toLowerCase() },
+  const found = await rowsOfReported(
+    events,
+    (team_id, email_id) => ({ team_id, email_id }),
+    (ids) => emailsByProviderIds(tx, ids),
   )
   const known = events.flatMap((event, index): { event: AppliedEvent; index: number }[] => {
     const ref = found[index]
     return ref ? [{ event: { ...event, ...ref }, index }] : []
   })
-  const applied = await applyEmailEvents(
-    tx,
-    known.map(({ event }) => event),
-    now,
-  )
+  const knownEvents = known.map(({ event }) => event)
+  const applied = await applyEmailEvents(tx, knownEvents, now)
   const results = events.map(() => UNKNOWN)
   for (const [at, { index }] of known.entries()) results[index] = applied[at] ?? UNKNOWN
   return results

@@ -22,16 +22,9 @@ function idsOfPage(teamId: string, criteria: EmailCriteria, page: EmailPage) {
 }
 
 /** The ids of a team's emails that fit, newest first. */
-export async function idsMatching(
-  tx: Tx,
-  teamId: string,
-  criteria: EmailCriteria,
-  page: EmailPage,
-): Promise<readonly string[]> {
-  const rows = await tx.any(sql.type(idRow)`
+export const idsMatching = (tx: Tx, teamId: string, criteria: EmailCriteria, page: EmailPage) =>
+  tx.anyFirst(sql.type(idRow)`
     select id from (${idsOfPage(teamId, criteria, page)}) found order by id desc`)
-  return rows.map(({ id }) => id)
-}
 
 /** Those of the ids whose emails have not changed since: their state, or else what was accepted. Newest first. */
 export async function idsAsSeen(
@@ -41,11 +34,10 @@ export async function idsAsSeen(
   { seen, part }: { seen: string; part: 'accepted' | 'state' },
 ): Promise<readonly string[]> {
   const table = part === 'state' ? sql.fragment`email_states` : sql.fragment`accepted_emails`
-  const rows = await tx.any(sql.type(idRow)`
+  return tx.anyFirst(sql.type(idRow)`
     select e.id from ${table} e
     where e.team_id = ${teamId} and e.id = any(${sql.array(ids, 'uuid')}) and ${wasSeen(sql.fragment`e`, seen)}
     order by e.id desc`)
-  return rows.map(({ id }) => id)
 }
 
 /** The ids of a team's emails that fit and that no provider has taken; with `force` those too that were refused. */
@@ -58,9 +50,8 @@ export async function idsToRequeue(
   const ways = force
     ? sql.fragment`(e.unfinished or e.status = 'bounced' and e.provider_message_id is null)`
     : sql.fragment`e.unfinished`
-  const rows = await tx.any(sql.type(idRow)`
+  return tx.anyFirst(sql.type(idRow)`
     select e.id from emails e where e.team_id = ${teamId} and ${fits(teamId, criteria)} and ${ways}`)
-  return rows.map(({ id }) => id)
 }
 
 const waitingRow = idRow.concat(row({ fits: boolean() }))
@@ -89,8 +80,7 @@ export async function waitingEmails(
 const countRow = row({ count: number(), newest: string().nullable(), oldest: string().nullable() })
 
 /** How many of a team's emails fit, the newest `most` of them, and which are the first and the last of these. */
-export async function countMatching(tx: Tx, teamId: string, criteria: EmailCriteria, most: number) {
-  return tx.one(sql.type(countRow)`
+export const countMatching = (tx: Tx, teamId: string, criteria: EmailCriteria, most: number) =>
+  tx.one(sql.type(countRow)`
     select count(*) as count, max(id::text) as newest, min(id::text) as oldest
     from (${idsOfPage(teamId, criteria, { limit: most })}) found`)
-}

@@ -11,6 +11,7 @@ import { seenNow } from '../../postgres/seen.sql.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { firstIdAt } from '../../text/ids.ts'
+import { revivedTimes, type Stored } from '../stored-times.ts'
 import { countMatching, idsAsSeen, idsMatching, idsToRequeue, waitingEmails } from './bulk.sql.ts'
 import { removeEmails } from './remove.ts'
 import type { EmailCriteria, EmailPage } from './search.sql.ts'
@@ -62,30 +63,15 @@ export async function countEmails(
   return counted
 }
 
-/** A filter as it is stored with a background job: its times are text. */
-type StoredFilter = Omit<Filter, 'from' | 'to'> & { from?: string; to?: string }
-
-export const storedFilter = ({ from, to, ...filter }: Filter): StoredFilter => ({
-  ...filter,
-  ...(from === undefined ? {} : { from: from.toISOString() }),
-  ...(to === undefined ? {} : { to: to.toISOString() }),
-})
-
-const revived = ({ from, to, ...filter }: StoredFilter): Filter => ({
-  ...filter,
-  ...(from === undefined ? {} : { from: new Date(from) }),
-  ...(to === undefined ? {} : { to: new Date(to) }),
-})
-
 /** Which emails to change: those that match, lie between these, and did so when they were `seen`; `most` at most. */
-export type Matching = { filter: StoredFilter; between: Between; most: number; seen: string }
+export type Matching = { filter: Stored<Filter>; between: Between; most: number; seen: string }
 /** How many were taken, and the last that was looked at. */
 export type BatchCursor = { taken: number; before?: string }
 type Batch = { cursor: BatchCursor | null; looked: number; changed: number }
 
 /** The next ids to change, and where to look on; null when all was looked through. */
 async function nextIds(tx: Tx, teamId: string, { filter, between }: Matching, { before, limit }: EmailPage) {
-  const wanted = revived(filter)
+  const wanted = revivedTimes(filter)
   const criteria = { ...criteriaOf(wanted), between }
   if (!needsLooking(wanted)) {
     const ids = await idsMatching(tx, teamId, criteria, { before, limit })

@@ -141,20 +141,19 @@ export async function insertEmails(
   rows: readonly NewEmail[],
   { charge, jobs }: With,
 ): Promise<number> {
-  const stored = await tx.one(sql.prepared('insert_emails', countRow)`
+  return tx.oneFirst(sql.prepared('insert_emails', countRow)`
     with ${accepting(rows, charge)}, stored as (${insertStates}), job as (${jobs})
     select count(*)::int as jobs from job`)
-  return stored.jobs
 }
 
 const countsRow = countRow.concat(row({ published: number() }))
 
 /** The same for emails of which some carry files, still in one statement. @returns how many files it published, too. */
-export async function insertEmailsWithFiles(
+export function insertEmailsWithFiles(
   tx: Tx,
   rows: readonly NewEmail[],
   { charge, jobs, carried }: With & { carried: Carried },
-): Promise<InferType<typeof countsRow>> {
+) {
   return tx.one(sql.prepared('insert_emails_with_files', countsRow)`
     with ${accepting(rows, charge)}, stored as (${insertStates}), ${attaching(carried)}, job as (${jobs})
     select (select count(*) from job)::int as jobs, (select count(*) from published)::int as published`)
@@ -176,7 +175,7 @@ const BY_NAME = { team_id: 'uuid', key: 'text' }
 const BY_ID = { team_id: 'uuid', key: 'uuid' }
 
 /** What emails refer to: domains by name, verified or not, templates by id, contacts by identity. One statement. */
-export async function emailReferences(
+export function emailReferences(
   tx: Tx,
   wanted: { domains: readonly Reference[]; templates: readonly Reference[]; contacts: readonly Reference[] },
 ) {
@@ -202,36 +201,27 @@ const storedKeyRow = row({
   from_address: string(),
 })
 
-export async function emailsByKeys(tx: Tx, keys: readonly Reference[]) {
-  return tx.any(sql.prepared('emails_by_keys', storedKeyRow)`
+export const emailsByKeys = (tx: Tx, keys: readonly Reference[]) =>
+  tx.any(sql.prepared('emails_by_keys', storedKeyRow)`
     select e.team_id, e.idempotency_key, e.id, e.from_address
     from ${rowsOf('w', BY_NAME, keys)}
       join accepted_emails e on e.team_id = w.team_id and e.idempotency_key = w.key`)
-}
 
-export async function emailById(tx: Tx, teamId: string, id: string): Promise<EmailRow | null> {
-  return tx.maybeOne(sql.prepared('email_by_id', emailRow)`
+export const emailById = (tx: Tx, teamId: string, id: string) =>
+  tx.maybeOne(sql.prepared('email_by_id', emailRow)`
     select ${emailColumns} from emails where team_id = ${teamId} and id = ${id}`)
-}
 
-const addresseesRow = row({
-  to_emails: array(string()),
-  first_cc: number().nullable(),
-  first_bcc: number().nullable(),
-  contact_id: string().nullable(),
-})
+const addresseesRow = emailRow.pick(['to_emails', 'first_cc', 'first_bcc', 'contact_id'])
 
-export async function addresseesOfEmail(tx: Tx, teamId: string, id: string) {
-  return tx.maybeOne(sql.prepared('addressees_of_email', addresseesRow)`
+export const addresseesOfEmail = (tx: Tx, teamId: string, id: string) =>
+  tx.maybeOne(sql.prepared('addressees_of_email', addresseesRow)`
     select to_emails, first_cc, first_bcc, contact_id from accepted_emails where team_id = ${teamId} and id = ${id}`)
-}
 
-const senderRow = row({ from_address: string() })
+const senderRow = emailRow.pick(['from_address'])
 
-export async function senderOfEmail(tx: Tx, teamId: string, id: string) {
-  return tx.maybeOne(sql.type(senderRow)`
+export const senderOfEmail = (tx: Tx, teamId: string, id: string) =>
+  tx.maybeOne(sql.type(senderRow)`
     select from_address from accepted_emails where team_id = ${teamId} and id = ${id}`)
-}
 
 export type EmailRef = { team_id: string; email_id: string }
 
@@ -294,7 +284,6 @@ export async function emailsToDeliver<T extends boolean = false>(
 
 const bodiesRow = emailRow.pick(['html', 'body_text', 'variables'])
 
-export async function bodiesOfEmail(tx: Tx, teamId: string, id: string) {
-  return tx.maybeOne(sql.prepared('bodies_of_email', bodiesRow)`
+export const bodiesOfEmail = (tx: Tx, teamId: string, id: string) =>
+  tx.maybeOne(sql.prepared('bodies_of_email', bodiesRow)`
     select html, body_text, variables from accepted_emails where team_id = ${teamId} and id = ${id}`)
-}

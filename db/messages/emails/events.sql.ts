@@ -1,6 +1,6 @@
 /** Rows of email_events: what happened to emails. */
 import { sql } from 'slonik'
-import { type InferType, string } from 'yup'
+import { string } from 'yup'
 import type { ContactEffect } from '../../audience/contacts/effect.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
 import { storeEvents } from '../../channels/happenings/store-events.ts'
@@ -47,11 +47,8 @@ const eventRow = row({
   occurred_at: string(),
   detail: string(),
 })
-type EmailEventRow = InferType<typeof eventRow>
 
-/** The email's timeline, oldest first. */
-export async function eventsOfEmail(tx: Tx, teamId: string, id: string): Promise<readonly EmailEventRow[]> {
-  return tx.any(sql.type(eventRow)`
+export const eventsOfEmail = (tx: Tx, teamId: string, id: string) =>
+  tx.any(sql.type(eventRow)`
     select kind, recipient, occurred_at, detail from email_events
     where team_id = ${teamId} and email_id = ${id} order by occurred_at, kind = 'gave_up', event_key`)
-}

@@ -1,7 +1,17 @@
-/** What a send says of itself, as its fields become an email's: sender, reply address. Pure. */
+/** What a send says of itself, as its fields become an email's: sender, reply address, what it leaves out. Pure. */
 import { Refusal } from '../../errors.ts'
 import { LONGEST_NAME, type Mailbox, parseMailbox } from '../../text/address.ts'
 import { codePoints } from '../../text/strings.ts'
+import type { EmailItem } from './call.ts'
+
+/** An email that says this, and of the rest nothing. */
+export const emailItem = (
+  said: Pick<EmailItem, 'from' | 'to' | 'subject' | 'html'> & Partial<EmailItem>,
+): EmailItem => ({
+  ...{ path: '', template_id: null, variables: null, text: null, headers: null, reply_to: '', tags: [] },
+  idempotency_key: null,
+  ...said,
+})
 
 /**
  * The bare reply address, '' without one. @param path where the send lies in a batch.

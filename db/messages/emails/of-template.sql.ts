@@ -3,21 +3,20 @@
  * Promises: reads those alone, by an index of their own and each one's state by its key, and no more than a bound.
  */
 import { sql } from 'slonik'
-import { type InferType, number, string } from 'yup'
+import { number, string } from 'yup'
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { firstIdAt } from '../../text/ids.ts'
 
 const countRow = row({ status: string().oneOf(EMAIL_LADDER), count: number() })
-type StatusCount = InferType<typeof countRow>
 
 /** The counts of emails by status. @param most how many emails are counted at most, the newest. */
-export async function countsOfTemplate(
+export function countsOfTemplate(
   tx: Tx,
   { team_id, id }: { team_id: string; id: string },
   { since, most }: { since: Date; most: number },
-): Promise<readonly StatusCount[]> {
+) {
   return tx.any(sql.type(countRow)`
     select s.status, count(*) as count
     from (

@@ -95,7 +95,6 @@ export async function findReferences(
   return byTeam
 }
 
-/** Refused to a key that is bound to another domain. */
 export const domainNotAllowed = (item: EmailItem, sender: EmailSender): Refusal =>
   new Refusal('domain_not_allowed', `${item.path}from: this key may send from ${sender.domain} only`)
 

@@ -11,26 +11,23 @@ import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { deleteEmailsById } from './delete.sql.ts'
 
-/** Deletes those of the emails that there are. @returns how many. */
-export async function removeEmails(
-  { tx }: { tx: Tx },
-  teamId: string,
-  ids: readonly string[],
-): Promise<number> {
+async function removed(tx: Tx, teamId: string, ids: readonly string[]) {
   const account = await lockAccount(tx, teamId)
   const deleted = await deleteEmailsById(tx, teamId, ids)
   await freePlaces(tx, teamId, account, { quota: 'emails', deleted })
-  return deleted.length
+  return deleted
 }
+
+/** Deletes those of the emails that there are. @returns how many. */
+export const removeEmails = async ({ tx }: { tx: Tx }, teamId: string, ids: readonly string[]) =>
+  (await removed(tx, teamId, ids)).length
 
 /** Deletes one email, with its line in the audit trail. @throws Refusal not_found. */
 export async function removeEmail(by: Caller, teamId: string, id: string): Promise<{ created_at: string }> {
   const { tx } = by
   await teamOrRefusal(tx, teamId)
-  const account = await lockAccount(tx, teamId)
-  const [deleted] = await deleteEmailsById(tx, teamId, [id])
+  const [deleted] = await removed(tx, teamId, [id])
   if (!deleted) throw new Refusal('not_found', `there is no email ${id} in this team`)
-  await freePlaces(tx, teamId, account, { quota: 'emails', deleted: [deleted] })
   await record(by, { team_id: teamId, action: 'email.delete', subject: id })
   return deleted
 }

@@ -8,7 +8,7 @@ import { EMAIL, isCustomers } from '../../channels/email.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { firstIdAt, spellingsOfId } from '../../text/ids.ts'
 import { likePattern } from '../../text/strings.ts'
-import { type EmailRow, emailRow } from './emails.sql.ts'
+import { emailRow } from './emails.sql.ts'
 import { type EmailStatus, isRare } from './status.ts'
 
 /** Every part that is set has to fit. Without `team_id`: of all teams. */
@@ -132,20 +132,11 @@ const statesInOrder = (criteria: EmailCriteria, before: string | undefined): Fra
     order by id desc`
 }
 
-/** What says of an email that it fits, if not its state or its team. */
-const otherParts = ({
-  recipients,
-  id,
-  words,
-  text,
-  domains,
-  template_id,
-  broadcast_id,
-  tag,
-}: EmailCriteria) =>
-  [recipients, id, domains, template_id, broadcast_id, tag, words?.[0], text?.[0]].filter(
-    (part) => part !== undefined,
-  )
+/** Whether anything says of an email that it fits, if not its state or its team. */
+const hasOtherParts = ({ words, text, ...rest }: EmailCriteria): boolean =>
+  [rest.recipients, rest.id, rest.domains, rest.template_id, rest.broadcast_id, rest.tag]
+    .concat(words?.[0], text?.[0])
+    .some((part) => part !== undefined)
 
 /** Whether an index of states has those of this status alone. */
 const isSetApart = ({ team_id: team, status, scheduled = false }: EmailCriteria): boolean =>
@@ -158,7 +149,7 @@ const isSetApart = ({ team_id: team, status, scheduled = false }: EmailCriteria)
  */
 export function keysOfPage(criteria: EmailCriteria, { before, limit }: EmailPage): FragmentSqlToken | null {
   const isKept = isSetApart(criteria) || (criteria.team_id !== undefined && criteria.status === undefined)
-  if (!isKept || otherParts(criteria).length > 0) return null
+  if (!isKept || hasOtherParts(criteria)) return null
   return sql.fragment`${statesInOrder(criteria, before)} limit ${limit}`
 }
 
@@ -188,11 +179,7 @@ const listedColumns = sql.fragment`${sql.join(
  * time is read in the order in which it was stored, which an index of a few pages keeps; a recipient's are few and
  * read at once.
  */
-export async function emailsFound(
-  tx: Tx,
-  criteria: EmailCriteria,
-  page: EmailPage,
-): Promise<readonly EmailRow[]> {
+export async function emailsFound(tx: Tx, criteria: EmailCriteria, page: EmailPage) {
   const { team_id: id } = criteria
   const team = id === undefined ? undefined : sql.fragment`${id}`
   const ofTeam = team ? sql.fragment`e.team_id = ${team}` : sql.fragment`true`

@@ -10,6 +10,7 @@ import { Refusal } from '../../errors.ts'
 import { formatMailbox, type Mailbox, parseMailbox } from '../../text/address.ts'
 import { type AcceptDeps, acceptEmails, type EmailOutcome } from './accept.ts'
 import type { EmailItem } from './call.ts'
+import { emailItem } from './item.ts'
 import { linkEmails } from './links.ts'
 import { everyone } from './recipients.ts'
 import type { ShownEmail } from './show.ts'
@@ -26,18 +27,10 @@ async function sendAgain(
   const from = parseMailbox(email.from_address)
   if (!from || email.internal) throw new Refusal('bad_request', 'this email cannot be copied')
   const { team_id, subject, html, body_text, attachments } = email
-  const item: EmailItem = {
-    path: '',
-    from,
-    subject,
-    html,
-    template_id: null,
-    variables: null,
-    text: body_text === '' ? null : body_text,
-    idempotency_key: null,
-    ...changes,
+  const item = emailItem({
+    ...{ from, subject, html, text: body_text === '' ? null : body_text, ...changes },
     ...(attachments ? { attachments: await reusedFiles(deps.tx, team_id, attachments) } : {}),
-  }
+  })
   const outcomes = await acceptEmails(deps, { team_id, domain: null }, [item])
   for (const outcome of outcomes) {
     if (outcome.kind === 'stored')

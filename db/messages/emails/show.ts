@@ -63,12 +63,7 @@ export async function showEmail(deps: ShowDeps, teamId: string, id: string): Pro
     unsubscribe_url: urlOf(deps.publicUrl, view.unsubscribe_token),
     http_request_id: row.http_request_id,
     ...(row.internal ? { internal: true as const } : {}),
-    events: events.map(({ occurred_at: time, kind, recipient, detail }) => ({
-      time,
-      kind,
-      recipient,
-      detail,
-    })),
+    events: events.map(({ occurred_at: time, ...event }) => ({ time, ...event })),
   }
   const ref = { team_id: teamId, id }
   const waiting = await waitingOf(deps.tx, EMAIL, { ref, now: deps.now }, events)

@@ -5,25 +5,15 @@ import { createLadder } from '../../channels/ladder.ts'
 export type EmailStatus = (typeof EMAIL_LADDER)[number]
 
 /** What can happen to an email; those that name a status move the row to it, the others only inform. */
-const EMAIL_EVENTS = [
-  'sent',
-  'delivered',
-  'opened',
-  'clicked',
-  'bounced',
-  'complained',
-  'deferred',
-  'held',
-  'unknown',
-  'delayed',
-  'requeued',
-  'gave_up',
-  'resent',
-  'copied',
-  'resent_from',
-  'copied_from',
-] as const
-export type EmailEventKind = (typeof EMAIL_EVENTS)[number]
+export type EmailEventKind =
+  | Exclude<EmailStatus, 'queued'>
+  | 'deferred'
+  | 'held'
+  | 'unknown'
+  | 'delayed'
+  | 'requeued'
+  | 'gave_up'
+  | LinkKind
 
 /** Few emails of many have one of these, and a team's are found by an index of their own (`rare_status`). */
 export const isRare = (status: EmailStatus | undefined): boolean =>
@@ -38,7 +28,7 @@ export const higherStatus = ladder.higher
 
 /** How an email was sent again, as its own timeline says it; the new one's says `…_from`. */
 export type Again = 'resent' | 'copied'
-const LINKS = ['resent', 'copied', 'resent_from', 'copied_from'] as const satisfies EmailEventKind[]
+const LINKS = ['resent', 'copied', 'resent_from', 'copied_from'] as const
 export type LinkKind = (typeof LINKS)[number]
 
 /** The other email, and who sent it again, where an entry of a timeline tells of that (links.ts). */

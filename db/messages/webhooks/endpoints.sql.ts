@@ -31,16 +31,13 @@ const endpointColumns = sql.fragment`
   (select count(*) from webhook_messages m
     where m.team_id = w.team_id and m.endpoint_id = w.id and m.unfinished) as backlog`
 
-/** A team's endpoints, oldest first. */
-export async function endpointsOfTeam(tx: Tx, teamId: string): Promise<readonly EndpointRow[]> {
-  return tx.any(sql.type(endpointRow)`
+export const endpointsOfTeam = (tx: Tx, teamId: string) =>
+  tx.any(sql.type(endpointRow)`
     select ${endpointColumns} from webhook_endpoints w where w.team_id = ${teamId} order by w.id`)
-}
 
-export async function endpointById(tx: Tx, teamId: string, id: string): Promise<EndpointRow | null> {
-  return tx.maybeOne(sql.type(endpointRow)`
+export const endpointById = (tx: Tx, teamId: string, id: string) =>
+  tx.maybeOne(sql.type(endpointRow)`
     select ${endpointColumns} from webhook_endpoints w where w.team_id = ${teamId} and w.id = ${id}`)
-}
 
 const pausedRow = row({
   key: string(),
@@ -53,24 +50,22 @@ const pausedRow = row({
 })
 
 /** The endpoints of any team that ask to wait, those for longest first. */
-export async function pausedEndpoints(tx: Tx, limit: number) {
-  return tx.any(sql.type(pausedRow)`
+export const pausedEndpoints = (tx: Tx, limit: number) =>
+  tx.any(sql.type(pausedRow)`
     select s.key, w.team_id, t.name as team, w.id, w.name, s.paused_until, s.pause_reason as reason
     from senders s
       join webhook_endpoints w on w.id::text = substr(s.key, ${WEBHOOK_SENDERS.length + 1}::int)
       join teams t on t.id = w.team_id
     where starts_with(s.key, ${WEBHOOK_SENDERS}) and s.paused_until > (select service_time())
     order by s.paused_until desc limit ${limit}`)
-}
 
 const countRow = row({ count: number() })
 
 /** How many endpoints a team has, the team locked meanwhile so that two calls cannot pass a limit together. */
 export async function countEndpoints(tx: Tx, teamId: string): Promise<number> {
   await tx.query(sql.type(object())`select from teams where id = ${teamId} for no key update`)
-  const { count } = await tx.one(sql.type(countRow)`
+  return tx.oneFirst(sql.type(countRow)`
     select count(*) as count from webhook_endpoints where team_id = ${teamId}`)
-  return count
 }
 
 type NewEndpoint = {
@@ -82,7 +77,6 @@ type NewEndpoint = {
   secret: Buffer
 }
 
-/** Stores an endpoint, enabled. */
 export async function insertEndpoint(
   tx: Tx,
   teamId: string,
@@ -95,11 +89,13 @@ export async function insertEndpoint(
       ${sql.binary(secret)}, ${sql.timestamp(now)})`)
 }
 
-/** What of an endpoint can be changed; an absent field stays as it is. */
-type EndpointChange = {
+/** What is given of an endpoint; an absent field stays as it is, or takes its default. */
+export type EndpointFields = {
   url?: string | undefined
   name?: string | undefined
+  /** '*' or types. */
   types?: readonly string[] | undefined
+  /** The name of a domain; null: none. */
   domain?: string | null | undefined
 }
 
@@ -108,7 +104,7 @@ export async function updateEndpoint(
   tx: Tx,
   teamId: string,
   id: string,
-  { url, name, types, domain }: EndpointChange,
+  { url, name, types, domain }: EndpointFields,
 ): Promise<void> {
   await tx.query(sql.type(object())`
     update webhook_endpoints set
@@ -174,10 +170,9 @@ const sealedRow = row({
 export type SealedSecrets = InferType<typeof sealedRow>
 
 /** The sealed secrets of every endpoint of every team, locked until the transaction ends. */
-export async function lockSealedSecrets(tx: Tx): Promise<readonly SealedSecrets[]> {
-  return tx.any(sql.type(sealedRow)`
+export const lockSealedSecrets = (tx: Tx) =>
+  tx.any(sql.type(sealedRow)`
     select team_id, id, secret, previous_secret from webhook_endpoints order by team_id, id for update`)
-}
 
 /** Stores secrets that were sealed with another key. */
 export async function updateSealedSecrets(tx: Tx, rows: readonly SealedSecrets[]): Promise<void> {

@@ -20,6 +20,7 @@ import { isUuid } from '../../text/strings.ts'
 import {
   countEndpoints,
   deleteEndpoint,
+  type EndpointFields,
   type EndpointRow,
   endpointById,
   endpointsOfTeam,
@@ -40,23 +41,6 @@ const SECRET_ROTATION_MS = 86_400_000
 const SHOWN_TRIES = 50
 
 export const BY_HAND = 'disabled by hand'
-
-/** What is given of an endpoint; an absent field stays as it is, or takes its default. */
-export type EndpointFields = {
-  url?: string | undefined
-  name?: string | undefined
-  /** '*' or types. */
-  types?: readonly string[] | undefined
-  /** The name of a domain; null: none. */
-  domain?: string | null | undefined
-}
-
-type Checked = {
-  url: string | undefined
-  name: string | undefined
-  types: string[] | undefined
-  domain: string | null | undefined
-}
 
 export type ShownEndpoint = EndpointRow & { attempts: readonly AttemptRow[] }
 
@@ -86,7 +70,7 @@ async function checked(
   teamId: string,
   { url, name, types, domain: asked }: EndpointFields,
   bound: string | null = null,
-): Promise<Checked> {
+): Promise<EndpointFields> {
   const problem = url === undefined ? null : urlFault(url, allowed)
   if (problem !== null) throw new Refusal('bad_request', `url ${problem}`)
   const named = name === undefined ? null : nameProblem(name)

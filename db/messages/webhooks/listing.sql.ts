@@ -19,9 +19,8 @@ export type TryRow = InferType<typeof tryRow>
 const attemptRow = tryRow.concat(row({ event_id: string(), type: string() }))
 export type AttemptRow = InferType<typeof attemptRow>
 
-/** The latest tries to an endpoint, newest first. */
-export async function attemptsOf(tx: Tx, teamId: string, endpointId: string, limit: number) {
-  return tx.any(sql.type(attemptRow)`
+export const attemptsOf = (tx: Tx, teamId: string, endpointId: string, limit: number) =>
+  tx.any(sql.type(attemptRow)`
     select m.event_id, m.type, a.occurred_at as at, a.status, a.ms, a.detail as response
     from (
       select * from webhook_events
@@ -29,7 +28,6 @@ export async function attemptsOf(tx: Tx, teamId: string, endpointId: string, lim
       order by occurred_at desc limit ${limit}) a
       join webhook_messages m on m.team_id = a.team_id and m.id = a.message_id
     order by a.occurred_at desc, a.event_key desc`)
-}
 
 const historyRow = row({
   kind: string().oneOf(['attempt', 'requeued', 'gave_up']),
@@ -39,12 +37,10 @@ const historyRow = row({
   ms: number().nullable(),
 })
 
-/** What became of one message, oldest first. */
-export async function historyOf(tx: Tx, { team_id, id }: DeliveryRef) {
-  return tx.any(sql.type(historyRow)`
+export const historyOf = (tx: Tx, { team_id, id }: DeliveryRef) =>
+  tx.any(sql.type(historyRow)`
     select kind, occurred_at, detail, status, ms from webhook_events
     where team_id = ${team_id} and message_id = ${id} order by occurred_at, event_key`)
-}
 
 const listedRow = row({
   id: string(),
@@ -65,7 +61,7 @@ export async function webhookByEvent(
   tx: Tx,
   teamId: string,
   { endpoint_id, event_id }: { endpoint_id: string; event_id: string },
-): Promise<WebhookRow | null> {
+) {
   if (!isUuid(endpoint_id) || !isUuid(event_id)) return null
   return tx.maybeOne(sql.type(messageRow)`
     select id, event_id, type, status, created_at, endpoint_id, body, requeued_at from webhook_messages
@@ -88,12 +84,12 @@ const fits = ({ status, type }: WebhookFilter): FragmentSqlToken => sql.fragment
   and ${type === undefined ? ANY : sql.fragment`type = ${type}`}`
 
 /** The messages to an endpoint that fit, newest first; of those only that come before an id. */
-export async function webhooksOf(
+export function webhooksOf(
   tx: Tx,
   { team_id, id }: DeliveryRef,
   filter: WebhookFilter,
   { before, limit }: { before?: string | undefined; limit: number },
-): Promise<readonly ListedWebhook[]> {
+) {
   return tx.any(sql.type(listedRow)`
     select id, event_id, type, status, created_at from webhook_messages
     where team_id = ${team_id} and endpoint_id = ${id} and ${fits(filter)}
@@ -111,12 +107,12 @@ const looked = row({ rows: array(loggedRow), reached: string().nullable() })
  * The messages to all endpoints of a team that fit, newest first; of those only that come before an id.
  * @returns `reached`: how far it looked, where there is more behind and fewer than `limit` were found.
  */
-export async function webhooksOfTeam(
+export function webhooksOfTeam(
   tx: Tx,
   teamId: string,
   filter: WebhookFilter,
   { before, limit }: { before?: string | undefined; limit: number },
-): Promise<InferType<typeof looked>> {
+) {
   return tx.one(sql.type(looked)`
     with newest as materialized (
       select id, event_id, type, status, unfinished, created_at, endpoint_id from webhook_messages
@@ -136,17 +132,16 @@ const idRow = row({ team_id: string(), id: string() })
 /**
  * Those of a team's messages that wait, or with `force` have failed: to an endpoint, of a type, where these are given.
  */
-export async function webhooksToRequeue(
+export function webhooksToRequeue(
   tx: Tx,
   teamId: string,
   { webhook, type, force }: { webhook?: string | undefined; type?: string | undefined; force: boolean },
-): Promise<string[]> {
-  const rows = await tx.any(sql.type(idRow)`
-    select team_id, id from webhook_messages
+) {
+  return tx.anyFirst(sql.type(idRow.pick(['id']))`
+    select id from webhook_messages
     where team_id = ${teamId} and (unfinished or ${force} and status = 'failed') and ${fits({ type })}
       and ${webhook === undefined ? ANY : sql.fragment`endpoint_id = ${webhook}`}
     order by id`)
-  return rows.map(({ id }) => id)
 }
 
 /** What is sent again: what failed, all that is over, or at once what waits for its next try. */
@@ -181,11 +176,11 @@ const isReplayed = ({ team_id, id }: DeliveryRef, { what, type, ...made }: Repla
 /**
  * Up to `limit` of the messages to an endpoint that are sent again, those with ids above `after`, in order; locked.
  */
-export async function replayable(
+export function replayable(
   tx: Tx,
   { after, limit, ...endpoint }: DeliveryRef & { after: string; limit: number },
   { seen, ...filter }: ReplayFilter & { seen: string },
-): Promise<readonly DeliveryRef[]> {
+) {
   return tx.any(sql.type(idRow)`
     select team_id, id from webhook_messages m
     where ${isReplayed(endpoint, filter)} and id > ${after} and ${wasSeen(sql.fragment`m`, seen)}
@@ -195,13 +190,12 @@ export async function replayable(
 const countRow = row({ count: number() })
 
 /** How many messages to an endpoint would be sent again, counted up to `limit`. */
-export async function countReplayable(
+export function countReplayable(
   tx: Tx,
   { limit, ...endpoint }: DeliveryRef & { limit: number },
   filter: ReplayFilter,
-): Promise<number> {
-  const { count } = await tx.one(sql.type(countRow)`
+) {
+  return tx.oneFirst(sql.type(countRow)`
     select count(*) as count from (
       select from webhook_messages where ${isReplayed(endpoint, filter)} limit ${limit}) found`)
-  return count
 }

@@ -26,8 +26,8 @@ const outgoingRow = row({
 export type OutgoingWebhook = InferType<typeof outgoingRow>
 
 /** Those of the messages that still are to be sent, to endpoints that are enabled, of teams that may send. */
-export async function webhooksToDeliver(tx: Tx, refs: readonly DeliveryRef[]) {
-  return tx.any(sql.prepared('webhooks_to_deliver', outgoingRow)`
+export const webhooksToDeliver = (tx: Tx, refs: readonly DeliveryRef[]) =>
+  tx.any(sql.prepared('webhooks_to_deliver', outgoingRow)`
     select m.team_id, m.id, m.endpoint_id, m.event_id, m.type, m.body, coalesce(m.tries_from, m.created_at) as since,
       w.url, w.secret, case when w.previous_until > now() then w.previous_secret end as previous_secret,
       past.*
@@ -43,7 +43,6 @@ export async function webhooksToDeliver(tx: Tx, refs: readonly DeliveryRef[]) {
         where a.team_id = m.team_id and a.message_id = m.id and a.counts
           and a.occurred_at >= coalesce(m.tries_from, m.created_at)) past
     where not ${isSuspended(sql.fragment`m.team_id`)}`)
-}
 
 /** A try that is over. */
 export type WebhookAttempt = {
@@ -75,14 +74,13 @@ export async function failSilenced(tx: Tx, refs: readonly DeliveryRef[]): Promis
 const idRow = row({ team_id: string(), id: string() })
 
 /** Ends all that still waits for an endpoint as failed: nothing more goes there. @returns what did. */
-export async function failWaiting(tx: Tx, teamId: string, endpointId: string) {
-  return tx.any(sql.type(idRow)`
+export const failWaiting = (tx: Tx, teamId: string, endpointId: string) =>
+  tx.any(sql.type(idRow)`
     with failed as (
       update webhook_messages set status = 'failed'
       where team_id = ${teamId} and endpoint_id = ${endpointId} and unfinished returning team_id, id
     ), noted as (${noteDisabled(sql.fragment`failed`)})
     select * from failed`)
-}
 
 /** What a round of tries says of one endpoint. */
 export type EndpointNews = {
@@ -112,8 +110,8 @@ const ATTEMPT = {
  * Stores a round of tries, in one statement; a try that is stored already falls away. Endpoints are locked first, in
  * the order of their ids, as everybody locks them. @returns how they stand.
  */
-export async function storeRound(tx: Tx, { news, attempts, ended }: Round) {
-  return tx.any(sql.prepared('store_webhook_round', stateRow)`
+export const storeRound = (tx: Tx, { news, attempts, ended }: Round) =>
+  tx.any(sql.prepared('store_webhook_round', stateRow)`
     with held as materialized (
       select w.team_id, w.id, n.success_at, n.failure_at
       from ${rowsOf('n', NEWS, news)}
@@ -138,7 +136,6 @@ export async function storeRound(tx: Tx, { news, attempts, ended }: Round) {
       where m.team_id = e.team_id and m.id = e.id and m.unfinished
     )
     select * from noted`)
-}
 
 /** Begins messages that are over once more. */
 export async function restartWebhooks(tx: Tx, refs: readonly DeliveryRef[], now: Date): Promise<void> {

@@ -3,27 +3,24 @@
  * is over, or at once what waits for its next try.
  * Promises: what was made, or has changed, since it was asked for is left alone; it ends when the endpoint is disabled.
  */
+import { NIL } from 'uuid'
 import { storeEvents } from '../../channels/happenings/store-events.ts'
 import { WEBHOOK } from '../../channels/webhook.sql.ts'
 import { requeueMessages, requeueNote } from '../../delivery/requeue.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { seenNow } from '../../postgres/seen.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
+import { revivedTimes, type Stored, storedTimes } from '../stored-times.ts'
 import { checkEnabled, checkTypes, endpointOrRefusal } from './endpoints.ts'
 import { countReplayable, type ReplayFilter, replayable } from './listing.sql.ts'
 import { restartWebhooks } from './messages.sql.ts'
 
 /** How many messages are begun once more in one transaction. */
 const REPLAY_BATCH = 1_000
-const NO_ID = '00000000-0000-0000-0000-000000000000'
 
 /** What is to be sent again, as it is stored. */
-export type Replay = {
+export type Replay = Stored<ReplayFilter> & {
   endpoint_id: string
-  what: ReplayFilter['what']
-  from?: string
-  to?: string
-  type?: string
   /** Only what was there, and as it was, at this moment (db/postgres/seen.sql.ts); `most` absent: all of it. */
   seen: string
   most?: number
@@ -36,30 +33,16 @@ export async function replayOf(
   tx: Tx,
   teamId: string,
   endpointId: string,
-  { what, from, to, type }: ReplayFilter,
+  filter: ReplayFilter,
 ): Promise<Replay> {
   checkEnabled(await endpointOrRefusal(tx, teamId, endpointId))
-  if (type !== undefined) checkTypes([type])
-  return {
-    endpoint_id: endpointId,
-    what,
-    ...(from === undefined ? {} : { from: from.toISOString() }),
-    ...(to === undefined ? {} : { to: to.toISOString() }),
-    ...(type === undefined ? {} : { type }),
-    seen: await seenNow(tx),
-  }
+  if (filter.type !== undefined) checkTypes([filter.type])
+  return { endpoint_id: endpointId, ...storedTimes(filter), seen: await seenNow(tx) }
 }
-
-/** What it is looked for by. */
-const filterOf = ({ what, from, to, type, seen }: Replay) => ({
-  ...{ what, type, seen },
-  from: from === undefined ? undefined : new Date(from),
-  to: to === undefined ? undefined : new Date(to),
-})
 
 /** How many messages a replay would send again, counted up to `most`. */
 export const countReplay = (tx: Tx, teamId: string, replay: Replay, most: number): Promise<number> =>
-  countReplayable(tx, { team_id: teamId, id: replay.endpoint_id, limit: most }, filterOf(replay))
+  countReplayable(tx, { team_id: teamId, id: replay.endpoint_id, limit: most }, revivedTimes(replay))
 
 /** Sends the next batch again, behind `done` before. @returns how many, and where to go on; null at the end. */
 export async function replaySlice(
@@ -70,24 +53,18 @@ export async function replaySlice(
 ): Promise<{ replayed: number; cursor: ReplayCursor | null }> {
   const { endpoint_id, what, most } = replay
   checkEnabled(await endpointOrRefusal(tx, teamId, endpoint_id))
-  const { after } = cursor ?? { after: NO_ID }
+  const { after } = cursor ?? { after: NIL }
   const limit = Math.min(REPLAY_BATCH, (most ?? Number.POSITIVE_INFINITY) - done)
-  const refs = await replayable(tx, { team_id: teamId, id: endpoint_id, after, limit }, filterOf(replay))
+  const refs = await replayable(tx, { team_id: teamId, id: endpoint_id, after, limit }, revivedTimes(replay))
   const last = refs.at(-1)
   if (last === undefined) return { replayed: 0, cursor: null }
   if (what === 'waiting') await requeueMessages({ tx, now, queue }, WEBHOOK, refs, { by: 'person' })
   else {
     await restartWebhooks(tx, refs, now)
-    await storeEvents(
-      tx,
-      WEBHOOK,
-      refs.map((ref) => requeueNote(ref, now)),
-    )
-    await queue.reenqueue(
-      tx,
-      WEBHOOK.job,
-      refs.map((ref) => ({ team_id: teamId, message_id: ref.id, endpoint_id })),
-    )
+    const notes = refs.map((ref) => requeueNote(ref, now))
+    await storeEvents(tx, WEBHOOK, notes)
+    const payloads = refs.map((ref) => WEBHOOK.payload.of({ ...ref, sender: endpoint_id }))
+    await queue.reenqueue(tx, WEBHOOK.job, payloads)
   }
   const isLast = refs.length < limit || done + refs.length === most
   return { replayed: refs.length, cursor: isLast ? null : { after: last.id } }

@@ -6,16 +6,15 @@
  * item is taken whole or not at all. Never talks to a provider. DECISIONS: Order of refusals.
  */
 
-import { type Account, chargesOf, left, lockAccounts } from '../../accounts/teams/limits.ts'
-import type { queueOf } from '../../channels/queues.ts'
+import { type Account, left, lockAccounts } from '../../accounts/teams/limits.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idsAt } from '../../process/ids.ts'
-import type { Placed, Producer } from '../../queue/producer.ts'
+import type { Producer } from '../../queue/producer.ts'
 import { timeRefusal, timesOf, type When } from '../../text/moments.ts'
 import type { Phone } from '../../text/phone.ts'
+import { acceptCalls, type CallEnd, chargesAndJobs, onlyEnd } from '../accept-calls.ts'
 import { originalOf, readKeys, type StoredKeys } from '../idempotency.ts'
-import { accountIn, givePlaces } from '../places.ts'
 import {
   insertRequests,
   type NewMessage,
@@ -39,7 +38,7 @@ export type WhatsappItem = {
 }
 
 /** A request and its messages, in the order of its recipients, with the line that they wait in. */
-type Stored = { request: NewRequest; messages: readonly NewMessage[]; line: Line }
+type Stored = { team_id: string; request: NewRequest; messages: readonly NewMessage[]; line: Line }
 
 /** DECISIONS: Lines of a team. */
 type Line = 'whatsapp' | 'whatsapp_batch'
@@ -88,7 +87,7 @@ type TeamBatch = {
   account: Account
   templates: Map<string, SendableTemplate>
   stored: StoredKeys<StoredKey>
-  place: Place
+  nextId: () => string
 }
 
 type StoredKey = { first_id: string; request_id: string }
@@ -105,7 +104,7 @@ async function openTeamBatches(
   const teams = calls.map(({ team_id }) => team_id)
   const batches = new Map<string, TeamBatch>()
   for (const [teamId, account] of await lockAccounts(tx, teams, lock)) {
-    batches.set(teamId, { account, templates: new Map(), stored: new Map(), place: placeOf(teamId, account) })
+    batches.set(teamId, { account, templates: new Map(), stored: new Map(), nextId: idsAt(account.now) })
   }
   for (const row of templates) batches.get(row.team_id)?.templates.set(row.id, row)
   await readKeys(batches, named, {
@@ -115,37 +114,23 @@ async function openTeamBatches(
   return batches
 }
 
-/** Where and when rows are stored. */
-type Place = { team_id: string; now: Date; nextId: () => string }
-
 function build(
-  { team_id, now, nextId }: Place,
   item: WhatsappItem,
-  { http_request_id, batch }: WhatsappCall,
+  { team_id, http_request_id, batch }: WhatsappCall,
+  { account: { now }, nextId }: TeamBatch,
 ): Stored {
   const { template_id, parameters, idempotency_key, when } = item
   const created_at = now.toISOString()
   const times = timesOf(when, now)
   const request = {
-    team_id,
-    id: nextId(),
-    template_id,
-    parameters,
-    idempotency_key,
+    ...{ team_id, id: nextId(), template_id, parameters, idempotency_key, created_at },
     http_request_id: http_request_id ?? null,
-    created_at,
   }
-  const messages = item.to.map(({ e164, country }, position) => ({
-    team_id,
-    id: nextId(),
-    request_id: request.id,
-    position,
-    recipient: e164,
-    country,
-    created_at,
+  const messages = item.to.map(({ e164: recipient, country }, position) => ({
+    ...{ team_id, id: nextId(), request_id: request.id, position, recipient, country, created_at },
     ...times,
   }))
-  return { request, messages, line: batch ? 'whatsapp_batch' : 'whatsapp' }
+  return { team_id, request, messages, line: batch ? 'whatsapp_batch' : 'whatsapp' }
 }
 
 const sentRows = ({ messages }: Stored): SentRow[] =>
@@ -154,13 +139,12 @@ const sentRows = ({ messages }: Stored): SentRow[] =>
     status: 'queued',
   }))
 
-const placeOf = (team_id: string, { now }: Account): Place => ({ team_id, now, nextId: idsAt(now) })
-
 /**
  * Gives each new item its rows, in order, as if each came alone: a key met again is a replay once its first item has
  * its rows, whatever the later one would be refused for. Nothing is charged yet.
  */
-function buildAll(call: WhatsappCall, { account, stored, templates, place }: TeamBatch) {
+function buildAll(call: WhatsappCall, batch: TeamBatch) {
+  const { account, stored, templates } = batch
   const made: Stored[] = []
   const keys = new Map<string, StoredKey>()
   const outcomes = call.items.map((item): WhatsappOutcome => {
@@ -169,7 +153,7 @@ function buildAll(call: WhatsappCall, { account, stored, templates, place }: Tea
     if (original) return { kind: 'replayed', ...original }
     const refusal = timeRefusal(item, account.now) ?? refusalOf(item, templates)
     if (refusal) return { kind: 'refused', refusal }
-    const built = build(place, item, call)
+    const built = build(item, call, batch)
     made.push(built)
     if (key !== null) keys.set(key, storedKey(built))
     return { kind: 'stored', first_id: firstOf(built), rows: sentRows(built) }
@@ -202,44 +186,16 @@ function take(call: WhatsappCall, batch: TeamBatch): Taken | Refusal {
   return { made, outcomes }
 }
 
-type Queue = ReturnType<typeof queueOf<Stored['line']>>
-
-function placedOf(job: Queue, messages: Stored['messages'], places: readonly number[]): Placed<Queue> {
-  const refs = messages.map(({ team_id, id }) => ({ team_id, message_id: id }))
-  return job === 'deliver-test-whatsapp'
-    ? { job, payloads: refs.map((ref) => ({ ...ref, test: true })), places }
-    : { job, payloads: refs, places }
-}
-
-/** Stores what was taken: rows with their charges, and jobs for what is due, each behind its team's others. */
+/** Stores what was taken: rows with their charges and jobs. */
 async function commit(
   { tx, queue }: AcceptDeps,
   made: readonly Stored[],
   batches: ReadonlyMap<string, TeamBatch>,
 ): Promise<void> {
   const messages = made.flatMap((one) => one.messages)
-  const wanting = made.map((one) => ({
-    ...one,
-    account: accountIn(batches, one.request.team_id),
-    count: one.messages.length,
-  }))
-  // What waits for its time has no job.
-  const due = wanting.filter((one) => one.messages.every(({ due_at }) => due_at === null))
-  const placed = (await givePlaces({ tx, queue }, due)).map(({ job, own, places }) =>
-    placedOf(
-      job,
-      own.flatMap((one) => one.messages),
-      places,
-    ),
-  )
-  const charged = new Map(wanting.map(({ request, account }) => [request.team_id, account]))
-  const jobs = await insertRequests(
-    tx,
-    { requests: made.map(({ request }) => request), messages },
-    { charge: chargesOf(charged), jobs: queue.storing(tx, placed) },
-  )
-  const wanted = due.flatMap((one) => one.messages).length
-  if (jobs !== wanted) throw new Error(`stored ${wanted} messages that are due but ${jobs} jobs`)
+  const { due, ...parts } = await chargesAndJobs({ tx, queue }, made, batches)
+  const jobs = await insertRequests(tx, { requests: made.map(({ request }) => request), messages }, parts)
+  if (jobs !== due) throw new Error(`stored ${due} messages that are due but ${jobs} jobs`)
 }
 
 /**
@@ -252,21 +208,12 @@ export async function acceptWhatsappCalls(
   deps: AcceptDeps,
   calls: readonly WhatsappCall[],
   lock: 'wait' | 'skip',
-): Promise<(WhatsappOutcome[] | Refusal | null)[]> {
+): Promise<CallEnd<WhatsappOutcome>[]> {
   const batches = await openTeamBatches(deps.tx, calls, lock)
-  const ends = calls.map((call) => {
-    const batch = batches.get(call.team_id)
-    return batch ? take(call, batch) : null
-  })
-  const made = ends.flatMap((end) => (end === null || end instanceof Refusal ? [] : end.made))
-  if (made.length > 0) await commit(deps, made, batches)
-  return ends.map((end) => (end === null || end instanceof Refusal ? end : end.outcomes))
+  return acceptCalls(calls, batches, { take, commit: (made) => commit(deps, made, batches) })
 }
 
 /** Accepts one call. @throws Refusal quota_exceeded when the new rows would not all fit the allowance. */
 export async function acceptWhatsapp(deps: AcceptDeps, call: WhatsappCall): Promise<WhatsappOutcome[]> {
-  const [end] = await acceptWhatsappCalls(deps, [call], 'wait')
-  if (!end) throw new Error('a call that waits is not passed over')
-  if (end instanceof Refusal) throw end
-  return end
+  return onlyEnd(await acceptWhatsappCalls(deps, [call], 'wait'))
 }

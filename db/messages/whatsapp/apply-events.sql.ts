@@ -9,15 +9,7 @@ import type { WhatsappStatus } from './status.ts'
 
 const refRow = row({ team_id: string(), message_id: string() })
 
-/** Locks those of the messages that there are, until the transaction ends. */
-export async function lockMessages(tx: Tx, refs: readonly MessageRef[]): Promise<readonly MessageRef[]> {
-  return tx.any(sql.prepared('lock_whatsapp_messages', refRow)`
-    select team_id, id as message_id from whatsapp_messages
-    where (team_id, id) in (select * from ${rowsOf('ref', MESSAGE_REF, refs)})
-    order by team_id, id for no key update`)
-}
-
-const takenRow = refRow.concat(
+const lockedRow = refRow.concat(
   row({
     status: string().oneOf(WHATSAPP_LADDER),
     untaken: boolean(),
@@ -25,13 +17,12 @@ const takenRow = refRow.concat(
   }),
 )
 
-/** As `lockMessages`, with what the provider has said so far. */
-export async function lockTaken(tx: Tx, refs: readonly MessageRef[]) {
-  return tx.any(sql.prepared('lock_taken_whatsapp_messages', takenRow)`
+/** Locks those of the messages that there are, until the transaction ends; with what the provider has said so far. */
+export const lockMessages = (tx: Tx, refs: readonly MessageRef[]) =>
+  tx.any(sql.prepared('lock_whatsapp_messages', lockedRow)`
     select team_id, id as message_id, status, accepted_at is null as untaken, provider_message_id from whatsapp_messages
     where (team_id, id) in (select * from ${rowsOf('ref', MESSAGE_REF, refs)})
     order by team_id, id for no key update`)
-}
 
 /** Makes messages that the provider gave back unfinished again. */
 export async function releaseMessages(tx: Tx, refs: readonly MessageRef[], now: Date): Promise<void> {
@@ -49,12 +40,7 @@ export async function messagesByProviderIds(
   const rows = await tx.any(sql.prepared('whatsapp_by_provider_ids', foundRow)`
     select team_id, id as message_id, provider_message_id from whatsapp_messages
     where provider_message_id = any(${sql.array(ids, 'text')})`)
-  return new Map(
-    rows.map(({ provider_message_id, team_id, message_id }) => [
-      provider_message_id,
-      { team_id, message_id },
-    ]),
-  )
+  return new Map(rows.map(({ provider_message_id, ...ref }) => [provider_message_id, ref]))
 }
 
 /** A message that the provider has taken; its id is null when the answer could not be read. */

@@ -6,12 +6,11 @@
  */
 
 import { APPLIED, type EventResult, UNKNOWN } from '../../delivery/reports/event-result.ts'
-import type { ReportedRef } from '../../delivery/reports/ref.ts'
+import { type ReportedRef, rowsOfReported } from '../../delivery/reports/ref.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import {
   type Acceptance,
   lockMessages,
-  lockTaken,
   messagesByProviderIds,
   raiseStatuses,
   recordAcceptances,
@@ -94,7 +93,7 @@ const RECORDING = 30_000
  */
 async function release(tx: Tx, events: readonly Found[], now: Date): Promise<EventResult[]> {
   if (events.length === 0) return []
-  const rows = new Map((await lockTaken(tx, events)).map((row) => [keyOf(row), row]))
+  const rows = new Map((await lockMessages(tx, events)).map((row) => [keyOf(row), row]))
   const early = (event: Found) => now.getTime() - event.occurred_at.getTime() < RECORDING
   const results = events.map((event): EventResult => {
     const row = rows.get(keyOf(event))
@@ -117,15 +116,14 @@ export async function applyReportedWhatsapp(
   events: readonly ReportedStatus[],
   now: Date,
 ): Promise<EventResult[]> {
-  const ids = events.flatMap(({ ref }) => ('provider_message_id' in ref ? [ref.provider_message_id] : []))
-  const byProviderId =
-    ids.length > 0 ? await messagesByProviderIds(tx, [...new Set(ids)]) : new Map<string, MessageRef>()
-  const found = events.map(({ ref, status, template, ...event }): Found | undefined => {
-    const own =
-      'provider_message_id' in ref
-        ? byProviderId.get(ref.provider_message_id)
-        : { team_id: ref.team_id, message_id: ref.id }
-    return own && { ...event, ...own, kind: status, template }
+  const rows = await rowsOfReported(
+    events,
+    (team_id, message_id) => ({ team_id, message_id }),
+    (ids) => messagesByProviderIds(tx, ids),
+  )
+  const found = events.map(({ ref: _ref, status: kind, ...event }, index): Found | undefined => {
+    const own = rows[index]
+    return own && { ...event, ...own, kind }
   })
   const known = found.filter((event) => event !== undefined)
   const results = new Map<AppliedEvent, EventResult>()

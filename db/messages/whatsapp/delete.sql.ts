@@ -9,8 +9,8 @@ import { row } from '../../postgres/rows.ts'
 
 const deletedRow = row({ created_at: string() })
 
-export async function deleteMessage(tx: Tx, teamId: string, id: string) {
-  return tx.any(sql.type(deletedRow)`
+export const deleteMessage = (tx: Tx, teamId: string, id: string) =>
+  tx.any(sql.type(deletedRow)`
     with gone as (
       delete from whatsapp_messages where team_id = ${teamId} and id = ${id} returning request_id, created_at
     ), timeline as (
@@ -22,4 +22,3 @@ export async function deleteMessage(tx: Tx, teamId: string, id: string) {
         where m.team_id = ${teamId} and m.request_id = g.request_id and m.id <> ${id})
     )
     select created_at from gone`)
-}

@@ -1,6 +1,6 @@
 /** Rows of whatsapp_events: what happened to messages. */
 import { sql } from 'slonik'
-import { type InferType, string } from 'yup'
+import { string } from 'yup'
 import { storeEvents } from '../../channels/happenings/store-events.ts'
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
@@ -34,18 +34,12 @@ export async function storeWhatsappEvents<E extends WhatsappEvent>(
 }
 
 const eventRow = row({ kind: string(), occurred_at: string(), detail: string(), code: string().nullable() })
-type WhatsappEventRow = InferType<typeof eventRow>
 
 /** The message's timeline, oldest first; within a second, which is as exact as reports are, by the ladder. */
-export async function eventsOfMessage(
-  tx: Tx,
-  teamId: string,
-  id: string,
-): Promise<readonly WhatsappEventRow[]> {
-  return tx.any(sql.type(eventRow)`
+export const eventsOfMessage = (tx: Tx, teamId: string, id: string) =>
+  tx.any(sql.type(eventRow)`
     select kind, occurred_at, detail, code from whatsapp_events
     where team_id = ${teamId} and message_id = ${id}
     order by date_trunc('second', occurred_at),
       coalesce(array_position(${sql.array(WHATSAPP_LADDER, 'text')}, kind), 0), occurred_at, kind = 'gave_up',
       event_key`)
-}

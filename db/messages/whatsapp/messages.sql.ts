@@ -53,7 +53,7 @@ export async function insertRequests(
   { requests, messages }: { requests: readonly NewRequest[]; messages: readonly NewMessage[] },
   { charge, jobs }: { charge: FragmentSqlToken; jobs: FragmentSqlToken },
 ): Promise<number> {
-  const stored = await tx.one(sql.prepared('insert_whatsapp_requests', countRow)`
+  return tx.oneFirst(sql.prepared('insert_whatsapp_requests', countRow)`
     with charged as (${charge}), asked as (
       insert into whatsapp_requests (
         team_id, id, template_id, parameters, idempotency_key, http_request_id, created_at)
@@ -66,7 +66,6 @@ export async function insertRequests(
       from ${rowsOf('message', MESSAGE, messages)}
     ), job as (${jobs})
     select count(*)::int as jobs from job`)
-  return stored.jobs
 }
 
 const storedKeyRow = row({
@@ -77,37 +76,14 @@ const storedKeyRow = row({
 })
 
 /** The requests that teams have stored under these keys, each with the id of its first message that there is. */
-export async function requestsByKeys(tx: Tx, keys: readonly { team_id: string; key: string }[]) {
-  return tx.any(sql.prepared('whatsapp_requests_by_keys', storedKeyRow)`
+export const requestsByKeys = (tx: Tx, keys: readonly { team_id: string; key: string }[]) =>
+  tx.any(sql.prepared('whatsapp_requests_by_keys', storedKeyRow)`
     select r.team_id, r.idempotency_key, r.id as request_id, m.id as first_id
     from ${rowsOf('w', { team_id: 'uuid', key: 'text' }, keys)}
       join whatsapp_requests r on r.team_id = w.team_id and r.idempotency_key = w.key
       cross join lateral (
         select id from whatsapp_messages where team_id = r.team_id and request_id = r.id
         order by position limit 1) m`)
-}
-
-const status = () => string().oneOf(WHATSAPP_LADDER)
-
-const shownRow = row({
-  id: string(),
-  recipient: string(),
-  status: status(),
-  scheduled_at: string().nullable(),
-  expires_at: string().nullable(),
-})
-export type SentRow = InferType<typeof shownRow>
-
-/** A request's messages as they stand now, in the order of its recipients. */
-export async function messagesOfRequest(
-  tx: Tx,
-  teamId: string,
-  requestId: string,
-): Promise<readonly SentRow[]> {
-  return tx.any(sql.prepared('whatsapp_messages_of_request', shownRow)`
-    select id, recipient, status, scheduled_at, expires_at from whatsapp_messages
-    where team_id = ${teamId} and request_id = ${requestId} order by position`)
-}
 
 export const messageRow = row({
   team_id: string(),
@@ -116,7 +92,7 @@ export const messageRow = row({
   template_id: string(),
   recipient: string(),
   country: string().nullable(),
-  status: status(),
+  status: string().oneOf(WHATSAPP_LADDER),
   parameters: stringMap,
   idempotency_key: string().nullable(),
   http_request_id: string().nullable(),
@@ -131,6 +107,15 @@ export const messageRow = row({
   due_at: string().nullable(),
 })
 export type WhatsappRow = InferType<typeof messageRow>
+
+const shownRow = messageRow.pick(['id', 'recipient', 'status', 'scheduled_at', 'expires_at'])
+export type SentRow = InferType<typeof shownRow>
+
+/** A request's messages as they stand now, in the order of its recipients. */
+export const messagesOfRequest = (tx: Tx, teamId: string, requestId: string) =>
+  tx.any(sql.prepared('whatsapp_messages_of_request', shownRow)`
+    select id, recipient, status, scheduled_at, expires_at from whatsapp_messages
+    where team_id = ${teamId} and request_id = ${requestId} order by position`)
 
 export const messageColumns = sql.fragment`
   m.team_id, m.id, m.request_id, r.template_id, m.recipient, m.country, m.status, r.parameters, r.idempotency_key,
@@ -151,27 +136,9 @@ export function messagesFrom(teamId: string, status: WhatsappStatus | undefined)
   return withRequests(sql.fragment`(${queued} and unfinished)`)
 }
 
-/** A message with what was asked for, or null without one. */
-export async function messageById(tx: Tx, teamId: string, id: string): Promise<WhatsappRow | null> {
-  return tx.maybeOne(sql.type(messageRow)`
+export const messageById = (tx: Tx, teamId: string, id: string) =>
+  tx.maybeOne(sql.type(messageRow)`
     select ${messageColumns} from ${messagesFrom(teamId, undefined)} where m.team_id = ${teamId} and m.id = ${id}`)
-}
-
-/** Which messages a list has: those of a status, those that wait for their time. */
-export type Listed = { status?: WhatsappStatus | undefined; scheduled?: boolean | undefined }
-
-/** A team's messages, newest first. */
-export async function messagesOfTeam(
-  tx: Tx,
-  teamId: string,
-  { status: only, scheduled, limit }: Listed & { limit: number },
-): Promise<readonly WhatsappRow[]> {
-  const onlyStatus = only === undefined ? sql.fragment`true` : sql.fragment`m.status = ${only}`
-  const onlyScheduled = scheduled ? sql.fragment`m.due_at is not null` : sql.fragment`true`
-  return tx.any(sql.type(messageRow)`
-    select ${messageColumns} from ${messagesFrom(teamId, scheduled ? undefined : only)}
-    where m.team_id = ${teamId} and ${onlyStatus} and ${onlyScheduled} order by m.id desc limit ${limit}`)
-}
 
 export type MessageRef = { team_id: string; message_id: string }
 

@@ -21,38 +21,24 @@ import {
 const LARGEST = 256 * 1024
 const LONGEST_NAME = 512
 
-export type WhatsappTemplateView = {
-  id: string
-  name: string
-  language: string
-  category: string | null
-  status: TemplateState
-  slots: string[]
-  /** Whether its shape is one that we can send; `unsupported` says why not. */
-  supported: boolean
-  unsupported: string | null
-  fault: string | null
-  created_at: string
-  updated_at: string
-  /** When the provider last listed it; null: never. */
-  synced_at: string | null
-}
-
 /** A template as the CLI prints it. Pure. */
-export const templateView = (row: WhatsappTemplateRow): WhatsappTemplateView => ({
+export const templateView = (row: WhatsappTemplateRow) => ({
   id: row.id,
   name: row.name,
   language: row.language,
   category: row.category,
   status: row.status,
   slots: row.slots,
+  /** Whether its shape is one that we can send; `unsupported` says why not. */
   supported: row.unsupported === null,
   unsupported: row.unsupported,
   fault: row.fault,
   created_at: row.created_at,
   updated_at: row.updated_at,
+  /** When the provider last listed it; null: never. */
   synced_at: row.synced_at,
 })
+export type WhatsappTemplateView = ReturnType<typeof templateView>
 
 function field(definition: Readonly<Record<string, unknown>>, name: string): string {
   const value = definition[name]

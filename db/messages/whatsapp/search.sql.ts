@@ -3,9 +3,10 @@
  * Promises: pages by key, never by offset or count; an unset part of the filter costs nothing.
  */
 import { sql } from 'slonik'
+import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { firstIdAt, spellingsOfId } from '../../text/ids.ts'
-import { messageColumns, messageRow, messagesFrom, type WhatsappRow } from './messages.sql.ts'
+import { messageColumns, messageRow, messagesFrom } from './messages.sql.ts'
 import type { WhatsappStatus } from './status.ts'
 
 /** Every part that is set has to fit. */
@@ -24,27 +25,18 @@ export type MessageFilter = {
   to?: Date | undefined
 }
 
-// Each a look-up by an index of its own: as one condition over both tables, every message would be looked at.
-const anyIdIs = (teamId: string, id: string) => sql.fragment`
-  m.id in (
-    select unnest(${sql.array(spellingsOfId(id).uuids, 'uuid')}) union all
-    select id from whatsapp_messages where team_id = ${teamId} and provider_message_id = ${id}
-    union all
-    select one.id from whatsapp_requests asked
-    join whatsapp_messages one on one.team_id = asked.team_id and one.request_id = asked.id
-    where asked.team_id = ${teamId} and (asked.idempotency_key = ${id} or asked.http_request_id = ${id}))`
-
 /** A page of a team's messages that fit, newest first; with `before`, those that follow this id. */
 export async function messagesFound(
   tx: Tx,
   teamId: string,
   { recipients, id, status, scheduled, template_id: template, from, to }: MessageFilter,
   { before, limit }: { before?: string | undefined; limit: number },
-): Promise<readonly WhatsappRow[]> {
+) {
   const parts = [
     sql.fragment`m.team_id = ${teamId}`,
     recipients !== undefined && sql.fragment`m.recipient = any(${sql.array([...recipients], 'text')})`,
-    id !== undefined && anyIdIs(teamId, id),
+    id !== undefined &&
+      sql.fragment`m.id in (${WHATSAPP.named({ team: sql.fragment`${teamId}`, ...spellingsOfId(id) })})`,
     status !== undefined && sql.fragment`m.status = ${status}`,
     scheduled && sql.fragment`m.due_at is not null`,
     template !== undefined && sql.fragment`r.template_id = ${template}`,

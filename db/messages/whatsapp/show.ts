@@ -10,7 +10,8 @@ import { Refusal } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { givenTimes } from '../../text/moments.ts'
 import { eventsOfMessage } from './events.sql.ts'
-import { type Listed, messageById, messagesOfTeam, type WhatsappRow } from './messages.sql.ts'
+import { messageById, type WhatsappRow } from './messages.sql.ts'
+import { type MessageFilter, messagesFound } from './search.sql.ts'
 
 /** Its times only where somebody gave them. */
 type WhatsappView = Omit<WhatsappRow, 'recipient' | 'scheduled_at' | 'expires_at' | 'due_at'> & {
@@ -37,10 +38,8 @@ export async function showMessage({ tx, now }: At, teamId: string, id: string): 
   const row = await messageById(tx, teamId, id)
   if (!row) throw new Refusal('not_found', `there is no WhatsApp message ${id} in this team`)
   const rows = await eventsOfMessage(tx, teamId, id)
-  const events = rows.map(({ occurred_at: time, kind, detail, code }) => ({
-    time,
-    kind,
-    detail,
+  const events = rows.map(({ occurred_at: time, code, ...event }) => ({
+    ...{ time, ...event },
     ...(code === null ? {} : { code }),
   }))
   const at = { ref: { team_id: teamId, id }, recipient: row.recipient, now }
@@ -52,8 +51,8 @@ export async function showMessage({ tx, now }: At, teamId: string, id: string): 
 export async function listMessages(
   tx: Tx,
   teamId: string,
-  options: Listed & { limit: number },
+  { limit, ...filter }: MessageFilter & { limit: number },
 ): Promise<WhatsappView[]> {
   await teamOrRefusal(tx, teamId)
-  return (await messagesOfTeam(tx, teamId, options)).map(view)
+  return (await messagesFound(tx, teamId, filter, { limit })).map(view)
 }

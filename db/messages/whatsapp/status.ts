@@ -5,19 +5,14 @@ import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
 export type WhatsappStatus = (typeof WHATSAPP_LADDER)[number]
 
 /** What can happen to a message; those that name a status move the row to it, the others only inform. */
-const WHATSAPP_EVENTS = [
-  'accepted',
-  'sent',
-  'delivered',
-  'read',
-  'failed',
-  'deferred',
-  'held',
-  'unknown',
-  'requeued',
-  'gave_up',
-] as const
-export type WhatsappEventKind = (typeof WHATSAPP_EVENTS)[number]
+export type WhatsappEventKind =
+  | Exclude<WhatsappStatus, 'queued'>
+  | 'accepted'
+  | 'deferred'
+  | 'held'
+  | 'unknown'
+  | 'requeued'
+  | 'gave_up'
 
 const ladder = createLadder<WhatsappStatus>(WHATSAPP_LADDER)
 

@@ -8,15 +8,13 @@ import type { MessageRef } from './messages.sql.ts'
 import { TEMPLATE_STATES, type TemplateState } from './status.ts'
 import type { TemplateShape } from './template.ts'
 
-const stateField = () => string().oneOf(TEMPLATE_STATES)
-
 const templateRow = row({
   team_id: string(),
   id: string(),
   name: string(),
   language: string(),
   category: string().nullable(),
-  status: stateField(),
+  status: string().oneOf(TEMPLATE_STATES),
   definition: mixed<Record<string, unknown>>(),
   slots: array(string()),
   url_buttons: array(number()),
@@ -33,22 +31,17 @@ const templateColumns = sql.fragment`
   updated_at, synced_at`
 
 /** A template as it is read from the provider's object. */
-export type TemplateContent = TemplateShape & {
-  name: string
-  language: string
-  category: string | null
-  status: TemplateState
-  definition: Readonly<Record<string, unknown>>
-}
+export type TemplateContent = TemplateShape &
+  Pick<WhatsappTemplateRow, 'name' | 'language' | 'category' | 'status' | 'definition'>
 
 /** Stores a template. @returns the row, or null when the team has one of this name and language. */
-export async function insertWhatsappTemplate(
+export function insertWhatsappTemplate(
   tx: Tx,
   teamId: string,
   id: string,
   content: TemplateContent,
   now: Date,
-): Promise<WhatsappTemplateRow | null> {
+) {
   return tx.maybeOne(sql.type(templateRow)`
     insert into whatsapp_templates (
       team_id, id, name, language, category, status, status_at, definition, slots, url_buttons, unsupported,
@@ -60,44 +53,23 @@ export async function insertWhatsappTemplate(
     returning ${templateColumns}`)
 }
 
-/** A team's templates, oldest first. */
-export async function whatsappTemplatesOfTeam(
-  tx: Tx,
-  teamId: string,
-): Promise<readonly WhatsappTemplateRow[]> {
-  return tx.any(sql.type(templateRow)`
+export const whatsappTemplatesOfTeam = (tx: Tx, teamId: string) =>
+  tx.any(sql.type(templateRow)`
     select ${templateColumns} from whatsapp_templates where team_id = ${teamId} order by id`)
-}
 
 /** Sets a template's state. @returns the row, or null when there is none. */
-export async function setTemplateStatus(
-  tx: Tx,
-  teamId: string,
-  id: string,
-  status: TemplateState,
-  now: Date,
-): Promise<WhatsappTemplateRow | null> {
-  return tx.maybeOne(sql.type(templateRow)`
+export const setTemplateStatus = (tx: Tx, teamId: string, id: string, status: TemplateState, now: Date) =>
+  tx.maybeOne(sql.type(templateRow)`
     update whatsapp_templates set
       status = ${status}, status_at = ${sql.timestamp(now)}, updated_at = ${sql.timestamp(now)}
     where team_id = ${teamId} and id = ${id}
     returning ${templateColumns}`)
-}
 
-const sendableRow = row({
-  team_id: string(),
-  id: string(),
-  status: stateField(),
-  slots: array(string()),
-  unsupported: string().nullable(),
-})
+const sendableRow = templateRow.pick(['team_id', 'id', 'status', 'slots', 'unsupported'])
 export type SendableTemplate = InferType<typeof sendableRow>
 
 /** What accepting needs to know of teams' templates. */
-export async function templatesByIds(
-  tx: Tx,
-  refs: readonly { team_id: string; id: string }[],
-): Promise<readonly SendableTemplate[]> {
+export async function templatesByIds(tx: Tx, refs: readonly { team_id: string; id: string }[]) {
   const wanted = new Map(refs.map(({ team_id, id }) => [`${team_id}/${id}`, { team_id, id }]))
   return tx.any(sql.prepared('whatsapp_templates_by_ids', sendableRow)`
     select t.team_id, t.id, t.status, t.slots, t.unsupported
@@ -113,7 +85,6 @@ export type TemplateFinding = {
   fault: string
 }
 
-/** Stores findings, in one statement. */
 export async function recordFindings(tx: Tx, findings: readonly TemplateFinding[], now: Date): Promise<void> {
   const types = { team_id: 'uuid', template_id: 'uuid', status: 'text', fault: 'text' }
   await tx.query(sql.prepared('record_whatsapp_template_findings', object())`
@@ -168,7 +139,7 @@ export type TemplateNews = { name: string; language: string; status: TemplateSta
 /** The provider's word that a template is made of something else now. It names no team either. */
 export type TemplateChange = { name: string; language: string; occurred_at: Date }
 
-const holderRow = row({ team_id: string(), name: string(), language: string() })
+const holderRow = templateRow.pick(['team_id', 'name', 'language'])
 
 /** Which live teams have templates of these names and languages. */
 export async function teamsWithTemplates(tx: Tx, changes: readonly TemplateChange[]) {
@@ -179,7 +150,7 @@ export async function teamsWithTemplates(tx: Tx, changes: readonly TemplateChang
       join whatsapp_templates t on t.name = c.name and replace(t.language, '-', '_') = c.language and not ${ofTestTeam}`)
 }
 
-const namedRow = row({ name: string(), language: string() })
+const namedRow = templateRow.pick(['name', 'language'])
 
 /**
  * Sets the states that the provider reported, in one statement; each name and language at most once. The provider's
@@ -218,12 +189,12 @@ const CONTENT = {
  * Brings a team's templates up to what the provider listed, by name and language; a state that was reported after the
  * list had been asked for stays. @returns those it knows.
  */
-export async function refreshTemplates(
+export function refreshTemplates(
   tx: Tx,
   teamId: string,
   contents: readonly TemplateContent[],
   askedAt: Date,
-): Promise<readonly WhatsappTemplateRow[]> {
+) {
   return tx.any(sql.prepared('refresh_whatsapp_templates', templateRow)`
     update whatsapp_templates t set
       status = case when t.status_at > ${sql.timestamp(askedAt)} then t.status else c.status end,

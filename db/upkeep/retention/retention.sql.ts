@@ -6,11 +6,11 @@
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, number, object, string } from 'yup'
-import { type Channel, type DeliveryRef, refTuples } from '../../channels/channel.sql.ts'
+import { type Channel, type DeliveryRef, REF } from '../../channels/channel.sql.ts'
 import { keepFigures } from '../../figures/daily/broadcasts.sql.ts'
 import { deleteEmails } from '../../messages/emails/delete.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 
 /**
  * Which rows of a team: those whose id is above `after` and below `before`, up to a limit. `until`: the time that
@@ -217,7 +217,7 @@ export async function emptyEmailsById(tx: Tx, refs: readonly DeliveryRef[]): Pro
   const { done } = await tx.one(sql.type(doneRow)`
     with old as materialized (
       select team_id, id from email_states
-      where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and not unfinished and due_at is null
+      where (team_id, id) in (select * from ${rowsOf('ref', REF, refs)}) and not unfinished and due_at is null
       order by team_id, id for no key update skip locked
     ), emptied as (${emptying} and ${hasBody} returning 1)
     select count(*) as done from emptied`)
@@ -267,7 +267,7 @@ export async function emptyRequestsById(
   refs: readonly DeliveryRef[],
   batch: Pick<RetentionBatch, 'until' | 'limit'>,
 ): Promise<number> {
-  const these = sql.fragment`(team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))`
+  const these = sql.fragment`(team_id, id) in (select * from ${rowsOf('ref', REF, refs)})`
   const { done } = await tx.one(sql.type(doneRow)`
     ${emptyingRequests(channel, { these, batch })}
     select count(*) as done from old`)

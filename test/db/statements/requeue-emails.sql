@@ -1,6 +1,6 @@
 with held (held_team, held_id) as materialized (
   select team_id, id
-  from email_states
+  from email_states m
   where (team_id, id) in (
     select *
     from unnest($1::uuid[], $2::uuid[]) as ref (team_id, id)

@@ -67,7 +67,7 @@ t.test('a reported failure disables the template and pauses the number, as the a
   await fail('wamid.other', 131042, 0)
   t.match(await rowsOf(service, team), [{ provider_message_id: 'wamid.2' }], 'of an earlier try')
   await fail('wamid.2', 131042, 0)
-  t.match(await pauses(), [{ key: 'whatsapp:100', pause_reason: '131042 Words' }])
+  t.match(await pauses(), [{ sender: 'whatsapp:100', reason: '131042 Words' }])
   t.match(
     await rowsOf(service, team),
     [{ status: 'queued', accepted_at: null, provider_message_id: null }],

@@ -1,8 +1,7 @@
 /** What the pages of webhooks share: how an endpoint stands, its types in words, the fields of its form. Pure. */
 
 import { ALL_TYPES, TEST_TYPE, WEBHOOK_TYPES } from '../../../../db/channels/happenings/webhook-types.ts'
-import type { EndpointRow } from '../../../../db/messages/webhooks/endpoints.sql.ts'
-import type { EndpointFields } from '../../../../db/messages/webhooks/endpoints.ts'
+import type { EndpointFields, EndpointRow } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import type { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import type { Cell } from '../../drawn/cell.ts'
 import { keptOr, tickedOr } from '../../drawn/lines.ts'

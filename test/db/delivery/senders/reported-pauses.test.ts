@@ -22,9 +22,7 @@ await stopClock(database, NOW)
 const apply = async (...pauses: ReturnType<typeof pause>[]) =>
   await database.transaction((tx) => applyReportedPauses(tx, pauses))
 const paused = async () =>
-  (await pausedSenders(database)).map(
-    ({ key, paused_until, pause_reason }) => `${key} until ${paused_until}: ${pause_reason}`,
-  )
+  (await pausedSenders(database)).map(({ sender, until, reason }) => `${sender} until ${until}: ${reason}`)
 /** A sender that has sent something. */
 const sender = async (key: string): Promise<void> =>
   void (await reserveOne(database, { key, ceiling: 10 }, [1], 1))

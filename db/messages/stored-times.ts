@@ -1,0 +1,16 @@
+/** Times of a filter as they are stored with a background job, where all is JSON, and back. Pure. */
+
+type Timed = { from?: Date | undefined; to?: Date | undefined }
+export type Stored<F extends Timed> = Omit<F, 'from' | 'to'> & { from?: string; to?: string }
+
+export const storedTimes = <F extends Timed>({ from, to, ...filter }: F): Stored<F> => ({
+  ...filter,
+  ...(from === undefined ? {} : { from: from.toISOString() }),
+  ...(to === undefined ? {} : { to: to.toISOString() }),
+})
+
+export const revivedTimes = <F extends { from?: string; to?: string }>({ from, to, ...filter }: F) => ({
+  ...filter,
+  ...(from === undefined ? {} : { from: new Date(from) }),
+  ...(to === undefined ? {} : { to: new Date(to) }),
+})
