@@ -19,12 +19,12 @@ export const hasCopies = sql.fragment`coalesce(first_cc, first_bcc) is not null`
  * The team's emails to one of these identities, by their ids, up to a limit. By the recipients' index alone: given
  * the team too, the planner goes through all that a large team sent.
  */
-export async function emailsTo(
+export function emailsTo(
   tx: Tx,
   teamId: string,
   identities: readonly string[],
   { after, limit }: { after: string; limit: number },
-): Promise<readonly FoundEmail[]> {
+) {
   return tx.any(sql.type(foundRow)`
     select e.id, e.to_emails, e.has_copies, s.undelivered from (
       select id, to_emails, has_copies from (
@@ -40,17 +40,16 @@ export async function emailsTo(
 const idRow = row({ id: string() })
 
 /** The ids of tests of broadcasts that show the contact of this identity, up to a limit. */
-export async function testsShowing(
+export function testsShowing(
   tx: Tx,
   teamId: string,
   identity: string,
   { after, limit }: { after: string; limit: number },
-): Promise<string[]> {
-  const rows = await tx.any(sql.type(idRow)`
+) {
+  return tx.anyFirst(sql.type(idRow)`
     select id from accepted_emails
     where team_id = ${teamId} and broadcast_id is null and person = ${identity} and id > ${after}
     order by id limit ${limit}`)
-  return rows.map(({ id }) => id)
 }
 
 /** Whether an event `v` names the person, whose address `words` find. */

@@ -45,7 +45,7 @@ const isOver = ({ until }: Pick<RetentionBatch, 'until'>) => sql.fragment`
 const teamRow = row({ id: string(), has_some: boolean() })
 
 /** The teams that follow `after`, in order, and whether each has any such rows: one look-up a team. */
-export async function teamsAndWhetherTheyHave(
+export function teamsAndWhetherTheyHave(
   tx: Tx,
   { rows, key }: Kept,
   { from, before }: Omit<Span, 'until'>,
@@ -63,12 +63,7 @@ export async function teamsAndWhetherTheyHave(
  * Deletes a batch of events, by the ids of their messages. Those of an unfinished one stay: what they say, such as that
  * it was given up, is what keeps it from being sent again.
  */
-export async function deleteEvents(
-  tx: Tx,
-  teamId: string,
-  channel: Channel,
-  batch: RetentionBatch,
-): Promise<BatchEnd> {
+export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, batch: RetentionBatch) {
   const { rows, events, message } = channel
   return tx.one(sql.type(batchRow)`
     with old as (
@@ -93,12 +88,7 @@ const oldOnes = ({ rows }: Channel, teamId: string, batch: RetentionBatch) => sq
   order by id limit ${batch.limit} for update skip locked`
 
 /** Deletes a batch of messages with their events. The figures of days lose them. */
-export async function deleteMessages(
-  tx: Tx,
-  teamId: string,
-  channel: Shared,
-  batch: RetentionBatch,
-): Promise<BatchEnd> {
+export async function deleteMessages(tx: Tx, teamId: string, channel: Shared, batch: RetentionBatch) {
   const { rows, events, message } = channel
   return tx.one(sql.type(batchRow)`
     with old as materialized (${oldOnes(channel, teamId, batch)}), gone as (
@@ -123,12 +113,12 @@ export async function deleteOldEmails(
 }
 
 /** Deletes a batch of webhooks that have ended so, with their tries and notes. */
-export async function deleteWebhooks(
+export function deleteWebhooks(
   tx: Tx,
   teamId: string,
   status: 'delivered' | 'failed',
   batch: RetentionBatch,
-): Promise<BatchEnd> {
+) {
   return tx.one(sql.type(batchRow)`
     with old as materialized (
       select id from webhook_messages
@@ -164,12 +154,8 @@ const emptying = sql.fragment`
  * the table at most `most` are emptied, the largest first: it is full, so their new versions go elsewhere and into
  * every index; later statements find their room.
  */
-export async function emptyEmails(
-  tx: Tx,
-  batch: Omit<RetentionBatch, 'until'>,
-  most: number,
-): Promise<Emptied> {
-  return tx.one(sql.type(emptiedRow)`
+export const emptyEmails = (tx: Tx, batch: Omit<RetentionBatch, 'until'>, most: number) =>
+  tx.one(sql.type(emptiedRow)`
     with candidate as materialized (
       select team_id, id, row_number() over (
           partition by (place::text::point)[0]
@@ -189,7 +175,6 @@ export async function emptyEmails(
       order by team_id, id for no key update skip locked
     ), emptied as (${emptying})
     select count(*) as found, max(id::text) as last, (select count(*) from old) as done from candidate`)
-}
 
 /** A place among what was scheduled, in the order of its times. */
 export type SchedulePlace = { at: string; id: string }
@@ -197,7 +182,7 @@ export type SchedulePlace = { at: string; id: string }
 const scheduledRow = row({ team_id: string(), id: string(), request_id: string().nullable(), at: string() })
 
 /** A batch of what was scheduled for a time after `after` and before `until`, and is over, of all teams. */
-export async function scheduledBefore(
+export function scheduledBefore(
   tx: Tx,
   { rows, requests }: Channel,
   after: SchedulePlace,
@@ -213,22 +198,20 @@ export async function scheduledBefore(
 const doneRow = row({ done: number() })
 
 /** Empties these emails, those that are over and that nobody holds. @returns how many. */
-export async function emptyEmailsById(tx: Tx, refs: readonly DeliveryRef[]): Promise<number> {
-  const { done } = await tx.one(sql.type(doneRow)`
+export const emptyEmailsById = (tx: Tx, refs: readonly DeliveryRef[]) =>
+  tx.oneFirst(sql.type(doneRow)`
     with old as materialized (
       select team_id, id from email_states
       where (team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id)) and not unfinished and due_at is null
       order by team_id, id for no key update skip locked
     ), emptied as (${emptying} and ${hasBody} returning 1)
     select count(*) as done from emptied`)
-  return done
-}
 
 const sinceRow = row({ since: string().nullable() })
 
 /** When the first team was made: no message is older. */
 export async function firstTeamAt(tx: Tx): Promise<Date | null> {
-  const { since } = await tx.one(sql.type(sinceRow)`select min(created_at)::text as since from teams`)
+  const since = await tx.oneFirst(sql.type(sinceRow)`select min(created_at)::text as since from teams`)
   return since === null ? null : new Date(since)
 }
 
@@ -248,12 +231,7 @@ const emptyingRequests = (
     from old where r.team_id = old.team_id and r.id = old.id
   )`
 
-export async function emptyRequests(
-  tx: Tx,
-  teamId: string,
-  channel: Shared,
-  batch: RetentionBatch,
-): Promise<BatchEnd> {
+export async function emptyRequests(tx: Tx, teamId: string, channel: Shared, batch: RetentionBatch) {
   const these = sql.fragment`team_id = ${teamId} and id > ${batch.after} and id < ${batch.before}`
   return tx.one(sql.type(batchRow)`
     ${emptyingRequests(channel, { these, batch })}
@@ -266,21 +244,15 @@ export async function emptyRequestsById(
   channel: Shared,
   refs: readonly DeliveryRef[],
   batch: Pick<RetentionBatch, 'until' | 'limit'>,
-): Promise<number> {
+) {
   const these = sql.fragment`(team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))`
-  const { done } = await tx.one(sql.type(doneRow)`
+  return tx.oneFirst(sql.type(doneRow)`
     ${emptyingRequests(channel, { these, batch })}
     select count(*) as done from old`)
-  return done
 }
 
 /** Deletes a batch of requests that have no message any more. */
-export async function deleteRequests(
-  tx: Tx,
-  teamId: string,
-  channel: Shared,
-  batch: RetentionBatch,
-): Promise<BatchEnd> {
+export async function deleteRequests(tx: Tx, teamId: string, channel: Shared, batch: RetentionBatch) {
   const { rows: messages, requests } = channel
   const { rows, named_by } = requests
   return tx.one(sql.type(batchRow)`
@@ -295,22 +267,21 @@ export async function deleteRequests(
     select count(*) as found, max(id::text) as last from old`)
 }
 
-export async function deleteSenderEvents(tx: Tx, { before, limit }: RetentionBatch): Promise<BatchEnd> {
-  return tx.one(sql.type(batchRow)`
+export const deleteSenderEvents = (tx: Tx, { before, limit }: RetentionBatch) =>
+  tx.one(sql.type(batchRow)`
     with old as (
       select ctid as place from sender_events where id < ${before} limit ${limit}
     ), gone as (
       delete from sender_events e using old where e.ctid = old.place returning e.id
     )
     select count(*) as found, max(id::text) as last from gone`)
-}
 
 const markRow = row({ done_until: string() })
 
 /** Until when bodies have been emptied; null at the first time. */
 export async function emptiedUntil(tx: Tx): Promise<Date | null> {
-  const row = await tx.maybeOne(sql.type(markRow)`select done_until from upkeep where kind = 'bodies'`)
-  return row && new Date(row.done_until)
+  const until = await tx.maybeOneFirst(sql.type(markRow)`select done_until from upkeep where kind = 'bodies'`)
+  return until === null ? null : new Date(until)
 }
 
 export async function noteEmptied(tx: Tx, until: Date): Promise<void> {
