@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
-import { foundRow, hasCopies, isAbout, isEventNaming, isReportNaming, isSkipOf } from './person.sql.ts'
+import { foundColumns, foundRow, isAbout, isEventNaming, isReportNaming, isSkipOf } from './person.sql.ts'
 
 /**
  * Those of these emails that there are still; their states locked by id, as everywhere. Read once they are locked:
@@ -14,7 +14,7 @@ export async function lockEmailsOfPerson(tx: Tx, teamId: string, ids: readonly s
   await tx.query(sql.type(object())`
     select from email_states where team_id = ${teamId} and id = any(${these}) order by id for update`)
   return tx.any(sql.type(foundRow)`
-    select id, to_emails, ${hasCopies} as has_copies, unfinished or due_at is not null as undelivered from emails
+    select ${foundColumns} from emails
     where team_id = ${teamId} and id = any(${these}) order by id`)
 }
 

@@ -6,7 +6,8 @@
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, number, object, string } from 'yup'
-import { type Channel, type DeliveryRef, refTuples } from '../../channels/channel.sql.ts'
+import { type Channel, type Deliverable, type DeliveryRef, refTuples } from '../../channels/channel.sql.ts'
+import { WEBHOOK } from '../../channels/webhook.sql.ts'
 import { keepFigures } from '../../figures/daily/broadcasts.sql.ts'
 import { deleteEmails } from '../../messages/emails/delete.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -30,10 +31,9 @@ type Shared = Channel & { requests: NonNullable<Channel['requests']> }
 export const sharesRequests = (channel: Channel): channel is Shared => channel.requests !== null
 
 const byId = (rows: FragmentSqlToken): Kept => ({ rows, key: sql.fragment`id` })
-export const messagesOf = ({ rows }: Channel): Kept => byId(rows)
+export const messagesOf = ({ rows }: Deliverable): Kept => byId(rows)
 export const eventsOf = ({ events, message }: Channel): Kept => ({ rows: events, key: message })
 export const requestsOf = ({ requests }: Shared): Kept => byId(requests.rows)
-export const WEBHOOKS = byId(sql.fragment`webhook_messages`)
 
 /** From this id on, and before that one, which stands for the time `until`. */
 export type Span = { from: string; before: string; until: Date }
@@ -87,17 +87,24 @@ const oldOnes = ({ rows }: Channel, teamId: string, batch: RetentionBatch) => sq
       from allowances where team_id = ${teamId})
   order by id limit ${batch.limit} for update skip locked`
 
-/** Deletes a batch of messages with their events. The figures of days lose them. */
-export async function deleteMessages(tx: Tx, teamId: string, channel: Shared, batch: RetentionBatch) {
-  const { rows, events, message } = channel
-  return tx.one(sql.type(batchRow)`
-    with old as materialized (${oldOnes(channel, teamId, batch)}), gone as (
+/** Deletes the messages that `old` finds, with their events. */
+const deleteWithEvents = (
+  tx: Tx,
+  teamId: string,
+  { rows, events, message }: Deliverable,
+  old: FragmentSqlToken,
+) =>
+  tx.one(sql.type(batchRow)`
+    with old as materialized (${old}), gone as (
       delete from ${rows} where team_id = ${teamId} and id in (select id from old)
     ), timeline as (
       delete from ${events} where team_id = ${teamId} and ${message} in (select id from old)
     )
     select count(*) as found, max(id::text) as last from old`)
-}
+
+/** Deletes a batch of messages with their events. The figures of days lose them. */
+export const deleteMessages = (tx: Tx, teamId: string, channel: Shared, batch: RetentionBatch) =>
+  deleteWithEvents(tx, teamId, channel, oldOnes(channel, teamId, batch))
 
 /** The same of emails, in a transaction. The figures of broadcasts keep them. */
 export async function deleteOldEmails(
@@ -119,17 +126,11 @@ export function deleteWebhooks(
   status: 'delivered' | 'failed',
   batch: RetentionBatch,
 ) {
-  return tx.one(sql.type(batchRow)`
-    with old as materialized (
-      select id from webhook_messages
+  const old = sql.fragment`
+      select id from ${WEBHOOK.rows}
       where team_id = ${teamId} and id > ${batch.after} and id < ${batch.before} and status = ${status}
-      order by id limit ${batch.limit} for update skip locked
-    ), gone as (
-      delete from webhook_messages where team_id = ${teamId} and id in (select id from old)
-    ), noted as (
-      delete from webhook_events where team_id = ${teamId} and message_id in (select id from old)
-    )
-    select count(*) as found, max(id::text) as last from old`)
+      order by id limit ${batch.limit} for update skip locked`
+  return deleteWithEvents(tx, teamId, WEBHOOK, old)
 }
 
 const emptiedRow = batchRow.concat(row({ done: number() }))
@@ -158,11 +159,11 @@ export const emptyEmails = (tx: Tx, batch: Omit<RetentionBatch, 'until'>, most: 
   tx.one(sql.type(emptiedRow)`
     with candidate as materialized (
       select team_id, id, row_number() over (
-          partition by (place::text::point)[0]
+          partition by (ctid::text::point)[0]
           order by coalesce(pg_column_size(html), 0) + coalesce(pg_column_size(body_text), 0)
-            + coalesce(pg_column_size(variables), 0) + coalesce(pg_column_size(headers), 0) desc) as place
+            + coalesce(pg_column_size(variables), 0) + coalesce(pg_column_size(headers), 0) desc) as of_page
       from (
-        select e.team_id, e.id, e.ctid as place, e.html, e.body_text, e.variables, e.headers from accepted_emails e
+        select e.team_id, e.id, e.ctid, e.html, e.body_text, e.variables, e.headers from accepted_emails e
         where e.id > ${batch.after} and e.id <= ${batch.before}
           and ${hasBody}
           and exists (select from email_states s where s.team_id = e.team_id and s.id = e.id
@@ -170,7 +171,7 @@ export const emptyEmails = (tx: Tx, batch: Omit<RetentionBatch, 'until'>, most: 
         order by e.id limit ${batch.limit}) e
     ), old as materialized (
       select team_id, id from email_states
-      where (team_id, id) in (select team_id, id from candidate where place <= ${most})
+      where (team_id, id) in (select team_id, id from candidate where of_page <= ${most})
         and not unfinished
       order by team_id, id for no key update skip locked
     ), emptied as (${emptying})
@@ -215,30 +216,32 @@ export async function firstTeamAt(tx: Tx): Promise<Date | null> {
   return since === null ? null : new Date(since)
 }
 
-/** Empties requests, but for those with a message that is not over, or that somebody holds. */
-const emptyingRequests = (
+/** Empties these requests, but for those with a message that is not over, or that somebody holds. */
+const emptyThese = (
+  tx: Tx,
   { rows: messages, requests: { rows, named_by, content } }: Shared,
-  { these, batch }: { these: FragmentSqlToken; batch: Pick<RetentionBatch, 'until' | 'limit'> },
-) => sql.fragment`
-  with old as materialized (
-    select team_id, id from ${rows} r
-    where ${these} and ${content}::text <> '{}'
-      and not exists (
-        select from ${messages} m where m.team_id = r.team_id and m.${named_by} = r.id and not ${isOver(batch)})
-    order by team_id, id limit ${batch.limit} for no key update skip locked
-  ), emptied as (
-    update ${rows} r set ${content} = '{}'::json
-    from old where r.team_id = old.team_id and r.id = old.id
-  )`
+  these: FragmentSqlToken,
+  batch: Pick<RetentionBatch, 'until' | 'limit'>,
+) =>
+  tx.one(sql.type(batchRow)`
+    with old as materialized (
+      select team_id, id from ${rows} r
+      where ${these} and ${content}::text <> '{}'
+        and not exists (
+          select from ${messages} m where m.team_id = r.team_id and m.${named_by} = r.id and not ${isOver(batch)})
+      order by team_id, id limit ${batch.limit} for no key update skip locked
+    ), emptied as (
+      update ${rows} r set ${content} = '{}'::json
+      from old where r.team_id = old.team_id and r.id = old.id
+    )
+    select count(*) as found, max(id::text) as last from old`)
 
 export async function emptyRequests(tx: Tx, teamId: string, channel: Shared, batch: RetentionBatch) {
   const these = sql.fragment`team_id = ${teamId} and id > ${batch.after} and id < ${batch.before}`
-  return tx.one(sql.type(batchRow)`
-    ${emptyingRequests(channel, { these, batch })}
-    select count(*) as found, max(id::text) as last from old`)
+  return emptyThese(tx, channel, these, batch)
 }
 
-/** Empties these requests. @returns how many. */
+/** @returns how many there were. */
 export async function emptyRequestsById(
   tx: Tx,
   channel: Shared,
@@ -246,9 +249,7 @@ export async function emptyRequestsById(
   batch: Pick<RetentionBatch, 'until' | 'limit'>,
 ) {
   const these = sql.fragment`(team_id, id) in (select * from ${refTuples(refs)} as ref (team_id, id))`
-  return tx.oneFirst(sql.type(doneRow)`
-    ${emptyingRequests(channel, { these, batch })}
-    select count(*) as done from old`)
+  return (await emptyThese(tx, channel, these, batch)).found
 }
 
 /** Deletes a batch of requests that have no message any more. */
