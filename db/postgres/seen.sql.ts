@@ -13,10 +13,8 @@ import { row } from './rows.ts'
 const momentRow = row({ seen: string() })
 
 /** The moment of this statement: rows that are counted after it are those that were there, or fewer. */
-export async function seenNow(tx: Tx): Promise<string> {
-  const { seen } = await tx.one(sql.type(momentRow)`select pg_current_snapshot()::text as seen`)
-  return seen
-}
+export const seenNow = (tx: Tx) =>
+  tx.oneFirst(sql.type(momentRow)`select pg_current_snapshot()::text as seen`)
 
 const NUMBER = /^\d{1,18}$/
 

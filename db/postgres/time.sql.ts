@@ -8,6 +8,5 @@ const timeRow = row({ now: string() })
 
 /** The time at this moment, where no row is locked that would bring it along. */
 export async function serviceTime(tx: Tx): Promise<Date> {
-  const { now } = await tx.one(sql.prepared('service_time', timeRow)`select service_time() as now`)
-  return new Date(now)
+  return new Date(await tx.oneFirst(sql.prepared('service_time', timeRow)`select service_time() as now`))
 }

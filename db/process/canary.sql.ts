@@ -7,9 +7,7 @@ import { row } from '../postgres/rows.ts'
 const canaryRow = row({ sealed: mixed<Buffer>() })
 
 /** The sealed text, or null in a database that no process has used yet. */
-export async function canaryOf(tx: Tx): Promise<Buffer | null> {
-  return (await tx.maybeOne(sql.type(canaryRow)`select sealed from secret_canary`))?.sealed ?? null
-}
+export const canaryOf = (tx: Tx) => tx.maybeOneFirst(sql.type(canaryRow)`select sealed from secret_canary`)
 
 /** Stores a sealed text where there is none. Of several processes that do so at once, the first one's stays. */
 export async function insertCanary(tx: Tx, sealed: Buffer): Promise<void> {

@@ -32,12 +32,12 @@ const broadcastEntryRow = row({ actor: string(), action: string(), created_at: s
 export type BroadcastEntryRow = InferType<typeof broadcastEntryRow>
 
 /** What was done with one broadcast, newest first. @param actions whole ones, such as `broadcast.pause`. */
-export async function entriesOfBroadcast(
+export function entriesOfBroadcast(
   tx: Tx,
   { team_id, id }: { team_id: string; id: string },
   actions: readonly string[],
   limit: number,
-): Promise<readonly BroadcastEntryRow[]> {
+) {
   return tx.any(sql.type(broadcastEntryRow)`
     select actor, action, created_at from audit_entries
     where team_id = ${team_id} and detail = ${id} and split_part(action, '.', 1) = 'broadcast'
@@ -61,7 +61,7 @@ type AuditFilter = {
 export async function auditEntries(
   tx: Tx,
   { team, teams, actor, action, from, to, before, limit }: AuditFilter,
-): Promise<readonly AuditRow[]> {
+) {
   const ofTeam = team === undefined ? sql.fragment`true` : sql.fragment`team_id = ${team}`
   const ofTeams = teams ? sql.fragment`team_id = any(${sql.array([...teams], 'uuid')})` : sql.fragment`true`
   const byActor = actor === undefined ? sql.fragment`true` : sql.fragment`lower(actor) = lower(${actor})`

@@ -38,13 +38,12 @@ const wanted = (hashes: readonly string[]) => sql.fragment`
  * Whom API keys speak for, by their hashes in hex, in one statement. Revoked and expired keys are not found, nor those
  * of a suspended team.
  */
-export async function principalsByKeys(tx: Tx, hashes: readonly string[], now: Date) {
-  return tx.any(sql.prepared('principals_by_keys', principalRow)`
+export const principalsByKeys = (tx: Tx, hashes: readonly string[], now: Date) =>
+  tx.any(sql.prepared('principals_by_keys', principalRow)`
     select encode(k.hash, 'hex') as hash, k.id, k.team_id, k.scopes, k.domain, null::text as person, k.last_used_at
     from api_keys k join teams t on t.id = k.team_id and t.suspended_at is null
     where k.hash in ${wanted(hashes)} and k.revoked_at is null
       and (k.expires_at is null or k.expires_at > ${sql.timestamp(now)})`)
-}
 
 const scopesFor = (scopes: readonly Scope[]) => sql.fragment`${sql.array(scopes, 'text')}`
 const READING = SCOPES.filter((scope) => scope.endsWith(':read'))
@@ -53,8 +52,8 @@ const READING = SCOPES.filter((scope) => scope.endsWith(':read'))
  * Whom session tokens speak for, likewise: every scope of their team, but for those that a viewer made, or whose maker
  * is one by now, which read; none whose maker has left (DECISIONS: Session scope).
  */
-export async function principalsBySessions(tx: Tx, hashes: readonly string[], now: Date) {
-  return tx.any(sql.prepared('principals_by_sessions', principalRow)`
+export const principalsBySessions = (tx: Tx, hashes: readonly string[], now: Date) =>
+  tx.any(sql.prepared('principals_by_sessions', principalRow)`
     select encode(s.hash, 'hex') as hash, s.id, s.team_id, null::text as domain, null::timestamptz as last_used_at,
       u.email as person,
       case when s.role = 'viewer' or (s.role is not null and m.role = 'viewer')
@@ -64,7 +63,6 @@ export async function principalsBySessions(tx: Tx, hashes: readonly string[], no
       left join users u on u.id = s.user_id
     where s.hash in ${wanted(hashes)} and s.revoked_at is null and s.expires_at > ${sql.timestamp(now)}
       and (s.role is null or m.role is not null)`)
-}
 
 /** Notes the hour of a key's use; one request of many at once does, and none waits for it. */
 export async function noteKeyUse(tx: Tx, id: string, hour: Date): Promise<void> {
@@ -108,19 +106,17 @@ const keyRow = row({
 export type KeyRow = InferType<typeof keyRow>
 
 /** A team's API keys, revoked ones too, oldest first. */
-export async function keysOfTeam(tx: Tx, teamId: string): Promise<readonly KeyRow[]> {
-  return tx.any(sql.type(keyRow)`
+export const keysOfTeam = (tx: Tx, teamId: string) =>
+  tx.any(sql.type(keyRow)`
     select id, name, prefix, scopes, domain, created_at, expires_at, revoked_at, last_used_at
     from api_keys where team_id = ${teamId} order by id`)
-}
 
 /** Revokes a key, once. @returns the key, or null when the team has none of this id. */
-export async function revokeKey(tx: Tx, teamId: string, id: string, now: Date): Promise<KeyRow | null> {
-  return tx.maybeOne(sql.type(keyRow)`
+export const revokeKey = (tx: Tx, teamId: string, id: string, now: Date) =>
+  tx.maybeOne(sql.type(keyRow)`
     update api_keys set revoked_at = coalesce(revoked_at, ${sql.timestamp(now)})
     where team_id = ${teamId} and id = ${id}
     returning id, name, prefix, scopes, domain, created_at, expires_at, revoked_at, last_used_at`)
-}
 
 const userRow = row({ id: string() })
 
@@ -131,7 +127,7 @@ export async function upsertMember(
   user: { id: string; email: string; identity: string },
   now: Date,
 ): Promise<string> {
-  const { id } = await tx.one(sql.type(userRow)`
+  const id = await tx.oneFirst(sql.type(userRow)`
     insert into users (id, email, identity, created_at)
     values (${user.id}, ${user.email}, ${user.identity}, ${sql.timestamp(now)})
     on conflict (identity) do update set email = users.email returning id`)
@@ -169,19 +165,13 @@ export type SessionRow = InferType<typeof sessionRow>
  * A team's session tokens that have not expired, revoked ones too, oldest first; with `userId` those of one person.
  * Everybody by the address that this team wrote.
  */
-export async function sessionsOfTeam(
-  tx: Tx,
-  teamId: string,
-  now: Date,
-  userId?: string,
-): Promise<readonly SessionRow[]> {
-  return tx.any(sql.type(sessionRow)`
+export const sessionsOfTeam = (tx: Tx, teamId: string, now: Date, userId?: string) =>
+  tx.any(sql.type(sessionRow)`
     select s.id, coalesce(m.email, u.email) as user, s.role, s.created_at, s.expires_at, s.revoked_at
     from sessions s left join users u on u.id = s.user_id
       left join memberships m on m.team_id = s.team_id and m.user_id = s.user_id
     where s.team_id = ${teamId} and s.expires_at > ${sql.timestamp(now)}
       and ${userId === undefined ? sql.fragment`true` : sql.fragment`s.user_id = ${userId}`} order by s.id`)
-}
 
 /** Which of a team's sessions: one, one of a person's, those of a person, or all. */
 type SessionChoice = { id: string; user_id?: string } | { identity: string } | 'all'
@@ -197,17 +187,11 @@ const chosen = (choice: SessionChoice) => {
 }
 
 /** Ends sessions of a team. @returns those that were still good. */
-export async function revokeSessions(
-  tx: Tx,
-  teamId: string,
-  choice: SessionChoice,
-  now: Date,
-): Promise<readonly SessionRow[]> {
-  return tx.any(sql.type(sessionRow)`
+export const revokeSessions = (tx: Tx, teamId: string, choice: SessionChoice, now: Date) =>
+  tx.any(sql.type(sessionRow)`
     update sessions s set revoked_at = ${sql.timestamp(now)}
     where s.team_id = ${teamId} and ${chosen(choice)} and s.revoked_at is null and s.expires_at > ${sql.timestamp(now)}
     returning s.id, (select email from users u where u.id = s.user_id) as user, s.role, s.created_at, s.expires_at, s.revoked_at`)
-}
 
 /** Deletes sessions that expired before `before`, at most `limit`. @returns how many. */
 export async function deleteExpiredSessions(tx: Tx, before: Date, limit: number): Promise<number> {

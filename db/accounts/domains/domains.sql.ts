@@ -35,7 +35,7 @@ export type NewDomain = Pick<DomainRow, 'id' | 'name' | 'status' | 'dkim_selecto
 }
 
 /** Stores a domain, of a name that the team does not have. */
-export async function insertDomain(tx: Tx, teamId: string, domain: NewDomain, now: Date): Promise<DomainRow> {
+export async function insertDomain(tx: Tx, teamId: string, domain: NewDomain, now: Date) {
   const at = sql.timestamp(now)
   return tx.one(sql.type(domainRow)`
     insert into domains (
@@ -47,15 +47,13 @@ export async function insertDomain(tx: Tx, teamId: string, domain: NewDomain, no
 }
 
 /** The team's domain of this name in ASCII form, or null without one. */
-export async function domainByName(tx: Tx, teamId: string, name: string): Promise<DomainRow | null> {
-  return tx.maybeOne(sql.type(domainRow)`
+export const domainByName = (tx: Tx, teamId: string, name: string) =>
+  tx.maybeOne(sql.type(domainRow)`
     select ${domainColumns} from domains where team_id = ${teamId} and name = ${name}`)
-}
 
-export async function domainById(tx: Tx, teamId: string, id: string): Promise<DomainRow | null> {
-  return tx.maybeOne(sql.type(domainRow)`
+export const domainById = (tx: Tx, teamId: string, id: string) =>
+  tx.maybeOne(sql.type(domainRow)`
     select ${domainColumns} from domains where team_id = ${teamId} and id = ${id}`)
-}
 
 const roomRow = row({
   plan: string(),
@@ -63,19 +61,16 @@ const roomRow = row({
   domains_limit: number().nullable(),
   domains: number(),
 })
-type DomainRoom = InferType<typeof roomRow>
 
 /** How many domains the team's plan allows, and how many it has. */
-export async function domainRoom(tx: Tx, teamId: string): Promise<DomainRoom> {
-  return tx.one(sql.type(roomRow)`
+export const domainRoom = (tx: Tx, teamId: string) =>
+  tx.one(sql.type(roomRow)`
     select p.key as plan, p.domains_limit, (select count(*) from domains where team_id = ${teamId}) as domains
     from subscriptions s join plans p on p.key = s.plan_key where s.team_id = ${teamId}`)
-}
 
-export async function domainsOfTeam(tx: Tx, teamId: string): Promise<readonly DomainRow[]> {
-  return tx.any(sql.type(domainRow)`
+export const domainsOfTeam = (tx: Tx, teamId: string) =>
+  tx.any(sql.type(domainRow)`
     select ${domainColumns} from domains where team_id = ${teamId} order by name`)
-}
 
 /** What is kept of a domain whose key was just found: nothing is missing any more. */
 const isFound = (at: Date) => sql.fragment`
@@ -83,24 +78,18 @@ const isFound = (at: Date) => sql.fragment`
   missing_since = null, failing_since = null`
 
 /** Marks a domain as verified; the first time stays. @returns null when it is gone. */
-export async function markDomainVerified(
-  tx: Tx,
-  teamId: string,
-  id: string,
-  now: Date,
-): Promise<DomainRow | null> {
-  return tx.maybeOne(sql.type(domainRow)`
+export const markDomainVerified = (tx: Tx, teamId: string, id: string, now: Date) =>
+  tx.maybeOne(sql.type(domainRow)`
     update domains set ${isFound(now)}
     where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
-}
 
 /** Stores the key that is to follow the domain's own, in place of an earlier one. @returns null without the domain. */
-export async function putNextKey(
+export function putNextKey(
   tx: Tx,
   teamId: string,
   id: string,
   key: Pick<NewDomain, 'dkim_selector' | 'dkim_public_key' | 'dkim_private_key'>,
-): Promise<DomainRow | null> {
+) {
   return tx.maybeOne(sql.type(domainRow)`
     update domains set
       next_dkim_selector = ${key.dkim_selector}, next_dkim_public_key = ${key.dkim_public_key},
@@ -112,12 +101,12 @@ export async function putNextKey(
  * Lets the key that was to follow take the domain's place, and marks the domain verified.
  * @returns null when it is no longer the one with this selector.
  */
-export async function promoteNextKey(
+export function promoteNextKey(
   tx: Tx,
   teamId: string,
   { id, selector }: { id: string; selector: string },
   now: Date,
-): Promise<DomainRow | null> {
+) {
   return tx.maybeOne(sql.type(domainRow)`
     update domains set
       dkim_selector = next_dkim_selector, dkim_public_key = next_dkim_public_key,
@@ -131,12 +120,11 @@ const lookedRow = domainRow.concat(row({ team_id: string() }))
 export type LookedAt = InferType<typeof lookedRow>
 
 /** Verified domains of live teams that were last looked at before then, the longest ago first. */
-export async function domainsToLookAt(tx: Tx, before: Date, limit: number): Promise<readonly LookedAt[]> {
-  return tx.any(sql.type(lookedRow)`
+export const domainsToLookAt = (tx: Tx, before: Date, limit: number) =>
+  tx.any(sql.type(lookedRow)`
     select team_id, ${domainColumns} from domains
     where status = 'verified' and (looked_at is null or looked_at < ${sql.timestamp(before)}) and not ${ofTestTeam}
     order by looked_at nulls first limit ${limit}`)
-}
 
 /** What a look saw of the key with this selector; `found` null: DNS gave no answer. */
 export type Look = Pick<LookedAt, 'team_id' | 'id' | 'dkim_selector'> & { found: boolean | null }
@@ -151,7 +139,7 @@ export async function noteLooks(
   tx: Tx,
   looks: readonly Look[],
   { now, certain }: { now: Date; certain: Date },
-): Promise<readonly InferType<typeof failingRow>[]> {
+) {
   const types = { team_id: 'uuid', id: 'uuid', dkim_selector: 'text', found: 'bool' }
   const at = sql.timestamp(now)
   return tx.any(sql.type(failingRow)`
@@ -178,10 +166,9 @@ export async function noteLooks(
 }
 
 /** @returns the row that was deleted, or null when there was none. */
-export async function deleteDomain(tx: Tx, teamId: string, name: string): Promise<DomainRow | null> {
-  return tx.maybeOne(sql.type(domainRow)`
+export const deleteDomain = (tx: Tx, teamId: string, name: string) =>
+  tx.maybeOne(sql.type(domainRow)`
     delete from domains where team_id = ${teamId} and name = ${name} returning ${domainColumns}`)
-}
 
 const dkimKeyRow = row({
   team_id: string(),
@@ -189,18 +176,13 @@ const dkimKeyRow = row({
   dkim_selector: string(),
   dkim_private_key: mixed<Buffer>(),
 })
-type DkimKeyRow = InferType<typeof dkimKeyRow>
 
 /** What signing takes, by team and domain name, in one statement. Keys are sealed. Only verified domains have one. */
-export async function dkimKeysByName(
-  tx: Tx,
-  domains: readonly { team_id: string; name: string }[],
-): Promise<readonly DkimKeyRow[]> {
-  return tx.any(sql.prepared('dkim_keys_by_name', dkimKeyRow)`
+export const dkimKeysByName = (tx: Tx, domains: readonly { team_id: string; name: string }[]) =>
+  tx.any(sql.prepared('dkim_keys_by_name', dkimKeyRow)`
     select team_id, name, dkim_selector, dkim_private_key from domains
     where (team_id, name) in (select * from ${rowsOf('ref', { team_id: 'uuid', name: 'text' }, domains)})
       and status = 'verified'`)
-}
 
 const ownerRow = row({ team_id: string() })
 
@@ -208,11 +190,9 @@ const ownerRow = row({ team_id: string() })
  * The team that has verified this domain; of several the one that did so first. Null for none. Never a test team, which
  * verifies whatever it names, and whose mail does not arrive.
  */
-export async function teamOfDomain(tx: Tx, name: string): Promise<string | null> {
-  const owner = await tx.maybeOne(sql.type(ownerRow)`
+export const teamOfDomain = (tx: Tx, name: string) =>
+  tx.maybeOneFirst(sql.type(ownerRow)`
     select team_id from domains where name = ${name} and status = 'verified' and not ${ofTestTeam} order by verified_at limit 1`)
-  return owner?.team_id ?? null
-}
 
 const sealedKeysRow = row({
   team_id: string(),
@@ -224,10 +204,9 @@ const sealedKeysRow = row({
 export type SealedKeysRow = InferType<typeof sealedKeysRow>
 
 /** The sealed keys of every domain of every team, locked until the transaction ends. */
-export async function lockSealedKeys(tx: Tx): Promise<readonly SealedKeysRow[]> {
-  return tx.any(sql.type(sealedKeysRow)`
+export const lockSealedKeys = (tx: Tx) =>
+  tx.any(sql.type(sealedKeysRow)`
     select team_id, id, name, dkim_private_key, next_dkim_private_key from domains order by team_id, id for update`)
-}
 
 export async function updateSealedKeys(tx: Tx, rows: readonly SealedKeysRow[]): Promise<void> {
   const types = { team_id: 'uuid', id: 'uuid', dkim_private_key: 'bytea', next_dkim_private_key: 'bytea' }

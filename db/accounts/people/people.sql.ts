@@ -9,16 +9,15 @@ const personRow = row({ id: string(), email: string(), operator: boolean() })
 export type PersonRow = InferType<typeof personRow>
 
 /** The person with this address, whatever its case, or null without one. */
-export async function personByIdentity(tx: Tx, identity: string): Promise<PersonRow | null> {
-  return tx.maybeOne(sql.type(personRow)`select id, email, operator from users where identity = ${identity}`)
-}
+export const personByIdentity = (tx: Tx, identity: string) =>
+  tx.maybeOne(sql.type(personRow)`select id, email, operator from users where identity = ${identity}`)
 
 /** The person with this address, stored if there is none; `operator` makes one, and never ends it. */
-export async function upsertPerson(
+export function upsertPerson(
   tx: Tx,
   person: { id: string; email: string; identity: string; operator: boolean },
   now: Date,
-): Promise<PersonRow> {
+) {
   return tx.one(sql.type(personRow)`
     insert into users (id, email, identity, operator, created_at)
     values (${person.id}, ${person.email}, ${person.identity}, ${person.operator}, ${sql.timestamp(now)})
@@ -26,18 +25,16 @@ export async function upsertPerson(
     returning id, email, operator`)
 }
 
-const addedRow = row({ user_id: string() })
-
 /** Makes a person a member, known to the team by this address. @returns whether it was none before. */
 export async function insertMembership(
   tx: Tx,
   teamId: string,
   { user_id, email, role }: { user_id: string; email: string; role: Role },
 ): Promise<boolean> {
-  const added = await tx.maybeOne(sql.type(addedRow)`
+  const { rowCount } = await tx.query(sql.unsafe`
     insert into memberships (team_id, user_id, email, role) values (${teamId}, ${user_id}, ${email}, ${role})
-    on conflict (team_id, user_id) do nothing returning user_id`)
-  return added !== null
+    on conflict (team_id, user_id) do nothing`)
+  return rowCount > 0
 }
 
 export async function updateRole(tx: Tx, teamId: string, userId: string, role: Role): Promise<void> {
@@ -59,14 +56,13 @@ const memberColumns = sql.fragment`
     where s.team_id = m.team_id and s.user_id = m.user_id) as last_seen_at`
 
 /** The members of a team with their roles, and when each was last on this team's pages, by address. */
-export async function membersOfTeam(tx: Tx, teamId: string): Promise<readonly MemberRow[]> {
-  return tx.any(sql.type(memberRow)`
+export const membersOfTeam = (tx: Tx, teamId: string) =>
+  tx.any(sql.type(memberRow)`
     select ${memberColumns} from memberships m join users u on u.id = m.user_id
     where m.team_id = ${teamId} order by u.identity`)
-}
 
 /** The member with this address; locked together with all owners, so that the last one cannot be lost. */
-export async function lockMember(tx: Tx, teamId: string, identity: string): Promise<MemberRow | null> {
+export async function lockMember(tx: Tx, teamId: string, identity: string) {
   await tx.query(sql.unsafe`
     select from memberships where team_id = ${teamId} and role = 'owner' order by user_id for update`)
   return tx.maybeOne(sql.type(memberRow)`
@@ -92,17 +88,15 @@ export async function deleteMembership(tx: Tx, teamId: string, userId: string, n
 const anyRow = row({ any: boolean() })
 
 /** Whether there is anything here for a person: a team, or the whole service. */
-export async function belongs(tx: Tx, { id, operator }: PersonRow): Promise<boolean> {
+export async function belongs(tx: Tx, { id, operator }: PersonRow) {
   if (operator) return true
-  const { any } = await tx.one(sql.type(anyRow)`
-    select exists (select from memberships where user_id = ${id}) as any`)
-  return any
+  return tx.oneFirst(sql.type(anyRow)`select exists (select from memberships where user_id = ${id}) as any`)
 }
 
 const identityRow = row({ user_id: string(), subject: string() })
 
 /** Who somebody of an OpenID provider is here: by the provider's own id, or by the person it was bound to. */
-export async function openidIdentities(
+export function openidIdentities(
   tx: Tx,
   issuer: string,
   { subject, user_id }: { subject: string; user_id: string | null },
@@ -123,6 +117,5 @@ export async function bindOpenidIdentity(
     values (${issuer}, ${subject}, ${user_id}, ${sql.timestamp(now)}) on conflict do nothing`)
 }
 
-export async function personById(tx: Tx, id: string): Promise<PersonRow | null> {
-  return tx.maybeOne(sql.type(personRow)`select id, email, operator from users where id = ${id}`)
-}
+export const personById = (tx: Tx, id: string) =>
+  tx.maybeOne(sql.type(personRow)`select id, email, operator from users where id = ${id}`)

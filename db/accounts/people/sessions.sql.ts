@@ -34,34 +34,27 @@ const ofLink = sql.fragment`
     (select m.email from memberships m where m.team_id = l.team_id and m.user_id = l.user_id), u.email) as email`
 
 /** Whose link this is, as long as it is good. */
-export async function personOfLink(tx: Tx, hash: Buffer, now: Date) {
-  return tx.maybeOne(sql.type(ownerRow)`
+export const personOfLink = (tx: Tx, hash: Buffer, now: Date) =>
+  tx.maybeOne(sql.type(ownerRow)`
     select ${ofLink} from login_links l join users u on u.id = l.user_id
     where l.hash = ${sql.binary(hash)} and l.expires_at > ${sql.timestamp(now)}`)
-}
 
 const placeRow = row({ name: string(), role: string().oneOf(ROLES) })
 export type Place = InferType<typeof placeRow>
 
 /** The teams that somebody is in, with their roles. @param teamId the only one that counts; null: all of them. */
-export async function placesOfPerson(
-  tx: Tx,
-  userId: string,
-  teamId: string | null,
-): Promise<readonly Place[]> {
-  return tx.any(sql.type(placeRow)`
+export const placesOfPerson = (tx: Tx, userId: string, teamId: string | null) =>
+  tx.any(sql.type(placeRow)`
     select t.name, m.role from memberships m join teams t on t.id = m.team_id
     where m.user_id = ${userId} and (${teamId}::uuid is null or m.team_id = ${teamId})
     order by lower(t.name), t.id`)
-}
 
 /** Uses a link up. @returns whose it was, or null when it was used, is too old, or never was. */
-export async function takeLink(tx: Tx, hash: Buffer, now: Date) {
-  return tx.maybeOne(sql.type(ownerRow)`
+export const takeLink = (tx: Tx, hash: Buffer, now: Date) =>
+  tx.maybeOne(sql.type(ownerRow)`
     delete from login_links l using users u
     where l.hash = ${sql.binary(hash)} and l.expires_at > ${sql.timestamp(now)} and u.id = l.user_id
     returning ${ofLink}`)
-}
 
 const requestsRow = row({ by_identity: number(), by_origin: number() })
 
@@ -102,7 +95,7 @@ export async function insertDashboardSession(
     expires_at: Date
   },
   now: Date,
-): Promise<boolean> {
+) {
   const { id, hash, user_id, team_id, role, user_agent, expires_at } = session
   await tx.query(sql.unsafe`
     insert into dashboard_sessions (id, hash, user_id, team_id, operator, user_agent, created_at, seen_at, expires_at)
@@ -114,10 +107,9 @@ export async function insertDashboardSession(
     select m.team_id, m.user_id, ${id}, coalesce(${role}, m.role) from memberships m
     where m.user_id = ${user_id} and (${team_id}::uuid is null or m.team_id = ${team_id})
     for key share`)
-  const { holds } = await tx.one(sql.type(begunRow)`
+  return tx.oneFirst(sql.type(begunRow)`
     select s.operator or exists (select from dashboard_seats d where d.session_id = s.id) as holds
     from dashboard_sessions s where s.id = ${id}`)
-  return holds
 }
 
 const sessionRow = row({
@@ -128,22 +120,16 @@ const sessionRow = row({
   operator: boolean(),
   seen_at: string(),
 })
-type SessionRow = InferType<typeof sessionRow>
 
 /** The session with this digest, unless it is over or was idle since `idle`. An operator is one who is one still. */
-export async function sessionByHash(
-  tx: Tx,
-  hash: Buffer,
-  { now, idle }: { now: Date; idle: Date },
-): Promise<SessionRow | null> {
-  return tx.maybeOne(sql.type(sessionRow)`
+export const sessionByHash = (tx: Tx, hash: Buffer, { now, idle }: { now: Date; idle: Date }) =>
+  tx.maybeOne(sql.type(sessionRow)`
     select s.id, s.user_id, s.team_id, coalesce(m.email, u.email) as email, s.operator and u.operator as operator,
       s.seen_at
     from dashboard_sessions s join users u on u.id = s.user_id
     left join memberships m on m.team_id = s.team_id and m.user_id = s.user_id
     where s.hash = ${sql.binary(hash)} and s.expires_at > ${sql.timestamp(now)}
       and s.seen_at > ${sql.timestamp(idle)}`)
-}
 
 const membershipRow = row({
   team_id: string(),
@@ -156,13 +142,12 @@ const membershipRow = row({
   seen_at: string().nullable(),
 })
 
-export async function membershipsOfSession(tx: Tx, sessionId: string) {
-  return tx.any(sql.type(membershipRow)`
+export const membershipsOfSession = (tx: Tx, sessionId: string) =>
+  tx.any(sql.type(membershipRow)`
     select s.team_id, t.name, m.role, s.role as held, t.suspended_at is not null as suspended, t.test, s.seen_at
     from dashboard_seats s join teams t on t.id = s.team_id
     join memberships m on m.team_id = s.team_id and m.user_id = s.user_id
     where s.session_id = ${sessionId} order by lower(t.name), t.id`)
-}
 
 /** Notes that a session was used on a team's pages. */
 export async function noteMembershipSeen(
@@ -198,28 +183,21 @@ type SessionScope = { user_id: string; team_id: string | null }
 const inScope = ({ user_id, team_id }: SessionScope) =>
   sql.fragment`user_id = ${user_id} and (${team_id}::uuid is null or team_id = ${team_id})`
 
-const endedRow = row({ id: string() })
-
 /** Ends every session of these but for the one to keep. @returns how many ended. */
 export async function deleteOtherSessions(tx: Tx, scope: SessionScope, keep: string): Promise<number> {
-  const ended = await tx.any(sql.type(endedRow)`
-    delete from dashboard_sessions where ${inScope(scope)} and id <> ${keep} returning id`)
-  return ended.length
+  const { rowCount } = await tx.query(sql.unsafe`
+    delete from dashboard_sessions where ${inScope(scope)} and id <> ${keep}`)
+  return rowCount
 }
 
 const listedRow = row({ id: string(), user_agent: string(), created_at: string(), seen_at: string() })
 
 /** These sessions, the one used last first. */
-export async function sessionsOfPerson(
-  tx: Tx,
-  scope: SessionScope,
-  { now, idle }: { now: Date; idle: Date },
-) {
-  return tx.any(sql.type(listedRow)`
+export const sessionsOfPerson = (tx: Tx, scope: SessionScope, { now, idle }: { now: Date; idle: Date }) =>
+  tx.any(sql.type(listedRow)`
     select id, user_agent, created_at, seen_at from dashboard_sessions
     where ${inScope(scope)} and expires_at > ${sql.timestamp(now)} and seen_at > ${sql.timestamp(idle)}
     order by seen_at desc`)
-}
 
 /** Forgets what is over: sessions, links, and requests older than the limits look back. */
 export async function deleteOver(tx: Tx, { now, idle, since }: { now: Date; idle: Date; since: Date }) {

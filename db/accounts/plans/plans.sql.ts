@@ -42,11 +42,10 @@ const newLimits = sql.join(
   sql.fragment`, `,
 )
 
-export async function allPlans(tx: Tx): Promise<readonly PlanRow[]> {
-  return tx.any(sql.type(planRow)`
+export const allPlans = (tx: Tx) =>
+  tx.any(sql.type(planRow)`
     select key, product, kind, name, blurb, cta, benefits, featured, ${limits}, domains_limit, storage_gb, send_rate_per_second, overage_per_1000_cents, tiers, contacts_tiers
     from plans order by position`)
-}
 
 /** Replaces the catalog by these plans, in their order. Plans that are absent are removed. */
 export async function replacePlans(tx: Tx, plans: readonly PlanRow[]): Promise<void> {

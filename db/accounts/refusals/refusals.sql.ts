@@ -40,8 +40,7 @@ export async function insertRefusedCalls(
 }
 
 /** A team's refused calls, the latest first. */
-export async function refusedCalls(tx: Tx, teamId: string): Promise<readonly RefusedCall[]> {
-  return tx.any(sql.type(refusedRow)`
+export const refusedCalls = (tx: Tx, teamId: string) =>
+  tx.any(sql.type(refusedRow)`
     select id, method, route, code, message, key_prefix, request_id, created_at from refused_calls
     where team_id = ${teamId} order by id desc limit ${REFUSALS_KEPT}`)
-}

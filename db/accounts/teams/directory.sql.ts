@@ -3,20 +3,13 @@ import { sql } from 'slonik'
 import { string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
-import {
-  type AccountRow,
-  accountColumns,
-  accountRow,
-  accountTables,
-  type TeamRow,
-  teamRow,
-} from './teams.sql.ts'
+import { type AccountRow, accountColumns, accountRow, accountTables, teamRow } from './teams.sql.ts'
 
 /** A page of teams whose names hold `name`, newest first, after the team `before`. */
 export async function teamsAfter(
   tx: Tx,
   { name = '', before, limit }: { name?: string | undefined; before?: string | undefined; limit: number },
-): Promise<readonly TeamRow[]> {
+) {
   const older = before === undefined ? sql.fragment`true` : sql.fragment`t.id < ${before}`
   return tx.any(sql.type(teamRow)`
     select t.id, t.name, s.plan_key as plan, t.created_at, t.test, t.suspended_at

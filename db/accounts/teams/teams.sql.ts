@@ -118,27 +118,21 @@ const lockedAccounts = (locked: FragmentSqlToken) => sql.fragment`
     cross join lateral (select (l.subscription).*) s cross join lateral (select (l.plan).*) p`
 
 /** The team's limits and what it has used, locked until the transaction ends: a team's accepts queue up here. */
-export async function lockAccountRow(tx: Tx, teamId: string): Promise<AccountRow> {
-  return tx.one(sql.prepared('lock_account', accountRow)`
+export const lockAccountRow = (tx: Tx, teamId: string) =>
+  tx.one(sql.prepared('lock_account', accountRow)`
     ${lockedAccounts(sql.fragment`select * from allowances where team_id = ${teamId} for update`)}`)
-}
 
 /** As `lockAccountRow`, for several teams in one order; those that somebody else has locked are left out. */
-export async function lockFreeAccountRows(
-  tx: Tx,
-  teamIds: readonly string[],
-): Promise<readonly AccountRow[]> {
-  return tx.any(sql.prepared('lock_free_accounts', accountRow)`
+export const lockFreeAccountRows = (tx: Tx, teamIds: readonly string[]) =>
+  tx.any(sql.prepared('lock_free_accounts', accountRow)`
     ${lockedAccounts(sql.fragment`
       select * from allowances where team_id = any(${sql.array(teamIds, 'uuid')})
       order by team_id for update skip locked`)}`)
-}
 
 /** As `lockAccountRow`, to look at only. */
-export async function accountRowOf(tx: Tx, teamId: string): Promise<AccountRow | null> {
-  return tx.maybeOne(sql.type(accountRow)`
+export const accountRowOf = (tx: Tx, teamId: string) =>
+  tx.maybeOne(sql.type(accountRow)`
     select ${accountColumns} from ${accountTables} where a.team_id = ${teamId}`)
-}
 
 /** The statement that writes locked allowance rows whole, to stand alone or beside what it pays for. */
 export function savingAllowances(figuresByTeam: ReadonlyMap<string, AllowanceFigures>): FragmentSqlToken {
@@ -170,18 +164,16 @@ export async function insertTeam(
 }
 
 /** The team with the key of its plan, or null without one. */
-export async function teamById(tx: Tx, id: string): Promise<TeamRow | null> {
-  return tx.maybeOne(sql.type(teamRow)`
+export const teamById = (tx: Tx, id: string) =>
+  tx.maybeOne(sql.type(teamRow)`
     select t.id, t.name, s.plan_key as plan, t.created_at, t.test, t.suspended_at
     from teams t join subscriptions s on s.team_id = t.id where t.id = ${id}`)
-}
 
 /** Every team, oldest first. */
-export async function allTeams(tx: Tx): Promise<readonly TeamRow[]> {
-  return tx.any(sql.type(teamRow)`
+export const allTeams = (tx: Tx) =>
+  tx.any(sql.type(teamRow)`
     select t.id, t.name, s.plan_key as plan, t.created_at, t.test, t.suspended_at
     from teams t join subscriptions s on s.team_id = t.id order by t.id`)
-}
 
 export async function setTeamName(tx: Tx, id: string, name: string): Promise<void> {
   await tx.query(sql.unsafe`update teams set name = ${name} where id = ${id}`)
@@ -190,11 +182,9 @@ export async function setTeamName(tx: Tx, id: string, name: string): Promise<voi
 const contactColumnsRow = row({ contact_columns: array().of(string().defined()).nullable() })
 
 /** The properties that the team's list of contacts shows as columns; null while nobody has chosen. */
-export async function contactColumnsOf(tx: Tx, id: string): Promise<readonly string[] | null> {
-  const found = await tx.maybeOne(sql.type(contactColumnsRow)`
+export const contactColumnsOf = (tx: Tx, id: string) =>
+  tx.maybeOneFirst(sql.type(contactColumnsRow)`
     select contact_columns from teams where id = ${id}`)
-  return found?.contact_columns ?? null
-}
 
 export async function setContactColumns(tx: Tx, id: string, names: readonly string[] | null): Promise<void> {
   const chosen = names === null ? sql.fragment`null` : sql.array([...names], 'text')
@@ -240,11 +230,10 @@ const overridesRow = row({
 export type OverridesRow = InferType<typeof overridesRow>
 
 /** The figures that the team has of its own; null where the plan's count (DECISIONS: Limits of a team). */
-export async function overridesOf(tx: Tx, teamId: string): Promise<OverridesRow> {
-  return tx.one(sql.type(overridesRow)`
+export const overridesOf = (tx: Tx, teamId: string) =>
+  tx.one(sql.type(overridesRow)`
     select ${columns(QUOTAS.map(({ limit }) => limit))}, send_rate_per_second, storage_gb
     from subscriptions where team_id = ${teamId}`)
-}
 
 /** Puts the team on a plan, with these figures of its own; without `period` its billing period stays. */
 export async function updateSubscription(

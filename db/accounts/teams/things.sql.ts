@@ -64,12 +64,7 @@ export async function namesOfThings(
 }
 
 /** A team's things with all of these words in their names, whatever the case; of each kind the newest. */
-export async function thingsNamed(
-  tx: Tx,
-  teamId: string,
-  words: readonly string[],
-  limit: number,
-): Promise<readonly NamedThing[]> {
+export async function thingsNamed(tx: Tx, teamId: string, words: readonly string[], limit: number) {
   const patterns = sql.array(words.map(likePattern), 'text')
   const named = KINDS.map(
     ([kind, table]) => sql.fragment`

@@ -17,18 +17,11 @@ type Counted = ChannelFacts['quota']['name']
 
 const countRow = row({ count: number() })
 
-async function countRows(
-  tx: Tx,
-  teamId: string,
-  table: FragmentSqlToken,
-  { start, end }: Period,
-): Promise<number> {
-  const { count } = await tx.one(sql.type(countRow)`
+const countRows = (tx: Tx, teamId: string, table: FragmentSqlToken, { start, end }: Period) =>
+  tx.oneFirst(sql.type(countRow)`
     select count(*) as count from ${table}
     where team_id = ${teamId} and id >= ${firstIdAt(start)} and id < ${firstIdAt(end)}
       and created_at >= ${sql.timestamp(start)} and created_at < ${sql.timestamp(end)}`)
-  return count
-}
 
 /** How many messages of each channel the team stored in a period, by what they are counted under. */
 export async function usageIn(tx: Tx, teamId: string, period: Period): Promise<Record<Counted, number>> {

@@ -49,13 +49,8 @@ export type NewContact = {
 type Storing = { now: Date; charge: FragmentSqlToken }
 
 /** Stores a contact whose identity is not taken and charges for it, in one statement: ask under the account's lock. */
-export async function insertContact(
-  tx: Tx,
-  teamId: string,
-  contact: NewContact,
-  { now, charge }: Storing,
-): Promise<ContactRow> {
-  return tx.one(sql.prepared('insert_contact', contactRow)`
+export const insertContact = (tx: Tx, teamId: string, contact: NewContact, { now, charge }: Storing) =>
+  tx.one(sql.prepared('insert_contact', contactRow)`
     with charged as (${charge})
     insert into contacts (
       team_id, id, email, identity, status, suppression, properties, topic_ids, left_topic_ids, created_at, updated_at)
@@ -63,16 +58,10 @@ export async function insertContact(
       ${JSON.stringify(contact.properties)}, ${sql.array(contact.topic_ids, 'uuid')},
       ${sql.array(contact.left_topic_ids, 'uuid')}, ${sql.timestamp(now)}, ${sql.timestamp(now)})
     returning ${contactColumns}`)
-}
 
-export async function contactByIdentity(
-  tx: Tx,
-  teamId: string,
-  identity: string,
-): Promise<ContactRow | null> {
-  return tx.maybeOne(sql.prepared('contact_by_identity', contactRow)`
+export const contactByIdentity = (tx: Tx, teamId: string, identity: string) =>
+  tx.maybeOne(sql.prepared('contact_by_identity', contactRow)`
     select ${contactColumns} from contacts where team_id = ${teamId} and identity = ${identity}`)
-}
 
 const statusRow = row({ identity: string(), status: string().oneOf(CONTACT_STATUSES) })
 
@@ -112,11 +101,10 @@ export async function contactExists(tx: Tx, teamId: string, identity: string): P
 }
 
 /** As `contactByIdentity`, locked until the transaction ends. */
-export async function lockContact(tx: Tx, teamId: string, identity: string): Promise<ContactRow | null> {
-  return tx.maybeOne(sql.prepared('lock_contact', contactRow)`
+export const lockContact = (tx: Tx, teamId: string, identity: string) =>
+  tx.maybeOne(sql.prepared('lock_contact', contactRow)`
     select ${contactColumns} from contacts
     where team_id = ${teamId} and identity = ${identity} for no key update`)
-}
 
 const idsRow = row({ ids: mixed<Record<string, string>>() })
 
@@ -134,7 +122,7 @@ export async function writeContacts(
   now: Date,
 ): Promise<Map<string, string>> {
   const given = [...items].map(([identity, properties]) => ({ identity, properties }))
-  const { ids } = await tx.one(sql.prepared('write_contacts', idsRow)`
+  const ids = await tx.oneFirst(sql.prepared('write_contacts', idsRow)`
     with item as materialized (
       select ${teamId}::uuid as team_id, identity, properties
       from ${rowsOf('given', { identity: 'text', properties: 'jsonb' }, given)}
@@ -222,12 +210,7 @@ export function contactPage(
 }
 
 /** A team's contacts, newest first. */
-export async function contactsOfTeam(
-  tx: Tx,
-  teamId: string,
-  filter: ContactFilter,
-  page: Page,
-): Promise<readonly ContactRow[]> {
+export async function contactsOfTeam(tx: Tx, teamId: string, filter: ContactFilter, page: Page) {
   const ascii = await hasAsciiForm(tx, teamId, filter.email)
   return tx.any(contactPage(teamId, { ...filter, ascii }, page))
 }
@@ -244,7 +227,7 @@ export async function updateContact(
   teamId: string,
   { identity, properties, topic_ids }: ContactChange & { identity: string },
   now: Date,
-): Promise<ContactRow | null> {
+) {
   const map = properties === undefined ? null : JSON.stringify(properties)
   return tx.maybeOne(sql.prepared('update_contact', contactRow)`
     update contacts set
@@ -258,12 +241,12 @@ export async function updateContact(
 const changedRow = contactRow.concat(row({ has_listeners: boolean() }))
 
 /** Changes whether a contact hears from us; what a report found stays. `has_listeners`: is its team listened to. */
-export async function updateContactStatus(
+export function updateContactStatus(
   tx: Tx,
   teamId: string,
   { id, status }: { id: string; status: 'subscribed' | 'unsubscribed' },
   now: Date,
-): Promise<InferType<typeof changedRow>> {
+) {
   return tx.one(sql.prepared('update_contact_status', changedRow)`
     update contacts set status = ${status}, updated_at = ${touchedAt(now)}
     where team_id = ${teamId} and id = ${id}
@@ -273,8 +256,6 @@ export async function updateContactStatus(
 const emailRow = row({ email: string() })
 
 /** Deletes a contact. @returns its address; null when there was none. */
-export async function deleteContact(tx: Tx, teamId: string, identity: string): Promise<string | null> {
-  const gone = await tx.maybeOne(sql.prepared('delete_contact', emailRow)`
+export const deleteContact = (tx: Tx, teamId: string, identity: string) =>
+  tx.maybeOneFirst(sql.prepared('delete_contact', emailRow)`
     delete from contacts where team_id = ${teamId} and identity = ${identity} returning email`)
-  return gone?.email ?? null
-}

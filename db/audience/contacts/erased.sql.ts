@@ -22,15 +22,10 @@ export async function hasErased(tx: Tx, teamId: string): Promise<boolean> {
 }
 
 /** Those of these hashes that the team has kept, the latest last. */
-export async function erasedByHashes(
-  tx: Tx,
-  teamId: string,
-  hashes: readonly Buffer[],
-): Promise<readonly ErasedRow[]> {
-  return tx.any(sql.type(erasedRow)`
+export const erasedByHashes = (tx: Tx, teamId: string, hashes: readonly Buffer[]) =>
+  tx.any(sql.type(erasedRow)`
     select hash, status, suppression, left_topic_ids from erased_contacts
     where team_id = ${teamId} and hash = any(${sql.array([...hashes], 'bytea')}) order by erased_at`)
-}
 
 /** Keeps a hash; the later state of the same address counts. */
 export async function keepErased(tx: Tx, teamId: string, erased: ErasedRow, now: Date): Promise<void> {

@@ -99,18 +99,12 @@ export async function contactsFound(
 const idRow = row({ id: string() })
 
 /** The contact that is `count` places further in the list than `before`; null when fewer follow. */
-export async function contactFurther(
-  tx: Tx,
-  teamId: string,
-  before: string | undefined,
-  count: number,
-): Promise<string | null> {
+export async function contactFurther(tx: Tx, teamId: string, before: string | undefined, count: number) {
   const following =
     before === undefined ? sql.fragment`true` : sql.fragment`(created_at, id) < ${placeOf(teamId, before)}`
-  const row = await tx.maybeOne(sql.type(idRow)`
+  return tx.maybeOneFirst(sql.type(idRow)`
     select id from contacts where team_id = ${teamId} and ${following} ${newestFirst}
     offset ${count - 1} limit 1`)
-  return row?.id ?? null
 }
 
 /** How many contacts are asked which properties they have, and how many names are answered. */
@@ -120,14 +114,12 @@ const MOST_NAMES = 100
 const nameRow = row({ name: string() })
 
 /** What the properties of a team's latest contacts are called, the most common first. */
-export async function propertyNames(tx: Tx, teamId: string): Promise<readonly string[]> {
-  const rows = await tx.any(sql.type(nameRow)`
+export const propertyNames = (tx: Tx, teamId: string) =>
+  tx.anyFirst(sql.type(nameRow)`
     select name from (
       select properties from contacts where team_id = ${teamId} ${newestFirst} limit ${ASKED}) contacts,
       jsonb_object_keys(properties) name
     group by name order by count(*) desc, name limit ${MOST_NAMES}`)
-  return rows.map(({ name }) => name)
-}
 
 /** Which of these properties none of a team's latest contacts has. */
 export async function missingProperties(
@@ -136,41 +128,30 @@ export async function missingProperties(
   names: readonly string[],
 ): Promise<readonly string[]> {
   if (names.length === 0) return []
-  const rows = await tx.any(sql.type(nameRow)`
+  const missing = await tx.anyFirst(sql.type(nameRow)`
     select unnest(${sql.array([...names], 'text')}) as name
     except select jsonb_object_keys(properties) from (
       select properties from contacts where team_id = ${teamId} ${newestFirst} limit ${ASKED}) contacts`)
-  return names.filter((each) => rows.some(({ name }) => name === each))
+  return names.filter((each) => missing.includes(each))
 }
 
 const recipientRow = row({ email: string(), identity: string(), suppression: string().nullable() })
 export type RecipientContact = InferType<typeof recipientRow>
 
-export async function contactsWithIdentities(
-  tx: Tx,
-  teamId: string,
-  identities: readonly string[],
-): Promise<readonly RecipientContact[]> {
-  return tx.any(sql.type(recipientRow)`
+export const contactsWithIdentities = (tx: Tx, teamId: string, identities: readonly string[]) =>
+  tx.any(sql.type(recipientRow)`
     select email, identity, suppression from contacts
     where team_id = ${teamId} and identity = any(${sql.array(identities, 'text')}) order by identity`)
-}
 
 const emailRow = row({ id: string(), subject: string(), status: string(), created_at: string() })
 export type SentEmailRow = InferType<typeof emailRow>
 
 /** The latest emails to an address, whatever its spelling: `identities` are its spellings' own. */
-export async function emailsToContact(
-  tx: Tx,
-  teamId: string,
-  identities: readonly string[],
-  limit: number,
-): Promise<readonly SentEmailRow[]> {
-  return tx.any(sql.type(emailRow)`
+export const emailsToContact = (tx: Tx, teamId: string, identities: readonly string[], limit: number) =>
+  tx.any(sql.type(emailRow)`
     select e.id, e.subject, s.status, e.created_at from (
       select id, subject, created_at from accepted_emails
       where team_id = ${teamId} and ${isCustomers} and recipient_identities(to_emails) && ${sql.array(identities, 'text')}
       order by id desc limit ${limit}) e
     cross join lateral (select status from email_states where team_id = ${teamId} and id = e.id offset 0) s
     order by e.id desc`)
-}

@@ -22,8 +22,8 @@ export async function subscribersOf(
 }
 
 /** Makes one row of all that a topic has, for up to `limit` topics that moved. @returns for how many. */
-export async function foldTopicCounts(tx: Tx, limit: number): Promise<number> {
-  const { folded } = await tx.one(sql.type(row({ folded: number() }))`
+export const foldTopicCounts = (tx: Tx, limit: number) =>
+  tx.oneFirst(sql.type(row({ folded: number() }))`
     with moved as (
       select distinct team_id, topic_id from topic_counts where not folded limit ${limit}
     ), taken as (
@@ -34,5 +34,3 @@ export async function foldTopicCounts(tx: Tx, limit: number): Promise<number> {
       select team_id, topic_id, sum(count), true from taken group by team_id, topic_id having sum(count) <> 0
     )
     select count(*) as folded from moved`)
-  return folded
-}

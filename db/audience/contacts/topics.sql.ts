@@ -13,45 +13,33 @@ export const hasTopic = (topic: string): FragmentSqlToken =>
   sql.fragment`topic_ids @> array[${topic}::uuid] and topic_ids <> '{}'`
 
 /** Stores a topic. @returns the row, or null when the team has one of this name. */
-export async function insertTopic(
-  tx: Tx,
-  teamId: string,
-  topic: { id: string; name: string },
-  now: Date,
-): Promise<TopicRow | null> {
-  return tx.maybeOne(sql.type(topicRow)`
+export const insertTopic = (tx: Tx, teamId: string, topic: { id: string; name: string }, now: Date) =>
+  tx.maybeOne(sql.type(topicRow)`
     insert into topics (team_id, id, name, created_at)
     values (${teamId}, ${topic.id}, ${topic.name}, ${sql.timestamp(now)})
     on conflict (team_id, name) do nothing
     returning id, name, created_at`)
-}
 
 /** Gives a topic another name. @returns the topic, or null when there is none, or another has the name. */
-export async function renameTopicRow(
-  tx: Tx,
-  teamId: string,
-  { id, name }: { id: string; name: string },
-): Promise<TopicRow | null> {
-  return tx.maybeOne(sql.type(topicRow)`
+export const renameTopicRow = (tx: Tx, teamId: string, { id, name }: { id: string; name: string }) =>
+  tx.maybeOne(sql.type(topicRow)`
     update topics t set name = ${name} where team_id = ${teamId} and id = ${id}
       and not exists (select from topics o where o.team_id = t.team_id and o.name = ${name} and o.id <> t.id)
     returning id, name, created_at`)
-}
 
 /** A team's topics, oldest first. */
-export async function topicsOfTeam(tx: Tx, teamId: string): Promise<readonly TopicRow[]> {
-  return tx.any(sql.type(topicRow)`
+export const topicsOfTeam = (tx: Tx, teamId: string) =>
+  tx.any(sql.type(topicRow)`
     select id, name, created_at from topics where team_id = ${teamId} order by id`)
-}
 
 const idRow = row({ id: string() })
 
 /** Of these topics those that the team has; they stay until the transaction ends. */
 export async function holdTopics(tx: Tx, teamId: string, ids: readonly string[]): Promise<Set<string>> {
-  const rows = await tx.any(sql.prepared('hold_topics', idRow)`
+  const held = await tx.anyFirst(sql.prepared('hold_topics', idRow)`
     select id from topics where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')})
     order by id for key share`)
-  return new Set(rows.map((row) => row.id))
+  return new Set(held)
 }
 
 type Subscribing = { contact_id: string; topic_id: string }
@@ -84,21 +72,20 @@ export async function lockTopic(tx: Tx, teamId: string, id: string): Promise<voi
 const userRow = row({ name: string(), state: string() })
 
 /** The broadcasts that name a topic, to go to it or not to, and that have not ended. */
-export async function broadcastsNaming(tx: Tx, teamId: string, id: string) {
-  return tx.any(sql.type(userRow)`
+export const broadcastsNaming = (tx: Tx, teamId: string, id: string) =>
+  tx.any(sql.type(userRow)`
     select name, state from broadcasts
     where team_id = ${teamId} and state in ('draft', 'scheduled', 'sending', 'paused')
       and ${id}::uuid = any(topic_ids || exclude_topic_ids)
     order by id desc`)
-}
 
 /**
  * Deletes a topic and takes it off every contact, in one statement; contacts are locked in the order that everybody
  * keeps. A topic is one team's: with the team beside it, the planner would read all of the team's keys too.
  * @returns the topic, or null without one.
  */
-export async function deleteTopic(tx: Tx, teamId: string, id: string, now: Date): Promise<TopicRow | null> {
-  return tx.maybeOne(sql.type(topicRow)`
+export const deleteTopic = (tx: Tx, teamId: string, id: string, now: Date) =>
+  tx.maybeOne(sql.type(topicRow)`
     with gone as (
       delete from topics where team_id = ${teamId} and id = ${id} returning id, name, created_at
     ), held as (
@@ -109,4 +96,3 @@ export async function deleteTopic(tx: Tx, teamId: string, id: string, now: Date)
       from held where c.team_id = ${teamId} and c.id = held.id
     )
     select id, name, created_at from gone`)
-}

@@ -28,12 +28,10 @@ export async function insertUpsert(
 const bodyRow = row({ body: string() })
 
 /** A call that is still to be carried out, locked until the transaction ends; null when it is done or gone. */
-export async function lockUpsert(tx: Tx, teamId: string, id: string): Promise<string | null> {
-  const row = await tx.maybeOne(sql.prepared('lock_contact_upsert', bodyRow)`
+export const lockUpsert = (tx: Tx, teamId: string, id: string) =>
+  tx.maybeOneFirst(sql.prepared('lock_contact_upsert', bodyRow)`
     select body from contact_upserts
     where team_id = ${teamId} and id = ${id} and finished_at is null for update`)
-  return row?.body ?? null
-}
 
 /** Stores the result of a locked call, and drops its body: nobody needs it again. */
 export async function finishUpsert(
@@ -55,11 +53,9 @@ export async function finishUpsert(
 const resultRow = row({ result: mixed<UpsertResult>() })
 
 /** The result of a call, or null while there is none. */
-export async function upsertResult(tx: Tx, teamId: string, id: string): Promise<UpsertResult | null> {
-  const row = await tx.maybeOne(sql.prepared('contact_upsert_result', resultRow)`
+export const upsertResult = (tx: Tx, teamId: string, id: string) =>
+  tx.maybeOneFirst(sql.prepared('contact_upsert_result', resultRow)`
     select result from contact_upserts where team_id = ${teamId} and id = ${id} and finished_at is not null`)
-  return row?.result ?? null
-}
 
 // A result holds up to a thousand ids, so a batch of this size is deleted quickly.
 const FORGET_BATCH = 1_000
@@ -68,8 +64,8 @@ type Past = { finishedBefore: Date; createdBefore: Date }
 
 const deletedRow = row({ deleted: number() })
 
-async function deleteBatch(tx: Tx, { finishedBefore, createdBefore }: Past): Promise<number> {
-  const { deleted } = await tx.one(sql.type(deletedRow)`
+const deleteBatch = (tx: Tx, { finishedBefore, createdBefore }: Past) =>
+  tx.oneFirst(sql.type(deletedRow)`
     with old as (
       select team_id, id from contact_upserts
       where created_at < ${sql.timestamp(finishedBefore)}
@@ -78,8 +74,6 @@ async function deleteBatch(tx: Tx, { finishedBefore, createdBefore }: Past): Pro
     gone as (
       delete from contact_upserts u using old where u.team_id = old.team_id and u.id = old.id returning 1)
     select count(*) as deleted from gone`)
-  return deleted
-}
 
 /**
  * Deletes calls that are finished, and calls that no worker has carried out for too long, in batches.

@@ -37,43 +37,37 @@ export async function insertImport(tx: Tx, teamId: string, row: NewImport, now: 
 
 const countRow = row({ count: number() })
 
-export async function countDrafts(tx: Tx, teamId: string): Promise<number> {
-  const { count } = await tx.one(sql.type(countRow)`
+export const countDrafts = (tx: Tx, teamId: string) =>
+  tx.oneFirst(sql.type(countRow)`
     select count(*)::int as count from contact_imports where team_id = ${teamId} and draft`)
-  return count
-}
 
 /** How long an import's file is, in bytes. */
-export async function importLength(tx: Tx, teamId: string, id: string): Promise<number> {
-  const { count } = await tx.one(sql.type(countRow)`
+export const importLength = (tx: Tx, teamId: string, id: string) =>
+  tx.oneFirst(sql.type(countRow)`
     select coalesce(sum(octet_length(bytes)), 0)::int as count from contact_import_chunks
     where team_id = ${teamId} and import_id = ${id}`)
-  return count
-}
-
-const idRow = row({ id: string() })
 
 /** Changes what a draft's columns become. @returns whether there is such a draft. */
 export async function mapDraft(tx: Tx, teamId: string, id: string, mapping: Mapping): Promise<boolean> {
-  const row = await tx.maybeOne(sql.type(idRow)`
+  const { rowCount } = await tx.query(sql.unsafe`
     update contact_imports set mapping = ${JSON.stringify(mapping)}
-    where team_id = ${teamId} and id = ${id} and draft returning id`)
-  return row !== null
+    where team_id = ${teamId} and id = ${id} and draft`)
+  return rowCount > 0
 }
 
 /** Makes a draft an import of which no record was read yet. @returns whether there was such a draft. */
 export async function endDraft(tx: Tx, teamId: string, id: string): Promise<boolean> {
-  const row = await tx.maybeOne(sql.type(idRow)`
+  const { rowCount } = await tx.query(sql.unsafe`
     update contact_imports set draft = false, records = 0
-    where team_id = ${teamId} and id = ${id} and draft returning id`)
-  return row !== null
+    where team_id = ${teamId} and id = ${id} and draft`)
+  return rowCount > 0
 }
 
 /** Deletes a draft with its file. @returns whether there was one. */
 export async function deleteImportDraft(tx: Tx, teamId: string, id: string): Promise<boolean> {
-  const row = await tx.maybeOne(sql.type(idRow)`
-    delete from contact_imports where team_id = ${teamId} and id = ${id} and draft returning id`)
-  return row !== null
+  const { rowCount } = await tx.query(sql.unsafe`
+    delete from contact_imports where team_id = ${teamId} and id = ${id} and draft`)
+  return rowCount > 0
 }
 
 const chunkRow = row({ bytes: mixed<Buffer>() })
@@ -173,36 +167,31 @@ const importColumns = sql.fragment`
 const imports = sql.fragment`contact_imports i left join works w on w.id = i.id`
 
 /** A team's imports, newest first. */
-export async function importsOfTeam(tx: Tx, teamId: string, limit: number): Promise<readonly ImportRow[]> {
-  return tx.any(sql.type(importRow)`
+export const importsOfTeam = (tx: Tx, teamId: string, limit: number) =>
+  tx.any(sql.type(importRow)`
     select ${importColumns} from ${imports} where i.team_id = ${teamId} order by i.id desc limit ${limit}`)
-}
 
-export async function importById(tx: Tx, teamId: string, id: string): Promise<ImportRow | null> {
-  return tx.maybeOne(sql.type(importRow)`
+export const importById = (tx: Tx, teamId: string, id: string) =>
+  tx.maybeOne(sql.type(importRow)`
     select ${importColumns} from ${imports} where i.team_id = ${teamId} and i.id = ${id}`)
-}
 
 const mappingRow = row({ mapping: mixed<Mapping>() })
 
-export async function mappingOf(tx: Tx, teamId: string, id: string): Promise<Mapping> {
-  const { mapping } = await tx.one(sql.type(mappingRow)`
+export const mappingOf = (tx: Tx, teamId: string, id: string) =>
+  tx.oneFirst(sql.type(mappingRow)`
     select mapping from contact_imports where team_id = ${teamId} and id = ${id}`)
-  return mapping
-}
 
 /** What was chosen for the team's last import of a file with these columns; null when it has none lately. */
-export async function lastMapping(
+export function lastMapping(
   tx: Tx,
   teamId: string,
   { names, suppress }: Pick<Mapping, 'names' | 'suppress'>,
-): Promise<Mapping | null> {
-  const row = await tx.maybeOne(sql.type(mappingRow)`
+) {
+  return tx.maybeOneFirst(sql.type(mappingRow)`
     select mapping from contact_imports
     where team_id = ${teamId} and not draft and mapping -> 'names' = ${JSON.stringify(names)}::jsonb
       and (mapping -> 'suppress' = 'null') = ${suppress === null}
     order by id desc limit 1`)
-  return row?.mapping ?? null
 }
 
 const refusedRow = row({
@@ -212,12 +201,12 @@ const refusedRow = row({
 })
 
 /** The next slices of an import that have refused records, in the order of the file. */
-export async function refusingSlices(
+export function refusingSlices(
   tx: Tx,
   teamId: string,
   id: string,
   { after, most }: { after: number; most: number },
-): Promise<readonly InferType<typeof refusedRow>[]> {
+) {
   return tx.any(sql.type(refusedRow)`
     select first_record, place, refused from contact_import_slices
     where team_id = ${teamId} and import_id = ${id} and first_record > ${after} and refused is not null

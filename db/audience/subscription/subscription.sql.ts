@@ -17,30 +17,23 @@ const contactTopicsRow = row({
 export type ContactTopics = InferType<typeof contactTopicsRow>
 
 /** The topics of the contact of this identity, or null without one. @param hold locked until the transaction ends. */
-export async function topicsOfContact(
-  tx: Tx,
-  teamId: string,
-  identity: string,
-  hold: 'hold' | 'look',
-): Promise<ContactTopics | null> {
-  return tx.maybeOne(sql.type(contactTopicsRow)`
+export const topicsOfContact = (tx: Tx, teamId: string, identity: string, hold: 'hold' | 'look') =>
+  tx.maybeOne(sql.type(contactTopicsRow)`
     select id, topic_ids, left_topic_ids from contacts where team_id = ${teamId} and identity = ${identity}
     ${hold === 'hold' ? sql.fragment`for no key update` : sql.fragment``}`)
-}
 
 const writtenRow = row({ has_listeners: boolean() })
 
 /** Writes the topics of a contact. @returns whether anybody listens to its team. */
-export async function writeTopics(
+export function writeTopics(
   tx: Tx,
   teamId: string,
   { id, topic_ids, left_topic_ids }: ContactTopics,
   now: Date,
-): Promise<boolean> {
-  const { has_listeners } = await tx.one(sql.prepared('write_topics_of_contact', writtenRow)`
+) {
+  return tx.oneFirst(sql.prepared('write_topics_of_contact', writtenRow)`
     update contacts set topic_ids = ${sql.array(topic_ids, 'uuid')},
       left_topic_ids = ${sql.array(left_topic_ids, 'uuid')}, updated_at = ${touchedAt(now)}
     where team_id = ${teamId} and id = ${id}
     returning ${hasListeners(sql.fragment`contacts.team_id`)} as has_listeners`)
-  return has_listeners
 }

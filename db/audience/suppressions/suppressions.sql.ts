@@ -20,12 +20,11 @@ const lockedRow = row({
 })
 
 /** The contacts of these identities, locked by id as everywhere, so that transactions over them cannot deadlock. */
-export async function lockContacts(tx: Tx, refs: readonly IdentityRef[]) {
-  return tx.any(sql.prepared('lock_contacts', lockedRow)`
+export const lockContacts = (tx: Tx, refs: readonly IdentityRef[]) =>
+  tx.any(sql.prepared('lock_contacts', lockedRow)`
     select team_id, identity, id as contact_id, suppression, suppressed_softly from contacts
     where (team_id, identity) in (select * from ${rowsOf('ref', { team_id: 'uuid', identity: 'text' }, refs)})
     order by team_id, id for no key update`)
-}
 
 const SUPPRESSED = { team_id: 'uuid', contact_id: 'uuid', cause: 'json' }
 
@@ -34,19 +33,13 @@ const statusBefore = sql.fragment`
   case when c.status in ('subscribed', 'unsubscribed') then c.status else c.status_before end`
 
 const changedRow = row({ team_id: string(), contact_id: string(), has_listeners: boolean() })
-/** A contact that was changed, and whether anybody listens to its team. */
-type Changed = InferType<typeof changedRow>
 
 const changedColumns = sql.fragment`
   c.team_id, c.id as contact_id, ${hasListeners(sql.fragment`c.team_id`)} as has_listeners`
 
 /** A permanent bounce: any state but complained becomes bounced. Its first cause stays. @returns what it changed. */
-export async function bounceContacts(
-  tx: Tx,
-  refs: readonly Suppressed[],
-  now: Date,
-): Promise<readonly Changed[]> {
-  return tx.any(sql.prepared('bounce_contacts', changedRow)`
+export const bounceContacts = (tx: Tx, refs: readonly Suppressed[], now: Date) =>
+  tx.any(sql.prepared('bounce_contacts', changedRow)`
     update contacts c set
       status = 'bounced', suppression = coalesce(c.suppression, 'bounced'), suppressed_softly = false,
       suppression_cause = case
@@ -56,15 +49,10 @@ export async function bounceContacts(
     where c.team_id = r.team_id and c.id = r.contact_id and c.status <> 'complained'
       and (c.status <> 'bounced' or c.suppression is null or c.suppressed_softly)
     returning ${changedColumns}`)
-}
 
 /** A complaint: any state becomes complained. @returns what it changed. */
-export async function complainContacts(
-  tx: Tx,
-  refs: readonly Suppressed[],
-  now: Date,
-): Promise<readonly Changed[]> {
-  return tx.any(sql.prepared('complain_contacts', changedRow)`
+export const complainContacts = (tx: Tx, refs: readonly Suppressed[], now: Date) =>
+  tx.any(sql.prepared('complain_contacts', changedRow)`
     update contacts c set
       status = 'complained', suppression = 'complained', suppressed_softly = false,
       suppression_cause = case
@@ -74,7 +62,6 @@ export async function complainContacts(
     where c.team_id = r.team_id and c.id = r.contact_id
       and (c.status <> 'complained' or c.suppression is distinct from 'complained')
     returning ${changedColumns}`)
-}
 
 const judgedRow = changedRow.concat(row({ over: boolean() }))
 
@@ -88,12 +75,8 @@ export type SoftRule = { most: number; undisputed: Date; now: Date }
  * emails are found by their recipients alone: given the team too, the planner goes through all that a large team sent.
  * @returns those that changed; `over`: suppressed now, else brought back.
  */
-export async function judgeSoftBounces(
-  tx: Tx,
-  refs: readonly Suppressed[],
-  { most, undisputed, now }: SoftRule,
-): Promise<readonly (Changed & { over: boolean })[]> {
-  return tx.any(sql.prepared('judge_soft_bounces', judgedRow)`
+export const judgeSoftBounces = (tx: Tx, refs: readonly Suppressed[], { most, undisputed, now }: SoftRule) =>
+  tx.any(sql.prepared('judge_soft_bounces', judgedRow)`
     with delivered as (
       select r.team_id, r.contact_id as id, r.cause, greatest(
         (select max(d.occurred_at) from email_events d
@@ -131,7 +114,6 @@ export async function judgeSoftBounces(
       and (j.over and c.suppression is null and c.status in ('subscribed', 'unsubscribed')
         or not j.over and c.suppressed_softly)
     returning ${changedColumns}, j.over`)
-}
 
 const refRow = row({ team_id: string(), contact_id: string() })
 
@@ -146,17 +128,17 @@ export async function lockSoftlySuppressed(tx: Tx, after: ContactRef | null, lim
     order by team_id, id limit ${limit} for no key update`)
 }
 
+const liftedRow = row({ has_listeners: boolean() })
+
 /** Ends whatever suppresses a contact; soft bounces count from zero again. @returns whether anybody listens to it. */
-export async function liftContact(tx: Tx, teamId: string, id: string, now: Date): Promise<boolean> {
-  const { has_listeners } = await tx.one(sql.type(changedRow)`
+export const liftContact = (tx: Tx, teamId: string, id: string, now: Date) =>
+  tx.oneFirst(sql.type(liftedRow)`
     update contacts c set
       status = case when status in ('bounced', 'complained') then coalesce(status_before, 'subscribed') else status end,
       suppression = null, suppression_cause = null, suppressed_softly = false, status_before = null,
       lifted_at = ${sql.timestamp(now)}, updated_at = ${touchedAt(now)}
     where team_id = ${teamId} and id = ${id}
-    returning ${changedColumns}`)
-  return has_listeners
-}
+    returning ${hasListeners(sql.fragment`c.team_id`)} as has_listeners`)
 
 const suppressionRow = row({
   suppression_cause: mixed<SuppressionCause>().nullable(),
@@ -164,10 +146,9 @@ const suppressionRow = row({
 })
 
 /** What suppresses a contact, and when a person last ended that; null without the contact. */
-export async function suppressionOf(tx: Tx, teamId: string, id: string) {
-  return tx.maybeOne(sql.type(suppressionRow)`
+export const suppressionOf = (tx: Tx, teamId: string, id: string) =>
+  tx.maybeOne(sql.type(suppressionRow)`
     select suppression_cause, lifted_at from contacts where team_id = ${teamId} and id = ${id}`)
-}
 
 const suppressedRow = row({
   id: string(),
@@ -191,7 +172,7 @@ export async function suppressedContacts(
   tx: Tx,
   teamId: string,
   { email, status, before, limit }: SuppressedSearch,
-): Promise<readonly SuppressedRow[]> {
+) {
   const after =
     before === undefined
       ? sql.fragment`true`
@@ -210,8 +191,7 @@ export async function suppressedContacts(
 }
 
 /** How many of a team's contacts are suppressed, counted up to `most`. */
-export async function suppressedCount(tx: Tx, teamId: string, most: number): Promise<number> {
-  return tx.oneFirst(sql.type(row({ count: number() }))`
+export const suppressedCount = (tx: Tx, teamId: string, most: number) =>
+  tx.oneFirst(sql.type(row({ count: number() }))`
     select count(*)::integer as count from (
       select from contacts where team_id = ${teamId} and status in ('bounced', 'complained') limit ${most}) counted`)
-}

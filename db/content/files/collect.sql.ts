@@ -25,8 +25,8 @@ export async function releaseFiles(tx: Tx, limit: number): Promise<number> {
  * index: it would have to be walked past all of them each time. What is needed is found by the emails
  * that still have to be delivered: a content may have gone out with millions that are not.
  */
-export async function unusedFiles(tx: Tx, before: Date, limit: number) {
-  return tx.any(sql.type(idRow)`
+export const unusedFiles = (tx: Tx, before: Date, limit: number) =>
+  tx.any(sql.type(idRow)`
     with needed as materialized (
       select distinct e.team_id, n.sha256
       from (
@@ -39,7 +39,6 @@ export async function unusedFiles(tx: Tx, before: Date, limit: number) {
     where state = 'ready' and kept_until is null and last_used_at < ${sql.timestamp(before)}
       and not exists (select from needed n where n.team_id = f.team_id and n.sha256 = f.sha256)
     order by last_used_at limit ${limit}`)
-}
 
 const sizeRow = row({ size: number() })
 
@@ -48,7 +47,7 @@ const sizeRow = row({ size: number() })
  * its time of use first, and `accepted` is the first id that mail accepted meanwhile can have. The team's account is
  * locked. @returns their sizes.
  */
-export async function doomUnused(
+export function doomUnused(
   tx: Tx,
   teamId: string,
   ids: readonly string[],
@@ -75,18 +74,18 @@ const contentRow = row({ sha256: string() })
 
 /** Takes the contents away from emails that say nothing any more. @returns them. */
 export async function detachFiles(tx: Tx, teamId: string, emailIds: readonly string[]) {
-  const rows = await tx.any(sql.type(contentRow)`
+  const contents = await tx.anyFirst(sql.type(contentRow)`
     delete from email_files where team_id = ${teamId} and email_id = any(${sql.array([...emailIds], 'uuid')})
     returning encode(sha256, 'hex') as sha256`)
-  return [...new Set(rows.map(({ sha256 }) => sha256))]
+  return [...new Set(contents)]
 }
 
 /**
  * Gives up those of the contents that no email and no live upload refers to. The team's account is locked. What is just
  * being used is passed over.
  */
-export async function doomDetached(tx: Tx, teamId: string, contents: readonly string[]) {
-  return tx.any(sql.type(sizeRow)`
+export const doomDetached = (tx: Tx, teamId: string, contents: readonly string[]) =>
+  tx.any(sql.type(sizeRow)`
     with alone as materialized (
       select id from files f
       where team_id = ${teamId} and state = 'ready'
@@ -97,7 +96,6 @@ export async function doomDetached(tx: Tx, teamId: string, contents: readonly st
     )
     update files f set state = 'doomed' from alone a where f.team_id = ${teamId} and f.id = a.id
     returning f.size`)
-}
 
 /** Deletes some of the files that were given up, with their bytes. @returns how many. */
 export async function deleteDoomed(tx: Tx, limit: number): Promise<number> {

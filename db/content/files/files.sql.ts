@@ -29,11 +29,10 @@ export async function touchFiles(tx: Tx, refs: readonly FileRef[]): Promise<void
     from due where f.team_id = due.team_id and f.id = due.id`)
 }
 
-export async function readyFiles(tx: Tx, refs: readonly FileRef[]): Promise<readonly FileRef[]> {
-  return tx.any(sql.prepared('ready_files', refRow)`
+export const readyFiles = (tx: Tx, refs: readonly FileRef[]) =>
+  tx.any(sql.prepared('ready_files', refRow)`
     select w.team_id, w.sha256 from ${rowsOf('w', FILE, refs)}
       join files f on f.team_id = w.team_id and f.sha256 = decode(w.sha256, 'hex') and f.state = 'ready'`)
-}
 
 /** A content that is being stored. */
 export type LoadingFile = { id: string; sha256: string; size: number }
@@ -105,11 +104,9 @@ const publishing = (files: readonly Loaded[]) => sql.fragment`
   returning 1`
 
 /** Publishes files. @returns how many there were to publish. */
-export async function publishFiles(tx: Tx, files: readonly Loaded[]): Promise<number> {
-  const { count } = await tx.one(sql.prepared('publish_files', countRow)`
+export const publishFiles = (tx: Tx, files: readonly Loaded[]) =>
+  tx.oneFirst(sql.prepared('publish_files', countRow)`
     with published as (${publishing(files)}) select count(*)::int as count from published`)
-  return count
-}
 
 /** What emails bring along, and which of them needs which content. */
 export type Carried = { brought: readonly Loaded[]; needs: readonly (FileRef & { email_id: string })[] }
@@ -137,23 +134,18 @@ const uploadColumns = sql.fragment`
   id, filename, content_type, size, encode(sha256, 'hex') as sha256, expires_at`
 
 /** Those of the team's uploads that have not expired. */
-export async function uploadsByIds(
-  tx: Tx,
-  teamId: string,
-  ids: readonly string[],
-): Promise<readonly Upload[]> {
-  return tx.any(sql.type(uploadRow)`
+export const uploadsByIds = (tx: Tx, teamId: string, ids: readonly string[]) =>
+  tx.any(sql.type(uploadRow)`
     select ${uploadColumns} from uploads
     where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) and expires_at > service_time()`)
-}
 
 /** Stores an upload, to be kept for some days, as its file is: that is ready, and the team's account is locked. */
-export async function insertUpload(
+export function insertUpload(
   tx: Tx,
   teamId: string,
   { id, filename, content_type, size, sha256 }: Omit<Upload, 'expires_at'>,
   days: number,
-): Promise<Upload> {
+) {
   return tx.one(sql.type(uploadRow)`
     with kept as (
       update files set kept_until = greatest(kept_until, service_time() + make_interval(days => ${days}))
@@ -203,10 +195,9 @@ export async function deleteLeftFiles(tx: Tx, before: Date): Promise<number> {
 
 const carriedRow = refRow.concat(row({ id: string(), filename: string() }))
 
-export async function filesOfEmails(tx: Tx, emails: readonly { team_id: string; id: string }[]) {
-  return tx.any(sql.type(carriedRow)`
+export const filesOfEmails = (tx: Tx, emails: readonly { team_id: string; id: string }[]) =>
+  tx.any(sql.type(carriedRow)`
     select e.team_id, e.id, a ->> 'filename' as filename, a ->> 'sha256' as sha256
     from accepted_emails e cross join lateral json_array_elements(e.attachments) a
     where e.attachments is not null and (e.team_id, e.id) in (
       select * from ${rowsOf('w', { team_id: 'uuid', id: 'uuid' }, emails)})`)
-}

@@ -17,19 +17,16 @@ const draftRow = row({
 })
 export type DraftRow = InferType<typeof draftRow>
 
-export async function draftOf(tx: Tx, teamId: string, templateId: string): Promise<DraftRow | null> {
-  return tx.maybeOne(sql.type(draftRow)`
+export const draftOf = (tx: Tx, teamId: string, templateId: string) =>
+  tx.maybeOne(sql.type(draftRow)`
     select id, html, body_text as text, slots, version_id, saved_by, saved_at from template_drafts
     where team_id = ${teamId} and template_id = ${templateId}`)
-}
 
 const placeRow = row({ template_id: string() })
 
-export async function templatesWithDraft(tx: Tx, teamId: string): Promise<readonly string[]> {
-  const rows = await tx.any(sql.type(placeRow)`
+export const templatesWithDraft = (tx: Tx, teamId: string) =>
+  tx.anyFirst(sql.type(placeRow)`
     select template_id from template_drafts where team_id = ${teamId}`)
-  return rows.map(({ template_id }) => template_id)
-}
 
 /** Stores the draft of a template in the place of the one that there was. */
 export async function putDraft(

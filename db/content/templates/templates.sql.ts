@@ -47,10 +47,9 @@ export async function insertVersion(
 
 const templateRow = row({ id: string(), name: string() })
 
-export async function templateName(tx: Tx, teamId: string, id: string): Promise<string | null> {
-  return tx.maybeOneFirst(sql.type(templateRow.pick(['name']))`
+export const templateName = (tx: Tx, teamId: string, id: string) =>
+  tx.maybeOneFirst(sql.type(templateRow.pick(['name']))`
     select name from templates where team_id = ${teamId} and id = ${id}`)
-}
 
 export async function setCurrentVersion(
   tx: Tx,
@@ -64,26 +63,21 @@ export async function setCurrentVersion(
 }
 
 /** Versions by (team, id), in one statement. */
-export async function versionsByIds(
-  tx: Tx,
-  refs: readonly { team_id: string; id: string }[],
-): Promise<readonly VersionRow[]> {
-  return tx.any(sql.prepared('versions_by_ids', versionRow)`
+export const versionsByIds = (tx: Tx, refs: readonly { team_id: string; id: string }[]) =>
+  tx.any(sql.prepared('versions_by_ids', versionRow)`
     select team_id, id, template_id, html, body_text, slots, list_unsubscribe from template_versions
     where (team_id, id) in (
       select * from ${rowsOf('ref', { team_id: 'uuid', id: 'uuid' }, refs)})`)
-}
 
 const currentRow = versionRow.concat(row({ name: string() }))
 export type CurrentVersion = InferType<typeof currentRow>
 
 /** The version that the template's next email gets, its template locked for a change; null when the team has none. */
-export async function lockCurrentVersion(tx: Tx, teamId: string, id: string): Promise<CurrentVersion | null> {
-  return tx.maybeOne(sql.type(currentRow)`
+export const lockCurrentVersion = (tx: Tx, teamId: string, id: string) =>
+  tx.maybeOne(sql.type(currentRow)`
     select t.name, v.team_id, v.id, v.template_id, v.html, v.body_text, v.slots, v.list_unsubscribe
     from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
     where t.team_id = ${teamId} and t.id = ${id} for update of t`)
-}
 
 const listedRow = row({
   id: string(),
@@ -94,28 +88,25 @@ const listedRow = row({
   created_at: string(),
   updated_at: string(),
 })
-type ListedTemplate = InferType<typeof listedRow>
 
 /** A team's templates with the slots of their current version, oldest first. */
-export async function templatesOfTeam(tx: Tx, teamId: string): Promise<readonly ListedTemplate[]> {
-  return tx.any(sql.type(listedRow)`
+export const templatesOfTeam = (tx: Tx, teamId: string) =>
+  tx.any(sql.type(listedRow)`
     select t.id, t.name, t.version_id, v.slots, v.list_unsubscribe, t.created_at, t.updated_at
     from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
     where t.team_id = ${teamId} order by t.id`)
-}
 
 const shownRow = listedRow.concat(row({ html: string(), text: string() }))
 
 export type ShownTemplate = InferType<typeof shownRow>
 
 /** A template with the parts of its current version; null when the team has none of this id. */
-export async function templateById(tx: Tx, teamId: string, id: string): Promise<ShownTemplate | null> {
-  return tx.maybeOne(sql.type(shownRow)`
+export const templateById = (tx: Tx, teamId: string, id: string) =>
+  tx.maybeOne(sql.type(shownRow)`
     select t.id, t.name, t.version_id, v.slots, v.list_unsubscribe, v.html, v.body_text as text, t.created_at,
       t.updated_at
     from templates t join template_versions v on v.team_id = t.team_id and v.id = t.version_id
     where t.team_id = ${teamId} and t.id = ${id}`)
-}
 
 const historyRow = row({
   id: string(),
@@ -129,27 +120,19 @@ const historyRow = row({
 export type ListedVersion = InferType<typeof historyRow>
 
 /** A template's versions, without their parts, newest first. */
-export async function versionsOfTemplate(
-  tx: Tx,
-  teamId: string,
-  id: string,
-  limit: number,
-): Promise<readonly ListedVersion[]> {
-  return tx.any(sql.type(historyRow)`
+export const versionsOfTemplate = (tx: Tx, teamId: string, id: string, limit: number) =>
+  tx.any(sql.type(historyRow)`
     select id, row_number() over (order by id) as number, slots, created_at, created_by from template_versions
     where team_id = ${teamId} and template_id = ${id} order by id desc limit ${limit}`)
-}
 
 /** Calls a template something else. @returns it, or null without one, or where another is called that. */
-export async function renameTemplateRow(tx: Tx, teamId: string, { id, name }: { id: string; name: string }) {
-  return tx.maybeOne(sql.type(templateRow)`
+export const renameTemplateRow = (tx: Tx, teamId: string, { id, name }: { id: string; name: string }) =>
+  tx.maybeOne(sql.type(templateRow)`
     update templates set name = ${name} where team_id = ${teamId} and id = ${id} and not exists (
       select from templates other where other.team_id = ${teamId} and other.name = ${name} and other.id <> ${id})
     returning id, name`)
-}
 
 /** Deletes a template and leaves its versions to the emails made from them. @returns it, or null without one. */
-export async function deleteTemplate(tx: Tx, teamId: string, id: string) {
-  return tx.maybeOne(sql.type(templateRow)`
+export const deleteTemplate = (tx: Tx, teamId: string, id: string) =>
+  tx.maybeOne(sql.type(templateRow)`
     delete from templates where team_id = ${teamId} and id = ${id} returning id, name`)
-}

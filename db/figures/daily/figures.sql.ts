@@ -21,8 +21,8 @@ const HOURS_KEPT = sql.fragment`now() - interval '2 days'`
 const foldedRow = row({ folded: number() })
 
 /** Adds up to `limit` moves to their figures. @returns how many there were. */
-export async function foldMoves(tx: Tx, limit: number): Promise<number> {
-  const { folded } = await tx.one(sql.type(foldedRow)`
+export const foldMoves = (tx: Tx, limit: number) =>
+  tx.oneFirst(sql.type(foldedRow)`
     with taken as (
       delete from moved_figures
       where (team_id, id) in (select team_id, id from moved_figures limit ${limit} for update skip locked)
@@ -49,8 +49,6 @@ export async function foldMoves(tx: Tx, limit: number): Promise<number> {
       on conflict (team_id, channel, hour, status) do update set count = f.count + excluded.count
     )
     select count(*) as folded from taken`)
-  return folded
-}
 
 /** Forgets up to `limit` figures of hours that are over for two days. @returns how many. */
 export async function deleteHours(tx: Tx, limit: number): Promise<number> {
@@ -73,25 +71,18 @@ export async function deleteFigures(tx: Tx, before: Date, limit: number): Promis
 const dayRow = row({ day: string().nullable() })
 
 /** The first day that a team's figures of this channel tell of; null before the first message. */
-export async function firstDay(tx: Tx, teamId: string, { name: channel }: Channel): Promise<string | null> {
-  const { day } = await tx.one(sql.type(dayRow)`
+export const firstDay = (tx: Tx, teamId: string, { name: channel }: Channel) =>
+  tx.oneFirst(sql.type(dayRow)`
     select least(
       (select min(day) from daily_figures where team_id = ${teamId} and channel = ${channel}),
       (select min((hour at time zone 'UTC')::date) from moved_figures
         where team_id = ${teamId} and channel = ${channel}))::text as day`)
-  return day
-}
 
 const figureRow = row({ day: string(), status: string(), count: number() })
 export type FigureRow = InferType<typeof figureRow>
 
 /** A team's figures since a day, which counts. */
-export async function figuresSince(
-  tx: Tx,
-  teamId: string,
-  { name: channel }: Channel,
-  since: Date,
-): Promise<readonly FigureRow[]> {
+export async function figuresSince(tx: Tx, teamId: string, { name: channel }: Channel, since: Date) {
   const from = since.toISOString().slice(0, 10)
   return tx.any(sql.type(figureRow)`
     select day::text, status, sum(count) as count
@@ -109,13 +100,8 @@ const hourRow = row({ hour: string(), status: string(), count: number() })
 export type HourRow = InferType<typeof hourRow>
 
 /** A team's figures by the hour since the beginning of one, of the last two days. */
-export async function hoursSince(
-  tx: Tx,
-  teamId: string,
-  { name: channel }: Channel,
-  since: Date,
-): Promise<readonly HourRow[]> {
-  return tx.any(sql.type(hourRow)`
+export const hoursSince = (tx: Tx, teamId: string, { name: channel }: Channel, since: Date) =>
+  tx.any(sql.type(hourRow)`
     select hour, status, sum(count) as count
     from (
       select channel, hour, status, count from hourly_figures where team_id = ${teamId}
@@ -124,4 +110,3 @@ export async function hoursSince(
     where channel = ${channel} and hour >= ${sql.timestamp(since)}
     group by hour, status having sum(count) <> 0
     order by hour, status`)
-}

@@ -87,20 +87,18 @@ const processRow = row({
 export type ProcessRow = InferType<typeof processRow>
 
 /** The processes with a heartbeat in the last `seconds`, the longest-lived first. */
-export async function liveProcesses(tx: Tx, seconds: number): Promise<readonly ProcessRow[]> {
-  return tx.any(sql.type(processRow)`
+export const liveProcesses = (tx: Tx, seconds: number) =>
+  tx.any(sql.type(processRow)`
     select id, kind, host, pid, queues, senders, completed, gauges, seen_at,
       greatest(0, extract(epoch from now() - seen_at)) as silent_seconds
     from processes where seen_at > now() - make_interval(secs => ${seconds})
     order by started_at, id`)
-}
 
 const counterRow = row({ figure: string(), labels: string(), values: array(number()) })
 export type CounterRow = InferType<typeof counterRow>
 
-export async function fleetCounters(tx: Tx): Promise<readonly CounterRow[]> {
-  return tx.any(sql.type(counterRow)`select figure, labels, values from counters order by figure, labels`)
-}
+export const fleetCounters = (tx: Tx) =>
+  tx.any(sql.type(counterRow)`select figure, labels, values from counters order by figure, labels`)
 
 const senderRow = row({ key: string(), paused: number(), slowed: number(), full: number() })
 export type SenderFigures = InferType<typeof senderRow>
@@ -109,27 +107,21 @@ export type SenderFigures = InferType<typeof senderRow>
  * Every sender at this moment, as numbers 0 and 1: whether it is paused, slowed, and whether its bucket is spent, so
  * that its own throttle holds what waits for it.
  */
-export async function senderStates(tx: Tx): Promise<readonly SenderFigures[]> {
-  return tx.any(sql.type(senderRow)`
+export const senderStates = (tx: Tx) =>
+  tx.any(sql.type(senderRow)`
     select key,
       (troubles > 0 or coalesce(paused_until > now(), false))::int as paused,
       (slowed_at is not null and slowed_at > now() - interval '10 minutes')::int as slowed,
       (tokens + rate * greatest(0, extract(epoch from now() - refilled_at)) < 1)::int as full
     from senders where not starts_with(key, ${WEBHOOK_SENDERS}) order by key`)
-}
 
 const queuedRow = row({ channel: string(), age: number(), messages: number() })
-type QueuedRow = InferType<typeof queuedRow>
 
 /**
  * How many messages have waited for longer than each of these ages, in ascending seconds, each figure up to `most`: of
  * a channel the oldest are looked at, so that what is younger than one of them counts for no greater age.
  */
-export async function queuedByAge(
-  tx: Tx,
-  ages: readonly number[],
-  most: number,
-): Promise<readonly QueuedRow[]> {
+export async function queuedByAge(tx: Tx, ages: readonly number[], most: number) {
   const lowest = sql.array([...ages], 'float8')
   // What waited for its time has been waiting since then, and has an index of its own.
   const oldest = CHANNELS.flatMap(({ name, rows }) => [
@@ -167,27 +159,24 @@ export async function scheduledMessages(tx: Tx) {
 const broadcastRow = row({ state: string(), broadcasts: number() })
 
 /** How many broadcasts are being sent, wait for a person who paused them, or were braked: have paused themselves. */
-export async function broadcastStates(tx: Tx) {
-  return tx.any(sql.type(broadcastRow)`
+export const broadcastStates = (tx: Tx) =>
+  tx.any(sql.type(broadcastRow)`
     select s.state, count(b.id) as broadcasts
     from (values ('sending'), ('paused'), ('braked')) as s (state)
       left join broadcasts b on b.state in ('sending', 'paused')
         and s.state = case when b.state_reason is null then b.state else 'braked' end
     group by s.state order by s.state`)
-}
 
 const reportRow = row({ state: string(), reports: number(), oldest_seconds: number() })
-type ReportState = InferType<typeof reportRow>
 
 /**
  * Reports that are not done with, and for how long the oldest of each kind has been waiting. That they are not done is
  * said once more for the planner: no index has the others.
  */
-export async function openReports(tx: Tx): Promise<readonly ReportState[]> {
-  return tx.any(sql.type(reportRow)`
+export const openReports = (tx: Tx) =>
+  tx.any(sql.type(reportRow)`
     select s.state, count(r.id) as reports,
       coalesce(greatest(0, extract(epoch from now() - min(r.received_at))), 0) as oldest_seconds
     from (values ('pending'), ('parked')) as s (state)
       left join reports r on r.state = s.state and r.state <> 'done'
     group by s.state order by s.state`)
-}

@@ -1,32 +1,20 @@
 /** The statements that take one person out of a team's emails, their events and the raw reports. */
 import { sql } from 'slonik'
-import { type InferType, number, object, string } from 'yup'
+import { number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
-import {
-  type FoundEmail,
-  foundRow,
-  hasCopies,
-  isAbout,
-  isEventNaming,
-  isReportNaming,
-  isSkipOf,
-} from './person.sql.ts'
+import { foundColumns, foundRow, isAbout, isEventNaming, isReportNaming, isSkipOf } from './person.sql.ts'
 
 /**
  * Those of these emails that there are still; their states locked by id, as everywhere. Read once they are locked:
  * somebody else may have been erased from them meanwhile.
  */
-export async function lockEmailsOfPerson(
-  tx: Tx,
-  teamId: string,
-  ids: readonly string[],
-): Promise<readonly FoundEmail[]> {
+export async function lockEmailsOfPerson(tx: Tx, teamId: string, ids: readonly string[]) {
   const these = sql.array([...ids], 'uuid')
   await tx.query(sql.type(object())`
     select from email_states where team_id = ${teamId} and id = any(${these}) order by id for update`)
   return tx.any(sql.type(foundRow)`
-    select id, to_emails, ${hasCopies} as has_copies, unfinished or due_at is not null as undelivered from emails
+    select ${foundColumns} from emails
     where team_id = ${teamId} and id = any(${these}) order by id`)
 }
 
@@ -113,12 +101,12 @@ export async function emptySkipsOf(tx: Tx, teamId: string, spellings: readonly s
 const countRow = row({ last: string().nullable(), looked: number(), deleted: number() })
 
 /** Deletes those of a stretch of reports that are done with, about this team alone, and name the address. */
-export async function deleteReportsNaming(
+export function deleteReportsNaming(
   tx: Tx,
   teamId: string,
   words: string,
   { after, length }: { after: string; length: number },
-): Promise<InferType<typeof countRow>> {
+) {
   return tx.one(sql.type(countRow)`
     with stretch as (
       select id, state, team_ids, body from reports where id > ${after} order by id limit ${length}

@@ -8,6 +8,7 @@
  * mails the address when it is created again (erased.ts); an email to that person alone that still waits is deleted,
  * and frees its place, and so is a test of a broadcast that shows the person.
  */
+import { NIL } from 'uuid'
 import { lockAccount } from '../../accounts/teams/limits.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { lockContact } from '../../audience/contacts/contacts.sql.ts'
@@ -30,7 +31,7 @@ import {
   rewriteNames,
 } from './erase.sql.ts'
 import { emailsTo, type FoundEmail, testsShowing } from './person.sql.ts'
-import { type ErasedPerson, isPerson, isSoleRecipient, NO_ID, namedIn, personOf } from './person.ts'
+import { type ErasedPerson, isPerson, isSoleRecipient, namedIn, personOf } from './person.ts'
 
 /** How many emails one transaction changes, and how many reports one statement looks at. */
 const ERASE_BATCH = 500
@@ -62,33 +63,35 @@ async function eraseContact(
 }
 
 /** What becomes of an email that names the person; null when it is to be deleted, since nobody else waits for it. */
-function erasedEmail(
-  { id, to_emails, has_copies, undelivered }: FoundEmail,
-  identity: string,
-): ErasedEmail | null {
+function erasedEmail({ id, to_emails, has_copies, waits }: FoundEmail, identity: string): ErasedEmail | null {
   const others = to_emails.filter((recipient) => !isPerson(recipient, identity))
   const nobodys = isSoleRecipient(to_emails, identity)
-  if (undelivered && nobodys) return null
+  if (waits && nobodys) return null
   // With one fewer before them, a copy would be taken for one of the list before.
-  if (undelivered && !has_copies) return { id, to: others, empty: false, nobodys: false }
+  if (waits && !has_copies) return { id, to: others, empty: false, nobodys: false }
   const to = to_emails.map((recipient) => (isPerson(recipient, identity) ? ERASED : recipient))
   return { id, to, empty: nobodys, nobodys }
 }
 
 const idsOf = (emails: readonly { id: string }[]): string[] => emails.map(({ id }) => id)
 
-async function eraseEmails({ tx }: Pick<At, 'tx'>, person: ErasedPerson, ids: readonly string[]) {
-  const { teamId, identity, words } = person
+/** Rewrites emails; the key, the tags and the reply address of what is emptied lose the person's address too. */
+async function rewrite(tx: Tx, { teamId, words }: ErasedPerson, emails: readonly ErasedEmail[]) {
+  const emptied = idsOf(emails.filter(({ empty }) => empty))
+  if (emails.length > 0) await rewriteEmails(tx, teamId, emails, words)
+  if (emptied.length > 0) await rewriteNames(tx, teamId, emptied, words)
+}
+
+async function eraseEmails(tx: Tx, person: ErasedPerson, ids: readonly string[]) {
+  const { teamId, identity } = person
   await lockAccount(tx, teamId)
   const named = namedIn(await lockEmailsOfPerson(tx, teamId, ids), person)
   const rewritten = named.flatMap((email) => erasedEmail(email, identity) ?? [])
-  const kept = new Set(rewritten.map(({ id }) => id))
-  const gone = named.flatMap(({ id }) => (kept.has(id) ? [] : [id]))
-  const empty = rewritten.flatMap(({ id, empty }) => (empty ? [id] : []))
-  await eraseFiles(tx, teamId, [...gone, ...empty])
+  const kept = new Set(idsOf(rewritten))
+  const gone = idsOf(named).filter((id) => !kept.has(id))
+  await eraseFiles(tx, teamId, [...gone, ...idsOf(rewritten.filter(({ empty }) => empty))])
   const deleted = gone.length > 0 ? await removeEmails({ tx }, teamId, gone) : 0
-  if (rewritten.length > 0) await rewriteEmails(tx, teamId, rewritten, words)
-  if (empty.length > 0) await rewriteNames(tx, teamId, empty, words)
+  await rewrite(tx, person, rewritten)
   if (named.length > 0) await deleteWebhooksAbout(tx, teamId, idsOf(named))
   return { rewritten: rewritten.length, deleted }
 }
@@ -104,7 +107,7 @@ type Erasing = At & { secrets: Pick<Secrets, 'sign'> }
 async function beginning({ tx, now, secrets }: Erasing, person: ErasedPerson): Promise<Slice> {
   await teamOrRefusal(tx, person.teamId)
   const contact = await eraseContact({ tx, now }, person, secrets)
-  return { cursor: { through: 'emails', after: NO_ID }, looked: 1, contact }
+  return { cursor: { through: 'emails', after: NIL }, looked: 1, contact }
 }
 
 async function emailsSlice(tx: Tx, person: ErasedPerson, after: string): Promise<Slice> {
@@ -112,7 +115,7 @@ async function emailsSlice(tx: Tx, person: ErasedPerson, after: string): Promise
   const found = await emailsTo(tx, person.teamId, person.spellings, { after, limit: ERASE_BATCH })
   const ids = idsOf(namedIn(found, person))
   const { rewritten, deleted } =
-    ids.length > 0 ? await eraseEmails({ tx }, person, ids) : { rewritten: 0, deleted: 0 }
+    ids.length > 0 ? await eraseEmails(tx, person, ids) : { rewritten: 0, deleted: 0 }
   const last = found.at(-1)
   return {
     cursor:
@@ -124,33 +127,26 @@ async function emailsSlice(tx: Tx, person: ErasedPerson, after: string): Promise
 }
 
 /** Empties the next of the tests of broadcasts that show the person to others; what waits of them is deleted. */
-async function testsSlice(tx: Tx, { teamId, identity, words }: ErasedPerson): Promise<Slice> {
-  const ids = await testsShowing(tx, teamId, identity, { after: NO_ID, limit: ERASE_BATCH })
+async function testsSlice(tx: Tx, person: ErasedPerson): Promise<Slice> {
+  const { teamId, identity } = person
+  const ids = await testsShowing(tx, teamId, identity, { after: NIL, limit: ERASE_BATCH })
   if (ids.length > 0) {
     await lockAccount(tx, teamId)
     const tests = await lockEmailsOfPerson(tx, teamId, ids)
-    const [waiting, sent] = [
-      tests.filter((test) => test.undelivered),
-      tests.filter((test) => !test.undelivered),
-    ]
+    const waiting = tests.filter(({ waits }) => waits)
+    const sent = tests.filter(({ waits }) => !waits)
     if (waiting.length > 0) await removeEmails({ tx }, teamId, idsOf(waiting))
     const emptied = sent.map(({ id, to_emails: to }) => ({ id, to, empty: true, nobodys: false }))
-    if (sent.length > 0) {
-      await rewriteEmails(tx, teamId, emptied, words)
-      await rewriteNames(tx, teamId, idsOf(sent), words)
-    }
+    await rewrite(tx, person, emptied)
     await deleteWebhooksAbout(tx, teamId, ids)
   }
   return { cursor: { through: ids.length === ERASE_BATCH ? 'tests' : 'files' }, looked: ids.length }
 }
 
 async function reportsSlice(tx: Tx, { teamId, bytes }: ErasedPerson, after: string): Promise<Slice> {
-  const { last, looked, deleted } = await deleteReportsNaming(tx, teamId, bytes, {
-    after,
-    length: ERASE_BATCH,
-  })
-  const cursor = last === null ? null : { through: 'reports' as const, after: last }
-  return { cursor, looked, reports: deleted }
+  const stretch = { after, length: ERASE_BATCH }
+  const { last, looked, deleted } = await deleteReportsNaming(tx, teamId, bytes, stretch)
+  return { cursor: last === null ? null : { through: 'reports', after: last }, looked, reports: deleted }
 }
 
 /**
@@ -171,5 +167,5 @@ export async function eraseSlice(
   // Also those that the deletion of emails has just noted.
   await emptySkipsOf(at.tx, teamId, person.spellings)
   const more = await deleteGivenUp(at.tx)
-  return { cursor: more ? cursor : { through: 'reports', after: NO_ID }, looked: 0 }
+  return { cursor: more ? cursor : { through: 'reports', after: NIL }, looked: 0 }
 }

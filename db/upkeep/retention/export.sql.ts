@@ -31,13 +31,12 @@ const emailRow = row({
 })
 export type ExportedRow = InferType<typeof emailRow>
 
-export async function emailsToShow(tx: Tx, teamId: string, ids: readonly string[]) {
-  return tx.any(sql.type(emailRow)`
+export const emailsToShow = (tx: Tx, teamId: string, ids: readonly string[]) =>
+  tx.any(sql.type(emailRow)`
     select id, created_at, from_address as "from", to_emails, first_cc, first_bcc, scheduled_at, expires_at, status,
       broadcast_id, template_id, template_version_id, subject, html, body_text as text, variables, headers, reply_to,
       tags, idempotency_key, attachments, internal
     from emails where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) order by id`)
-}
 
 const eventRow = row({
   email_id: string(),
@@ -49,12 +48,11 @@ const eventRow = row({
   names: boolean(),
 })
 
-export async function eventsToShow(tx: Tx, teamId: string, ids: readonly string[], words: string) {
-  return tx.any(sql.type(eventRow)`
+export const eventsToShow = (tx: Tx, teamId: string, ids: readonly string[], words: string) =>
+  tx.any(sql.type(eventRow)`
     select email_id, kind, occurred_at, recipient, detail, ${isEventNaming(words)} as names from email_events v
     where team_id = ${teamId} and email_id = any(${sql.array([...ids], 'uuid')})
     order by email_id, occurred_at, event_key`)
-}
 
 const webhookRow = row({
   subject_id: string(),
@@ -68,12 +66,11 @@ const webhookRow = row({
 })
 
 /** The webhook messages about these emails or contacts, but for what they say: it names other recipients. */
-export async function webhooksToShow(tx: Tx, teamId: string, subjects: readonly string[]) {
-  return tx.any(sql.type(webhookRow)`
+export const webhooksToShow = (tx: Tx, teamId: string, subjects: readonly string[]) =>
+  tx.any(sql.type(webhookRow)`
     select subject_id, event_id, endpoint_id, type, status, created_at, body::json -> 'data' ->> 'recipient' as recipient
     from webhook_messages
     where ${isAbout(teamId, subjects)} order by id`)
-}
 
 const skipRow = row({
   broadcast_id: string(),
@@ -85,18 +82,17 @@ const skipRow = row({
 })
 
 /** The broadcasts that left the person out, and why. */
-export async function skipsToShow(tx: Tx, teamId: string, spellings: readonly string[]) {
-  return tx.any(sql.type(skipRow)`
+export const skipsToShow = (tx: Tx, teamId: string, spellings: readonly string[]) =>
+  tx.any(sql.type(skipRow)`
     select broadcast_id, contact_id, email, reason, detail, at from broadcast_skips
     where ${isSkipOf(teamId, spellings)} order by at, broadcast_id`)
-}
 
 const reportRow = row({ id: string(), provider: string(), received_at: string(), bytes: number() })
 
 const stretchRow = row({ last: string().nullable(), found: mixed<InferType<typeof reportRow>[]>() })
 
 /** Of a stretch of reports those that name the person, but for what they say: it may name other recipients. */
-export async function reportsToShow(
+export function reportsToShow(
   tx: Tx,
   teamId: string,
   bytes: string,

@@ -6,6 +6,7 @@
  * the audit trail, by the hash that an erasure would leave. Lists come batch by batch, so that a large one is never
  * held whole. Changes nothing.
  */
+import { NIL } from 'uuid'
 import { type By, record } from '../../accounts/audit/record.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { contactByIdentity } from '../../audience/contacts/contacts.sql.ts'
@@ -25,7 +26,7 @@ import {
   webhooksToShow,
 } from './export.sql.ts'
 import { emailsTo, testsShowing } from './person.sql.ts'
-import { type ErasedPerson, isPerson, isSoleRecipient, NO_ID, namedIn, personOf } from './person.ts'
+import { type ErasedPerson, isPerson, isSoleRecipient, namedIn, personOf } from './person.ts'
 
 /** How many rows a statement looks at. */
 const EXPORT_BATCH = 200
@@ -50,23 +51,26 @@ type Events = Awaited<ReturnType<typeof eventsToShow>>
 type Webhooks = Awaited<ReturnType<typeof webhooksToShow>>
 
 /** What was sent to the person alone, as it is stored. */
-const contentOf = ({
-  subject,
-  html,
-  text,
-  template_version_id,
-  variables,
-  headers,
-  ...row
-}: ExportedRow) => ({
-  ...{ status: row.status, subject, html, text, template_version_id, variables, headers },
-  ...{ reply_to: row.reply_to, tags: row.tags, idempotency_key: row.idempotency_key },
-  attachments: (row.attachments ?? []).map(({ filename, content_type, size }) => ({
-    filename,
-    content_type,
-    size,
-  })),
-})
+function contentOf({ status, subject, html, text, template_version_id, ...row }: ExportedRow) {
+  const { variables, headers, reply_to, tags, idempotency_key } = row
+  return {
+    ...{
+      status,
+      subject,
+      html,
+      text,
+      template_version_id,
+      variables,
+      headers,
+      reply_to,
+      tags,
+      idempotency_key,
+    },
+    attachments: (row.attachments ?? []).map(({ filename, content_type, size }) => ({
+      ...{ filename, content_type, size },
+    })),
+  }
+}
 
 /** Webhook messages of one subject; of those about other recipients it is not said what has become of them. */
 const webhooksOf = (all: Webhooks, id: string, { identity }: ErasedPerson) =>
@@ -114,7 +118,7 @@ function shownEmail(
 
 async function* emails({ tx, person }: Finding) {
   const { teamId, spellings, words } = person
-  for (let after = NO_ID; ; ) {
+  for (let after: string = NIL; ; ) {
     const found = await emailsTo(tx, teamId, spellings, { after, limit: EXPORT_BATCH })
     const ids = namedIn(found, person).map(({ id }) => id)
     if (ids.length > 0) {
@@ -133,19 +137,15 @@ async function* emails({ tx, person }: Finding) {
 /** Tests of broadcasts that show the person to others: what they show, not to whom. */
 async function* tests({ tx, person }: Finding) {
   const { teamId, identity } = person
-  for (let after = NO_ID; ; ) {
+  for (let after: string = NIL; ; ) {
     const ids = await testsShowing(tx, teamId, identity, { after, limit: EXPORT_BATCH })
     if (ids.length === 0) return
     const webhooks = await webhooksToShow(tx, teamId, ids)
-    for (const { id, created_at, subject, template_version_id, variables } of await emailsToShow(
-      tx,
-      teamId,
-      ids,
-    ))
-      yield {
-        ...{ id, created_at, subject, template_version_id, variables },
-        webhooks: webhooksOf(webhooks, id, person),
-      }
+    for (const row of await emailsToShow(tx, teamId, ids)) {
+      const { id, created_at, subject, template_version_id, variables } = row
+      const shown = { id, created_at, subject, template_version_id, variables }
+      yield { ...shown, webhooks: webhooksOf(webhooks, id, person) }
+    }
     after = ids.at(-1) ?? after
     if (ids.length < EXPORT_BATCH) return
   }
@@ -157,26 +157,21 @@ async function* broadcast_skips({ tx, person }: Finding) {
 }
 
 async function* reports({ tx, person: { teamId, bytes } }: Finding) {
-  for (let after: string | null = NO_ID; after !== null; ) {
-    const { last, found }: Awaited<ReturnType<typeof reportsToShow>> = await reportsToShow(
-      tx,
-      teamId,
-      bytes,
-      { after, length: EXPORT_BATCH },
-    )
+  for (let after: string | null = NIL; after !== null; ) {
+    const stretch: { after: string; length: number } = { after, length: EXPORT_BATCH }
+    const { last, found } = await reportsToShow(tx, teamId, bytes, stretch)
     yield* found
     after = last
   }
 }
 
-const LIST_NAMES = ['emails', 'tests', 'broadcast_skips', 'reports'] as const
-type ListName = (typeof LIST_NAMES)[number]
-const LISTS: Record<ListName, (at: Finding) => AsyncGenerator<object>> = {
+/** In the order in which they are shown. */
+const LISTS = Object.entries<(at: Finding) => AsyncGenerator<object>>({
   emails,
   tests,
   broadcast_skips,
   reports,
-}
+})
 
 /** The contact, with what it has left, why it is suppressed, and the webhooks about it; null without one. */
 async function contactOf({ tx, person }: Finding) {
@@ -208,8 +203,8 @@ export async function exportPerson(at: Exporting, teamId: string, identity: stri
   const finding = { tx: at.database, person: personOf(teamId, identity) }
   await teamOrRefusal(at.database, teamId)
   const contact = await contactOf(finding)
-  const lists: [ListName, object[]][] = []
-  for (const name of LIST_NAMES) lists.push([name, await Array.fromAsync(LISTS[name](finding))])
+  const lists: [string, object[]][] = []
+  for (const [name, list] of LISTS) lists.push([name, await Array.fromAsync(list(finding))])
   if (contact === null && lists.every(([, items]) => items.length === 0)) throw noContact()
   await noteExport(at, finding.person)
   return { email: identity, exported_at: at.now.toISOString(), contact, ...Object.fromEntries(lists) }
@@ -228,10 +223,10 @@ export async function exportContact(
   const head = JSON.stringify({ email: identity, exported_at: at.now.toISOString(), contact })
   async function* pieces() {
     yield head.slice(0, -1)
-    for (const name of LIST_NAMES) {
+    for (const [name, list] of LISTS) {
       yield `,${JSON.stringify(name)}:[`
       let separator = ''
-      for await (const item of LISTS[name](finding)) {
+      for await (const item of list(finding)) {
         yield separator + JSON.stringify(item)
         separator = ','
       }

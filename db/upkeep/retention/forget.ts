@@ -6,8 +6,10 @@
  * count is the quota.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { NIL } from 'uuid'
 import type { Channel } from '../../channels/channel.sql.ts'
 import { CHANNELS } from '../../channels/channels.sql.ts'
+import { WEBHOOK } from '../../channels/webhook.sql.ts'
 import { collectFiles } from '../../content/files/collect.ts'
 import { deletePauseHistory } from '../../delivery/tried-since.sql.ts'
 import { deleteFigures } from '../../figures/daily/figures.sql.ts'
@@ -39,7 +41,6 @@ import {
   scheduledBefore,
   sharesRequests,
   teamsAndWhetherTheyHave,
-  WEBHOOKS,
 } from './retention.sql.ts'
 
 /** For how many days each kind is kept; null: for ever. */
@@ -55,26 +56,22 @@ export type Retention = {
   figures: number | null
 }
 
-type Forgotten = {
-  events: number
-  bodies: number
-  messages: number
-  senders: number
-  webhooks: number
-  files: number
-  figures: number
-}
-
 const DAY = 86_400_000
 /** Rows of one statement, and the breath after it in milliseconds. */
 const FORGET_BATCH = 1_000
 const BREATH = 20
 /** How long to look again for bodies that could not be emptied in time (just locked, or still waiting). */
 const SECOND_LOOK = 7 * DAY
-const NO_ID = '00000000-0000-0000-0000-000000000000'
 
 /** Teams of one look, which is one statement. */
 const TEAMS = 1_000
+
+/** Does this with one after the other. @returns how much was done in all. */
+async function sumOf<T>(items: readonly T[], work: (item: T) => Promise<number>): Promise<number> {
+  let total = 0
+  for (const item of items) total += await work(item)
+  return total
+}
 
 /** Goes through rows batch by batch. @returns how many there were. */
 async function inBatches(
@@ -100,7 +97,7 @@ async function inTeams(
   work: (team: string, batch: RetentionBatch) => Promise<BatchEnd>,
 ): Promise<number> {
   let total = 0
-  for (let after = NO_ID; ; ) {
+  for (let after: string = NIL; ; ) {
     const teams = await teamsAndWhetherTheyHave(database, kept, span, { after, limit: TEAMS })
     for (const { id, has_some } of teams) {
       if (has_some) total += await inBatches((batch) => work(id, batch), span)
@@ -115,7 +112,7 @@ async function inTeams(
 const before = (now: Date, days: number): Date => new Date(now.getTime() - days * DAY)
 
 /** All that was accepted before then. */
-const allBefore = (until: Date): Span => ({ from: NO_ID, before: firstIdAt(until), until })
+const allBefore = (until: Date): Span => ({ from: NIL, before: firstIdAt(until), until })
 
 type Window = { from: Date; until: Date }
 
@@ -157,7 +154,7 @@ async function emptyScheduled(
 ): Promise<number> {
   const batch = { until, limit: FORGET_BATCH }
   let total = 0
-  for (let after: SchedulePlace = { at: from.toISOString(), id: NO_ID }; ; await sleep(BREATH)) {
+  for (let after: SchedulePlace = { at: from.toISOString(), id: NIL }; ; await sleep(BREATH)) {
     const found = await scheduledBefore(database, channel, after, batch)
     const last = found.at(-1)
     if (!last) return total
@@ -165,7 +162,7 @@ async function emptyScheduled(
       ? await emptyRequestsById(
           database,
           channel,
-          found.map(({ team_id, request_id }) => ({ team_id, id: request_id ?? NO_ID })),
+          found.map(({ team_id, request_id }) => ({ team_id, id: request_id ?? NIL })),
           batch,
         )
       : await emptyEmailsById(database, found)
@@ -177,28 +174,27 @@ async function emptyBodies(database: Database, until: Date): Promise<number> {
   const done = await emptiedUntil(database)
   const from = done ? new Date(done.getTime() - SECOND_LOOK) : await firstTeamAt(database)
   if (from === null) return 0
-  let total = await emptyAllEmails(database, from, until)
+  const emails = await emptyAllEmails(database, from, until)
   const span = { from: firstIdAt(from), before: firstIdAt(until), until }
-  for (const channel of CHANNELS.filter(sharesRequests)) {
-    total += await inTeams(database, requestsOf(channel), span, (team, batch) =>
+  const requests = await sumOf(CHANNELS.filter(sharesRequests), (channel) =>
+    inTeams(database, requestsOf(channel), span, (team, batch) =>
       emptyRequests(database, team, channel, batch),
-    )
-  }
-  for (const channel of CHANNELS) total += await emptyScheduled(database, channel, { from, until })
+    ),
+  )
+  const scheduled = await sumOf(CHANNELS, (channel) => emptyScheduled(database, channel, { from, until }))
   await noteEmptied(database, until)
-  return total
+  return emails + requests + scheduled
 }
 
 async function deleteOld(database: Database, until: Date): Promise<number> {
   const span = allBefore(until)
-  let total = 0
-  for (const channel of CHANNELS) {
-    total += await inTeams(database, messagesOf(channel), span, (team, batch) =>
+  const total = await sumOf(CHANNELS, (channel) =>
+    inTeams(database, messagesOf(channel), span, (team, batch) =>
       sharesRequests(channel)
         ? deleteMessages(database, team, channel, batch)
         : database.transaction((tx) => deleteOldEmails(tx, team, channel, batch)),
-    )
-  }
+    ),
+  )
   for (const channel of CHANNELS.filter(sharesRequests)) {
     await inTeams(database, requestsOf(channel), span, (team, batch) =>
       deleteRequests(database, team, channel, batch),
@@ -207,30 +203,25 @@ async function deleteOld(database: Database, until: Date): Promise<number> {
   return total
 }
 
-async function deleteOldEvents(database: Database, until: Date): Promise<number> {
-  const span = allBefore(until)
-  let total = 0
-  for (const channel of CHANNELS) {
-    total += await inTeams(database, eventsOf(channel), span, (team, batch) =>
+const deleteOldEvents = (database: Database, until: Date): Promise<number> =>
+  sumOf(CHANNELS, (channel) =>
+    inTeams(database, eventsOf(channel), allBefore(until), (team, batch) =>
       deleteEvents(database, team, channel, batch),
-    )
-  }
-  return total
-}
+    ),
+  )
 
 /** For how many days webhooks are kept that were delivered, or that failed and can be replayed. */
-const WEBHOOK_DAYS = { delivered: 3, failed: 30 } as const
+const WEBHOOK_DAYS = [
+  ['delivered', 3],
+  ['failed', 30],
+] as const
 
-async function deleteOldWebhooks(database: Database, now: Date): Promise<number> {
-  let total = 0
-  for (const [status, days] of Object.entries(WEBHOOK_DAYS) as [keyof typeof WEBHOOK_DAYS, number][]) {
-    const span = allBefore(before(now, days))
-    total += await inTeams(database, WEBHOOKS, span, (team, batch) =>
+const deleteOldWebhooks = (database: Database, now: Date): Promise<number> =>
+  sumOf(WEBHOOK_DAYS, ([status, days]) =>
+    inTeams(database, messagesOf(WEBHOOK), allBefore(before(now, days)), (team, batch) =>
       deleteWebhooks(database, team, status, batch),
-    )
-  }
-  return total
-}
+    ),
+  )
 
 async function deleteOldSenderEvents(database: Database, until: Date): Promise<number> {
   await deletePauseHistory(database, until)
@@ -250,7 +241,7 @@ export async function forgetMessages(
   database: Database,
   { events, bodies, messages, senders, files, figures }: Retention,
   now: Date,
-): Promise<Forgotten> {
+) {
   const round = (days: number | null, work: typeof deleteOld): Promise<number> | 0 =>
     days === null ? 0 : work(database, before(now, days))
   return {

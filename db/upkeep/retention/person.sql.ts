@@ -9,30 +9,35 @@ export const foundRow = row({
   to_emails: array(string()),
   /** Whether some of them are of cc or bcc. */
   has_copies: boolean(),
-  undelivered: boolean(),
+  /** Whether it waits to be delivered: now, or at its time. */
+  waits: boolean(),
 })
 export type FoundEmail = InferType<typeof foundRow>
 
-export const hasCopies = sql.fragment`coalesce(first_cc, first_bcc) is not null`
+const hasCopies = sql.fragment`coalesce(first_cc, first_bcc) is not null as has_copies`
+const waits = sql.fragment`unfinished or due_at is not null as waits`
+
+/** Of the view `emails`. */
+export const foundColumns = sql.fragment`id, to_emails, ${hasCopies}, ${waits}`
 
 /**
  * The team's emails to one of these identities, by their ids, up to a limit. By the recipients' index alone: given
  * the team too, the planner goes through all that a large team sent.
  */
-export async function emailsTo(
+export function emailsTo(
   tx: Tx,
   teamId: string,
   identities: readonly string[],
   { after, limit }: { after: string; limit: number },
-): Promise<readonly FoundEmail[]> {
+) {
   return tx.any(sql.type(foundRow)`
-    select e.id, e.to_emails, e.has_copies, s.undelivered from (
+    select e.id, e.to_emails, e.has_copies, s.waits from (
       select id, to_emails, has_copies from (
-        select team_id, id, to_emails, ${hasCopies} as has_copies from accepted_emails
+        select team_id, id, to_emails, ${hasCopies} from accepted_emails
         where recipient_identities(to_emails) && ${sql.array([...identities], 'text')} offset 0) e
       where team_id = ${teamId} and id > ${after} order by id limit ${limit}) e
     cross join lateral (
-      select unfinished or due_at is not null as undelivered from email_states
+      select ${waits} from email_states
       where team_id = ${teamId} and id = e.id offset 0) s
     order by e.id`)
 }
@@ -40,17 +45,16 @@ export async function emailsTo(
 const idRow = row({ id: string() })
 
 /** The ids of tests of broadcasts that show the contact of this identity, up to a limit. */
-export async function testsShowing(
+export function testsShowing(
   tx: Tx,
   teamId: string,
   identity: string,
   { after, limit }: { after: string; limit: number },
-): Promise<string[]> {
-  const rows = await tx.any(sql.type(idRow)`
+) {
+  return tx.anyFirst(sql.type(idRow)`
     select id from accepted_emails
     where team_id = ${teamId} and broadcast_id is null and person = ${identity} and id > ${after}
     order by id limit ${limit}`)
-  return rows.map(({ id }) => id)
 }
 
 /** Whether an event `v` names the person, whose address `words` find. */

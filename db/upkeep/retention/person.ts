@@ -7,8 +7,6 @@ import { ERASED } from '../../messages/emails/recipients.ts'
 import { parsedAddress, parseMailbox } from '../../text/address.ts'
 import type { FoundEmail } from './person.sql.ts'
 
-export const NO_ID = '00000000-0000-0000-0000-000000000000'
-
 export type ErasedPerson = {
   teamId: string
   identity: string

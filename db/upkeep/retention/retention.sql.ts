@@ -6,7 +6,8 @@
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, number, object, string } from 'yup'
-import { type Channel, type DeliveryRef, REF } from '../../channels/channel.sql.ts'
+import { type Channel, type Deliverable, type DeliveryRef, REF } from '../../channels/channel.sql.ts'
+import { WEBHOOK } from '../../channels/webhook.sql.ts'
 import { keepFigures } from '../../figures/daily/broadcasts.sql.ts'
 import { deleteEmails } from '../../messages/emails/delete.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -30,10 +31,9 @@ type Shared = Channel & { requests: NonNullable<Channel['requests']> }
 export const sharesRequests = (channel: Channel): channel is Shared => channel.requests !== null
 
 const byId = (rows: FragmentSqlToken): Kept => ({ rows, key: sql.fragment`id` })
-export const messagesOf = ({ rows }: Channel): Kept => byId(rows)
+export const messagesOf = ({ rows }: Deliverable): Kept => byId(rows)
 export const eventsOf = ({ events, message }: Channel): Kept => ({ rows: events, key: message })
 export const requestsOf = ({ requests }: Shared): Kept => byId(requests.rows)
-export const WEBHOOKS = byId(sql.fragment`webhook_messages`)
 
 /** From this id on, and before that one, which stands for the time `until`. */
 export type Span = { from: string; before: string; until: Date }
@@ -45,7 +45,7 @@ const isOver = ({ until }: Pick<RetentionBatch, 'until'>) => sql.fragment`
 const teamRow = row({ id: string(), has_some: boolean() })
 
 /** The teams that follow `after`, in order, and whether each has any such rows: one look-up a team. */
-export async function teamsAndWhetherTheyHave(
+export function teamsAndWhetherTheyHave(
   tx: Tx,
   { rows, key }: Kept,
   { from, before }: Omit<Span, 'until'>,
@@ -63,12 +63,7 @@ export async function teamsAndWhetherTheyHave(
  * Deletes a batch of events, by the ids of their messages. Those of an unfinished one stay: what they say, such as that
  * it was given up, is what keeps it from being sent again.
  */
-export async function deleteEvents(
-  tx: Tx,
-  teamId: string,
-  channel: Channel,
-  batch: RetentionBatch,
-): Promise<BatchEnd> {
+export async function deleteEvents(tx: Tx, teamId: string, channel: Channel, batch: RetentionBatch) {
   const { rows, events, message } = channel
   return tx.one(sql.type(batchRow)`
     with old as (
@@ -92,22 +87,24 @@ const oldOnes = ({ rows }: Channel, teamId: string, batch: RetentionBatch) => sq
       from allowances where team_id = ${teamId})
   order by id limit ${batch.limit} for update skip locked`
 
-/** Deletes a batch of messages with their events. The figures of days lose them. */
-export async function deleteMessages(
+/** Deletes the messages that `old` finds, with their events. */
+const deleteWithEvents = (
   tx: Tx,
   teamId: string,
-  channel: Shared,
-  batch: RetentionBatch,
-): Promise<BatchEnd> {
-  const { rows, events, message } = channel
-  return tx.one(sql.type(batchRow)`
-    with old as materialized (${oldOnes(channel, teamId, batch)}), gone as (
+  { rows, events, message }: Deliverable,
+  old: FragmentSqlToken,
+) =>
+  tx.one(sql.type(batchRow)`
+    with old as materialized (${old}), gone as (
       delete from ${rows} where team_id = ${teamId} and id in (select id from old)
     ), timeline as (
       delete from ${events} where team_id = ${teamId} and ${message} in (select id from old)
     )
     select count(*) as found, max(id::text) as last from old`)
-}
+
+/** Deletes a batch of messages with their events. The figures of days lose them. */
+export const deleteMessages = (tx: Tx, teamId: string, channel: Shared, batch: RetentionBatch) =>
+  deleteWithEvents(tx, teamId, channel, oldOnes(channel, teamId, batch))
 
 /** The same of emails, in a transaction. The figures of broadcasts keep them. */
 export async function deleteOldEmails(
@@ -123,23 +120,17 @@ export async function deleteOldEmails(
 }
 
 /** Deletes a batch of webhooks that have ended so, with their tries and notes. */
-export async function deleteWebhooks(
+export function deleteWebhooks(
   tx: Tx,
   teamId: string,
   status: 'delivered' | 'failed',
   batch: RetentionBatch,
-): Promise<BatchEnd> {
-  return tx.one(sql.type(batchRow)`
-    with old as materialized (
-      select id from webhook_messages
+) {
+  const old = sql.fragment`
+      select id from ${WEBHOOK.rows}
       where team_id = ${teamId} and id > ${batch.after} and id < ${batch.before} and status = ${status}
-      order by id limit ${batch.limit} for update skip locked
-    ), gone as (
-      delete from webhook_messages where team_id = ${teamId} and id in (select id from old)
-    ), noted as (
-      delete from webhook_events where team_id = ${teamId} and message_id in (select id from old)
-    )
-    select count(*) as found, max(id::text) as last from old`)
+      order by id limit ${batch.limit} for update skip locked`
+  return deleteWithEvents(tx, teamId, WEBHOOK, old)
 }
 
 const emptiedRow = batchRow.concat(row({ done: number() }))
@@ -164,19 +155,15 @@ const emptying = sql.fragment`
  * the table at most `most` are emptied, the largest first: it is full, so their new versions go elsewhere and into
  * every index; later statements find their room.
  */
-export async function emptyEmails(
-  tx: Tx,
-  batch: Omit<RetentionBatch, 'until'>,
-  most: number,
-): Promise<Emptied> {
-  return tx.one(sql.type(emptiedRow)`
+export const emptyEmails = (tx: Tx, batch: Omit<RetentionBatch, 'until'>, most: number) =>
+  tx.one(sql.type(emptiedRow)`
     with candidate as materialized (
       select team_id, id, row_number() over (
-          partition by (place::text::point)[0]
+          partition by (ctid::text::point)[0]
           order by coalesce(pg_column_size(html), 0) + coalesce(pg_column_size(body_text), 0)
-            + coalesce(pg_column_size(variables), 0) + coalesce(pg_column_size(headers), 0) desc) as place
+            + coalesce(pg_column_size(variables), 0) + coalesce(pg_column_size(headers), 0) desc) as of_page
       from (
-        select e.team_id, e.id, e.ctid as place, e.html, e.body_text, e.variables, e.headers from accepted_emails e
+        select e.team_id, e.id, e.ctid, e.html, e.body_text, e.variables, e.headers from accepted_emails e
         where e.id > ${batch.after} and e.id <= ${batch.before}
           and ${hasBody}
           and exists (select from email_states s where s.team_id = e.team_id and s.id = e.id
@@ -184,12 +171,11 @@ export async function emptyEmails(
         order by e.id limit ${batch.limit}) e
     ), old as materialized (
       select team_id, id from email_states
-      where (team_id, id) in (select team_id, id from candidate where place <= ${most})
+      where (team_id, id) in (select team_id, id from candidate where of_page <= ${most})
         and not unfinished
       order by team_id, id for no key update skip locked
     ), emptied as (${emptying})
     select count(*) as found, max(id::text) as last, (select count(*) from old) as done from candidate`)
-}
 
 /** A place among what was scheduled, in the order of its times. */
 export type SchedulePlace = { at: string; id: string }
@@ -197,7 +183,7 @@ export type SchedulePlace = { at: string; id: string }
 const scheduledRow = row({ team_id: string(), id: string(), request_id: string().nullable(), at: string() })
 
 /** A batch of what was scheduled for a time after `after` and before `until`, and is over, of all teams. */
-export async function scheduledBefore(
+export function scheduledBefore(
   tx: Tx,
   { rows, requests }: Channel,
   after: SchedulePlace,
@@ -213,74 +199,61 @@ export async function scheduledBefore(
 const doneRow = row({ done: number() })
 
 /** Empties these emails, those that are over and that nobody holds. @returns how many. */
-export async function emptyEmailsById(tx: Tx, refs: readonly DeliveryRef[]): Promise<number> {
-  const { done } = await tx.one(sql.type(doneRow)`
+export const emptyEmailsById = (tx: Tx, refs: readonly DeliveryRef[]) =>
+  tx.oneFirst(sql.type(doneRow)`
     with old as materialized (
       select team_id, id from email_states
       where (team_id, id) in (select * from ${rowsOf('ref', REF, refs)}) and not unfinished and due_at is null
       order by team_id, id for no key update skip locked
     ), emptied as (${emptying} and ${hasBody} returning 1)
     select count(*) as done from emptied`)
-  return done
-}
 
 const sinceRow = row({ since: string().nullable() })
 
 /** When the first team was made: no message is older. */
 export async function firstTeamAt(tx: Tx): Promise<Date | null> {
-  const { since } = await tx.one(sql.type(sinceRow)`select min(created_at)::text as since from teams`)
+  const since = await tx.oneFirst(sql.type(sinceRow)`select min(created_at)::text as since from teams`)
   return since === null ? null : new Date(since)
 }
 
-/** Empties requests, but for those with a message that is not over, or that somebody holds. */
-const emptyingRequests = (
-  { rows: messages, requests: { rows, named_by, content } }: Shared,
-  { these, batch }: { these: FragmentSqlToken; batch: Pick<RetentionBatch, 'until' | 'limit'> },
-) => sql.fragment`
-  with old as materialized (
-    select team_id, id from ${rows} r
-    where ${these} and ${content}::text <> '{}'
-      and not exists (
-        select from ${messages} m where m.team_id = r.team_id and m.${named_by} = r.id and not ${isOver(batch)})
-    order by team_id, id limit ${batch.limit} for no key update skip locked
-  ), emptied as (
-    update ${rows} r set ${content} = '{}'::json
-    from old where r.team_id = old.team_id and r.id = old.id
-  )`
-
-export async function emptyRequests(
+/** Empties these requests, but for those with a message that is not over, or that somebody holds. */
+const emptyThese = (
   tx: Tx,
-  teamId: string,
-  channel: Shared,
-  batch: RetentionBatch,
-): Promise<BatchEnd> {
-  const these = sql.fragment`team_id = ${teamId} and id > ${batch.after} and id < ${batch.before}`
-  return tx.one(sql.type(batchRow)`
-    ${emptyingRequests(channel, { these, batch })}
+  { rows: messages, requests: { rows, named_by, content } }: Shared,
+  these: FragmentSqlToken,
+  batch: Pick<RetentionBatch, 'until' | 'limit'>,
+) =>
+  tx.one(sql.type(batchRow)`
+    with old as materialized (
+      select team_id, id from ${rows} r
+      where ${these} and ${content}::text <> '{}'
+        and not exists (
+          select from ${messages} m where m.team_id = r.team_id and m.${named_by} = r.id and not ${isOver(batch)})
+      order by team_id, id limit ${batch.limit} for no key update skip locked
+    ), emptied as (
+      update ${rows} r set ${content} = '{}'::json
+      from old where r.team_id = old.team_id and r.id = old.id
+    )
     select count(*) as found, max(id::text) as last from old`)
+
+export async function emptyRequests(tx: Tx, teamId: string, channel: Shared, batch: RetentionBatch) {
+  const these = sql.fragment`team_id = ${teamId} and id > ${batch.after} and id < ${batch.before}`
+  return emptyThese(tx, channel, these, batch)
 }
 
-/** Empties these requests. @returns how many. */
+/** @returns how many there were. */
 export async function emptyRequestsById(
   tx: Tx,
   channel: Shared,
   refs: readonly DeliveryRef[],
   batch: Pick<RetentionBatch, 'until' | 'limit'>,
-): Promise<number> {
+) {
   const these = sql.fragment`(team_id, id) in (select * from ${rowsOf('ref', REF, refs)})`
-  const { done } = await tx.one(sql.type(doneRow)`
-    ${emptyingRequests(channel, { these, batch })}
-    select count(*) as done from old`)
-  return done
+  return (await emptyThese(tx, channel, these, batch)).found
 }
 
 /** Deletes a batch of requests that have no message any more. */
-export async function deleteRequests(
-  tx: Tx,
-  teamId: string,
-  channel: Shared,
-  batch: RetentionBatch,
-): Promise<BatchEnd> {
+export async function deleteRequests(tx: Tx, teamId: string, channel: Shared, batch: RetentionBatch) {
   const { rows: messages, requests } = channel
   const { rows, named_by } = requests
   return tx.one(sql.type(batchRow)`
@@ -295,22 +268,21 @@ export async function deleteRequests(
     select count(*) as found, max(id::text) as last from old`)
 }
 
-export async function deleteSenderEvents(tx: Tx, { before, limit }: RetentionBatch): Promise<BatchEnd> {
-  return tx.one(sql.type(batchRow)`
+export const deleteSenderEvents = (tx: Tx, { before, limit }: RetentionBatch) =>
+  tx.one(sql.type(batchRow)`
     with old as (
       select ctid as place from sender_events where id < ${before} limit ${limit}
     ), gone as (
       delete from sender_events e using old where e.ctid = old.place returning e.id
     )
     select count(*) as found, max(id::text) as last from gone`)
-}
 
 const markRow = row({ done_until: string() })
 
 /** Until when bodies have been emptied; null at the first time. */
 export async function emptiedUntil(tx: Tx): Promise<Date | null> {
-  const row = await tx.maybeOne(sql.type(markRow)`select done_until from upkeep where kind = 'bodies'`)
-  return row && new Date(row.done_until)
+  const until = await tx.maybeOneFirst(sql.type(markRow)`select done_until from upkeep where kind = 'bodies'`)
+  return until === null ? null : new Date(until)
 }
 
 export async function noteEmptied(tx: Tx, until: Date): Promise<void> {

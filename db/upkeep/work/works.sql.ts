@@ -35,16 +35,15 @@ const openRow = workRow.concat(row({ given: mixed<object>(), cursor: mixed<objec
 export type OpenWork = InferType<typeof openRow>
 
 /** Work that is not over, locked until the transaction ends; null when it is over or gone. */
-export async function lockWork(tx: Tx, id: string): Promise<OpenWork | null> {
-  return tx.maybeOne(sql.type(openRow)`
+export const lockWork = (tx: Tx, id: string) =>
+  tx.maybeOne(sql.type(openRow)`
     select ${columns}, given, cursor from works where id = ${id} and finished_at is null for update`)
-}
 
 /** What a slice leads to. `cursor` null: it was the last one. */
 export type WorkStep = { cursor: object | null; done: number; total: number | null; result: object }
 
 /** Stores what a slice has done. The last one takes away what was asked for, since it may name a person. */
-export async function moveWork(tx: Tx, id: string, step: WorkStep, now: Date): Promise<WorkRow> {
+export async function moveWork(tx: Tx, id: string, step: WorkStep, now: Date) {
   const over = step.cursor === null
   return tx.one(sql.type(workRow)`
     update works set done = ${step.done}, total = ${step.total}, result = ${JSON.stringify(step.result)},
@@ -63,13 +62,12 @@ export async function endWork(tx: Tx, id: string, fault: string, now: Date): Pro
 }
 
 /** One work; null without it. @param team whose; null: anybody's, for operators. */
-export async function workById(tx: Tx, team: string | null, id: string): Promise<WorkRow | null> {
-  return tx.maybeOne(sql.type(workRow)`
+export const workById = (tx: Tx, team: string | null, id: string) =>
+  tx.maybeOne(sql.type(workRow)`
     select ${columns} from works where id = ${id} and (${team}::uuid is null or team_id = ${team})`)
-}
 
 /** Works, newest first. @param team whose; null: everybody's, for operators. */
-export async function latestWorks(tx: Tx, team: string | null, limit: number): Promise<readonly WorkRow[]> {
+export async function latestWorks(tx: Tx, team: string | null, limit: number) {
   const own = team === null ? sql.fragment`true` : sql.fragment`team_id = ${team}`
   return tx.any(sql.type(workRow)`select ${columns} from works where ${own} order by id desc limit ${limit}`)
 }
@@ -77,13 +75,11 @@ export async function latestWorks(tx: Tx, team: string | null, limit: number): P
 const idRow = row({ id: string() })
 
 /** Unfinished works that have not moved since `before` and have no job. */
-export async function lostWorks(tx: Tx, before: Date, limit: number): Promise<string[]> {
-  const rows = await tx.any(sql.type(idRow)`
+export const lostWorks = (tx: Tx, before: Date, limit: number) =>
+  tx.anyFirst(sql.type(idRow)`
     select id from works w where finished_at is null and moved_at < ${sql.timestamp(before)}
       and ${withoutJob('do-work', sql.fragment`w.id`)}
     order by moved_at limit ${limit}`)
-  return rows.map(({ id }) => id)
-}
 
 export async function deleteWorks(tx: Tx, before: Date): Promise<void> {
   await tx.query(sql.type(object())`
