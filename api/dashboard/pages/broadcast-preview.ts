@@ -14,7 +14,7 @@ import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { given, idGiven } from '../served/list.ts'
-import { get, some } from '../served/made.ts'
+import { field, get, some } from '../served/made.ts'
 import { raw, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** Where a preview's unsubscribe link leads: nowhere. */
@@ -84,13 +84,11 @@ function choice(contact: (Addressee & { id: string }) | null, request: TeamReque
     action: at(request),
     method: 'get',
     fields: [
-      {
-        name: 'contact',
-        label: 'As this contact gets it',
+      field('contact', 'As this contact gets it', {
         type: 'search',
         value: request.query.get('contact') ?? '',
         placeholder: contact?.email ?? '',
-      },
+      }),
     ],
     submit: 'Show',
     reset: null,

@@ -10,7 +10,7 @@ import { ageOf, type Cell, headed, number, plural, type Tone, text, time } from 
 import { paceWords } from '../drawn/pace.ts'
 import type { Section } from '../drawn/section.ts'
 import { isUnreported, UNREPORTED } from '../drawn/shares.ts'
-import { formOf, press, some, tableOf } from '../served/made.ts'
+import { field, formOf, press, some, tableOf } from '../served/made.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 import { conditionWords } from './broadcast-fields.ts'
 import { whatHappened } from './message-sections.ts'
@@ -246,20 +246,11 @@ export const testForm = (request: TeamRequest): Section =>
     here(request, 'test'),
     'Send a test',
     [
-      {
-        name: 'to',
-        label: 'To, separated by commas',
-        type: 'text',
-        required: true,
-        value: request.person.email,
-      },
-      {
-        name: 'contact',
-        label: 'As this contact (optional)',
-        type: 'text',
+      field('to', 'To, separated by commas', { required: true, value: request.person.email }),
+      field('contact', 'As this contact (optional)', {
         value: request.query.get('contact') ?? '',
         hint: 'The address of a contact, whose properties fill the variables.',
-      },
+      }),
     ],
     {
       title: 'Send a test',

@@ -17,7 +17,7 @@ import { changedProperties, propertyFields, topicsOf } from '../drawn/properties
 import type { Section, View } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { backTo } from '../served/list.ts'
-import { act, formOf, get, hidden, post, press, some, tableOf } from '../served/made.ts'
+import { act, field, formOf, get, hidden, post, press, some, tableOf } from '../served/made.ts'
 import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { topicChoices } from './contacts.ts'
 import { workAnswer } from './work.ts'
@@ -54,13 +54,10 @@ const liftForm = (contact: ContactDetail, request: TeamRequest): Section =>
     here(request, 'lift'),
     'Lift the suppression',
     [
-      {
-        name: 'reason',
-        label: 'Reason',
-        type: 'text',
+      field('reason', 'Reason', {
         required: true,
         hint: 'Kept in the audit trail. The contact becomes what it was before.',
-      },
+      }),
     ],
     {
       folded: true,

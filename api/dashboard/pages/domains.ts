@@ -10,7 +10,7 @@ import { headed, status, text, time } from '../drawn/cell.ts'
 import { differenceWords, hostIn } from '../drawn/dns.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { act, formOf, get, post, press, some, tableOf } from '../served/made.ts'
+import { act, field, formOf, get, post, press, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** How many records of one name are shown. */
@@ -45,14 +45,11 @@ const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { datab
           teamPath(team, 'domains'),
           'Add domain',
           [
-            {
-              name: 'name',
-              label: 'Domain',
-              type: 'text',
+            field('name', 'Domain', {
               required: true,
               placeholder: 'mail.example.com',
               hint: 'The part after the @ of your From address. A subdomain is added as a domain of its own.',
-            },
+            }),
           ],
           { title: 'Add a domain', folded: true },
         ),

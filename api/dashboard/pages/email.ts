@@ -18,7 +18,7 @@ import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { backTo } from '../served/list.ts'
-import { formOf, get, press, some, tableOf } from '../served/made.ts'
+import { field, formOf, get, press, some, tableOf } from '../served/made.ts'
 import { raw, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { emailActs } from './email-acts.ts'
 import { content } from './email-content.ts'
@@ -173,14 +173,12 @@ function resending(email: ShownEmail, request: TeamRequest): Section[] {
       here(request, 'resend'),
       'Send to a corrected address',
       [
-        {
-          name: 'to',
-          label: 'Corrected address',
+        field('to', 'Corrected address', {
           type: 'email',
           required: true,
           value: former?.address ?? '',
           hint: `A new email with the same content${former?.name ? `, still to “${former.name}”` : ''}${all.length > 1 ? ', to this address alone' : ''}. It counts as any email.`,
-        },
+        }),
       ],
       { folded: true },
     ),

@@ -13,7 +13,7 @@ import { plural, utc } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
 import { type Counted, countedFields, countedOf } from '../served/counted.ts'
 import { addressWith, idGiven } from '../served/list.ts'
-import { get, hidden, post, press, some } from '../served/made.ts'
+import { field, get, hidden, post, press, some } from '../served/made.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { filter, meantBy, searchOf } from './emails-filter.ts'
 import { FORCE, pauseWords } from './requeue.ts'
@@ -51,7 +51,7 @@ const requeueing = (request: TeamRequest, bulk: Bulk): Section => {
     title: 'Send again',
     note: 'Sends again what no provider has accepted yet. The rest stays as it is.',
     ...form,
-    fields: [...form.fields, { name: 'force', label: 'Which ones', type: 'checks', options }],
+    fields: [...form.fields, field('force', 'Which ones', { type: 'checks', options })],
   }
 }
 

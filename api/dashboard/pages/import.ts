@@ -15,7 +15,7 @@ import type { Link, Section } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
 import { csvFile } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { act, formOf, get, large, some, tableOf } from '../served/made.ts'
+import { act, field, formOf, get, large, some, tableOf } from '../served/made.ts'
 import { type PageTeam, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { draftView } from './import-draft.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
@@ -63,13 +63,11 @@ const form = (purpose: Purpose, path: string): TeamPage =>
           teamPath(team, ...rest),
           'Upload',
           [
-            {
-              name: 'file',
-              label: 'CSV file, up to 8 MB',
+            field('file', 'CSV file, up to 8 MB', {
               type: 'file',
               required: true,
               hint: 'Separated by commas, semicolons or tabs, in UTF-8, UTF-16 or Windows-1252.',
-            },
+            }),
           ],
           { note, multipart: true },
         ),

@@ -8,7 +8,7 @@ import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { dayLabel } from '../served/filter.ts'
 import { dayOf } from '../served/list.ts'
-import { act, formOf, get, some, tableOf } from '../served/made.ts'
+import { act, field, formOf, get, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** Whether a key is taken just now. */
@@ -53,28 +53,22 @@ function createForm({ team }: TeamRequest, domains: readonly string[]): Section 
     teamPath(team, 'keys'),
     'Create key',
     [
-      { name: 'name', label: 'Name', type: 'text', required: true, placeholder: 'web shop' },
-      {
-        name: 'scopes',
-        label: 'Permissions',
+      field('name', 'Name', { required: true, placeholder: 'web shop' }),
+      field('scopes', 'Permissions', {
         type: 'checks',
         options: SCOPES.map((scope) => ({ value: scope, label: scope, selected: scope === 'emails:send' })),
-      },
-      {
-        name: 'domain',
-        label: 'Sending domain',
+      }),
+      field('domain', 'Sending domain', {
         type: 'select',
         options: [
           { value: '', label: 'any domain of the team' },
           ...domains.map((name) => ({ value: name, label: `only ${name}` })),
         ],
-      },
-      {
-        name: 'expires',
-        label: dayLabel('Last day'),
+      }),
+      field('expires', dayLabel('Last day'), {
         type: 'date',
         hint: 'Leave it empty for a key that does not expire.',
-      },
+      }),
     ],
     { title: 'New key', folded: true },
   )

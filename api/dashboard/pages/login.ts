@@ -16,7 +16,7 @@ import { BASE } from '../drawn/base.ts'
 import type { Form, Section, View } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { localPath, seal, unseal } from '../served/guard.ts'
-import { get, hidden, post, press } from '../served/made.ts'
+import { field, get, hidden, post, press } from '../served/made.ts'
 import type { Flow } from '../served/openid.ts'
 import { type Cookie, type PageRequest, redirect, show } from '../served/page.ts'
 import { linkPath, mailLink, placeWords } from './mail-link.ts'
@@ -42,7 +42,7 @@ const CLI: Section = {
 const mailForm = (returnTo: string): Form =>
   press('/login', 'Send me a link', {
     fields: [
-      { name: 'email', label: 'Your email address', type: 'email', required: true, autofocus: true },
+      field('email', 'Your email address', { type: 'email', required: true, autofocus: true }),
       hidden('return_to', returnTo),
     ],
   })

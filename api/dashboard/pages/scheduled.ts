@@ -13,7 +13,7 @@ import { ageOf, type Cell, status } from '../drawn/cell.ts'
 import type { Form, Section, Tile } from '../drawn/section.ts'
 import { momentOf, momentWords, typedOf, zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { act, formOf, hidden, press } from '../served/made.ts'
+import { act, field, formOf, hidden, press } from '../served/made.ts'
 import { redirect, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** How a filter calls what waits for its time, beside the statuses. */
@@ -109,13 +109,11 @@ export function moveForm(message: Waits, path: string, given: string | undefined
   if (due === null) return []
   const zone = zoneOf(given)
   const fields = [
-    {
-      name: 'scheduled_at',
-      label: `Send at (${zone} time)`,
-      type: 'datetime-local' as const,
+    field('scheduled_at', `Send at (${zone} time)`, {
+      type: 'datetime-local',
       required: true,
       value: typedOf(due, zone),
-    },
+    }),
     hidden('zone', zone, true),
   ]
   return [formOf(`${path}/move`, 'Move', fields, { folded: true })]

@@ -16,7 +16,7 @@ import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { chips, filterOf, search } from '../served/filter.ts'
 import { fromList, listOf, pageOf, type Reader, wordGiven } from '../served/list.ts'
-import { act, formOf, get, lagging, some } from '../served/made.ts'
+import { act, field, formOf, get, lagging, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 const addForm = ({ team }: TeamRequest): Section =>
@@ -24,16 +24,12 @@ const addForm = ({ team }: TeamRequest): Section =>
     teamPath(team, 'suppressions'),
     'Add a suppression',
     [
-      {
-        name: 'email',
-        label: 'Email address',
+      field('email', 'Email address', {
         type: 'email',
         required: true,
         hint: 'An address that is not a contact yet becomes one.',
-      },
-      {
-        name: 'as',
-        label: 'Suppress as',
+      }),
+      field('as', 'Suppress as', {
         type: 'radios',
         options: [
           { value: 'bounced', label: 'bounced: the mailbox is gone', selected: true },
@@ -42,14 +38,8 @@ const addForm = ({ team }: TeamRequest): Section =>
             label: 'complained: reported a message as spam, or asked never to get one again',
           },
         ],
-      },
-      {
-        name: 'reason',
-        label: 'Reason',
-        type: 'text',
-        required: true,
-        hint: 'It is kept in the audit trail.',
-      },
+      }),
+      field('reason', 'Reason', { required: true, hint: 'It is kept in the audit trail.' }),
     ],
     { folded: true },
   )

@@ -4,14 +4,13 @@ import { removeTemplate } from '../../../db/content/templates/remove.ts'
 import { renameTemplate, saveTemplate } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import type { Form, Section } from '../drawn/section.ts'
-import { act, formOf, press, some } from '../served/made.ts'
+import { act, field, formOf, press, some } from '../served/made.ts'
 import { redirect, type TeamRequest, teamPath } from '../served/page.ts'
 import { templateOf, templatePath } from './template-parts.ts'
 
 type Actions = Extract<Section, { kind: 'actions' }>
 
-const nameField = (value: string) =>
-  ({ name: 'name', label: 'Name', type: 'text', required: true, value }) as const
+const nameField = (value: string) => field('name', 'Name', { required: true, value })
 
 /** The forms that buttons beside the title open. */
 export const wholeForms = ({ name }: ShownTemplate, request: TeamRequest): Section[] => [

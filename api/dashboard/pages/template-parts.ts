@@ -4,6 +4,7 @@ import { Refusal } from '../../../db/errors.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { keptLinesOr } from '../drawn/lines.ts'
 import type { Field } from '../drawn/section.ts'
+import { field } from '../served/made.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 
 const MOST_NAMED = 20
@@ -29,17 +30,15 @@ export const slotWords = (slots: readonly string[]): string =>
 
 /** The fields of a template's two parts. */
 export const partFields = ({ html, text: plain }: { html: string; text: string }): Field[] => [
-  {
-    name: 'html',
-    label: 'HTML',
+  field('html', 'HTML', {
     type: 'textarea',
     code: true,
     rows: 14,
     required: true,
     value: html,
     hint: '{{name}} is a variable: each send gives its value, which is escaped. Of subjects only those of broadcasts have some.',
-  },
-  { name: 'text', label: 'Plain text (optional)', type: 'textarea', code: true, rows: 6, value: plain },
+  }),
+  field('text', 'Plain text (optional)', { type: 'textarea', code: true, rows: 6, value: plain }),
 ]
 
 /** A part of a template as a form sends it. @param stored what the form showed: it stays unless somebody changed it. */

@@ -15,7 +15,7 @@ import type { Field, Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { addressWith } from '../served/list.ts'
-import { formOf, get, hidden, large, post, some } from '../served/made.ts'
+import { field, formOf, get, hidden, large, post, some } from '../served/made.ts'
 import { raw, type TeamRequest } from '../served/page.ts'
 import { EDITOR, partOf, templateOf, templatePath } from './template-parts.ts'
 
@@ -52,7 +52,7 @@ export const valuesOf = ({ slots }: Previewed, given: URLSearchParams): Record<s
 export const valueFields = (values: Record<string, string>): Field[] =>
   Object.entries(values)
     .slice(0, MOST_FIELDS)
-    .map(([slot, value]) => ({ name: `v.${slot}`, label: slot, type: 'text', value }))
+    .map(([slot, value]) => field(`v.${slot}`, slot, { value }))
 
 /** What the template makes of the values. @throws Refusal bad_request, as a send of them is refused. */
 export function filledOf(previewed: Previewed, values: Record<string, string>) {

@@ -14,7 +14,7 @@ import { type Cell, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { idGiven } from '../served/list.ts'
-import { act, formOf, get, post, some, tableOf } from '../served/made.ts'
+import { act, field, formOf, get, post, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { sendOwn } from './own-mail.ts'
 import { templateActs, wholeActions, wholeForms } from './template-acts.ts'
@@ -51,14 +51,11 @@ async function testForm(
     templatePath(request, 'test'),
     'Send it to me',
     [
-      {
-        name: 'from',
-        label: 'From',
-        type: 'text',
+      field('from', 'From', {
         required: true,
         value: verified ? `hello@${verified.name}` : '',
         hint: 'An address of a verified domain of yours.',
-      },
+      }),
       ...values,
       ...choice(previewed),
     ],

@@ -6,7 +6,7 @@ import { templatesOfTeam, versionsByIds } from '../../../db/content/templates/te
 import { Refusal } from '../../../db/errors.ts'
 import { text, time } from '../drawn/cell.ts'
 import { difference } from '../drawn/difference.ts'
-import { act, formOf, get, large, some, tableOf } from '../served/made.ts'
+import { act, field, formOf, get, large, some, tableOf } from '../served/made.ts'
 import { redirect, show, teamPath } from '../served/page.ts'
 import { partFields, partOf, slotWords } from './template-parts.ts'
 
@@ -34,10 +34,7 @@ const list = get('viewer', '/teams/:team/templates', async ({ team, now }, { dat
         formOf(
           teamPath(team, 'templates'),
           'Create template',
-          [
-            { name: 'name', label: 'Name', type: 'text', required: true },
-            ...partFields({ html: '', text: '' }),
-          ],
+          [field('name', 'Name', { required: true }), ...partFields({ html: '', text: '' })],
           {
             folded: true,
             note: 'It is published at once: sends can use it by its ID. Later changes are drafts until you publish them.',

@@ -8,7 +8,7 @@ import type { Tx } from '../../../db/postgres/pool.ts'
 import { formatMailbox, parseMailbox } from '../../../db/text/address.ts'
 import type { Section } from '../drawn/section.ts'
 import { given } from '../served/list.ts'
-import { formOf, post, some } from '../served/made.ts'
+import { field, formOf, post, some } from '../served/made.ts'
 import { redirect, type TeamRequest, teamPath } from '../served/page.ts'
 import { sendOwn } from './own-mail.ts'
 
@@ -26,13 +26,11 @@ export async function testEmailForm({ team, person }: TeamRequest, tx: Tx): Prom
         teamPath(team, 'test-email'),
         'Send test email',
         [
-          {
-            name: 'from',
-            label: 'From',
+          field('from', 'From', {
             type: 'select',
             options: from.map((address) => ({ value: address, label: address })),
-          },
-          { name: 'to', label: 'To', type: 'email', required: true, value: person.email },
+          }),
+          field('to', 'To', { type: 'email', required: true, value: person.email }),
         ],
         { title: 'Send a test email', note: 'It counts as any email.', folded: true },
       ),

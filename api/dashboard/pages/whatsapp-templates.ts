@@ -7,7 +7,7 @@ import { requestSync } from '../../../db/messages/whatsapp/sync-templates.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
-import { act, formOf, get, press, some, tableOf } from '../served/made.ts'
+import { act, field, formOf, get, press, some, tableOf } from '../served/made.ts'
 import { redirect, show, teamPath } from '../served/page.ts'
 
 const PATH = '/teams/:team/whatsapp-templates'
@@ -46,14 +46,12 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
           here,
           'Add template',
           [
-            {
-              name: 'definition',
-              label: 'The provider’s template object, as JSON',
+            field('definition', 'The provider’s template object, as JSON', {
               type: 'textarea',
               rows: 14,
               code: true,
               required: true,
-            },
+            }),
           ],
           { title: 'Add a template', folded: true },
         ),

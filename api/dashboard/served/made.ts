@@ -80,14 +80,17 @@ export function tableOf<R>(
   }
 }
 
-/** A field that nobody sees. @param own whether a form that is shown again keeps the page's own value. */
-export const hidden = (name: string, value: string, own = false): Field => ({
+/** A field to fill in: for text, unless `more` says otherwise. */
+export const field = (name: string, label: string, more: Partial<Field> = {}): Field => ({
   name,
-  label: '',
-  type: 'hidden',
-  value,
-  ...(own ? { own } : {}),
+  label,
+  type: 'text',
+  ...more,
 })
+
+/** A field that nobody sees. @param own whether a form that is shown again keeps the page's own value. */
+export const hidden = (name: string, value: string, own = false): Field =>
+  field(name, '', { type: 'hidden', value, ...(own ? { own } : {}) })
 
 /** A button that changes something. */
 export const press = (action: string, submit: string, more: Partial<Form> = {}): Form => ({

@@ -5,7 +5,7 @@ import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
 import { QUOTAS } from '../../../../db/accounts/plans/quotas.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import { number, plural, text } from '../../drawn/cell.ts'
-import { act, formOf, get, tableOf } from '../../served/made.ts'
+import { act, field, formOf, get, tableOf } from '../../served/made.ts'
 import { redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/plans'
@@ -34,16 +34,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
       formOf(
         PATH,
         'Replace the catalog',
-        [
-          {
-            name: 'catalog',
-            label: 'Catalog as JSON',
-            type: 'textarea',
-            value: catalog,
-            rows: 24,
-            code: true,
-          },
-        ],
+        [field('catalog', 'Catalog as JSON', { type: 'textarea', value: catalog, rows: 24, code: true })],
         {
           title: 'Change the catalog',
           note: 'The whole catalog is replaced, or nothing. A plan that teams are on cannot be left out.',

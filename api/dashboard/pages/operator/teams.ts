@@ -26,7 +26,7 @@ import type { Field, Form, Section } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { filterOf, search } from '../../served/filter.ts'
 import { pageOf } from '../../served/list.ts'
-import { act, formOf, get, press, tableOf } from '../../served/made.ts'
+import { act, field, formOf, get, press, tableOf } from '../../served/made.ts'
 import { redirect, show, teamPath } from '../../served/page.ts'
 
 const PATH = '/operator/teams'
@@ -41,14 +41,12 @@ const usage = (used: number, limit: number | null): Cell =>
 const storageCell = (used: number, limit: number | null): Cell =>
   text(byteWords(used), { number: true, detail: limit === null ? 'no limit' : `of ${byteWords(limit)}` })
 
-const TEST_FIELD: Field = {
-  name: 'test',
-  label: 'Kind',
+const TEST_FIELD: Field = field('test', 'Kind', {
   type: 'checks',
   options: [
     { value: 'yes', label: 'Test team: everything as live, but nothing is delivered, for its whole life' },
   ],
-}
+})
 
 const planField = async (tx: Tx, chosen?: string): Promise<Field> => {
   const plans = (await allPlans(tx)).filter(({ product }) => product === 'transactional')
@@ -57,7 +55,7 @@ const planField = async (tx: Tx, chosen?: string): Promise<Field> => {
     label: `${name.en} (${key})`,
     selected: key === chosen,
   }))
-  return { name: 'plan', label: 'Plan', type: 'select', options, required: true }
+  return field('plan', 'Plan', { type: 'select', options, required: true })
 }
 
 const filter = filterOf({ name: search('Name') })
@@ -102,11 +100,7 @@ const teams = get('operator', PATH, async (request, { database }) => {
       formOf(
         PATH,
         'Create team',
-        [
-          { name: 'name', label: 'Name', type: 'text', required: true },
-          await planField(database, 'free'),
-          TEST_FIELD,
-        ],
+        [field('name', 'Name', { required: true }), await planField(database, 'free'), TEST_FIELD],
         { title: 'New team', folded: true },
       ),
     ],
@@ -162,7 +156,7 @@ async function planForm(team: TeamView, tx: Tx): Promise<Section> {
       ...FIGURES.map(({ name, label }): Field => {
         const [value, limit] = own[name]
         const plans = limit === null ? {} : { placeholder: limit.toLocaleString('en-US') }
-        return { name, label, type: 'text', value: value === null ? '' : String(value), ...plans }
+        return field(name, label, { value: value === null ? '' : String(value), ...plans })
       }),
     ],
     { title: 'Plan and limits', note: 'An empty limit is the plan’s own.' },

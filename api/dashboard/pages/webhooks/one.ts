@@ -8,7 +8,7 @@ import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { type Cell, countdown, text, time } from '../../drawn/cell.ts'
 import type { Section } from '../../drawn/section.ts'
 import { dayLabel } from '../../served/filter.ts'
-import { formOf, get, press, some, tableOf } from '../../served/made.ts'
+import { field, formOf, get, press, some, tableOf } from '../../served/made.ts'
 import { show, type TeamRequest, teamPath } from '../../served/page.ts'
 import {
   answerCell,
@@ -61,15 +61,13 @@ const replayForm = ({ team }: TeamRequest, { id }: EndpointRow): Section =>
     teamPath(team, 'webhooks', id, 'replay'),
     'Send again',
     [
-      { name: 'from', label: dayLabel('First day'), type: 'date', hint: 'Leave it empty for all.' },
-      { name: 'to', label: dayLabel('Last day'), type: 'date' },
-      { name: 'type', label: 'Type', type: 'select', options: typeOptions('all') },
-      {
-        name: 'what',
-        label: 'Which',
+      field('from', dayLabel('First day'), { type: 'date', hint: 'Leave it empty for all.' }),
+      field('to', dayLabel('Last day'), { type: 'date' }),
+      field('type', 'Type', { type: 'select', options: typeOptions('all') }),
+      field('what', 'Which', {
         type: 'select',
         options: REPLAYED.map((what) => ({ value: what, label: WHICH[what] })),
-      },
+      }),
     ],
     {
       title: 'Send again',

@@ -7,7 +7,7 @@ import type { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import type { Cell } from '../../drawn/cell.ts'
 import { keptOr, tickedOr } from '../../drawn/lines.ts'
 import type { Field } from '../../drawn/section.ts'
-import { some } from '../../served/made.ts'
+import { field, some } from '../../served/made.ts'
 
 export const PATH = '/teams/:team/webhooks'
 
@@ -76,18 +76,13 @@ export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | nu
   // A domain that was removed stays chosen: saving the rest must not widen the endpoint to all.
   const choices = new Set(some([...domains, endpoint?.domain && endpoint.domain]))
   return [
-    {
-      name: 'url',
-      label: 'URL',
-      type: 'text',
+    field('url', 'URL', {
       required: true,
       value: endpoint?.url ?? '',
       placeholder: 'https://example.com/webhooks',
-    },
-    { name: 'name', label: 'Name', type: 'text', value: endpoint?.name ?? '' },
-    {
-      name: 'types',
-      label: 'Events',
+    }),
+    field('name', 'Name', { value: endpoint?.name ?? '' }),
+    field('types', 'Events', {
       type: 'checks',
       options: [ALL_TYPES, ...EVERY_TYPE].map((type) => ({
         value: type,
@@ -95,10 +90,8 @@ export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | nu
         selected: hasAll ? type === ALL_TYPES : types.includes(type),
       })),
       hint: 'Everything, types of later versions too; or only the types that you choose.',
-    },
-    {
-      name: 'domain',
-      label: 'Domain',
+    }),
+    field('domain', 'Domain', {
       type: 'select',
       options: [
         { value: '', label: 'all emails, messages and contacts' },
@@ -108,7 +101,7 @@ export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | nu
           selected: name === endpoint?.domain,
         })),
       ],
-    },
+    }),
   ]
 }
 
