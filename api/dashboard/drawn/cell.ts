@@ -7,7 +7,10 @@
 /** How a thing stands, for its colour; the words say the same. */
 export type Tone = 'plain' | 'good' | 'busy' | 'warn' | 'bad'
 
-export type Cell = {
+/** The same, where what may be left out may also be undefined. */
+export type Loose<T> = { [K in keyof T]: object extends Pick<T, K> ? T[K] | undefined : T[K] }
+
+export type Cell = Loose<{
   text: string
   /** After /dashboard. */
   href?: string
@@ -31,15 +34,15 @@ export type Cell = {
   /** What is copied where the text is only a part of it. */
   copied?: string
   /** A button of a form of its own. */
-  button?: {
+  button?: Loose<{
     action: string
     label: string
     confirm?: string
     tone?: 'danger' | 'quiet'
     /** What the form sends besides. */
     sends?: Readonly<Record<string, string>>
-  }
-}
+  }>
+}>
 
 const UNITS = [
   { seconds: 31_536_000, one: 'year' },

@@ -58,12 +58,7 @@ export function momentsOf(
     const { kind, recipient, time: at } = event
     const link = linkIn(event)
     const detail = link ? `By ${link.by}.` : wordsFor(reader, event)
-    return {
-      ...wordingOf(kind),
-      at: time(at, now),
-      ...(recipient === null ? {} : { who: recipient }),
-      ...(detail === '' ? {} : { detail }),
-    }
+    return { ...wordingOf(kind), at: time(at, now), who: recipient ?? undefined, detail }
   })
   return [accepted, ...happened].reverse()
 }

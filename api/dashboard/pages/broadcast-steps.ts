@@ -105,7 +105,7 @@ async function stepView(
     lead: draft
       ? 'Each step is saved when you leave it. Nothing is sent until you have looked at the draft and started it.'
       : 'It is kept as a draft from the next step on. Nothing is sent until you have looked at it and started it.',
-    ...(back ? { back } : {}),
+    back,
     sections: some<Section>([
       draft && unfilledSection(await unfilledSlots(deps.database, draft)),
       formOf(

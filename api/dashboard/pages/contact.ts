@@ -14,10 +14,22 @@ import { erasureOf } from '../../../db/upkeep/work/kinds.ts'
 import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { ageOf, status, text, time } from '../drawn/cell.ts'
 import { changedProperties, propertyFields, topicsOf } from '../drawn/properties.ts'
-import type { Section, View } from '../drawn/section.ts'
+import type { Actions, Section, View } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { backTo } from '../served/list.ts'
-import { act, field, formOf, get, hidden, post, press, some, tableOf } from '../served/made.ts'
+import {
+  act,
+  alertsOf,
+  factsOf,
+  field,
+  formOf,
+  get,
+  hidden,
+  post,
+  press,
+  some,
+  tableOf,
+} from '../served/made.ts'
 import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { topicChoices } from './contacts.ts'
 import { workAnswer } from './work.ts'
@@ -35,18 +47,13 @@ const WHAT_IT_DOES =
 function causeFacts({ suppression_cause: cause }: ContactDetail, now: Date): Section[] {
   if (!cause) return []
   const report = cause.report_id ?? (cause.email_id === null ? null : 'none: the server said so at once')
-  return [
-    {
-      kind: 'facts',
-      title: 'Cause',
-      facts: [
-        { label: 'Cause', cell: text(cause.what) },
-        { label: 'When', cell: time(cause.at, now) },
-        { label: cause.email_id === null ? 'Reason' : 'In the server’s words', cell: text(cause.detail) },
-        { label: 'Report', cell: text(report, { code: cause.report_id !== null }) },
-      ],
-    },
-  ]
+  const facts = {
+    Cause: text(cause.what),
+    When: time(cause.at, now),
+    [cause.email_id === null ? 'Reason' : 'In the server’s words']: text(cause.detail),
+    Report: text(report, { code: cause.report_id !== null }),
+  }
+  return [factsOf(facts, { title: 'Cause' })]
 }
 
 const liftForm = (contact: ContactDetail, request: TeamRequest): Section =>
@@ -71,30 +78,25 @@ function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
   const { team, now } = request
   if (contact.suppression === null) return []
   const cause = contact.suppression_cause
-  const banner: Section = {
-    kind: 'alerts',
-    calm: '',
-    alerts: [
+  const since = cause ? `, ${ageOf(cause.at, now)}` : ''
+  return some([
+    alertsOf([
       {
         tone: 'bad',
-        title: `Suppressed: ${cause?.what ?? contact.suppression}${cause ? `, ${ageOf(cause.at, now)}` : ''}`,
+        title: `Suppressed: ${cause?.what ?? contact.suppression}${since}`,
         text: WHAT_IT_DOES,
-        ...(cause?.email_id
-          ? { link: { href: teamPath(team, 'emails', cause.email_id), label: 'The email it comes from' } }
-          : {}),
+        link: cause?.email_id
+          ? { href: teamPath(team, 'emails', cause.email_id), label: 'The email it comes from' }
+          : undefined,
       },
-    ],
-  }
-  const lift = team.role === 'viewer' ? [] : [liftForm(contact, request)]
-  return [banner, ...lift, ...causeFacts(contact, now)]
+    ]),
+    team.role !== 'viewer' && liftForm(contact, request),
+    causeFacts(contact, now),
+  ])
 }
 
-function changes(
-  contact: ContactDetail,
-  request: TeamRequest,
-  topics: Awaited<ReturnType<typeof topicsOfTeam>>,
-): Section[] {
-  if (request.team.role === 'viewer') return []
+/** What can be done with a contact. */
+function actions(contact: ContactDetail, request: TeamRequest): Actions {
   const forms = some([
     contact.status === 'subscribed' && press(here(request, 'unsubscribe'), 'Unsubscribe', { tone: 'quiet' }),
     contact.status === 'unsubscribed' &&
@@ -112,15 +114,7 @@ function changes(
         confirm: `Erase ${contact.email} from contacts, emails, timelines, reports and webhooks? This cannot be undone.`,
       }),
   ])
-  return [
-    formOf(
-      here(request),
-      'Save the contact',
-      [...propertyFields(contact.properties), ...topicChoices(topics, contact.topic_ids)],
-      { title: 'Edit contact', folded: true },
-    ),
-    { kind: 'actions', forms },
-  ]
+  return { forms }
 }
 
 /** Everything that was sent to the contact, over every channel, newest first. */
@@ -178,7 +172,7 @@ async function strangerView(email: string, request: TeamRequest, deps: PageDeps)
     state: text('no contact', { tone: 'plain' }),
     lead: 'This address is not among the contacts: it has no topics, and broadcasts do not reach it.',
     back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
-    actions: { kind: 'actions', forms: some([team.role !== 'viewer' && add]) },
+    actions: { forms: some([team.role !== 'viewer' && add]) },
     sections: [await sent({ email, properties: {} }, request, deps)],
   }
 }
@@ -194,27 +188,27 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
   const topics = await topicsOfTeam(database, team.id)
   const names = topics.filter(({ id }) => contact.topic_ids.includes(id)).map(({ name }) => name)
   const properties = inOrder(contact.properties)
-  const [form, buttons] = changes(contact, request, topics)
+  const edits = team.role !== 'viewer'
+  const fields = [...propertyFields(contact.properties), ...topicChoices(topics, contact.topic_ids)]
+  const editing = { title: 'Edit contact', folded: true }
   return show({
     title: contact.email,
     state: status(contact.status),
     back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
-    ...(buttons?.kind === 'actions' ? { actions: buttons } : {}),
-    sections: some([suppression(contact, request), await sent(contact, request, deps), form]),
+    actions: edits ? actions(contact, request) : undefined,
+    sections: some([
+      suppression(contact, request),
+      await sent(contact, request, deps),
+      edits && formOf(here(request), 'Save the contact', fields, editing),
+    ]),
     aside: some([
-      {
-        kind: 'facts',
-        facts: some([
-          { label: 'Topics', cell: text(names.join(', ')) },
-          { label: 'Added', cell: time(contact.created_at, now) },
-          { label: 'Changed', cell: time(contact.updated_at, now) },
-          contact.suppression_lifted_at && {
-            label: 'Suppression lifted',
-            cell: time(contact.suppression_lifted_at, now),
-          },
-          { label: 'ID', cell: text(contact.id, { code: true, copy: true }) },
-        ]),
-      },
+      factsOf({
+        Topics: text(names.join(', ')),
+        Added: time(contact.created_at, now),
+        Changed: time(contact.updated_at, now),
+        'Suppression lifted': contact.suppression_lifted_at && time(contact.suppression_lifted_at, now),
+        ID: text(contact.id, { code: true, copy: true }),
+      }),
       properties.length !== 0 && {
         kind: 'facts',
         title: 'Properties',

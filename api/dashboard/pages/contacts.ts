@@ -118,8 +118,8 @@ async function readerOf(
 ): Promise<Reader<ContactRow>> {
   const { q, ...others } = filter.read(query)
   const search = { ...others, ...(await soughtBy(database, team.id, q)) }
-  return async (before, limit) => {
-    const { contacts, reached } = await searchContacts(database, team.id, search, { before, limit }, how)
+  return async (place) => {
+    const { contacts, reached } = await searchContacts(database, team.id, search, place, how)
     return { rows: contacts, reached }
   }
 }
@@ -138,7 +138,7 @@ const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, dep
   const topics = await topicsOfTeam(deps.database, team.id)
   const names = namesOf(topics)
   const edits = team.role !== 'viewer'
-  const page = await pageOf(request, await readerOf(request, deps), ({ id }) => id)
+  const page = await pageOf(request, await readerOf(request, deps))
   const stored = (await accountRowOf(deps.database, team.id))?.contacts_used ?? 0
   const columns = (await contactColumnsOf(deps.database, team.id)) ?? commonProperties(page.rows)
   const more = some([{ href: `${path}.csv?${filter.set(query)}`, label: 'CSV' }, edits && importLink(team)])
@@ -168,7 +168,7 @@ const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, dep
           nothing: 'No contact matches.',
           none: 'No contacts yet.',
           many: 'contacts',
-          ...(edits ? { start: importLink(team) } : {}),
+          start: edits ? importLink(team) : undefined,
         },
       ),
       edits && createForm(request, topics),

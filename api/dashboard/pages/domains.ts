@@ -10,7 +10,7 @@ import { headed, status, text, time } from '../drawn/cell.ts'
 import { differenceWords, hostIn } from '../drawn/dns.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { act, field, formOf, get, post, press, some, tableOf } from '../served/made.ts'
+import { act, factsOf, field, formOf, get, post, press, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** How many records of one name are shown. */
@@ -94,9 +94,10 @@ const recordTable = (records: readonly Line[], zone: string | null): Section =>
     }),
     {
       title: 'DNS records',
-      ...(zone === null
-        ? {}
-        : { note: `Hosts are the part before ${zone}, as most DNS panels ask for it; @ is ${zone} itself.` }),
+      note:
+        zone === null
+          ? undefined
+          : `Hosts are the part before ${zone}, as most DNS panels ask for it; @ is ${zone} itself.`,
       wrap: ['Purpose'],
       empty: '',
     },
@@ -156,7 +157,6 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
     back: { href: teamPath(team, 'domains'), label: 'Domains' },
     lead: leadOf(domain.status === 'verified', records),
     actions: {
-      kind: 'actions',
       forms:
         team.role === 'owner'
           ? [
@@ -177,16 +177,11 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
     sections: some([
       recordTable(records, zone),
       otherRecords(records),
-      {
-        kind: 'facts',
-        facts: [
-          { label: 'Verified', cell: time(domain.verified_at, now, 'not yet') },
-          ...(domain.missing_since === null
-            ? []
-            : [{ label: 'Missing since', cell: time(domain.missing_since, now) }]),
-          { label: 'Last checked', cell: time(now.toISOString(), now) },
-        ],
-      },
+      factsOf({
+        Verified: time(domain.verified_at, now, 'not yet'),
+        'Missing since': domain.missing_since && time(domain.missing_since, now),
+        'Last checked': time(now.toISOString(), now),
+      }),
       { kind: 'text', title: 'Return path', paragraphs: [RETURN_PATH] },
     ]),
   })

@@ -50,7 +50,7 @@ function previewShown(request: TeamRequest): Section {
         : link('Show pictures', { pictures: 'on' }, false),
     ],
     src: here(request, `preview${pictures ? '-with-pictures' : ''}`),
-    ...(width === undefined ? {} : { width: width === '390' ? 'phone' : 'tablet' }),
+    width: width && (width === '390' ? 'phone' : 'tablet'),
   }
 }
 

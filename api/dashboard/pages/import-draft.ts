@@ -16,10 +16,10 @@ import {
 import { type Becomes, checkMapping, type Mapping } from '../../../db/audience/import/mapping.ts'
 import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { byteWords, plural, text, time } from '../drawn/cell.ts'
-import type { Section, View } from '../drawn/section.ts'
+import type { Actions, Section, View } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { formOf, get, post, press, some } from '../served/made.ts'
+import { factsOf, formOf, get, post, press, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { columnFields, mappingSent, samples, settingFields } from './import-columns.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
@@ -40,20 +40,17 @@ const uploads = ({ team }: TeamRequest, { suppress }: Mapping) =>
 
 const about = ({ records }: Draft): string => plural(records, 'record')
 
-const facts = (draft: Draft, now: Date): Section => ({
-  kind: 'facts',
-  facts: [
-    { label: 'Records', cell: text(about(draft)) },
-    { label: 'Size', cell: text(byteWords(draft.bytes)) },
-    { label: 'Encoding', cell: text(draft.encoding) },
-    { label: 'Separated by', cell: text(SEPARATORS[draft.separator] ?? draft.separator) },
-    { label: 'Uploaded', cell: time(draft.created_at, now) },
-    { label: 'By', cell: text(draft.created_by) },
-  ],
-})
+const facts = (draft: Draft, now: Date): Section =>
+  factsOf({
+    Records: text(about(draft)),
+    Size: text(byteWords(draft.bytes)),
+    Encoding: text(draft.encoding),
+    'Separated by': text(SEPARATORS[draft.separator] ?? draft.separator),
+    Uploaded: time(draft.created_at, now),
+    By: text(draft.created_by),
+  })
 
-const discarding = (request: TeamRequest, { file_name }: Draft): NonNullable<View['actions']> => ({
-  kind: 'actions',
+const discarding = (request: TeamRequest, { file_name }: Draft): Actions => ({
   forms: [
     press(here(request, 'discard'), 'Discard upload', {
       tone: 'danger',
@@ -137,22 +134,14 @@ function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly Top
   const wished = mapping.columns.flatMap((column, at) =>
     column.to === 'topic' ? [`${nameOf(column.id)} where ${header[at]} says yes`] : [],
   )
-  return {
-    kind: 'facts',
-    facts: [
-      { label: 'Email address', cell: text(named(({ to }) => to === 'email')) },
-      ...(suppress
-        ? [
-            { label: 'Suppressed as', cell: text(suppress.as) },
-            { label: 'Reason', cell: text(suppress.detail) },
-          ]
-        : [
-            { label: 'Properties', cell: text(properties.join(', ')) },
-            { label: 'Subscribed to', cell: text([...mapping.topic_ids.map(nameOf), ...wished].join(', ')) },
-          ]),
-      { label: 'Not imported', cell: text(named(({ to }) => to === 'ignore')) },
-    ],
-  }
+  return factsOf({
+    'Email address': text(named(({ to }) => to === 'email')),
+    'Suppressed as': suppress && text(suppress.as),
+    Reason: suppress && text(suppress.detail),
+    Properties: !suppress && text(properties.join(', ')),
+    'Subscribed to': !suppress && text([...mapping.topic_ids.map(nameOf), ...wished].join(', ')),
+    'Not imported': text(named(({ to }) => to === 'ignore')),
+  })
 }
 
 const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (request, deps) => {

@@ -138,7 +138,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
             ? `${plural(records, 'record')} so far`
             : `${number(done).text} of ${number(records).text}`,
           filled: records === 0 ? 0 : Math.round((done / records) * 100),
-          ...(pace === '' ? {} : { detail: headed(pace) }),
+          detail: headed(pace),
           tone: fault !== null ? 'bad' : finished ? 'good' : 'busy',
         },
         ...madeTiles(shown, mapping),

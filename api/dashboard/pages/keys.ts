@@ -8,7 +8,7 @@ import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { dayLabel } from '../served/filter.ts'
 import { dayOf } from '../served/list.ts'
-import { act, field, formOf, get, some, tableOf } from '../served/made.ts'
+import { act, buttonCell, field, formOf, get, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** Whether a key is taken just now. */
@@ -23,17 +23,13 @@ const HOUR = 3_600_000
 const lastUse = ({ last_used_at: at }: KeyRow, now: Date): Cell =>
   at !== null && now.getTime() - Date.parse(at) < HOUR ? text('within the last hour') : time(at, now)
 
-const revokeButton = ({ id, name }: KeyRow, { team }: TeamRequest): Cell => ({
-  text: '',
-  button: {
-    action: teamPath(team, 'keys', id, 'revoke'),
-    label: 'Revoke key',
+const revokeButton = ({ id, name }: KeyRow, { team }: TeamRequest): Cell =>
+  buttonCell(teamPath(team, 'keys', id, 'revoke'), 'Revoke key', {
     confirm: `Revoke the key ${name}? Every program that uses it is refused at once.`,
     tone: 'danger',
-  },
-})
+  })
 
-function shownOf(key: KeyRow, request: TeamRequest): Record<string, Cell> {
+function shownOf(key: KeyRow, request: TeamRequest) {
   const { team, now } = request
   const state = keyState(key, now)
   const domain = key.domain === null ? 'any domain' : `only from ${key.domain}`
@@ -44,7 +40,7 @@ function shownOf(key: KeyRow, request: TeamRequest): Record<string, Cell> {
     Scopes: text(key.scopes.join(', '), { detail: domain }),
     'Last used': lastUse(key, now),
     Expires: time(key.expires_at, now),
-    ...(team.role === 'owner' ? { Action: action } : {}),
+    Action: team.role === 'owner' && action,
   }
 }
 

@@ -16,8 +16,16 @@ export function countOwn({ metrics }: PageDeps, outcomes: readonly EmailOutcome[
   return outcome.row.id
 }
 
+/** What mail of ours says, and to whom; the rest is left out. */
+type OwnMail = Pick<EmailItem, 'from' | 'to' | 'subject'> & Partial<EmailItem>
+
+const BARE = {
+  ...{ path: '', html: null, text: null, template_id: null, variables: null },
+  ...{ headers: null, reply_to: '', tags: [], idempotency_key: null },
+}
+
 /** Sends an email in a team's name. @returns its id. @throws Refusal */
-export async function sendOwn(deps: PageDeps, sender: EmailSender, item: EmailItem): Promise<string> {
-  const outcomes = await deps.database.transaction((tx) => acceptEmails({ ...deps, tx }, sender, [item]))
-  return countOwn(deps, outcomes)
+export async function sendOwn(deps: PageDeps, sender: EmailSender, mail: OwnMail): Promise<string> {
+  const items = [{ ...BARE, ...mail }]
+  return countOwn(deps, await deps.database.transaction((tx) => acceptEmails({ ...deps, tx }, sender, items)))
 }

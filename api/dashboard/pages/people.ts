@@ -53,7 +53,7 @@ const list = get('viewer', '/teams/:team/people', async ({ team, now }, { databa
       tableOf(
         members,
         ({ email, role, last_seen_at, user_id }) => ({
-          Address: text(email, team.role === 'owner' ? { href: here(team, user_id) } : {}),
+          Address: text(email, { href: team.role === 'owner' ? here(team, user_id) : undefined }),
           Role: status(role),
           'Last active': time(last_seen_at, now),
         }),

@@ -48,8 +48,8 @@ const filter = filterOf({ email: search('Part of the address'), status: chips(SU
 
 const readerOf =
   ({ team, query }: TeamRequest, { database }: PageDeps): Reader<SuppressedRow> =>
-  (before, limit) =>
-    suppressedContacts(database, team.id, { ...filter.read(query), before, limit })
+  (place) =>
+    suppressedContacts(database, team.id, { ...filter.read(query), ...place })
 
 /** Contacts that are counted at most. */
 const COUNTED = 10_000
@@ -59,14 +59,13 @@ const countWords = (count: number): string =>
 
 const list = get(lagging('viewer'), '/teams/:team/suppressions', async (request, deps) => {
   const { team, query, now } = request
-  const page = await pageOf(request, readerOf(request, deps), ({ id }) => id)
+  const page = await pageOf(request, readerOf(request, deps))
   const set = filter.set(query)
   const count = await suppressedCount(deps.database, team.id, COUNTED + 1)
   return show({
     title: 'Suppressions',
     lead: `${countWords(count)} The list has those that bounced for good or complained, and those that you have added. Broadcasts leave them out; an email that your program sends to one still goes out.`,
     actions: {
-      kind: 'actions',
       links: some([
         team.role !== 'viewer' && { href: teamPath(team, 'suppressions', 'import'), label: 'Import' },
         { href: `${teamPath(team, 'suppressions.csv')}${set.size > 0 ? `?${set}` : ''}`, label: 'CSV' },

@@ -3,12 +3,10 @@
 import { removeTemplate } from '../../../db/content/templates/remove.ts'
 import { renameTemplate, saveTemplate } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
-import type { Form, Section } from '../drawn/section.ts'
+import type { Actions, Form, Section } from '../drawn/section.ts'
 import { act, field, formOf, press, some } from '../served/made.ts'
 import { redirect, type TeamRequest, teamPath } from '../served/page.ts'
 import { templateOf, templatePath } from './template-parts.ts'
-
-type Actions = Extract<Section, { kind: 'actions' }>
 
 const nameField = (value: string) => field('name', 'Name', { required: true, value })
 
@@ -27,7 +25,6 @@ export const wholeActions = (
   publish: Form | null,
   request: TeamRequest,
 ): Actions => ({
-  kind: 'actions',
   forms: some([
     publish,
     press(templatePath(request, 'delete'), 'Delete template', {

@@ -8,7 +8,7 @@ import { ageOf } from '../drawn/cell.ts'
 import { difference } from '../drawn/difference.ts'
 import type { Form, Section } from '../drawn/section.ts'
 import { idGiven } from '../served/list.ts'
-import { act, formOf, get, hidden, large, press, some } from '../served/made.ts'
+import { act, alertsOf, formOf, get, hidden, large, press, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest } from '../served/page.ts'
 import { EDITOR, partFields, partOf, slotWords, templateOf, templatePath } from './template-parts.ts'
 
@@ -18,12 +18,11 @@ const newVariables = (draft: DraftRow, { slots }: ShownTemplate): string[] =>
 
 export function publishForm(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Form {
   const fresh = newVariables(draft, template)
+  const warning = `It has new variables: sends without ${slotWords(fresh)} are refused from then on.`
   return press(templatePath(request, 'publish'), 'Publish', {
     fields: [hidden('draft', draft.id, true), hidden('version', template.version_id, true)],
     confirm: `Publish the draft of ${template.name}? Sends use it from then on.`,
-    ...(fresh.length > 0
-      ? { warning: `It has new variables: sends without ${slotWords(fresh)} are refused from then on.` }
-      : {}),
+    warning: fresh.length > 0 ? warning : undefined,
   })
 }
 
@@ -51,27 +50,23 @@ const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRe
 
 /** Who saved the draft and what can be done with it. */
 function sectionsOf(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Section[] {
-  const stale: Section = {
-    kind: 'alerts',
-    calm: '',
-    alerts: [
-      {
+  const isStale = draft.version_id !== template.version_id
+  return [
+    ...alertsOf([
+      isStale && {
         tone: 'warn',
         title: 'Another version was published after this draft was begun',
         text: 'Publishing the draft replaces it: look at what would change.',
       },
-    ],
-  }
-  return some([
-    draft.version_id !== template.version_id && stale,
+    ]),
     {
       kind: 'actions',
       title: 'Draft',
       note: `Saved by ${draft.saved_by}, ${ageOf(draft.saved_at, request.now)}.`,
       links: [{ href: templatePath(request, 'changes'), label: 'What publishing changes' }],
-      ...(request.team.role === 'viewer' ? {} : { forms: [discardForm(template, draft, request)] }),
+      forms: request.team.role === 'viewer' ? undefined : [discardForm(template, draft, request)],
     },
-  ])
+  ]
 }
 
 /** What a template's page has about its draft. */
@@ -94,7 +89,7 @@ const changes = get('viewer', '/teams/:team/templates/:id/changes', async (reque
   return show({
     title: 'What publishing changes',
     back: { href: templatePath(request), label: 'The template' },
-    actions: { kind: 'actions', forms },
+    actions: { forms },
     sections: [
       { kind: 'difference', title: 'HTML', lines: difference(template.html, draft.html) },
       { kind: 'difference', title: 'Plain text', lines: difference(template.text, draft.text) },

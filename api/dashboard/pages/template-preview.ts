@@ -15,7 +15,7 @@ import type { Field, Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { addressWith } from '../served/list.ts'
-import { field, formOf, get, hidden, large, post, some } from '../served/made.ts'
+import { alertsOf, field, formOf, get, hidden, large, post, some } from '../served/made.ts'
 import { raw, type TeamRequest } from '../served/page.ts'
 import { EDITOR, partOf, templateOf, templatePath } from './template-parts.ts'
 
@@ -71,7 +71,7 @@ function parts(previewed: Previewed, values: Record<string, string>, frame: Sect
     return some([frame, plain !== '' && { kind: 'code', title: 'Plain text', code: plain }])
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    return [{ kind: 'alerts', calm: '', alerts: [{ tone: 'bad', title: `No preview: ${error.message}` }] }]
+    return alertsOf([{ tone: 'bad', title: `No preview: ${error.message}` }])
   }
 }
 
@@ -112,7 +112,7 @@ export function preview(previewed: Previewed, draft: DraftRow | null, request: T
     title: 'HTML',
     name: FRAME,
     src: `${templatePath(request, 'preview')}?${search}`,
-    ...(draft ? { links } : {}),
+    links: draft ? links : undefined,
   }
   const form = edits ? [fromEditor] : previewed.slots.length > 0 ? [samples] : []
   return [...form, ...parts(previewed, values, frame)]

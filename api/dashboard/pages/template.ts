@@ -14,7 +14,7 @@ import { type Cell, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { idGiven } from '../served/list.ts'
-import { act, field, formOf, get, post, some, tableOf } from '../served/made.ts'
+import { act, buttonCell, factsOf, field, formOf, get, post, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { sendOwn } from './own-mail.ts'
 import { templateActs, wholeActions, wholeForms } from './template-acts.ts'
@@ -67,16 +67,12 @@ async function testForm(
   )
 }
 
-const restoring = (request: TeamRequest, version: string): Cell => ({
-  text: '',
-  button: {
-    action: templatePath(request, 'restore'),
-    label: 'Restore',
+const restoring = (request: TeamRequest, version: string): Cell =>
+  buttonCell(templatePath(request, 'restore'), 'Restore', {
     tone: 'quiet',
     confirm: 'Restore this version? It becomes a new version, and sends use it at once.',
     sends: { version },
-  },
-})
+  })
 
 function history(versions: readonly ListedVersion[], template: ShownTemplate, request: TeamRequest): Section {
   const edits = request.team.role !== 'viewer'
@@ -89,7 +85,7 @@ function history(versions: readonly ListedVersion[], template: ShownTemplate, re
       Difference: older
         ? text('What changed', { href: templatePath(request, 'versions', older.id, id) })
         : text('The first one'),
-      ...(edits ? { Restore: id === template.version_id ? text('') : restoring(request, id) } : {}),
+      Restore: edits && (id === template.version_id ? text('') : restoring(request, id)),
     }
   }
   return tableOf(versions, shown, { title: 'Versions', wrap: ['Version'], empty: '' })
@@ -105,9 +101,9 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
     title: template.name,
     state: draft ? text('unpublished draft', { tone: 'warn' }) : text('published', { tone: 'good' }),
     back: { href: teamPath(team, 'templates'), label: 'Templates' },
-    ...(edits
-      ? { actions: wholeActions(template, draft && publishForm(template, draft, request), request) }
-      : {}),
+    actions: edits
+      ? wholeActions(template, draft && publishForm(template, draft, request), request)
+      : undefined,
     even: true,
     sections: some([
       edits && (await testForm(previewed, request, deps)),
@@ -117,14 +113,11 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
     aside: preview(previewed, draft, request),
     below: [
       await templateFigures(request, deps, template.id),
-      {
-        kind: 'facts',
-        facts: [
-          { label: 'ID', cell: text(template.id, { code: true, copy: true }) },
-          { label: 'Variables', cell: text(slotWords(template.slots)) },
-          { label: 'Used by', cell: text('Emails that use it', { href: emails }) },
-        ],
-      },
+      factsOf({
+        ID: text(template.id, { code: true, copy: true }),
+        Variables: text(slotWords(template.slots)),
+        'Used by': text('Emails that use it', { href: emails }),
+      }),
       headersSection(template, request),
       history(versions, template, request),
     ],
@@ -151,20 +144,10 @@ const test = post('editor', '/teams/:team/templates/:id/test', async (request, d
   const variables = valuesOf(previewed, form)
   // A draft is no version that an email could keep: the test holds what it makes of the values.
   const content = previewed.isDraft
-    ? { ...filledOf(previewed, variables), template_id: null, variables: {} }
-    : { html: null, text: null, template_id: template.id, variables }
-  const item = {
-    path: '',
-    from,
-    to: [person.email],
-    subject: `Test: ${template.name}`,
-    ...content,
-    headers: null,
-    reply_to: '',
-    tags: ['test'],
-    idempotency_key: null,
-  }
-  await sendOwn(deps, { team_id: team.id, domain: null }, item)
+    ? { ...filledOf(previewed, variables), variables: {} }
+    : { template_id: template.id, variables }
+  const mail = { from, to: [person.email], subject: `Test: ${template.name}`, ...content, tags: ['test'] }
+  await sendOwn(deps, { team_id: team.id, domain: null }, mail)
   return redirect(templatePath(request), `A test is on its way to ${person.email}.`)
 })
 

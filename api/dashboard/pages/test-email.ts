@@ -2,7 +2,6 @@
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
-import type { EmailItem } from '../../../db/messages/emails/call.ts'
 import { fromOf } from '../../../db/messages/emails/item.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { formatMailbox, parseMailbox } from '../../../db/text/address.ts'
@@ -37,30 +36,13 @@ export async function testEmailForm({ team, person }: TeamRequest, tx: Tx): Prom
   ])
 }
 
-/** @throws Refusal bad_request, invalid_from */
-function testEmail(form: URLSearchParams): EmailItem {
-  const to = parseMailbox(given(form, 'to') ?? '')
-  if (!to) throw new Refusal('bad_request', 'to must be an email address')
-  return {
-    path: '',
-    from: fromOf(given(form, 'from') ?? ''),
-    to: [formatMailbox(to)],
-    subject: SUBJECT,
-    html: `<p>${TEXT}</p>`,
-    template_id: null,
-    variables: null,
-    text: TEXT,
-    headers: null,
-    reply_to: '',
-    tags: [],
-    idempotency_key: null,
-  }
-}
-
 const send = post('editor', '/teams/:team/test-email', async ({ team, form }, deps) => {
-  const item = testEmail(form)
-  const id = await sendOwn(deps, { team_id: team.id, domain: null, rated: false }, item)
-  return redirect(teamPath(team, 'emails', id), `A test email is on its way to ${item.to[0]}.`)
+  const mailbox = parseMailbox(given(form, 'to') ?? '')
+  if (!mailbox) throw new Refusal('bad_request', 'to must be an email address')
+  const [from, to] = [fromOf(given(form, 'from') ?? ''), formatMailbox(mailbox)]
+  const mail = { from, to: [to], subject: SUBJECT, html: `<p>${TEXT}</p>`, text: TEXT }
+  const id = await sendOwn(deps, { team_id: team.id, domain: null, rated: false }, mail)
+  return redirect(teamPath(team, 'emails', id), `A test email is on its way to ${to}.`)
 })
 
 export const testEmailPages = [send]

@@ -57,12 +57,12 @@ const EXPORT_BATCH = 500
 
 /** All rows of a list, by batches, until one is short and nothing says that there are more. */
 async function* rowsBy<R>(read: Reader<R>, keyOf: (row: R) => string) {
-  for (let after: string | undefined; ; ) {
-    const { rows, reached } = await readBy(read, after, EXPORT_BATCH)
+  for (let before: string | undefined; ; ) {
+    const { rows, reached } = await readBy(read, { before, limit: EXPORT_BATCH })
     yield* rows
     const last = rows.at(-1)
     if (reached === null && rows.length < EXPORT_BATCH) return
-    after = reached ?? (last && keyOf(last))
+    before = reached ?? (last && keyOf(last))
   }
 }
 

@@ -85,7 +85,7 @@ const fieldReady = (field: Field, form: number, fault: string | undefined, first
     id,
     fault,
     described: described.join(' ').trim(),
-    ...(first ? { autofocus: true } : {}),
+    autofocus: first || field.autofocus,
     isHidden: field.type === 'hidden',
     isChoice,
     box: field.type === 'checks' ? 'checkbox' : 'radio',
@@ -99,7 +99,7 @@ const withList = (action: string, list: string): string =>
   `${action}${action.includes('?') ? '&' : '?'}${new URLSearchParams({ [LIST]: list })}`
 
 /** A form with what its view needs. @param index makes its ids unlike those of the page's other forms. */
-export function formReady<F extends Form & { further?: readonly Field[] }>(
+export function formReady<F extends Form & { further?: readonly Field[] | undefined }>(
   form: F,
   index: number,
   { refused, list = null }: { refused: Refused | null; list?: string | null },

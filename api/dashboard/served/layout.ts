@@ -119,7 +119,7 @@ export const createLayout =
       suspended: team?.suspended,
       test: team?.test,
       live: all.some(isLive),
-      actions: view.actions && prepared(view.actions, all.length, frame),
+      actions: view.actions && prepared({ kind: 'actions', ...view.actions }, all.length, frame),
       acts: acts.map(({ section, index }, place) =>
         openedForm(section, index, { frame, main: place === 0 && !(view.actions && hasMain(view.actions)) }),
       ),

@@ -5,7 +5,7 @@
  */
 import type { By } from '../../../db/accounts/audit/record.ts'
 import type { Cell } from '../drawn/cell.ts'
-import type { Field, Form, Section } from '../drawn/section.ts'
+import type { Alert, Field, Form, Section } from '../drawn/section.ts'
 import { inPerson } from './act.ts'
 import type { PageDeps } from './deps.ts'
 import { LARGE_FORM, type Page, type PageAnswer, type PageOf, type RequestOf } from './page.ts'
@@ -48,6 +48,30 @@ type Falsy = false | null | undefined | '' | 0
 export const some = <T>(all: readonly (T | readonly T[] | Falsy)[]): T[] =>
   all.flatMap((each) => (each ? (each as T | readonly T[]) : []))
 
+/** Cells by their labels; what is not there is left out. */
+type Labelled = Readonly<Record<string, Cell | Falsy>>
+
+const thoseOf = (cells: Labelled): { label: string; cell: Cell }[] =>
+  some(Object.entries(cells).map(([label, cell]) => cell && { label, cell }))
+
+type More<K extends Section['kind'], Own extends string> = Omit<Extract<Section, { kind: K }>, 'kind' | Own>
+
+/** What there is to know of a thing. */
+export const factsOf = (facts: Labelled, more: More<'facts', 'facts'> = {}): Section => ({
+  ...more,
+  kind: 'facts',
+  facts: thoseOf(facts),
+})
+
+/** Alerts, where there are any. */
+export const alertsOf = (
+  alerts: readonly (Alert | Falsy)[],
+  more: More<'alerts', 'alerts' | 'calm'> = {},
+): Section[] => {
+  const those = some(alerts)
+  return those.length === 0 ? [] : [{ ...more, kind: 'alerts', alerts: those }]
+}
+
 type Table = Extract<Section, { kind: 'table' }>
 
 /**
@@ -56,26 +80,23 @@ type Table = Extract<Section, { kind: 'table' }>
  */
 export function tableOf<R>(
   rows: readonly R[],
-  shown: (row: R, index: number) => Readonly<Record<string, Cell>>,
+  shown: (row: R, index: number) => Labelled,
   {
     keyOf,
     wrap = [],
     ...more
-  }: Omit<Table, 'kind' | 'columns' | 'rows'> & { keyOf?: (row: R) => string; wrap?: readonly string[] },
+  }: More<'table', 'columns' | 'rows'> & { keyOf?: (row: R) => string; wrap?: readonly string[] },
 ): Table {
-  const lines = rows.map(shown)
-  const [first = {}] = lines
+  const lines = rows.map((row, index) => ({ row, cells: thoseOf(shown(row, index)) }))
+  const [first] = lines
   return {
     kind: 'table',
-    columns: Object.keys(first).map((label) => ({
+    columns: (first?.cells ?? []).map(({ label }, at) => ({
       label,
-      number: lines.some((line) => line[label]?.number),
+      number: lines.some(({ cells }) => cells[at]?.cell.number),
       wrap: wrap.includes(label),
     })),
-    rows: lines.map((line, index) => {
-      const row = rows[index]
-      return { ...(keyOf && row !== undefined ? { key: keyOf(row) } : {}), cells: Object.values(line) }
-    }),
+    rows: lines.map(({ row, cells }) => ({ key: keyOf?.(row), cells: cells.map(({ cell }) => cell) })),
     ...more,
   }
 }
@@ -90,7 +111,14 @@ export const field = (name: string, label: string, more: Partial<Field> = {}): F
 
 /** A field that nobody sees. @param own whether a form that is shown again keeps the page's own value. */
 export const hidden = (name: string, value: string, own = false): Field =>
-  field(name, '', { type: 'hidden', value, ...(own ? { own } : {}) })
+  field(name, '', { type: 'hidden', value, own })
+
+/** A button in a line of a table. */
+export const buttonCell = (
+  action: string,
+  label: string,
+  more: Partial<NonNullable<Cell['button']>> = {},
+): Cell => ({ text: '', button: { action, label, ...more } })
 
 /** A button that changes something. */
 export const press = (action: string, submit: string, more: Partial<Form> = {}): Form => ({

@@ -3,8 +3,8 @@
 import { loadCatalog, printCatalog } from '../../../../db/accounts/plans/catalog.ts'
 import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
 import { QUOTAS } from '../../../../db/accounts/plans/quotas.ts'
-import { Refusal } from '../../../../db/errors.ts'
 import { number, plural, text } from '../../drawn/cell.ts'
+import { jsonTyped } from '../../drawn/typed.ts'
 import { act, field, formOf, get, tableOf } from '../../served/made.ts'
 import { redirect, show } from '../../served/page.ts'
 
@@ -48,18 +48,8 @@ const plans = get('operator', PATH, async (_request, { database }) => {
   })
 })
 
-/** @throws Refusal bad_request saying where the JSON breaks. */
-function readCatalog(source: string): unknown {
-  try {
-    return JSON.parse(source)
-  } catch (error) {
-    throw new Refusal('bad_request', `the catalog is not valid JSON: ${(error as Error).message}`)
-  }
-}
-
 const replace = act('operator', PATH, async (by, { form }) => {
-  const content = readCatalog(form.get('catalog') ?? '')
-  await loadCatalog(by, content)
+  await loadCatalog(by, jsonTyped(form.get('catalog'), 'catalog'))
   const count = (await allPlans(by.tx)).length
   return redirect(PATH, `The catalog now has ${plural(count, 'plan')}.`)
 })

@@ -26,7 +26,7 @@ import type { Field, Form, Section } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { filterOf, search } from '../../served/filter.ts'
 import { pageOf } from '../../served/list.ts'
-import { act, field, formOf, get, press, tableOf } from '../../served/made.ts'
+import { act, factsOf, field, formOf, get, press, tableOf } from '../../served/made.ts'
 import { redirect, show, teamPath } from '../../served/page.ts'
 
 const PATH = '/operator/teams'
@@ -63,11 +63,7 @@ const filter = filterOf({ name: search('Name') })
 const teams = get('operator', PATH, async (request, { database }) => {
   const { query, now } = request
   const asked = filter.read(query)
-  const page = await pageOf(
-    request,
-    (before, limit) => teamsAfter(database, { ...asked, before, limit }),
-    ({ id }) => id,
-  )
+  const page = await pageOf(request, (place) => teamsAfter(database, { ...asked, ...place }))
   const accounts = await accountRowsOf(
     database,
     page.rows.map(({ id }) => id),
@@ -90,7 +86,7 @@ const teams = get('operator', PATH, async (request, { database }) => {
               href: pageOfTeam(team.id),
               detail: team.suspended_at === null ? team.id : 'suspended',
             }),
-            Plan: text(team.plan, team.test ? { detail: 'test team' } : {}),
+            Plan: text(team.plan, { detail: team.test ? 'test team' : undefined }),
             ...Object.fromEntries(used),
             Created: time(team.created_at, now),
           }
@@ -127,19 +123,13 @@ const FIGURES = [
 
 /** The button that suspends a team, or resumes it. */
 const suspension = (id: string, suspendedAt: string | null): Form =>
-  press(
-    `${PATH}/${id}/${suspendedAt === null ? 'suspend' : 'resume'}`,
-    suspendedAt === null ? 'Suspend team' : 'Resume team',
-    {
-      ...(suspendedAt === null
-        ? {
-            tone: 'danger',
-            confirm: 'Suspend this team?',
-            warning: 'Its keys and sessions are refused from then on, and what it has queued waits.',
-          }
-        : {}),
-    },
-  )
+  suspendedAt === null
+    ? press(`${PATH}/${id}/suspend`, 'Suspend team', {
+        tone: 'danger',
+        confirm: 'Suspend this team?',
+        warning: 'Its keys and sessions are refused from then on, and what it has queued waits.',
+      })
+    : press(`${PATH}/${id}/resume`, 'Resume team')
 
 /** The team's own figures in place of the plan's; an empty field is the plan's. */
 async function planForm(team: TeamView, tx: Tx): Promise<Section> {
@@ -155,8 +145,8 @@ async function planForm(team: TeamView, tx: Tx): Promise<Section> {
       await planField(tx, team.plan),
       ...FIGURES.map(({ name, label }): Field => {
         const [value, limit] = own[name]
-        const plans = limit === null ? {} : { placeholder: limit.toLocaleString('en-US') }
-        return field(name, label, { value: value === null ? '' : String(value), ...plans })
+        const placeholder = limit?.toLocaleString('en-US')
+        return field(name, label, { value: value === null ? '' : String(value), placeholder })
       }),
     ],
     { title: 'Plan and limits', note: 'An empty limit is the plan’s own.' },
@@ -189,7 +179,6 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
     state: suspended_at === null ? status('active') : status('suspended', { tone: 'bad' }),
     back: { href: PATH, label: 'Teams' },
     actions: {
-      kind: 'actions',
       links: [{ href: teamPath(team), label: 'Open its dashboard' }],
       forms: [suspension(team.id, suspended_at)],
     },
@@ -198,16 +187,17 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
         ? `${team.test ? 'Test team: nothing is delivered. ' : ''}Plan ${team.plan}, from ${dayWords(period.start)} to ${dayWords(period.end)}.`
         : `Suspended ${ageOf(suspended_at, now)}: its credentials are refused, and what it has queued waits.`,
     sections: [
-      {
-        kind: 'facts',
-        title: 'Usage',
-        facts: [
-          ...QUOTAS.map(({ name, noun }) => ({ label: headed(noun), cell: usage(used[name], limits[name]) })),
-          { label: 'Storage of attachments', cell: storageCell(used.storage, limits.storage) },
-          { label: 'Emails per second', cell: number(limits.rate) },
-          { label: 'ID', cell: text(team.id, { code: true, copy: true }) },
-        ],
-      },
+      factsOf(
+        {
+          ...Object.fromEntries(
+            QUOTAS.map(({ name, noun }) => [headed(noun), usage(used[name], limits[name])]),
+          ),
+          'Storage of attachments': storageCell(used.storage, limits.storage),
+          'Emails per second': number(limits.rate),
+          ID: text(team.id, { code: true, copy: true }),
+        },
+        { title: 'Usage' },
+      ),
       await planForm(team, database),
       await membersTable(team.id, deps, now),
     ],
