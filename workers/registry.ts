@@ -33,7 +33,6 @@ export type Registration<J extends JobName> =
   | { handle: Handler<J, WorkerDeps>; batchSize: number; loops: number }
   | { deliver: (deps: WorkerDeps, slots: SlotShares) => Delivery }
 
-/** Each delivery's part of the slots of a process. */
 export type SlotShares = Readonly<Record<SharedJob, SlotShare>>
 
 /**

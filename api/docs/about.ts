@@ -21,7 +21,6 @@ export type About = {
   takes?: string
   /** Whether the Idempotency-Key header is as good as the field of the body. */
   keyed?: true
-  /** An example of the body. */
   example?: Readonly<Record<string, unknown>>
   /** The answers that are no refusal; without a component the body is empty. */
   answers: Readonly<Record<number, { when: string; body?: Component }>>

@@ -137,7 +137,6 @@ const FIGURE_WORDS: Readonly<Partial<Record<Figure, string>>> = {
   skipped: 'Contacts that were picked and get none.',
 }
 
-/** The figures of a broadcast. */
 export const FIGURES_SCHEMA = said(
   record(
     Object.fromEntries(
@@ -198,7 +197,6 @@ const CONTACT = record({
   updated_at: said(time, 'When it last changed.'),
 })
 
-/** Every schema that an answer refers to. */
 export const COMPONENTS: Readonly<Record<Component | 'Fault', JsonSchema>> = {
   Contact: CONTACT,
   ContactPage: record(

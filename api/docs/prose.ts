@@ -7,7 +7,6 @@ export type Guide = { id: string; title: string; html: string; samples?: readonl
 /** A listing; what is in it is HTML already. */
 export const code = (text: string): string => `<pre tabindex="0"><code>${text.trim()}</code></pre>`
 
-/** A table of HTML. */
 export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
   const line = (tag: string, cells: readonly string[]): string =>
     `<tr>${cells.map((cell) => `<${tag}>${cell}</${tag}>`).join('')}</tr>`

@@ -67,7 +67,6 @@ export function stringToSign(envelope: SnsEnvelope): string {
     .join('')
 }
 
-/** A topic's ARN. */
 export const TOPIC_ARN = /^arn:(aws[a-z-]*):sns:([a-z0-9-]{3,}):\d{12}:[\w-]{1,256}(?:\.fifo)?$/
 
 const HOST = /^sns\.([a-zA-Z0-9-]{3,})\.amazonaws\.com(\.cn)?$/

@@ -4,14 +4,12 @@ import type { About, Group } from '../docs/about.ts'
 
 const EMAIL = { email: 'ana@example.org' }
 const NOT_FOUND = ['contact_not_found'] as const
-/** Of every send. */
 export const SEND = {
   idempotency_key:
     'A replay answers the original row and costs nothing. For a single send, the `Idempotency-Key` header counts as well.',
   template_id: 'A template of the dashboard; it wins over `html`.',
 } as const
 
-/** Of a send that names its time. */
 export const SEND_TIMES = {
   scheduled_at:
     'When it goes, at most 90 days ahead; right away when it is left out. Up to 5 minutes in the past is now, more is refused.',

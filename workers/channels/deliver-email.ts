@@ -36,14 +36,12 @@ import { dkimKeysOf } from './dkim-keys.ts'
 import type { EncodedFiles } from './encoded-files.ts'
 import { recipientsOf, renderEmail } from './render.ts'
 
-/** What the channel needs. */
 export type EmailDeps = {
   database: Database
   secrets: Secrets
   versions: Versions
   /** null in a worker that delivers no email: it leaves that queue alone. */
   email: EmailProvider | null
-  /** The files of emails, encoded. */
   files: EncodedFiles
   /** The domain that bounces return to, in ASCII form; null: each email's From domain. */
   return_domain: string | null
@@ -283,7 +281,6 @@ function eventsOf({ answer: { row, delivery }, at }: Delivered<EmailAttempt>): E
   })
 }
 
-/** Whether a recipient's result is decided. */
 const isDecided = ({ kind }: Outcome): boolean => kind === 'accepted' || kind === 'refused'
 
 /** What a try leaves. Once the result of some recipients is decided, the row stores who is still to be tried. */

@@ -59,7 +59,6 @@ export function duration(seconds: number): string {
   return plural(Math.floor(seconds / unit.seconds), unit.one)
 }
 
-/** A number with its noun. */
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`
 
@@ -87,7 +86,6 @@ export function countdown(iso: string, now: Date): string {
   return seconds < 60 ? `in ${seconds} s` : `in ${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
-/** A time to the second, in UTC. */
 export const utc = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`
 
 /** A day in words: `1 December`. */
@@ -148,7 +146,6 @@ const TONES: Readonly<Record<string, Tone>> = {
   expired: 'plain',
 }
 
-/** A status as a coloured word. */
 export const status = (word: string, more: Partial<Cell> = {}): Cell => ({
   text: word.replaceAll('_', ' '),
   tone: TONES[word] ?? 'plain',

@@ -106,7 +106,6 @@ type Bar = { x: number; y: number; width: number; height: number; tone: Tone; ti
  */
 type Titled = Loose<{ title?: string; note?: string; noteAt?: Cell; id?: string; fold?: boolean }>
 
-/** A link to another page of a list. */
 export type PageLink = Link & Loose<{ rel?: 'prev' | 'next' }>
 
 /** What can be done with something: links and buttons in one line. */

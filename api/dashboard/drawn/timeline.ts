@@ -16,7 +16,6 @@ import type { Alert, Moment } from './section.ts'
 
 export type Wording = { title: string; tone: Tone }
 
-/** What happened to an email, in words. */
 export const WORDING: Record<EmailEventKind, Wording> = {
   sent: { title: 'Accepted by mail server', tone: 'busy' },
   delivered: { title: 'Delivered', tone: 'good' },

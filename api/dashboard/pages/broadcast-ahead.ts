@@ -52,7 +52,6 @@ export const asTextTiles = (as_text: readonly ComparedAsText[]): Tile[] =>
     tone: 'warn',
   }))
 
-/** How long it takes at its own pace. */
 function lengthTiles({ rate_per_minute: rate }: BroadcastRow, { audience }: Readiness): Tile[] {
   if (rate === null || audience === null || audience === 0) return []
   const detail = `at ${plural(rate, 'email')} a minute`
@@ -106,7 +105,6 @@ export const scheduledSections = async (
   { database, publicUrl }: PageDeps,
 ): Promise<Section[]> => aheadSections(row, await readinessOf(database, row, publicUrl), request)
 
-/** The buttons of a draft. */
 function buttonsOf(
   row: BroadcastRow,
   ready: Readiness,

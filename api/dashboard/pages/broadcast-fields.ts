@@ -24,7 +24,6 @@ export type Choices = {
 /** What the fields of a form show: a draft's, or nothing yet. */
 export type Draft = Omit<BroadcastFields, 'headers'>
 
-/** How many conditions a draft has at most. */
 export const MOST_CONDITIONS = 10
 const FREE_CONDITIONS = 2
 const OPERATOR_WORDS: Record<(typeof OPERATORS)[number], string> = {
@@ -42,7 +41,6 @@ const OPERATOR_WORDS: Record<(typeof OPERATORS)[number], string> = {
 const valueTyped = (value: Condition['value'] = ''): string =>
   Array.isArray(value) ? value.map(lineOf).join('\n') : value === '' ? '' : lineOf(value)
 
-/** A condition in words. */
 export const conditionWords = ({ property, op, value }: Condition): string =>
   [property, OPERATOR_WORDS[op], Array.isArray(value) ? value.join(', ') : (value ?? '')].join(' ').trim()
 
@@ -108,7 +106,6 @@ const chosenOf = (choices: readonly Choice[], chosen: string | undefined) => [
   })),
 ]
 
-/** The steps in which a draft is written. */
 export const STEPS = ['message', 'audience', 'when'] as const
 export type Step = (typeof STEPS)[number]
 

@@ -15,7 +15,6 @@ import { type TeamRequest, teamPath } from '../served/page.ts'
 import { conditionWords } from './broadcast-fields.ts'
 import { whatHappened } from './message-sections.ts'
 
-/** To how many addresses one test goes. */
 export const MOST_TESTS = 5
 
 /** The address of a broadcast's page, or of one below it. */
@@ -51,14 +50,12 @@ const ENTRIES: Readonly<Record<HistoryEntry['act'], { title: string; tone: Tone 
   end: { title: 'Sent to everybody', tone: 'good' },
 }
 
-/** Who did it. */
 function byWords({ by, itself }: HistoryEntry): string {
   if (itself) return 'by itself'
   if (by === null) return 'through the API'
   return by === 'cli' ? 'on the command line' : `by ${by}`
 }
 
-/** Who did what with it, and when. */
 export const history = (entries: readonly HistoryEntry[], now: Date): Section =>
   whatHappened(
     entries.map((entry) => ({
@@ -106,7 +103,6 @@ export const pausedAlert = ({ state_reason: reason, brake }: BroadcastRow): Sect
     live: true,
   })
 
-/** What it says of itself. */
 export const facts = (view: BroadcastView, names: Names, { team, now }: TeamRequest): Section =>
   factsOf(
     {
@@ -129,7 +125,6 @@ export const facts = (view: BroadcastView, names: Names, { team, now }: TeamRequ
     { id: 'facts', live: true },
   )
 
-/** How far it has come. */
 export function progress(view: BroadcastView, now: Date): Section[] {
   const { audience, figures: counted, state } = view
   if (audience === null || audience === 0) return []
@@ -231,7 +226,6 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
   return { forms, links }
 }
 
-/** The form that sends a test. */
 export const testForm = (request: TeamRequest): Section =>
   formOf(
     here(request, 'test'),

@@ -122,7 +122,6 @@ const duplicate = act('editor', '/teams/:team/broadcasts/:id/duplicate', async (
   return redirect(teamPath(request.team, 'broadcasts', id), `The draft ${name} was created.`)
 })
 
-/** A button that changes the state. */
 const stateButton = (
   verb: string,
   done: string,

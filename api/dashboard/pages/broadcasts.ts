@@ -21,7 +21,6 @@ const TONES: Partial<Record<BroadcastState, Cell['tone']>> = {
   sent: 'good',
 }
 
-/** The state of a broadcast as a label. */
 export const stateCell = (state: BroadcastState): Cell =>
   status(state, TONES[state] ? { tone: TONES[state] } : {})
 

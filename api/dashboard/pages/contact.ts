@@ -95,7 +95,6 @@ function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
   ])
 }
 
-/** What can be done with a contact. */
 function actions(contact: ContactDetail, request: TeamRequest): Actions {
   const forms = some([
     contact.status === 'subscribed' && press(here(request, 'unsubscribe'), 'Unsubscribe', { tone: 'quiet' }),
@@ -241,7 +240,6 @@ const change = act('editor', '/teams/:team/contacts/:email', async (by, request)
   return redirect(here(request), 'The contact is changed.')
 })
 
-/** A press that changes whether the contact hears from the team. */
 const subscription = (verb: 'unsubscribe' | 'resubscribe'): TeamPage =>
   act('editor', `/teams/:team/contacts/:email/${verb}`, async (by, request) => {
     const { team, params } = request

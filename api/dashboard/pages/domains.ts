@@ -57,7 +57,6 @@ const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { datab
   })
 })
 
-/** What a record is for. */
 function purposeOf({ name }: { name: string }): string {
   if (name.includes('._domainkey.')) return 'DKIM: proves that mail is yours'
   return name.startsWith('_dmarc.') ? 'DMARC: what to do with other mail' : 'SPF: who may send for it'
@@ -117,7 +116,6 @@ function otherRecords(records: readonly Line[]): Section | false {
   )
 }
 
-/** How the domain stands, in one sentence. */
 function leadOf(verified: boolean, records: readonly Line[]): string {
   const lacking = records.filter(({ required, state }) => required && state !== 'found')
   if (lacking.some(({ state }) => state === undefined)) return 'DNS is not answering at the moment.'

@@ -24,11 +24,9 @@ export async function emailOf(
   throw new Refusal('not_found', `there is no email ${email.id} in this team`)
 }
 
-/** A path of the email's page. */
 export const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
   teamPath(team, 'emails', params.id ?? '', ...rest)
 
-/** Notes an operator's look into an email. */
 export const noteOpened = async (request: TeamRequest, deps: PageDeps, id: string): Promise<void> =>
   noteLook(request, deps, { action: 'email.open', subject: id })
 

@@ -57,7 +57,6 @@ function facts(
 
 type Contacts = ReadonlyMap<string, RecipientContact>
 
-/** The contacts among the recipients, by identity. */
 async function contactsOf(
   email: ShownEmail,
   { team }: TeamRequest,
@@ -130,7 +129,6 @@ async function takenNote(
   return [{ kind: 'text', paragraphs: [words] }]
 }
 
-/** The buttons beside the title. */
 async function actions(email: ShownEmail, request: TeamRequest, { database }: PageDeps): Promise<Actions> {
   const { team } = request
   if (team.role === 'viewer') return {}
@@ -243,7 +241,6 @@ const opened = get('viewer', '/teams/:team/emails/:id/content', async (request, 
   return show({ title: email.subject, back, sections: content(email, request) })
 })
 
-/** The html alone, for a frame. */
 const preview = (pictures: boolean): TeamPage =>
   get(
     'viewer',

@@ -68,7 +68,6 @@ const deletion = (request: TeamRequest, bulk: Bulk): Section => ({
 
 const HOW_MANY = MAX_CHANGED.toLocaleString('en-US')
 
-/** How many match, as far as they were counted. */
 function countWords({ count, lookedTo }: CountedEmails): string {
   if (count > MAX_CHANGED) return `more than ${HOW_MANY} emails`
   return lookedTo === null ? plural(count, 'email') : `at least ${plural(count, 'email')}`
@@ -118,7 +117,6 @@ function betweenOf(form: URLSearchParams): Between {
   throw new Refusal('bad_request', 'this form does not say which emails were counted: open the page again')
 }
 
-/** Requeues or deletes those that were counted. */
 const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
   post(
     verb === 'delete' ? 'owner' : 'editor',

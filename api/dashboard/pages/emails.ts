@@ -48,7 +48,6 @@ async function readerOf(request: TeamRequest, deps: PageDeps): Promise<Reader<Li
   }
 }
 
-/** The list, or why there is none. */
 async function listSection(request: TeamRequest, deps: PageDeps, names: Names): Promise<Section> {
   try {
     const page = await pageOf(request, await readerOf(request, deps))

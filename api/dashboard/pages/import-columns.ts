@@ -26,7 +26,6 @@ const IGNORED: Becomes = { to: 'ignore' }
 
 const choiceOf = (column: Becomes): string => (column.to === 'topic' ? `topic:${column.id}` : column.to)
 
-/** What a column of this draft can become. */
 function choices({ mapping }: Draft, topics: readonly TopicRow[]) {
   const email = { value: 'email', label: 'Email address' }
   const ignore = { value: 'ignore', label: 'Do not import' }
@@ -50,7 +49,6 @@ function choices({ mapping }: Draft, topics: readonly TopicRow[]) {
   ])
 }
 
-/** The first values of a column, as one line. */
 function glimpseOf({ table }: Draft, at: number): string {
   const values = table.records.map(({ cells }) => cells[at] ?? '').filter((value) => value !== '')
   const few = [...new Set(values)].slice(0, 3)
@@ -78,7 +76,6 @@ export function columnFields(draft: Draft, topics: readonly TopicRow[]): Field[]
   })
 }
 
-/** What holds for all records. */
 export const settingFields = ({ mapping }: Draft, topics: readonly TopicRow[]): Field[] =>
   mapping.suppress
     ? [

@@ -32,7 +32,6 @@ const SEPARATORS: Readonly<Record<string, string>> = { ',': 'commas', ';': 'semi
 const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
   teamPath(team, 'contacts', 'imports', params.id ?? '', ...rest)
 
-/** Where files for this are uploaded. */
 const uploads = ({ team }: TeamRequest, { suppress }: Mapping) =>
   suppress
     ? { href: teamPath(team, 'suppressions', 'import'), label: 'Import suppressions' }
@@ -121,7 +120,6 @@ function trialSections(draft: Draft, { tried, refusals, ...made }: Trial): Secti
   ])
 }
 
-/** What the columns become, in words. */
 function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly TopicRow[]): Section {
   const named = (wanted: (column: Becomes) => boolean): string =>
     header.filter((_, at) => wanted(mapping.columns[at] ?? { to: 'ignore' })).join(', ')

@@ -50,7 +50,6 @@ const stateOf = ({ draft, fault, reading, done, records }: ImportRow): string =>
   return reading || done < records ? 'running' : 'done'
 }
 
-/** The page that takes a file for this purpose. */
 const form = (purpose: Purpose, path: string): TeamPage =>
   get('editor', path, async ({ team, now }, { database }) => {
     const { title, back, note, path: rest } = UPLOADS[purpose](team)

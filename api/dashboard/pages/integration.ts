@@ -17,7 +17,6 @@ import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../se
 import { setUpSteps } from './first-steps.ts'
 import { testEmailForm } from './test-email.ts'
 
-/** A call for a shell. */
 function curl({ home }: TeamRequest, path: string, body: unknown): string {
   const json = JSON.stringify(body, null, 2).replaceAll("'", `'\\''`).replaceAll('\n', '\n  ')
   return [
@@ -113,7 +112,6 @@ function testRecipients({ test }: PageTeam): Section {
   }
 }
 
-/** What the API refused lately. */
 function refused(calls: readonly RefusedCall[], now: Date): Section {
   return tableOf(
     calls,

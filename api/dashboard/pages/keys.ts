@@ -11,7 +11,6 @@ import { dayOf } from '../served/list.ts'
 import { act, buttonCell, field, formOf, get, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
-/** Whether a key is taken just now. */
 export function keyState({ revoked_at, expires_at }: KeyRow, now: Date): 'active' | 'revoked' | 'expired' {
   if (revoked_at !== null) return 'revoked'
   return expires_at !== null && new Date(expires_at) <= now ? 'expired' : 'active'

@@ -12,7 +12,6 @@ type Message = {
 
 type Times = { created_at: string; scheduled_at?: string; expires_at?: string; requeued_at: string | null }
 
-/** Nothing where nothing holds it up. */
 export const whyItWaits = (alerts: readonly Alert[]): Section[] =>
   alertsOf(alerts, { id: 'waiting', live: true, title: 'Why it waits' })
 
@@ -33,7 +32,6 @@ export const timesOf = (message: Times, now: Date) => ({
   'Queued again': message.requeued_at && time(message.requeued_at, now),
 })
 
-/** Its ids, behind a press. */
 export function idsOf(message: Message): Section {
   const shown = (id: string | null) => id !== null && text(id, { code: true, copy: true })
   const ids = {

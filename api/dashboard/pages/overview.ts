@@ -31,7 +31,6 @@ const LONG = 5 * 60_000
 /** How many that wait are counted: to count a backlog takes too long. */
 const COUNTED = 1_000
 
-/** How much of a limit is used, in words of its unit. */
 function usageTile(
   label: string,
   { used, limit }: { used: number; limit: number | null },
@@ -81,7 +80,6 @@ const senderAlert =
     }
   }
 
-/** The queues that a team's messages are delivered from. */
 const queuesOf = ({ test }: PageTeam): readonly Channel[] =>
   CHANNEL_QUEUES.filter((channel) => channel.test === test)
 
@@ -213,7 +211,6 @@ async function alertsOf(
   ])
 }
 
-/** What is said where nothing needs attention. */
 const calmOf = ({ test }: PageTeam): string =>
   test ? 'Nothing. This is a test team: nothing of it is sent.' : 'Nothing. Everything is going out.'
 

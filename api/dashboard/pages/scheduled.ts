@@ -103,7 +103,6 @@ export const cancelForms = (message: Waits, noun: string, path: string): Form[] 
         }),
       ]
 
-/** The form that moves it. */
 export function moveForm(message: Waits, path: string, given: string | undefined): Section[] {
   const due = dueAt(message)
   if (due === null) return []

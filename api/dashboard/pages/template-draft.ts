@@ -69,7 +69,6 @@ function sectionsOf(template: ShownTemplate, draft: DraftRow, request: TeamReque
   ]
 }
 
-/** What a template's page has about its draft. */
 export const draftSections = (
   template: ShownTemplate,
   draft: DraftRow | null,

@@ -28,7 +28,6 @@ export const slotWords = (slots: readonly string[]): string =>
   slots.slice(0, MOST_NAMED).join(', ') +
   (slots.length > MOST_NAMED ? ` and ${slots.length - MOST_NAMED} more` : '')
 
-/** The fields of a template's two parts. */
 export const partFields = ({ html, text: plain }: { html: string; text: string }): Field[] => [
   field('html', 'HTML', {
     type: 'textarea',

@@ -19,7 +19,6 @@ import { alertsOf, field, formOf, get, hidden, large, post, some } from '../serv
 import { raw, type TeamRequest } from '../served/page.ts'
 import { EDITOR, partOf, templateOf, templatePath } from './template-parts.ts'
 
-/** Fields for sample values at most. */
 const MOST_FIELDS = 50
 
 /** What is previewed and sent as a test: the draft, else the version in use. */
@@ -78,7 +77,6 @@ function parts(previewed: Previewed, values: Record<string, string>, frame: Sect
 /** Which of the two is previewed, as a field keeps it. */
 export const choice = ({ isDraft }: Previewed): Field[] => (isDraft ? [] : [hidden('of', 'published')])
 
-/** The frame that the editor's text is shown in. */
 const FRAME = 'preview'
 
 /** The previews of a template, and the values that they are filled with. */

@@ -57,7 +57,6 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
   })
 })
 
-/** Whether a template can be sent, by its state. */
 const SENDABLE: Readonly<Record<TemplateState, string>> = {
   approved: 'Approved: it can be sent.',
   pending: 'The provider has not approved it yet: it cannot be sent.',

@@ -6,10 +6,8 @@ import { Refusal } from '../../../db/errors.ts'
 import type { Field } from '../drawn/section.ts'
 import { hidden } from './made.ts'
 
-/** How many, and when they were counted. */
 export type Counted = { most: number; seen: string }
 
-/** As a form sends it. */
 export const countedWords = ({ most, seen }: Counted) => ({ total: String(most), seen })
 
 export const countedFields = (counted: Counted): Field[] =>

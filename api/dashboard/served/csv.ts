@@ -16,13 +16,11 @@ import { type PageAnswer, raw, type TeamPage, type TeamRequest } from './page.ts
 
 type Filter = Pick<ReturnType<typeof filterOf>, 'only' | 'set'>
 
-/** One cell, quoted where it has to be. */
 function csvCell(value: string): string {
   const tame = /^'*[=+\-@\t\r]/.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(tame) ? `"${tame.replaceAll('"', '""')}"` : tame
 }
 
-/** One line. */
 const csvLine = (cells: readonly (string | null)[]): string =>
   `${cells.map((cell) => csvCell(cell ?? '')).join(',')}\r\n`
 
@@ -52,7 +50,6 @@ export async function csvFile(
   return raw(headers, Readable.from(lines()))
 }
 
-/** How many rows a file reads at a time. */
 const EXPORT_BATCH = 500
 
 /** All rows of a list, by batches, until one is short and nothing says that there are more. */

@@ -55,7 +55,6 @@ export const DAYS = { from: day('From', 0), to: day('To', 1) }
 type Parts = Readonly<Record<string, Part<unknown>>>
 type ReadOf<P extends Parts> = { [N in keyof P]: P[N] extends Part<infer V> ? V | undefined : never }
 
-/** What a filter is drawn with. */
 type Around = {
   /** What can be chosen, by the part's name: ids with their words. */
   choices?: Readonly<Record<string, ReadonlyMap<string, string>>>

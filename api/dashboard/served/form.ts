@@ -38,7 +38,6 @@ function faultyField(fields: readonly Field[], { form, words }: Refused): Field 
   )
 }
 
-/** Fields as a form has just sent them. */
 export const asSent = (fields: readonly Field[], form: URLSearchParams): Field[] => filled(fields, form, true)
 
 /** A refusal of several fields, one by one: `a is wrong; b is, too`, or `a, b and c are required`. */
@@ -66,7 +65,6 @@ export const wordsOn = (forms: readonly Form[], refused: Refused): string =>
       return field ? spelt(words, field) : words
     }, refused.words)
 
-/** What is said of each field, by its name. */
 function faultsOf(fields: readonly Field[], refused: Refused): Map<string, string> {
   const faults = new Map<string, string>()
   for (const words of clausesOf(refused.words)) {

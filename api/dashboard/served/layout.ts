@@ -12,13 +12,11 @@ import { formReady, type Refused, wordsOn } from './form.ts'
 import { navigation, places } from './nav.ts'
 import type { Notice, PageTeam } from './page.ts'
 
-/** What a page stands in. */
 export type Frame = {
   /** After /dashboard. */
   path: string
   person: Person | null
   team: PageTeam | null
-  /** The token of the session's forms. */
   csrf: string
   notice: Notice | null
   /** A form that was refused: it is shown again with what was typed. */
@@ -83,10 +81,8 @@ function prepared(section: Section, index: number, frame: Frame): object {
 
 const isLive = (section: Section): boolean => 'live' in section && section.live === true
 
-/** Draws a page. */
 export type Layout = (view: View, frame: Frame) => string
 
-/** Makes the one that draws pages. */
 export const createLayout =
   (render: Render, { paths }: Assets): Layout =>
   (view, frame) => {

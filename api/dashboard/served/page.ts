@@ -84,7 +84,6 @@ export type PageAnswer =
 /** For a file, and for a template's html and text, percent-encoded. */
 export const LARGE_FORM = 8 * 1024 * 1024
 
-/** A page to look at. */
 export const show = (view: View, status = 200): PageAnswer => ({ kind: 'show', view, status })
 
 /** Goes on to another page, with a few words of what was done. @param to a path after /dashboard, or a whole URL. */

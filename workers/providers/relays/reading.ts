@@ -71,7 +71,6 @@ export function statusIn(...texts: readonly string[]): string {
   return codes.find((code) => !code.endsWith('.0.0')) ?? codes[0] ?? ''
 }
 
-/** Makes the reader of a relay's events. */
 export const createRelayReader = (page: RelayPage, secrets: Secrets): ReportReader => {
   return async ({ body, received_at }) => {
     const event = parsed(body)

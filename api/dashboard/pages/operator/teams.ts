@@ -121,7 +121,6 @@ const FIGURES = [
   { name: 'send_rate_per_second', label: 'Emails per second' } as const,
 ]
 
-/** The button that suspends a team, or resumes it. */
 const suspension = (id: string, suspendedAt: string | null): Form =>
   suspendedAt === null
     ? press(`${PATH}/${id}/suspend`, 'Suspend team', {

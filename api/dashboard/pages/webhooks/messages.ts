@@ -30,7 +30,6 @@ const filter = filterOf({
   type: oneOf('Type', EVERY_TYPE, { options: typeOptions('any') }),
 })
 
-/** A message as a list shows it. */
 const listed = ({ team, now }: TeamRequest, endpointId: string, each: ListedWebhook) => ({
   Status: status(each.status),
   Type: text(each.type, { href: teamPath(team, 'webhooks', endpointId, 'events', each.event_id) }),
@@ -98,7 +97,6 @@ const list = get('viewer', `${PATH}/:id/messages`, async (request, { database })
   })
 })
 
-/** Why it waits. */
 function waitsOf({ waiting, created_at }: ShownWebhook, { team, now }: TeamRequest, id: string): Alert[] {
   if (!waiting) return []
   const seconds = (now.getTime() - Date.parse(created_at)) / 1_000
@@ -113,7 +111,6 @@ function waitsOf({ waiting, created_at }: ShownWebhook, { team, now }: TeamReque
   return mainReason(stateAlert(waiting, seconds, now), stops, waiting)
 }
 
-/** Everything that happened to it, the latest first. */
 function momentsOf({ attempts, events, created_at }: ShownWebhook, now: Date): Moment[] {
   const tries = attempts.map((each) => {
     const { at, status: code, ms } = each
@@ -135,7 +132,6 @@ function momentsOf({ attempts, events, created_at }: ShownWebhook, now: Date): M
     }))
 }
 
-/** What became of it in one sentence. */
 function sentenceOf({ status: word, attempts, events }: ShownWebhook): string {
   const isMissed = attempts.length === 0 && events.at(-1)?.detail === DISABLED
   if (word === 'failed' && isMissed) return 'Not sent: the webhook was disabled.'

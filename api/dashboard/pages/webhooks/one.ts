@@ -24,7 +24,6 @@ import {
 /** How many tries are listed; the others are behind their messages. */
 const TRIES = 15
 
-/** What an owner can do with an endpoint as it is. */
 function actionsFor({ team }: TeamRequest, { id, state, name }: EndpointRow): Actions {
   if (team.role !== 'owner') return {}
   const at = (verb: string): string => teamPath(team, 'webhooks', id, verb)
@@ -113,7 +112,6 @@ function troubles({ state, state_reason, failing_since, paused_until }: Endpoint
   })
 }
 
-/** What stands beside its tries. */
 const facts = (endpoint: ShownEndpoint, now: Date): Section =>
   factsOf(
     {

@@ -11,7 +11,6 @@ import { field, some } from '../../served/made.ts'
 
 export const PATH = '/teams/:team/webhooks'
 
-/** Every type, the test's too. */
 export const EVERY_TYPE: readonly string[] = [...WEBHOOK_TYPES, TEST_TYPE]
 
 /** The types to choose among, behind a word for all of them. */
@@ -20,25 +19,21 @@ export const typeOptions = (all: string) => [
   ...EVERY_TYPE.map((type) => ({ value: type, label: type })),
 ]
 
-/** What is sent again, in words. */
 export const WHICH: Readonly<Record<(typeof REPLAYED)[number], string>> = {
   failed: 'what failed',
   over: 'all that was sent, or failed',
   waiting: 'what waits for its next try, now',
 }
 
-/** How an endpoint stands. */
 export const stateCell = ({ state, failing_since, paused_until }: EndpointRow): Cell => {
   if (state === 'disabled') return { text: 'disabled', tone: 'bad' }
   if (paused_until !== null) return { text: 'asks to wait', tone: 'warn' }
   return failing_since === null ? { text: 'enabled', tone: 'good' } : { text: 'failing', tone: 'warn' }
 }
 
-/** The types that an endpoint gets, in words. */
 export const typeWords = (types: readonly string[]): string =>
   types.includes(ALL_TYPES) ? 'everything' : types.join(', ')
 
-/** What came back. */
 export const answerCell = (code: number | null): Cell =>
   code === null
     ? { text: 'no answer', tone: 'bad' }
@@ -69,7 +64,6 @@ export function answerWords({ status, response }: { status: number | null; respo
   return words === undefined ? response : `${words} (${code})`
 }
 
-/** The fields of an endpoint, filled with what it has. */
 export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | null): Field[] {
   const types = endpoint?.types ?? []
   const hasAll = types.includes(ALL_TYPES)
