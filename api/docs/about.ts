@@ -30,6 +30,15 @@ export type About = {
   rated?: boolean
 }
 
+/** Calls of a group, by their names in generated clients. */
+export const describedAs = <N extends string>(
+  group: Group,
+  calls: Readonly<Record<N, Omit<About, 'id' | 'group'>>>,
+): Readonly<Record<N, About>> => {
+  const named = Object.entries<Omit<About, 'id' | 'group'>>(calls)
+  return Object.fromEntries(named.map(([id, about]) => [id, { ...about, id, group }])) as Record<N, About>
+}
+
 /** A route that is described, whatever its handler works with. */
 export type Described = Pick<
   PublicRoute<never> | TeamRoute<never>,

@@ -29,6 +29,15 @@ export type Component =
 
 const reference = (name: Component | 'Fault'): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
 
+const pageOf = (name: 'Contact' | 'Broadcast'): JsonSchema =>
+  record(
+    {
+      data: said(list(reference(name)), `The ${name.toLowerCase()}s, newest first.`),
+      next_cursor: said(text, 'The `cursor` of the next page; absent on the last one.', '20'),
+    },
+    ['next_cursor'],
+  )
+
 const TIERS = list(
   record(
     {
@@ -199,22 +208,10 @@ const CONTACT = record({
 
 export const COMPONENTS: Readonly<Record<Component | 'Fault', JsonSchema>> = {
   Contact: CONTACT,
-  ContactPage: record(
-    {
-      data: said(list(reference('Contact')), 'The contacts, newest first.'),
-      next_cursor: said(text, 'The `cursor` of the next page; absent on the last one.', '20'),
-    },
-    ['next_cursor'],
-  ),
+  ContactPage: pageOf('Contact'),
   Email: EMAIL,
   Broadcast: BROADCAST,
-  BroadcastPage: record(
-    {
-      data: said(list(reference('Broadcast')), 'The broadcasts, newest first.'),
-      next_cursor: said(text, 'The `cursor` of the next page; absent on the last one.', '20'),
-    },
-    ['next_cursor'],
-  ),
+  BroadcastPage: pageOf('Broadcast'),
   Upload: record({
     id: said(uuid, 'For `attachment_id`.'),
     filename: said(text, 'As given.', 'invoice.pdf'),

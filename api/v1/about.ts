@@ -1,6 +1,6 @@
 /** What the API's description says of endpoints in words. What they take is said by their schemas. */
 import type { Code } from '../../db/errors.ts'
-import type { About, Group } from '../docs/about.ts'
+import { type About, describedAs, type Group } from '../docs/about.ts'
 
 const EMAIL = { email: 'ana@example.org' }
 const NOT_FOUND = ['contact_not_found'] as const
@@ -90,10 +90,8 @@ export const BATCH_ANSWER = {
   body: 'BatchResult',
 } as const
 
-export const ABOUT = {
+const EMAILS = describedAs('Emails', {
   sendEmail: {
-    id: 'sendEmail',
-    group: 'Emails',
     summary: 'Send one email',
     takes: 'NewEmail',
     keyed: true,
@@ -108,8 +106,6 @@ export const ABOUT = {
     rated: true,
   },
   sendEmails: {
-    id: 'sendEmails',
-    group: 'Emails',
     summary: 'Send up to 100 emails',
     takes: 'NewEmail',
     description: [
@@ -127,8 +123,6 @@ export const ABOUT = {
     rated: true,
   },
   uploadAttachment: {
-    id: 'uploadAttachment',
-    group: 'Emails',
     summary: 'Upload a file for emails',
     description: [
       'Takes the raw bytes of a file, at most 25 MiB, with their `Content-Type`. Its name comes by `?filename=` or `Content-Disposition`. For 7 days emails can refer to it by `attachment_id`.',
@@ -137,9 +131,10 @@ export const ABOUT = {
     answers: { 201: { when: 'Stored.', body: 'Upload' } },
     refusals: ['quota_exceeded'],
   },
+})
+
+const CONTACTS = describedAs('Contacts', {
   createContact: {
-    id: 'createContact',
-    group: 'Contacts',
     summary: 'Create a contact',
     description: [STATUS_STAYS],
     takes: 'NewContact',
@@ -149,8 +144,6 @@ export const ABOUT = {
     refusals: ['contact_exists', 'quota_exceeded'],
   },
   listContacts: {
-    id: 'listContacts',
-    group: 'Contacts',
     summary: 'List contacts, newest first',
     notes: {
       limit: 'The size of a page; 20 when left out.',
@@ -161,15 +154,11 @@ export const ABOUT = {
     refusals: [],
   },
   getContact: {
-    id: 'getContact',
-    group: 'Contacts',
     summary: 'Read a contact',
     answers: { 200: { when: 'The contact.', body: 'Contact' } },
     refusals: NOT_FOUND,
   },
   changeContact: {
-    id: 'changeContact',
-    group: 'Contacts',
     summary: 'Change a contact',
     description: [STATUS_STAYS],
     takes: 'ContactChange',
@@ -178,16 +167,8 @@ export const ABOUT = {
     answers: { 200: { when: 'The contact as it is now.', body: 'Contact' } },
     refusals: NOT_FOUND,
   },
-  deleteContact: {
-    id: 'deleteContact',
-    group: 'Contacts',
-    summary: 'Delete a contact',
-    answers: { 204: { when: 'Deleted.' } },
-    refusals: NOT_FOUND,
-  },
+  deleteContact: { summary: 'Delete a contact', answers: { 204: { when: 'Deleted.' } }, refusals: NOT_FOUND },
   upsertContacts: {
-    id: 'upsertContacts',
-    group: 'Contacts',
     summary: 'Create or change up to 1,000 contacts',
     takes: 'ContactUpsert',
     description: [
@@ -199,22 +180,16 @@ export const ABOUT = {
     refusals: ['batch_too_large', 'quota_exceeded'],
   },
   unsubscribeContact: {
-    id: 'unsubscribeContact',
-    group: 'Contacts',
     summary: 'Unsubscribe a contact',
     answers: { 200: { when: 'The contact, unsubscribed. Repeating it changes nothing.', body: 'Contact' } },
     refusals: NOT_FOUND,
   },
   resubscribeContact: {
-    id: 'resubscribeContact',
-    group: 'Contacts',
     summary: 'Subscribe a contact again',
     answers: { 200: { when: 'The contact, subscribed.', body: 'Contact' } },
     refusals: ['contact_not_found', 'contact_suppressed'],
   },
   unsubscribeEmail: {
-    id: 'unsubscribeEmail',
-    group: 'Contacts',
     summary: 'Unsubscribe an address in one call',
     takes: 'Unsubscription',
     notes: { topic_ids: 'Leave these topics only; the status stays.' },
@@ -222,9 +197,10 @@ export const ABOUT = {
     answers: { 204: { when: 'Unsubscribed.' } },
     refusals: NOT_FOUND,
   },
+})
+
+const PLANS = describedAs('Plans', {
   listPlans: {
-    id: 'listPlans',
-    group: 'Plans',
     summary: 'Read the catalog of plans',
     notes: { locale: '`en` or `fr`; `en` for any other.' },
     answers: {
@@ -233,4 +209,6 @@ export const ABOUT = {
     },
     refusals: [],
   },
-} as const satisfies Record<string, About>
+})
+
+export const ABOUT = { ...EMAILS, ...CONTACTS, ...PLANS }

@@ -9,9 +9,8 @@ import type { PageDeps } from '../served/deps.ts'
 
 /** Counts an email of ours that was to be accepted. @returns its id. @throws Refusal */
 export function countOwn({ metrics }: PageDeps, outcomes: readonly EmailOutcome[]): string {
-  countSends(metrics, 'email', outcomes)
-  for (const outcome of outcomes) if (outcome.kind === 'refused') throw outcome.refusal
-  const [outcome] = outcomes
+  const [outcome] = countSends(metrics, 'email', outcomes)
+  if (outcome?.kind === 'refused') throw outcome.refusal
   if (outcome?.kind !== 'stored') throw new Error('an email of our own has no key, so none is a replay')
   return outcome.row.id
 }
