@@ -17,7 +17,7 @@ import { get, lagging, tableOf } from '../served/made.ts'
 import { show, type TeamRequest, teamPath } from '../served/page.ts'
 import { here } from './broadcast-sections.ts'
 
-const placeOf = ({ team, params }: TeamRequest) => ({ team_id: team.id, broadcast_id: params.id ?? '' })
+const placeOf = ({ team, params }: TeamRequest<'id'>) => ({ team_id: team.id, broadcast_id: params.id })
 
 const filter = filterOf({ status: chips(EMAIL_LADDER) })
 /** Nothing is asked for. */
@@ -27,17 +27,17 @@ const contactOf = ({ contact_id }: { contact_id: string }): string => contact_id
 const BY_CONTACT = { keyOf: contactOf, way: 'on' } as const
 
 const reachedFor =
-  (request: TeamRequest, { database }: PageDeps): Reader<Reached> =>
+  (request: TeamRequest<'id'>, { database }: PageDeps): Reader<Reached> =>
   ({ before: after, limit }) =>
     reachedBy(database, placeOf(request), filter.read(request.query).status, { after, limit })
 
 const skippedFor =
-  (request: TeamRequest, { database }: PageDeps): Reader<Skipped> =>
+  (request: TeamRequest<'id'>, { database }: PageDeps): Reader<Skipped> =>
   ({ before: after, limit }) =>
     skippedBy(database, placeOf(request), { after, limit })
 
-const broadcastOf = ({ team, params }: TeamRequest, { database }: PageDeps) =>
-  broadcastOrRefusal(database, team.id, params.id ?? '')
+const broadcastOf = ({ team, params }: TeamRequest<'id'>, { database }: PageDeps) =>
+  broadcastOrRefusal(database, team.id, params.id)
 
 const reached = get(lagging('viewer'), '/teams/:team/broadcasts/:id/people', async (request, deps) => {
   const { team, query, now } = request

@@ -119,7 +119,7 @@ export async function previewSections(
 }
 
 const frame = get('viewer', '/teams/:team/broadcasts/:id/preview', async (request, deps) => {
-  const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id ?? '')
+  const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id)
   const contact = given(request.query, 'contact') === undefined ? null : await shownTo(row, request, deps)
   const { html } = await mailingFor(row, contact, deps)
   return raw(frameHeaders(false), framed(html))

@@ -18,8 +18,8 @@ import { whatHappened } from './message-sections.ts'
 export const MOST_TESTS = 5
 
 /** The address of a broadcast's page, or of one below it. */
-export const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
-  teamPath(team, 'broadcasts', params.id ?? '', ...rest)
+export const here = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
+  teamPath(team, 'broadcasts', params.id, ...rest)
 
 const percent = (part: number, of: number): string => `${of === 0 ? 0 : ((part * 100) / of).toFixed(2)} %`
 

@@ -37,8 +37,8 @@ import { workAnswer } from './work.ts'
 /** How many messages of each channel are shown. */
 const LATEST = 20
 
-const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
-  teamPath(team, 'contacts', params.email ?? '', ...rest)
+const here = ({ team, params }: TeamRequest<'email'>, ...rest: string[]): string =>
+  teamPath(team, 'contacts', params.email, ...rest)
 
 const WHAT_IT_DOES =
   'Suppression marks the contact as one not to write to: broadcasts leave it out. It holds nothing back by itself: an email that your program sends to this address still goes out.'
@@ -179,8 +179,8 @@ async function strangerView(email: string, request: TeamRequest, deps: PageDeps)
 const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps) => {
   const { team, params, now } = request
   const { database } = deps
-  const identity = contactIdentity(params.email ?? '')
-  const address = parseMailbox(params.email ?? '')?.address
+  const identity = contactIdentity(params.email)
+  const address = parseMailbox(params.email)?.address
   if (address !== undefined && !(await contactByIdentity(database, team.id, identity)))
     return show(await strangerView(address, request, deps), 404)
   const contact = await showContact(database, team.id, identity)
@@ -231,7 +231,7 @@ const isSame = (
 
 const change = act('editor', '/teams/:team/contacts/:email', async (by, request) => {
   const { team, params, form } = request
-  const identity = contactIdentity(params.email ?? '')
+  const identity = contactIdentity(params.email)
   const before = await showContact(by.tx, team.id, identity)
   const properties = changedProperties(form, before.properties)
   const topics = topicsOf(form)
@@ -244,20 +244,20 @@ const subscription = (verb: 'unsubscribe' | 'resubscribe'): TeamPage =>
   act('editor', `/teams/:team/contacts/:email/${verb}`, async (by, request) => {
     const { team, params } = request
     const work = verb === 'unsubscribe' ? unsubscribe : resubscribe
-    await work(by, team.id, contactIdentity(params.email ?? ''))
+    await work(by, team.id, contactIdentity(params.email))
     return redirect(here(request), `The contact is ${verb}d.`)
   })
 
 const lift = act('editor', '/teams/:team/contacts/:email/lift', async (by, request) => {
   const { team, params, form } = request
   const reason = form.get('reason') ?? ''
-  const identity = contactIdentity(params.email ?? '')
+  const identity = contactIdentity(params.email)
   await liftSuppression(by, team.id, { identity, reason })
   return redirect(here(request), 'The suppression is lifted.')
 })
 
 const remove = act('editor', '/teams/:team/contacts/:email/delete', async (by, { team, params }) => {
-  await removeContact(by, team.id, contactIdentity(params.email ?? ''))
+  await removeContact(by, team.id, contactIdentity(params.email))
   return redirect(teamPath(team, 'contacts'), 'The contact is deleted.')
 })
 
@@ -265,7 +265,7 @@ const remove = act('editor', '/teams/:team/contacts/:email/delete', async (by, {
 const exported = post('owner', '/teams/:team/contacts/:email/export', async (request, deps) => {
   const { team, params, person } = request
   const by = { now: await serviceTime(deps.database), actor: person.email }
-  const pieces = await exportContact({ ...deps, ...by }, team.id, contactIdentity(params.email ?? ''))
+  const pieces = await exportContact({ ...deps, ...by }, team.id, contactIdentity(params.email))
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Disposition': 'attachment; filename="contact.json"',
@@ -275,7 +275,7 @@ const exported = post('owner', '/teams/:team/contacts/:email/export', async (req
 
 /** Goes through all that names the person: it is a background job. */
 const erase = post('owner', '/teams/:team/contacts/:email/erase', async ({ team, params, person }, deps) => {
-  const erasure = erasureOf(deps.secrets, team.id, contactIdentity(params.email ?? ''))
+  const erasure = erasureOf(deps.secrets, team.id, contactIdentity(params.email))
   const work = await beginWork(deps, { ...erasure, actor: person.email })
   return workAnswer(work, teamPath(team, 'contacts'))
 })

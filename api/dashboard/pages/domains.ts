@@ -146,7 +146,7 @@ async function recordsOf(
 
 const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) => {
   const { team, params, now } = request
-  const domain = await domainOrRefusal(deps.database, team.id, params.name ?? '')
+  const domain = await domainOrRefusal(deps.database, team.id, params.name)
   const at = (verb: string): string => teamPath(team, 'domains', domain.name, verb)
   const [records, zone] = await Promise.all([recordsOf(request, deps, domain.name), deps.zoneOf(domain.name)])
   return show({
@@ -196,7 +196,7 @@ const add = act('owner', '/teams/:team/domains', async (by, { team, form }) => {
 
 /** DNS is asked before the transaction, which is the use case's own. */
 const verify = post('owner', '/teams/:team/domains/:name/verify', async ({ team, params, person }, deps) => {
-  const name = params.name ?? ''
+  const name = params.name
   const by = { now: await serviceTime(deps.database), actor: person.email }
   const { status: word, records } = await verifyDomain({ ...deps, ...by }, team.id, name)
   const lacks = records.filter(({ required, state }) => required && state !== 'found')
@@ -208,14 +208,14 @@ const verify = post('owner', '/teams/:team/domains/:name/verify', async ({ team,
 })
 
 const rekey = act('owner', '/teams/:team/domains/:name/rekey', async (by, { team, params }) => {
-  const name = params.name ?? ''
+  const name = params.name
   await rekeyDomain(by, team.id, name)
   const words = 'A new key was created. Publish its record, then verify. Until then the old key signs.'
   return redirect(teamPath(team, 'domains', name), words)
 })
 
 const remove = act('owner', '/teams/:team/domains/:name/delete', async (by, { team, params }) => {
-  const name = params.name ?? ''
+  const name = params.name
   await removeDomain(by, team.id, name)
   return redirect(teamPath(team, 'domains'), `${name} was removed.`)
 })

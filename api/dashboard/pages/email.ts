@@ -256,7 +256,7 @@ const preview = (pictures: boolean): TeamPage =>
 const download = get('viewer', '/teams/:team/emails/:id/files/:place', async (request, deps) => {
   const email = await emailOf(request, deps)
   if (email.internal) throw new Refusal('not_found', 'this email is not shown')
-  const file = fileAt(email, request.params.place ?? '')
+  const file = fileAt(email, request.params.place)
   await noteLook(request, deps, { action: 'email.file', subject: `${email.id} ${file.filename}` })
   return fileAnswer(request, deps, file)
 })

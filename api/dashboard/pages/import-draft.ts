@@ -29,8 +29,8 @@ const SHOWN = 10
 
 const SEPARATORS: Readonly<Record<string, string>> = { ',': 'commas', ';': 'semicolons', '\t': 'tabs' }
 
-const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
-  teamPath(team, 'contacts', 'imports', params.id ?? '', ...rest)
+const here = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
+  teamPath(team, 'contacts', 'imports', params.id, ...rest)
 
 const uploads = ({ team }: TeamRequest, { suppress }: Mapping) =>
   suppress
@@ -59,10 +59,10 @@ const discarding = (request: TeamRequest, { file_name }: Draft): Actions => ({
 })
 
 /** A draft's page: its columns, and what each becomes. @throws Refusal not_found. */
-export async function draftView(request: TeamRequest, deps: PageDeps): Promise<View> {
+export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Promise<View> {
   const { database } = deps
   const { team, params, now } = request
-  const draft = await showDraft(database, team.id, params.id ?? '')
+  const draft = await showDraft(database, team.id, params.id)
   await noteLook(request, deps, { action: 'import.open', subject: draft.file_name })
   const topics = await topicsOfTeam(database, team.id)
   return {
@@ -83,7 +83,7 @@ export async function draftView(request: TeamRequest, deps: PageDeps): Promise<V
 
 const save = post('editor', '/teams/:team/contacts/imports/:id', async (request, { database }) => {
   const { team, params, form } = request
-  const draft = await showDraft(database, team.id, params.id ?? '')
+  const draft = await showDraft(database, team.id, params.id)
   await database.transaction((tx) => setMapping(tx, team.id, draft.id, mappingSent(form, draft)))
   return redirect(here(request, 'check'))
 })
@@ -145,7 +145,7 @@ function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly Top
 const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (request, deps) => {
   const { team, params, now } = request
   const { database, secrets } = deps
-  const draft = await showDraft(database, team.id, params.id ?? '')
+  const draft = await showDraft(database, team.id, params.id)
   await noteLook(request, deps, { action: 'import.open', subject: draft.file_name })
   const trial = await tryDraft({ tx: database, now, secrets }, team.id, draft)
   const topics = await topicsOfTeam(database, team.id)
@@ -170,7 +170,7 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
 
 const start = post('editor', '/teams/:team/contacts/imports/:id/start', async (request, deps) => {
   const { team, params, person } = request
-  const { id, file_name, mapping } = await showDraft(deps.database, team.id, params.id ?? '')
+  const { id, file_name, mapping } = await showDraft(deps.database, team.id, params.id)
   checkMapping(mapping)
   const { suppress } = mapping
   await beginWork(deps, {
@@ -186,7 +186,7 @@ const start = post('editor', '/teams/:team/contacts/imports/:id/start', async (r
 
 const discard = post('editor', '/teams/:team/contacts/imports/:id/discard', async (request, { database }) => {
   const { team, params } = request
-  const { id, mapping } = await showDraft(database, team.id, params.id ?? '')
+  const { id, mapping } = await showDraft(database, team.id, params.id)
   await discardImport(database, team.id, id)
   return redirect(uploads(request, mapping).href, 'The upload is discarded.')
 })

@@ -116,7 +116,7 @@ async function paceOf(
 
 const progress = get('editor', '/teams/:team/contacts/imports/:id', async (request, deps) => {
   const { team, params } = request
-  const shown = await showImport(deps.database, team.id, params.id ?? '', SHOWN)
+  const shown = await showImport(deps.database, team.id, params.id, SHOWN)
   if (shown.draft) return show(await draftView(request, deps))
   const { id, file_name, records, done, refused, reading, fault, mapping, created, updated } = shown
   const here = teamPath(team, 'contacts', 'imports', id)
@@ -173,7 +173,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
 
 const refused = get('editor', '/teams/:team/contacts/imports/:id/refused.csv', async (request, deps) => {
   const { team, params } = request
-  const { header, rows } = await refusedRecords(deps.database, team.id, params.id ?? '')
+  const { header, rows } = await refusedRecords(deps.database, team.id, params.id)
   await noteLook(request, deps, { action: 'contact.export', subject: `what the import ${params.id} refused` })
   return csvFile(request, 'refused', header, rows)
 })

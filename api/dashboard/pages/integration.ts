@@ -193,7 +193,7 @@ const revoke = act(
   'viewer',
   '/teams/:team/integration/tokens/:id/revoke',
   async (by, { team, params, person }) => {
-    await endToken(by, team.id, params.id ?? '', { user_id: person.user_id, role: team.role })
+    await endToken(by, team.id, params.id, { user_id: person.user_id, role: team.role })
     return redirect(teamPath(team, 'integration'), 'The session token is revoked.')
   },
 )

@@ -106,7 +106,7 @@ const create = act('owner', '/teams/:team/keys', async (by, { team, form }) => {
 })
 
 const revoke = act('owner', '/teams/:team/keys/:id/revoke', async (by, { team, params }) => {
-  const row = await endKey(by, team.id, params.id ?? '')
+  const row = await endKey(by, team.id, params.id)
   return redirect(teamPath(team, 'keys'), `The key ${row.name} was revoked.`)
 })
 

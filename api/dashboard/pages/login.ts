@@ -78,7 +78,7 @@ const askForLink = post('open', '/login', async (request, deps) => {
 })
 
 const link = get('open', '/login/:secret', async ({ params, query, now }, { database }) => {
-  const secret = params.secret ?? ''
+  const secret = params.secret
   const { email, places } = await ownerOfLink({ tx: database, now }, secret)
   const form: Form = press(linkPath(secret, localPath(query.get('return_to'))), 'Sign in')
   return show({
@@ -95,7 +95,7 @@ const useLink = post(
   async ({ params, query, now, userAgent, person }, { database }) => {
     const { secret } = await database.transaction(async (tx) => {
       if (person) await signOut(tx, person)
-      return signInByLink({ tx, now }, params.secret ?? '', userAgent)
+      return signInByLink({ tx, now }, params.secret, userAgent)
     })
     return redirect(localPath(query.get('return_to')), null, [sessionCookie(secret)])
   },

@@ -49,12 +49,12 @@ export const requeuedWords = (paused: string): string => `Queued to be sent agai
 
 /** Does what the button says. @returns what to say of it. @throws Refusal. */
 export async function requeueAsAsked<J extends DeliveryJob>(
-  request: TeamRequest,
+  request: TeamRequest<'id'>,
   deps: PageDeps,
   channel: Channel<J>,
 ): Promise<string> {
   const { team, params, form } = request
-  const ref = { team_id: team.id, id: params.id ?? '' }
+  const ref = { team_id: team.id, id: params.id }
   const force = form.get('force') === FORCE
   await inPerson(request, deps, (by) => requeueOne({ ...by, queue: deps.queue }, channel, ref, { force }))
   return requeuedWords(await pauseWords(deps, channel, request))

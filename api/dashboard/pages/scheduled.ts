@@ -121,14 +121,14 @@ export function moveForm(message: Waits, path: string, given: string | undefined
 /** What the two do. @param noun a message on these pages. */
 export const scheduledActs = ({ name: channel, path }: Channel, noun: string): TeamPage[] => [
   act('editor', `/teams/:team/${path}/:id/cancel`, async (by, { team, params }) => {
-    await cancelScheduled(by, { channel, team_id: team.id, id: params.id ?? '' })
+    await cancelScheduled(by, { channel, team_id: team.id, id: params.id })
     return redirect(teamPath(team, path), `The ${noun} is cancelled: it will not be sent.`)
   }),
-  act('editor', `/teams/:team/${path}/:id/move`, async (by, { team, params, form }: TeamRequest) => {
+  act('editor', `/teams/:team/${path}/:id/move`, async (by, { team, params, form }: TeamRequest<'id'>) => {
     const zone = zoneOf(form.get('zone') ?? undefined)
     const time = momentOf(form.get('scheduled_at') ?? '', zone)
     if (!isMoment(time)) throw new Refusal('bad_request', 'scheduled_at must be a date and a time')
-    const id = params.id ?? ''
+    const id = params.id
     const { scheduled_at } = await moveScheduled(by, { channel, team_id: team.id, id }, time)
     return redirect(teamPath(team, path, id), `It goes ${momentWords(scheduled_at, zone)}.`)
   }),

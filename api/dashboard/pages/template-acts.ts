@@ -41,7 +41,7 @@ const named = (form: URLSearchParams): string => (form.get('name') ?? '').trim()
 
 const rename = act('editor', '/teams/:team/templates/:id/rename', async (by, request) => {
   const name = named(request.form)
-  await renameTemplate(by, request.team.id, request.params.id ?? '', name)
+  await renameTemplate(by, request.team.id, request.params.id, name)
   return redirect(templatePath(request), `The template is now called ${name}.`)
 })
 
@@ -53,7 +53,7 @@ const duplicate = act('editor', '/teams/:team/templates/:id/duplicate', async (b
 })
 
 const remove = act('editor', '/teams/:team/templates/:id/delete', async (by, { team, params }) => {
-  const { name } = await removeTemplate(by, team.id, params.id ?? '')
+  const { name } = await removeTemplate(by, team.id, params.id)
   return redirect(teamPath(team, 'templates'), `The template ${name} was deleted.`)
 })
 

@@ -115,7 +115,7 @@ const save = act(large('editor'), '/teams/:team/templates/:id/draft', async (by,
 const publish = act('editor', '/teams/:team/templates/:id/publish', async (by, request) => {
   const { team, params, form } = request
   const seen = { draft: idGiven(form, 'draft') ?? '', version: idGiven(form, 'version') ?? '' }
-  const { slots } = await publishDraft(by, team.id, params.id ?? '', seen)
+  const { slots } = await publishDraft(by, team.id, params.id, seen)
   const variables = slotWords(slots) || 'none'
   return redirect(templatePath(request), `The draft is published. Variables: ${variables}.`)
 })
@@ -123,7 +123,7 @@ const publish = act('editor', '/teams/:team/templates/:id/publish', async (by, r
 const discard = act('editor', '/teams/:team/templates/:id/discard', async (by, request) => {
   const { team, params, form } = request
   const seen = idGiven(form, 'draft') ?? ''
-  await discardTemplateDraft(by, team.id, params.id ?? '', seen)
+  await discardTemplateDraft(by, team.id, params.id, seen)
   return redirect(templatePath(request), 'The draft is discarded.')
 })
 

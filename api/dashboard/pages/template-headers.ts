@@ -36,7 +36,7 @@ export const headersSection = (
 const change = act('editor', '/teams/:team/templates/:id/list-unsubscribe', async (by, request) => {
   const { team, params, form } = request
   const list_unsubscribe = form.get('wanted') === 'yes'
-  await updateTemplate(by, team.id, params.id ?? '', { list_unsubscribe })
+  await updateTemplate(by, team.id, params.id, { list_unsubscribe })
   const words = list_unsubscribe ? 'carry List-Unsubscribe headers' : 'carry no List-Unsubscribe headers'
   return redirect(templatePath(request), `From now on emails of this template ${words}.`)
 })

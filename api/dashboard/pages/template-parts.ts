@@ -13,12 +13,12 @@ const MOST_NAMED = 20
 export const EDITOR = 'editor'
 
 /** The path of the template that a request is about, or of what is below it. */
-export const templatePath = ({ team, params }: TeamRequest, ...rest: string[]): string =>
-  teamPath(team, 'templates', params.id ?? '', ...rest)
+export const templatePath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
+  teamPath(team, 'templates', params.id, ...rest)
 
 /** The template that a request is about. @throws Refusal not_found. */
-export async function templateOf({ team, params }: TeamRequest, tx: Tx): Promise<ShownTemplate> {
-  const template = await templateById(tx, team.id, params.id ?? '')
+export async function templateOf({ team, params }: TeamRequest<'id'>, tx: Tx): Promise<ShownTemplate> {
+  const template = await templateById(tx, team.id, params.id)
   if (!template) throw new Refusal('not_found', 'there is no such template')
   return template
 }

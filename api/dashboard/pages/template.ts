@@ -126,7 +126,7 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
 
 const restore = act('editor', '/teams/:team/templates/:id/restore', async (by, request) => {
   const { team, params, form } = request
-  const id = params.id ?? ''
+  const id = params.id
   const version = idGiven(form, 'version')
   const refs = version === undefined ? [] : [{ team_id: team.id, id: version }]
   const [row] = await versionsByIds(by.tx, refs)

@@ -58,7 +58,7 @@ const versions = get(
   'viewer',
   '/teams/:team/templates/:id/versions/:older_id/:newer_id',
   async ({ team, params }, { database }) => {
-    const ids = [params.older_id ?? '', params.newer_id ?? '']
+    const ids = [params.older_id, params.newer_id]
     const rows = await versionsByIds(
       database,
       ids.map((id) => ({ team_id: team.id, id })),
@@ -67,7 +67,7 @@ const versions = get(
     if (!older || !newer) throw new Refusal('not_found', 'there are no such versions')
     return show({
       title: 'What changed',
-      back: { href: teamPath(team, 'templates', params.id ?? ''), label: 'The template' },
+      back: { href: teamPath(team, 'templates', params.id), label: 'The template' },
       sections: [
         { kind: 'difference', title: 'HTML', lines: difference(older.html, newer.html) },
         { kind: 'difference', title: 'Plain text', lines: difference(older.body_text, newer.body_text) },

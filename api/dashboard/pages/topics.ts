@@ -81,7 +81,7 @@ const page = get('editor', '/teams/:team/topics/:id', async ({ team, params }, {
 })
 
 const rename = act('editor', '/teams/:team/topics/:id/rename', async (by, { team, params, form }) => {
-  const id = params.id ?? ''
+  const id = params.id
   const before = (await topicsOfTeam(by.tx, team.id)).find((topic) => topic.id === id)
   const wanted = { id, name: keptOr(form.get('name') ?? '', before?.name) }
   await renameTopic(by, team.id, wanted)
@@ -89,7 +89,7 @@ const rename = act('editor', '/teams/:team/topics/:id/rename', async (by, { team
 })
 
 const remove = act('editor', '/teams/:team/topics/:id/delete', async (by, { team, params }) => {
-  const id = params.id ?? ''
+  const id = params.id
   await removeTopic(by, team.id, id)
   return redirect(teamPath(team, 'topics'), 'The topic was deleted.')
 })

@@ -38,7 +38,7 @@ function parametersOf(message: ShownMessage, { team }: TeamRequest): Section[] {
 
 const opened = get('viewer', '/teams/:team/whatsapp/:id/content', async (request, deps) => {
   const { team, params, now } = request
-  const message = await showMessage({ tx: deps.database, now }, team.id, params.id ?? '')
+  const message = await showMessage({ tx: deps.database, now }, team.id, params.id)
   await noteLook(request, deps, { action: 'whatsapp.open', subject: message.id })
   const back = { href: teamPath(team, 'whatsapp', message.id), label: 'Back to the message' }
   return show({ title: `To ${message.to}`, back, sections: filling(message) })
@@ -64,7 +64,7 @@ async function facts(
 const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps) => {
   const { team, params, now } = request
   const { database } = deps
-  const row = await showMessage({ tx: database, now }, team.id, params.id ?? '')
+  const row = await showMessage({ tx: database, now }, team.id, params.id)
   const way =
     team.role === 'viewer' ? null : await requeueWay(database, WHATSAPP, { team_id: team.id, id: row.id })
   const path = teamPath(team, 'whatsapp', row.id)
@@ -91,7 +91,7 @@ const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps)
 
 const requeue = post('editor', '/teams/:team/whatsapp/:id/requeue', async (request, deps) => {
   const said = await requeueAsAsked(request, deps, WHATSAPP)
-  return redirect(teamPath(request.team, 'whatsapp', request.params.id ?? ''), said)
+  return redirect(teamPath(request.team, 'whatsapp', request.params.id), said)
 })
 
 export const whatsappMessagePages = [message, opened, requeue, ...scheduledActs(WHATSAPP, 'message')]

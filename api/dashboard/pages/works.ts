@@ -100,7 +100,7 @@ const ofTeam = get('editor', '/teams/:team/works', async ({ team, now }, { datab
 )
 
 const oneOfTeam = get('editor', '/teams/:team/works/:id', async ({ team, params, now }, { database }) =>
-  show(workView(found(await workById(database, team.id, params.id ?? '')), now, teamPath(team, 'works'))),
+  show(workView(found(await workById(database, team.id, params.id)), now, teamPath(team, 'works'))),
 )
 
 const all = get('operator', '/operator/works', async ({ now }, { database }) =>
@@ -108,7 +108,7 @@ const all = get('operator', '/operator/works', async ({ now }, { database }) =>
 )
 
 const one = get('operator', '/operator/works/:id', async ({ params, now }, { database }) =>
-  show(workView(found(await workById(database, null, params.id ?? '')), now, '/operator/works')),
+  show(workView(found(await workById(database, null, params.id)), now, '/operator/works')),
 )
 
 export const workPages = [ofTeam, oneOfTeam, all, one]

@@ -8,7 +8,7 @@ import type { Cell } from '../drawn/cell.ts'
 import type { Alert, Field, Form, Section } from '../drawn/section.ts'
 import { inPerson } from './act.ts'
 import type { PageDeps } from './deps.ts'
-import { LARGE_FORM, type Page, type PageAnswer, type PageOf, type RequestOf } from './page.ts'
+import { LARGE_FORM, type Page, type PageAnswer, type PageOf, type ParamsOf, type RequestOf } from './page.ts'
 
 type Access = Page['access']
 
@@ -21,12 +21,14 @@ export const lagging = <A extends Access>(access: A) => ({ access, lags: true })
 /** For a form with a file, or with a template's text. */
 export const large = <A extends Access>(access: A) => ({ access, takes: LARGE_FORM })
 
-type Handle<A extends Access> = (request: RequestOf<A>, deps: PageDeps) => Promise<PageAnswer>
-
 const made =
   (method: Page['method']) =>
-  <A extends Access>(whom: For<A>, path: string, handle: Handle<A>): PageOf<A> =>
-    ({ ...(typeof whom === 'string' ? { access: whom } : whom), method, path, handle }) as PageOf<A>
+  <A extends Access, P extends string>(
+    whom: For<A>,
+    path: P,
+    handle: (request: RequestOf<A, ParamsOf<P>>, deps: PageDeps) => Promise<PageAnswer>,
+  ): PageOf<A> =>
+    ({ ...(typeof whom === 'string' ? { access: whom } : whom), method, path, handle }) as Page as PageOf<A>
 
 /** A page to look at, or a file to save. */
 export const get = made('GET')
@@ -35,12 +37,14 @@ export const get = made('GET')
 export const post = made('POST')
 
 /** What a form is sent to that does one thing, in one transaction as the person, and then leads on. */
-export const act = <A extends Exclude<Access, 'open'>>(
+export const act = <A extends Exclude<Access, 'open'>, P extends string>(
   whom: For<A>,
-  path: string,
-  work: (by: PageDeps & By, request: RequestOf<A>) => Promise<PageAnswer>,
+  path: P,
+  work: (by: PageDeps & By, request: RequestOf<A, ParamsOf<P>>) => Promise<PageAnswer>,
 ): PageOf<A> =>
-  post<A>(whom, path, (request, deps) => inPerson(request, deps, (by) => work({ ...deps, ...by }, request)))
+  post<A, P>(whom, path, (request, deps) =>
+    inPerson(request, deps, (by) => work({ ...deps, ...by }, request)),
+  )
 
 type Falsy = false | null | undefined | '' | 0
 

@@ -81,7 +81,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
 
 const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   const { params, now } = request
-  const found = await inPerson(request, deps, (by) => readReport(by, params.report_id ?? ''))
+  const found = await inPerson(request, deps, (by) => readReport(by, params.report_id))
   const { id, provider, received_at, state, reason, body } = found
   const one = (verb: 'replay' | 'drop'): Form =>
     press(`${PATH}/${verb}`, verb === 'replay' ? 'Try again' : 'Drop', {

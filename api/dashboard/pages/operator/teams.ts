@@ -171,7 +171,7 @@ async function membersTable(id: string, { database }: PageDeps, now: Date): Prom
 
 const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
   const { database } = deps
-  const team = await showTeam(database, params.id ?? '')
+  const team = await showTeam(database, params.id)
   const { limits, period, used, suspended_at } = team
   return show({
     title: team.name,
@@ -221,20 +221,20 @@ const changePlan = act('operator', `${PATH}/:id/plan`, async (by, { params, form
     const value = figureOf(form, name, label)
     return value === undefined ? [] : [[name, value] as const]
   })
-  const id = params.id ?? ''
+  const id = params.id
   const change = { plan: form.get('plan') ?? '', ...Object.fromEntries(figures) }
   const team = await subscribeTeam(by, id, change)
   return redirect(pageOfTeam(id), `${team.name} is on the plan ${team.plan}.`)
 })
 
 const suspend = act('operator', `${PATH}/:id/suspend`, async (by, request) => {
-  const id = request.params.id ?? ''
+  const id = request.params.id
   const team = await suspendTeam(by, id)
   return redirect(pageOfTeam(id), `${team.name} is suspended.`)
 })
 
 const resume = act('operator', `${PATH}/:id/resume`, async (by, request) => {
-  const id = request.params.id ?? ''
+  const id = request.params.id
   const team = await resumeTeam(by, id)
   return redirect(pageOfTeam(id), `${team.name} is resumed: what it had queued goes out.`)
 })

@@ -74,7 +74,7 @@ const log = get('viewer', `${PATH}/events`, async (request, { database }) => {
 const list = get('viewer', `${PATH}/:id/messages`, async (request, { database }) => {
   const { team, params, query } = request
   filter.only(query, ...PLACE)
-  const endpoint = await endpointOrRefusal(database, team.id, params.id ?? '')
+  const endpoint = await endpointOrRefusal(database, team.id, params.id)
   const place = { team_id: team.id, id: endpoint.id }
   const asked = filter.read(query)
   const page = await pageOf(request, (from) => webhooksOf(database, place, asked, from))

@@ -126,7 +126,7 @@ const facts = (endpoint: ShownEndpoint, now: Date): Section =>
 
 const page = get('viewer', `${PATH}/:id`, async (request, { database }) => {
   const { team, params, now } = request
-  const endpoint = await showEndpoint(database, team.id, params.id ?? '')
+  const endpoint = await showEndpoint(database, team.id, params.id)
   const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
   const isOwner = team.role === 'owner'
   return show({
