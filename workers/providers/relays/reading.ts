@@ -20,6 +20,11 @@ import type { ReportReader } from '../report.ts'
 /** What an event means; `words` are the relay's. */
 export type Finding = { kind: EmailEventKind; effect: ContactEffect; words: string }
 
+/** The finding of events that mean one thing always; their words stand at the first of the paths that has any. */
+export const found =
+  (kind: EmailEventKind, effect: ContactEffect, ...words: readonly Path[]) =>
+  (event: unknown): Finding => ({ kind, effect, words: textAt(event, ...words) })
+
 /** Where a relay's events say what. */
 export type RelayPage = {
   relay: Relay
