@@ -9,7 +9,8 @@
  *    operator may do what an owner may, in every team. Others are refused before the handler runs.
  * 2. A GET answers `show(view)`. A view is a title and a list of sections (section.ts): tiles, facts, tables, forms,
  *    timelines, code, frames, by `factsOf`, `tableOf`, `formOf` and what else is beside them. A handler says what there
- *    is; how it looks is the views' and the stylesheet's business. Write no HTML. All text is escaped; a time, a status or a link in a table is a cell (cell.ts).
+ *    is; how it looks is the views' and the stylesheet's business. Write no HTML. All text is escaped; a time, a status
+ *    or a link in a table is a cell (cell.ts).
  * 3. What changes something is a POST with a form (`press`, `formOf`), and an `act(access, path, …)`: one transaction,
  *    as the person. `post` is for background jobs, and for what no transaction must be open around. Token and origin
  *    are checked before the handler runs. It answers `redirect(path, notice)`: the notice is shown once on the page
