@@ -19,7 +19,6 @@ import { opsRoutes } from './operations/routes.ts'
 import { unsubscribeRoutes } from './public/unsubscribe-page.ts'
 import { V1_ROUTES } from './v1/routes.ts'
 
-/** Every route of the service. */
 export const ROUTES: readonly Route<Deps>[] = [
   ...opsRoutes,
   ...HOOKS.flatMap(({ routes }): readonly Route<Deps>[] => routes),

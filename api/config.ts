@@ -131,14 +131,12 @@ const SWITCHES = [
 export const switchesOf = (settings: ApiSettings): { name: string; isSet: boolean }[] =>
   SWITCHES.map((name) => ({ name, isSet: settings[name] !== undefined }))
 
-/** The OpenID provider that is set, or null. */
 export function openIdSettings(settings: ApiSettings): OpenIdSettings | null {
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = settings
   if (!issuer || !clientId || !clientSecret) return null
   return { issuer, clientId, clientSecret, only: settings.OIDC_ONLY === 'on' }
 }
 
-/** What attachments may be. */
 export const attachmentLimits = ({ MAX_MESSAGE_MB, BLOCKED_EXTENSIONS }: ApiSettings): AttachmentLimits => ({
   message_bytes: MAX_MESSAGE_MB * 1024 * 1024,
   blocked_extensions: new Set(
@@ -154,6 +152,5 @@ export const reservedHeaders = ({ RESERVED_HEADER_PREFIXES, SMTP_RELAY }: ApiSet
   names: SMTP_RELAY ? [RELAY_HEADERS[SMTP_RELAY]] : [],
 })
 
-/** The private networks that webhooks may reach. */
 export const webhookNetworks = ({ WEBHOOK_ALLOW }: ApiSettings): Network[] =>
   networksOf(commaList(WEBHOOK_ALLOW))

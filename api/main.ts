@@ -55,7 +55,6 @@ const LOCK_WAIT = 3_000
 // The dashboard's own connections: its pages wait for each other, and never keep the API waiting.
 const DASHBOARD_POOL = { size: 3, statementTimeout: 5_000, lockTimeout: LOCK_WAIT }
 
-/** Opens what the dashboard has of its own. */
 async function openDashboard(settings: ApiSettings, log: Log): Promise<DashboardDeps> {
   const openid = openIdSettings(settings)
   const database = await openDatabase(settings.DATABASE_URL, DASHBOARD_POOL)
@@ -90,7 +89,6 @@ async function drain(server: Awaited<ReturnType<typeof serve>>, replies: Replies
   clearTimeout(deadline)
 }
 
-/** Opens what the API needs, and listens. */
 async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
   const { database, listenUrl } = await startDatabase(settings, { size, lockTimeout: LOCK_WAIT }, log)

@@ -96,13 +96,11 @@ export type WorkerSettings = Readonly<InferType<typeof workerSettings>>
 export const readWorkerSettings = (env?: NodeJS.ProcessEnv): WorkerSettings =>
   readSettings(workerSettings, env)
 
-/** When a broadcast is paused by itself, as the settings say. */
 export const brakesOf = (settings: WorkerSettings): Brakes => ({
   bounce_percent: settings.BULK_MAX_BOUNCE_PERCENT,
   complaint_percent: settings.BULK_MAX_COMPLAINT_PERCENT,
 })
 
-/** How long each kind of data is kept, as the settings say. */
 export const retentionOf = (settings: WorkerSettings): Retention => ({
   reports: settings.RETENTION_DAYS_REPORTS,
   events: settings.RETENTION_DAYS_EVENTS,
@@ -113,7 +111,6 @@ export const retentionOf = (settings: WorkerSettings): Retention => ({
   figures: settings.RETENTION_DAYS_FIGURES,
 })
 
-/** How webhooks are sent, as the settings say. */
 export const webhooksOf = (settings: WorkerSettings): WebhookDelivery => ({
   concurrency: settings.WEBHOOK_CONCURRENCY,
   allowed: networksOf(commaList(settings.WEBHOOK_ALLOW)),

@@ -9,6 +9,7 @@ import { testEmailChannel } from './channels/deliver-test.ts'
 import { testWhatsappChannel } from './channels/deliver-test-whatsapp.ts'
 import { webhookChannel } from './channels/deliver-webhook.ts'
 import { whatsappChannel } from './channels/deliver-whatsapp.ts'
+import type { DeliveryChannel } from './delivery/channel.ts'
 import { type Delivery, startDelivery } from './delivery/engine.ts'
 import { createSlots, type SlotShare } from './delivery/slots.ts'
 import type { WorkerDeps } from './deps.ts'
@@ -33,7 +34,6 @@ export type Registration<J extends JobName> =
   | { handle: Handler<J, WorkerDeps>; batchSize: number; loops: number }
   | { deliver: (deps: WorkerDeps, slots: SlotShares) => Delivery }
 
-/** Each delivery's part of the slots of a process. */
 export type SlotShares = Readonly<Record<SharedJob, SlotShare>>
 
 /**
@@ -54,25 +54,21 @@ export function openSlots({ concurrency, webhooks }: WorkerDeps): SlotShares {
   }
 }
 
+/** A channel's delivery, in the slots of its queue. */
+const delivery = <J extends SharedJob, A>(channelOf: (deps: WorkerDeps) => DeliveryChannel<J, A>) => ({
+  deliver(deps: WorkerDeps, slots: SlotShares): Delivery {
+    const channel = channelOf(deps)
+    return startDelivery(channel, deps, slots[channel.channel.job])
+  },
+})
+
 export const HANDLERS: { [J in JobName]: Registration<J> } = {
-  'deliver-email': {
-    deliver: (deps, slots) => startDelivery(emailChannel(EMAIL, deps), deps, slots['deliver-email']),
-  },
-  'deliver-broadcast': {
-    deliver: (deps, slots) => startDelivery(broadcastChannel(deps), deps, slots['deliver-broadcast']),
-  },
-  'deliver-whatsapp': {
-    deliver: (deps, slots) => startDelivery(whatsappChannel(deps), deps, slots['deliver-whatsapp']),
-  },
-  'deliver-test': {
-    deliver: (deps, slots) => startDelivery(testEmailChannel(deps), deps, slots['deliver-test']),
-  },
-  'deliver-test-whatsapp': {
-    deliver: (deps, slots) => startDelivery(testWhatsappChannel(deps), deps, slots['deliver-test-whatsapp']),
-  },
-  'deliver-webhook': {
-    deliver: (deps, slots) => startDelivery(webhookChannel(deps), deps, slots['deliver-webhook']),
-  },
+  'deliver-email': delivery((deps) => emailChannel(EMAIL, deps)),
+  'deliver-broadcast': delivery(broadcastChannel),
+  'deliver-whatsapp': delivery(whatsappChannel),
+  'deliver-test': delivery(testEmailChannel),
+  'deliver-test-whatsapp': delivery(testWhatsappChannel),
+  'deliver-webhook': delivery(webhookChannel),
   'sync-whatsapp-templates': { handle: syncWhatsappTemplates, batchSize: 50, loops: 1 },
   'ingest-report': { handle: ingestReports, batchSize: 100, loops: 2 },
   'upsert-contacts': { handle: runUpserts, batchSize: 5, loops: 4 },

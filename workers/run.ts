@@ -17,7 +17,6 @@ type Work = {
   drain(patience: number): Promise<void>
 }
 
-/** Starts working on these queues, and on what runs by the clock. */
 export async function startWork(jobs: readonly JobName[], deps: WorkerDeps): Promise<Work> {
   const slots = openSlots(deps)
   const works = jobs.map((job) => startQueue(job, deps, slots))

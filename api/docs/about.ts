@@ -21,7 +21,6 @@ export type About = {
   takes?: string
   /** Whether the Idempotency-Key header is as good as the field of the body. */
   keyed?: true
-  /** An example of the body. */
   example?: Readonly<Record<string, unknown>>
   /** The answers that are no refusal; without a component the body is empty. */
   answers: Readonly<Record<number, { when: string; body?: Component }>>
@@ -29,6 +28,15 @@ export type About = {
   refusals: readonly Code[]
   /** Whether its answers say how the team stands with its send rate. */
   rated?: boolean
+}
+
+/** Calls of a group, by their names in generated clients. */
+export const describedAs = <N extends string>(
+  group: Group,
+  calls: Readonly<Record<N, Omit<About, 'id' | 'group'>>>,
+): Readonly<Record<N, About>> => {
+  const named = Object.entries<Omit<About, 'id' | 'group'>>(calls)
+  return Object.fromEntries(named.map(([id, about]) => [id, { ...about, id, group }])) as Record<N, About>
 }
 
 /** A route that is described, whatever its handler works with. */

@@ -29,6 +29,15 @@ export type Component =
 
 const reference = (name: Component | 'Fault'): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
 
+const pageOf = (name: 'Contact' | 'Broadcast'): JsonSchema =>
+  record(
+    {
+      data: said(list(reference(name)), `The ${name.toLowerCase()}s, newest first.`),
+      next_cursor: said(text, 'The `cursor` of the next page; absent on the last one.', '20'),
+    },
+    ['next_cursor'],
+  )
+
 const TIERS = list(
   record(
     {
@@ -137,7 +146,6 @@ const FIGURE_WORDS: Readonly<Partial<Record<Figure, string>>> = {
   skipped: 'Contacts that were picked and get none.',
 }
 
-/** The figures of a broadcast. */
 export const FIGURES_SCHEMA = said(
   record(
     Object.fromEntries(
@@ -198,25 +206,12 @@ const CONTACT = record({
   updated_at: said(time, 'When it last changed.'),
 })
 
-/** Every schema that an answer refers to. */
 export const COMPONENTS: Readonly<Record<Component | 'Fault', JsonSchema>> = {
   Contact: CONTACT,
-  ContactPage: record(
-    {
-      data: said(list(reference('Contact')), 'The contacts, newest first.'),
-      next_cursor: said(text, 'The `cursor` of the next page; absent on the last one.', '20'),
-    },
-    ['next_cursor'],
-  ),
+  ContactPage: pageOf('Contact'),
   Email: EMAIL,
   Broadcast: BROADCAST,
-  BroadcastPage: record(
-    {
-      data: said(list(reference('Broadcast')), 'The broadcasts, newest first.'),
-      next_cursor: said(text, 'The `cursor` of the next page; absent on the last one.', '20'),
-    },
-    ['next_cursor'],
-  ),
+  BroadcastPage: pageOf('Broadcast'),
   Upload: record({
     id: said(uuid, 'For `attachment_id`.'),
     filename: said(text, 'As given.', 'invoice.pdf'),

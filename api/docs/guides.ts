@@ -2,7 +2,7 @@
 
 import { BOUNDS } from '../http/bodies.ts'
 import { BODY_LIMIT, MOST_STRINGS, MOST_VALUES } from '../http/input.ts'
-import { code, type Guide, table } from './prose.ts'
+import { code, type Guide, refusal, table } from './prose.ts'
 import { BATCH_SAMPLES, SIZED_BATCH_SAMPLES } from './samples.ts'
 import { TEST_ADDRESSES, TEST_NUMBERS } from './test-recipients.ts'
 import { WEBHOOKS_GUIDE } from './webhooks-guide.ts'
@@ -239,34 +239,22 @@ and set contacts to <code>bounced</code> or <code>complained</code>. The operato
     html: `${table(
       ['Limit', 'Value', 'Past it'],
       [
-        ['Emails of a period', 'by plan', '<a href="#quota_exceeded"><code>402 quota_exceeded</code></a>'],
-        [
-          'Sends per second',
-          'by plan; bursts of 5 times that',
-          '<a href="#rate_limited"><code>429 rate_limited</code></a>',
-        ],
-        ['Stored contacts', 'by plan', '<a href="#quota_exceeded"><code>402 quota_exceeded</code></a>'],
-        [
-          'Items of a batch',
-          '100 emails, 100 messages, 1,000 contacts',
-          '<a href="#batch_too_large"><code>400 batch_too_large</code></a>',
-        ],
-        [
-          'Recipients',
-          '50 an email with its copies, 50 a WhatsApp message',
-          '<a href="#bad_request"><code>400 bad_request</code></a>',
-        ],
-        ['html and text', '1 MiB each', '<a href="#bad_request"><code>400 bad_request</code></a>'],
-        ['Variables', '10,000', '<a href="#bad_request"><code>400 bad_request</code></a>'],
+        ['Emails of a period', 'by plan', refusal('quota_exceeded')],
+        ['Sends per second', 'by plan; bursts of 5 times that', refusal('rate_limited')],
+        ['Stored contacts', 'by plan', refusal('quota_exceeded')],
+        ['Items of a batch', '100 emails, 100 messages, 1,000 contacts', refusal('batch_too_large')],
+        ['Recipients', '50 an email with its copies, 50 a WhatsApp message', refusal('bad_request')],
+        ['html and text', '1 MiB each', refusal('bad_request')],
+        ['Variables', '10,000', refusal('bad_request')],
         [
           'A body',
           `${BODY_LIMIT / MIB} MiB; ${MOST_STRINGS.toLocaleString('en')} strings (keys too), arrays and objects; ${MOST_VALUES.toLocaleString('en')} values`,
-          '<a href="#payload_too_large"><code>413 payload_too_large</code></a>',
+          refusal('payload_too_large'),
         ],
         [
           'Bodies at once, in a process',
           `${BOUNDS.ofOne / MIB} MiB of one team, ${BOUNDS.inAll / MIB} MiB of all; ${BOUNDS.patience / 1_000} s of waiting for room`,
-          '<a href="#unavailable"><code>503 unavailable</code></a>',
+          refusal('unavailable'),
         ],
       ],
     )}

@@ -46,7 +46,6 @@ export function fieldsOf(
   })
 }
 
-/** The schema of a JSON object. */
 export function objectSchemaOf(
   schema: Pick<ObjectSchema<AnyObject>, 'describe'>,
   notes: Readonly<Record<string, string>>,

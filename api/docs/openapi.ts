@@ -151,7 +151,6 @@ function bodySchemas({ body, about }: Described): Record<string, JsonSchema> {
   return { ...one, [`${takes}Batch`]: { type: 'object', properties: { [field]: items }, required: [field] } }
 }
 
-/** Who may call it, in a sentence. */
 export function whoMayCall({ access }: Described): string {
   if (access === 'public') return 'Needs no credentials.'
   const who = access.kinds.includes('session') ? 'an API key or a session token' : 'an API key'
@@ -194,7 +193,6 @@ const RAW = {
 
 const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description })
 
-/** The path as OpenAPI writes it. */
 const templated = (path: string): string => path.replace(/:(\w+)/g, '{$1}')
 
 /** The whole document. @param home where the service is; null: where the document is. */

@@ -22,7 +22,6 @@ type Outcome = About['answers'][number]
 
 const all = (parts: readonly string[]): string => parts.join('\n')
 
-/** Words with `code` in them. */
 const inline = (words: string): string =>
   words
     .split('`')
@@ -51,7 +50,6 @@ const fieldsOfAnswer = ({ properties, required }: JsonSchema): ReturnType<typeof
     schema,
   }))
 
-/** The bounds of a type in a few words. */
 function boundsOf(schema: JsonSchema): string {
   const { minLength, maxLength, minItems, maxItems, minimum, maximum, maxProperties } = schema
   const span = (from: unknown, to: unknown, what: string): string[] => {
@@ -91,7 +89,6 @@ function calls(samples: readonly Sample[]): string {
   return each.length === 0 ? '' : `<div>${all(each)}</div>`
 }
 
-/** An answer as it comes over the wire. */
 function wire(route: Described): string {
   const outcomes: Readonly<Record<string, Outcome>> = route.about?.answers ?? {}
   // Integers are keys in ascending order: a replay would come first.

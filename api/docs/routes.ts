@@ -13,7 +13,6 @@ import { documentation, policy } from './page.ts'
 /** In seconds. */
 const FRESH_FOR = 300
 
-/** Draws at the first call. */
 function once(draw: () => string, headers: Record<string, string>): () => Drawn {
   let drawn: Drawn | null = null
   return () => {
@@ -29,7 +28,6 @@ function once(draw: () => string, headers: Record<string, string>): () => Drawn 
 /** Where the service is: its PUBLIC_URL, if it has one, and the port that it listens on. */
 type Place = { publicUrl: string | null; port: number }
 
-/** Makes a process's descriptions of these routes. */
 export const createDocs = (routes: readonly Described[], { publicUrl, port }: Place): Docs => ({
   openapi: once(() => JSON.stringify(openApi(routes, publicUrl)), {
     'Content-Type': 'application/json; charset=utf-8',

@@ -69,7 +69,6 @@ const WRITTEN = { curl, 'Node.js': node, Python: python }
 
 export const LANGUAGES = Object.keys(WRITTEN)
 
-/** A call of this operation in each language. */
 export const samplesOf = (route: Described): Sample[] =>
   Object.entries(WRITTEN).map(([title, write]) => ({ title, text: write(route) }))
 

@@ -125,7 +125,6 @@ const schemaOf = (type: WebhookName): JsonSchema =>
     data: { $ref: `#/components/schemas/${dataName(type in DATA ? type : (type.split('.')[0] ?? ''))}` },
   })
 
-/** The schemas of webhooks, by name. */
 export const WEBHOOK_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ...Object.fromEntries(Object.entries(DATA).map(([name, schema]) => [dataName(name), schema])),
   ...Object.fromEntries(NAMES.map((type) => [schemaName(type), schemaOf(type)])),
@@ -157,11 +156,9 @@ const ANSWERS = {
   '410': { description: 'Nothing more is wanted: the webhook is disabled.' },
 }
 
-/** An example body of each type. */
 export const webhookExamples = () =>
   NAMES.map((type) => ({ type, body: exampleOf(schemaOf(type), WEBHOOK_SCHEMAS) }))
 
-/** The member `webhooks` of the description. */
 export const describedWebhooks = () =>
   Object.fromEntries(
     NAMES.map((type) => [

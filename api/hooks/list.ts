@@ -8,13 +8,10 @@ import { WHATSAPP_HOOK } from './whatsapp.ts'
 
 export const HOOKS = [SMTP_HOOK, RELAY_HOOK, SES_HOOK, WHATSAPP_HOOK] as const
 
-/** What all of them need of the settings. */
 type OpenHooks = All<ReturnType<(typeof HOOKS)[number]['open']>>
-/** What all of them work with. */
 export type AllHookDeps = HookDeps<OpenHooks>
 
 type HookSettings = All<Parameters<(typeof HOOKS)[number]['open']>[0]>
 
-/** Opens all of them. */
 export const openHooks = (settings: HookSettings): OpenHooks =>
   Object.assign({}, ...HOOKS.map(({ open }) => open(settings)))

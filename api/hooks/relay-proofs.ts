@@ -106,7 +106,6 @@ const bySecret =
     return eventsIn(parsed(await bytes()))
   }
 
-/** By relay, from the secret. */
 export const RELAY_PROOFS: Record<Relay, (secret: string) => RelayProof> = {
   mailgun: byMailgun,
   sendgrid: bySendgrid,
@@ -114,7 +113,6 @@ export const RELAY_PROOFS: Record<Relay, (secret: string) => RelayProof> = {
   brevo: bySecret,
 }
 
-/** For the hook without a relay. */
 export const provesNothing: RelayProof = async () => {
   throw notGenuine()
 }

@@ -44,7 +44,6 @@ const open = ({ SNS_TOPIC_ARNS }: SettingsOf<typeof settings>): { sns: Sns } => 
 type Deps = HookDeps<ReturnType<typeof open>>
 const publicRoute = publicRoutes<Deps>()
 
-/** What to do with an envelope that is genuine. */
 const ACTIONS: Record<SnsEnvelope['Type'], (deps: Deps, post: Post) => Promise<Answer>> = {
   Notification: async (deps, { envelope, body, now }) =>
     await takeReport(deps, { provider: 'ses', event_key: envelope.MessageId, body, received_at: now }),

@@ -45,17 +45,9 @@ export function parseEnvelope(body: Buffer): SnsEnvelope | null {
   }
 }
 
-const NOTIFICATION = ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'] as const
+const NOTIFICATION = 'Message MessageId Subject Timestamp TopicArn Type'.split(' ')
 /** UnsubscribeConfirmation is signed alike. */
-const CONFIRMATION = [
-  'Message',
-  'MessageId',
-  'SubscribeURL',
-  'Timestamp',
-  'Token',
-  'TopicArn',
-  'Type',
-] as const
+const CONFIRMATION = 'Message MessageId SubscribeURL Timestamp Token TopicArn Type'.split(' ')
 
 /** What the signature covers: each name and value on a line of its own, the last line ended too. */
 export function stringToSign(envelope: SnsEnvelope): string {
@@ -67,7 +59,6 @@ export function stringToSign(envelope: SnsEnvelope): string {
     .join('')
 }
 
-/** A topic's ARN. */
 export const TOPIC_ARN = /^arn:(aws[a-z-]*):sns:([a-z0-9-]{3,}):\d{12}:[\w-]{1,256}(?:\.fifo)?$/
 
 const HOST = /^sns\.([a-zA-Z0-9-]{3,})\.amazonaws\.com(\.cn)?$/

@@ -42,11 +42,8 @@ export type PrivateAccess = {
   /** What a session token needs where a key needs no scope: one that a viewer made only reads. */
   session_scope?: Scope
 }
-/** API keys only. */
 export const keyOnly = (scope: Scope): PrivateAccess => ({ scope, kinds: ['key'] })
-/** API keys and session tokens. */
 export const keyOrSession = (scope: Scope): PrivateAccess => ({ scope, kinds: ['key', 'session'] })
-/** Any API key, and session tokens with this scope. */
 export const anyKeyOrSession = (session_scope: Scope): PrivateAccess => ({
   ...{ scope: null, kinds: ['key', 'session'], session_scope },
 })
@@ -62,7 +59,6 @@ const isNewHour = (last: string | null, now: Date): boolean => last === null || 
 /** A look-up of one credential; those that arrive together share a statement. Nothing is kept. */
 type LookUp = Batcher<{ hash: string; now: Date }, { found: PrincipalRow | null }>
 
-/** How credentials are looked up. */
 export type Credentials = Readonly<Record<CredentialKind, LookUp>>
 
 export function createCredentials(database: Database): Credentials {

@@ -195,7 +195,6 @@ function createParsing(parser: Parser) {
   }
 }
 
-/** Makes a process's account of its bodies. */
 export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
   const budget = createBudget(bounds)
   const parse = createParsing(parser)

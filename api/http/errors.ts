@@ -10,7 +10,6 @@ import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
 import { rateHeaders } from './rate.ts'
 
-/** The status of every code. */
 export const STATUS: Record<Code, number> = {
   bad_request: 400,
   batch_too_large: 400,
@@ -48,7 +47,6 @@ export type Trace = { code?: Code; ids?: readonly string[]; accepted?: number; r
 /** How many ids a log line has: enough to find the others. */
 const IDS_TRACED = 3
 
-/** The first few of the ids that an answer is about. */
 export const tracing = (ids: readonly string[]): Trace => ({ ids: ids.slice(0, IDS_TRACED) })
 
 /** The envelope of every failure; per item of a batch too. */

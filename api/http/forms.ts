@@ -10,7 +10,6 @@ import { textOfFile } from '../../db/text/decode.ts'
 /** How many fields a form or an address has at most: a broadcast's form names 1,000 topics twice at worst. */
 const MOST_FIELDS = 2_000
 
-/** A name and its value. */
 export type Pair = [name: string, value: string]
 
 const [AMPERSAND, EQUALS, PERCENT, PLUS, SPACE] = [0x26, 0x3d, 0x25, 0x2b, 0x20]
@@ -72,7 +71,6 @@ export function readQuery(search: string, check?: (name: string, raw: string) =>
   return fieldsOf(pairs)
 }
 
-/** Pairs to look fields up in. */
 export const fieldsOf = (pairs: Pair[]): URLSearchParams => new URLSearchParams(pairs)
 
 const URLENCODED = /^application\/x-www-form-urlencoded *(;|$)/i

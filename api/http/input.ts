@@ -250,13 +250,10 @@ export type BodyShape<B> = {
   withBytes?(body: B, bytes: Buffer): B
 }
 
-/** What a route takes in its query. */
 export type QueryShape<Q> = { schema: Fields; read(url: string): Q }
 
-/** The fields of a schema, whatever their types. */
 type Fields = Pick<ObjectSchema<AnyObject>, 'fields' | 'describe'>
 
-/** One JSON object. */
 export const json = <T extends AnyObject>(schema: ObjectSchema<T>): BodyShape<T> => ({
   schema,
   batch: null,
@@ -289,7 +286,6 @@ export const batchOf = <T extends AnyObject, R>(
     parseBatch(value, field, most).map((item, index) => orRefusal(() => make(item, `${field}[${index}]`))),
 })
 
-/** The query of a route. */
 export const queryOf = <T extends AnyObject>(schema: ObjectSchema<T>): QueryShape<T> => ({
   schema,
   read: (url) => parseQuery(schema, url),

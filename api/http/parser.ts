@@ -26,7 +26,6 @@ export type Parser = {
 /** A refusal on its way between threads: a class does not survive it. */
 type Refused = { code: Code; message: string }
 
-/** What the thread is asked. */
 export type Question = Kind & { bytes: Uint8Array<ArrayBuffer> }
 
 /** A value in V8's own form: what it costs to read it is paid when somebody does. */

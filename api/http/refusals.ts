@@ -21,14 +21,8 @@ type Caller = { team_id: string; key?: string }
 
 type Call = { method: string; route: string; request_id: string; now: Date }
 
-export type Refusals = {
-  /** Remembers that a call was refused. */
-  note(caller: Caller, call: Call, refusal: Refusal): void
-  /** Stores what was gathered. */
-  flush(): Promise<void>
-}
+export type Refusals = { note(caller: Caller, call: Call, refusal: Refusal): void; flush(): Promise<void> }
 
-/** Makes the gatherer of a process. */
 export function createRefusals(database: Pick<Database, 'transaction'>): Refusals {
   const gathered = new Map<string, Parameters<typeof insertRefusedCalls>[1][number][]>()
   let timer: NodeJS.Timeout | null = null

@@ -15,7 +15,6 @@ import type { Answer } from './errors.ts'
 import type { BodyShape, QueryShape } from './input.ts'
 import type { Refusals } from './refusals.ts'
 
-/** What serving any route needs. */
 export type HttpDeps = {
   database: Database
   /** Each team's statements of this process: a team whose rows are locked leaves connections to the others. */

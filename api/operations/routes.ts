@@ -24,7 +24,6 @@ export type OperationsDeps = {
   queues: () => Promise<QueueStatus[]>
   /** What the operator's paths ask for; null: there is no such path. */
   tokens: { metrics: string | null; hirefire: string | null }
-  /** Whether the process is about to end. */
   isDraining: () => boolean
   /** Where reads go that may be a moment behind. */
   replica: Pick<Replica, 'read'>

@@ -2,14 +2,17 @@
 import type { ChannelName } from '../../db/channels/list.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
 
-/** Counts accepts and replays. Refusals are counted where they are answered. */
-export function countSends(
+type Outcome = { kind: 'stored' | 'replayed' | 'refused'; rows?: readonly unknown[] }
+
+/** Counts accepts and replays once they are committed. Refusals are counted where they are answered. */
+export function countSends<O extends Outcome>(
   metrics: Metrics,
   channel: ChannelName,
-  outcomes: readonly { kind: 'stored' | 'replayed' | 'refused'; rows?: readonly unknown[] }[],
-): void {
+  outcomes: readonly O[],
+): readonly O[] {
   for (const { kind, rows = [1] } of outcomes) {
     if (kind === 'stored') metrics.count('heliograph_accepted_total', { channel }, rows.length)
     if (kind === 'replayed') metrics.count('heliograph_replayed_total', { channel })
   }
+  return outcomes
 }

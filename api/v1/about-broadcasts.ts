@@ -1,5 +1,5 @@
 /** What the API's description says of the calls of broadcasts in words; about.ts has the others. */
-import type { About } from '../docs/about.ts'
+import { describedAs } from '../docs/about.ts'
 
 const ID = { id: 'The id of the broadcast.' }
 
@@ -41,10 +41,8 @@ const INPUT = [
 ] as const
 const CHANGE = ['not_found', 'domain_not_allowed', 'invalid_state'] as const
 
-export const ABOUT_BROADCASTS = {
-  create: {
-    id: 'createBroadcast',
-    group: 'Broadcasts',
+export const ABOUT_BROADCASTS = describedAs('Broadcasts', {
+  createBroadcast: {
     summary: 'Create a draft',
     takes: 'NewBroadcast',
     description: ['Stores a draft. Nothing is sent until it is started.'],
@@ -56,25 +54,19 @@ export const ABOUT_BROADCASTS = {
     },
     refusals: INPUT,
   },
-  list: {
-    id: 'listBroadcasts',
-    group: 'Broadcasts',
+  listBroadcasts: {
     summary: 'List broadcasts',
     notes: { limit: 'How many at most; 20 when left out.', cursor: 'The `next_cursor` of the page before.' },
     answers: { 200: { when: 'A page, newest first.', body: 'BroadcastPage' } },
     refusals: [],
   },
-  get: {
-    id: 'getBroadcast',
-    group: 'Broadcasts',
+  getBroadcast: {
     summary: 'Read a broadcast with its figures',
     notes: ID,
     answers: { 200: { when: 'The broadcast.', body: 'Broadcast' } },
     refusals: ['not_found'],
   },
-  change: {
-    id: 'changeBroadcast',
-    group: 'Broadcasts',
+  changeBroadcast: {
     summary: 'Change a draft',
     takes: 'BroadcastChange',
     description: ['Fields that are left out stay as they are.'],
@@ -83,17 +75,13 @@ export const ABOUT_BROADCASTS = {
     answers: { 200: { when: 'Changed.', body: 'Broadcast' } },
     refusals: [...INPUT, 'invalid_state'],
   },
-  remove: {
-    id: 'deleteBroadcast',
-    group: 'Broadcasts',
+  deleteBroadcast: {
     summary: 'Delete a draft',
     notes: ID,
     answers: { 204: { when: 'Deleted.' } },
     refusals: CHANGE,
   },
-  test: {
-    id: 'testBroadcast',
-    group: 'Broadcasts',
+  testBroadcast: {
     summary: 'Send it to up to 5 addresses as a test',
     takes: 'BroadcastTest',
     description: ['Tests are ordinary emails and count in no figure of the broadcast.'],
@@ -106,9 +94,7 @@ export const ABOUT_BROADCASTS = {
     answers: { 200: { when: 'Queued, one email for each address.', body: 'BatchResult' } },
     refusals: [...CHANGE, 'contact_not_found', 'from_domain_not_verified', 'quota_exceeded'],
   },
-  send: {
-    id: 'sendBroadcast',
-    group: 'Broadcasts',
+  sendBroadcast: {
     summary: 'Start or schedule a draft',
     takes: 'BroadcastSend',
     description: [
@@ -119,30 +105,24 @@ export const ABOUT_BROADCASTS = {
     answers: { 202: { when: 'Started, or scheduled.', body: 'Broadcast' } },
     refusals: CHANGE,
   },
-  pause: {
-    id: 'pauseBroadcast',
-    group: 'Broadcasts',
+  pauseBroadcast: {
     summary: 'Pause it',
     description: ['Emails that are in hand still go; the others wait.'],
     notes: ID,
     answers: { 200: { when: 'Paused.', body: 'Broadcast' } },
     refusals: CHANGE,
   },
-  resume: {
-    id: 'resumeBroadcast',
-    group: 'Broadcasts',
+  resumeBroadcast: {
     summary: 'Resume it',
     notes: ID,
     answers: { 200: { when: 'Being sent again.', body: 'Broadcast' } },
     refusals: CHANGE,
   },
-  cancel: {
-    id: 'cancelBroadcast',
-    group: 'Broadcasts',
+  cancelBroadcast: {
     summary: 'Cancel it for good',
     description: ['Emails that wait are withdrawn, and give their places in the quota back.'],
     notes: ID,
     answers: { 200: { when: 'Cancelled.', body: 'Broadcast' } },
     refusals: CHANGE,
   },
-} as const satisfies Record<string, About>
+})

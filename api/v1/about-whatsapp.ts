@@ -1,5 +1,5 @@
 /** What the API's description says of the calls of WhatsApp in words; about.ts has the others. */
-import type { About } from '../docs/about.ts'
+import { describedAs } from '../docs/about.ts'
 import { BATCH_ANSWER, SEND, SEND_TIMES } from './about.ts'
 
 const MESSAGE_NOTES = {
@@ -21,10 +21,8 @@ const AMESSAGE = {
   parameters: { 'body:1': 'Ana' },
 }
 
-export const ABOUT_WHATSAPP = {
-  one: {
-    id: 'sendWhatsapp',
-    group: 'WhatsApp',
+export const ABOUT_WHATSAPP = describedAs('WhatsApp', {
+  sendWhatsapp: {
     summary: 'Send a template message to 1 to 50 numbers',
     description: ['Stores a message for each number and queues them for delivery: all of them, or none.'],
     takes: 'NewWhatsappMessage',
@@ -40,9 +38,7 @@ export const ABOUT_WHATSAPP = {
     },
     refusals: MESSAGE_REFUSALS,
   },
-  batch: {
-    id: 'sendWhatsapps',
-    group: 'WhatsApp',
+  sendWhatsapps: {
     summary: 'Send up to 100 template messages',
     takes: 'NewWhatsappMessage',
     description: ['The id of an item is that of its first message.'],
@@ -51,4 +47,4 @@ export const ABOUT_WHATSAPP = {
     answers: { 200: BATCH_ANSWER },
     refusals: ['batch_too_large', 'quota_exceeded'],
   },
-} as const satisfies Record<string, About>
+})

@@ -1,17 +1,15 @@
 /** What the API's description says of endpoints in words. What they take is said by their schemas. */
 import type { Code } from '../../db/errors.ts'
-import type { About, Group } from '../docs/about.ts'
+import { type About, describedAs, type Group } from '../docs/about.ts'
 
 const EMAIL = { email: 'ana@example.org' }
 const NOT_FOUND = ['contact_not_found'] as const
-/** Of every send. */
 export const SEND = {
   idempotency_key:
     'A replay answers the original row and costs nothing. For a single send, the `Idempotency-Key` header counts as well.',
   template_id: 'A template of the dashboard; it wins over `html`.',
 } as const
 
-/** Of a send that names its time. */
 export const SEND_TIMES = {
   scheduled_at:
     'When it goes, at most 90 days ahead; right away when it is left out. Up to 5 minutes in the past is now, more is refused.',
@@ -92,10 +90,8 @@ export const BATCH_ANSWER = {
   body: 'BatchResult',
 } as const
 
-export const ABOUT = {
+const EMAILS = describedAs('Emails', {
   sendEmail: {
-    id: 'sendEmail',
-    group: 'Emails',
     summary: 'Send one email',
     takes: 'NewEmail',
     keyed: true,
@@ -110,8 +106,6 @@ export const ABOUT = {
     rated: true,
   },
   sendEmails: {
-    id: 'sendEmails',
-    group: 'Emails',
     summary: 'Send up to 100 emails',
     takes: 'NewEmail',
     description: [
@@ -129,8 +123,6 @@ export const ABOUT = {
     rated: true,
   },
   uploadAttachment: {
-    id: 'uploadAttachment',
-    group: 'Emails',
     summary: 'Upload a file for emails',
     description: [
       'Takes the raw bytes of a file, at most 25 MiB, with their `Content-Type`. Its name comes by `?filename=` or `Content-Disposition`. For 7 days emails can refer to it by `attachment_id`.',
@@ -139,9 +131,10 @@ export const ABOUT = {
     answers: { 201: { when: 'Stored.', body: 'Upload' } },
     refusals: ['quota_exceeded'],
   },
+})
+
+const CONTACTS = describedAs('Contacts', {
   createContact: {
-    id: 'createContact',
-    group: 'Contacts',
     summary: 'Create a contact',
     description: [STATUS_STAYS],
     takes: 'NewContact',
@@ -151,8 +144,6 @@ export const ABOUT = {
     refusals: ['contact_exists', 'quota_exceeded'],
   },
   listContacts: {
-    id: 'listContacts',
-    group: 'Contacts',
     summary: 'List contacts, newest first',
     notes: {
       limit: 'The size of a page; 20 when left out.',
@@ -163,15 +154,11 @@ export const ABOUT = {
     refusals: [],
   },
   getContact: {
-    id: 'getContact',
-    group: 'Contacts',
     summary: 'Read a contact',
     answers: { 200: { when: 'The contact.', body: 'Contact' } },
     refusals: NOT_FOUND,
   },
   changeContact: {
-    id: 'changeContact',
-    group: 'Contacts',
     summary: 'Change a contact',
     description: [STATUS_STAYS],
     takes: 'ContactChange',
@@ -180,16 +167,8 @@ export const ABOUT = {
     answers: { 200: { when: 'The contact as it is now.', body: 'Contact' } },
     refusals: NOT_FOUND,
   },
-  deleteContact: {
-    id: 'deleteContact',
-    group: 'Contacts',
-    summary: 'Delete a contact',
-    answers: { 204: { when: 'Deleted.' } },
-    refusals: NOT_FOUND,
-  },
+  deleteContact: { summary: 'Delete a contact', answers: { 204: { when: 'Deleted.' } }, refusals: NOT_FOUND },
   upsertContacts: {
-    id: 'upsertContacts',
-    group: 'Contacts',
     summary: 'Create or change up to 1,000 contacts',
     takes: 'ContactUpsert',
     description: [
@@ -201,22 +180,16 @@ export const ABOUT = {
     refusals: ['batch_too_large', 'quota_exceeded'],
   },
   unsubscribeContact: {
-    id: 'unsubscribeContact',
-    group: 'Contacts',
     summary: 'Unsubscribe a contact',
     answers: { 200: { when: 'The contact, unsubscribed. Repeating it changes nothing.', body: 'Contact' } },
     refusals: NOT_FOUND,
   },
   resubscribeContact: {
-    id: 'resubscribeContact',
-    group: 'Contacts',
     summary: 'Subscribe a contact again',
     answers: { 200: { when: 'The contact, subscribed.', body: 'Contact' } },
     refusals: ['contact_not_found', 'contact_suppressed'],
   },
   unsubscribeEmail: {
-    id: 'unsubscribeEmail',
-    group: 'Contacts',
     summary: 'Unsubscribe an address in one call',
     takes: 'Unsubscription',
     notes: { topic_ids: 'Leave these topics only; the status stays.' },
@@ -224,9 +197,10 @@ export const ABOUT = {
     answers: { 204: { when: 'Unsubscribed.' } },
     refusals: NOT_FOUND,
   },
+})
+
+const PLANS = describedAs('Plans', {
   listPlans: {
-    id: 'listPlans',
-    group: 'Plans',
     summary: 'Read the catalog of plans',
     notes: { locale: '`en` or `fr`; `en` for any other.' },
     answers: {
@@ -235,4 +209,6 @@ export const ABOUT = {
     },
     refusals: [],
   },
-} as const satisfies Record<string, About>
+})
+
+export const ABOUT = { ...EMAILS, ...CONTACTS, ...PLANS }

@@ -15,7 +15,6 @@ import { type Keyed, ownItem } from './idempotency-key.ts'
 /** The headers of a part, and those of a message with its boundaries, in bytes: more than they come to. */
 const PART_OVERHEAD = 1_000
 
-/** What an operator allows. */
 export type AttachmentLimits = { message_bytes: number; blocked_extensions: ReadonlySet<string> }
 
 /** What a send brings beside its item: its attachments are judged first, whatever else it is refused for. */

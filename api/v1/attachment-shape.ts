@@ -109,7 +109,6 @@ const ATTACHMENT = {
   },
 }
 
-/** The field of a send's schema. */
 export const attachments = () =>
   mixed<Given[]>()
     .meta({ jsonSchema: { type: 'array', maxItems: MAX_ATTACHMENTS, items: ATTACHMENT } } satisfies Described)

@@ -33,11 +33,11 @@ function traceOf(items: readonly BatchItem[]): Trace {
 /** Each item's outcome, in request order. @param accept takes those together that are not refused already. */
 export async function acceptEach<T, O>(
   items: readonly (T | Refusal)[],
-  accept: (items: readonly T[]) => Promise<O[]>,
+  accept: (items: readonly T[]) => Promise<readonly O[]>,
   toBatchItem: (outcome: O) => BatchItem,
 ): Promise<BatchItem[]> {
   const valid = items.flatMap((item) => (item instanceof Refusal ? [] : [item]))
-  const outcomes = valid.length === 0 ? [] : await accept(valid)
+  const outcomes = valid.length === 0 ? [] : [...(await accept(valid))]
   return items.map((item) => {
     if (item instanceof Refusal) return item
     const outcome = outcomes.shift()

@@ -87,7 +87,7 @@ const draftRoutes: readonly V1Route[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/broadcasts',
-    about: ABOUT.create,
+    about: ABOUT.createBroadcast,
     access: keyOnly('broadcasts:write'),
     body: jsonAs(newSchema, readNew),
     async handle({ body, principal, now }, deps) {
@@ -101,7 +101,7 @@ const draftRoutes: readonly V1Route[] = [
   teamRoute({
     method: 'GET',
     path: '/v1/broadcasts',
-    about: ABOUT.list,
+    about: ABOUT.listBroadcasts,
     access: keyOnly('broadcasts:read'),
     query: queryOf(pageSchema),
     async handle({ query, principal }, { database }) {
@@ -115,7 +115,7 @@ const draftRoutes: readonly V1Route[] = [
   teamRoute({
     method: 'GET',
     path: '/v1/broadcasts/:id',
-    about: ABOUT.get,
+    about: ABOUT.getBroadcast,
     access: keyOnly('broadcasts:read'),
     async handle({ params, principal }, { database }) {
       const row = await broadcastOrRefusal(database, principal.team_id, params.id ?? '')
@@ -125,7 +125,7 @@ const draftRoutes: readonly V1Route[] = [
   teamRoute({
     method: 'PATCH',
     path: '/v1/broadcasts/:id',
-    about: ABOUT.change,
+    about: ABOUT.changeBroadcast,
     access: keyOnly('broadcasts:write'),
     body: jsonAs(changeSchema, readChange),
     async handle({ body, params, principal, now }, deps) {
@@ -139,7 +139,7 @@ const draftRoutes: readonly V1Route[] = [
   teamRoute({
     method: 'DELETE',
     path: '/v1/broadcasts/:id',
-    about: ABOUT.remove,
+    about: ABOUT.deleteBroadcast,
     access: keyOnly('broadcasts:write'),
     async handle({ params, principal, now }, { database }) {
       await database.transaction((tx) =>
@@ -155,7 +155,7 @@ export const broadcastRoutes: readonly V1Route[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/broadcasts/:id/test',
-    about: ABOUT.test,
+    about: ABOUT.testBroadcast,
     access: keyOnly('broadcasts:send'),
     body: json(testSchema),
     async handle({ body, params, principal, now }, deps) {
@@ -169,7 +169,7 @@ export const broadcastRoutes: readonly V1Route[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/broadcasts/:id/send',
-    about: ABOUT.send,
+    about: ABOUT.sendBroadcast,
     access: keyOnly('broadcasts:send'),
     body: optionalJson(sendSchema),
     searches: true,
@@ -180,7 +180,7 @@ export const broadcastRoutes: readonly V1Route[] = [
       return { status: 202, body: await broadcastView(deps.database, row) }
     },
   }),
-  stateRoute({ verb: 'pause', about: ABOUT.pause }, pauseBroadcast),
-  stateRoute({ verb: 'resume', about: ABOUT.resume }, resumeBroadcast),
-  stateRoute({ verb: 'cancel', about: ABOUT.cancel }, cancelBroadcast),
+  stateRoute({ verb: 'pause', about: ABOUT.pauseBroadcast }, pauseBroadcast),
+  stateRoute({ verb: 'resume', about: ABOUT.resumeBroadcast }, resumeBroadcast),
+  stateRoute({ verb: 'cancel', about: ABOUT.cancelBroadcast }, cancelBroadcast),
 ]

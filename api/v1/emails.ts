@@ -134,12 +134,6 @@ function reservedRefusal({ reservedHeaders }: V1Deps, { headers, path }: EmailIt
   return fault ? new Refusal('invalid_headers', `${path}${fault}`) : null
 }
 
-/** Counts what is committed. */
-function committed({ metrics }: V1Deps, outcomes: EmailOutcome[]): EmailOutcome[] {
-  countSends(metrics, 'email', outcomes)
-  return outcomes
-}
-
 const senderOf = ({ team_id, domain }: Principal, http_request_id: string): EmailSender => ({
   team_id,
   domain,
@@ -192,7 +186,7 @@ async function acceptBatch(deps: V1Deps, sender: EmailSender, items: readonly Em
   const outcomes = await database.transaction((tx) =>
     acceptEmails({ tx, queue, versions, links }, sender, items),
   )
-  return committed(deps, outcomes)
+  return countSends(deps.metrics, 'email', outcomes)
 }
 
 async function storedRow(
@@ -241,7 +235,7 @@ export const emailRoutes: readonly V1Route[] = [
       const accept = (ready: readonly EmailItem[]) =>
         deps.accepts.email({ sender: senderOf(principal, id), items: ready })
       const stored = await withFiles(deps, principal, { drafts, items }, accept)
-      const [outcome] = committed(deps, stored)
+      const [outcome] = countSends(deps.metrics, 'email', stored)
       if (!outcome) throw new Error('one item must have one outcome')
       const row = await storedRow(deps, principal, outcome)
       return {

@@ -13,7 +13,6 @@ const refused = ({ code, message }: Refusal) => ({ refused: { code, message } })
 const moving = (reply: Reply, { buffer }: Uint8Array<ArrayBuffer>): Reply =>
   move({ [transferableSymbol]: [buffer], [valueSymbol]: reply }) as unknown as Reply
 
-/** A value as it travels. */
 const packed = (value: unknown): Reply => {
   const body = serialize(value) as Uint8Array<ArrayBuffer>
   return moving({ body }, body)

@@ -14,7 +14,6 @@ type Reading = { plans: readonly PlanRow[]; left: number }
 
 export type Catalog = (tx: Tx, now: Date) => Promise<Reading>
 
-/** Makes a process's own cache of the catalog. */
 export function createCatalog(): Catalog {
   let kept: { plans: Promise<readonly PlanRow[]>; until: number } | null = null
   const read = (tx: Tx, until: number) => {

@@ -20,7 +20,6 @@ export async function presentEmail(
   return emailView(row, version === null ? undefined : known?.get(version), secrets)
 }
 
-/** The Contact of the API. */
 export const presentContact = (row: ContactRow) => ({
   id: row.id,
   email: row.email,
@@ -55,7 +54,6 @@ const presentPlan = (plan: PlanRow, locale: Locale) => ({
   tiers: plan.kind === 'paid' ? (plan.tiers ?? []) : null,
 })
 
-/** The whole answer of GET /v1/plans. */
 export function presentCatalog(plans: readonly PlanRow[], locale: Locale) {
   const transactional = plans.filter((plan) => plan.product === 'transactional')
   const { emails, contacts } = planFigures(

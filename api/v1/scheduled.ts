@@ -22,7 +22,6 @@ type Of = {
   about: { cancel: About; move: About }
 }
 
-/** The routes of a channel. */
 export const scheduledRoutes = ({ channel, path, access, about }: Of): readonly V1Route[] => [
   teamRoute({
     method: 'POST',

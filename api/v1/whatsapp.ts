@@ -112,16 +112,10 @@ const presentMessages = (rows: readonly SentRow[]) => ({
   })),
 })
 
-/** Counts what is committed. */
-function committed({ metrics }: V1Deps, outcomes: WhatsappOutcome[]): WhatsappOutcome[] {
-  countSends(metrics, 'whatsapp', outcomes)
-  return outcomes
-}
-
 /** Accepts a batch in a transaction of its own. */
-async function acceptBatch(deps: V1Deps, call: WhatsappCall) {
-  const { database, queue } = deps
-  return committed(deps, await database.transaction((tx) => acceptWhatsapp({ tx, queue }, call)))
+async function acceptBatch({ database, queue, metrics }: V1Deps, call: WhatsappCall) {
+  const outcomes = await database.transaction((tx) => acceptWhatsapp({ tx, queue }, call))
+  return countSends(metrics, 'whatsapp', outcomes)
 }
 
 async function rowsOf(
@@ -141,13 +135,14 @@ export const whatsappRoutes: readonly V1Route[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/whatsapp/messages',
-    about: ABOUT_WHATSAPP.one,
+    about: ABOUT_WHATSAPP.sendWhatsapp,
     access: keyOrSession('whatsapp:send'),
     body: jsonAs(sendSchema, keyed(sendSchema, itemOf)),
     async handle({ id, body, headers, principal }, deps) {
       const { team_id } = principal
       const items = [underKey(body, headers)]
-      const [outcome] = committed(deps, await deps.accepts.whatsapp({ team_id, items, http_request_id: id }))
+      const outcomes = await deps.accepts.whatsapp({ team_id, items, http_request_id: id })
+      const [outcome] = countSends(deps.metrics, 'whatsapp', outcomes)
       if (!outcome) throw new Error('one item must have one outcome')
       const rows = await rowsOf(deps, principal, outcome)
       const trace = tracing(rows.map(({ id }) => id))
@@ -157,7 +152,7 @@ export const whatsappRoutes: readonly V1Route[] = [
   teamRoute({
     method: 'POST',
     path: '/v1/whatsapp/messages/batch',
-    about: ABOUT_WHATSAPP.batch,
+    about: ABOUT_WHATSAPP.sendWhatsapps,
     access: keyOnly('whatsapp:send'),
     heavy: true,
     body: batchOf({ field: 'messages', most: BATCH_LIMIT, schema: sendSchema }, toBatchItem),

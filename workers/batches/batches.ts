@@ -17,14 +17,12 @@ import type { Figures } from '../monitoring/figures.ts'
 import { apart, portionsOf } from './poison-jobs.ts'
 import { retryWhileUnavailable } from './retry-while-unavailable.ts'
 
-/** The jobs of one call of a handler. */
 export type Batch<J extends JobName> = {
   jobs: FetchedJob<J>[]
   /** Ends jobs in the caller's transaction. What is not ended when the handler returns has failed. */
   settle(tx: Tx, ends: Ends<J>): Promise<void>
 }
 
-/** What taking jobs from a queue needs. */
 export type BatchDeps = {
   database: Database
   pauses: QueuePauses

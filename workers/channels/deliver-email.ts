@@ -36,14 +36,12 @@ import { dkimKeysOf } from './dkim-keys.ts'
 import type { EncodedFiles } from './encoded-files.ts'
 import { recipientsOf, renderEmail } from './render.ts'
 
-/** What the channel needs. */
 export type EmailDeps = {
   database: Database
   secrets: Secrets
   versions: Versions
   /** null in a worker that delivers no email: it leaves that queue alone. */
   email: EmailProvider | null
-  /** The files of emails, encoded. */
   files: EncodedFiles
   /** The domain that bounces return to, in ASCII form; null: each email's From domain. */
   return_domain: string | null
@@ -117,6 +115,8 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
 }
 
 type Compose<T extends boolean> = (row: OutgoingRow<T>, files: readonly OutgoingFile[]) => OutgoingEmail<T>
+/** What turns a row into a message, and takes it. */
+type Way<T extends boolean> = { compose: Compose<T>; provider: EmailProvider<T>; deps: Through<T> }
 
 /**
  * For each email of a batch in turn: how long it has to wait, in seconds, so that no slot waits for memory meanwhile.
@@ -132,19 +132,7 @@ function waitForRoom(
 
 function outgoingOf<T extends boolean>(
   row: OutgoingRow<T>,
-  {
-    compose,
-    provider,
-    sender,
-    deps,
-    resting_seconds,
-  }: {
-    compose: Compose<T>
-    provider: EmailProvider<T>
-    sender: Sender
-    deps: Through<T>
-    resting_seconds: number
-  },
+  { sender, resting_seconds, ...way }: Way<T> & { sender: Sender; resting_seconds: number },
 ): Outgoing<EmailAttempt> {
   const { team_id, id, deferrals, unknowns, tried_since, held_at } = row
   let whole = row
@@ -161,12 +149,12 @@ function outgoingOf<T extends boolean>(
     is_large: isLarge(row.attachments),
     load: row.is_large
       ? async () => {
-          const bodies = await bodiesOfEmail(deps.database, team_id, id)
+          const bodies = await bodiesOfEmail(way.deps.database, team_id, id)
           if (bodies) whole = { ...row, ...bodies }
           return bodies !== null
         }
       : undefined,
-    send: (cut) => attempt(whole, { compose, provider, deps, cut }),
+    send: (cut) => attempt(whole, way, cut),
   }
 }
 
@@ -200,17 +188,14 @@ async function composer<T extends boolean>(
 /** One try. An email that cannot be rendered is put off, as by a provider: it goes out once that is fixed. */
 async function attempt<T extends boolean>(
   row: OutgoingRow<T>,
-  {
-    compose,
-    provider,
-    deps,
-    cut,
-  }: { compose: Compose<T>; provider: EmailProvider<T>; deps: Through<T>; cut: AbortSignal },
+  { compose, provider, deps }: Way<T>,
+  cut: AbortSignal,
 ): Promise<EmailAttempt> {
   let email: OutgoingEmail<T>
   let held: Held | null = null
   try {
-    if (row.attachments !== null) held = await holdFiles(row, row.attachments, { provider, deps, cut })
+    const place = { team_id: row.team_id, copies: provider.copies }
+    if (row.attachments !== null) held = await holdFiles(deps.files, place, row.attachments, cut)
     email = compose(row, held?.files ?? [])
   } catch (error) {
     held?.release(true)
@@ -235,15 +220,12 @@ type Held = { files: readonly OutgoingFile[]; release: (isSent: boolean) => void
 
 /** The files of an email, in memory until they are released. @throws Error when bytes are gone */
 async function holdFiles(
-  { team_id }: OutgoingRow,
+  all: EncodedFiles,
+  place: { team_id: string; copies: EmailProvider['copies'] },
   attachments: readonly EmailFile[],
-  {
-    provider,
-    deps,
-    cut,
-  }: { provider: Pick<EmailProvider, 'copies'>; deps: Pick<EmailDeps, 'files'>; cut: AbortSignal },
+  cut: AbortSignal,
 ): Promise<Held> {
-  const { encoded, release } = await deps.files.hold({ team_id, copies: provider.copies }, attachments, cut)
+  const { encoded, release } = await all.hold(place, attachments, cut)
   const files = attachments.map((file) => ({ ...file, encoded: encoded.get(file.sha256) ?? [] }))
   return { files, release }
 }
@@ -283,7 +265,6 @@ function eventsOf({ answer: { row, delivery }, at }: Delivered<EmailAttempt>): E
   })
 }
 
-/** Whether a recipient's result is decided. */
 const isDecided = ({ kind }: Outcome): boolean => kind === 'accepted' || kind === 'refused'
 
 /** What a try leaves. Once the result of some recipients is decided, the row stores who is still to be tried. */

@@ -8,7 +8,6 @@ import { type WhatsappAttempt, type WhatsappDeps, whatsappThrough } from './deli
 /** After a lost answer, in seconds: the simulator loses none. */
 const UNKNOWN_WAIT = 60
 
-/** WhatsApp messages of test teams. */
 export const testWhatsappChannel = (
   deps: Omit<WhatsappDeps, 'whatsapp'> & Reporting,
 ): DeliveryChannel<'deliver-test-whatsapp', WhatsappAttempt> =>

@@ -13,7 +13,6 @@ import { reportsOfEmail, SIMULATED_EMAIL } from '../providers/test/simulator.ts'
 import { withLastWords } from './deliver-broadcast.ts'
 import type { EmailAttempt, EmailDeps } from './deliver-email.ts'
 
-/** What stores reports. */
 export type Reporting = { queue: Pick<Producer, 'enqueue'> }
 
 /** The channel, whose records bring the reports of what was taken. */
@@ -30,7 +29,6 @@ export const reporting = <J extends DeliveryJob, A>(
   },
 })
 
-/** Emails of test teams. */
 export const testEmailChannel = (
   deps: Omit<EmailDeps, 'email'> & Reporting,
 ): DeliveryChannel<'deliver-test', EmailAttempt> =>

@@ -30,7 +30,6 @@ import type { Circumstances, Judged, Tried } from '../delivery/verdict.ts'
 import { type Connections, createConnections } from '../providers/webhook/connections.ts'
 import { postWebhook, type WebhookAnswer, type WebhookDelivery } from '../providers/webhook/post.ts'
 
-/** What the channel needs. */
 export type WebhookDeps = {
   database: Database
   queue: Pick<Producer, 'enqueue'>
@@ -53,7 +52,6 @@ const GONE = 410
 /** How long an endpoint may fail without a success between, in milliseconds. */
 const DISABLE_AFTER_MS = 5 * 86_400_000
 
-/** The channel of a worker that delivers webhooks. */
 export function webhookChannel(deps: WebhookDeps): DeliveryChannel<'deliver-webhook', Attempt> {
   const { database } = deps
   const connections = createConnections()
@@ -178,7 +176,6 @@ function verdictOf(
   return { end: 'again', seconds: pause * (0.8 + 0.4 * spread) }
 }
 
-/** What became of a message whose delivery is over. */
 function endedBy({ answer: { row }, end }: Delivered<Attempt>): Round['ended'] {
   const { team_id, id } = row
   if (end.end === 'completed') return [{ team_id, id, status: 'delivered' }]

@@ -45,7 +45,6 @@ const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind | null> = {
 /** A recipient's pause may be lifted early: its messages look again this often, in seconds. */
 const LONGEST_REST = 60
 
-/** The channel of a worker that delivers WhatsApp messages. */
 export function whatsappChannel({
   whatsapp,
   ...deps

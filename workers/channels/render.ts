@@ -21,7 +21,6 @@ type Sealing = {
   reference: string
 }
 
-/** The row's files, encoded. */
 type Files = readonly OutgoingFile[]
 
 /** The recipients that are still to be tried: bare addresses, one for all spellings of it. */

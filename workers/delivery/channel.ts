@@ -11,7 +11,6 @@ import type { End } from '../../db/queue/jobs.ts'
 import type { BatchDeps } from '../batches/batches.ts'
 import type { Circumstances, Evidence, Judged, Tried } from './verdict.ts'
 
-/** What the engine works with. */
 export type DeliveryDeps = BatchDeps & { queue: Consumer }
 
 /** One message that is to be sent. `A` is what the channel keeps of a try, from the answer to the record. */

@@ -11,7 +11,6 @@ export type Hands = {
   room(): number
   /** Resolves when there is room for a batch, or when closed. */
   roomForBatch(): Promise<void>
-  /** Whether large ones may be claimed. */
   takesLarge(): boolean
   /** For how many large ones that are claimed already there is room. */
   roomForLarge(): number

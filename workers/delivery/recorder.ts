@@ -75,7 +75,6 @@ function logSent<J extends DeliveryJob, A>(
   )
 }
 
-/** What happened to senders, for the log. */
 function logChange({ sender, kind, seconds, words }: Change, log: DeliveryDeps['log']): void {
   if (kind === 'paused') log.error({ sender, seconds, words }, 'nothing can be sent for now')
   else if (kind === 'slowed') log.warn({ sender, seconds, words }, 'the provider asks to slow down')

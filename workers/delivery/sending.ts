@@ -38,7 +38,6 @@ export type Parts<J extends DeliveryJob, A> = {
  */
 const SLOT_WAIT_MS = { shared: 15_000, own: 3_000 }
 
-/** Ends jobs whose messages were not sent. */
 export function endUnsent<J extends DeliveryJob, A>(
   { delivery, deps, buffer }: Parts<J, A>,
   jobs: readonly FetchedJob<J>[],
@@ -50,7 +49,6 @@ export function endUnsent<J extends DeliveryJob, A>(
   }
 }
 
-/** Puts jobs back for some seconds, without a try. */
 export const letGo = <J extends DeliveryJob, A>(
   parts: Parts<J, A>,
   jobs: readonly FetchedJob<J>[],

@@ -95,11 +95,9 @@ type Turns = {
   /** Waits for a slot. @returns null when none came free in time. */
   take(queue: Queue, applicant: Applicant, patience: number): Promise<Held | null>
   leave(queue: Queue, applicant: Applicant): void
-  /** Hands out what is free. */
   grant(): void
 }
 
-/** Counts a slot that a queue takes or leaves. */
 function count(queue: Queue, { is_large }: Applicant, change: 1 | -1): void {
   queue.busy += change
   if (is_large) queue.large += change

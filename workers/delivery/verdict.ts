@@ -42,7 +42,6 @@ function pauseBefore(deferrals: number, wait_seconds: number | undefined, spread
   return Math.max(wait_seconds ?? 0, Math.min(grown, LONGEST_PAUSE))
 }
 
-/** The end of a delivery. */
 export function verdictOf(
   outcomes: readonly Judged[],
   tried: Tried,

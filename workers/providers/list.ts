@@ -6,7 +6,6 @@ import { SES } from './ses/declared.ts'
 import { SMTP } from './smtp/declared.ts'
 import { WHATSAPP } from './whatsapp/declared.ts'
 
-/** The ways to send email. */
 export const EMAIL_PROVIDERS = [SMTP, SES] as const
 
 /** What other channels go out through, under the names that their deliveries know them by. */

@@ -5,7 +5,6 @@
 
 import type { ReportedEvent } from '../../db/messages/apply-reports.ts'
 
-/** A raw report as a hook stored it. */
 export type RawReport = { body: Buffer; received_at: Date }
 
 /** Turns one raw report into its events. @throws Error when it cannot be read: such a report is parked. */

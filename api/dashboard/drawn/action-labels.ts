@@ -100,7 +100,6 @@ const LABELS: Readonly<Record<string, string>> = {
   'webhook.test': 'Sent a test to a webhook',
 }
 
-/** An action in words. */
 export const actionLabel = (action: string): string => LABELS[action] ?? action
 
 /** The action that words are of, in any case of their letters; words of none stay as they are. */

@@ -11,7 +11,6 @@ type Asset = { type: string; bytes: Buffer }
 /** Each asset's path after /dashboard, and the asset by its path. */
 export type Assets = { paths: Record<Name, string>; byPath: ReadonlyMap<string, Asset> }
 
-/** Reads the assets. */
 export function readAssets(): Assets {
   const byPath = new Map<string, Asset>()
   const read = (name: Name): string => {

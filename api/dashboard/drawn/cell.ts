@@ -7,7 +7,10 @@
 /** How a thing stands, for its colour; the words say the same. */
 export type Tone = 'plain' | 'good' | 'busy' | 'warn' | 'bad'
 
-export type Cell = {
+/** The same, where what may be left out may also be undefined. */
+export type Loose<T> = { [K in keyof T]: object extends Pick<T, K> ? T[K] | undefined : T[K] }
+
+export type Cell = Loose<{
   text: string
   /** After /dashboard. */
   href?: string
@@ -31,15 +34,15 @@ export type Cell = {
   /** What is copied where the text is only a part of it. */
   copied?: string
   /** A button of a form of its own. */
-  button?: {
+  button?: Loose<{
     action: string
     label: string
     confirm?: string
     tone?: 'danger' | 'quiet'
     /** What the form sends besides. */
     sends?: Readonly<Record<string, string>>
-  }
-}
+  }>
+}>
 
 const UNITS = [
   { seconds: 31_536_000, one: 'year' },
@@ -56,7 +59,6 @@ export function duration(seconds: number): string {
   return plural(Math.floor(seconds / unit.seconds), unit.one)
 }
 
-/** A number with its noun. */
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`
 
@@ -84,7 +86,6 @@ export function countdown(iso: string, now: Date): string {
   return seconds < 60 ? `in ${seconds} s` : `in ${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
-/** A time to the second, in UTC. */
 export const utc = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`
 
 /** A day in words: `1 December`. */
@@ -145,7 +146,6 @@ const TONES: Readonly<Record<string, Tone>> = {
   expired: 'plain',
 }
 
-/** A status as a coloured word. */
 export const status = (word: string, more: Partial<Cell> = {}): Cell => ({
   text: word.replaceAll('_', ' '),
   tone: TONES[word] ?? 'plain',

@@ -115,7 +115,6 @@ function barsOf(
   })
 }
 
-/** The chart of a stretch. */
 function chartOf(title: string, { spans, layers }: Stretch): Section {
   const top = roundUp(Math.max(1, ...spans.map(({ total }) => total)))
   const step = (PLOT.right - PLOT.left) / spans.length

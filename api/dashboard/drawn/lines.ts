@@ -8,7 +8,6 @@ import { Refusal } from '../../../db/errors.ts'
 const isPlain = (text: string): boolean =>
   text !== '' && text.trim() === text && !/[\r\n]/.test(text) && !text.startsWith('"')
 
-/** A text as one line. */
 export const lineOf = (text: string): string => (isPlain(text) ? text : JSON.stringify(text))
 
 /** The text that a line stands for: what is typed in quotes, or else the line without outer blanks. */

@@ -2,16 +2,16 @@
  * What pages are made of: a handful of sections, each with a view of the same name under views/partials/.
  * Promises: plain data, so that all HTML is in the views, where everything is escaped. Must not know any page.
  */
-import type { Cell, Tone } from './cell.ts'
+import type { Cell, Loose, Tone } from './cell.ts'
 
 /**
  * @param href after /dashboard, or the service's own where it is `outside`.
  * @param tab whether it opens beside the page.
  * @param main whether it is what the page is mostly for, beside its title.
  */
-export type Link = { href: string; label: string; tab?: boolean; outside?: boolean; main?: boolean }
+export type Link = Loose<{ href: string; label: string; tab?: boolean; outside?: boolean; main?: boolean }>
 
-export type Field = {
+export type Field = Loose<{
   name: string
   label: string
   type:
@@ -41,9 +41,9 @@ export type Field = {
   options?: readonly { value: string; label: string; selected?: boolean }[]
   /** What a browser offers to complete it with; anything else may be typed. */
   offers?: readonly string[]
-}
+}>
 
-export type Form = {
+export type Form = Loose<{
   /** After /dashboard. */
   action: string
   method: 'get' | 'post'
@@ -71,48 +71,51 @@ export type Form = {
   multipart?: boolean
   /** Whether its fields stand two in a row: a choice and what belongs to it. */
   pairs?: boolean
-}
+}>
 
-export type Tile = {
+export type Tile = Loose<{
   label: string
   value: string
   detail?: string /** 0 to 100. */
   filled?: number
   tone?: Tone
   href?: string
-}
+}>
 /** @param at a time that the title ends with. @param folded several of one kind, behind a title for all of them. */
-export type Alert = {
+export type Alert = Loose<{
   tone: Tone
   title: string
   at?: Cell
   text?: string
   link?: Link
   folded?: readonly Alert[]
-}
+}>
 /** A choice of a list's filter. @param off whether a press takes the choice away. */
-export type Chip = { href: string; label: string; current?: boolean; count?: string; off?: boolean }
+export type Chip = Loose<{ href: string; label: string; current?: boolean; count?: string; off?: boolean }>
 /** What a new team does first. */
-export type Step = { title: string; text?: string; link?: Link; done: boolean }
-export type Row = { key?: string; cells: readonly Cell[] }
-export type Moment = { tone: Tone; title: string; at: Cell; detail?: string; who?: string }
+export type Step = Loose<{ title: string; text?: string; link?: Link; done: boolean }>
+export type Row = Loose<{ key?: string; cells: readonly Cell[] }>
+export type Moment = Loose<{ tone: Tone; title: string; at: Cell; detail?: string; who?: string }>
 /** @param wrap whether long values take several lines; otherwise a row is one line, with the whole in its tip. */
-export type Column = { label: string; number?: boolean; wrap?: boolean }
+export type Column = Loose<{ label: string; number?: boolean; wrap?: boolean }>
 type Bar = { x: number; y: number; width: number; height: number; tone: Tone; title: string }
 
 /**
  * @param noteAt a time that the note ends with.
  * @param fold whether the title alone is seen until it is pressed.
  */
-type Titled = { title?: string; note?: string; noteAt?: Cell; id?: string; fold?: boolean }
+type Titled = Loose<{ title?: string; note?: string; noteAt?: Cell; id?: string; fold?: boolean }>
 
-/** A link to another page of a list. */
-export type PageLink = Link & { rel?: 'prev' | 'next' }
+export type PageLink = Link & Loose<{ rel?: 'prev' | 'next' }>
+
+/** What can be done with something: links and buttons in one line. */
+export type Actions = Loose<{ links?: readonly Link[]; forms?: readonly Form[] }>
 
 export type Section = Titled &
-  (
+  Loose<
     | { kind: 'tiles'; tiles: readonly Tile[]; live?: boolean }
-    | { kind: 'alerts'; alerts: readonly Alert[]; calm: string; live?: boolean }
+    /** @param calm what is said where there are none. */
+    | { kind: 'alerts'; alerts: readonly Alert[]; calm?: string; live?: boolean }
     | { kind: 'facts'; facts: readonly { label: string; cell: Cell }[]; live?: boolean }
     | {
         kind: 'table'
@@ -133,7 +136,7 @@ export type Section = Titled &
     | ({ kind: 'filter'; reset: Link | null; more?: readonly Link[]; further?: readonly Field[] } & Form)
     | { kind: 'chips'; chips: readonly Chip[] }
     | { kind: 'steps'; steps: readonly Step[] }
-    | { kind: 'actions'; links?: readonly Link[]; forms?: readonly Form[] }
+    | ({ kind: 'actions' } & Actions)
     | { kind: 'tabs'; links: readonly (Link & { current: boolean })[] }
     | { kind: 'timeline'; moments: readonly Moment[]; live?: boolean; empty: string }
     /** How far something has come: `done` of `of`, in words beside the bar. */
@@ -157,15 +160,15 @@ export type Section = Titled &
         label: string
       }
     | { kind: 'difference'; lines: readonly { sign: '+' | '-' | ' '; text: string }[] }
-  )
+  >
 
-export type View = {
+export type View = Loose<{
   title: string
   lead?: string
   /** How the thing stands that the page is about. */
   state?: Cell
   /** What can be done with it, beside the title. */
-  actions?: Extract<Section, { kind: 'actions' }>
+  actions?: Actions
   /** Where the page hangs. */
   back?: Link
   sections: readonly Section[]
@@ -177,4 +180,4 @@ export type View = {
   even?: boolean
   /** For people who are not signed in: a single narrow column, no navigation. */
   narrow?: boolean
-}
+}>

@@ -44,7 +44,6 @@ export function queuedSentence(
   return last.detail.startsWith('expired:') ? 'Not sent: it had expired.' : 'Given up after many tries.'
 }
 
-/** The sentence. */
 export function sentenceOf(email: ShownEmail): string {
   const { status, events, waiting } = email
   const last = events.findLast(({ kind }) => kind === 'bounced' || kind === 'gave_up')

@@ -28,7 +28,6 @@ export const isUnreported = (sent: number, delivered: number): boolean => sent >
 /** What a figure says in place of a share then. */
 export const UNREPORTED = { value: '–', detail: 'your mail server reports no deliveries' }
 
-/** A share in words. */
 export const percent = (share: number): string =>
   `${(share * 100).toFixed(share !== 0 && Math.abs(share) < 0.01 ? 2 : 1)} %`
 

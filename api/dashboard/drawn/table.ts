@@ -83,16 +83,15 @@ export function tableReady(section: Table) {
         const column = columns[index] ?? { label: '' }
         const look = lookOf(cell, column, { wide: wide[index] ?? false, main: index === main, times })
         const words = cell.tip ?? [cell.text, cell.detail ?? ''].filter((part) => part !== '').join(' · ')
+        const isCut = !isShort(cell) && !column.wrap && (cell.tip !== undefined || words.length > LONG)
         return {
           ...cell,
           of,
           look,
-          ...(column.wrap ? { parts: parted(cell.text) } : {}),
+          parts: column.wrap ? parted(cell.text) : undefined,
           detailed: parted(cell.detail ?? ''),
-          ...(cards && !look.includes('self') ? { label: column.label } : {}),
-          ...(isShort(cell) || column.wrap || (cell.tip === undefined && words.length <= LONG)
-            ? {}
-            : { whole: words }),
+          label: cards && !look.includes('self') && column.label,
+          whole: isCut && words,
         }
       }),
     }

@@ -16,7 +16,6 @@ import type { Alert, Moment } from './section.ts'
 
 export type Wording = { title: string; tone: Tone }
 
-/** What happened to an email, in words. */
 export const WORDING: Record<EmailEventKind, Wording> = {
   sent: { title: 'Accepted by mail server', tone: 'busy' },
   delivered: { title: 'Delivered', tone: 'good' },
@@ -58,12 +57,7 @@ export function momentsOf(
     const { kind, recipient, time: at } = event
     const link = linkIn(event)
     const detail = link ? `By ${link.by}.` : wordsFor(reader, event)
-    return {
-      ...wordingOf(kind),
-      at: time(at, now),
-      ...(recipient === null ? {} : { who: recipient }),
-      ...(detail === '' ? {} : { detail }),
-    }
+    return { ...wordingOf(kind), at: time(at, now), who: recipient ?? undefined, detail }
   })
   return [accepted, ...happened].reverse()
 }

@@ -18,6 +18,15 @@ export function partsTyped(
   return parts.map((part) => part.trim()).filter((part) => part !== '')
 }
 
+/** JSON as it was typed. @throws Refusal bad_request saying where it breaks. */
+export function jsonTyped(source: string | null, what: string): unknown {
+  try {
+    return JSON.parse(source ?? '')
+  } catch (error) {
+    throw new Refusal('bad_request', `the ${what} is not valid JSON: ${(error as Error).message}`)
+  }
+}
+
 /** Lines of the form `name: value`. @throws Refusal bad_request naming the field and the line. */
 export const namedLines = (typed: string, field: string, most: number): [name: string, value: string][] =>
   partsTyped(typed, { field, between: /\r?\n/, most }).map((line) => {

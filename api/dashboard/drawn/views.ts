@@ -11,10 +11,8 @@ import { BASE } from './base.ts'
 
 const VIEWS = join(import.meta.dirname, 'views')
 
-/** Draws the layout with what it shows. */
 export type Render = (context: object) => string
 
-/** Reads and compiles every view. */
 export function compileViews(): Render {
   const views = Handlebars.create()
   const options = { knownHelpersOnly: true, preventIndent: true }

@@ -28,12 +28,8 @@ export function messageMoments(
     const { kind, time: at } = event
     const detail = wordsFor(reader, event)
     const meaning = detail === '' ? null : meaningOf(event.code ?? null)
-    const words = [meaning, detail].filter((part) => part !== null && part !== '')
-    return {
-      ...(WHATSAPP_WORDING[kind] ?? wordingOf(kind)),
-      at: time(at, now),
-      ...(words.length === 0 ? {} : { detail: words.join(' · ') }),
-    }
+    const words = [meaning, detail].filter((part) => part !== null && part !== '').join(' · ')
+    return { ...(WHATSAPP_WORDING[kind] ?? wordingOf(kind)), at: time(at, now), detail: words }
   })
   return [accepted, ...happened].reverse()
 }

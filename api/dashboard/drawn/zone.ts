@@ -4,7 +4,6 @@
  */
 import { utc } from './cell.ts'
 
-/** A zone by its IANA name. */
 export function zoneOf(name = 'UTC'): string {
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })

@@ -6,13 +6,13 @@ import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sq
 import { type Readiness, readinessOf } from '../../../db/messages/broadcasts/readiness.ts'
 import type { Seen } from '../../../db/messages/broadcasts/seen.ts'
 import { duration, headed, number, plural, time } from '../drawn/cell.ts'
-import type { Field, Section, Tile } from '../drawn/section.ts'
+import type { Actions, Field, Section, Tile } from '../drawn/section.ts'
 import { momentWords, zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { hidden, press, some } from '../served/made.ts'
+import { alertsOf, hidden, press, some } from '../served/made.ts'
 import type { TeamRequest } from '../served/page.ts'
 import { type Step, stepPath } from './broadcast-fields.ts'
-import { type Actions, here, namesOf } from './broadcast-sections.ts'
+import { here, namesOf } from './broadcast-sections.ts'
 import { slotWords } from './template-parts.ts'
 
 /** What a press is bound to, with the form. */
@@ -34,12 +34,14 @@ export function seenIn({ form }: Pick<TeamRequest, 'form'>): Seen {
 }
 
 /** That slots of the message stay empty for everybody. */
-export const unfilledSection = (slots: readonly string[]): Section[] => {
-  if (slots.length === 0) return []
-  const title = `No contact has the ${slots.length === 1 ? 'property' : 'properties'} ${slotWords(slots)}`
-  const text = 'The message has such variables: without a default value for each, everybody is skipped.'
-  return [{ kind: 'alerts', calm: '', alerts: [{ tone: 'warn', title, text }] }]
-}
+export const unfilledSection = (slots: readonly string[]): Section[] =>
+  alertsOf([
+    slots.length > 0 && {
+      tone: 'warn',
+      title: `No contact has the ${slots.length === 1 ? 'property' : 'properties'} ${slotWords(slots)}`,
+      text: 'The message has such variables: without a default value for each, everybody is skipped.',
+    },
+  ])
 
 /** What number conditions compare as text. */
 export const asTextTiles = (as_text: readonly ComparedAsText[]): Tile[] =>
@@ -50,7 +52,6 @@ export const asTextTiles = (as_text: readonly ComparedAsText[]): Tile[] =>
     tone: 'warn',
   }))
 
-/** How long it takes at its own pace. */
 function lengthTiles({ rate_per_minute: rate }: BroadcastRow, { audience }: Readiness): Tile[] {
   if (rate === null || audience === null || audience === 0) return []
   const detail = `at ${plural(rate, 'email')} a minute`
@@ -79,7 +80,7 @@ function aheadSections(row: BroadcastRow, ready: Readiness, { cookies, now }: Te
         {
           label: 'Contacts',
           value: audience === null ? 'very many' : number(audience).text,
-          ...(isScheduled ? { detail: 'fit now; chosen when it starts' } : {}),
+          detail: isScheduled ? 'fit now; chosen when it starts' : undefined,
         },
         { label: 'Missing a variable', value: number(lacking).text },
         ...lengthTiles(row, ready),
@@ -104,7 +105,6 @@ export const scheduledSections = async (
   { database, publicUrl }: PageDeps,
 ): Promise<Section[]> => aheadSections(row, await readinessOf(database, row, publicUrl), request)
 
-/** The buttons of a draft. */
 function buttonsOf(
   row: BroadcastRow,
   ready: Readiness,
@@ -133,7 +133,7 @@ function buttonsOf(
     editing('audience', isAimed ? 'Edit audience' : 'Choose the audience', !isAimed),
     editing('when', 'Edit time'),
   ]
-  return { kind: 'actions', links, forms: some([isAimed && start, remove]) }
+  return { links, forms: some([isAimed && start, remove]) }
 }
 
 /** What a draft would do, what keeps it from starting, and its buttons. */
@@ -145,6 +145,6 @@ export async function draftParts(
 ): Promise<{ sections: Section[]; buttons: Actions }> {
   const ready = await readinessOf(database, row, publicUrl)
   const sections = aheadSections(row, ready, request)
-  if (request.team.role === 'viewer') return { sections, buttons: { kind: 'actions' } }
+  if (request.team.role === 'viewer') return { sections, buttons: {} }
   return { sections, buttons: buttonsOf(row, ready, { names, request }) }
 }

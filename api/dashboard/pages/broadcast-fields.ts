@@ -8,7 +8,7 @@ import { OPERATORS } from '../../../db/messages/broadcasts/fields.ts'
 import { lineOf, pairLine } from '../drawn/lines.ts'
 import type { Field } from '../drawn/section.ts'
 import { typedOf } from '../drawn/zone.ts'
-import { hidden } from '../served/made.ts'
+import { field, hidden } from '../served/made.ts'
 
 type Choice = { id: string; name: string }
 
@@ -24,7 +24,6 @@ export type Choices = {
 /** What the fields of a form show: a draft's, or nothing yet. */
 export type Draft = Omit<BroadcastFields, 'headers'>
 
-/** How many conditions a draft has at most. */
 export const MOST_CONDITIONS = 10
 const FREE_CONDITIONS = 2
 const OPERATOR_WORDS: Record<(typeof OPERATORS)[number], string> = {
@@ -42,7 +41,6 @@ const OPERATOR_WORDS: Record<(typeof OPERATORS)[number], string> = {
 const valueTyped = (value: Condition['value'] = ''): string =>
   Array.isArray(value) ? value.map(lineOf).join('\n') : value === '' ? '' : lineOf(value)
 
-/** A condition in words. */
 export const conditionWords = ({ property, op, value }: Condition): string =>
   [property, OPERATOR_WORDS[op], Array.isArray(value) ? value.join(', ') : (value ?? '')].join(' ').trim()
 
@@ -52,31 +50,24 @@ function conditionFields(conditions: readonly Condition[], properties: readonly 
     const { property = '', op = 'eq', value = '' } = conditions[at] ?? {}
     const nth = at + 1
     const fields: Field[] = [
-      {
-        name: `property.${at}`,
-        label: `Property ${nth}`,
-        type: 'text',
+      field(`property.${at}`, `Property ${nth}`, {
         value: property === '' ? '' : lineOf(property),
         offers: properties,
-      },
-      {
-        name: `op.${at}`,
-        label: `Comparison ${nth}`,
+      }),
+      field(`op.${at}`, `Comparison ${nth}`, {
         type: 'select',
         options: OPERATORS.map((each) => ({
           value: each,
           label: OPERATOR_WORDS[each],
           selected: each === op,
         })),
-      },
-      {
-        name: `value.${at}`,
-        label: `Value ${nth}`,
+      }),
+      field(`value.${at}`, `Value ${nth}`, {
         type: 'textarea',
         placeholder: 'One per line',
         rows: Array.isArray(value) ? Math.min(8, value.length + 1) : 1,
         value: valueTyped(value),
-      },
+      }),
     ]
     return fields.map((field) => ({ ...field, beside: true }))
   }).flat()
@@ -115,7 +106,6 @@ const chosenOf = (choices: readonly Choice[], chosen: string | undefined) => [
   })),
 ]
 
-/** The steps in which a draft is written. */
 export const STEPS = ['message', 'audience', 'when'] as const
 export type Step = (typeof STEPS)[number]
 
@@ -123,49 +113,33 @@ export type Step = (typeof STEPS)[number]
 export const stepPath = (path: string, step: Step): string => `${path}/edit?${new URLSearchParams({ step })}`
 
 const messageFields = ({ templates, from }: Choices, draft: Draft | null): Field[] => [
-  {
-    name: 'name',
-    label: 'Name',
-    type: 'text',
-    required: true,
-    value: draft?.name ?? '',
-    hint: 'Only your team sees it.',
-  },
-  {
-    name: 'template_id',
-    label: 'Template',
+  field('name', 'Name', { required: true, value: draft?.name ?? '', hint: 'Only your team sees it.' }),
+  field('template_id', 'Template', {
     type: 'select',
     required: true,
     options: chosenOf(templates, draft?.template_id),
-  },
-  { name: 'from', label: 'From', type: 'text', required: true, value: draft?.from_address ?? from },
-  { name: 'reply_to', label: 'Reply to (optional)', type: 'text', value: draft?.reply_to ?? '' },
-  {
-    name: 'subject',
-    label: 'Subject',
-    type: 'text',
+  }),
+  field('from', 'From', { required: true, value: draft?.from_address ?? from }),
+  field('reply_to', 'Reply to (optional)', { value: draft?.reply_to ?? '' }),
+  field('subject', 'Subject', {
     required: true,
     value: draft?.subject ?? '',
     hint: '{{name}} is filled with the contact’s property of that name.',
-  },
-  {
-    name: 'variables',
-    label: 'Default values of variables',
+  }),
+  field('variables', 'Default values of variables', {
     type: 'textarea',
     code: true,
     value: Object.entries(draft?.variables ?? {})
       .map(pairLine)
       .join('\n'),
     hint: 'One per line, such as name: friend. Used where a contact has no property of that name; a contact with neither is skipped.',
-  },
-  {
-    name: 'tags',
-    label: 'Tags',
+  }),
+  field('tags', 'Tags', {
     type: 'textarea',
     rows: Math.min(8, (draft?.tags.length ?? 0) + 1),
     value: (draft?.tags ?? []).map(lineOf).join('\n'),
     hint: 'One per line.',
-  },
+  }),
 ]
 
 const audienceFields = (choices: Choices, draft: Draft | null): Field[] => [
@@ -175,18 +149,14 @@ const audienceFields = (choices: Choices, draft: Draft | null): Field[] => [
 ]
 
 const whenFields = (draft: Draft | null, zone: string): Field[] => [
-  {
-    name: 'send_at',
-    label: `Send at (${zone} time; empty: as soon as it is started)`,
+  field('send_at', `Send at (${zone} time; empty: as soon as it is started)`, {
     type: 'datetime-local',
     value: timeTyped(draft, zone),
-  },
-  {
-    name: 'rate_per_minute',
-    label: 'Emails per minute at most (optional)',
+  }),
+  field('rate_per_minute', 'Emails per minute at most (optional)', {
     type: 'number',
     value: draft?.rate_per_minute?.toString() ?? '',
-  },
+  }),
   hidden('send_at_zone', zone, true),
 ]
 

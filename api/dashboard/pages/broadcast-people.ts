@@ -12,46 +12,42 @@ import { status, text, time } from '../drawn/cell.ts'
 import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { chips, filterOf } from '../served/filter.ts'
-import { pageOf, type Reader } from '../served/list.ts'
+import { pageBy, type Reader } from '../served/list.ts'
 import { get, lagging, tableOf } from '../served/made.ts'
 import { show, type TeamRequest, teamPath } from '../served/page.ts'
+import { here } from './broadcast-sections.ts'
 
-const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
-  teamPath(team, 'broadcasts', params.id ?? '', ...rest)
-
-const placeOf = ({ team, params }: TeamRequest) => ({ team_id: team.id, broadcast_id: params.id ?? '' })
+const placeOf = ({ team, params }: TeamRequest<'id'>) => ({ team_id: team.id, broadcast_id: params.id })
 
 const filter = filterOf({ status: chips(EMAIL_LADDER) })
 /** Nothing is asked for. */
 const ALL = filterOf({})
 
 const contactOf = ({ contact_id }: { contact_id: string }): string => contact_id
+const BY_CONTACT = { keyOf: contactOf, way: 'on' } as const
 
 const reachedFor =
-  (request: TeamRequest, { database }: PageDeps): Reader<Reached> =>
-  (after, limit) =>
+  (request: TeamRequest<'id'>, { database }: PageDeps): Reader<Reached> =>
+  ({ before: after, limit }) =>
     reachedBy(database, placeOf(request), filter.read(request.query).status, { after, limit })
 
 const skippedFor =
-  (request: TeamRequest, { database }: PageDeps): Reader<Skipped> =>
-  (after, limit) =>
+  (request: TeamRequest<'id'>, { database }: PageDeps): Reader<Skipped> =>
+  ({ before: after, limit }) =>
     skippedBy(database, placeOf(request), { after, limit })
 
-const broadcastOf = ({ team, params }: TeamRequest, { database }: PageDeps) =>
-  broadcastOrRefusal(database, team.id, params.id ?? '')
+const broadcastOf = ({ team, params }: TeamRequest<'id'>, { database }: PageDeps) =>
+  broadcastOrRefusal(database, team.id, params.id)
 
 const reached = get(lagging('viewer'), '/teams/:team/broadcasts/:id/people', async (request, deps) => {
   const { team, query, now } = request
   const { name } = await broadcastOf(request, deps)
   const { status: word } = filter.read(query)
-  const page = await pageOf(request, reachedFor(request, deps), contactOf, 'on')
+  const page = await pageBy(request, reachedFor(request, deps), BY_CONTACT)
   return show({
     title: word ? `${name}: ${word}` : `${name}: everybody`,
     back: { href: here(request), label: name },
-    actions: {
-      kind: 'actions',
-      links: [{ href: `${here(request, 'people.csv')}?${filter.set(query)}`, label: 'CSV' }],
-    },
+    actions: { links: [{ href: `${here(request, 'people.csv')}?${filter.set(query)}`, label: 'CSV' }] },
     sections: [
       ...filter.shown(request),
       tableOf(
@@ -81,12 +77,12 @@ const SKIP_WORDS: Readonly<Record<string, string>> = {
 const skipped = get(lagging('viewer'), '/teams/:team/broadcasts/:id/skips', async (request, deps) => {
   const { team, now } = request
   const { name } = await broadcastOf(request, deps)
-  const page = await pageOf(request, skippedFor(request, deps), contactOf, 'on')
+  const page = await pageBy(request, skippedFor(request, deps), BY_CONTACT)
   return show({
     title: `${name}: skipped`,
     lead: 'Who was in the audience but got nothing, and why.',
     back: { href: here(request), label: name },
-    actions: { kind: 'actions', links: [{ href: here(request, 'skips.csv'), label: 'CSV' }] },
+    actions: { links: [{ href: here(request, 'skips.csv'), label: 'CSV' }] },
     sections: [
       tableOf(
         page.rows,

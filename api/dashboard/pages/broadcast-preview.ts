@@ -14,8 +14,9 @@ import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { given, idGiven } from '../served/list.ts'
-import { get, some } from '../served/made.ts'
-import { raw, type TeamRequest, teamPath } from '../served/page.ts'
+import { alertsOf, field, get, some } from '../served/made.ts'
+import { raw, type TeamRequest } from '../served/page.ts'
+import { here } from './broadcast-sections.ts'
 
 /** Where a preview's unsubscribe link leads: nowhere. */
 const LINK = '#unsubscribe'
@@ -67,13 +68,10 @@ async function mailingFor(row: BroadcastRow, contact: Addressee | null, deps: Pa
   return { subject: item.subject, ...parts }
 }
 
-const at = ({ team, params }: TeamRequest, ...rest: string[]): string =>
-  teamPath(team, 'broadcasts', params.id ?? '', ...rest)
-
 /** Whose email is shown, the way to the next contact, and how to choose another one. */
 function choice(contact: (Addressee & { id: string }) | null, request: TeamRequest): Section {
-  const next = contact && { href: `${at(request)}?follows=${contact.id}#preview`, label: 'Next contact' }
-  const first = request.query.has('follows') && { href: `${at(request)}#preview`, label: 'First contact' }
+  const next = contact && { href: `${here(request)}?follows=${contact.id}#preview`, label: 'Next contact' }
+  const first = request.query.has('follows') && { href: `${here(request)}#preview`, label: 'First contact' }
   return {
     kind: 'filter',
     id: 'preview',
@@ -81,16 +79,14 @@ function choice(contact: (Addressee & { id: string }) | null, request: TeamReque
     note: contact
       ? `What ${contact.email} gets.`
       : `No ${first ? 'further ' : ''}contact of the audience was found, so variables without a default value show their names.`,
-    action: at(request),
+    action: here(request),
     method: 'get',
     fields: [
-      {
-        name: 'contact',
-        label: 'As this contact gets it',
+      field('contact', 'As this contact gets it', {
         type: 'search',
         value: request.query.get('contact') ?? '',
         placeholder: contact?.email ?? '',
-      },
+      }),
     ],
     submit: 'Show',
     reset: null,
@@ -113,20 +109,17 @@ export async function previewSections(
     return some([
       chosen,
       { kind: 'code', title: 'Subject', code: subject },
-      { kind: 'frame', title: 'HTML', src: `${at(request, 'preview')}?${search}` },
+      { kind: 'frame', title: 'HTML', src: `${here(request, 'preview')}?${search}` },
       text !== '' && { kind: 'code', title: 'Plain text', code: text },
     ])
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    return [
-      chosen,
-      { kind: 'alerts', calm: '', alerts: [{ tone: 'bad', title: `No preview: ${error.message}` }] },
-    ]
+    return [chosen, ...alertsOf([{ tone: 'bad', title: `No preview: ${error.message}` }])]
   }
 }
 
 const frame = get('viewer', '/teams/:team/broadcasts/:id/preview', async (request, deps) => {
-  const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id ?? '')
+  const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id)
   const contact = given(request.query, 'contact') === undefined ? null : await shownTo(row, request, deps)
   const { html } = await mailingFor(row, contact, deps)
   return raw(frameHeaders(false), framed(html))

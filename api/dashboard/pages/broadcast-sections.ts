@@ -6,23 +6,20 @@ import type { HistoryEntry } from '../../../db/messages/broadcasts/history.ts'
 import { pausedBecause } from '../../../db/messages/broadcasts/paused-because.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import type { BroadcastView } from '../../../db/messages/broadcasts/view.ts'
-import { ageOf, type Cell, headed, number, plural, type Tone, text, time } from '../drawn/cell.ts'
+import { ageOf, headed, number, plural, type Tone, text, time } from '../drawn/cell.ts'
 import { paceWords } from '../drawn/pace.ts'
-import type { Section } from '../drawn/section.ts'
+import type { Actions, Section } from '../drawn/section.ts'
 import { isUnreported, UNREPORTED } from '../drawn/shares.ts'
-import { formOf, press, some, tableOf } from '../served/made.ts'
+import { alertsOf, factsOf, field, formOf, press, some, tableOf } from '../served/made.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 import { conditionWords } from './broadcast-fields.ts'
 import { whatHappened } from './message-sections.ts'
 
-export type Actions = Extract<Section, { kind: 'actions' }>
-
-/** To how many addresses one test goes. */
 export const MOST_TESTS = 5
 
 /** The address of a broadcast's page, or of one below it. */
-export const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
-  teamPath(team, 'broadcasts', params.id ?? '', ...rest)
+export const here = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
+  teamPath(team, 'broadcasts', params.id, ...rest)
 
 const percent = (part: number, of: number): string => `${of === 0 ? 0 : ((part * 100) / of).toFixed(2)} %`
 
@@ -53,14 +50,12 @@ const ENTRIES: Readonly<Record<HistoryEntry['act'], { title: string; tone: Tone 
   end: { title: 'Sent to everybody', tone: 'good' },
 }
 
-/** Who did it. */
 function byWords({ by, itself }: HistoryEntry): string {
   if (itself) return 'by itself'
   if (by === null) return 'through the API'
   return by === 'cli' ? 'on the command line' : `by ${by}`
 }
 
-/** Who did what with it, and when. */
 export const history = (entries: readonly HistoryEntry[], now: Date): Section =>
   whatHappened(
     entries.map((entry) => ({
@@ -102,43 +97,34 @@ const STATE_WORDS: Readonly<Record<Exclude<BroadcastState, 'draft' | 'scheduled'
 }
 
 /** Why it stands still, where no person has stopped it. */
-export function pausedAlert({ state_reason: reason, brake }: BroadcastRow): Section[] {
-  if (reason === null) return []
-  const title = pausedBecause(reason, brake)
-  return [{ kind: 'alerts', id: 'paused', live: true, calm: '', alerts: [{ tone: 'warn', title }] }]
-}
-
-/** What it says of itself. */
-export function facts(view: BroadcastView, names: Names, { team, now }: TeamRequest): Section {
-  const fact = (label: string, cell: Cell) => ({ label, cell })
-  return {
-    kind: 'facts',
-    id: 'facts',
+export const pausedAlert = ({ state_reason: reason, brake }: BroadcastRow): Section[] =>
+  alertsOf([reason !== null && { tone: 'warn', title: pausedBecause(reason, brake) }], {
+    id: 'paused',
     live: true,
-    facts: some([
-      fact('Subject', text(view.subject)),
-      fact('From', text(view.from)),
-      fact(
-        'Template',
+  })
+
+export const facts = (view: BroadcastView, names: Names, { team, now }: TeamRequest): Section =>
+  factsOf(
+    {
+      Subject: text(view.subject),
+      From: text(view.from),
+      Template:
         names.template === null
           ? text('deleted')
           : text(names.template, { href: teamPath(team, 'templates', view.template_id) }),
-      ),
-      fact('Topics', text(namesOf(view.topic_ids, names.topics))),
-      view.exclude_topic_ids.length !== 0 &&
-        fact('Except', text(namesOf(view.exclude_topic_ids, names.topics))),
-      view.where.length !== 0 && fact('Conditions', text(view.where.map(conditionWords).join('; '))),
-      view.rate_per_minute !== null &&
-        fact('Pace', text(`at most ${plural(view.rate_per_minute, 'email')} a minute`)),
-      !(view.send_at === null || view.state === 'cancelled') && fact('Starts', time(view.send_at, now)),
-      view.started_at !== null && fact('Started', time(view.started_at, now)),
-      view.ended_at !== null && fact('Ended', time(view.ended_at, now)),
-      fact('ID', text(view.id, { code: true, copy: true })),
-    ]),
-  }
-}
+      Topics: text(namesOf(view.topic_ids, names.topics)),
+      Except: view.exclude_topic_ids.length > 0 && text(namesOf(view.exclude_topic_ids, names.topics)),
+      Conditions: view.where.length > 0 && text(view.where.map(conditionWords).join('; ')),
+      Pace:
+        view.rate_per_minute !== null && text(`at most ${plural(view.rate_per_minute, 'email')} a minute`),
+      Starts: view.state !== 'cancelled' && view.send_at && time(view.send_at, now),
+      Started: view.started_at && time(view.started_at, now),
+      Ended: view.ended_at && time(view.ended_at, now),
+      ID: text(view.id, { code: true, copy: true }),
+    },
+    { id: 'facts', live: true },
+  )
 
-/** How far it has come. */
 export function progress(view: BroadcastView, now: Date): Section[] {
   const { audience, figures: counted, state } = view
   if (audience === null || audience === 0) return []
@@ -202,7 +188,7 @@ export function figures({ figures: counted, audience }: BroadcastView, request: 
 
 /** What can be done with one that is no draft any more. */
 export function actions(view: BroadcastView, request: TeamRequest): Actions {
-  if (request.team.role === 'viewer') return { kind: 'actions' }
+  if (request.team.role === 'viewer') return {}
   const { name, state, figures: counted, audience } = view
   const left = Math.max(0, (audience ?? 0) - counted.made - counted.skipped) + counted.queued
   const rest = audience === null ? 'its audience' : `the ${plural(left, 'contact')} that are left`
@@ -237,29 +223,19 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
     },
     ended && { href: here(request, 'again'), label: 'Send to those not reached yet' },
   ])
-  return { kind: 'actions', forms, links }
+  return { forms, links }
 }
 
-/** The form that sends a test. */
 export const testForm = (request: TeamRequest): Section =>
   formOf(
     here(request, 'test'),
     'Send a test',
     [
-      {
-        name: 'to',
-        label: 'To, separated by commas',
-        type: 'text',
-        required: true,
-        value: request.person.email,
-      },
-      {
-        name: 'contact',
-        label: 'As this contact (optional)',
-        type: 'text',
+      field('to', 'To, separated by commas', { required: true, value: request.person.email }),
+      field('contact', 'As this contact (optional)', {
         value: request.query.get('contact') ?? '',
         hint: 'The address of a contact, whose properties fill the variables.',
-      },
+      }),
     ],
     {
       title: 'Send a test',

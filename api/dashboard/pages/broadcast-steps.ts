@@ -31,7 +31,6 @@ export type Writing = Pick<View, 'title' | 'back'> & { action: string; draft: Br
 
 const isStep = (word: string | null): word is Step => STEPS.some((step) => step === word)
 
-/** What a draft's form can choose among. */
 async function choicesOf(team: { id: string }, { database }: PageDeps): Promise<Choices> {
   const topics = await topicsOfTeam(database, team.id)
   const subscribers = await subscribersOf(
@@ -105,7 +104,7 @@ async function stepView(
     lead: draft
       ? 'Each step is saved when you leave it. Nothing is sent until you have looked at the draft and started it.'
       : 'It is kept as a draft from the next step on. Nothing is sent until you have looked at it and started it.',
-    ...(back ? { back } : {}),
+    back,
     sections: some<Section>([
       draft && unfilledSection(await unfilledSlots(deps.database, draft)),
       formOf(
@@ -130,7 +129,6 @@ export async function stepShown(writing: Writing, request: TeamRequest, deps: Pa
   return show(await stepView(writing, step, request, deps))
 }
 
-/** The step that was sent. */
 export const stepSent = ({ form }: Pick<TeamRequest, 'form'>): Step => {
   const step = form.get('step')
   return isStep(step) ? step : 'message'

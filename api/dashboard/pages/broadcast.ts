@@ -54,7 +54,7 @@ const actingOf = ({ team }: TeamRequest) => ({ team_id: team.id, domain: null })
 
 const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) => {
   const { team, params } = request
-  const row = await broadcastOrRefusal(deps.database, team.id, params.id ?? '')
+  const row = await broadcastOrRefusal(deps.database, team.id, params.id)
   const view = await broadcastView(deps.database, row)
   const topics = new Map((await topicsOfTeam(deps.database, team.id)).map(({ id, name }) => [id, name]))
   const template = (await templateById(deps.database, team.id, row.template_id))?.name ?? null
@@ -92,12 +92,12 @@ const writing = (request: TeamRequest, draft: BroadcastRow): Writing => ({
 })
 
 const edit = get('editor', '/teams/:team/broadcasts/:id/edit', async (request, deps) => {
-  const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id ?? '')
+  const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id)
   return row.state === 'draft' ? stepShown(writing(request, row), request, deps) : redirect(here(request))
 })
 
 const save = post('editor', '/teams/:team/broadcasts/:id/edit', async (request, deps) => {
-  const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id ?? '')
+  const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id)
   const [step, next] = [stepSent(request), stepWanted(request)]
   if (next === step) return stepCounted(writing(request, row), request, deps)
   const fields = draftOf(request.form, row, step, !isBack(step, next))
@@ -112,24 +112,23 @@ const save = post('editor', '/teams/:team/broadcasts/:id/edit', async (request, 
 })
 
 const remove = act('editor', '/teams/:team/broadcasts/:id/delete', async (by, request) => {
-  const id = request.params.id ?? ''
+  const id = request.params.id
   const { name } = await removeBroadcast(by, actingOf(request), id)
   return redirect(teamPath(request.team, 'broadcasts'), `The draft ${name} was deleted.`)
 })
 
 const duplicate = act('editor', '/teams/:team/broadcasts/:id/duplicate', async (by, request) => {
-  const { id, name } = await duplicateBroadcast(by, actingOf(request), request.params.id ?? '')
+  const { id, name } = await duplicateBroadcast(by, actingOf(request), request.params.id)
   return redirect(teamPath(request.team, 'broadcasts', id), `The draft ${name} was created.`)
 })
 
-/** A button that changes the state. */
 const stateButton = (
   verb: string,
   done: string,
   change: (deps: PageDeps & By, request: TeamRequest, id: string) => Promise<BroadcastRow>,
 ): TeamPage =>
   act('editor', `/teams/:team/broadcasts/:id/${verb}`, async (by, request) => {
-    const id = request.params.id ?? ''
+    const id = request.params.id
     const row = await change(by, request, id)
     return redirect(here(request), `${row.name} ${row.state === 'scheduled' ? 'is scheduled' : done}.`)
   })
@@ -144,7 +143,7 @@ function addressesOf(typed: string): string[] {
 }
 
 const test = act('editor', '/teams/:team/broadcasts/:id/test', async (by, request) => {
-  const id = request.params.id ?? ''
+  const id = request.params.id
   const to = addressesOf(request.form.get('to') ?? '')
   const contact = request.form.get('contact')?.trim() || undefined
   await sendTest(by, actingOf(request), id, { to, contact })
@@ -153,7 +152,7 @@ const test = act('editor', '/teams/:team/broadcasts/:id/test', async (by, reques
 
 /** Whom one that has ended has not gone to yet: counted here alone, since that may take seconds. */
 const again = get('editor', '/teams/:team/broadcasts/:id/again', async (request, { database }) => {
-  const row = await broadcastOrRefusal(database, request.team.id, request.params.id ?? '')
+  const row = await broadcastOrRefusal(database, request.team.id, request.params.id)
   const audience = await unreachedSize(database, row)
   const rest = plural(audience, 'contact')
   return show({

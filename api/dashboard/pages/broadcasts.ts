@@ -8,7 +8,7 @@ import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import { type BroadcastView, broadcastViews } from '../../../db/messages/broadcasts/view.ts'
 import { type Cell, number, status, text, time } from '../drawn/cell.ts'
 import { pageOf } from '../served/list.ts'
-import { act, get, some, tableOf } from '../served/made.ts'
+import { act, alertsOf, get, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { stepPath } from './broadcast-fields.ts'
 import { draftOf } from './broadcast-form.ts'
@@ -21,7 +21,6 @@ const TONES: Partial<Record<BroadcastState, Cell['tone']>> = {
   sent: 'good',
 }
 
-/** The state of a broadcast as a label. */
 export const stateCell = (state: BroadcastState): Cell =>
   status(state, TONES[state] ? { tone: TONES[state] } : {})
 
@@ -31,11 +30,7 @@ const begins = ({ state, started_at, send_at }: BroadcastView): string | null =>
 
 const list = get('viewer', '/teams/:team/broadcasts', async (request, { database }) => {
   const { team, now } = request
-  const page = await pageOf(
-    request,
-    (before, limit) => broadcastsOfTeam(database, team.id, { before, limit }),
-    ({ id }) => id,
-  )
+  const page = await pageOf(request, (place) => broadcastsOfTeam(database, team.id, place))
   const views = await broadcastViews(database, page.rows)
   const fresh = { href: teamPath(team, 'broadcasts', 'new'), label: 'New broadcast' }
   const edits = team.role !== 'viewer'
@@ -43,7 +38,7 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
   return show({
     title: 'Broadcasts',
     lead: 'Send one template to everybody in a topic.',
-    actions: { kind: 'actions', links: edits && !isEmpty ? [{ ...fresh, main: true }] : [] },
+    actions: { links: edits && !isEmpty ? [{ ...fresh, main: true }] : [] },
     sections: [
       tableOf(
         views,
@@ -60,7 +55,7 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
           live: page.first,
           next: page.next,
           empty: isEmpty ? 'No broadcasts yet.' : 'No older broadcasts.',
-          ...(edits && isEmpty ? { start: fresh } : {}),
+          start: edits && isEmpty ? fresh : undefined,
         },
       ),
     ],
@@ -76,23 +71,21 @@ const writing = ({ team }: TeamRequest): Writing => ({
 
 const fresh = get('editor', '/teams/:team/broadcasts/new', async (request, deps) => {
   const { team } = request
-  const needs = some([
+  const needs = alertsOf([
     (await topicsOfTeam(deps.database, team.id)).length === 0 && {
+      tone: 'warn',
       title: 'There is no topic yet',
       link: { href: teamPath(team, 'topics'), label: 'Add a topic' },
     },
     (await templatesOfTeam(deps.database, team.id)).length === 0 && {
+      tone: 'warn',
       title: 'There is no template yet',
       link: { href: teamPath(team, 'templates'), label: 'Create a template' },
     },
   ])
   if (needs.length === 0) return stepShown(writing(request), request, deps)
   const { title, back } = writing(request)
-  return show({
-    title,
-    ...(back ? { back } : {}),
-    sections: [{ kind: 'alerts', calm: '', alerts: needs.map((need) => ({ tone: 'warn', ...need })) }],
-  })
+  return show({ title, back, sections: needs })
 })
 
 /** Its first step: what it says. It is a draft from then on. */

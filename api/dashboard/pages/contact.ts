@@ -14,10 +14,22 @@ import { erasureOf } from '../../../db/upkeep/work/kinds.ts'
 import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { ageOf, status, text, time } from '../drawn/cell.ts'
 import { changedProperties, propertyFields, topicsOf } from '../drawn/properties.ts'
-import type { Section, View } from '../drawn/section.ts'
+import type { Actions, Section, View } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { backTo } from '../served/list.ts'
-import { act, formOf, get, hidden, post, press, some, tableOf } from '../served/made.ts'
+import {
+  act,
+  alertsOf,
+  factsOf,
+  field,
+  formOf,
+  get,
+  hidden,
+  post,
+  press,
+  some,
+  tableOf,
+} from '../served/made.ts'
 import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { topicChoices } from './contacts.ts'
 import { workAnswer } from './work.ts'
@@ -25,8 +37,8 @@ import { workAnswer } from './work.ts'
 /** How many messages of each channel are shown. */
 const LATEST = 20
 
-const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
-  teamPath(team, 'contacts', params.email ?? '', ...rest)
+const here = ({ team, params }: TeamRequest<'email'>, ...rest: string[]): string =>
+  teamPath(team, 'contacts', params.email, ...rest)
 
 const WHAT_IT_DOES =
   'Suppression marks the contact as one not to write to: broadcasts leave it out. It holds nothing back by itself: an email that your program sends to this address still goes out.'
@@ -35,18 +47,13 @@ const WHAT_IT_DOES =
 function causeFacts({ suppression_cause: cause }: ContactDetail, now: Date): Section[] {
   if (!cause) return []
   const report = cause.report_id ?? (cause.email_id === null ? null : 'none: the server said so at once')
-  return [
-    {
-      kind: 'facts',
-      title: 'Cause',
-      facts: [
-        { label: 'Cause', cell: text(cause.what) },
-        { label: 'When', cell: time(cause.at, now) },
-        { label: cause.email_id === null ? 'Reason' : 'In the server’s words', cell: text(cause.detail) },
-        { label: 'Report', cell: text(report, { code: cause.report_id !== null }) },
-      ],
-    },
-  ]
+  const facts = {
+    Cause: text(cause.what),
+    When: time(cause.at, now),
+    [cause.email_id === null ? 'Reason' : 'In the server’s words']: text(cause.detail),
+    Report: text(report, { code: cause.report_id !== null }),
+  }
+  return [factsOf(facts, { title: 'Cause' })]
 }
 
 const liftForm = (contact: ContactDetail, request: TeamRequest): Section =>
@@ -54,13 +61,10 @@ const liftForm = (contact: ContactDetail, request: TeamRequest): Section =>
     here(request, 'lift'),
     'Lift the suppression',
     [
-      {
-        name: 'reason',
-        label: 'Reason',
-        type: 'text',
+      field('reason', 'Reason', {
         required: true,
         hint: 'Kept in the audit trail. The contact becomes what it was before.',
-      },
+      }),
     ],
     {
       folded: true,
@@ -74,30 +78,24 @@ function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
   const { team, now } = request
   if (contact.suppression === null) return []
   const cause = contact.suppression_cause
-  const banner: Section = {
-    kind: 'alerts',
-    calm: '',
-    alerts: [
+  const since = cause ? `, ${ageOf(cause.at, now)}` : ''
+  return some([
+    alertsOf([
       {
         tone: 'bad',
-        title: `Suppressed: ${cause?.what ?? contact.suppression}${cause ? `, ${ageOf(cause.at, now)}` : ''}`,
+        title: `Suppressed: ${cause?.what ?? contact.suppression}${since}`,
         text: WHAT_IT_DOES,
-        ...(cause?.email_id
-          ? { link: { href: teamPath(team, 'emails', cause.email_id), label: 'The email it comes from' } }
-          : {}),
+        link: cause?.email_id
+          ? { href: teamPath(team, 'emails', cause.email_id), label: 'The email it comes from' }
+          : undefined,
       },
-    ],
-  }
-  const lift = team.role === 'viewer' ? [] : [liftForm(contact, request)]
-  return [banner, ...lift, ...causeFacts(contact, now)]
+    ]),
+    team.role !== 'viewer' && liftForm(contact, request),
+    causeFacts(contact, now),
+  ])
 }
 
-function changes(
-  contact: ContactDetail,
-  request: TeamRequest,
-  topics: Awaited<ReturnType<typeof topicsOfTeam>>,
-): Section[] {
-  if (request.team.role === 'viewer') return []
+function actions(contact: ContactDetail, request: TeamRequest): Actions {
   const forms = some([
     contact.status === 'subscribed' && press(here(request, 'unsubscribe'), 'Unsubscribe', { tone: 'quiet' }),
     contact.status === 'unsubscribed' &&
@@ -115,15 +113,7 @@ function changes(
         confirm: `Erase ${contact.email} from contacts, emails, timelines, reports and webhooks? This cannot be undone.`,
       }),
   ])
-  return [
-    formOf(
-      here(request),
-      'Save the contact',
-      [...propertyFields(contact.properties), ...topicChoices(topics, contact.topic_ids)],
-      { title: 'Edit contact', folded: true },
-    ),
-    { kind: 'actions', forms },
-  ]
+  return { forms }
 }
 
 /** Everything that was sent to the contact, over every channel, newest first. */
@@ -181,7 +171,7 @@ async function strangerView(email: string, request: TeamRequest, deps: PageDeps)
     state: text('no contact', { tone: 'plain' }),
     lead: 'This address is not among the contacts: it has no topics, and broadcasts do not reach it.',
     back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
-    actions: { kind: 'actions', forms: some([team.role !== 'viewer' && add]) },
+    actions: { forms: some([team.role !== 'viewer' && add]) },
     sections: [await sent({ email, properties: {} }, request, deps)],
   }
 }
@@ -189,35 +179,35 @@ async function strangerView(email: string, request: TeamRequest, deps: PageDeps)
 const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps) => {
   const { team, params, now } = request
   const { database } = deps
-  const identity = contactIdentity(params.email ?? '')
-  const address = parseMailbox(params.email ?? '')?.address
+  const identity = contactIdentity(params.email)
+  const address = parseMailbox(params.email)?.address
   if (address !== undefined && !(await contactByIdentity(database, team.id, identity)))
     return show(await strangerView(address, request, deps), 404)
   const contact = await showContact(database, team.id, identity)
   const topics = await topicsOfTeam(database, team.id)
   const names = topics.filter(({ id }) => contact.topic_ids.includes(id)).map(({ name }) => name)
   const properties = inOrder(contact.properties)
-  const [form, buttons] = changes(contact, request, topics)
+  const edits = team.role !== 'viewer'
+  const fields = [...propertyFields(contact.properties), ...topicChoices(topics, contact.topic_ids)]
+  const editing = { title: 'Edit contact', folded: true }
   return show({
     title: contact.email,
     state: status(contact.status),
     back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
-    ...(buttons?.kind === 'actions' ? { actions: buttons } : {}),
-    sections: some([suppression(contact, request), await sent(contact, request, deps), form]),
+    actions: edits ? actions(contact, request) : undefined,
+    sections: some([
+      suppression(contact, request),
+      await sent(contact, request, deps),
+      edits && formOf(here(request), 'Save the contact', fields, editing),
+    ]),
     aside: some([
-      {
-        kind: 'facts',
-        facts: some([
-          { label: 'Topics', cell: text(names.join(', ')) },
-          { label: 'Added', cell: time(contact.created_at, now) },
-          { label: 'Changed', cell: time(contact.updated_at, now) },
-          contact.suppression_lifted_at && {
-            label: 'Suppression lifted',
-            cell: time(contact.suppression_lifted_at, now),
-          },
-          { label: 'ID', cell: text(contact.id, { code: true, copy: true }) },
-        ]),
-      },
+      factsOf({
+        Topics: text(names.join(', ')),
+        Added: time(contact.created_at, now),
+        Changed: time(contact.updated_at, now),
+        'Suppression lifted': contact.suppression_lifted_at && time(contact.suppression_lifted_at, now),
+        ID: text(contact.id, { code: true, copy: true }),
+      }),
       properties.length !== 0 && {
         kind: 'facts',
         title: 'Properties',
@@ -241,7 +231,7 @@ const isSame = (
 
 const change = act('editor', '/teams/:team/contacts/:email', async (by, request) => {
   const { team, params, form } = request
-  const identity = contactIdentity(params.email ?? '')
+  const identity = contactIdentity(params.email)
   const before = await showContact(by.tx, team.id, identity)
   const properties = changedProperties(form, before.properties)
   const topics = topicsOf(form)
@@ -250,25 +240,24 @@ const change = act('editor', '/teams/:team/contacts/:email', async (by, request)
   return redirect(here(request), 'The contact is changed.')
 })
 
-/** A press that changes whether the contact hears from the team. */
 const subscription = (verb: 'unsubscribe' | 'resubscribe'): TeamPage =>
   act('editor', `/teams/:team/contacts/:email/${verb}`, async (by, request) => {
     const { team, params } = request
     const work = verb === 'unsubscribe' ? unsubscribe : resubscribe
-    await work(by, team.id, contactIdentity(params.email ?? ''))
+    await work(by, team.id, contactIdentity(params.email))
     return redirect(here(request), `The contact is ${verb}d.`)
   })
 
 const lift = act('editor', '/teams/:team/contacts/:email/lift', async (by, request) => {
   const { team, params, form } = request
   const reason = form.get('reason') ?? ''
-  const identity = contactIdentity(params.email ?? '')
+  const identity = contactIdentity(params.email)
   await liftSuppression(by, team.id, { identity, reason })
   return redirect(here(request), 'The suppression is lifted.')
 })
 
 const remove = act('editor', '/teams/:team/contacts/:email/delete', async (by, { team, params }) => {
-  await removeContact(by, team.id, contactIdentity(params.email ?? ''))
+  await removeContact(by, team.id, contactIdentity(params.email))
   return redirect(teamPath(team, 'contacts'), 'The contact is deleted.')
 })
 
@@ -276,7 +265,7 @@ const remove = act('editor', '/teams/:team/contacts/:email/delete', async (by, {
 const exported = post('owner', '/teams/:team/contacts/:email/export', async (request, deps) => {
   const { team, params, person } = request
   const by = { now: await serviceTime(deps.database), actor: person.email }
-  const pieces = await exportContact({ ...deps, ...by }, team.id, contactIdentity(params.email ?? ''))
+  const pieces = await exportContact({ ...deps, ...by }, team.id, contactIdentity(params.email))
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Disposition': 'attachment; filename="contact.json"',
@@ -286,7 +275,7 @@ const exported = post('owner', '/teams/:team/contacts/:email/export', async (req
 
 /** Goes through all that names the person: it is a background job. */
 const erase = post('owner', '/teams/:team/contacts/:email/erase', async ({ team, params, person }, deps) => {
-  const erasure = erasureOf(deps.secrets, team.id, contactIdentity(params.email ?? ''))
+  const erasure = erasureOf(deps.secrets, team.id, contactIdentity(params.email))
   const work = await beginWork(deps, { ...erasure, actor: person.email })
   return workAnswer(work, teamPath(team, 'contacts'))
 })

@@ -18,7 +18,7 @@ import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { chips, filterOf, idOf, search } from '../served/filter.ts'
 import { fromList, listOf, pageOf, type Reader } from '../served/list.ts'
-import { act, formOf, get, lagging, some } from '../served/made.ts'
+import { act, field, formOf, get, lagging, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { wordsIn } from '../served/search.ts'
 
@@ -70,12 +70,10 @@ export const topicChoices = (topics: Topics, chosen: readonly string[]): Field[]
   topics.length === 0
     ? []
     : [
-        {
-          name: 'topic_ids',
-          label: 'Topics',
+        field('topic_ids', 'Topics', {
           type: 'checks',
           options: topics.map(({ id, name }) => ({ value: id, label: name, selected: chosen.includes(id) })),
-        },
+        }),
       ]
 
 const createForm = ({ team }: TeamRequest, topics: Topics): Section =>
@@ -83,14 +81,12 @@ const createForm = ({ team }: TeamRequest, topics: Topics): Section =>
     teamPath(team, 'contacts'),
     'Add a contact',
     [
-      { name: 'email', label: 'Email address', type: 'email', required: true },
-      {
-        name: 'properties',
-        label: 'Properties',
+      field('email', 'Email address', { type: 'email', required: true }),
+      field('properties', 'Properties', {
         type: 'textarea',
         code: true,
         hint: 'One a line, such as name: Ana',
-      },
+      }),
       ...topicChoices(topics, []),
     ],
     { folded: true },
@@ -104,15 +100,13 @@ const columnsForm = ({ team }: TeamRequest, shown: readonly string[]): Section =
     teamPath(team, 'contacts', 'columns'),
     'Save columns',
     [
-      {
-        name: 'columns',
-        label: 'Properties shown as columns',
+      field('columns', 'Properties shown as columns', {
         type: 'textarea',
         code: true,
         rows: MOST_COLUMNS,
         value: shown.join('\n'),
         hint: `One a line, ${MOST_COLUMNS} at most, for everybody in the team. Leave it empty for those that most contacts have.`,
-      },
+      }),
     ],
     { title: 'Columns', folded: true },
   )
@@ -124,8 +118,8 @@ async function readerOf(
 ): Promise<Reader<ContactRow>> {
   const { q, ...others } = filter.read(query)
   const search = { ...others, ...(await soughtBy(database, team.id, q)) }
-  return async (before, limit) => {
-    const { contacts, reached } = await searchContacts(database, team.id, search, { before, limit }, how)
+  return async (place) => {
+    const { contacts, reached } = await searchContacts(database, team.id, search, place, how)
     return { rows: contacts, reached }
   }
 }
@@ -144,7 +138,7 @@ const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, dep
   const topics = await topicsOfTeam(deps.database, team.id)
   const names = namesOf(topics)
   const edits = team.role !== 'viewer'
-  const page = await pageOf(request, await readerOf(request, deps), ({ id }) => id)
+  const page = await pageOf(request, await readerOf(request, deps))
   const stored = (await accountRowOf(deps.database, team.id))?.contacts_used ?? 0
   const columns = (await contactColumnsOf(deps.database, team.id)) ?? commonProperties(page.rows)
   const more = some([{ href: `${path}.csv?${filter.set(query)}`, label: 'CSV' }, edits && importLink(team)])
@@ -174,7 +168,7 @@ const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, dep
           nothing: 'No contact matches.',
           none: 'No contacts yet.',
           many: 'contacts',
-          ...(edits ? { start: importLink(team) } : {}),
+          start: edits ? importLink(team) : undefined,
         },
       ),
       edits && createForm(request, topics),

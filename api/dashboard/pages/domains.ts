@@ -10,7 +10,7 @@ import { headed, status, text, time } from '../drawn/cell.ts'
 import { differenceWords, hostIn } from '../drawn/dns.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { act, formOf, get, post, press, some, tableOf } from '../served/made.ts'
+import { act, factsOf, field, formOf, get, post, press, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** How many records of one name are shown. */
@@ -45,14 +45,11 @@ const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { datab
           teamPath(team, 'domains'),
           'Add domain',
           [
-            {
-              name: 'name',
-              label: 'Domain',
-              type: 'text',
+            field('name', 'Domain', {
               required: true,
               placeholder: 'mail.example.com',
               hint: 'The part after the @ of your From address. A subdomain is added as a domain of its own.',
-            },
+            }),
           ],
           { title: 'Add a domain', folded: true },
         ),
@@ -60,7 +57,6 @@ const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { datab
   })
 })
 
-/** What a record is for. */
 function purposeOf({ name }: { name: string }): string {
   if (name.includes('._domainkey.')) return 'DKIM: proves that mail is yours'
   return name.startsWith('_dmarc.') ? 'DMARC: what to do with other mail' : 'SPF: who may send for it'
@@ -97,9 +93,10 @@ const recordTable = (records: readonly Line[], zone: string | null): Section =>
     }),
     {
       title: 'DNS records',
-      ...(zone === null
-        ? {}
-        : { note: `Hosts are the part before ${zone}, as most DNS panels ask for it; @ is ${zone} itself.` }),
+      note:
+        zone === null
+          ? undefined
+          : `Hosts are the part before ${zone}, as most DNS panels ask for it; @ is ${zone} itself.`,
       wrap: ['Purpose'],
       empty: '',
     },
@@ -119,7 +116,6 @@ function otherRecords(records: readonly Line[]): Section | false {
   )
 }
 
-/** How the domain stands, in one sentence. */
 function leadOf(verified: boolean, records: readonly Line[]): string {
   const lacking = records.filter(({ required, state }) => required && state !== 'found')
   if (lacking.some(({ state }) => state === undefined)) return 'DNS is not answering at the moment.'
@@ -150,7 +146,7 @@ async function recordsOf(
 
 const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) => {
   const { team, params, now } = request
-  const domain = await domainOrRefusal(deps.database, team.id, params.name ?? '')
+  const domain = await domainOrRefusal(deps.database, team.id, params.name)
   const at = (verb: string): string => teamPath(team, 'domains', domain.name, verb)
   const [records, zone] = await Promise.all([recordsOf(request, deps, domain.name), deps.zoneOf(domain.name)])
   return show({
@@ -159,7 +155,6 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
     back: { href: teamPath(team, 'domains'), label: 'Domains' },
     lead: leadOf(domain.status === 'verified', records),
     actions: {
-      kind: 'actions',
       forms:
         team.role === 'owner'
           ? [
@@ -180,16 +175,11 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
     sections: some([
       recordTable(records, zone),
       otherRecords(records),
-      {
-        kind: 'facts',
-        facts: [
-          { label: 'Verified', cell: time(domain.verified_at, now, 'not yet') },
-          ...(domain.missing_since === null
-            ? []
-            : [{ label: 'Missing since', cell: time(domain.missing_since, now) }]),
-          { label: 'Last checked', cell: time(now.toISOString(), now) },
-        ],
-      },
+      factsOf({
+        Verified: time(domain.verified_at, now, 'not yet'),
+        'Missing since': domain.missing_since && time(domain.missing_since, now),
+        'Last checked': time(now.toISOString(), now),
+      }),
       { kind: 'text', title: 'Return path', paragraphs: [RETURN_PATH] },
     ]),
   })
@@ -206,7 +196,7 @@ const add = act('owner', '/teams/:team/domains', async (by, { team, form }) => {
 
 /** DNS is asked before the transaction, which is the use case's own. */
 const verify = post('owner', '/teams/:team/domains/:name/verify', async ({ team, params, person }, deps) => {
-  const name = params.name ?? ''
+  const name = params.name
   const by = { now: await serviceTime(deps.database), actor: person.email }
   const { status: word, records } = await verifyDomain({ ...deps, ...by }, team.id, name)
   const lacks = records.filter(({ required, state }) => required && state !== 'found')
@@ -218,14 +208,14 @@ const verify = post('owner', '/teams/:team/domains/:name/verify', async ({ team,
 })
 
 const rekey = act('owner', '/teams/:team/domains/:name/rekey', async (by, { team, params }) => {
-  const name = params.name ?? ''
+  const name = params.name
   await rekeyDomain(by, team.id, name)
   const words = 'A new key was created. Publish its record, then verify. Until then the old key signs.'
   return redirect(teamPath(team, 'domains', name), words)
 })
 
 const remove = act('owner', '/teams/:team/domains/:name/delete', async (by, { team, params }) => {
-  const name = params.name ?? ''
+  const name = params.name
   await removeDomain(by, team.id, name)
   return redirect(teamPath(team, 'domains'), `${name} was removed.`)
 })

@@ -41,7 +41,7 @@ const resend = post('editor', '/teams/:team/emails/:id/resend', async (request, 
 })
 
 const remove = act('owner', '/teams/:team/emails/:id/delete', async (by, { team, params }) => {
-  await removeEmail(by, team.id, params.id ?? '')
+  await removeEmail(by, team.id, params.id)
   return redirect(teamPath(team, 'emails'), 'The email was deleted.')
 })
 

@@ -50,7 +50,7 @@ function previewShown(request: TeamRequest): Section {
         : link('Show pictures', { pictures: 'on' }, false),
     ],
     src: here(request, `preview${pictures ? '-with-pictures' : ''}`),
-    ...(width === undefined ? {} : { width: width === '390' ? 'phone' : 'tablet' }),
+    width: width && (width === '390' ? 'phone' : 'tablet'),
   }
 }
 
@@ -67,7 +67,6 @@ function viewShown(email: ShownEmail, request: TeamRequest, view: (typeof VIEWS)
   return { kind: 'code', code: JSON.stringify(rest, null, 2) }
 }
 
-/** What an email holds, in one view of several. */
 export function content(email: ShownEmail, request: TeamRequest): Section[] {
   if (email.internal) {
     const words = 'This email holds a sign-in link, which is for its recipient alone: it is not shown.'

@@ -15,20 +15,18 @@ import { type TeamRequest, teamPath } from '../served/page.ts'
 
 /** An email to look at; internal mail is an operator's to look at. @throws Refusal not_found. */
 export async function emailOf(
-  { team, params, person, now }: TeamRequest,
+  { team, params, person, now }: TeamRequest<'id'>,
   deps: PageDeps,
 ): Promise<ShownEmail> {
   const publicUrl = deps.publicUrl ?? undefined
-  const email = await showEmail({ ...deps, tx: deps.database, now, publicUrl }, team.id, params.id ?? '')
+  const email = await showEmail({ ...deps, tx: deps.database, now, publicUrl }, team.id, params.id)
   if (person.operator || !email.internal) return email
   throw new Refusal('not_found', `there is no email ${email.id} in this team`)
 }
 
-/** A path of the email's page. */
-export const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
-  teamPath(team, 'emails', params.id ?? '', ...rest)
+export const here = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
+  teamPath(team, 'emails', params.id, ...rest)
 
-/** Notes an operator's look into an email. */
 export const noteOpened = async (request: TeamRequest, deps: PageDeps, id: string): Promise<void> =>
   noteLook(request, deps, { action: 'email.open', subject: id })
 

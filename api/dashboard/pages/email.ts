@@ -10,21 +10,21 @@ import { everyone, recipientIdentity } from '../../../db/messages/emails/recipie
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import type { LinkKind } from '../../../db/messages/emails/status.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
-import { ageOf, type Cell, status, text, time } from '../drawn/cell.ts'
-import type { Alert, Section } from '../drawn/section.ts'
+import { ageOf, type Cell, status, text } from '../drawn/cell.ts'
+import type { Actions, Alert, Section } from '../drawn/section.ts'
 import { sentenceOf } from '../drawn/sentence.ts'
-import { momentsOf, outcomesOf } from '../drawn/timeline.ts'
+import { momentsOf, outcomesOf, waitingAlerts } from '../drawn/timeline.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { backTo } from '../served/list.ts'
-import { formOf, get, press, some, tableOf } from '../served/made.ts'
+import { alertsOf, factsOf, field, formOf, get, press, some, tableOf } from '../served/made.ts'
 import { raw, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { emailActs } from './email-acts.ts'
 import { content } from './email-content.ts'
 import { fileAnswer, fileAt, filesTable, withPictures } from './email-files.ts'
 import { emailOf, here, noteOpened } from './email-place.ts'
-import { idsOf, whatHappened, whyItWaits } from './message-sections.ts'
+import { idsOf, timesOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueForms } from './requeue.ts'
 import { cancelForms, moveForm, stateOf } from './scheduled.ts'
 
@@ -40,33 +40,23 @@ function facts(
   const toOne =
     others.length > 0 || address === undefined
       ? {}
-      : { href: teamPath(team, 'contacts', address), ...(known ? {} : { detail: 'no contact' }) }
-  return [
-    {
-      kind: 'facts',
-      id: 'facts',
-      facts: some([
-        { label: 'From', cell: text(email.from_address) },
-        { label: 'To', cell: text(email.to_emails.join(', '), toOne) },
-        email.cc_emails && { label: 'Cc', cell: text(email.cc_emails.join(', ')) },
-        email.bcc_emails && { label: 'Bcc', cell: text(email.bcc_emails.join(', ')) },
-        email.reply_to !== '' && { label: 'Reply to', cell: text(email.reply_to) },
-        { label: 'Accepted', cell: time(email.created_at, now) },
-        email.scheduled_at && { label: 'Scheduled for', cell: time(email.scheduled_at, now) },
-        email.expires_at && { label: 'Not sent after', cell: time(email.expires_at, now) },
-        email.requeued_at && { label: 'Queued again', cell: time(email.requeued_at, now) },
-        template && { label: 'Template', cell: template },
-        email.tags.length > 0 && { label: 'Tags', cell: text(email.tags.join(', ')) },
-        { label: 'Size', cell: text(`${email.size_kb} kB`) },
-      ]),
-    },
-    idsOf(email),
-  ]
+      : { href: teamPath(team, 'contacts', address), detail: known ? undefined : 'no contact' }
+  const own = {
+    From: text(email.from_address),
+    To: text(email.to_emails.join(', '), toOne),
+    Cc: email.cc_emails && text(email.cc_emails.join(', ')),
+    Bcc: email.bcc_emails && text(email.bcc_emails.join(', ')),
+    'Reply to': email.reply_to !== '' && text(email.reply_to),
+    ...timesOf(email, now),
+    Template: template,
+    Tags: email.tags.length > 0 && text(email.tags.join(', ')),
+    Size: text(`${email.size_kb} kB`),
+  }
+  return [factsOf(own, { id: 'facts' }), idsOf(email)]
 }
 
 type Contacts = ReadonlyMap<string, RecipientContact>
 
-/** The contacts among the recipients, by identity. */
 async function contactsOf(
   email: ShownEmail,
   { team }: TeamRequest,
@@ -100,7 +90,7 @@ function suppressed(contacts: Contacts, { team }: TeamRequest): Section[] {
         link: { href: teamPath(team, 'contacts', email), label: 'The contact, and how to lift it' },
       }),
     )
-  return alerts.length === 0 ? [] : [{ kind: 'alerts', title: 'Suppressed', calm: '', alerts }]
+  return alertsOf(alerts, { title: 'Suppressed' })
 }
 
 function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest): Section {
@@ -110,14 +100,14 @@ function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest)
     const { address, name } = parseMailbox(recipient) ?? { address: recipient, name: null }
     return text(address, {
       href: teamPath(team, 'contacts', contact?.email ?? address),
-      ...(name === null ? {} : { detail: name }),
+      detail: name ?? undefined,
     })
   }
   const hasCopies = everyone(email).length > email.to_emails.length
   return tableOf(
     outcomesOf(email, request),
     ({ address, as, outcome, words }) => ({
-      ...(hasCopies ? { As: text(as) } : {}),
+      As: hasCopies && text(as),
       Address: addressCell(address),
       Outcome: status(outcome),
       'Server’s answer': text(words),
@@ -139,15 +129,11 @@ async function takenNote(
   return [{ kind: 'text', paragraphs: [words] }]
 }
 
-type Actions = Extract<Section, { kind: 'actions' }>
-
-/** The buttons beside the title. */
 async function actions(email: ShownEmail, request: TeamRequest, { database }: PageDeps): Promise<Actions> {
   const { team } = request
-  if (team.role === 'viewer') return { kind: 'actions' }
+  if (team.role === 'viewer') return {}
   const way = await requeueWay(database, EMAIL, { team_id: team.id, id: email.id })
   return {
-    kind: 'actions',
     forms: some([
       ...requeueForms(way, here(request, 'requeue')),
       ...cancelForms(email, 'email', here(request)),
@@ -173,14 +159,12 @@ function resending(email: ShownEmail, request: TeamRequest): Section[] {
       here(request, 'resend'),
       'Send to a corrected address',
       [
-        {
-          name: 'to',
-          label: 'Corrected address',
+        field('to', 'Corrected address', {
           type: 'email',
           required: true,
           value: former?.address ?? '',
           hint: `A new email with the same content${former?.name ? `, still to “${former.name}”` : ''}${all.length > 1 ? ', to this address alone' : ''}. It counts as any email.`,
-        },
+        }),
       ],
       { folded: true },
     ),
@@ -206,10 +190,10 @@ async function linked(
       tone: 'busy',
       title: `${title} ${to_emails?.join(', ') ?? 'somebody: that email has been deleted'}`,
       text: `By ${by}, ${ageOf(at, now)}.`,
-      ...(to_emails ? { link: { href: teamPath(team, 'emails', id), label } } : {}),
+      link: to_emails ? { href: teamPath(team, 'emails', id), label } : undefined,
     }
   })
-  return alerts.length === 0 ? [] : [{ kind: 'alerts', title: 'Related emails', calm: '', alerts }]
+  return alertsOf(alerts, { title: 'Related emails' })
 }
 
 const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
@@ -235,7 +219,7 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
     back: backTo(request, teamPath(team, 'emails'), 'Emails'),
     actions: await actions(email, request, deps),
     sections: some([
-      ...whyItWaits(email, request),
+      ...whyItWaits(waitingAlerts(email, request)),
       ...(await linked(email, request, deps)),
       ...suppressed(contacts, request),
       ...(await takenNote(email, request, deps)),
@@ -257,7 +241,6 @@ const opened = get('viewer', '/teams/:team/emails/:id/content', async (request, 
   return show({ title: email.subject, back, sections: content(email, request) })
 })
 
-/** The html alone, for a frame. */
 const preview = (pictures: boolean): TeamPage =>
   get(
     'viewer',
@@ -273,7 +256,7 @@ const preview = (pictures: boolean): TeamPage =>
 const download = get('viewer', '/teams/:team/emails/:id/files/:place', async (request, deps) => {
   const email = await emailOf(request, deps)
   if (email.internal) throw new Refusal('not_found', 'this email is not shown')
-  const file = fileAt(email, request.params.place ?? '')
+  const file = fileAt(email, request.params.place)
   await noteLook(request, deps, { action: 'email.file', subject: `${email.id} ${file.filename}` })
   return fileAnswer(request, deps, file)
 })

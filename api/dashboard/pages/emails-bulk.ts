@@ -9,7 +9,7 @@ import { plural, utc } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
 import { type Counted, countedFields, countedOf } from '../served/counted.ts'
 import { addressWith, idGiven } from '../served/list.ts'
-import { get, hidden, post, press, some } from '../served/made.ts'
+import { field, get, hidden, post, press, some } from '../served/made.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { filter, meantBy, searchOf } from './emails-filter.ts'
 import { FORCE, pauseWords } from './requeue.ts'
@@ -47,7 +47,7 @@ const requeueing = (request: TeamRequest, bulk: Bulk): Section => {
     title: 'Send again',
     note: 'Sends again what no provider has accepted yet. The rest stays as it is.',
     ...form,
-    fields: [...form.fields, { name: 'force', label: 'Which ones', type: 'checks', options }],
+    fields: [...form.fields, field('force', 'Which ones', { type: 'checks', options })],
   }
 }
 
@@ -64,7 +64,6 @@ const deletion = (request: TeamRequest, bulk: Bulk): Section => ({
 
 const HOW_MANY = MAX_CHANGED.toLocaleString('en-US')
 
-/** How many match, as far as they were counted. */
 function countWords({ count, lookedTo }: CountedEmails): string {
   if (count > MAX_CHANGED) return `more than ${HOW_MANY} emails`
   return lookedTo === null ? plural(count, 'email') : `at least ${plural(count, 'email')}`
@@ -114,7 +113,6 @@ function betweenOf(form: URLSearchParams): Between {
   throw new Refusal('bad_request', 'this form does not say which emails were counted: open the page again')
 }
 
-/** Requeues or deletes those that were counted. */
 const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
   post(
     verb === 'delete' ? 'owner' : 'editor',

@@ -35,23 +35,22 @@ const shownOf = (request: TeamRequest, names: Names, named: boolean) => (email: 
   Subject: text(email.subject || '(no subject)', {
     href: fromList(request, teamPath(request.team, 'emails', email.id)),
   }),
-  ...(named ? { Template: templateCell(request.team, email.template_id, names) } : {}),
+  Template: named && templateCell(request.team, email.template_id, names),
   Accepted: time(email.created_at, request.now),
 })
 
 /** @throws Refusal bad_request for a filter that does not parse. */
 async function readerOf(request: TeamRequest, deps: PageDeps): Promise<Reader<ListedEmail>> {
   const search = await searchOf(request, deps)
-  return async (before, limit) => {
-    const { emails, reached } = await searchEmails({ ...deps, tx: deps.database }, search, { before, limit })
+  return async (place) => {
+    const { emails, reached } = await searchEmails({ ...deps, tx: deps.database }, search, place)
     return { rows: emails, reached }
   }
 }
 
-/** The list, or why there is none. */
 async function listSection(request: TeamRequest, deps: PageDeps, names: Names): Promise<Section> {
   try {
-    const page = await pageOf(request, await readerOf(request, deps), ({ id }) => id)
+    const page = await pageOf(request, await readerOf(request, deps))
     const named = page.rows.some(({ template_id }) => template_id !== null)
     return listOf(page, shownOf(request, names, named), {
       ...{ keyOf: ({ id }) => id, id: 'list', live: page.first, fresh: true, many: 'emails' },
@@ -64,7 +63,7 @@ async function listSection(request: TeamRequest, deps: PageDeps, names: Names): 
     if (!isTooSlow(error)) throw error
     const text = 'Name a recipient or an id, or choose fewer days.'
     const alert = { tone: 'warn', title: 'This took too long and was stopped', text } as const
-    return { kind: 'alerts', calm: '', alerts: [alert] }
+    return { kind: 'alerts', alerts: [alert] }
   }
 }
 

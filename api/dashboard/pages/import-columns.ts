@@ -10,7 +10,7 @@ import { text } from '../drawn/cell.ts'
 import { topicsOf } from '../drawn/properties.ts'
 import type { Field, Section } from '../drawn/section.ts'
 import { wordGiven } from '../served/list.ts'
-import { some } from '../served/made.ts'
+import { field, some } from '../served/made.ts'
 import { topicChoices } from './contacts.ts'
 
 /** How many records are shown. */
@@ -26,7 +26,6 @@ const IGNORED: Becomes = { to: 'ignore' }
 
 const choiceOf = (column: Becomes): string => (column.to === 'topic' ? `topic:${column.id}` : column.to)
 
-/** What a column of this draft can become. */
 function choices({ mapping }: Draft, topics: readonly TopicRow[]) {
   const email = { value: 'email', label: 'Email address' }
   const ignore = { value: 'ignore', label: 'Do not import' }
@@ -50,7 +49,6 @@ function choices({ mapping }: Draft, topics: readonly TopicRow[]) {
   ])
 }
 
-/** The first values of a column, as one line. */
 function glimpseOf({ table }: Draft, at: number): string {
   const values = table.records.map(({ cells }) => cells[at] ?? '').filter((value) => value !== '')
   const few = [...new Set(values)].slice(0, 3)
@@ -66,50 +64,37 @@ export function columnFields(draft: Draft, topics: readonly TopicRow[]): Field[]
     const chosen = draft.mapping.columns[at] ?? { to: 'ignore' }
     // A topic may be gone since.
     const column = options.some(({ value }) => value === choiceOf(chosen)) ? chosen : IGNORED
-    const select: Field = {
-      name: `column.${at}`,
-      label,
+    const select: Field = field(`column.${at}`, label, {
       type: 'select',
       hint: glimpseOf(draft, at),
       options: options.map((option) => ({ ...option, selected: option.value === choiceOf(column) })),
-    }
-    const property: Field = {
-      name: `name.${at}`,
-      label: `Property name for ${label}`,
-      type: 'text',
+    })
+    const property: Field = field(`name.${at}`, `Property name for ${label}`, {
       value: column.to === 'property' ? column.name : name,
-    }
+    })
     return draft.mapping.suppress ? [select] : [select, property]
   })
 }
 
-/** What holds for all records. */
 export const settingFields = ({ mapping }: Draft, topics: readonly TopicRow[]): Field[] =>
   mapping.suppress
     ? [
-        {
-          name: 'as',
-          label: 'Suppress as, where no column says so',
+        field('as', 'Suppress as, where no column says so', {
           type: 'radios',
           options: SUPPRESSIONS.map((value) => ({
             value,
             label: value,
             selected: value === mapping.suppress?.as,
           })),
-        },
-        {
-          name: 'reason',
-          label: 'Reason',
-          type: 'text',
+        }),
+        field('reason', 'Reason', {
           value: mapping.suppress.detail,
           required: true,
           hint: 'Such as where the list comes from. Kept in the audit trail.',
-        },
+        }),
       ]
     : [
-        {
-          name: 'merge',
-          label: 'Contacts that exist',
+        field('merge', 'Contacts that exist', {
           type: 'radios',
           hint: 'In place of their own: a property that the file does not have is deleted from the contact. Either way their status stays, and topics are only added.',
           options: [
@@ -124,7 +109,7 @@ export const settingFields = ({ mapping }: Draft, topics: readonly TopicRow[]): 
               selected: mapping.merge,
             },
           ],
-        },
+        }),
         ...topicChoices(topics, mapping.topic_ids).map((field) => ({
           ...field,
           label: 'Subscribe all of them to',

@@ -16,10 +16,10 @@ import {
 import { type Becomes, checkMapping, type Mapping } from '../../../db/audience/import/mapping.ts'
 import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { byteWords, plural, text, time } from '../drawn/cell.ts'
-import type { Section, View } from '../drawn/section.ts'
+import type { Actions, Section, View } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { formOf, get, post, press, some } from '../served/made.ts'
+import { factsOf, formOf, get, post, press, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { columnFields, mappingSent, samples, settingFields } from './import-columns.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
@@ -29,10 +29,9 @@ const SHOWN = 10
 
 const SEPARATORS: Readonly<Record<string, string>> = { ',': 'commas', ';': 'semicolons', '\t': 'tabs' }
 
-const here = ({ team, params }: TeamRequest, ...rest: string[]): string =>
-  teamPath(team, 'contacts', 'imports', params.id ?? '', ...rest)
+const here = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
+  teamPath(team, 'contacts', 'imports', params.id, ...rest)
 
-/** Where files for this are uploaded. */
 const uploads = ({ team }: TeamRequest, { suppress }: Mapping) =>
   suppress
     ? { href: teamPath(team, 'suppressions', 'import'), label: 'Import suppressions' }
@@ -40,20 +39,17 @@ const uploads = ({ team }: TeamRequest, { suppress }: Mapping) =>
 
 const about = ({ records }: Draft): string => plural(records, 'record')
 
-const facts = (draft: Draft, now: Date): Section => ({
-  kind: 'facts',
-  facts: [
-    { label: 'Records', cell: text(about(draft)) },
-    { label: 'Size', cell: text(byteWords(draft.bytes)) },
-    { label: 'Encoding', cell: text(draft.encoding) },
-    { label: 'Separated by', cell: text(SEPARATORS[draft.separator] ?? draft.separator) },
-    { label: 'Uploaded', cell: time(draft.created_at, now) },
-    { label: 'By', cell: text(draft.created_by) },
-  ],
-})
+const facts = (draft: Draft, now: Date): Section =>
+  factsOf({
+    Records: text(about(draft)),
+    Size: text(byteWords(draft.bytes)),
+    Encoding: text(draft.encoding),
+    'Separated by': text(SEPARATORS[draft.separator] ?? draft.separator),
+    Uploaded: time(draft.created_at, now),
+    By: text(draft.created_by),
+  })
 
-const discarding = (request: TeamRequest, { file_name }: Draft): NonNullable<View['actions']> => ({
-  kind: 'actions',
+const discarding = (request: TeamRequest, { file_name }: Draft): Actions => ({
   forms: [
     press(here(request, 'discard'), 'Discard upload', {
       tone: 'danger',
@@ -63,10 +59,10 @@ const discarding = (request: TeamRequest, { file_name }: Draft): NonNullable<Vie
 })
 
 /** A draft's page: its columns, and what each becomes. @throws Refusal not_found. */
-export async function draftView(request: TeamRequest, deps: PageDeps): Promise<View> {
+export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Promise<View> {
   const { database } = deps
   const { team, params, now } = request
-  const draft = await showDraft(database, team.id, params.id ?? '')
+  const draft = await showDraft(database, team.id, params.id)
   await noteLook(request, deps, { action: 'import.open', subject: draft.file_name })
   const topics = await topicsOfTeam(database, team.id)
   return {
@@ -87,7 +83,7 @@ export async function draftView(request: TeamRequest, deps: PageDeps): Promise<V
 
 const save = post('editor', '/teams/:team/contacts/imports/:id', async (request, { database }) => {
   const { team, params, form } = request
-  const draft = await showDraft(database, team.id, params.id ?? '')
+  const draft = await showDraft(database, team.id, params.id)
   await database.transaction((tx) => setMapping(tx, team.id, draft.id, mappingSent(form, draft)))
   return redirect(here(request, 'check'))
 })
@@ -124,7 +120,6 @@ function trialSections(draft: Draft, { tried, refusals, ...made }: Trial): Secti
   ])
 }
 
-/** What the columns become, in words. */
 function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly TopicRow[]): Section {
   const named = (wanted: (column: Becomes) => boolean): string =>
     header.filter((_, at) => wanted(mapping.columns[at] ?? { to: 'ignore' })).join(', ')
@@ -137,28 +132,20 @@ function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly Top
   const wished = mapping.columns.flatMap((column, at) =>
     column.to === 'topic' ? [`${nameOf(column.id)} where ${header[at]} says yes`] : [],
   )
-  return {
-    kind: 'facts',
-    facts: [
-      { label: 'Email address', cell: text(named(({ to }) => to === 'email')) },
-      ...(suppress
-        ? [
-            { label: 'Suppressed as', cell: text(suppress.as) },
-            { label: 'Reason', cell: text(suppress.detail) },
-          ]
-        : [
-            { label: 'Properties', cell: text(properties.join(', ')) },
-            { label: 'Subscribed to', cell: text([...mapping.topic_ids.map(nameOf), ...wished].join(', ')) },
-          ]),
-      { label: 'Not imported', cell: text(named(({ to }) => to === 'ignore')) },
-    ],
-  }
+  return factsOf({
+    'Email address': text(named(({ to }) => to === 'email')),
+    'Suppressed as': suppress && text(suppress.as),
+    Reason: suppress && text(suppress.detail),
+    Properties: !suppress && text(properties.join(', ')),
+    'Subscribed to': !suppress && text([...mapping.topic_ids.map(nameOf), ...wished].join(', ')),
+    'Not imported': text(named(({ to }) => to === 'ignore')),
+  })
 }
 
 const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (request, deps) => {
   const { team, params, now } = request
   const { database, secrets } = deps
-  const draft = await showDraft(database, team.id, params.id ?? '')
+  const draft = await showDraft(database, team.id, params.id)
   await noteLook(request, deps, { action: 'import.open', subject: draft.file_name })
   const trial = await tryDraft({ tx: database, now, secrets }, team.id, draft)
   const topics = await topicsOfTeam(database, team.id)
@@ -183,7 +170,7 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
 
 const start = post('editor', '/teams/:team/contacts/imports/:id/start', async (request, deps) => {
   const { team, params, person } = request
-  const { id, file_name, mapping } = await showDraft(deps.database, team.id, params.id ?? '')
+  const { id, file_name, mapping } = await showDraft(deps.database, team.id, params.id)
   checkMapping(mapping)
   const { suppress } = mapping
   await beginWork(deps, {
@@ -199,7 +186,7 @@ const start = post('editor', '/teams/:team/contacts/imports/:id/start', async (r
 
 const discard = post('editor', '/teams/:team/contacts/imports/:id/discard', async (request, { database }) => {
   const { team, params } = request
-  const { id, mapping } = await showDraft(database, team.id, params.id ?? '')
+  const { id, mapping } = await showDraft(database, team.id, params.id)
   await discardImport(database, team.id, id)
   return redirect(uploads(request, mapping).href, 'The upload is discarded.')
 })

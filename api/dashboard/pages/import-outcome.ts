@@ -10,7 +10,7 @@ import { tableOf } from '../served/made.ts'
 export const refusedTable = (
   refused: readonly (RecordRefusal & { row: number })[],
   { names }: Mapping,
-  more: Omit<Extract<Section, { kind: 'table' }>, 'kind' | 'columns' | 'rows'>,
+  more: Parameters<typeof tableOf>[2],
 ): Section =>
   tableOf(
     refused,
@@ -32,7 +32,7 @@ export const madeTiles = (
   const tile = (label: string, count: number, detail?: string): Tile => ({
     label,
     value: count.toLocaleString('en-US'),
-    ...(detail ? { detail } : {}),
+    detail,
   })
   return [
     { ...tile('New contacts', created, said.created), tone: 'good' },

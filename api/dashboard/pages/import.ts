@@ -15,7 +15,7 @@ import type { Link, Section } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
 import { csvFile } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { act, formOf, get, large, some, tableOf } from '../served/made.ts'
+import { act, field, formOf, get, large, some, tableOf } from '../served/made.ts'
 import { type PageTeam, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { draftView } from './import-draft.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
@@ -50,7 +50,6 @@ const stateOf = ({ draft, fault, reading, done, records }: ImportRow): string =>
   return reading || done < records ? 'running' : 'done'
 }
 
-/** The page that takes a file for this purpose. */
 const form = (purpose: Purpose, path: string): TeamPage =>
   get('editor', path, async ({ team, now }, { database }) => {
     const { title, back, note, path: rest } = UPLOADS[purpose](team)
@@ -63,13 +62,11 @@ const form = (purpose: Purpose, path: string): TeamPage =>
           teamPath(team, ...rest),
           'Upload',
           [
-            {
-              name: 'file',
-              label: 'CSV file, up to 8 MB',
+            field('file', 'CSV file, up to 8 MB', {
               type: 'file',
               required: true,
               hint: 'Separated by commas, semicolons or tabs, in UTF-8, UTF-16 or Windows-1252.',
-            },
+            }),
           ],
           { note, multipart: true },
         ),
@@ -119,7 +116,7 @@ async function paceOf(
 
 const progress = get('editor', '/teams/:team/contacts/imports/:id', async (request, deps) => {
   const { team, params } = request
-  const shown = await showImport(deps.database, team.id, params.id ?? '', SHOWN)
+  const shown = await showImport(deps.database, team.id, params.id, SHOWN)
   if (shown.draft) return show(await draftView(request, deps))
   const { id, file_name, records, done, refused, reading, fault, mapping, created, updated } = shown
   const here = teamPath(team, 'contacts', 'imports', id)
@@ -140,7 +137,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
             ? `${plural(records, 'record')} so far`
             : `${number(done).text} of ${number(records).text}`,
           filled: records === 0 ? 0 : Math.round((done / records) * 100),
-          ...(pace === '' ? {} : { detail: headed(pace) }),
+          detail: headed(pace),
           tone: fault !== null ? 'bad' : finished ? 'good' : 'busy',
         },
         ...madeTiles(shown, mapping),
@@ -176,7 +173,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
 
 const refused = get('editor', '/teams/:team/contacts/imports/:id/refused.csv', async (request, deps) => {
   const { team, params } = request
-  const { header, rows } = await refusedRecords(deps.database, team.id, params.id ?? '')
+  const { header, rows } = await refusedRecords(deps.database, team.id, params.id)
   await noteLook(request, deps, { action: 'contact.export', subject: `what the import ${params.id} refused` })
   return csvFile(request, 'refused', header, rows)
 })

@@ -12,12 +12,11 @@ import { TEST_ADDRESSES, TEST_NUMBERS } from '../../docs/test-recipients.ts'
 import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { act, get, press, some, tableOf } from '../served/made.ts'
+import { act, buttonCell, get, press, some, tableOf } from '../served/made.ts'
 import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { setUpSteps } from './first-steps.ts'
 import { testEmailForm } from './test-email.ts'
 
-/** A call for a shell. */
 function curl({ home }: TeamRequest, path: string, body: unknown): string {
   const json = JSON.stringify(body, null, 2).replaceAll("'", `'\\''`).replaceAll('\n', '\n  ')
   return [
@@ -93,7 +92,7 @@ function testRecipients({ test }: PageTeam): Section {
       all,
       ({ to, becomes, others }) => ({
         Recipient: text(to, { code: true, copy: true }),
-        'What becomes of it': text(becomes, others ? { detail: 'and anybody else' } : {}),
+        'What becomes of it': text(becomes, { detail: others ? 'and anybody else' : undefined }),
       }),
       {
         id: 'recipients',
@@ -113,7 +112,6 @@ function testRecipients({ test }: PageTeam): Section {
   }
 }
 
-/** What the API refused lately. */
 function refused(calls: readonly RefusedCall[], now: Date): Section {
   return tableOf(
     calls,
@@ -146,15 +144,11 @@ type Token = Awaited<ReturnType<typeof tokensFor>>[number]
 const tokenPath = ({ team }: TeamRequest, ...rest: string[]): string =>
   teamPath(team, 'integration', 'tokens', ...rest)
 
-const revokeButton = (request: TeamRequest, { id, user }: Token): Cell => ({
-  text: '',
-  button: {
-    action: tokenPath(request, id, 'revoke'),
-    label: 'Revoke token',
+const revokeButton = (request: TeamRequest, { id, user }: Token): Cell =>
+  buttonCell(tokenPath(request, id, 'revoke'), 'Revoke token', {
     confirm: `Revoke this session token of ${user ?? 'the team'}? Whatever uses it is refused at once.`,
     tone: 'danger',
-  },
-})
+  })
 
 /** What a token may do, as far as its maker still may. */
 const mayOf = ({ role }: Token): string => (role === 'viewer' ? 'read' : 'send, unsubscribe')
@@ -172,7 +166,7 @@ function tokens(request: TeamRequest, rows: readonly Token[]): Section[] {
         May: text(mayOf(row)),
         Created: time(row.created_at, now),
         Expires: time(row.expires_at, now),
-        ...(frozen ? {} : { Action: row.revoked_at === null ? revokeButton(request, row) : text('') }),
+        Action: !frozen && (row.revoked_at === null ? revokeButton(request, row) : text('')),
       }),
       {
         id: 'tokens',
@@ -199,7 +193,7 @@ const revoke = act(
   'viewer',
   '/teams/:team/integration/tokens/:id/revoke',
   async (by, { team, params, person }) => {
-    await endToken(by, team.id, params.id ?? '', { user_id: person.user_id, role: team.role })
+    await endToken(by, team.id, params.id, { user_id: person.user_id, role: team.role })
     return redirect(teamPath(team, 'integration'), 'The session token is revoked.')
   },
 )
@@ -210,7 +204,7 @@ const page = get('viewer', '/teams/:team/integration', async (request, deps) => 
   return show({
     title: 'Integration',
     lead: `The API is at ${request.home.origin}/v1. Calls need an API key of this team.`,
-    actions: { kind: 'actions', links: [{ href: '/docs', label: 'API documentation', outside: true }] },
+    actions: { links: [{ href: '/docs', label: 'API documentation', outside: true }] },
     sections: [
       ...(await testEmailForm(request, database)),
       ...(await lacking(request, deps)),

@@ -8,10 +8,9 @@ import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { dayLabel } from '../served/filter.ts'
 import { dayOf } from '../served/list.ts'
-import { act, formOf, get, some, tableOf } from '../served/made.ts'
+import { act, buttonCell, field, formOf, get, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
-/** Whether a key is taken just now. */
 export function keyState({ revoked_at, expires_at }: KeyRow, now: Date): 'active' | 'revoked' | 'expired' {
   if (revoked_at !== null) return 'revoked'
   return expires_at !== null && new Date(expires_at) <= now ? 'expired' : 'active'
@@ -23,17 +22,13 @@ const HOUR = 3_600_000
 const lastUse = ({ last_used_at: at }: KeyRow, now: Date): Cell =>
   at !== null && now.getTime() - Date.parse(at) < HOUR ? text('within the last hour') : time(at, now)
 
-const revokeButton = ({ id, name }: KeyRow, { team }: TeamRequest): Cell => ({
-  text: '',
-  button: {
-    action: teamPath(team, 'keys', id, 'revoke'),
-    label: 'Revoke key',
+const revokeButton = ({ id, name }: KeyRow, { team }: TeamRequest): Cell =>
+  buttonCell(teamPath(team, 'keys', id, 'revoke'), 'Revoke key', {
     confirm: `Revoke the key ${name}? Every program that uses it is refused at once.`,
     tone: 'danger',
-  },
-})
+  })
 
-function shownOf(key: KeyRow, request: TeamRequest): Record<string, Cell> {
+function shownOf(key: KeyRow, request: TeamRequest) {
   const { team, now } = request
   const state = keyState(key, now)
   const domain = key.domain === null ? 'any domain' : `only from ${key.domain}`
@@ -44,7 +39,7 @@ function shownOf(key: KeyRow, request: TeamRequest): Record<string, Cell> {
     Scopes: text(key.scopes.join(', '), { detail: domain }),
     'Last used': lastUse(key, now),
     Expires: time(key.expires_at, now),
-    ...(team.role === 'owner' ? { Action: action } : {}),
+    Action: team.role === 'owner' && action,
   }
 }
 
@@ -53,28 +48,22 @@ function createForm({ team }: TeamRequest, domains: readonly string[]): Section 
     teamPath(team, 'keys'),
     'Create key',
     [
-      { name: 'name', label: 'Name', type: 'text', required: true, placeholder: 'web shop' },
-      {
-        name: 'scopes',
-        label: 'Permissions',
+      field('name', 'Name', { required: true, placeholder: 'web shop' }),
+      field('scopes', 'Permissions', {
         type: 'checks',
         options: SCOPES.map((scope) => ({ value: scope, label: scope, selected: scope === 'emails:send' })),
-      },
-      {
-        name: 'domain',
-        label: 'Sending domain',
+      }),
+      field('domain', 'Sending domain', {
         type: 'select',
         options: [
           { value: '', label: 'any domain of the team' },
           ...domains.map((name) => ({ value: name, label: `only ${name}` })),
         ],
-      },
-      {
-        name: 'expires',
-        label: dayLabel('Last day'),
+      }),
+      field('expires', dayLabel('Last day'), {
         type: 'date',
         hint: 'Leave it empty for a key that does not expire.',
-      },
+      }),
     ],
     { title: 'New key', folded: true },
   )
@@ -117,7 +106,7 @@ const create = act('owner', '/teams/:team/keys', async (by, { team, form }) => {
 })
 
 const revoke = act('owner', '/teams/:team/keys/:id/revoke', async (by, { team, params }) => {
-  const row = await endKey(by, team.id, params.id ?? '')
+  const row = await endKey(by, team.id, params.id)
   return redirect(teamPath(team, 'keys'), `The key ${row.name} was revoked.`)
 })
 

@@ -16,7 +16,7 @@ import { BASE } from '../drawn/base.ts'
 import type { Form, Section, View } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { localPath, seal, unseal } from '../served/guard.ts'
-import { get, hidden, post, press } from '../served/made.ts'
+import { field, get, hidden, post, press } from '../served/made.ts'
 import type { Flow } from '../served/openid.ts'
 import { type Cookie, type PageRequest, redirect, show } from '../served/page.ts'
 import { linkPath, mailLink, placeWords } from './mail-link.ts'
@@ -42,7 +42,7 @@ const CLI: Section = {
 const mailForm = (returnTo: string): Form =>
   press('/login', 'Send me a link', {
     fields: [
-      { name: 'email', label: 'Your email address', type: 'email', required: true, autofocus: true },
+      field('email', 'Your email address', { type: 'email', required: true, autofocus: true }),
       hidden('return_to', returnTo),
     ],
   })
@@ -78,7 +78,7 @@ const askForLink = post('open', '/login', async (request, deps) => {
 })
 
 const link = get('open', '/login/:secret', async ({ params, query, now }, { database }) => {
-  const secret = params.secret ?? ''
+  const secret = params.secret
   const { email, places } = await ownerOfLink({ tx: database, now }, secret)
   const form: Form = press(linkPath(secret, localPath(query.get('return_to'))), 'Sign in')
   return show({
@@ -95,7 +95,7 @@ const useLink = post(
   async ({ params, query, now, userAgent, person }, { database }) => {
     const { secret } = await database.transaction(async (tx) => {
       if (person) await signOut(tx, person)
-      return signInByLink({ tx, now }, params.secret ?? '', userAgent)
+      return signInByLink({ tx, now }, params.secret, userAgent)
     })
     return redirect(localPath(query.get('return_to')), null, [sessionCookie(secret)])
   },

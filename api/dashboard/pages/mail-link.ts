@@ -9,8 +9,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { teamOfDomain } from '../../../db/accounts/domains/domains.sql.ts'
 import type { Place } from '../../../db/accounts/people/sessions.sql.ts'
 import { requestLink } from '../../../db/accounts/people/sign-in.ts'
-import type { EmailItem } from '../../../db/messages/emails/call.ts'
-import { emailItem } from '../../../db/messages/emails/item.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { escapeHtml } from '../../../db/text/slots.ts'
 import { BASE } from '../drawn/base.ts'
@@ -41,19 +39,15 @@ export function placeWords(places: readonly Place[]): string {
   return all.length === 0 ? '' : `, ${new Intl.ListFormat('en-GB').format(all)}`
 }
 
-type Mailed = { from: NonNullable<ReturnType<typeof parseMailbox>>; to: string; places: readonly Place[] }
-
-/** The email that carries a link. */
-function linkEmail({ from, to, places }: Mailed, url: string): EmailItem {
+/** What an email says that carries a link. */
+function linkWords({ to, places }: { to: string; places: readonly Place[] }, url: string) {
   const words = `Follow this link to sign in to Heliograph as ${to}${placeWords(places)}. It works once, within 15 minutes.`
   const ignore = 'If you did not ask for it, you can ignore this email.'
-  return emailItem({
-    from,
-    to: [to],
+  return {
     subject: 'Your sign-in link',
     html: `<p>${escapeHtml(words)}</p><p><a href="${escapeHtml(url)}">Sign in</a></p><p>${ignore}</p>`,
     text: `${words}\n\n${url}\n\n${ignore}\n`,
-  })
+  }
 }
 
 async function send({ site, now, origin, form }: PageRequest, deps: PageDeps, email: string): Promise<void> {
@@ -71,11 +65,9 @@ async function send({ site, now, origin, form }: PageRequest, deps: PageDeps, em
     return
   }
   const url = new URL(BASE + linkPath(request.secret, localPath(BASE + form.get('return_to'))), site).href
-  await sendOwn(
-    deps,
-    { team_id: team, domain: null, internal: true },
-    linkEmail({ from, to: request.email, places: request.places }, url),
-  )
+  const { email: to, places } = request
+  const mail = { from, to: [to], ...linkWords({ to, places }, url) }
+  await sendOwn(deps, { team_id: team, domain: null, internal: true }, mail)
 }
 
 /** Sends a link if somebody may sign in with this address; never reveals whether it did. */

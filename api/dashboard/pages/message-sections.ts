@@ -1,8 +1,7 @@
-/** What the pages of messages have alike, whatever the channel: why one waits, what happened, and its ids. */
-import { text } from '../drawn/cell.ts'
-import type { Moment, Section } from '../drawn/section.ts'
-import { waitingAlerts } from '../drawn/timeline.ts'
-import type { TeamRequest } from '../served/page.ts'
+/** What the pages of messages have alike, whatever the channel: why one waits, what happened when, its ids. */
+import { text, time } from '../drawn/cell.ts'
+import type { Alert, Moment, Section } from '../drawn/section.ts'
+import { alertsOf, factsOf } from '../served/made.ts'
 
 type Message = {
   id: string
@@ -11,12 +10,10 @@ type Message = {
   provider_message_id: string | null
 }
 
-/** Empty when nothing holds it up. */
-export function whyItWaits(message: Parameters<typeof waitingAlerts>[0], request: TeamRequest): Section[] {
-  const alerts = waitingAlerts(message, request)
-  if (alerts.length === 0) return []
-  return [{ kind: 'alerts', id: 'waiting', live: true, title: 'Why it waits', calm: '', alerts }]
-}
+type Times = { created_at: string; scheduled_at?: string; expires_at?: string; requeued_at: string | null }
+
+export const whyItWaits = (alerts: readonly Alert[]): Section[] =>
+  alertsOf(alerts, { id: 'waiting', live: true, title: 'Why it waits' })
 
 export const whatHappened = (moments: Moment[]): Section => ({
   kind: 'timeline',
@@ -27,16 +24,21 @@ export const whatHappened = (moments: Moment[]): Section => ({
   empty: 'Nothing has happened yet.',
 })
 
-/** Its ids, behind a press. */
+/** When it was accepted, and what is to become of it by when. */
+export const timesOf = (message: Times, now: Date) => ({
+  Accepted: time(message.created_at, now),
+  'Scheduled for': message.scheduled_at && time(message.scheduled_at, now),
+  'Not sent after': message.expires_at && time(message.expires_at, now),
+  'Queued again': message.requeued_at && time(message.requeued_at, now),
+})
+
 export function idsOf(message: Message): Section {
-  const all = [
-    { label: 'ID', value: message.id },
-    { label: 'Request ID', value: message.http_request_id },
-    { label: 'Idempotency key', value: message.idempotency_key },
-    { label: 'Provider ID', value: message.provider_message_id },
-  ]
-  const facts = all.flatMap(({ label, value }) =>
-    value === null ? [] : [{ label, cell: text(value, { code: true, copy: true }) }],
-  )
-  return { kind: 'facts', title: 'IDs', fold: true, facts }
+  const shown = (id: string | null) => id !== null && text(id, { code: true, copy: true })
+  const ids = {
+    ID: shown(message.id),
+    'Request ID': shown(message.http_request_id),
+    'Idempotency key': shown(message.idempotency_key),
+    'Provider ID': shown(message.provider_message_id),
+  }
+  return factsOf(ids, { title: 'IDs', fold: true })
 }

@@ -13,7 +13,7 @@ import { stoppedBroadcasts } from '../../../db/messages/broadcasts/brakes.sql.ts
 import { type EndpointRow, endpointsOfTeam } from '../../../db/messages/webhooks/endpoints.sql.ts'
 import { BY_HAND } from '../../../db/messages/webhooks/endpoints.ts'
 import { pausedQueues, type QueuePause, RESTORED } from '../../../db/queue/pauses.sql.ts'
-import { byteWords, dayWords, duration, plural, type Tone, time } from '../drawn/cell.ts'
+import { byteWords, dayWords, duration, number, plural, type Tone, time } from '../drawn/cell.ts'
 import type { Alert, Section, Tile } from '../drawn/section.ts'
 import { ALARMING_SHARE, FEW } from '../drawn/shares.ts'
 import { pausedDelivery, pausedQueue, RESTORED_COPY } from '../drawn/timeline.ts'
@@ -31,23 +31,18 @@ const LONG = 5 * 60_000
 /** How many that wait are counted: to count a backlog takes too long. */
 const COUNTED = 1_000
 
-/** How much of a limit is used, in words of its unit. */
 function usageTile(
   label: string,
   { used, limit }: { used: number; limit: number | null },
-  {
-    href,
-    words = (count) => count.toLocaleString('en-US'),
-  }: { href?: string; words?(count: number): string },
+  { href, words = (count) => number(count).text }: { href?: string; words?(count: number): string },
 ): Tile {
   const value = words(used)
-  const link = href === undefined ? {} : { href }
-  if (limit === null) return { label, value, detail: 'no limit', ...link }
+  if (limit === null) return { label, value, detail: 'no limit', href }
   const percent = limit === 0 ? 100 : Math.min(100, Math.round((used / limit) * 100))
   const left = words(Math.max(0, limit - used))
   const tone = percent >= 100 ? 'bad' : percent >= 80 ? 'warn' : 'plain'
   const detail = `of ${words(limit)}, ${left} left`
-  return { label, value, detail, filled: percent, tone, ...link }
+  return { label, value, detail, filled: percent, tone, href }
 }
 
 /** Too many that bounced, or were complained about, among the emails of these days. */
@@ -80,12 +75,11 @@ const senderAlert =
     return {
       tone: 'bad',
       title: `Nothing goes out through ${key} ${when}`,
-      ...(paused_until === null ? {} : { at: time(paused_until, now) }),
+      at: paused_until === null ? undefined : time(paused_until, now),
       text: reason ?? 'It gave no reason.',
     }
   }
 
-/** The queues that a team's messages are delivered from. */
 const queuesOf = ({ test }: PageTeam): readonly Channel[] =>
   CHANNEL_QUEUES.filter((channel) => channel.test === test)
 
@@ -107,22 +101,15 @@ async function waitAlerts({ team, person, now }: TeamRequest, { database }: Page
     const { waiting, given_up, reason } = await longWaits(database, team.id, wanted)
     const atLeast = waiting > COUNTED ? 'at least ' : ''
     const link = { href: `${teamPath(team, channel.path)}?status=queued`, label: 'Look at them' }
-    const said = reason ? { text: reason } : {}
-    const alert = (tone: Tone, count: number, words: string): Alert[] =>
-      count === 0
-        ? []
-        : [
-            {
-              tone,
-              title: `${atLeast}${plural(Math.min(count, COUNTED), channel.noun)} ${words}`,
-              ...said,
-              link,
-            },
-          ]
-    alerts.push(
-      ...alert('bad', given_up, 'given up after a day of tries'),
-      ...alert('warn', waiting - given_up, 'waiting for longer than 5 minutes'),
-    )
+    const alert = (tone: Tone, count: number, words: string): Alert => ({
+      tone,
+      title: `${atLeast}${plural(Math.min(count, COUNTED), channel.noun)} ${words}`,
+      text: reason ?? undefined,
+      link,
+    })
+    const late = waiting - given_up
+    if (given_up > 0) alerts.push(alert('bad', given_up, 'given up after a day of tries'))
+    if (late > 0) alerts.push(alert('warn', late, 'waiting for longer than 5 minutes'))
   }
   return alerts
 }
@@ -145,7 +132,7 @@ async function webhookAlerts(
       const { name, state, state_reason: text } = endpoint
       if (state !== 'disabled' || text === BY_HAND) return []
       const title = `The webhook ${name} was disabled`
-      return [{ tone: 'bad', title, ...(text ? { text } : {}), link: link(endpoint) }]
+      return [{ tone: 'bad', title, text: text ?? undefined, link: link(endpoint) }]
     }),
     failing: endpoints.flatMap((endpoint): Alert[] => {
       const { name, state, failing_since: since } = endpoint
@@ -224,7 +211,6 @@ async function alertsOf(
   ])
 }
 
-/** What is said where nothing needs attention. */
 const calmOf = ({ test }: PageTeam): string =>
   test ? 'Nothing. This is a test team: nothing of it is sent.' : 'Nothing. Everything is going out.'
 
@@ -235,27 +221,17 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
   const figures = new Map<Channel, readonly FigureRow[]>()
   for (const channel of CHANNELS)
     figures.set(channel, await figuresSince(deps.database, team.id, channel, since))
+  const tile = (label: string, of: keyof typeof used, how: Parameters<typeof usageTile>[2]) =>
+    usageTile(label, { used: used[of], limit: limits[of] }, how)
   const usage: Section = {
     kind: 'tiles',
     title: 'This period',
     tiles: [
       ...CHANNELS.map((channel) =>
-        usageTile(
-          many(channel),
-          { used: used[channel.quota.name], limit: limits[channel.quota.name] },
-          { href: teamPath(team, channel.path) },
-        ),
+        tile(many(channel), channel.quota.name, { href: teamPath(team, channel.path) }),
       ),
-      usageTile(
-        'Contacts',
-        { used: used.contacts, limit: limits.contacts },
-        { href: teamPath(team, 'contacts') },
-      ),
-      usageTile(
-        'Storage of attachments',
-        { used: used.storage, limit: limits.storage },
-        { words: byteWords },
-      ),
+      tile('Contacts', 'contacts', { href: teamPath(team, 'contacts') }),
+      tile('Storage of attachments', 'storage', { words: byteWords }),
     ],
   }
   const [steps, emails] = [await firstSteps(request, deps), figures.get(EMAIL) ?? []]

@@ -16,7 +16,7 @@ import { Refusal } from '../../../db/errors.ts'
 import { BASE } from '../drawn/base.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import type { Field } from '../drawn/section.ts'
-import { act, formOf, get, press, some, tableOf } from '../served/made.ts'
+import { act, field, formOf, get, press, some, tableOf } from '../served/made.ts'
 import { type Notice, redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 const SAYS: Record<Role, string> = {
@@ -28,12 +28,11 @@ const SAYS: Record<Role, string> = {
 }
 
 /** The roles to choose from, each with what it may do. */
-const roleField = (chosen: Role): Field => ({
-  name: 'role',
-  label: 'Role',
-  type: 'radios',
-  options: ROLES.map((role) => ({ value: role, label: SAYS[role], selected: role === chosen })),
-})
+const roleField = (chosen: Role): Field =>
+  field('role', 'Role', {
+    type: 'radios',
+    options: ROLES.map((role) => ({ value: role, label: SAYS[role], selected: role === chosen })),
+  })
 
 const here = (team: { id: string }, ...rest: string[]): string => teamPath(team, 'people', ...rest)
 
@@ -41,7 +40,7 @@ const inviteForm = (team: { id: string }) =>
   formOf(
     here(team),
     'Invite',
-    [{ name: 'email', label: 'Email address', type: 'email', required: true }, roleField('viewer')],
+    [field('email', 'Email address', { type: 'email', required: true }), roleField('viewer')],
     { title: 'Invite a colleague', folded: true },
   )
 
@@ -54,7 +53,7 @@ const list = get('viewer', '/teams/:team/people', async ({ team, now }, { databa
       tableOf(
         members,
         ({ email, role, last_seen_at, user_id }) => ({
-          Address: text(email, team.role === 'owner' ? { href: here(team, user_id) } : {}),
+          Address: text(email, { href: team.role === 'owner' ? here(team, user_id) : undefined }),
           Role: status(role),
           'Last active': time(last_seen_at, now),
         }),

@@ -17,19 +17,14 @@ export const FORCE = 'refused'
 
 /** The button, if there is a way. @param path where its form goes. */
 export function requeueForms(way: Awaited<ReturnType<typeof requeueWay>>, path: string): Form[] {
-  const form: Form = press(path, 'Send again')
   if (way === null) return []
-  if (way === 'plain') return [form]
-  if (way === 'scheduled') return [{ ...form, fields: [hidden('force', FORCE)], submit: 'Send now' }]
-  return [
-    {
-      ...form,
-      fields: [hidden('force', FORCE)],
-      ...(way === 'expired'
-        ? { submit: 'Send it anyway', confirm: 'It has expired. Send it anyway?' }
-        : { submit: 'Send again', confirm: 'It was refused. Send it again to the same recipients?' }),
-    },
-  ]
+  if (way === 'plain') return [press(path, 'Send again')]
+  const fields = [hidden('force', FORCE)]
+  if (way === 'scheduled') return [press(path, 'Send now', { fields })]
+  if (way === 'expired')
+    return [press(path, 'Send it anyway', { fields, confirm: 'It has expired. Send it anyway?' })]
+  const confirm = 'It was refused. Send it again to the same recipients?'
+  return [press(path, 'Send again', { fields, confirm })]
 }
 
 /**
@@ -50,17 +45,16 @@ export async function pauseWords(
 }
 
 /** What is said of a message that was requeued. @param paused what stands in its way: see `pauseWords`. */
-export const requeuedWords = (paused: string): string =>
-  paused === '' ? 'Queued to be sent again.' : `Queued to be sent again.${paused}`
+export const requeuedWords = (paused: string): string => `Queued to be sent again.${paused}`
 
 /** Does what the button says. @returns what to say of it. @throws Refusal. */
 export async function requeueAsAsked<J extends DeliveryJob>(
-  request: TeamRequest,
+  request: TeamRequest<'id'>,
   deps: PageDeps,
   channel: Channel<J>,
 ): Promise<string> {
   const { team, params, form } = request
-  const ref = { team_id: team.id, id: params.id ?? '' }
+  const ref = { team_id: team.id, id: params.id }
   const force = form.get('force') === FORCE
   await inPerson(request, deps, (by) => requeueOne({ ...by, queue: deps.queue }, channel, ref, { force }))
   return requeuedWords(await pauseWords(deps, channel, request))

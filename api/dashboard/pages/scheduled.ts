@@ -13,7 +13,7 @@ import { ageOf, type Cell, status } from '../drawn/cell.ts'
 import type { Form, Section, Tile } from '../drawn/section.ts'
 import { momentOf, momentWords, typedOf, zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { act, formOf, hidden, press } from '../served/made.ts'
+import { act, field, formOf, hidden, press } from '../served/made.ts'
 import { redirect, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** How a filter calls what waits for its time, beside the statuses. */
@@ -103,19 +103,16 @@ export const cancelForms = (message: Waits, noun: string, path: string): Form[] 
         }),
       ]
 
-/** The form that moves it. */
 export function moveForm(message: Waits, path: string, given: string | undefined): Section[] {
   const due = dueAt(message)
   if (due === null) return []
   const zone = zoneOf(given)
   const fields = [
-    {
-      name: 'scheduled_at',
-      label: `Send at (${zone} time)`,
-      type: 'datetime-local' as const,
+    field('scheduled_at', `Send at (${zone} time)`, {
+      type: 'datetime-local',
       required: true,
       value: typedOf(due, zone),
-    },
+    }),
     hidden('zone', zone, true),
   ]
   return [formOf(`${path}/move`, 'Move', fields, { folded: true })]
@@ -124,14 +121,14 @@ export function moveForm(message: Waits, path: string, given: string | undefined
 /** What the two do. @param noun a message on these pages. */
 export const scheduledActs = ({ name: channel, path }: Channel, noun: string): TeamPage[] => [
   act('editor', `/teams/:team/${path}/:id/cancel`, async (by, { team, params }) => {
-    await cancelScheduled(by, { channel, team_id: team.id, id: params.id ?? '' })
+    await cancelScheduled(by, { channel, team_id: team.id, id: params.id })
     return redirect(teamPath(team, path), `The ${noun} is cancelled: it will not be sent.`)
   }),
-  act('editor', `/teams/:team/${path}/:id/move`, async (by, { team, params, form }: TeamRequest) => {
+  act('editor', `/teams/:team/${path}/:id/move`, async (by, { team, params, form }: TeamRequest<'id'>) => {
     const zone = zoneOf(form.get('zone') ?? undefined)
     const time = momentOf(form.get('scheduled_at') ?? '', zone)
     if (!isMoment(time)) throw new Refusal('bad_request', 'scheduled_at must be a date and a time')
-    const id = params.id ?? ''
+    const id = params.id
     const { scheduled_at } = await moveScheduled(by, { channel, team_id: team.id, id }, time)
     return redirect(teamPath(team, path, id), `It goes ${momentWords(scheduled_at, zone)}.`)
   }),

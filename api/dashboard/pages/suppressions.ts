@@ -16,7 +16,7 @@ import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { chips, filterOf, search } from '../served/filter.ts'
 import { fromList, listOf, pageOf, type Reader, wordGiven } from '../served/list.ts'
-import { act, formOf, get, lagging, some } from '../served/made.ts'
+import { act, field, formOf, get, lagging, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 const addForm = ({ team }: TeamRequest): Section =>
@@ -24,16 +24,12 @@ const addForm = ({ team }: TeamRequest): Section =>
     teamPath(team, 'suppressions'),
     'Add a suppression',
     [
-      {
-        name: 'email',
-        label: 'Email address',
+      field('email', 'Email address', {
         type: 'email',
         required: true,
         hint: 'An address that is not a contact yet becomes one.',
-      },
-      {
-        name: 'as',
-        label: 'Suppress as',
+      }),
+      field('as', 'Suppress as', {
         type: 'radios',
         options: [
           { value: 'bounced', label: 'bounced: the mailbox is gone', selected: true },
@@ -42,14 +38,8 @@ const addForm = ({ team }: TeamRequest): Section =>
             label: 'complained: reported a message as spam, or asked never to get one again',
           },
         ],
-      },
-      {
-        name: 'reason',
-        label: 'Reason',
-        type: 'text',
-        required: true,
-        hint: 'It is kept in the audit trail.',
-      },
+      }),
+      field('reason', 'Reason', { required: true, hint: 'It is kept in the audit trail.' }),
     ],
     { folded: true },
   )
@@ -58,8 +48,8 @@ const filter = filterOf({ email: search('Part of the address'), status: chips(SU
 
 const readerOf =
   ({ team, query }: TeamRequest, { database }: PageDeps): Reader<SuppressedRow> =>
-  (before, limit) =>
-    suppressedContacts(database, team.id, { ...filter.read(query), before, limit })
+  (place) =>
+    suppressedContacts(database, team.id, { ...filter.read(query), ...place })
 
 /** Contacts that are counted at most. */
 const COUNTED = 10_000
@@ -69,14 +59,13 @@ const countWords = (count: number): string =>
 
 const list = get(lagging('viewer'), '/teams/:team/suppressions', async (request, deps) => {
   const { team, query, now } = request
-  const page = await pageOf(request, readerOf(request, deps), ({ id }) => id)
+  const page = await pageOf(request, readerOf(request, deps))
   const set = filter.set(query)
   const count = await suppressedCount(deps.database, team.id, COUNTED + 1)
   return show({
     title: 'Suppressions',
     lead: `${countWords(count)} The list has those that bounced for good or complained, and those that you have added. Broadcasts leave them out; an email that your program sends to one still goes out.`,
     actions: {
-      kind: 'actions',
       links: some([
         team.role !== 'viewer' && { href: teamPath(team, 'suppressions', 'import'), label: 'Import' },
         { href: `${teamPath(team, 'suppressions.csv')}${set.size > 0 ? `?${set}` : ''}`, label: 'CSV' },

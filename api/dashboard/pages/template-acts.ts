@@ -3,15 +3,12 @@
 import { removeTemplate } from '../../../db/content/templates/remove.ts'
 import { renameTemplate, saveTemplate } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
-import type { Form, Section } from '../drawn/section.ts'
-import { act, formOf, press, some } from '../served/made.ts'
+import type { Actions, Form, Section } from '../drawn/section.ts'
+import { act, field, formOf, press, some } from '../served/made.ts'
 import { redirect, type TeamRequest, teamPath } from '../served/page.ts'
 import { templateOf, templatePath } from './template-parts.ts'
 
-type Actions = Extract<Section, { kind: 'actions' }>
-
-const nameField = (value: string) =>
-  ({ name: 'name', label: 'Name', type: 'text', required: true, value }) as const
+const nameField = (value: string) => field('name', 'Name', { required: true, value })
 
 /** The forms that buttons beside the title open. */
 export const wholeForms = ({ name }: ShownTemplate, request: TeamRequest): Section[] => [
@@ -28,7 +25,6 @@ export const wholeActions = (
   publish: Form | null,
   request: TeamRequest,
 ): Actions => ({
-  kind: 'actions',
   forms: some([
     publish,
     press(templatePath(request, 'delete'), 'Delete template', {
@@ -45,7 +41,7 @@ const named = (form: URLSearchParams): string => (form.get('name') ?? '').trim()
 
 const rename = act('editor', '/teams/:team/templates/:id/rename', async (by, request) => {
   const name = named(request.form)
-  await renameTemplate(by, request.team.id, request.params.id ?? '', name)
+  await renameTemplate(by, request.team.id, request.params.id, name)
   return redirect(templatePath(request), `The template is now called ${name}.`)
 })
 
@@ -57,7 +53,7 @@ const duplicate = act('editor', '/teams/:team/templates/:id/duplicate', async (b
 })
 
 const remove = act('editor', '/teams/:team/templates/:id/delete', async (by, { team, params }) => {
-  const { name } = await removeTemplate(by, team.id, params.id ?? '')
+  const { name } = await removeTemplate(by, team.id, params.id)
   return redirect(teamPath(team, 'templates'), `The template ${name} was deleted.`)
 })
 

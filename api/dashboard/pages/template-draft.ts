@@ -8,7 +8,7 @@ import { ageOf } from '../drawn/cell.ts'
 import { difference } from '../drawn/difference.ts'
 import type { Form, Section } from '../drawn/section.ts'
 import { idGiven } from '../served/list.ts'
-import { act, formOf, get, hidden, large, press, some } from '../served/made.ts'
+import { act, alertsOf, formOf, get, hidden, large, press, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest } from '../served/page.ts'
 import { EDITOR, partFields, partOf, slotWords, templateOf, templatePath } from './template-parts.ts'
 
@@ -18,12 +18,11 @@ const newVariables = (draft: DraftRow, { slots }: ShownTemplate): string[] =>
 
 export function publishForm(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Form {
   const fresh = newVariables(draft, template)
+  const warning = `It has new variables: sends without ${slotWords(fresh)} are refused from then on.`
   return press(templatePath(request, 'publish'), 'Publish', {
     fields: [hidden('draft', draft.id, true), hidden('version', template.version_id, true)],
     confirm: `Publish the draft of ${template.name}? Sends use it from then on.`,
-    ...(fresh.length > 0
-      ? { warning: `It has new variables: sends without ${slotWords(fresh)} are refused from then on.` }
-      : {}),
+    warning: fresh.length > 0 ? warning : undefined,
   })
 }
 
@@ -51,30 +50,25 @@ const editor = (template: ShownTemplate, draft: DraftRow | null, request: TeamRe
 
 /** Who saved the draft and what can be done with it. */
 function sectionsOf(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Section[] {
-  const stale: Section = {
-    kind: 'alerts',
-    calm: '',
-    alerts: [
-      {
+  const isStale = draft.version_id !== template.version_id
+  return [
+    ...alertsOf([
+      isStale && {
         tone: 'warn',
         title: 'Another version was published after this draft was begun',
         text: 'Publishing the draft replaces it: look at what would change.',
       },
-    ],
-  }
-  return some([
-    draft.version_id !== template.version_id && stale,
+    ]),
     {
       kind: 'actions',
       title: 'Draft',
       note: `Saved by ${draft.saved_by}, ${ageOf(draft.saved_at, request.now)}.`,
       links: [{ href: templatePath(request, 'changes'), label: 'What publishing changes' }],
-      ...(request.team.role === 'viewer' ? {} : { forms: [discardForm(template, draft, request)] }),
+      forms: request.team.role === 'viewer' ? undefined : [discardForm(template, draft, request)],
     },
-  ])
+  ]
 }
 
-/** What a template's page has about its draft. */
 export const draftSections = (
   template: ShownTemplate,
   draft: DraftRow | null,
@@ -94,7 +88,7 @@ const changes = get('viewer', '/teams/:team/templates/:id/changes', async (reque
   return show({
     title: 'What publishing changes',
     back: { href: templatePath(request), label: 'The template' },
-    actions: { kind: 'actions', forms },
+    actions: { forms },
     sections: [
       { kind: 'difference', title: 'HTML', lines: difference(template.html, draft.html) },
       { kind: 'difference', title: 'Plain text', lines: difference(template.text, draft.text) },
@@ -121,7 +115,7 @@ const save = act(large('editor'), '/teams/:team/templates/:id/draft', async (by,
 const publish = act('editor', '/teams/:team/templates/:id/publish', async (by, request) => {
   const { team, params, form } = request
   const seen = { draft: idGiven(form, 'draft') ?? '', version: idGiven(form, 'version') ?? '' }
-  const { slots } = await publishDraft(by, team.id, params.id ?? '', seen)
+  const { slots } = await publishDraft(by, team.id, params.id, seen)
   const variables = slotWords(slots) || 'none'
   return redirect(templatePath(request), `The draft is published. Variables: ${variables}.`)
 })
@@ -129,7 +123,7 @@ const publish = act('editor', '/teams/:team/templates/:id/publish', async (by, r
 const discard = act('editor', '/teams/:team/templates/:id/discard', async (by, request) => {
   const { team, params, form } = request
   const seen = idGiven(form, 'draft') ?? ''
-  await discardTemplateDraft(by, team.id, params.id ?? '', seen)
+  await discardTemplateDraft(by, team.id, params.id, seen)
   return redirect(templatePath(request), 'The draft is discarded.')
 })
 

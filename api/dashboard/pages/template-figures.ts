@@ -1,5 +1,6 @@
 /** How the newest emails of a template stand: four figures, as the overview has them of all emails. */
 import { countsOfTemplate } from '../../../db/messages/emails/of-template.sql.ts'
+import { number } from '../drawn/cell.ts'
 import type { Section, Tile } from '../drawn/section.ts'
 import { isUnreported, type Share, shareWords, sumsOf, toneOf, UNREPORTED } from '../drawn/shares.ts'
 import type { PageDeps } from '../served/deps.ts'
@@ -23,7 +24,7 @@ export async function templateFigures(
   const share = (label: string, kind: Share): Tile => ({
     label,
     value: shareWords(sums, kind),
-    detail: sums[kind].toLocaleString('en-US'),
+    detail: number(sums[kind]).text,
     tone: toneOf(sums, kind),
     href: `${emails}&status=${kind}`,
     ...(kind === 'delivered' && isUnreported(sums.sent, sums.delivered) ? UNREPORTED : {}),
@@ -32,14 +33,12 @@ export async function templateFigures(
   return {
     kind: 'tiles',
     title: `The last ${DAYS} days`,
-    ...(made === MAX_COUNTED
-      ? { note: `Of the newest ${MAX_COUNTED.toLocaleString('en-US')} emails that use it.` }
-      : {}),
+    note: made === MAX_COUNTED ? `Of the newest ${number(made).text} emails that use it.` : undefined,
     tiles: [
       {
         label: 'Sent',
-        value: sums.sent.toLocaleString('en-US'),
-        detail: waiting === 0 ? 'none waiting' : `${waiting.toLocaleString('en-US')} waiting`,
+        value: number(sums.sent).text,
+        detail: `${waiting === 0 ? 'none' : number(waiting).text} waiting`,
         href: emails,
       },
       share('Delivered', 'delivered'),

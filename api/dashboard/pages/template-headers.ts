@@ -3,13 +3,16 @@
 import { updateTemplate } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import type { Section } from '../drawn/section.ts'
-import { act, hidden, press } from '../served/made.ts'
+import { act, hidden, press, some } from '../served/made.ts'
 import { redirect, type TeamRequest } from '../served/page.ts'
 import { templatePath } from './template-parts.ts'
 
 const ON = 'Mail apps show their own button to unsubscribe, by the link of {{unsubscribe_url}}.'
 const OFF =
   'Mail apps show no button to unsubscribe. Newsletters need one: large mailbox providers ask for it.'
+
+const WARNING =
+  'unsubscribe_url becomes a variable: emails to a single stored contact get it from PUBLIC_URL, all others are refused without it.'
 
 /** How it stands, and for editors a button. */
 export const headersSection = (
@@ -19,32 +22,21 @@ export const headersSection = (
   kind: 'actions',
   title: `List-Unsubscribe headers: ${has ? 'on' : 'off'}`,
   note: has ? ON : OFF,
-  forms:
-    request.team.role === 'viewer'
-      ? []
-      : [
-          press(
-            templatePath(request, 'list-unsubscribe'),
-            has ? 'Turn the headers off' : 'Turn the headers on',
-            {
-              fields: [hidden('wanted', has ? 'no' : 'yes', true)],
-              tone: 'quiet',
-              confirm: `Turn the List-Unsubscribe headers of ${name} ${has ? 'off' : 'on'}? It becomes a new version, and sends use it at once.`,
-              ...(has
-                ? {}
-                : {
-                    warning:
-                      'unsubscribe_url becomes a variable: emails to a single stored contact get it from PUBLIC_URL, all others are refused without it.',
-                  }),
-            },
-          ),
-        ],
+  forms: some([
+    request.team.role !== 'viewer' &&
+      press(templatePath(request, 'list-unsubscribe'), `Turn the headers ${has ? 'off' : 'on'}`, {
+        fields: [hidden('wanted', has ? 'no' : 'yes', true)],
+        tone: 'quiet',
+        confirm: `Turn the List-Unsubscribe headers of ${name} ${has ? 'off' : 'on'}? It becomes a new version, and sends use it at once.`,
+        warning: has ? undefined : WARNING,
+      }),
+  ]),
 })
 
 const change = act('editor', '/teams/:team/templates/:id/list-unsubscribe', async (by, request) => {
   const { team, params, form } = request
   const list_unsubscribe = form.get('wanted') === 'yes'
-  await updateTemplate(by, team.id, params.id ?? '', { list_unsubscribe })
+  await updateTemplate(by, team.id, params.id, { list_unsubscribe })
   const words = list_unsubscribe ? 'carry List-Unsubscribe headers' : 'carry no List-Unsubscribe headers'
   return redirect(templatePath(request), `From now on emails of this template ${words}.`)
 })

@@ -4,6 +4,7 @@ import { Refusal } from '../../../db/errors.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { keptLinesOr } from '../drawn/lines.ts'
 import type { Field } from '../drawn/section.ts'
+import { field } from '../served/made.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 
 const MOST_NAMED = 20
@@ -12,12 +13,12 @@ const MOST_NAMED = 20
 export const EDITOR = 'editor'
 
 /** The path of the template that a request is about, or of what is below it. */
-export const templatePath = ({ team, params }: TeamRequest, ...rest: string[]): string =>
-  teamPath(team, 'templates', params.id ?? '', ...rest)
+export const templatePath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
+  teamPath(team, 'templates', params.id, ...rest)
 
 /** The template that a request is about. @throws Refusal not_found. */
-export async function templateOf({ team, params }: TeamRequest, tx: Tx): Promise<ShownTemplate> {
-  const template = await templateById(tx, team.id, params.id ?? '')
+export async function templateOf({ team, params }: TeamRequest<'id'>, tx: Tx): Promise<ShownTemplate> {
+  const template = await templateById(tx, team.id, params.id)
   if (!template) throw new Refusal('not_found', 'there is no such template')
   return template
 }
@@ -27,19 +28,16 @@ export const slotWords = (slots: readonly string[]): string =>
   slots.slice(0, MOST_NAMED).join(', ') +
   (slots.length > MOST_NAMED ? ` and ${slots.length - MOST_NAMED} more` : '')
 
-/** The fields of a template's two parts. */
 export const partFields = ({ html, text: plain }: { html: string; text: string }): Field[] => [
-  {
-    name: 'html',
-    label: 'HTML',
+  field('html', 'HTML', {
     type: 'textarea',
     code: true,
     rows: 14,
     required: true,
     value: html,
     hint: '{{name}} is a variable: each send gives its value, which is escaped. Of subjects only those of broadcasts have some.',
-  },
-  { name: 'text', label: 'Plain text (optional)', type: 'textarea', code: true, rows: 6, value: plain },
+  }),
+  field('text', 'Plain text (optional)', { type: 'textarea', code: true, rows: 6, value: plain }),
 ]
 
 /** A part of a template as a form sends it. @param stored what the form showed: it stays unless somebody changed it. */

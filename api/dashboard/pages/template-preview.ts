@@ -15,11 +15,10 @@ import type { Field, Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { addressWith } from '../served/list.ts'
-import { formOf, get, hidden, large, post, some } from '../served/made.ts'
+import { alertsOf, field, formOf, get, hidden, large, post, some } from '../served/made.ts'
 import { raw, type TeamRequest } from '../served/page.ts'
 import { EDITOR, partOf, templateOf, templatePath } from './template-parts.ts'
 
-/** Fields for sample values at most. */
 const MOST_FIELDS = 50
 
 /** What is previewed and sent as a test: the draft, else the version in use. */
@@ -52,7 +51,7 @@ export const valuesOf = ({ slots }: Previewed, given: URLSearchParams): Record<s
 export const valueFields = (values: Record<string, string>): Field[] =>
   Object.entries(values)
     .slice(0, MOST_FIELDS)
-    .map(([slot, value]) => ({ name: `v.${slot}`, label: slot, type: 'text', value }))
+    .map(([slot, value]) => field(`v.${slot}`, slot, { value }))
 
 /** What the template makes of the values. @throws Refusal bad_request, as a send of them is refused. */
 export function filledOf(previewed: Previewed, values: Record<string, string>) {
@@ -71,14 +70,13 @@ function parts(previewed: Previewed, values: Record<string, string>, frame: Sect
     return some([frame, plain !== '' && { kind: 'code', title: 'Plain text', code: plain }])
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    return [{ kind: 'alerts', calm: '', alerts: [{ tone: 'bad', title: `No preview: ${error.message}` }] }]
+    return alertsOf([{ tone: 'bad', title: `No preview: ${error.message}` }])
   }
 }
 
 /** Which of the two is previewed, as a field keeps it. */
 export const choice = ({ isDraft }: Previewed): Field[] => (isDraft ? [] : [hidden('of', 'published')])
 
-/** The frame that the editor's text is shown in. */
 const FRAME = 'preview'
 
 /** The previews of a template, and the values that they are filled with. */
@@ -112,7 +110,7 @@ export function preview(previewed: Previewed, draft: DraftRow | null, request: T
     title: 'HTML',
     name: FRAME,
     src: `${templatePath(request, 'preview')}?${search}`,
-    ...(draft ? { links } : {}),
+    links: draft ? links : undefined,
   }
   const form = edits ? [fromEditor] : previewed.slots.length > 0 ? [samples] : []
   return [...form, ...parts(previewed, values, frame)]

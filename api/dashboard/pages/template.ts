@@ -9,13 +9,12 @@ import {
   versionsOfTemplate,
 } from '../../../db/content/templates/templates.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { emailItem } from '../../../db/messages/emails/item.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { type Cell, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { idGiven } from '../served/list.ts'
-import { act, formOf, get, post, some, tableOf } from '../served/made.ts'
+import { act, buttonCell, factsOf, field, formOf, get, post, some, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { sendOwn } from './own-mail.ts'
 import { templateActs, wholeActions, wholeForms } from './template-acts.ts'
@@ -52,14 +51,11 @@ async function testForm(
     templatePath(request, 'test'),
     'Send it to me',
     [
-      {
-        name: 'from',
-        label: 'From',
-        type: 'text',
+      field('from', 'From', {
         required: true,
         value: verified ? `hello@${verified.name}` : '',
         hint: 'An address of a verified domain of yours.',
-      },
+      }),
       ...values,
       ...choice(previewed),
     ],
@@ -71,16 +67,12 @@ async function testForm(
   )
 }
 
-const restoring = (request: TeamRequest, version: string): Cell => ({
-  text: '',
-  button: {
-    action: templatePath(request, 'restore'),
-    label: 'Restore',
+const restoring = (request: TeamRequest, version: string): Cell =>
+  buttonCell(templatePath(request, 'restore'), 'Restore', {
     tone: 'quiet',
     confirm: 'Restore this version? It becomes a new version, and sends use it at once.',
     sends: { version },
-  },
-})
+  })
 
 function history(versions: readonly ListedVersion[], template: ShownTemplate, request: TeamRequest): Section {
   const edits = request.team.role !== 'viewer'
@@ -93,7 +85,7 @@ function history(versions: readonly ListedVersion[], template: ShownTemplate, re
       Difference: older
         ? text('What changed', { href: templatePath(request, 'versions', older.id, id) })
         : text('The first one'),
-      ...(edits ? { Restore: id === template.version_id ? text('') : restoring(request, id) } : {}),
+      Restore: edits && (id === template.version_id ? text('') : restoring(request, id)),
     }
   }
   return tableOf(versions, shown, { title: 'Versions', wrap: ['Version'], empty: '' })
@@ -109,9 +101,9 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
     title: template.name,
     state: draft ? text('unpublished draft', { tone: 'warn' }) : text('published', { tone: 'good' }),
     back: { href: teamPath(team, 'templates'), label: 'Templates' },
-    ...(edits
-      ? { actions: wholeActions(template, draft && publishForm(template, draft, request), request) }
-      : {}),
+    actions: edits
+      ? wholeActions(template, draft && publishForm(template, draft, request), request)
+      : undefined,
     even: true,
     sections: some([
       edits && (await testForm(previewed, request, deps)),
@@ -121,14 +113,11 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
     aside: preview(previewed, draft, request),
     below: [
       await templateFigures(request, deps, template.id),
-      {
-        kind: 'facts',
-        facts: [
-          { label: 'ID', cell: text(template.id, { code: true, copy: true }) },
-          { label: 'Variables', cell: text(slotWords(template.slots)) },
-          { label: 'Used by', cell: text('Emails that use it', { href: emails }) },
-        ],
-      },
+      factsOf({
+        ID: text(template.id, { code: true, copy: true }),
+        Variables: text(slotWords(template.slots)),
+        'Used by': text('Emails that use it', { href: emails }),
+      }),
       headersSection(template, request),
       history(versions, template, request),
     ],
@@ -137,7 +126,7 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
 
 const restore = act('editor', '/teams/:team/templates/:id/restore', async (by, request) => {
   const { team, params, form } = request
-  const id = params.id ?? ''
+  const id = params.id
   const version = idGiven(form, 'version')
   const refs = version === undefined ? [] : [{ team_id: team.id, id: version }]
   const [row] = await versionsByIds(by.tx, refs)
@@ -155,10 +144,10 @@ const test = post('editor', '/teams/:team/templates/:id/test', async (request, d
   const variables = valuesOf(previewed, form)
   // A draft is no version that an email could keep: the test holds what it makes of the values.
   const content = previewed.isDraft
-    ? { ...filledOf(previewed, variables), template_id: null, variables: {} }
-    : { html: null, text: null, template_id: template.id, variables }
-  const said = { from, to: [person.email], subject: `Test: ${template.name}`, tags: ['test'] }
-  await sendOwn(deps, { team_id: team.id, domain: null }, emailItem({ ...said, ...content }))
+    ? { ...filledOf(previewed, variables), variables: {} }
+    : { template_id: template.id, variables }
+  const mail = { from, to: [person.email], subject: `Test: ${template.name}`, ...content, tags: ['test'] }
+  await sendOwn(deps, { team_id: team.id, domain: null }, mail)
   return redirect(templatePath(request), `A test is on its way to ${person.email}.`)
 })
 

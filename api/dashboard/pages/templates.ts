@@ -6,7 +6,7 @@ import { templatesOfTeam, versionsByIds } from '../../../db/content/templates/te
 import { Refusal } from '../../../db/errors.ts'
 import { text, time } from '../drawn/cell.ts'
 import { difference } from '../drawn/difference.ts'
-import { act, formOf, get, large, some, tableOf } from '../served/made.ts'
+import { act, field, formOf, get, large, some, tableOf } from '../served/made.ts'
 import { redirect, show, teamPath } from '../served/page.ts'
 import { partFields, partOf, slotWords } from './template-parts.ts'
 
@@ -34,10 +34,7 @@ const list = get('viewer', '/teams/:team/templates', async ({ team, now }, { dat
         formOf(
           teamPath(team, 'templates'),
           'Create template',
-          [
-            { name: 'name', label: 'Name', type: 'text', required: true },
-            ...partFields({ html: '', text: '' }),
-          ],
+          [field('name', 'Name', { required: true }), ...partFields({ html: '', text: '' })],
           {
             folded: true,
             note: 'It is published at once: sends can use it by its ID. Later changes are drafts until you publish them.',
@@ -61,7 +58,7 @@ const versions = get(
   'viewer',
   '/teams/:team/templates/:id/versions/:older_id/:newer_id',
   async ({ team, params }, { database }) => {
-    const ids = [params.older_id ?? '', params.newer_id ?? '']
+    const ids = [params.older_id, params.newer_id]
     const rows = await versionsByIds(
       database,
       ids.map((id) => ({ team_id: team.id, id })),
@@ -70,7 +67,7 @@ const versions = get(
     if (!older || !newer) throw new Refusal('not_found', 'there are no such versions')
     return show({
       title: 'What changed',
-      back: { href: teamPath(team, 'templates', params.id ?? ''), label: 'The template' },
+      back: { href: teamPath(team, 'templates', params.id), label: 'The template' },
       sections: [
         { kind: 'difference', title: 'HTML', lines: difference(older.html, newer.html) },
         { kind: 'difference', title: 'Plain text', lines: difference(older.body_text, newer.body_text) },

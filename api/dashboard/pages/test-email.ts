@@ -2,13 +2,12 @@
 
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
-import type { EmailItem } from '../../../db/messages/emails/call.ts'
-import { emailItem, fromOf } from '../../../db/messages/emails/item.ts'
+import { fromOf } from '../../../db/messages/emails/item.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { formatMailbox, parseMailbox } from '../../../db/text/address.ts'
 import type { Section } from '../drawn/section.ts'
 import { given } from '../served/list.ts'
-import { formOf, post, some } from '../served/made.ts'
+import { field, formOf, post, some } from '../served/made.ts'
 import { redirect, type TeamRequest, teamPath } from '../served/page.ts'
 import { sendOwn } from './own-mail.ts'
 
@@ -26,31 +25,24 @@ export async function testEmailForm({ team, person }: TeamRequest, tx: Tx): Prom
         teamPath(team, 'test-email'),
         'Send test email',
         [
-          {
-            name: 'from',
-            label: 'From',
+          field('from', 'From', {
             type: 'select',
             options: from.map((address) => ({ value: address, label: address })),
-          },
-          { name: 'to', label: 'To', type: 'email', required: true, value: person.email },
+          }),
+          field('to', 'To', { type: 'email', required: true, value: person.email }),
         ],
         { title: 'Send a test email', note: 'It counts as any email.', folded: true },
       ),
   ])
 }
 
-/** @throws Refusal bad_request, invalid_from */
-function testEmail(form: URLSearchParams): EmailItem {
-  const to = parseMailbox(given(form, 'to') ?? '')
-  if (!to) throw new Refusal('bad_request', 'to must be an email address')
-  const from = fromOf(given(form, 'from') ?? '')
-  return emailItem({ from, to: [formatMailbox(to)], subject: SUBJECT, html: `<p>${TEXT}</p>`, text: TEXT })
-}
-
 const send = post('editor', '/teams/:team/test-email', async ({ team, form }, deps) => {
-  const item = testEmail(form)
-  const id = await sendOwn(deps, { team_id: team.id, domain: null, rated: false }, item)
-  return redirect(teamPath(team, 'emails', id), `A test email is on its way to ${item.to[0]}.`)
+  const mailbox = parseMailbox(given(form, 'to') ?? '')
+  if (!mailbox) throw new Refusal('bad_request', 'to must be an email address')
+  const [from, to] = [fromOf(given(form, 'from') ?? ''), formatMailbox(mailbox)]
+  const mail = { from, to: [to], subject: SUBJECT, html: `<p>${TEXT}</p>`, text: TEXT }
+  const id = await sendOwn(deps, { team_id: team.id, domain: null, rated: false }, mail)
+  return redirect(teamPath(team, 'emails', id), `A test email is on its way to ${to}.`)
 })
 
 export const testEmailPages = [send]

@@ -5,7 +5,7 @@ import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { createTopic, removeTopic, renameTopic } from '../../../db/audience/contacts/topics.ts'
 import { number, plural, text, time } from '../drawn/cell.ts'
 import { keptOr } from '../drawn/lines.ts'
-import { act, formOf, get, press, some, tableOf } from '../served/made.ts'
+import { act, field, formOf, get, press, some, tableOf } from '../served/made.ts'
 import { redirect, show, teamPath } from '../served/page.ts'
 
 const list = get('viewer', '/teams/:team/topics', async ({ team, now }, { database }) => {
@@ -40,7 +40,7 @@ const list = get('viewer', '/teams/:team/topics', async ({ team, now }, { databa
         formOf(
           teamPath(team, 'topics'),
           'Add topic',
-          [{ name: 'name', label: 'Name', type: 'text', required: true, placeholder: 'Newsletter' }],
+          [field('name', 'Name', { required: true, placeholder: 'Newsletter' })],
           { title: 'Add a topic', folded: true },
         ),
     ]),
@@ -64,7 +64,7 @@ const page = get('editor', '/teams/:team/topics/:id', async ({ team, params }, {
     back: { href: teamPath(team, 'topics'), label: 'Topics' },
     sections: [
       formOf(teamPath(team, 'topics', topic.id, 'rename'), 'Rename topic', [
-        { name: 'name', label: 'Name', type: 'text', value: topic.name, required: true },
+        field('name', 'Name', { value: topic.name, required: true }),
       ]),
       {
         kind: 'actions',
@@ -81,7 +81,7 @@ const page = get('editor', '/teams/:team/topics/:id', async ({ team, params }, {
 })
 
 const rename = act('editor', '/teams/:team/topics/:id/rename', async (by, { team, params, form }) => {
-  const id = params.id ?? ''
+  const id = params.id
   const before = (await topicsOfTeam(by.tx, team.id)).find((topic) => topic.id === id)
   const wanted = { id, name: keptOr(form.get('name') ?? '', before?.name) }
   await renameTopic(by, team.id, wanted)
@@ -89,7 +89,7 @@ const rename = act('editor', '/teams/:team/topics/:id/rename', async (by, { team
 })
 
 const remove = act('editor', '/teams/:team/topics/:id/delete', async (by, { team, params }) => {
-  const id = params.id ?? ''
+  const id = params.id
   await removeTopic(by, team.id, id)
   return redirect(teamPath(team, 'topics'), 'The topic was deleted.')
 })

@@ -4,15 +4,16 @@ import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
 import { requeueWay } from '../../../db/delivery/requeue.ts'
 import { type ShownMessage, showMessage } from '../../../db/messages/whatsapp/show.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
-import { text, time } from '../drawn/cell.ts'
+import { text } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
+import { waitingAlerts } from '../drawn/timeline.ts'
 import { messageMoments, messageSentence } from '../drawn/whatsapp-timeline.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { backTo } from '../served/list.ts'
-import { get, post, some } from '../served/made.ts'
+import { factsOf, get, post } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
-import { idsOf, whatHappened, whyItWaits } from './message-sections.ts'
+import { idsOf, timesOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueAsAsked, requeueForms } from './requeue.ts'
 import { cancelForms, moveForm, scheduledActs, stateOf } from './scheduled.ts'
 
@@ -37,7 +38,7 @@ function parametersOf(message: ShownMessage, { team }: TeamRequest): Section[] {
 
 const opened = get('viewer', '/teams/:team/whatsapp/:id/content', async (request, deps) => {
   const { team, params, now } = request
-  const message = await showMessage({ tx: deps.database, now }, team.id, params.id ?? '')
+  const message = await showMessage({ tx: deps.database, now }, team.id, params.id)
   await noteLook(request, deps, { action: 'whatsapp.open', subject: message.id })
   const back = { href: teamPath(team, 'whatsapp', message.id), label: 'Back to the message' }
   return show({ title: `To ${message.to}`, back, sections: filling(message) })
@@ -51,29 +52,19 @@ async function facts(
 ): Promise<Section[]> {
   const template = (await whatsappTemplatesOfTeam(database, team.id)).find(({ id }) => id === row.template_id)
   const words = template ? `${template.name} (${template.language})` : 'deleted'
-  const link = template ? { href: teamPath(team, 'whatsapp-templates', template.id) } : {}
-  return [
-    {
-      kind: 'facts',
-      id: 'facts',
-      facts: some([
-        { label: 'To', cell: text(row.to, { copy: true }) },
-        row.country !== null && { label: 'Country', cell: text(row.country) },
-        { label: 'Template', cell: text(words, link) },
-        { label: 'Accepted', cell: time(row.created_at, now) },
-        row.scheduled_at && { label: 'Scheduled for', cell: time(row.scheduled_at, now) },
-        row.expires_at && { label: 'Not sent after', cell: time(row.expires_at, now) },
-        row.requeued_at && { label: 'Queued again', cell: time(row.requeued_at, now) },
-      ]),
-    },
-    idsOf(row),
-  ]
+  const own = {
+    To: text(row.to, { copy: true }),
+    Country: row.country !== null && text(row.country),
+    Template: text(words, { href: template && teamPath(team, 'whatsapp-templates', template.id) }),
+    ...timesOf(row, now),
+  }
+  return [factsOf(own, { id: 'facts' }), idsOf(row)]
 }
 
 const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps) => {
   const { team, params, now } = request
   const { database } = deps
-  const row = await showMessage({ tx: database, now }, team.id, params.id ?? '')
+  const row = await showMessage({ tx: database, now }, team.id, params.id)
   const way =
     team.role === 'viewer' ? null : await requeueWay(database, WHATSAPP, { team_id: team.id, id: row.id })
   const path = teamPath(team, 'whatsapp', row.id)
@@ -83,14 +74,13 @@ const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps)
     lead: messageSentence(row),
     back: backTo(request, teamPath(team, 'whatsapp'), 'WhatsApp'),
     actions: {
-      kind: 'actions',
       forms: [
         ...requeueForms(way, teamPath(team, 'whatsapp', row.id, 'requeue')),
         ...(team.role === 'viewer' ? [] : cancelForms(row, 'message', path)),
       ],
     },
     sections: [
-      ...whyItWaits(row, request),
+      ...whyItWaits(waitingAlerts(row, request)),
       ...(team.role === 'viewer' ? [] : moveForm(row, path, request.cookies('zone'))),
       whatHappened(messageMoments(row, request)),
       ...parametersOf(row, request),
@@ -101,7 +91,7 @@ const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps)
 
 const requeue = post('editor', '/teams/:team/whatsapp/:id/requeue', async (request, deps) => {
   const said = await requeueAsAsked(request, deps, WHATSAPP)
-  return redirect(teamPath(request.team, 'whatsapp', request.params.id ?? ''), said)
+  return redirect(teamPath(request.team, 'whatsapp', request.params.id), said)
 })
 
 export const whatsappMessagePages = [message, opened, requeue, ...scheduledActs(WHATSAPP, 'message')]

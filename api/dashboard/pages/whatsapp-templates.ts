@@ -7,7 +7,8 @@ import { requestSync } from '../../../db/messages/whatsapp/sync-templates.ts'
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
-import { act, formOf, get, press, some, tableOf } from '../served/made.ts'
+import { jsonTyped } from '../drawn/typed.ts'
+import { act, alertsOf, factsOf, field, formOf, get, press, some, tableOf } from '../served/made.ts'
 import { redirect, show, teamPath } from '../served/page.ts'
 
 const PATH = '/teams/:team/whatsapp-templates'
@@ -18,10 +19,7 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
   return show({
     title: 'WhatsApp templates',
     lead: 'Templates are created and approved at the provider; a sync brings their states here.',
-    actions: {
-      kind: 'actions',
-      forms: team.role === 'viewer' ? [] : [press(`${here}/sync`, 'Sync now', { tone: 'quiet' })],
-    },
+    actions: { forms: team.role === 'viewer' ? [] : [press(`${here}/sync`, 'Sync now', { tone: 'quiet' })] },
     sections: some([
       tableOf(
         templates,
@@ -30,7 +28,7 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
             href: teamPath(team, 'whatsapp-templates', template.id),
             detail: template.language,
           }),
-          State: status(template.status, template.unsupported ? { detail: template.unsupported } : {}),
+          State: status(template.status, { detail: template.unsupported ?? undefined }),
           Variables: text(template.slots.join(', ')),
           'Last sync': time(template.synced_at, now),
         }),
@@ -46,14 +44,12 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
           here,
           'Add template',
           [
-            {
-              name: 'definition',
-              label: 'The provider’s template object, as JSON',
+            field('definition', 'The provider’s template object, as JSON', {
               type: 'textarea',
               rows: 14,
               code: true,
               required: true,
-            },
+            }),
           ],
           { title: 'Add a template', folded: true },
         ),
@@ -61,7 +57,6 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
   })
 })
 
-/** Whether a template can be sent, by its state. */
 const SENDABLE: Readonly<Record<TemplateState, string>> = {
   approved: 'Approved: it can be sent.',
   pending: 'The provider has not approved it yet: it cannot be sent.',
@@ -90,7 +85,6 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
     lead: found.unsupported ? `Cannot be sent: ${found.unsupported}` : SENDABLE[found.status],
     back: { href: teamPath(team, 'whatsapp-templates'), label: 'WhatsApp templates' },
     actions: {
-      kind: 'actions',
       links: [
         {
           href: `${teamPath(team, 'whatsapp')}?${new URLSearchParams({ template: found.id })}`,
@@ -98,41 +92,27 @@ const template = get('viewer', `${PATH}/:id`, async ({ team, params, now }, { da
         },
       ],
     },
-    sections: some([
-      found.fault !== null && {
-        kind: 'alerts',
-        calm: '',
-        alerts: [{ tone: 'warn', title: 'The provider’s last complaint', text: found.fault }],
-      },
+    sections: [
+      ...alertsOf([
+        found.fault !== null && { tone: 'warn', title: 'The provider’s last complaint', text: found.fault },
+      ]),
       ...readable(found.definition),
       { kind: 'code', title: 'The provider’s object', code: JSON.stringify(found.definition, null, 2) },
-    ]),
+    ],
     aside: [
-      {
-        kind: 'facts',
-        facts: [
-          { label: 'Language', cell: text(found.language) },
-          { label: 'Category', cell: text(found.category) },
-          { label: 'Variables', cell: text(found.slots.join(', ')) },
-          { label: 'Last sync', cell: time(found.synced_at, now) },
-          { label: 'ID', cell: text(found.id, { code: true, copy: true }) },
-        ],
-      },
+      factsOf({
+        Language: text(found.language),
+        Category: text(found.category),
+        Variables: text(found.slots.join(', ')),
+        'Last sync': time(found.synced_at, now),
+        ID: text(found.id, { code: true, copy: true }),
+      }),
     ],
   })
 })
 
-/** @throws Refusal bad_request saying where the JSON breaks. */
-function definitionOf(form: URLSearchParams): unknown {
-  try {
-    return JSON.parse(form.get('definition') ?? '')
-  } catch (error) {
-    throw new Refusal('bad_request', `the template is not valid JSON: ${(error as Error).message}`)
-  }
-}
-
 const add = act('editor', PATH, async (by, { team, form }) => {
-  const definition = definitionOf(form)
+  const definition = jsonTyped(form.get('definition'), 'template')
   const added = await createWhatsappTemplate(by, team.id, definition)
   return redirect(
     teamPath(team, 'whatsapp-templates', added.id),

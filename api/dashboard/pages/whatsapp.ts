@@ -53,11 +53,7 @@ const list = get(lagging('viewer'), '/teams/:team/whatsapp', async (request, { d
   const templates = await whatsappTemplatesOfTeam(database, team.id)
   const names = new Map(templates.map(({ id, name }) => [id, name]))
   const meant = meantBy(query)
-  const page = await pageOf(
-    request,
-    (before, limit) => messagesFound(database, team.id, meant, { before, limit }),
-    ({ id }) => id,
-  )
+  const page = await pageOf(request, (place) => messagesFound(database, team.id, meant, place))
   const figures = await figuresSince(database, team.id, WHATSAPP, dayBefore(now, 29))
   const choices = new Map(templates.map(({ id, name, language }) => [id, `${name} (${language})`]))
   return show({
@@ -73,7 +69,7 @@ const list = get(lagging('viewer'), '/teams/:team/whatsapp', async (request, { d
           Status: listedState(message, now),
           To: text(message.recipient, { href: fromList(request, teamPath(team, 'whatsapp', id)) }),
           Template: text(names.get(template_id) ?? 'deleted', {
-            ...(names.has(template_id) ? { href: teamPath(team, 'whatsapp-templates', template_id) } : {}),
+            href: names.has(template_id) ? teamPath(team, 'whatsapp-templates', template_id) : undefined,
           }),
           Country: text(message.country),
           Accepted: time(message.created_at, now),

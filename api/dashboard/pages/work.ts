@@ -59,7 +59,6 @@ const WORDS: Readonly<Record<string, Words>> = {
 export const wordsOf = ({ kind }: Pick<WorkRow, 'kind'>): Words =>
   WORDS[kind] ?? { title: kind, verb: 'Done', outcome: () => '' }
 
-/** Where work is shown. */
 export const workPath = ({ team_id, id }: Pick<WorkRow, 'team_id' | 'id'>): string =>
   team_id === null ? `/operator/works/${id}` : teamPath({ id: team_id }, 'works', id)
 

@@ -5,7 +5,7 @@ import { latestWorks, type WorkRow, workById } from '../../../db/upkeep/work/wor
 import { number, status, text, time } from '../drawn/cell.ts'
 import { paceWords } from '../drawn/pace.ts'
 import type { Section, View } from '../drawn/section.ts'
-import { get, some, tableOf } from '../served/made.ts'
+import { factsOf, get, tableOf } from '../served/made.ts'
 import { show, teamPath } from '../served/page.ts'
 import { wordsOf, workPath } from './work.ts'
 
@@ -14,8 +14,6 @@ const LATEST = 50
 
 const stateOf = ({ finished_at, fault }: WorkRow): string =>
   fault !== null ? 'failed' : finished_at === null ? 'running' : 'done'
-
-const detailed = (words: string): { detail?: string } => (words === '' ? {} : { detail: words })
 
 /** For how long a job goes on before its pace says something, in milliseconds. */
 const TELLING = 10_000
@@ -39,7 +37,7 @@ function listView(works: readonly WorkRow[], now: Date): View {
         works,
         (work) => ({
           What: text(wordsOf(work).title, { href: workPath(work) }),
-          State: status(stateOf(work), detailed(paceOf(work, now))),
+          State: status(stateOf(work), { detail: paceOf(work, now) }),
           Done: text(doneWords(work), { number: true }),
           By: text(work.begun_by),
           Started: time(work.begun_at, now),
@@ -69,8 +67,8 @@ function workView(work: WorkRow, now: Date, back: string): View {
         {
           label: fault !== null ? 'Failed' : live ? verb : 'Done',
           value: doneWords(work),
-          ...detailed(paceOf(work, now)),
-          ...(total === null || total === 0 ? {} : { filled: Math.round((done / total) * 100) }),
+          detail: paceOf(work, now),
+          filled: total ? Math.round((done / total) * 100) : undefined,
           tone,
         },
       ],
@@ -82,15 +80,12 @@ function workView(work: WorkRow, now: Date, back: string): View {
       calm: 'Workers do it in batches. This page updates by itself, and you need not wait for it.',
       alerts: live ? [] : [fault === null ? { tone, title: outcome(work.result) } : { tone, title: fault }],
     },
-    {
-      kind: 'facts',
-      facts: some([
-        { label: 'Started by', cell: text(work.begun_by) },
-        { label: 'Started', cell: time(work.begun_at, now) },
-        finished_at !== null && { label: 'Ended', cell: time(finished_at, now) },
-        { label: 'ID', cell: text(work.id, { code: true, copy: true }) },
-      ]),
-    },
+    factsOf({
+      'Started by': text(work.begun_by),
+      Started: time(work.begun_at, now),
+      Ended: finished_at !== null && time(finished_at, now),
+      ID: text(work.id, { code: true, copy: true }),
+    }),
   ]
   return { title, back: { href: back, label: 'Background jobs' }, sections }
 }
@@ -105,7 +100,7 @@ const ofTeam = get('editor', '/teams/:team/works', async ({ team, now }, { datab
 )
 
 const oneOfTeam = get('editor', '/teams/:team/works/:id', async ({ team, params, now }, { database }) =>
-  show(workView(found(await workById(database, team.id, params.id ?? '')), now, teamPath(team, 'works'))),
+  show(workView(found(await workById(database, team.id, params.id)), now, teamPath(team, 'works'))),
 )
 
 const all = get('operator', '/operator/works', async ({ now }, { database }) =>
@@ -113,7 +108,7 @@ const all = get('operator', '/operator/works', async ({ now }, { database }) =>
 )
 
 const one = get('operator', '/operator/works/:id', async ({ params, now }, { database }) =>
-  show(workView(found(await workById(database, null, params.id ?? '')), now, '/operator/works')),
+  show(workView(found(await workById(database, null, params.id)), now, '/operator/works')),
 )
 
 export const workPages = [ofTeam, oneOfTeam, all, one]

@@ -22,7 +22,7 @@ export function wordChips(
     label,
     href: filteredBy(request, name, word || undefined),
     current: current === word,
-    ...(counts ? { count: count.toLocaleString('en-US') } : {}),
+    count: counts ? count.toLocaleString('en-US') : undefined,
   })
   const total = [...(counts?.values() ?? [])].reduce((sum, count) => sum + count, 0)
   return [
@@ -42,7 +42,7 @@ export function statusChips(
   const counts = new Map<string, number>()
   for (const { status, count } of figures) counts.set(status, (counts.get(status) ?? 0) + count)
   const chips = wordChips(request, 'status', words, isBare ? counts : null)
-  return { kind: 'chips', chips, ...(isBare ? { note: 'Counts are those of the last 30 days.' } : {}) }
+  return { kind: 'chips', chips, note: isBare ? 'Counts are those of the last 30 days.' : undefined }
 }
 
 /** What of the filter is set, each with a way to take it away. @param called a part's name. @param said a value's. */

@@ -4,15 +4,14 @@
  */
 import { Refusal } from '../../../db/errors.ts'
 import type { Field } from '../drawn/section.ts'
+import { hidden } from './made.ts'
 
-/** How many, and when they were counted. */
 export type Counted = { most: number; seen: string }
 
-/** As a form sends it. */
 export const countedWords = ({ most, seen }: Counted) => ({ total: String(most), seen })
 
 export const countedFields = (counted: Counted): Field[] =>
-  Object.entries(countedWords(counted)).map(([name, value]) => ({ name, label: '', type: 'hidden', value }))
+  Object.entries(countedWords(counted)).map(([name, value]) => hidden(name, value))
 
 /** What a form was counted to change. @throws Refusal bad_request where it does not say. */
 export function countedOf(form: URLSearchParams): Counted {

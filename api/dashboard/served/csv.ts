@@ -16,13 +16,11 @@ import { type PageAnswer, raw, type TeamPage, type TeamRequest } from './page.ts
 
 type Filter = Pick<ReturnType<typeof filterOf>, 'only' | 'set'>
 
-/** One cell, quoted where it has to be. */
 function csvCell(value: string): string {
   const tame = /^'*[=+\-@\t\r]/.test(value) ? `'${value}` : value
   return /[",\r\n]/.test(tame) ? `"${tame.replaceAll('"', '""')}"` : tame
 }
 
-/** One line. */
 const csvLine = (cells: readonly (string | null)[]): string =>
   `${cells.map((cell) => csvCell(cell ?? '')).join(',')}\r\n`
 
@@ -52,17 +50,16 @@ export async function csvFile(
   return raw(headers, Readable.from(lines()))
 }
 
-/** How many rows a file reads at a time. */
 const EXPORT_BATCH = 500
 
 /** All rows of a list, by batches, until one is short and nothing says that there are more. */
 async function* rowsBy<R>(read: Reader<R>, keyOf: (row: R) => string) {
-  for (let after: string | undefined; ; ) {
-    const { rows, reached } = await readBy(read, after, EXPORT_BATCH)
+  for (let before: string | undefined; ; ) {
+    const { rows, reached } = await readBy(read, { before, limit: EXPORT_BATCH })
     yield* rows
     const last = rows.at(-1)
     if (reached === null && rows.length < EXPORT_BATCH) return
-    after = reached ?? (last && keyOf(last))
+    before = reached ?? (last && keyOf(last))
   }
 }
 

@@ -45,5 +45,4 @@ export type DashboardDeps = {
   switches: readonly { name: string; isSet: boolean }[]
 }
 
-/** What pages work with. */
 export type PageDeps = SharedDeps & DashboardDeps

@@ -58,13 +58,11 @@ type Visit = {
   person: Person | null
   /** The team that the page stands in (team.ts): of a page of a team, that of its path where it is the person's. */
   team: PageTeam | null
-  /** Whether the browser's session is over. */
   hasEnded: boolean
 }
 
 const nothingHere = () => new Refusal('not_found', 'there is no such page, or it is not yours to see')
 
-/** Why a page is not for somebody with this membership. */
 const refusalOf = ({ sees }: PageTeam, needed: Role): Refusal =>
   new Refusal(
     'insufficient_scope',
@@ -271,7 +269,6 @@ function sendAsset(ctx: Context, { byPath }: Assets, path: string): boolean {
   return true
 }
 
-/** Serves everything under /dashboard. */
 export function serveDashboard(pages: readonly Page[], deps: SharedDeps, own: DashboardDeps): Middleware {
   const assets = readAssets()
   const layout = createLayout(compileViews(), assets)

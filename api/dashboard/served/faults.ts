@@ -44,7 +44,6 @@ export function faultOf(error: unknown, requestId: string, log: Log): Fault {
   return { status, title: TITLES[status] ?? 'Request refused', words, retry_after }
 }
 
-/** A fault as a page of its own. */
 export const faultView = ({ title, words }: Fault): View => ({
   title,
   sections: [

@@ -14,15 +14,14 @@ type Part<V> = {
   read: (query: URLSearchParams, name: string) => V | undefined
   label: string
   field: Partial<Field>
-  short?: string
+  short?: string | undefined
   words?: readonly string[]
 }
 type More = Partial<Field> & { short?: string }
 
-const part = <V>(read: Part<V>['read'], label: string, { short, ...field }: More): Part<V> => ({
-  ...{ read, label, field },
-  ...(short === undefined ? {} : { short }),
-})
+const part = <V>(read: Part<V>['read'], label: string, { short, ...field }: More): Part<V> => {
+  return { read, label, field, short }
+}
 
 /** Words that somebody types. */
 export const search = (label: string, more: More = {}) => part(given, label, { type: 'search', ...more })
@@ -56,7 +55,6 @@ export const DAYS = { from: day('From', 0), to: day('To', 1) }
 type Parts = Readonly<Record<string, Part<unknown>>>
 type ReadOf<P extends Parts> = { [N in keyof P]: P[N] extends Part<infer V> ? V | undefined : never }
 
-/** What a filter is drawn with. */
 type Around = {
   /** What can be chosen, by the part's name: ids with their words. */
   choices?: Readonly<Record<string, ReadonlyMap<string, string>>>
@@ -96,8 +94,8 @@ export function filterOf<P extends Parts, F extends Parts = Record<never, never>
   const formOf = (request: PageRequest, { choices = {}, more = [] }: Around): Section => ({
     ...{ kind: 'filter', action: request.path, method: 'get', submit: 'Find' },
     fields: fieldsOf(near, request, choices),
-    ...(further ? { further: fieldsOf(further, request, choices) } : {}),
-    ...(more.length > 0 ? { more } : {}),
+    further: further && fieldsOf(further, request, choices),
+    more,
     reset: set(request.query).size > 0 ? { href: request.path, label: 'Clear' } : null,
   })
 

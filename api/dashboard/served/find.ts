@@ -31,7 +31,6 @@ function paramsOf(fit: ReturnType<typeof match<Record<string, string>>>, path: s
   }
 }
 
-/** Makes a finder over these pages. */
 export function createFinder(pages: readonly Page[]): Finder {
   const fits = pages.map((page) => ({
     page,

@@ -38,7 +38,6 @@ function faultyField(fields: readonly Field[], { form, words }: Refused): Field 
   )
 }
 
-/** Fields as a form has just sent them. */
 export const asSent = (fields: readonly Field[], form: URLSearchParams): Field[] => filled(fields, form, true)
 
 /** A refusal of several fields, one by one: `a is wrong; b is, too`, or `a, b and c are required`. */
@@ -66,7 +65,6 @@ export const wordsOn = (forms: readonly Form[], refused: Refused): string =>
       return field ? spelt(words, field) : words
     }, refused.words)
 
-/** What is said of each field, by its name. */
 function faultsOf(fields: readonly Field[], refused: Refused): Map<string, string> {
   const faults = new Map<string, string>()
   for (const words of clausesOf(refused.words)) {
@@ -85,7 +83,7 @@ const fieldReady = (field: Field, form: number, fault: string | undefined, first
     id,
     fault,
     described: described.join(' ').trim(),
-    ...(first ? { autofocus: true } : {}),
+    autofocus: first || field.autofocus,
     isHidden: field.type === 'hidden',
     isChoice,
     box: field.type === 'checks' ? 'checkbox' : 'radio',
@@ -99,7 +97,7 @@ const withList = (action: string, list: string): string =>
   `${action}${action.includes('?') ? '&' : '?'}${new URLSearchParams({ [LIST]: list })}`
 
 /** A form with what its view needs. @param index makes its ids unlike those of the page's other forms. */
-export function formReady<F extends Form & { further?: readonly Field[] }>(
+export function formReady<F extends Form & { further?: readonly Field[] | undefined }>(
   form: F,
   index: number,
   { refused, list = null }: { refused: Refused | null; list?: string | null },

@@ -40,11 +40,9 @@ const isSecure = (home: URL): boolean => home.protocol === 'https:' || !LOOPBACK
 
 const cookieName = (name: CookieName, home: URL): string => `${isSecure(home) ? '__Host-' : ''}${NAMES[name]}`
 
-/** What the browser sent of ours. */
 export const readCookie = (ctx: Context, home: URL, name: CookieName): string | undefined =>
   ctx.cookies.get(cookieName(name, home))
 
-/** Sets a cookie, or takes it away. */
 export function writeCookie(ctx: Context, home: URL, { name, value, seconds }: Cookie): void {
   const age = value === null ? '; Max-Age=0' : seconds === null ? '' : `; Max-Age=${seconds}`
   const secure = isSecure(home) ? '; Secure' : ''
@@ -69,11 +67,9 @@ export function isOurs(ctx: Context, home: URL): boolean {
   return URL.canParse(origin) && (origin === home.origin || new URL(origin).host === ctx.host)
 }
 
-/** The token of a session's forms. */
 export const formToken = (secrets: Secrets, sessionId: string): string =>
   secrets.sign('csrf', Buffer.from(sessionId), 32).toString('base64url')
 
-/** Whether a form carries its session's token. */
 export const isFormToken = (secrets: Secrets, sessionId: string, token: string | null): boolean =>
   secrets.verify('csrf', Buffer.from(sessionId), Buffer.from(token ?? '', 'base64url').subarray(0, 32)) &&
   (token ?? '').length === 43
@@ -92,7 +88,6 @@ export function unseal<T>(secrets: Secrets, sealed: string | undefined): T | nul
   }
 }
 
-/** The notice that the page before left, if any. */
 export const noticeOf = (secrets: Secrets, cookie: string | undefined): Notice | null =>
   unseal<Notice>(secrets, cookie)
 

@@ -12,13 +12,11 @@ import { formReady, type Refused, wordsOn } from './form.ts'
 import { navigation, places } from './nav.ts'
 import type { Notice, PageTeam } from './page.ts'
 
-/** What a page stands in. */
 export type Frame = {
   /** After /dashboard. */
   path: string
   person: Person | null
   team: PageTeam | null
-  /** The token of the session's forms. */
   csrf: string
   notice: Notice | null
   /** A form that was refused: it is shown again with what was typed. */
@@ -83,10 +81,8 @@ function prepared(section: Section, index: number, frame: Frame): object {
 
 const isLive = (section: Section): boolean => 'live' in section && section.live === true
 
-/** Draws a page. */
 export type Layout = (view: View, frame: Frame) => string
 
-/** Makes the one that draws pages. */
 export const createLayout =
   (render: Render, { paths }: Assets): Layout =>
   (view, frame) => {
@@ -119,7 +115,7 @@ export const createLayout =
       suspended: team?.suspended,
       test: team?.test,
       live: all.some(isLive),
-      actions: view.actions && prepared(view.actions, all.length, frame),
+      actions: view.actions && prepared({ kind: 'actions', ...view.actions }, all.length, frame),
       acts: acts.map(({ section, index }, place) =>
         openedForm(section, index, { frame, main: place === 0 && !(view.actions && hasMain(view.actions)) }),
       ),

@@ -78,42 +78,50 @@ function pageLinks(request: PageRequest, way: Way, key: string | null, label?: s
 }
 
 /**
- * What reads a list, a page or a batch at a time: the rows that follow a key, and where a search was broken off, if it
- * was.
+ * What reads a list, a page or a batch at a time: the rows that follow the key `before`, and where a search was broken
+ * off, if it was.
  */
-export type Reader<R> = (
-  from: string | undefined,
-  limit: number,
-) => Promise<readonly R[] | { rows: readonly R[]; reached: string | null }>
+export type Reader<R> = (place: {
+  before: string | undefined
+  limit: number
+}) => Promise<readonly R[] | { rows: readonly R[]; reached: string | null }>
 
 /** @param reached null where nothing was broken off. */
 export async function readBy<R>(
-  ...[read, from, limit]: [Reader<R>, ...Parameters<Reader<R>>]
+  read: Reader<R>,
+  place: Parameters<Reader<R>>[0],
 ): Promise<{ rows: readonly R[]; reached: string | null }> {
-  const found = await read(from, limit)
+  const found = await read(place)
   return 'rows' in found ? found : { rows: found, reached: null }
 }
 
 /** @param further the link to what was not looked at yet. */
-type Paged<R> = { rows: readonly R[]; next: readonly PageLink[]; first: boolean; further?: PageLink }
+type Paged<R> = {
+  rows: readonly R[]
+  next: readonly PageLink[]
+  first: boolean
+  further?: PageLink | undefined
+}
 
-/** The page of a list that the address asks for. @param keyOf what the next one follows. */
-export async function pageOf<R>(
+/** The page of a list that the address asks for. */
+export const pageOf = <R extends { id: string }>(request: PageRequest, read: Reader<R>): Promise<Paged<R>> =>
+  pageBy(request, read, { keyOf: ({ id }) => id, way: 'back' })
+
+/** The same of any list. @param keyOf what the next page follows. */
+export async function pageBy<R>(
   request: PageRequest,
   read: Reader<R>,
-  keyOf: (row: R) => string,
-  way: Way = 'back',
+  { keyOf, way }: { keyOf: (row: R) => string; way: Way },
 ): Promise<Paged<R>> {
-  const from = idGiven(request.query, WAYS[way].name)
-  const { rows, reached } = await readBy(read, from, PAGE_SIZE + 1)
+  const before = idGiven(request.query, WAYS[way].name)
+  const { rows, reached } = await readBy(read, { before, limit: PAGE_SIZE + 1 })
   const shown = rows.slice(0, PAGE_SIZE)
   const last = shown.at(-1)
-  const first = from === undefined
+  const first = before === undefined
   if (rows.length > PAGE_SIZE && last)
     return { rows: shown, first, next: pageLinks(request, way, keyOf(last)) }
   const next = pageLinks(request, way, reached, 'Look further back')
-  const further = reached === null ? undefined : next.at(-1)
-  return { rows: shown, first, next, ...(further ? { further } : {}) }
+  return { rows: shown, first, next, further: reached === null ? undefined : next.at(-1) }
 }
 
 type Shown<R> = Parameters<typeof tableOf<R>>[1]
@@ -137,7 +145,7 @@ export function listOf<R>(
     filtered: boolean
     nothing: string
     none: string
-    start?: Link
+    start?: Link | undefined
     many?: string
   },
 ): Section {
@@ -145,7 +153,7 @@ export function listOf<R>(
   return tableOf(rows, shown, {
     ...more,
     next,
-    ...(leads ? { start: leads } : {}),
+    start: leads,
     empty: further
       ? `Nothing matches so far: there are many ${many}, and older ones were not looked at yet.`
       : filtered

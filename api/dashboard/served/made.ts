@@ -5,10 +5,10 @@
  */
 import type { By } from '../../../db/accounts/audit/record.ts'
 import type { Cell } from '../drawn/cell.ts'
-import type { Field, Form, Section } from '../drawn/section.ts'
+import type { Alert, Field, Form, Section } from '../drawn/section.ts'
 import { inPerson } from './act.ts'
 import type { PageDeps } from './deps.ts'
-import { LARGE_FORM, type Page, type PageAnswer, type PageOf, type RequestOf } from './page.ts'
+import { LARGE_FORM, type Page, type PageAnswer, type PageOf, type ParamsOf, type RequestOf } from './page.ts'
 
 type Access = Page['access']
 
@@ -21,12 +21,14 @@ export const lagging = <A extends Access>(access: A) => ({ access, lags: true })
 /** For a form with a file, or with a template's text. */
 export const large = <A extends Access>(access: A) => ({ access, takes: LARGE_FORM })
 
-type Handle<A extends Access> = (request: RequestOf<A>, deps: PageDeps) => Promise<PageAnswer>
-
 const made =
   (method: Page['method']) =>
-  <A extends Access>(whom: For<A>, path: string, handle: Handle<A>): PageOf<A> =>
-    ({ ...(typeof whom === 'string' ? { access: whom } : whom), method, path, handle }) as PageOf<A>
+  <A extends Access, P extends string>(
+    whom: For<A>,
+    path: P,
+    handle: (request: RequestOf<A, ParamsOf<P>>, deps: PageDeps) => Promise<PageAnswer>,
+  ): PageOf<A> =>
+    ({ ...(typeof whom === 'string' ? { access: whom } : whom), method, path, handle }) as Page as PageOf<A>
 
 /** A page to look at, or a file to save. */
 export const get = made('GET')
@@ -35,18 +37,44 @@ export const get = made('GET')
 export const post = made('POST')
 
 /** What a form is sent to that does one thing, in one transaction as the person, and then leads on. */
-export const act = <A extends Exclude<Access, 'open'>>(
+export const act = <A extends Exclude<Access, 'open'>, P extends string>(
   whom: For<A>,
-  path: string,
-  work: (by: PageDeps & By, request: RequestOf<A>) => Promise<PageAnswer>,
+  path: P,
+  work: (by: PageDeps & By, request: RequestOf<A, ParamsOf<P>>) => Promise<PageAnswer>,
 ): PageOf<A> =>
-  post<A>(whom, path, (request, deps) => inPerson(request, deps, (by) => work({ ...deps, ...by }, request)))
+  post<A, P>(whom, path, (request, deps) =>
+    inPerson(request, deps, (by) => work({ ...deps, ...by }, request)),
+  )
 
 type Falsy = false | null | undefined | '' | 0
 
 /** A list without what is not there: false, or null, in the place of an item or of several. */
 export const some = <T>(all: readonly (T | readonly T[] | Falsy)[]): T[] =>
   all.flatMap((each) => (each ? (each as T | readonly T[]) : []))
+
+/** Cells by their labels; what is not there is left out. */
+type Labelled = Readonly<Record<string, Cell | Falsy>>
+
+const thoseOf = (cells: Labelled): { label: string; cell: Cell }[] =>
+  some(Object.entries(cells).map(([label, cell]) => cell && { label, cell }))
+
+type More<K extends Section['kind'], Own extends string> = Omit<Extract<Section, { kind: K }>, 'kind' | Own>
+
+/** What there is to know of a thing. */
+export const factsOf = (facts: Labelled, more: More<'facts', 'facts'> = {}): Section => ({
+  ...more,
+  kind: 'facts',
+  facts: thoseOf(facts),
+})
+
+/** Alerts, where there are any. */
+export const alertsOf = (
+  alerts: readonly (Alert | Falsy)[],
+  more: More<'alerts', 'alerts' | 'calm'> = {},
+): Section[] => {
+  const those = some(alerts)
+  return those.length === 0 ? [] : [{ ...more, kind: 'alerts', alerts: those }]
+}
 
 type Table = Extract<Section, { kind: 'table' }>
 
@@ -56,38 +84,45 @@ type Table = Extract<Section, { kind: 'table' }>
  */
 export function tableOf<R>(
   rows: readonly R[],
-  shown: (row: R, index: number) => Readonly<Record<string, Cell>>,
+  shown: (row: R, index: number) => Labelled,
   {
     keyOf,
     wrap = [],
     ...more
-  }: Omit<Table, 'kind' | 'columns' | 'rows'> & { keyOf?: (row: R) => string; wrap?: readonly string[] },
+  }: More<'table', 'columns' | 'rows'> & { keyOf?: (row: R) => string; wrap?: readonly string[] },
 ): Table {
-  const lines = rows.map(shown)
-  const [first = {}] = lines
+  const lines = rows.map((row, index) => ({ row, cells: thoseOf(shown(row, index)) }))
+  const [first] = lines
   return {
     kind: 'table',
-    columns: Object.keys(first).map((label) => ({
+    columns: (first?.cells ?? []).map(({ label }, at) => ({
       label,
-      number: lines.some((line) => line[label]?.number),
+      number: lines.some(({ cells }) => cells[at]?.cell.number),
       wrap: wrap.includes(label),
     })),
-    rows: lines.map((line, index) => {
-      const row = rows[index]
-      return { ...(keyOf && row !== undefined ? { key: keyOf(row) } : {}), cells: Object.values(line) }
-    }),
+    rows: lines.map(({ row, cells }) => ({ key: keyOf?.(row), cells: cells.map(({ cell }) => cell) })),
     ...more,
   }
 }
 
-/** A field that nobody sees. @param own whether a form that is shown again keeps the page's own value. */
-export const hidden = (name: string, value: string, own = false): Field => ({
+/** A field to fill in: for text, unless `more` says otherwise. */
+export const field = (name: string, label: string, more: Partial<Field> = {}): Field => ({
   name,
-  label: '',
-  type: 'hidden',
-  value,
-  ...(own ? { own } : {}),
+  label,
+  type: 'text',
+  ...more,
 })
+
+/** A field that nobody sees. @param own whether a form that is shown again keeps the page's own value. */
+export const hidden = (name: string, value: string, own = false): Field =>
+  field(name, '', { type: 'hidden', value, own })
+
+/** A button in a line of a table. */
+export const buttonCell = (
+  action: string,
+  label: string,
+  more: Partial<NonNullable<Cell['button']>> = {},
+): Cell => ({ text: '', button: { action, label, ...more } })
 
 /** A button that changes something. */
 export const press = (action: string, submit: string, more: Partial<Form> = {}): Form => ({

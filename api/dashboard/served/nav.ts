@@ -65,7 +65,6 @@ const OPERATOR_PAGES: readonly Place[] = [
 
 const isAt = (path: string, href: string): boolean => path === href || path.startsWith(`${href}/`)
 
-/** The links beside a page. */
 export function navigation({
   path,
   person,

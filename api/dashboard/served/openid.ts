@@ -39,7 +39,6 @@ const LOOPBACK = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/
 /** Of each answer of the provider's: its description, its keys, its tokens. */
 const BOUNDS = { bytes: 1024 * 1024, ms: 5_000 }
 
-/** Where the provider sends people back to. */
 const callback = (site: URL): string => new URL(`${BASE}/openid/callback`, site).href
 
 /** Makes a provider's client. Asks nothing of it yet. */

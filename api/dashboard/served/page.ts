@@ -3,12 +3,14 @@
  * values, as the API's routes are: routes.ts lists them, dispatch.ts serves them, tests walk over them.
  *
  * To add a page:
- * 1. Write it in a file under pages/ by made.ts: `get(access, path, …)`; the path begins after /dashboard.
+ * 1. Write it in a file under pages/ by made.ts: `get(access, path, …)`; the path begins after /dashboard, and what it
+ *    leaves open (`/:id`) is the request's `params`.
  *    `/teams/:team/…` paths take a role (`viewer`, `editor`, `owner`), others `person`, `operator` or `open`. An
  *    operator may do what an owner may, in every team. Others are refused before the handler runs.
  * 2. A GET answers `show(view)`. A view is a title and a list of sections (section.ts): tiles, facts, tables, forms,
- *    timelines, code, frames. A handler says what there is; how it looks is the views' and the stylesheet's business.
- *    Write no HTML. All text is escaped; a time, a status or a link in a table is a cell (cell.ts).
+ *    timelines, code, frames, by `factsOf`, `tableOf`, `formOf` and what else is beside them. A handler says what there
+ *    is; how it looks is the views' and the stylesheet's business. Write no HTML. All text is escaped; a time, a status
+ *    or a link in a table is a cell (cell.ts).
  * 3. What changes something is a POST with a form (`press`, `formOf`), and an `act(access, path, …)`: one transaction,
  *    as the person. `post` is for background jobs, and for what no transaction must be open around. Token and origin
  *    are checked before the handler runs. It answers `redirect(path, notice)`: the notice is shown once on the page
@@ -46,9 +48,17 @@ export type PageTeam = {
   test: boolean
 }
 
-export type PageRequest = {
+/** What a path leaves open: `id` and `team` for `/teams/:team/topics/:id`. */
+export type ParamsOf<P extends string> = P extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | ParamsOf<`/${Rest}`>
+  : P extends `${string}:${infer Name}`
+    ? Name
+    : never
+
+/** @template K the parts of its path that are known by name (`ParamsOf`); of any other there may be none. */
+export type PageRequest<K extends string = string> = {
   path: string
-  params: Readonly<Record<string, string>>
+  params: Readonly<Record<K, string>>
   query: URLSearchParams
   /** What a form sent; empty for a GET. */
   form: URLSearchParams
@@ -63,10 +73,10 @@ export type PageRequest = {
   now: Date
 }
 
-export type PersonRequest = PageRequest & { person: Person }
+export type PersonRequest<K extends string = string> = PageRequest<K> & { person: Person }
 /** @param around the team whose frame a page of the person's own stands in. */
-export type OwnRequest = PersonRequest & { around: PageTeam | null }
-export type TeamRequest = PersonRequest & { team: PageTeam }
+export type OwnRequest<K extends string = string> = PersonRequest<K> & { around: PageTeam | null }
+export type TeamRequest<K extends string = string> = PersonRequest<K> & { team: PageTeam }
 
 /** `zone`: the reader's, which the browser's script leaves. */
 export type CookieName = 'session' | 'notice' | 'openid' | 'zone'
@@ -84,7 +94,6 @@ export type PageAnswer =
 /** For a file, and for a template's html and text, percent-encoded. */
 export const LARGE_FORM = 8 * 1024 * 1024
 
-/** A page to look at. */
 export const show = (view: View, status = 200): PageAnswer => ({ kind: 'show', view, status })
 
 /** Goes on to another page, with a few words of what was done. @param to a path after /dashboard, or a whole URL. */
@@ -130,7 +139,8 @@ export type PageOf<A extends Page['access']> = A extends Role
     : A extends 'person'
       ? OwnPage
       : OpenPage
-export type RequestOf<A extends Page['access']> = Parameters<PageOf<A>['handle']>[0]
+export type RequestOf<A extends Page['access'], K extends string> = Parameters<PageOf<A>['handle']>[0] &
+  PageRequest<K>
 
 /** The path of a team's page, after /dashboard. */
 export const teamPath = (team: { id: string }, ...rest: string[]): string =>

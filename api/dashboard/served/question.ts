@@ -7,6 +7,7 @@
 import { Refusal } from '../../../db/errors.ts'
 import type { Field, View } from '../drawn/section.ts'
 import { addressWith } from './list.ts'
+import { hidden } from './made.ts'
 import { type PageAnswer, type PageRequest, show } from './page.ts'
 
 /** The field of a form that outlived its session. */
@@ -27,13 +28,13 @@ function carried(form: URLSearchParams): Field[] {
       'bad_request',
       'this form is too large to be sent on: go back, open the page again and send it from there',
     )
-  return pairs.map(([name, value]) => ({ name, label: '', type: 'hidden', value }))
+  return pairs.map(([name, value]) => hidden(name, value))
 }
 
 /** The question of the form that was sent. @param cancel where to go instead. */
 export const questionView = (request: PageRequest, cancel: string): View => ({
   title: request.form.get('question') ?? '',
-  ...(request.form.has('warning') ? { lead: request.form.get('warning') ?? '' } : {}),
+  lead: request.form.get('warning') ?? undefined,
   back: { href: cancel, label: 'Back, change nothing' },
   sections: [
     {
@@ -41,10 +42,10 @@ export const questionView = (request: PageRequest, cancel: string): View => ({
       id: 'confirm',
       action: addressWith(request, {}),
       method: 'post',
-      fields: [...carried(request.form), { name: 'confirmed', label: '', type: 'hidden', value: 'yes' }],
+      fields: [...carried(request.form), hidden('confirmed', 'yes')],
       submit: request.form.get('answer') || 'Confirm',
       reset: { href: cancel, label: request.form.get('keep') || 'Go back' },
-      ...(request.form.get('answer_tone') === 'danger' ? { tone: 'danger' as const } : {}),
+      tone: request.form.get('answer_tone') === 'danger' ? 'danger' : undefined,
     },
   ],
 })
@@ -83,7 +84,7 @@ export const endedView = (request: PageRequest): View => ({
       kind: 'form',
       action: addressWith(request, {}),
       method: 'post',
-      fields: [...carried(request.form), { name: KEPT, label: '', type: 'hidden', value: 'yes' }],
+      fields: [...carried(request.form), hidden(KEPT, 'yes')],
       submit: 'Send it again',
     },
   ],

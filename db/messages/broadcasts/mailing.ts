@@ -32,7 +32,7 @@ export function mailingOf(row: BroadcastRow, slots: readonly string[]): Mailing 
   const from = parseMailbox(row.from_address)
   if (!from) throw new Error(`broadcast ${row.id} has a from address that cannot be read`)
   const { template_id, reply_to, tags } = row
-  const item = { from, html: null, template_id, headers: headersOf(row, from), reply_to, tags }
+  const item = { from, template_id, headers: headersOf(row, from), reply_to, tags }
   const subject = compileTemplate(row.subject)
   return { row, slots: [...new Set([...slots, ...subject.slots])], subject, item }
 }

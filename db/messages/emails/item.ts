@@ -4,12 +4,13 @@ import { LONGEST_NAME, type Mailbox, parseMailbox } from '../../text/address.ts'
 import { codePoints } from '../../text/strings.ts'
 import type { EmailItem } from './call.ts'
 
+/** What an email of ours says, and to whom. */
+export type SaidOfEmail = Pick<EmailItem, 'from' | 'to' | 'subject'> & Partial<EmailItem>
+
 /** An email that says this, and of the rest nothing. */
-export const emailItem = (
-  said: Pick<EmailItem, 'from' | 'to' | 'subject' | 'html'> & Partial<EmailItem>,
-): EmailItem => ({
-  ...{ path: '', template_id: null, variables: null, text: null, headers: null, reply_to: '', tags: [] },
-  idempotency_key: null,
+export const emailItem = (said: SaidOfEmail): EmailItem => ({
+  ...{ path: '', html: null, text: null, template_id: null, variables: null },
+  ...{ headers: null, reply_to: '', tags: [], idempotency_key: null },
   ...said,
 })
 

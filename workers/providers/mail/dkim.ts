@@ -12,31 +12,11 @@ import type { Pieces } from './pieces.ts'
 const sign = promisify(signIn)
 
 /** RFC 6376 §5.4.1 and, since RFC 8058 asks for both to be covered, List-Unsubscribe-Post. */
-const SIGNED_HEADERS = [
-  ...[
-    'from',
-    'sender',
-    'reply-to',
-    'subject',
-    'date',
-    'message-id',
-    'to',
-    'cc',
-    'mime-version',
-    'content-type',
-  ],
-  'content-transfer-encoding',
-  'in-reply-to',
-  'references',
-  'list-id',
-  'list-help',
-  'list-unsubscribe',
-  'list-unsubscribe-post',
-  'list-subscribe',
-  'list-post',
-  'list-owner',
-  'list-archive',
-]
+const SIGNED_HEADERS = (
+  'from sender reply-to subject date message-id to cc mime-version content-type content-transfer-encoding ' +
+  'in-reply-to references list-id list-help list-unsubscribe list-unsubscribe-post list-subscribe list-post ' +
+  'list-owner list-archive'
+).split(' ')
 
 const NAMES_A_LINE = 4
 

@@ -1,34 +1,32 @@
 /** Brevo's events. Pure. */
 import { effectOfHardBounce } from '../mail/effects.ts'
-import { type Finding, type RelayPage, statusIn, textAt } from './reading.ts'
+import { type Finding, found, type RelayPage, statusIn, textAt } from './reading.ts'
 
-const reasonOf = (event: unknown): string => textAt(event, ['reason'])
+const REASON = ['reason']
 
-const complained = (): Finding => ({ kind: 'complained', effect: 'complaint', words: '' })
-const opened = (): Finding => ({ kind: 'opened', effect: 'none', words: '' })
+function bouncedHard(event: unknown): Finding {
+  const words = textAt(event, REASON)
+  return { kind: 'bounced', effect: effectOfHardBounce(statusIn(words)), words }
+}
+const complained = found('complained', 'complaint')
+const opened = found('opened', 'none')
 /** Its own blocklist, or a fault of its own: it does not say that the address is dead. */
-const untouched = (event: unknown): Finding => ({ kind: 'bounced', effect: 'none', words: reasonOf(event) })
+const untouched = found('bounced', 'none', REASON)
 
 /** Without `proxy_open` and `unique_proxy_open`: machines open there. */
 const FINDINGS = new Map<string, (event: unknown) => Finding>([
-  ['delivered', (event) => ({ kind: 'delivered', effect: 'delivered', words: reasonOf(event) })],
-  ['deferred', (event) => ({ kind: 'delayed', effect: 'none', words: reasonOf(event) })],
-  ['soft_bounce', (event) => ({ kind: 'bounced', effect: 'soft', words: reasonOf(event) })],
-  [
-    'hard_bounce',
-    (event) => {
-      const words = reasonOf(event)
-      return { kind: 'bounced', effect: effectOfHardBounce(statusIn(words)), words }
-    },
-  ],
-  ['invalid_email', (event) => ({ kind: 'bounced', effect: 'hard', words: reasonOf(event) })],
+  ['delivered', found('delivered', 'delivered', REASON)],
+  ['deferred', found('delayed', 'none', REASON)],
+  ['soft_bounce', found('bounced', 'soft', REASON)],
+  ['hard_bounce', bouncedHard],
+  ['invalid_email', found('bounced', 'hard', REASON)],
   ['blocked', untouched],
   ['error', untouched],
   ['spam', complained],
   ['complaint', complained],
   ['opened', opened],
   ['unique_opened', opened],
-  ['click', (event) => ({ kind: 'clicked', effect: 'none', words: textAt(event, ['link']) })],
+  ['click', found('clicked', 'none', ['link'])],
 ])
 
 export const BREVO: RelayPage = {

@@ -2,7 +2,7 @@
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
 import { effectOfHardBounce } from '../mail/effects.ts'
 import { OWN_NAME } from './header.ts'
-import { type Finding, type RelayPage, statusIn, textAt } from './reading.ts'
+import { type Finding, found, type RelayPage, statusIn, textAt } from './reading.ts'
 
 /** Its own suppression lists: bounced before, unsubscribed there, complained there. */
 const SUPPRESSED_CODES: ReadonlySet<string> = new Set(['605', '606', '607'])
@@ -39,13 +39,10 @@ const FINDINGS = new Map<string, (event: unknown) => Finding | null>([
   ['delivered', (event) => ({ kind: 'delivered', effect: 'delivered', words: wordsOf(event) })],
   ['failed', failed],
   // Before any try: for what the message is, or what the account may do.
-  ['rejected', (event) => ({ kind: 'bounced', effect: 'none', words: textAt(event, ['reject', 'reason']) })],
-  ['complained', () => ({ kind: 'complained', effect: 'complaint', words: '' })],
-  [
-    'opened',
-    (event) => ({ kind: 'opened', effect: 'none', words: textAt(event, ['client-info', 'user-agent']) }),
-  ],
-  ['clicked', (event) => ({ kind: 'clicked', effect: 'none', words: textAt(event, ['url']) })],
+  ['rejected', found('bounced', 'none', ['reject', 'reason'])],
+  ['complained', found('complained', 'complaint')],
+  ['opened', found('opened', 'none', ['client-info', 'user-agent'])],
+  ['clicked', found('clicked', 'none', ['url'])],
 ])
 
 export const MAILGUN: RelayPage = {

@@ -2,7 +2,7 @@
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
 import { effectOfHardBounce } from '../mail/effects.ts'
 import { OWN_NAME } from './header.ts'
-import { type Finding, type RelayPage, statusIn, textAt } from './reading.ts'
+import { type Finding, found, type RelayPage, statusIn, textAt } from './reading.ts'
 
 const wordsOf = (event: unknown): string =>
   textAt(event, ['Details'], ['Description'], ['Type']).replace(/^smtp; */i, '')
@@ -40,11 +40,11 @@ function bounced(event: unknown): Finding | null {
 }
 
 const FINDINGS = new Map<string, (event: unknown) => Finding | null>([
-  ['Delivery', (event) => ({ kind: 'delivered', effect: 'delivered', words: textAt(event, ['Details']) })],
+  ['Delivery', found('delivered', 'delivered', ['Details'])],
   ['Bounce', bounced],
   ['SpamComplaint', complained],
-  ['Open', (event) => ({ kind: 'opened', effect: 'none', words: textAt(event, ['UserAgent']) })],
-  ['Click', (event) => ({ kind: 'clicked', effect: 'none', words: textAt(event, ['OriginalLink']) })],
+  ['Open', found('opened', 'none', ['UserAgent'])],
+  ['Click', found('clicked', 'none', ['OriginalLink'])],
 ])
 
 export const POSTMARK: RelayPage = {

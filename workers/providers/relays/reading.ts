@@ -20,6 +20,11 @@ import type { ReportReader } from '../report.ts'
 /** What an event means; `words` are the relay's. */
 export type Finding = { kind: EmailEventKind; effect: ContactEffect; words: string }
 
+/** The finding of events that mean one thing always; their words stand at the first of the paths that has any. */
+export const found =
+  (kind: EmailEventKind, effect: ContactEffect, ...words: readonly Path[]) =>
+  (event: unknown): Finding => ({ kind, effect, words: textAt(event, ...words) })
+
 /** Where a relay's events say what. */
 export type RelayPage = {
   relay: Relay
@@ -71,7 +76,6 @@ export function statusIn(...texts: readonly string[]): string {
   return codes.find((code) => !code.endsWith('.0.0')) ?? codes[0] ?? ''
 }
 
-/** Makes the reader of a relay's events. */
 export const createRelayReader = (page: RelayPage, secrets: Secrets): ReportReader => {
   return async ({ body, received_at }) => {
     const event = parsed(body)

@@ -1,7 +1,7 @@
 /** SendGrid's events. Arguments of ours stand among its own keys. Pure. */
 import { effectOfHardBounce } from '../mail/effects.ts'
 import { OWN_NAME } from './header.ts'
-import { type Finding, isSet, type RelayPage, statusIn, textAt } from './reading.ts'
+import { type Finding, found, isSet, type RelayPage, statusIn, textAt } from './reading.ts'
 
 /** Why it dropped a message: the address bounced before, or is none. Not its "Invalid SMTPAPI header". */
 const DEAD_ADDRESS = /^(?:bounced(?: address)?|invalid(?: (?:e-?mail )?address)?)$/i
@@ -21,21 +21,16 @@ function dropped(event: unknown): Finding {
 }
 
 const opened = (event: unknown): Finding | null =>
-  isSet(event, ['sg_machine_open'])
-    ? null
-    : { kind: 'opened', effect: 'none', words: textAt(event, ['useragent']) }
+  isSet(event, ['sg_machine_open']) ? null : found('opened', 'none', ['useragent'])(event)
 
 const FINDINGS = new Map<string, (event: unknown) => Finding | null>([
-  ['delivered', (event) => ({ kind: 'delivered', effect: 'delivered', words: textAt(event, ['response']) })],
-  [
-    'deferred',
-    (event) => ({ kind: 'delayed', effect: 'none', words: textAt(event, ['response'], ['reason']) }),
-  ],
+  ['delivered', found('delivered', 'delivered', ['response'])],
+  ['deferred', found('delayed', 'none', ['response'], ['reason'])],
   ['bounce', bounced],
   ['dropped', dropped],
-  ['spamreport', () => ({ kind: 'complained', effect: 'complaint', words: '' })],
+  ['spamreport', found('complained', 'complaint')],
   ['open', opened],
-  ['click', (event) => ({ kind: 'clicked', effect: 'none', words: textAt(event, ['url']) })],
+  ['click', found('clicked', 'none', ['url'])],
 ])
 
 export const SENDGRID: RelayPage = {

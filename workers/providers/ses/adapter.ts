@@ -90,7 +90,6 @@ async function checkAccount(
   }
 }
 
-/** The request for one send. */
 type Asking = { configuration_set: string | undefined; timeouts: SesTimeouts; cut: AbortSignal | undefined }
 
 async function deliver(client: SESv2Client, email: OutgoingEmail, asking: Asking): Promise<EmailDelivery> {
@@ -100,7 +99,6 @@ async function deliver(client: SESv2Client, email: OutgoingEmail, asking: Asking
   return { provider_message_id: id, outcomes: outcomes(new Map(to.map((address) => [address, outcome]))) }
 }
 
-/** One message to SES, once. */
 async function attempt(
   client: SESv2Client,
   email: OutgoingEmail,

@@ -13,7 +13,6 @@ export type SesTimeouts = {
   credentials_ms: number
 }
 
-/** A request as the SDK has signed it. */
 type Signed = {
   protocol: string
   hostname: string

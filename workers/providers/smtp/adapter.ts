@@ -55,7 +55,6 @@ type Transport = ReturnType<typeof createPool>
 /** What travels with a message through nodemailer: the message, and how far it came. */
 type TrackedMail = SendMailOptions & { attempt: TrackedAttempt }
 type TrackedAttempt = Attempt & { message: Pieces; onHandedOver: () => void }
-/** How a send is judged and bounded. */
 type Sending = {
   timeouts: SmtpTimeouts
   describe: Describe

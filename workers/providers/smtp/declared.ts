@@ -7,7 +7,6 @@ import { smtpUrlFault } from './url.ts'
 
 const NAME = 'smtp'
 
-/** The URL of a relay. */
 const relay = () =>
   string().test({
     name: 'smtp url',

@@ -38,7 +38,6 @@ const RETURNED_TYPES = ['message/rfc822', 'text/rfc822-headers', 'message/global
 /** One event of a report before it is tied to its message. */
 type ReportedEvent = Omit<ReportedEmail, 'ref' | 'by_mail' | 'provider_message_id'>
 
-/** Makes the reader of reports about mail that went out through SMTP. */
 export function createSmtpReportReader(secrets: Secrets): ReportReader {
   return async (report) => {
     const email = await parseMail(report.body)
@@ -109,7 +108,6 @@ async function parseMail(body: Buffer): Promise<Email> {
   }
 }
 
-/** The text of the first part of one of these types. */
 function partOf({ attachments }: Email, types: readonly string[]): string | null {
   const part = attachments.find(({ mimeType }) => types.includes(mimeType))
   return part ? bytesOf(part).toString('utf8') : null

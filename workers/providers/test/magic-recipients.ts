@@ -11,7 +11,6 @@
 type EmailReply = 'taken' | 'deferred' | 'refused'
 export type EmailReport = 'delivered' | 'bounced' | 'complained' | 'opened' | 'clicked'
 
-/** How often deferred@ is put off. */
 const DEFERRALS = 2
 
 const EMAIL_REPORTS = new Map<string, readonly EmailReport[]>([

@@ -16,7 +16,6 @@ const OUTCOMES = {
   refused: { kind: 'refused', detail: '550 5.1.1 No such mailbox (simulated)', effect: 'hard' },
 } as const satisfies Record<ReturnType<typeof emailReply>, Outcome>
 
-/** Where emails of test teams end. */
 export const SIMULATED_EMAIL: EmailProvider<true> = {
   test: true,
   signs: false,
@@ -45,7 +44,6 @@ const EFFECTS = {
 
 const BOUNCE = '550 5.1.1 The mailbox does not exist (simulated)'
 
-/** A report of an email as a neutral event. */
 export const readEmail = ({ team_id, id, to, event, time }: News<EmailReport>): ReportedEvent => ({
   channel: 'email',
   ref: { team_id, id },

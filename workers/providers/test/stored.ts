@@ -5,7 +5,6 @@ import { contentKey, type TakenReport } from '../../../db/delivery/reports/store
 /** One piece of news of one message, as its report says it. */
 export type News<E extends string> = { team_id: string; id: string; to: string; event: E; time: string }
 
-/** A message that was taken for this recipient. */
 export type Taken = { team_id: string; id: string; to: string; at: Date }
 
 /** What a channel's messages share a pace under: nothing is gained by holding them back. */

@@ -29,7 +29,6 @@ const OUTCOMES = {
   },
 } as const satisfies Record<Exclude<ReturnType<typeof whatsappReply>, 'taken'>, WhatsappOutcome>
 
-/** Where WhatsApp messages of test teams end. */
 export const SIMULATED_WHATSAPP: WhatsappSending<true> = {
   test: true,
   async send({ message_id, to, deferrals }) {
@@ -41,11 +40,9 @@ export const SIMULATED_WHATSAPP: WhatsappSending<true> = {
   sender: senderOf('whatsapp'),
 }
 
-/** What is reported of a message that was taken. */
 export const reportsOfWhatsapp = (taken: Taken): TakenReport[] =>
   reportsOf('whatsapp', taken, whatsappReports(taken.to))
 
-/** A report of a message as a neutral event. */
 export const readWhatsapp = ({ team_id, id, event, time }: News<WhatsappReport>): ReportedEvent => ({
   channel: 'whatsapp',
   ref: { team_id, id },

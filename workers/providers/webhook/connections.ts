@@ -16,7 +16,6 @@ export type Connections = {
 const SERVERS = 200
 const IDLE = 4
 
-/** The connections of one worker. */
 export function createConnections(): Connections {
   const known = new Map<string, HttpAgent>()
   return {

@@ -12,7 +12,6 @@ import { AnswerTooLarge, beginRequest } from '../../../db/process/outgoing.ts'
 import { type Network, NotPublic, type Resolve, vettedAddresses } from '../../../db/process/public-address.ts'
 import type { Connections } from './connections.ts'
 
-/** How servers of teams are called. */
 export type WebhookDelivery = {
   /** How many requests are under way at once in this process: WEBHOOK_CONCURRENCY. */
   concurrency: number

@@ -50,7 +50,6 @@ export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappP
 
 const texts = (values: readonly string[]) => values.map((text) => ({ type: 'text', text }))
 
-/** The request's body, exactly as the API asks for it. */
 function requestBody(message: OutgoingWhatsapp) {
   const { header, body, url_buttons } = message
   const components = [

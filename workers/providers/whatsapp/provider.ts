@@ -47,11 +47,9 @@ export type WhatsappSending<T extends boolean> = {
   sender: Sender
 }
 
-/** What messages of live teams go out through. */
 export type WhatsappProvider = WhatsappSending<false> & {
   /** Every template that the provider has. @throws Error in words for people. */
   listTemplates(): Promise<TemplateContent[]>
-  /** Waits for the sends in flight. */
   close(): Promise<void>
 }
 

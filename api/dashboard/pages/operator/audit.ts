@@ -68,7 +68,7 @@ function subjectCell(entry: AuditRow, names: ReadonlyMap<string, NamedThing>): C
   const words = bySubject?.name ?? subject
   // The id of what is named already says nothing more.
   const rest = byDetail ? (isUuid(subject) ? byDetail.name : '') : detail
-  return text(words, { ...(href ? { href } : {}), ...(rest && rest !== words ? { detail: rest } : {}) })
+  return text(words, { href, detail: rest === words ? undefined : rest })
 }
 
 /** The trail as a page. @param only the team that it is about; null: all of them. */
@@ -79,11 +79,7 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
   const { team: meant, ...asked } = { team: undefined, ...(only === null ? ofAll : ofOne).read(query) }
   const teams = only !== null ? [only] : meant === undefined ? undefined : await teamsMeant(meant, deps)
   const action = asked.action === undefined ? undefined : actionOf(asked.action)
-  const page = await pageOf(
-    request,
-    (before, limit) => auditEntries(database, { ...asked, action, teams, before, limit }),
-    ({ id }) => id,
-  )
+  const page = await pageOf(request, (place) => auditEntries(database, { ...asked, action, teams, ...place }))
   const ids = only === null ? page.rows.flatMap(({ team_id }) => team_id ?? []) : []
   const teamNames = await namesOfTeams(database, [...new Set(ids)])
   const things = page.rows.flatMap(({ team_id, subject, detail }) =>
@@ -102,14 +98,11 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
           Who: text(entry.actor),
           Action: actionCell(entry),
           About: subjectCell(entry, names),
-          ...(only === null
-            ? {
-                Team: text(
-                  teamNames.get(entry.team_id ?? '') ?? entry.team_id,
-                  entry.team_id ? { href: teamPath({ id: entry.team_id }) } : {},
-                ),
-              }
-            : {}),
+          Team:
+            only === null &&
+            text(teamNames.get(entry.team_id ?? '') ?? entry.team_id, {
+              href: entry.team_id ? teamPath({ id: entry.team_id }) : undefined,
+            }),
         }),
         {
           wrap: ['About'],

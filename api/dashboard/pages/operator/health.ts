@@ -8,7 +8,7 @@ import { databaseFault } from '../../../../db/start.ts'
 import { isUuid } from '../../../../db/text/strings.ts'
 import { status, text, time } from '../../drawn/cell.ts'
 import type { Alert, Section } from '../../drawn/section.ts'
-import { act, get, press, some } from '../../served/made.ts'
+import { act, factsOf, get, press, some } from '../../served/made.ts'
 import { redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/health'
@@ -37,32 +37,30 @@ async function databaseFacts(tx: Tx, now: Date) {
       title: `This process’s clock is ${apart} seconds from the database’s`,
     },
   ])
-  const facts = [
-    { label: 'PostgreSQL', cell: text(version) },
-    { label: 'Its clock', cell: { ...time(at, now), age: `${apart} s from this process’s` } },
-    ...DANGEROUS.map((name) => ({
-      label: name,
-      cell: status(settings[name], { tone: off.includes(name) ? 'bad' : 'good' }),
-    })),
-  ]
+  const safe = DANGEROUS.map((name) => [
+    name,
+    status(settings[name], { tone: off.includes(name) ? 'bad' : 'good' }),
+  ])
+  const facts = {
+    PostgreSQL: text(version),
+    'Its clock': { ...time(at, now), age: `${apart} s from this process’s` },
+    ...Object.fromEntries(safe),
+  }
   return { alerts, facts }
 }
 
 /** What a worker has found out about email's provider, if somebody has asked. */
 async function checkSection(tx: Tx, id: string | null): Promise<Section> {
   const found = id !== null && isUuid(id) ? await checkFound(tx, id) : null
-  const facts =
-    found === null
-      ? [{ label: 'Provider', cell: text(id === null ? 'not asked just now' : 'no worker has asked it yet') }]
-      : [
-          {
-            label: found.sender,
-            cell: found.fault
-              ? status('takes nothing', { tone: 'bad', detail: found.fault })
-              : status('reached, and it lets us in', { tone: 'good' }),
-          },
-        ]
-  return { kind: 'facts', title: 'Email, asked by a worker', id: 'check', live: id !== null && !found, facts }
+  const unknown = text(id === null ? 'not asked just now' : 'no worker has asked it yet')
+  const answer = found?.fault
+    ? status('takes nothing', { tone: 'bad', detail: found.fault })
+    : status('reached, and it lets us in', { tone: 'good' })
+  return factsOf(found ? { [found.sender]: answer } : { Provider: unknown }, {
+    title: 'Email, asked by a worker',
+    id: 'check',
+    live: id !== null && !found,
+  })
 }
 
 const check = act('operator', `${PATH}/check`, async (by) => {
@@ -73,37 +71,28 @@ const check = act('operator', `${PATH}/check`, async (by) => {
 const health = get('operator', PATH, async ({ now, query }, { database, switches }) => {
   const { alerts, facts } = await databaseFacts(database, now)
   const last = await lastReports(database)
-  const sections: Section[] = [
-    { kind: 'alerts', alerts, calm: 'The database is as it should be.' },
-    await checkSection(database, query.get('check')),
-  ]
-  const aside: Section[] = [
-    { kind: 'facts', title: 'Database', facts },
-    {
-      kind: 'facts',
-      title: 'Hooks last heard from',
-      facts: last.map(({ provider, last_at }) => ({ label: provider, cell: time(last_at, now) })),
-    },
-    {
-      kind: 'facts',
-      title: 'Settings of this web process',
-      facts: switches.map(({ name, isSet }) => ({
-        label: name,
-        cell: status(isSet ? 'set' : 'not set', { tone: isSet ? 'good' : 'plain' }),
-      })),
-    },
-  ]
+  const heard = last.map(({ provider, last_at }) => [provider, time(last_at, now)])
+  const settings = switches.map(({ name, isSet }) => [
+    name,
+    status(isSet ? 'set' : 'not set', { tone: isSet ? 'good' : 'plain' }),
+  ])
   return show({
     title: 'Health',
     actions: {
-      kind: 'actions',
       forms: [
         { action: PATH, method: 'get', fields: [], submit: 'Look again', tone: 'quiet' },
         press(`${PATH}/check`, 'Check email now', { tone: 'quiet' }),
       ],
     },
-    sections,
-    aside,
+    sections: [
+      { kind: 'alerts', alerts, calm: 'The database is as it should be.' },
+      await checkSection(database, query.get('check')),
+    ],
+    aside: [
+      factsOf(facts, { title: 'Database' }),
+      factsOf(Object.fromEntries(heard), { title: 'Hooks last heard from' }),
+      factsOf(Object.fromEntries(settings), { title: 'Settings of this web process' }),
+    ],
   })
 })
 

@@ -19,6 +19,10 @@ const PATH = '/operator'
 /** The most broadcasts that are named. */
 const MAX_STOPPED = 100
 
+const isLive = ({ silent_seconds }: ProcessRow): boolean => silent_seconds <= SILENCE
+
+const isWorking = (process: ProcessRow): boolean => process.kind === 'worker' && isLive(process)
+
 const megabytes = (bytes: number): string => `${Math.round(bytes / 1024 / 1024)} MB`
 
 /** The queues of a process, by what it leaves alone where that is shorter. */
@@ -36,21 +40,13 @@ const processShown =
     Busy: text(`${Math.round(gauges.busy * 100)} %`, { number: true }),
     Memory: text(megabytes(gauges.resident_memory_bytes), { number: true }),
     Lag: text(`${Math.round(gauges.event_loop_lag_seconds * 1_000)} ms`, { number: true }),
-    'Last sign of life': { ...time(seen_at, now), ...(silent_seconds > SILENCE ? { tone: 'bad' } : {}) },
+    'Last sign of life': { ...time(seen_at, now), tone: silent_seconds > SILENCE ? 'bad' : undefined },
   })
 
-function processAlerts(processes: readonly ProcessRow[]): Alert[] {
-  const workers = processes.filter(
-    ({ kind, silent_seconds }) => kind === 'worker' && silent_seconds <= SILENCE,
-  )
-  if (workers.length > 0) return []
-  return [
-    {
-      tone: 'bad',
-      title: 'No worker is running',
-      text: 'Nothing is sent, and no report is taken in. Start one: see “worker” in the Procfile.',
-    },
-  ]
+const NO_WORKER: Alert = {
+  tone: 'bad',
+  title: 'No worker is running',
+  text: 'Nothing is sent, and no report is taken in. Start one: see “worker” in the Procfile.',
 }
 
 /** A sender that a live worker delivers through, and cannot: as the workers' own tries found it. */
@@ -76,8 +72,6 @@ function queueAlerts(paused: ReadonlyMap<string, QueuePause>): Alert[] {
   ])
 }
 
-const isLive = ({ silent_seconds }: ProcessRow): boolean => silent_seconds <= SILENCE
-
 /** Each sender that live workers deliver through, or that stands, with how it is. */
 function sendersShown(processes: readonly ProcessRow[], senders: readonly ShownSender[], now: Date) {
   const used = processes.filter(isLive).flatMap((process) => Object.values(process.senders))
@@ -101,7 +95,7 @@ function tiles(queues: readonly ShownQueue[], processes: readonly ProcessRow[]):
   const ready = sum((queue) => queue.ready)
   const oldest = Math.max(0, ...out.map((queue) => queue.oldest_ready_seconds ?? 0))
   const dead = sum((queue) => queue.dead)
-  const workers = processes.filter((process) => isLive(process) && process.kind === 'worker').length
+  const workers = processes.filter(isWorking).length
   return [
     {
       label: 'Waiting to go out',
@@ -113,7 +107,8 @@ function tiles(queues: readonly ShownQueue[], processes: readonly ProcessRow[]):
       label: 'Given up',
       value: counted(dead).text,
       href: '/operator/queues',
-      ...(dead > 0 ? { tone: 'warn', detail: 'dead letters: see why, and try again' } : {}),
+      tone: dead > 0 ? 'warn' : undefined,
+      detail: dead > 0 ? 'dead letters: see why, and try again' : undefined,
     },
     { label: 'Workers', value: number(workers).text, tone: workers === 0 ? 'bad' : 'plain' },
   ]
@@ -128,7 +123,7 @@ const queueShown = (queue: ShownQueue): Record<string, Cell> => ({
   Ready: counted(queue.ready),
   Active: number(queue.active),
   Deferred: counted(queue.deferred),
-  Dead: { ...counted(queue.dead), ...(queue.dead > 0 ? { href: `/operator/queues/${queue.queue}` } : {}) },
+  Dead: { ...counted(queue.dead), href: queue.dead > 0 ? `/operator/queues/${queue.queue}` : undefined },
   'Oldest waits': text(queue.oldest_ready_seconds === null ? null : duration(queue.oldest_ready_seconds), {
     number: true,
   }),
@@ -140,12 +135,12 @@ const overview = get('operator', PATH, async ({ now }, { database }) => {
   const senders = await listSenders(database)
   const queues = await listQueues(database)
   const stopped = stoppedAlerts(await stoppedBroadcasts(database, null, MAX_STOPPED), true)
-  const alerts = [
-    ...processAlerts(processes),
+  const alerts = some([
+    !processes.some(isWorking) && NO_WORKER,
     ...queueAlerts(await pausedQueues(database)),
     ...senderAlerts(senders),
     ...folded(stopped, `${stopped.length} broadcasts have paused themselves`),
-  ]
+  ])
   const used = sendersShown(processes, senders, now)
   return show({
     title: 'Is everything going out?',
@@ -153,7 +148,7 @@ const overview = get('operator', PATH, async ({ now }, { database }) => {
       alerts.length === 0
         ? status('yes', { tone: 'good' })
         : status(plural(alerts.length, 'alert'), { tone: 'bad' }),
-    sections: some([
+    sections: [
       { kind: 'alerts', id: 'alerts', live: true, alerts, calm: 'Nothing is stuck.' },
       { kind: 'tiles', id: 'figures', live: true, tiles: tiles(queues, processes) },
       tableOf(busyQueues(queues), queueShown, {
@@ -176,7 +171,7 @@ const overview = get('operator', PATH, async ({ now }, { database }) => {
         live: true,
         empty: 'No process has given a sign of life within an hour.',
       }),
-    ]),
+    ],
   })
 })
 

@@ -3,9 +3,9 @@
 import { loadCatalog, printCatalog } from '../../../../db/accounts/plans/catalog.ts'
 import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
 import { QUOTAS } from '../../../../db/accounts/plans/quotas.ts'
-import { Refusal } from '../../../../db/errors.ts'
 import { number, plural, text } from '../../drawn/cell.ts'
-import { act, formOf, get, tableOf } from '../../served/made.ts'
+import { jsonTyped } from '../../drawn/typed.ts'
+import { act, field, formOf, get, tableOf } from '../../served/made.ts'
 import { redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/plans'
@@ -34,16 +34,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
       formOf(
         PATH,
         'Replace the catalog',
-        [
-          {
-            name: 'catalog',
-            label: 'Catalog as JSON',
-            type: 'textarea',
-            value: catalog,
-            rows: 24,
-            code: true,
-          },
-        ],
+        [field('catalog', 'Catalog as JSON', { type: 'textarea', value: catalog, rows: 24, code: true })],
         {
           title: 'Change the catalog',
           note: 'The whole catalog is replaced, or nothing. A plan that teams are on cannot be left out.',
@@ -57,18 +48,8 @@ const plans = get('operator', PATH, async (_request, { database }) => {
   })
 })
 
-/** @throws Refusal bad_request saying where the JSON breaks. */
-function readCatalog(source: string): unknown {
-  try {
-    return JSON.parse(source)
-  } catch (error) {
-    throw new Refusal('bad_request', `the catalog is not valid JSON: ${(error as Error).message}`)
-  }
-}
-
 const replace = act('operator', PATH, async (by, { form }) => {
-  const content = readCatalog(form.get('catalog') ?? '')
-  await loadCatalog(by, content)
+  await loadCatalog(by, jsonTyped(form.get('catalog'), 'catalog'))
   const count = (await allPlans(by.tx)).length
   return redirect(PATH, `The catalog now has ${plural(count, 'plan')}.`)
 })

@@ -22,29 +22,23 @@ import { type Cell, countdown, duration, number, plural, status, text, time } fr
 import type { Alert, Form } from '../../drawn/section.ts'
 import { RESTORED_COPY } from '../../drawn/timeline.ts'
 import { countedFields, countedOf, countedWords } from '../../served/counted.ts'
-import { act, get, post, press, some, tableOf } from '../../served/made.ts'
+import { act, alertsOf, buttonCell, get, post, press, some, tableOf } from '../../served/made.ts'
 import { redirect, show } from '../../served/page.ts'
 import { workAnswer } from '../work.ts'
 
 const PATH = '/operator/queues'
 
-const button = (queue: ShownQueue): Cell => ({
-  text: '',
-  button: queue.paused
-    ? { action: `${PATH}/${queue.queue}/resume`, label: 'Resume' }
-    : {
-        action: `${PATH}/${queue.queue}/pause`,
-        label: 'Pause',
-        confirm: `Pause ${queue.queue}? What it holds waits until you resume it.`,
+const button = ({ queue, paused }: ShownQueue): Cell =>
+  paused
+    ? buttonCell(`${PATH}/${queue}/resume`, 'Resume')
+    : buttonCell(`${PATH}/${queue}/pause`, 'Pause', {
+        confirm: `Pause ${queue}? What it holds waits until you resume it.`,
         tone: 'quiet',
-      },
-})
+      })
 
 /** What waits, as far as it was counted. */
-export const counted = (jobs: number): Cell => ({
-  ...number(jobs),
-  ...(jobs < MOST_COUNTED ? {} : { text: `≥ ${number(MOST_COUNTED).text}` }),
-})
+export const counted = (jobs: number): Cell =>
+  number(jobs, jobs < MOST_COUNTED ? {} : { text: `≥ ${number(MOST_COUNTED).text}` })
 
 /** Its name; of a paused one since when, and by whom or why. */
 function nameCell({ queue, paused, paused_at, paused_by, pause_reason }: ShownQueue, now: Date): Cell {
@@ -52,7 +46,7 @@ function nameCell({ queue, paused, paused_at, paused_by, pause_reason }: ShownQu
   const cause = pause_reason ?? (paused_by === null ? null : `by ${paused_by}`)
   const since = paused_at === null ? null : time(paused_at, now).age
   const detail = [cause, since].filter((each) => each !== null).join(', ')
-  return status(`${queue}, paused`, { tone: 'warn', ...(detail === '' ? {} : { detail }) })
+  return status(`${queue}, paused`, { tone: 'warn', detail })
 }
 
 const isRestored = ({ pause_reason }: ShownQueue): boolean => pause_reason === RESTORED
@@ -78,7 +72,7 @@ async function senderAlerts(database: Tx, now: Date): Promise<Alert[]> {
     return {
       tone: 'warn',
       title: `${queue} waits: ${key} is paused, ${next}${troubled_at === null ? '' : ', since'}`,
-      ...(troubled_at === null ? {} : { at: time(troubled_at, now) }),
+      at: troubled_at === null ? undefined : time(troubled_at, now),
       text: reason ?? 'It gave no reason.',
       link: { href: '/operator/senders', label: 'Senders' },
     }
@@ -88,13 +82,13 @@ async function senderAlerts(database: Tx, now: Date): Promise<Alert[]> {
 const queues = get('operator', PATH, async ({ now }, { database }) => {
   const rows = await listQueues(database)
   const isCopy = rows.some(isRestored)
-  const alerts = some([isCopy && RESTORED_COPY, ...(await senderAlerts(database, now))])
+  const alerts = [isCopy && RESTORED_COPY, ...(await senderAlerts(database, now))]
   return show({
     title: 'Queues',
-    ...(isCopy ? { actions: { kind: 'actions', forms: [RESUME_ALL] } } : {}),
+    actions: isCopy ? { forms: [RESUME_ALL] } : undefined,
     lead: 'Ready jobs wait for a worker, deferred ones for their time; dead letters wait for you.',
-    sections: some([
-      alerts.length !== 0 && { kind: 'alerts', title: 'Why queues are paused', calm: '', alerts },
+    sections: [
+      ...alertsOf(alerts, { title: 'Why queues are paused' }),
       tableOf(
         rows,
         (queue) => ({
@@ -116,7 +110,7 @@ const queues = get('operator', PATH, async ({ now }, { database }) => {
         }),
         { id: 'queues', live: true, empty: '' },
       ),
-    ]),
+    ],
   })
 })
 
@@ -147,15 +141,10 @@ const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { data
           First: time(first_at, now),
           Last: time(last_at, now),
           'The newest': text(samples.join(' '), { code: true }),
-          'Try again': {
-            text: '',
-            button: {
-              action,
-              label: `Try ${plural(count, 'dead letter')} again`,
-              confirm: `Try ${plural(count, 'dead letter')} of ${queue} again?`,
-              sends: { reason, ...countedWords({ most: count, seen }) },
-            },
-          },
+          'Try again': buttonCell(action, `Try ${plural(count, 'dead letter')} again`, {
+            confirm: `Try ${plural(count, 'dead letter')} of ${queue} again?`,
+            sends: { reason, ...countedWords({ most: count, seen }) },
+          }),
         }),
         { wrap: ['Reason', 'The newest'], empty: 'Nothing of this queue was given up.' },
       ),

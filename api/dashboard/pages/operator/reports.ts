@@ -14,7 +14,7 @@ import { inPerson } from '../../served/act.ts'
 import { type Counted, countedFields, countedOf } from '../../served/counted.ts'
 import { filterOf, oneOf, search } from '../../served/filter.ts'
 import { given, idGiven, pageOf } from '../../served/list.ts'
-import { act, get, hidden, press, some, tableOf } from '../../served/made.ts'
+import { act, factsOf, get, hidden, press, some, tableOf } from '../../served/made.ts'
 import { type PersonRequest, redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/reports'
@@ -34,7 +34,7 @@ const onAll = (verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>,
         ...countedFields(counted),
       ],
       confirm: `${verb === 'replay' ? 'Try' : 'Drop'} ${plural(counted.most, 'report')}?`,
-      ...(verb === 'drop' ? { tone: 'danger' } : {}),
+      tone: verb === 'drop' ? 'danger' : undefined,
     },
   )
 
@@ -42,10 +42,8 @@ const reports = get('operator', PATH, async (request, { database }) => {
   const { query, now } = request
   const asked = filter.read(query)
   const seen = await seenNow(database)
-  const page = await pageOf(
-    request,
-    (after, limit) => parkedReports(database, { ...asked, after, limit }),
-    ({ id }) => id,
+  const page = await pageOf(request, ({ before: after, limit }) =>
+    parkedReports(database, { ...asked, after, limit }),
   )
   const reasons = await parkedByReason(database, asked)
   const isFiltered = filter.set(query).size > 0
@@ -54,7 +52,6 @@ const reports = get('operator', PATH, async (request, { database }) => {
     title: 'Parked reports',
     lead: 'Reports of providers that could not be read, or whose message was not found within an hour. They are forgotten after 30 days.',
     actions: {
-      kind: 'actions',
       forms:
         total === 0
           ? []
@@ -84,7 +81,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
 
 const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   const { params, now } = request
-  const found = await inPerson(request, deps, (by) => readReport(by, params.report_id ?? ''))
+  const found = await inPerson(request, deps, (by) => readReport(by, params.report_id))
   const { id, provider, received_at, state, reason, body } = found
   const one = (verb: 'replay' | 'drop'): Form =>
     press(`${PATH}/${verb}`, verb === 'replay' ? 'Try again' : 'Drop', {
@@ -94,19 +91,11 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   return show({
     title: `Report from ${provider}`,
     state: status(state, state === 'parked' ? { tone: 'warn' } : {}),
-    ...(reason === null ? {} : { lead: `Parked: ${reason}` }),
+    lead: reason === null ? undefined : `Parked: ${reason}`,
     back: { href: PATH, label: 'Parked reports' },
-    actions: { kind: 'actions', forms: state === 'parked' ? [one('replay'), one('drop')] : [] },
+    actions: { forms: state === 'parked' ? [one('replay'), one('drop')] : [] },
     sections: [{ kind: 'code', title: 'Raw report', code: body.slice(0, SHOWN) }],
-    aside: [
-      {
-        kind: 'facts',
-        facts: [
-          { label: 'Received', cell: time(received_at, now) },
-          { label: 'ID', cell: text(id, { code: true, copy: true }) },
-        ],
-      },
-    ],
+    aside: [factsOf({ Received: time(received_at, now), ID: text(id, { code: true, copy: true }) })],
   })
 })
 

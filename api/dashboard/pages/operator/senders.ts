@@ -7,7 +7,7 @@ import type { Tx } from '../../../../db/postgres/pool.ts'
 import { waitingOfTeams } from '../../../../db/queue/jobs.sql.ts'
 import { type Cell, countdown, plural, status, text, time } from '../../drawn/cell.ts'
 import type { Section } from '../../drawn/section.ts'
-import { act, get, tableOf } from '../../served/made.ts'
+import { act, buttonCell, get, tableOf } from '../../served/made.ts'
 import { redirect, show, teamPath } from '../../served/page.ts'
 
 const PATH = '/operator/senders'
@@ -15,13 +15,11 @@ const PATH = '/operator/senders'
 /** How many webhooks are listed. */
 const SHOWN = 50
 
-const resumeButton = (key: string): Cell => ({
-  text: '',
-  button: { action: `${PATH}/resume?${new URLSearchParams({ key })}`, label: 'Resume now' },
-})
+const resumeButton = (key: string): Cell =>
+  buttonCell(`${PATH}/resume?${new URLSearchParams({ key })}`, 'Resume now')
 
 const stateCell = ({ state, rate }: ShownSender): Cell =>
-  status(state, state === 'slowed' ? { detail: `${rate.toFixed(1)} per second` } : {})
+  status(state, { detail: state === 'slowed' ? `${rate.toFixed(1)} per second` : undefined })
 
 const TITLES: Readonly<Record<string, string>> = {
   slowed: 'It was slowed down',
@@ -37,7 +35,7 @@ const timeline = ({ key, events }: ShownSender, now: Date): Section => ({
     tone: kind === 'paused' ? 'bad' : kind === 'slowed' ? 'warn' : 'good',
     title: TITLES[kind] ?? kind,
     at: time(at, now),
-    ...(detail === '' ? {} : { detail }),
+    detail,
   })),
   empty: 'Nothing has happened to it lately.',
 })

@@ -26,7 +26,7 @@ import type { Field, Form, Section } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { filterOf, search } from '../../served/filter.ts'
 import { pageOf } from '../../served/list.ts'
-import { act, formOf, get, press, tableOf } from '../../served/made.ts'
+import { act, factsOf, field, formOf, get, press, tableOf } from '../../served/made.ts'
 import { redirect, show, teamPath } from '../../served/page.ts'
 
 const PATH = '/operator/teams'
@@ -41,14 +41,12 @@ const usage = (used: number, limit: number | null): Cell =>
 const storageCell = (used: number, limit: number | null): Cell =>
   text(byteWords(used), { number: true, detail: limit === null ? 'no limit' : `of ${byteWords(limit)}` })
 
-const TEST_FIELD: Field = {
-  name: 'test',
-  label: 'Kind',
+const TEST_FIELD: Field = field('test', 'Kind', {
   type: 'checks',
   options: [
     { value: 'yes', label: 'Test team: everything as live, but nothing is delivered, for its whole life' },
   ],
-}
+})
 
 const planField = async (tx: Tx, chosen?: string): Promise<Field> => {
   const plans = (await allPlans(tx)).filter(({ product }) => product === 'transactional')
@@ -57,7 +55,7 @@ const planField = async (tx: Tx, chosen?: string): Promise<Field> => {
     label: `${name.en} (${key})`,
     selected: key === chosen,
   }))
-  return { name: 'plan', label: 'Plan', type: 'select', options, required: true }
+  return field('plan', 'Plan', { type: 'select', options, required: true })
 }
 
 const filter = filterOf({ name: search('Name') })
@@ -65,11 +63,7 @@ const filter = filterOf({ name: search('Name') })
 const teams = get('operator', PATH, async (request, { database }) => {
   const { query, now } = request
   const asked = filter.read(query)
-  const page = await pageOf(
-    request,
-    (before, limit) => teamsAfter(database, { ...asked, before, limit }),
-    ({ id }) => id,
-  )
+  const page = await pageOf(request, (place) => teamsAfter(database, { ...asked, ...place }))
   const accounts = await accountRowsOf(
     database,
     page.rows.map(({ id }) => id),
@@ -92,7 +86,7 @@ const teams = get('operator', PATH, async (request, { database }) => {
               href: pageOfTeam(team.id),
               detail: team.suspended_at === null ? team.id : 'suspended',
             }),
-            Plan: text(team.plan, team.test ? { detail: 'test team' } : {}),
+            Plan: text(team.plan, { detail: team.test ? 'test team' : undefined }),
             ...Object.fromEntries(used),
             Created: time(team.created_at, now),
           }
@@ -102,11 +96,7 @@ const teams = get('operator', PATH, async (request, { database }) => {
       formOf(
         PATH,
         'Create team',
-        [
-          { name: 'name', label: 'Name', type: 'text', required: true },
-          await planField(database, 'free'),
-          TEST_FIELD,
-        ],
+        [field('name', 'Name', { required: true }), await planField(database, 'free'), TEST_FIELD],
         { title: 'New team', folded: true },
       ),
     ],
@@ -131,21 +121,14 @@ const FIGURES = [
   { name: 'send_rate_per_second', label: 'Emails per second' } as const,
 ]
 
-/** The button that suspends a team, or resumes it. */
 const suspension = (id: string, suspendedAt: string | null): Form =>
-  press(
-    `${PATH}/${id}/${suspendedAt === null ? 'suspend' : 'resume'}`,
-    suspendedAt === null ? 'Suspend team' : 'Resume team',
-    {
-      ...(suspendedAt === null
-        ? {
-            tone: 'danger',
-            confirm: 'Suspend this team?',
-            warning: 'Its keys and sessions are refused from then on, and what it has queued waits.',
-          }
-        : {}),
-    },
-  )
+  suspendedAt === null
+    ? press(`${PATH}/${id}/suspend`, 'Suspend team', {
+        tone: 'danger',
+        confirm: 'Suspend this team?',
+        warning: 'Its keys and sessions are refused from then on, and what it has queued waits.',
+      })
+    : press(`${PATH}/${id}/resume`, 'Resume team')
 
 /** The team's own figures in place of the plan's; an empty field is the plan's. */
 async function planForm(team: TeamView, tx: Tx): Promise<Section> {
@@ -161,8 +144,8 @@ async function planForm(team: TeamView, tx: Tx): Promise<Section> {
       await planField(tx, team.plan),
       ...FIGURES.map(({ name, label }): Field => {
         const [value, limit] = own[name]
-        const plans = limit === null ? {} : { placeholder: limit.toLocaleString('en-US') }
-        return { name, label, type: 'text', value: value === null ? '' : String(value), ...plans }
+        const placeholder = limit?.toLocaleString('en-US')
+        return field(name, label, { value: value === null ? '' : String(value), placeholder })
       }),
     ],
     { title: 'Plan and limits', note: 'An empty limit is the plan’s own.' },
@@ -188,14 +171,13 @@ async function membersTable(id: string, { database }: PageDeps, now: Date): Prom
 
 const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
   const { database } = deps
-  const team = await showTeam(database, params.id ?? '')
+  const team = await showTeam(database, params.id)
   const { limits, period, used, suspended_at } = team
   return show({
     title: team.name,
     state: suspended_at === null ? status('active') : status('suspended', { tone: 'bad' }),
     back: { href: PATH, label: 'Teams' },
     actions: {
-      kind: 'actions',
       links: [{ href: teamPath(team), label: 'Open its dashboard' }],
       forms: [suspension(team.id, suspended_at)],
     },
@@ -204,16 +186,17 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
         ? `${team.test ? 'Test team: nothing is delivered. ' : ''}Plan ${team.plan}, from ${dayWords(period.start)} to ${dayWords(period.end)}.`
         : `Suspended ${ageOf(suspended_at, now)}: its credentials are refused, and what it has queued waits.`,
     sections: [
-      {
-        kind: 'facts',
-        title: 'Usage',
-        facts: [
-          ...QUOTAS.map(({ name, noun }) => ({ label: headed(noun), cell: usage(used[name], limits[name]) })),
-          { label: 'Storage of attachments', cell: storageCell(used.storage, limits.storage) },
-          { label: 'Emails per second', cell: number(limits.rate) },
-          { label: 'ID', cell: text(team.id, { code: true, copy: true }) },
-        ],
-      },
+      factsOf(
+        {
+          ...Object.fromEntries(
+            QUOTAS.map(({ name, noun }) => [headed(noun), usage(used[name], limits[name])]),
+          ),
+          'Storage of attachments': storageCell(used.storage, limits.storage),
+          'Emails per second': number(limits.rate),
+          ID: text(team.id, { code: true, copy: true }),
+        },
+        { title: 'Usage' },
+      ),
       await planForm(team, database),
       await membersTable(team.id, deps, now),
     ],
@@ -238,20 +221,20 @@ const changePlan = act('operator', `${PATH}/:id/plan`, async (by, { params, form
     const value = figureOf(form, name, label)
     return value === undefined ? [] : [[name, value] as const]
   })
-  const id = params.id ?? ''
+  const id = params.id
   const change = { plan: form.get('plan') ?? '', ...Object.fromEntries(figures) }
   const team = await subscribeTeam(by, id, change)
   return redirect(pageOfTeam(id), `${team.name} is on the plan ${team.plan}.`)
 })
 
 const suspend = act('operator', `${PATH}/:id/suspend`, async (by, request) => {
-  const id = request.params.id ?? ''
+  const id = request.params.id
   const team = await suspendTeam(by, id)
   return redirect(pageOfTeam(id), `${team.name} is suspended.`)
 })
 
 const resume = act('operator', `${PATH}/:id/resume`, async (by, request) => {
-  const id = request.params.id ?? ''
+  const id = request.params.id
   const team = await resumeTeam(by, id)
   return redirect(pageOfTeam(id), `${team.name} is resumed: what it had queued goes out.`)
 })

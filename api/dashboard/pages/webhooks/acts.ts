@@ -29,11 +29,11 @@ import { given, PATH, WHICH } from './parts.ts'
 /** How many webhooks one press sends again at most. */
 const MOST_REPLAYED = 100_000
 
-const one = ({ team, params }: TeamRequest): string => teamPath(team, 'webhooks', params.id ?? '')
+const one = ({ team, params }: TeamRequest<'id'>): string => teamPath(team, 'webhooks', params.id)
 
 const set = act('owner', `${PATH}/:id/set`, async (by, request) => {
   const { team, params, form } = request
-  const before = await endpointOrRefusal(by.tx, team.id, params.id ?? '')
+  const before = await endpointOrRefusal(by.tx, team.id, params.id)
   await changeEndpoint({ ...by, allowed: by.webhookNetworks }, team.id, before.id, given(form, before))
   return redirect(one(request), 'The webhook was saved.')
 })
@@ -41,7 +41,7 @@ const set = act('owner', `${PATH}/:id/set`, async (by, request) => {
 /** A press that does one thing to an endpoint, and needs to know no more. */
 const doing = (verb: string, work: (by: By, teamId: string, id: string) => Promise<unknown>, words: string) =>
   act('owner', `${PATH}/:id/${verb}`, async (by, request) => {
-    await work(by, request.team.id, request.params.id ?? '')
+    await work(by, request.team.id, request.params.id)
     return redirect(one(request), words)
   })
 
@@ -75,7 +75,7 @@ async function askToReplay(
 
 const replay = post('owner', `${PATH}/:id/replay`, async (request, deps) => {
   const { form, team, params, person } = request
-  const id = params.id ?? ''
+  const id = params.id
   const filter = {
     from: dayOf(form, 'from'),
     to: dayOf(form, 'to', 1),
@@ -99,14 +99,14 @@ const replay = post('owner', `${PATH}/:id/replay`, async (request, deps) => {
 })
 
 const rotate = act('owner', `${PATH}/:id/rotate`, async (by, request) => {
-  const id = request.params.id ?? ''
+  const id = request.params.id
   const { secret } = await rotateSecret(by, request.team.id, id)
   const words = 'The new secret. Copy it now: it is not shown again. The old one also signs for 24 hours.'
   return redirect(teamPath(request.team, 'webhooks', id), { tone: 'good', text: words, secret })
 })
 
 const remove = act('owner', `${PATH}/:id/remove`, async (by, request) => {
-  const { name } = await removeEndpoint(by, request.team.id, request.params.id ?? '')
+  const { name } = await removeEndpoint(by, request.team.id, request.params.id)
   return redirect(teamPath(request.team, 'webhooks'), `${name} was removed.`)
 })
 

@@ -14,7 +14,6 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
     title: 'Webhooks',
     lead: 'Events about messages and contacts, sent to your own servers as they happen.',
     actions: {
-      kind: 'actions',
       links: [
         { href: '/docs#webhooks', label: 'How to receive them', outside: true },
         { href: teamPath(team, 'webhooks', 'events'), label: 'Event log' },

@@ -14,13 +14,14 @@ import {
 } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { type ShownWebhook, showWebhook } from '../../../../db/messages/webhooks/show.ts'
 import { plural, status, text, time } from '../../drawn/cell.ts'
-import type { Alert, Form, Moment, Section } from '../../drawn/section.ts'
+import type { Alert, Moment } from '../../drawn/section.ts'
 import { mainReason, pausedQueue, stateAlert } from '../../drawn/timeline.ts'
 import { inPerson, noteLook } from '../../served/act.ts'
 import { chips, filterOf, oneOf } from '../../served/filter.ts'
 import { listOf, PLACE, pageOf } from '../../served/list.ts'
-import { get, post, press, some } from '../../served/made.ts'
+import { factsOf, get, post, press } from '../../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../../served/page.ts'
+import { whatHappened, whyItWaits } from '../message-sections.ts'
 import { pauseWords, requeuedWords } from '../requeue.ts'
 import { answerCell, answerWords, EVERY_TYPE, PATH, typeOptions } from './parts.ts'
 
@@ -29,7 +30,6 @@ const filter = filterOf({
   type: oneOf('Type', EVERY_TYPE, { options: typeOptions('any') }),
 })
 
-/** A message as a list shows it. */
 const listed = ({ team, now }: TeamRequest, endpointId: string, each: ListedWebhook) => ({
   Status: status(each.status),
   Type: text(each.type, { href: teamPath(team, 'webhooks', endpointId, 'events', each.event_id) }),
@@ -42,11 +42,7 @@ const log = get('viewer', `${PATH}/events`, async (request, { database }) => {
   filter.only(query, ...PLACE)
   const names = new Map((await listEndpoints(database, team.id)).map(({ id, name }) => [id, name]))
   const asked = filter.read(query)
-  const page = await pageOf(
-    request,
-    (before, limit) => webhooksOfTeam(database, team.id, asked, { before, limit }),
-    ({ id }) => id,
-  )
+  const page = await pageOf(request, (place) => webhooksOfTeam(database, team.id, asked, place))
   return show({
     title: 'Event log',
     lead: 'What your webhooks were sent. Delivered messages are kept for 3 days, failed ones for 30.',
@@ -78,14 +74,10 @@ const log = get('viewer', `${PATH}/events`, async (request, { database }) => {
 const list = get('viewer', `${PATH}/:id/messages`, async (request, { database }) => {
   const { team, params, query } = request
   filter.only(query, ...PLACE)
-  const endpoint = await endpointOrRefusal(database, team.id, params.id ?? '')
+  const endpoint = await endpointOrRefusal(database, team.id, params.id)
   const place = { team_id: team.id, id: endpoint.id }
   const asked = filter.read(query)
-  const page = await pageOf(
-    request,
-    (before, limit) => webhooksOf(database, place, asked, { before, limit }),
-    ({ id }) => id,
-  )
+  const page = await pageOf(request, (from) => webhooksOf(database, place, asked, from))
   return show({
     title: `Messages to ${endpoint.name}`,
     lead: 'What was delivered is kept for 3 days, what failed for 30.',
@@ -105,27 +97,20 @@ const list = get('viewer', `${PATH}/:id/messages`, async (request, { database })
   })
 })
 
-/** Why it waits. */
 function waitsOf({ waiting, created_at }: ShownWebhook, { team, now }: TeamRequest, id: string): Alert[] {
   if (!waiting) return []
   const seconds = (now.getTime() - Date.parse(created_at)) / 1_000
   const suspended: Alert = { tone: 'bad', title: 'Nothing goes out: the team is suspended' }
   const asked = waiting.paused_senders.map(({ until, reason }): Alert => {
     const link = { href: teamPath(team, 'webhooks', id), label: 'The webhook' }
-    return {
-      tone: 'warn',
-      title: 'Its server asks to wait until',
-      at: time(until, now),
-      text: reason ?? '',
-      link,
-    }
+    const title = 'Its server asks to wait until'
+    return { tone: 'warn', title, at: time(until, now), text: reason ?? '', link }
   })
   const queue = waiting.queue_paused && pausedQueue('Its queue', waiting.queue_pause_reason)
   const stops = team.suspended ? [suspended] : queue ? [queue] : asked
   return mainReason(stateAlert(waiting, seconds, now), stops, waiting)
 }
 
-/** Everything that happened to it, the latest first. */
 function momentsOf({ attempts, events, created_at }: ShownWebhook, now: Date): Moment[] {
   const tries = attempts.map((each) => {
     const { at, status: code, ms } = each
@@ -143,11 +128,10 @@ function momentsOf({ attempts, events, created_at }: ShownWebhook, now: Date): M
     .map(({ at, moment: { detail, ...moment } }) => ({
       ...(moment as Pick<Moment, 'tone' | 'title'>),
       at: time(at, now),
-      ...(detail === '' ? {} : { detail }),
+      detail,
     }))
 }
 
-/** What became of it in one sentence. */
 function sentenceOf({ status: word, attempts, events }: ShownWebhook): string {
   const isMissed = attempts.length === 0 && events.at(-1)?.detail === DISABLED
   if (word === 'failed' && isMissed) return 'Not sent: the webhook was disabled.'
@@ -161,45 +145,28 @@ const one = get('viewer', `${PATH}/:id/events/:event_id`, async (request, { data
   const { id: endpoint_id = '', event_id = '' } = params
   const found = await showWebhook({ tx: database, now }, team.id, { endpoint_id, event_id })
   await noteLook(request, { database }, { action: 'webhook.read', subject: event_id })
-  const alerts = waitsOf(found, request, endpoint_id)
-  const waits: Section[] =
-    alerts.length === 0
-      ? []
-      : [{ kind: 'alerts', id: 'waiting', live: true, title: 'Why it waits', calm: '', alerts }]
-  const again: Form = press(
-    teamPath(team, 'webhooks', endpoint_id, 'events', event_id, 'requeue'),
-    'Send again',
-  )
+  const again = press(teamPath(team, 'webhooks', endpoint_id, 'events', event_id, 'requeue'), 'Send again')
   const canRetry = team.role === 'owner' && found.status !== 'delivered'
   return show({
     title: found.type,
     state: status(found.status),
     lead: sentenceOf(found),
-    actions: { kind: 'actions', forms: canRetry ? [again] : [] },
+    actions: { forms: canRetry ? [again] : [] },
     back: { href: teamPath(team, 'webhooks', endpoint_id), label: 'Webhook' },
     sections: [
-      ...waits,
-      {
-        kind: 'timeline',
-        id: 'timeline',
-        live: true,
-        title: 'What happened',
-        moments: momentsOf(found, now),
-        empty: 'Nothing has happened yet.',
-      },
+      ...whyItWaits(waitsOf(found, request, endpoint_id)),
+      whatHappened(momentsOf(found, now)),
       { kind: 'code', title: 'Body', code: JSON.stringify(JSON.parse(found.body), null, 2) },
     ],
     aside: [
-      {
-        kind: 'facts',
-        id: 'facts',
-        live: true,
-        facts: some([
-          { label: 'Created', cell: time(found.created_at, now) },
-          found.requeued_at !== null && { label: 'Queued again', cell: time(found.requeued_at, now) },
-          { label: 'webhook-id', cell: text(event_id, { code: true, copy: true }) },
-        ]),
-      },
+      factsOf(
+        {
+          Created: time(found.created_at, now),
+          'Queued again': found.requeued_at && time(found.requeued_at, now),
+          'webhook-id': text(event_id, { code: true, copy: true }),
+        },
+        { id: 'facts', live: true },
+      ),
     ],
   })
 })

@@ -5,10 +5,10 @@ import { KEPT_DAYS } from '../../../../db/channels/happenings/webhooks.sql.ts'
 import type { EndpointRow } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import { type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
-import { type Cell, countdown, text, time } from '../../drawn/cell.ts'
-import type { Section } from '../../drawn/section.ts'
+import { countdown, text, time } from '../../drawn/cell.ts'
+import type { Actions, Alert, Section } from '../../drawn/section.ts'
 import { dayLabel } from '../../served/filter.ts'
-import { formOf, get, press, some, tableOf } from '../../served/made.ts'
+import { alertsOf, factsOf, field, formOf, get, press, some, tableOf } from '../../served/made.ts'
 import { show, type TeamRequest, teamPath } from '../../served/page.ts'
 import {
   answerCell,
@@ -24,11 +24,8 @@ import {
 /** How many tries are listed; the others are behind their messages. */
 const TRIES = 15
 
-type Actions = Extract<Section, { kind: 'actions' }>
-
-/** What an owner can do with an endpoint as it is. */
 function actionsFor({ team }: TeamRequest, { id, state, name }: EndpointRow): Actions {
-  if (team.role !== 'owner') return { kind: 'actions' }
+  if (team.role !== 'owner') return {}
   const at = (verb: string): string => teamPath(team, 'webhooks', id, verb)
   const forms =
     state === 'enabled'
@@ -41,7 +38,6 @@ function actionsFor({ team }: TeamRequest, { id, state, name }: EndpointRow): Ac
         ]
       : [press(at('enable'), 'Enable webhook')]
   return {
-    kind: 'actions',
     forms: [
       ...forms,
       press(at('rotate'), 'Create a new secret', {
@@ -61,15 +57,13 @@ const replayForm = ({ team }: TeamRequest, { id }: EndpointRow): Section =>
     teamPath(team, 'webhooks', id, 'replay'),
     'Send again',
     [
-      { name: 'from', label: dayLabel('First day'), type: 'date', hint: 'Leave it empty for all.' },
-      { name: 'to', label: dayLabel('Last day'), type: 'date' },
-      { name: 'type', label: 'Type', type: 'select', options: typeOptions('all') },
-      {
-        name: 'what',
-        label: 'Which',
+      field('from', dayLabel('First day'), { type: 'date', hint: 'Leave it empty for all.' }),
+      field('to', dayLabel('Last day'), { type: 'date' }),
+      field('type', 'Type', { type: 'select', options: typeOptions('all') }),
+      field('what', 'Which', {
         type: 'select',
         options: REPLAYED.map((what) => ({ value: what, label: WHICH[what] })),
-      },
+      }),
     ],
     {
       title: 'Send again',
@@ -98,47 +92,41 @@ const triesOf = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): S
 
 /** What keeps an endpoint from getting what it should, if anything. */
 function troubles({ state, state_reason, failing_since, paused_until }: EndpointRow, now: Date): Section[] {
-  const alert = (tone: 'warn' | 'bad', title: string, text: string, at?: Cell): Section[] => [
-    {
-      kind: 'alerts',
-      id: 'troubles',
-      live: true,
-      calm: '',
-      alerts: [{ tone, title, ...(at ? { at } : {}), text }],
-    },
-  ]
-  if (state === 'disabled') {
-    const words = `Nothing is sent to it. What happens in the first ${KEPT_DAYS} days is kept as failed: enable it, then send again what failed.`
-    return alert('bad', `It is disabled${state_reason ? `: ${state_reason}` : ''}`, words)
+  const trouble = (alert: Alert) => alertsOf([alert], { id: 'troubles', live: true })
+  if (state === 'disabled')
+    return trouble({
+      tone: 'bad',
+      title: `It is disabled${state_reason ? `: ${state_reason}` : ''}`,
+      text: `Nothing is sent to it. What happens in the first ${KEPT_DAYS} days is kept as failed: enable it, then send again what failed.`,
+    })
+  if (paused_until !== null) {
+    const title = `Its server asks to wait: next try ${countdown(paused_until, now)}`
+    return trouble({ tone: 'warn', title, text: 'Nothing is lost.' })
   }
-  if (paused_until !== null)
-    return alert(
-      'warn',
-      `Its server asks to wait: next try ${countdown(paused_until, now)}`,
-      'Nothing is lost.',
-    )
   if (failing_since === null) return []
-  const words = 'Each message is tried again, less and less often. The tries below have its answers.'
-  return alert('warn', 'Nothing has been delivered to it since', words, time(failing_since, now))
+  return trouble({
+    tone: 'warn',
+    title: 'Nothing has been delivered to it since',
+    at: time(failing_since, now),
+    text: 'Each message is tried again, less and less often. The tries below have its answers.',
+  })
 }
 
-/** What stands beside its tries. */
-const factsOf = (endpoint: ShownEndpoint, now: Date): Section => ({
-  kind: 'facts',
-  id: 'facts',
-  live: true,
-  facts: [
-    { label: 'Events', cell: text(typeWords(endpoint.types)) },
-    { label: 'Domain', cell: text(endpoint.domain ?? 'any') },
-    { label: 'Waiting', cell: text(endpoint.backlog.toLocaleString('en-US')) },
-    { label: 'Last success', cell: time(endpoint.last_success_at, now) },
-    { label: 'ID', cell: text(endpoint.id, { code: true, copy: true }) },
-  ],
-})
+const facts = (endpoint: ShownEndpoint, now: Date): Section =>
+  factsOf(
+    {
+      Events: text(typeWords(endpoint.types)),
+      Domain: text(endpoint.domain ?? 'any'),
+      Waiting: text(endpoint.backlog.toLocaleString('en-US')),
+      'Last success': time(endpoint.last_success_at, now),
+      ID: text(endpoint.id, { code: true, copy: true }),
+    },
+    { id: 'facts', live: true },
+  )
 
 const page = get('viewer', `${PATH}/:id`, async (request, { database }) => {
   const { team, params, now } = request
-  const endpoint = await showEndpoint(database, team.id, params.id ?? '')
+  const endpoint = await showEndpoint(database, team.id, params.id)
   const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
   const isOwner = team.role === 'owner'
   return show({
@@ -150,18 +138,14 @@ const page = get('viewer', `${PATH}/:id`, async (request, { database }) => {
     sections: some([
       ...troubles(endpoint, now),
       triesOf(request, endpoint),
+      isOwner && endpoint.state === 'enabled' && replayForm(request, endpoint),
       isOwner &&
-        some([
-          endpoint.state === 'enabled' && replayForm(request, endpoint),
-          formOf(
-            teamPath(team, 'webhooks', endpoint.id, 'set'),
-            'Save webhook',
-            fieldsFor(domains, endpoint),
-            { title: 'Change the webhook', folded: true },
-          ),
-        ]),
+        formOf(teamPath(team, 'webhooks', endpoint.id, 'set'), 'Save webhook', fieldsFor(domains, endpoint), {
+          title: 'Change the webhook',
+          folded: true,
+        }),
     ]),
-    aside: [factsOf(endpoint, now)],
+    aside: [facts(endpoint, now)],
   })
 })
 

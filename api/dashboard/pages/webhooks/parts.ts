@@ -6,11 +6,10 @@ import type { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import type { Cell } from '../../drawn/cell.ts'
 import { keptOr, tickedOr } from '../../drawn/lines.ts'
 import type { Field } from '../../drawn/section.ts'
-import { some } from '../../served/made.ts'
+import { field, some } from '../../served/made.ts'
 
 export const PATH = '/teams/:team/webhooks'
 
-/** Every type, the test's too. */
 export const EVERY_TYPE: readonly string[] = [...WEBHOOK_TYPES, TEST_TYPE]
 
 /** The types to choose among, behind a word for all of them. */
@@ -19,25 +18,21 @@ export const typeOptions = (all: string) => [
   ...EVERY_TYPE.map((type) => ({ value: type, label: type })),
 ]
 
-/** What is sent again, in words. */
 export const WHICH: Readonly<Record<(typeof REPLAYED)[number], string>> = {
   failed: 'what failed',
   over: 'all that was sent, or failed',
   waiting: 'what waits for its next try, now',
 }
 
-/** How an endpoint stands. */
 export const stateCell = ({ state, failing_since, paused_until }: EndpointRow): Cell => {
   if (state === 'disabled') return { text: 'disabled', tone: 'bad' }
   if (paused_until !== null) return { text: 'asks to wait', tone: 'warn' }
   return failing_since === null ? { text: 'enabled', tone: 'good' } : { text: 'failing', tone: 'warn' }
 }
 
-/** The types that an endpoint gets, in words. */
 export const typeWords = (types: readonly string[]): string =>
   types.includes(ALL_TYPES) ? 'everything' : types.join(', ')
 
-/** What came back. */
 export const answerCell = (code: number | null): Cell =>
   code === null
     ? { text: 'no answer', tone: 'bad' }
@@ -68,25 +63,19 @@ export function answerWords({ status, response }: { status: number | null; respo
   return words === undefined ? response : `${words} (${code})`
 }
 
-/** The fields of an endpoint, filled with what it has. */
 export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | null): Field[] {
   const types = endpoint?.types ?? []
   const hasAll = types.includes(ALL_TYPES)
   // A domain that was removed stays chosen: saving the rest must not widen the endpoint to all.
   const choices = new Set(some([...domains, endpoint?.domain && endpoint.domain]))
   return [
-    {
-      name: 'url',
-      label: 'URL',
-      type: 'text',
+    field('url', 'URL', {
       required: true,
       value: endpoint?.url ?? '',
       placeholder: 'https://example.com/webhooks',
-    },
-    { name: 'name', label: 'Name', type: 'text', value: endpoint?.name ?? '' },
-    {
-      name: 'types',
-      label: 'Events',
+    }),
+    field('name', 'Name', { value: endpoint?.name ?? '' }),
+    field('types', 'Events', {
       type: 'checks',
       options: [ALL_TYPES, ...EVERY_TYPE].map((type) => ({
         value: type,
@@ -94,10 +83,8 @@ export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | nu
         selected: hasAll ? type === ALL_TYPES : types.includes(type),
       })),
       hint: 'Everything, types of later versions too; or only the types that you choose.',
-    },
-    {
-      name: 'domain',
-      label: 'Domain',
+    }),
+    field('domain', 'Domain', {
       type: 'select',
       options: [
         { value: '', label: 'all emails, messages and contacts' },
@@ -107,7 +94,7 @@ export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | nu
           selected: name === endpoint?.domain,
         })),
       ],
-    },
+    }),
   ]
 }
 
