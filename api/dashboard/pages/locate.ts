@@ -8,7 +8,7 @@
 
 import { noteLook } from '../../../db/accounts/audit/look.ts'
 import { type TeamRow, teamById } from '../../../db/accounts/teams/teams.sql.ts'
-import { thingsNamed } from '../../../db/accounts/teams/things.sql.ts'
+import { namesOfThings, thingsNamed } from '../../../db/accounts/teams/things.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import type { ContactSearch } from '../../../db/audience/contacts/search.sql.ts'
 import { type SearchedContacts, searchContacts } from '../../../db/audience/contacts/search.ts'
@@ -19,6 +19,7 @@ import { type Searched, searchEmails } from '../../../db/messages/emails/search.
 import { timeOf } from '../../../db/messages/emails/stretches.ts'
 import { sentToNumbers } from '../../../db/messages/to-numbers.sql.ts'
 import { parseAddress } from '../../../db/text/address.ts'
+import { isUuid } from '../../../db/text/strings.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import type { PageLink, Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
@@ -191,7 +192,7 @@ async function messagesFor(
   )
 }
 
-/** Broadcasts, templates and the like with such words in their names. */
+/** Broadcasts, templates and the like with such words in their names, or with this ID. */
 async function thingsFor(
   team: TeamRow,
   typed: string,
@@ -199,13 +200,16 @@ async function thingsFor(
   { database }: PageDeps,
 ): Promise<Section> {
   const seen = { id: team.id, ...(around ? { sees: around.sees } : {}) }
+  const things = isUuid(typed)
+    ? [...(await namesOfThings(database, [{ team_id: team.id, word: typed }])).values()]
+    : await thingsNamed(database, team.id, wordsIn(typed), FIRST)
   return tableOf(
-    await thingsNamed(database, team.id, wordsIn(typed), FIRST),
+    things,
     (thing) => {
       const href = thingPath(seen, thing)
       return { Kind: text(kindOf(thing)), Name: text(thing.name, href === undefined ? {} : { href }) }
     },
-    { title: 'By name', empty: '' },
+    { title: 'By name or ID', empty: '' },
   )
 }
 
