@@ -74,7 +74,7 @@ const restoring = (request: TeamRequest, version: string): Cell => ({
   text: '',
   button: {
     action: templatePath(request, 'restore'),
-    label: 'Restore',
+    label: 'Restore version',
     tone: 'quiet',
     confirm: 'Restore this version? It becomes a new version, and sends use it at once.',
     sends: { version },

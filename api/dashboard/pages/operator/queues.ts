@@ -31,10 +31,10 @@ const PATH = '/operator/queues'
 const button = (queue: ShownQueue): Cell => ({
   text: '',
   button: queue.paused
-    ? { action: `${PATH}/${queue.queue}/resume`, label: 'Resume' }
+    ? { action: `${PATH}/${queue.queue}/resume`, label: 'Resume queue' }
     : {
         action: `${PATH}/${queue.queue}/pause`,
-        label: 'Pause',
+        label: 'Pause queue',
         confirm: `Pause ${queue.queue}? What it holds waits until you resume it.`,
         tone: 'quiet',
       },
