@@ -63,7 +63,9 @@ t.test('a scheduled email is moved in the zone of its form, and the page says wh
     const shown = textOf((await editor.get(location ?? '')).html)
     t.ok(shown.includes(`It goes ${words}.`), shown)
   }
-  const form = formTo((await editor.get(page)).html, `${page}/move`)
+  const { html } = await editor.get(page)
+  t.match(html, /It waits for its time: <time datetime="2027-03-28T01:30:00.000Z">/, 'for the script to show')
+  const form = formTo(html, `${page}/move`)
   t.strictSame(form.scheduled_at, ['2027-03-28T03:30'], 'what is stored is shown in the zone')
 })
 
