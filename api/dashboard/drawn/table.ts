@@ -101,7 +101,7 @@ export function tableReady(section: Table) {
           ...(column.wrap ? { parts: parted(cell.text) } : {}),
           detailed: parted(cell.detail ?? ''),
           ...(cards && !look.includes('self') ? { label: column.label } : {}),
-          ...(isShort(cell) || column.wrap || (cell.tip === undefined && words.length <= long)
+          ...(isShort(cell) || (cell.tip === undefined && (column.wrap || words.length <= long))
             ? {}
             : { whole: words }),
         }
