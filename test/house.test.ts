@@ -337,7 +337,8 @@ t.test('pages of the dashboard are written one way: by made.ts, list.ts, filter.
 })
 
 t.test('a button says of what it is the end or the change: no label is a bare verb', async (t) => {
-  const bare = /'(?:Create|Delete|Disable|Discard|Duplicate|Enable|New secret|Remove|Rename|Revoke|Save)'/
+  const bare =
+    /'(?:Create|Delete|Disable|Discard|Drop|Duplicate|Enable|Move|New secret|Pause|Publish|Remove|Rename|Restore|Resume|Revoke|Save)'/
   const pages = all.filter(({ file }) => file.startsWith('api/dashboard/pages/'))
   t.strictSame(
     pages.filter(({ text }) => bare.test(code(text))).map(({ file }) => file),

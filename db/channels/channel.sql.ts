@@ -68,6 +68,8 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Facts &
      * request, and the JSON that says what is sent.
      */
     requests: { rows: FragmentSqlToken; named_by: FragmentSqlToken; content: FragmentSqlToken } | null
+    /** The table of its templates, by name, where they are the provider's; null: it sends those of db/content/. */
+    templates: FragmentSqlToken | null
     /** The broadcast that a row is of. */
     broadcast: FragmentSqlToken
     /** The query for the ids of a team's messages that an id names; each of its parts is a look-up by an index. */

@@ -21,6 +21,7 @@ export const EMAIL: Channel<'deliver-email'> = {
   ...timed,
   undelivered: sql.fragment`(status = 'queued' and provider_message_id is null or pending_recipients is not null)`,
   requests: null,
+  templates: null,
   events: sql.fragment`email_events`,
   message: sql.fragment`email_id`,
   by_recipient: true,

@@ -20,6 +20,7 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
     named_by: sql.fragment`request_id`,
     content: sql.fragment`parameters`,
   },
+  templates: sql.fragment`whatsapp_templates`,
   events: sql.fragment`whatsapp_events`,
   message: sql.fragment`message_id`,
   by_recipient: false,

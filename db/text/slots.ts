@@ -100,10 +100,15 @@ function tagEnd(source: string, open: number): number {
   return end
 }
 
+const SLOT_NAME = /^[\p{L}\p{Nd}_.-]+$/u
+
+/** Whether a slot can have this name: another property of a contact fills none. */
+export const isSlotName = (name: string): boolean => SLOT_NAME.test(name)
+
 function slotName(source: string, open: number, end: number): string {
   const tag = source.slice(open, end)
-  const name = /^\{\{\s*([\p{L}\p{Nd}_.-]+)\s*\}\}$/u.exec(tag)?.[1]
-  if (name !== undefined) return name
+  const name = /^\{\{\s*(\S+)\s*\}\}$/.exec(tag)?.[1]
+  if (name !== undefined && isSlotName(name)) return name
   const problem = 'is not a {{name}} slot (a name is letters, digits, _, - and .)'
   throw fault(source, open, `${excerpt(tag)} ${problem}`)
 }

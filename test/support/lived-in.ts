@@ -196,7 +196,7 @@ export async function livedIn(service: Service): Promise<LivedIn> {
   const team = await makeTeam(service, { plan: 'pro', contact_limit: 2_000 })
   const { key } = team
   await database.query(sql.unsafe`
-    update teams set name = 'Northwind Traders International' where id = ${team.id}`)
+    update teams set name = 'Northwind Traders International', created_at = now() - interval '60 days' where id = ${team.id}`)
   await storeHistory(service, team, 60)
   await storeAudience(service, team)
   const [recipient = ''] = PEOPLE

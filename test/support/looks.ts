@@ -125,6 +125,29 @@ export async function isFramed(t: Test, page: Page, name: string, team: string):
   }
 }
 
+/** What the buttons of a page do that change something: by the last part of the path that they lead to. */
+const DOES = `[...document.querySelectorAll('main form[method=post]')].flatMap((form) => {
+  const button = form.querySelector('.submit button, button')
+  const act = new URL(form.action).pathname.split('/').at(-1)
+  return button ? [{ act, label: button.textContent.trim(), red: button.classList.contains('danger') }] : []
+})`
+
+const DESTROYS = /^(cancel|delete|disable|discard|drop|end-others|end-sessions|erase|remove|revoke|suspend)$/
+const NAMED = /^(Cancel|Delete|Disable|Discard|Drop|End|Erase|Remove|Revoke|Sign|Suspend) \S/
+
+/**
+ * Fails unless the buttons are red that destroy or stop something, and those alone, and say what.
+ * @returns their acts.
+ */
+export async function redActs(t: Test, page: Page, name: string): Promise<string[]> {
+  const buttons = await page.evaluate<{ act: string; label: string; red: boolean }[]>(DOES)
+  for (const { act, label, red } of buttons) {
+    t.equal(red, DESTROYS.test(act), `${name}: ${label} (${act})`)
+    if (red) t.match(label, NAMED, name)
+  }
+  return buttons.flatMap(({ act, red }) => (red ? [act] : []))
+}
+
 const ASKING = "document.querySelector('main form:has(input[name=question])')"
 
 /** Sends the first form of a page that asks before it is carried out. @returns whether there is one. */

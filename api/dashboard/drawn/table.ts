@@ -9,6 +9,9 @@ type Table = Extract<Section, { kind: 'table' }>
 
 /** A value longer than this may be cut in a row. */
 const LONG = 20
+/** The same where there are more columns than a row has room for. */
+const LONG_AMONG_MANY = 8
+const MANY_COLUMNS = 6
 
 /** Long words in parts: an address breaks after its @ and its dots, an id after its dashes. */
 export function parted(words: string): string[] {
@@ -31,8 +34,8 @@ const subjectOf = (cells: readonly Cell[]): string =>
 
 const isShort = ({ iso, tone, button }: Cell): boolean => Boolean(iso || tone || button)
 
-/** Whether a column takes the room that is left: its values are words, and some are long. */
-const isWide = (rows: Table['rows'], { number, wrap }: Column, index: number): boolean =>
+/** Whether a column's values are words, and some are longer than this. */
+const isLong = (rows: Table['rows'], { number, wrap }: Column, index: number, long: number): boolean =>
   !number &&
   !wrap &&
   rows.some(({ cells }) => {
@@ -41,7 +44,7 @@ const isWide = (rows: Table['rows'], { number, wrap }: Column, index: number): b
       cell !== undefined &&
       !isShort(cell) &&
       !cell.copy &&
-      cell.text.length + (cell.detail?.length ?? 0) > LONG
+      cell.text.length + (cell.detail?.length ?? 0) > long
     )
   })
 
@@ -51,11 +54,14 @@ function mainOf(cells: readonly Cell[]): number {
   return linked === -1 ? cells.findIndex((cell) => !isShort(cell) && !cell.number) : linked
 }
 
-type CellPlace = { wide: boolean; main: boolean; times: number }
+type CellPlace = { wide: boolean; clear: boolean; main: boolean; times: number }
 
-/** @param main whether the cell is what the row is about. @param times how many of them the row has. */
-function lookOf(cell: Cell, { wrap }: Column, { wide, main, times }: CellPlace): string {
-  const isClear = isShort(cell) || (cell.href !== undefined && !cell.number) || wide
+/**
+ * @param wide whether its column takes the room that is left. @param clear whether its values say what they are.
+ * @param main whether the cell is what the row is about. @param times how many of them the row has.
+ */
+function lookOf(cell: Cell, { wrap }: Column, { wide, clear, main, times }: CellPlace): string {
+  const isClear = isShort(cell) || (cell.href !== undefined && !cell.number) || clear
   const isSelf = isClear && !(cell.iso && times > 1)
   const looks = [
     cell.number && 'number',
@@ -72,7 +78,11 @@ function lookOf(cell: Cell, { wrap }: Column, { wide, main, times }: CellPlace):
 export function tableReady(section: Table) {
   const { columns, rows } = section
   const cards = columns.slice(1).some(({ number }) => !number)
-  const wide = columns.map((column, index) => isWide(rows, column, index))
+  const long = columns.length > MANY_COLUMNS ? LONG_AMONG_MANY : LONG
+  const places = columns.map((column, index) => ({
+    wide: isLong(rows, column, index, long),
+    clear: isLong(rows, column, index, LONG),
+  }))
   const shown = rows.map(({ key, cells }) => {
     const of = subjectOf(cells)
     const main = mainOf(cells)
@@ -81,9 +91,10 @@ export function tableReady(section: Table) {
       key,
       cells: cells.map((cell, index) => {
         const column = columns[index] ?? { label: '' }
-        const look = lookOf(cell, column, { wide: wide[index] ?? false, main: index === main, times })
+        const { wide = false, clear = false } = places[index] ?? {}
+        const look = lookOf(cell, column, { wide, clear, main: index === main, times })
         const words = cell.tip ?? [cell.text, cell.detail ?? ''].filter((part) => part !== '').join(' · ')
-        const isCut = !isShort(cell) && !column.wrap && (cell.tip !== undefined || words.length > LONG)
+        const isCut = !isShort(cell) && (cell.tip !== undefined || (!column.wrap && words.length > long))
         return {
           ...cell,
           of,

@@ -94,7 +94,8 @@ type Pause = { sender: string; until: string; reason: string | null }
 
 const pauseAlert = ({ sender, until, reason }: Pause, now: Date): Alert => ({
   tone: 'warn',
-  title: `${sender} is paused until ${time(until, now).text}`,
+  title: `${sender} is paused until`,
+  at: time(until, now),
   text: reason ?? 'It gave no reason.',
 })
 
@@ -129,10 +130,8 @@ export const RESTORED_COPY: Alert = {
 export function stateAlert(waiting: Waiting, seconds: number, now: Date): Alert {
   const { state, attempts, last_refusal, next_attempt_at } = waiting
   const text = last_refusal ? { text: `The last answer: ${last_refusal}` } : {}
-  if (state === 'scheduled') {
-    const { text: at, age } = time(next_attempt_at, now)
-    return { tone: 'plain', title: `It waits for its time: ${at}, ${age}` }
-  }
+  if (state === 'scheduled')
+    return { tone: 'plain', title: 'It waits for its time:', at: time(next_attempt_at, now) }
   if (state === 'given_up') return { tone: 'bad', title: 'Given up', text: last_refusal ?? '' }
   if (state === 'in_flight') return { tone: 'busy', title: 'Being sent now', ...text }
   if (state === 'put_off') {

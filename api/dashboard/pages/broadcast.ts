@@ -163,7 +163,7 @@ const again = get('editor', '/teams/:team/broadcasts/:id/again', async (request,
       {
         kind: 'actions',
         forms: [
-          press(here(request, 'again'), 'Send', {
+          press(here(request, 'again'), `Send to ${rest}`, {
             confirm: `Send “${row.name}” to ${rest} more?`,
             fields: seenFields({ ...row, audience }),
           }),

@@ -24,6 +24,14 @@ const TONES: Partial<Record<BroadcastState, Cell['tone']>> = {
 export const stateCell = (state: BroadcastState): Cell =>
   status(state, TONES[state] ? { tone: TONES[state] } : {})
 
+/** How many of its emails have left, of how many that are to; the tip has the rest. */
+const sentCell = (view: BroadcastView): Cell => {
+  const { audience, figures } = view
+  const words =
+    audience === null ? null : `${number(figures.made - figures.queued).text} of ${number(audience).text}`
+  return text(words, { number: true, tip: progressWords(view) })
+}
+
 /** When a broadcast began, or will by itself: `send_at` says nothing of a draft, nor of one that was stopped first. */
 const begins = ({ state, started_at, send_at }: BroadcastView): string | null =>
   started_at ?? (state === 'scheduled' ? send_at : null)
@@ -45,10 +53,10 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
         (view) => ({
           State: stateCell(view.state),
           Name: text(view.name, { href: teamPath(team, 'broadcasts', view.id), detail: view.subject }),
-          Sent: text(progressWords(view)),
+          Sent: sentCell(view),
           Bounced: number(view.figures.bounced),
           Complained: number(view.figures.complained),
-          Starts: time(begins(view), now, 'not started'),
+          Start: time(begins(view), now, 'not started'),
         }),
         {
           id: 'list',

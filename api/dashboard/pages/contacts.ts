@@ -50,6 +50,8 @@ async function soughtBy(tx: Tx, teamId: string, typed: string | undefined): Prom
 
 /** How many properties are columns while nobody has chosen them, and what the list's own columns are called. */
 const MOST_PROPERTIES = 2
+/** With more of them topics have no column: the address needs the room. */
+const MOST_BESIDE_TOPICS = 2
 const OWN_COLUMNS = ['Status', 'Address', 'Topics', 'Added']
 
 /** The properties that most of these contacts have; of as many the one that comes first. */
@@ -105,7 +107,7 @@ const columnsForm = ({ team }: TeamRequest, shown: readonly string[]): Section =
         code: true,
         rows: MOST_COLUMNS,
         value: shown.join('\n'),
-        hint: `One a line, ${MOST_COLUMNS} at most, for everybody in the team. Leave it empty for those that most contacts have.`,
+        hint: `One a line, ${MOST_COLUMNS} at most, for everybody in the team. Leave it empty for those that most contacts have. With more than ${MOST_BESIDE_TOPICS} the list leaves out the topics.`,
       }),
     ],
     { title: 'Columns', folded: true },
@@ -160,7 +162,9 @@ const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, dep
               return [columnOf(name), text(value ?? null)]
             }),
           ),
-          Topics: text(contact.topic_ids.map((id) => names.get(id) ?? id).join(', ')),
+          ...(columns.length > MOST_BESIDE_TOPICS
+            ? {}
+            : { Topics: text(contact.topic_ids.map((id) => names.get(id) ?? id).join(', ')) }),
           Added: time(contact.created_at, now),
         }),
         {

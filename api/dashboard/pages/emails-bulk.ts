@@ -5,8 +5,9 @@ import { Refusal } from '../../../db/errors.ts'
 import { type Between, type Counted as CountedEmails, countEmails } from '../../../db/messages/emails/bulk.ts'
 import { storedTimes } from '../../../db/messages/stored-times.ts'
 import { beginWork } from '../../../db/upkeep/work/work.ts'
-import { plural, utc } from '../drawn/cell.ts'
+import { plural } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
+import { momentWords, zoneOf } from '../drawn/zone.ts'
 import { type Counted, countedFields, countedOf } from '../served/counted.ts'
 import { addressWith, idGiven } from '../served/list.ts'
 import { field, get, hidden, post, press, some } from '../served/made.ts'
@@ -91,7 +92,7 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
       ? ['Emails that are accepted, or come to match, from now on are left alone.']
       : ['Nothing matches, so there is nothing to do.']),
     lookedTo !== null &&
-      `There are many emails: those from before ${utc(lookedTo.toISOString())} were not looked at.`,
+      `There are many emails: those from before ${momentWords(lookedTo.toISOString(), zoneOf(request.cookies('zone')))} were not looked at.`,
   ])
   return show({
     title: `Bulk actions: ${countWords(counted)}`,

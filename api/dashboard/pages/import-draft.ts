@@ -14,6 +14,7 @@ import {
   tryDraft,
 } from '../../../db/audience/import/draft.ts'
 import { type Becomes, checkMapping, type Mapping } from '../../../db/audience/import/mapping.ts'
+import { isSlotName } from '../../../db/text/slots.ts'
 import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { byteWords, plural, text, time } from '../drawn/cell.ts'
 import type { Actions, Section, View } from '../drawn/section.ts'
@@ -120,6 +121,18 @@ function trialSections(draft: Draft, { tried, refusals, ...made }: Trial): Secti
   ])
 }
 
+/** That properties have names that no variable of a template can have. */
+function unusable({ mapping: { columns } }: Draft): Section[] {
+  const names = columns.flatMap((column) =>
+    column.to === 'property' && !isSlotName(column.name) ? [`“${column.name}”`] : [],
+  )
+  if (names.length === 0) return []
+  const title = `No template can use ${names.join(', ')}`
+  const text =
+    'The name of a variable is letters, digits, _, - and . alone: change the columns to name it so.'
+  return [{ kind: 'alerts', calm: '', alerts: [{ tone: 'warn', title, text }] }]
+}
+
 function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly TopicRow[]): Section {
   const named = (wanted: (column: Becomes) => boolean): string =>
     header.filter((_, at) => wanted(mapping.columns[at] ?? { to: 'ignore' })).join(', ')
@@ -159,6 +172,7 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
     actions: discarding(request, draft),
     sections: some([
       ...trialSections(draft, trial),
+      unusable(draft),
       !none &&
         formOf(here(request, 'start'), `Import ${about(draft)}`, [], {
           reset: { href: here(request), label: 'Change the columns' },

@@ -74,7 +74,7 @@ const form = (purpose: Purpose, path: string): TeamPage =>
           imports,
           (one) => ({
             File: text(one.file_name, { href: teamPath(team, 'contacts', 'imports', one.id) }),
-            Stands: status(stateOf(one)),
+            State: status(stateOf(one)),
             Records: one.draft ? text(null, { number: true }) : number(one.records),
             Done: one.draft ? text(null, { number: true }) : number(one.done),
             By: text(one.created_by),

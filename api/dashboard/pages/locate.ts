@@ -7,11 +7,13 @@
  */
 
 import { noteLook } from '../../../db/accounts/audit/look.ts'
+import { namesOfTeams } from '../../../db/accounts/teams/directory.sql.ts'
 import { type TeamRow, teamById } from '../../../db/accounts/teams/teams.sql.ts'
-import { thingsNamed } from '../../../db/accounts/teams/things.sql.ts'
+import { namesOfThings, thingsNamed } from '../../../db/accounts/teams/things.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
 import type { ContactSearch } from '../../../db/audience/contacts/search.sql.ts'
 import { type SearchedContacts, searchContacts } from '../../../db/audience/contacts/search.ts'
+import type { Channel } from '../../../db/channels/channel.sql.ts'
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { type MessagePlace, messagesWithId } from '../../../db/delivery/locate.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
@@ -19,7 +21,8 @@ import { type Searched, searchEmails } from '../../../db/messages/emails/search.
 import { timeOf } from '../../../db/messages/emails/stretches.ts'
 import { sentToNumbers } from '../../../db/messages/to-numbers.sql.ts'
 import { parseAddress } from '../../../db/text/address.ts'
-import { status, text, time } from '../drawn/cell.ts'
+import { isUuid } from '../../../db/text/strings.ts'
+import { headed, status, text, time } from '../drawn/cell.ts'
 import type { PageLink, Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { given, idGiven } from '../served/list.ts'
@@ -35,20 +38,25 @@ const FIRST = 10
 /** The index on parts of addresses knows no shorter ones. */
 const SHORTEST = 3
 
-const pathTo = ({ team_id, channel, id }: MessagePlace): string =>
-  teamPath({ id: team_id }, CHANNELS.find(({ name }) => name === channel)?.path ?? '', id)
+const channelOf = ({ channel }: MessagePlace): Channel | undefined =>
+  CHANNELS.find(({ name }) => name === channel)
+
+const pathTo = (place: MessagePlace): string =>
+  teamPath({ id: place.team_id }, channelOf(place)?.path ?? '', place.id)
 
 /** The messages that one id names: a request's key names as many as it had numbers. */
-const choice = (found: readonly MessagePlace[]): Section =>
-  tableOf(
+async function choice(found: readonly MessagePlace[], { database }: PageDeps): Promise<Section> {
+  const teams = await namesOfTeams(database, [...new Set(found.map(({ team_id }) => team_id))])
+  return tableOf(
     found,
     (place) => ({
-      Channel: status(place.channel),
       Message: text(place.id, { code: true, href: pathTo(place) }),
-      Team: text(place.team_id, { code: true }),
+      Kind: text(headed(channelOf(place)?.noun ?? place.channel)),
+      Team: text(teams.get(place.team_id) ?? place.team_id),
     }),
     { title: 'Messages with this ID', empty: '' },
   )
+}
 
 /** The team to search in: the one that the page stands in. @throws Refusal not_found for one that is not theirs. */
 async function teamOf(
@@ -191,7 +199,7 @@ async function messagesFor(
   )
 }
 
-/** Broadcasts, templates and the like with such words in their names. */
+/** Broadcasts, templates and the like with such words in their names, or with this ID. */
 async function thingsFor(
   team: TeamRow,
   typed: string,
@@ -199,13 +207,16 @@ async function thingsFor(
   { database }: PageDeps,
 ): Promise<Section> {
   const seen = { id: team.id, ...(around ? { sees: around.sees } : {}) }
+  const things = isUuid(typed)
+    ? [...(await namesOfThings(database, [{ team_id: team.id, word: typed }])).values()]
+    : await thingsNamed(database, team.id, wordsIn(typed), FIRST)
   return tableOf(
-    await thingsNamed(database, team.id, wordsIn(typed), FIRST),
+    things,
     (thing) => {
       const href = thingPath(seen, thing)
       return { Kind: text(kindOf(thing)), Name: text(thing.name, href === undefined ? {} : { href }) }
     },
-    { title: 'By name', empty: '' },
+    { title: 'By name or ID', empty: '' },
   )
 }
 
@@ -237,7 +248,10 @@ const locate = get('person', '/find', async (request, deps) => {
   const [first, ...others] = named
   if (first && others.length === 0) return redirect(pathTo(first))
   const team = query.has('id') ? null : await teamOf(request, deps)
-  const found = some([named.length > 0 && choice(named), team && (await foundIn(team, typed, request, deps))])
+  const found = some([
+    named.length > 0 && (await choice(named, deps)),
+    team && (await foundIn(team, typed, request, deps)),
+  ])
   const where = team ? ` in ${team.name}` : ''
   const nothing = `No message that you can see has the ID ${typed}.`
   return show({

@@ -6,6 +6,7 @@
 
 import {
   type IdentityClaims,
+  LONGEST_SESSION_MS,
   ownerOfLink,
   signInByClaims,
   signInByLink,
@@ -21,13 +22,12 @@ import type { Flow } from '../served/openid.ts'
 import { type Cookie, type PageRequest, redirect, show } from '../served/page.ts'
 import { linkPath, mailLink, placeWords } from './mail-link.ts'
 
-const WEEK = 7 * 86_400
 const FLOW_SECONDS = 600
 
 const sessionCookie = (value: string | null): Cookie => ({
   name: 'session',
   value,
-  seconds: value ? WEEK : 0,
+  seconds: value ? LONGEST_SESSION_MS / 1_000 : 0,
 })
 
 const CLI: Section = {

@@ -115,7 +115,7 @@ export function moveForm(message: Waits, path: string, given: string | undefined
     }),
     hidden('zone', zone, true),
   ]
-  return [formOf(`${path}/move`, 'Move', fields, { folded: true })]
+  return [formOf(`${path}/move`, 'Move to another time', fields, { folded: true })]
 }
 
 /** What the two do. @param noun a message on these pages. */

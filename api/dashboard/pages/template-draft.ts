@@ -19,7 +19,7 @@ const newVariables = (draft: DraftRow, { slots }: ShownTemplate): string[] =>
 export function publishForm(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Form {
   const fresh = newVariables(draft, template)
   const warning = `It has new variables: sends without ${slotWords(fresh)} are refused from then on.`
-  return press(templatePath(request, 'publish'), 'Publish', {
+  return press(templatePath(request, 'publish'), 'Publish draft', {
     fields: [hidden('draft', draft.id, true), hidden('version', template.version_id, true)],
     confirm: `Publish the draft of ${template.name}? Sends use it from then on.`,
     warning: fresh.length > 0 ? warning : undefined,

@@ -68,7 +68,7 @@ async function testForm(
 }
 
 const restoring = (request: TeamRequest, version: string): Cell =>
-  buttonCell(templatePath(request, 'restore'), 'Restore', {
+  buttonCell(templatePath(request, 'restore'), 'Restore version', {
     tone: 'quiet',
     confirm: 'Restore this version? It becomes a new version, and sends use it at once.',
     sends: { version },

@@ -6,7 +6,12 @@ import { type PageTeam, teamPath } from '../served/page.ts'
 
 /** What each kind is called, and its pages' first part; whose page is their editors' alone is found in its list. */
 const KINDS: Readonly<Record<string, { title: string; pages: string; by?: 'name'; editors?: true }>> = {
-  ...Object.fromEntries(CHANNELS.map(({ name, noun, path }) => [name, { title: headed(noun), pages: path }])),
+  ...Object.fromEntries(
+    CHANNELS.flatMap(({ name, noun, title, path }) => [
+      [name, { title: headed(noun), pages: path }],
+      [`${name}-template`, { title: `${title} template`, pages: `${path}-templates` }],
+    ]),
+  ),
   contact: { title: 'Contact', pages: 'contacts', by: 'name' },
   broadcast: { title: 'Broadcast', pages: 'broadcasts' },
   template: { title: 'Template', pages: 'templates' },

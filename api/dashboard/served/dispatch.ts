@@ -58,7 +58,6 @@ type Visit = {
   person: Person | null
   /** The team that the page stands in (team.ts): of a page of a team, that of its path where it is the person's. */
   team: PageTeam | null
-  hasEnded: boolean
 }
 
 const nothingHere = () => new Refusal('not_found', 'there is no such page, or it is not yours to see')
@@ -84,10 +83,10 @@ const reading = (
 
 /** Runs a page's handler if the caller may open it. @throws Refusal. */
 async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageAnswer> {
-  const { request, person, team, hasEnded } = visit
+  const { request, person, team } = visit
   if (page.access === 'open') return page.handle({ ...request, person }, deps)
   if (!person) {
-    if (hasEnded && isWorthKeeping(request)) return show(endedView(request), 403)
+    if (isWorthKeeping(request)) return show(endedView(request), 403)
     const search = new URLSearchParams({ return_to: BASE + addressWith(request, {}) })
     return redirect(page.method === 'GET' ? `/login?${search}` : '/login')
   }
@@ -121,7 +120,7 @@ async function readForm(
     new Refusal('insufficient_scope', 'this form did not come from this page: open the page again')
   if (!isOurs(ctx, request.home)) throw foreign()
   const form = await body.form(limitOf(page, visit)).catch((error) => {
-    throw visit.hasEnded ? endedRefusal(error) : error
+    throw page.access !== 'open' && !person ? endedRefusal(error) : error
   })
   if (person && !isFormToken(secrets, person.session_id, form.get('csrf'))) {
     // A form that outlived its session is asked about, with a token of this one.
@@ -230,7 +229,6 @@ async function serve(dashboard: Dashboard, visit: Visit, found: Found | OtherMet
   try {
     const session = readCookie(ctx, request.home, 'session')
     visit.person = session ? await personOfSession(deps.database, session, request.now) : null
-    visit.hasEnded = session !== undefined && visit.person === null
     request.query = readQuery(ctx.querystring)
     visit.team = visit.person && (await teamAround(visit.person, request, deps))
     if (found === null) throw nothingHere()
@@ -293,6 +291,6 @@ export function serveDashboard(pages: readonly Page[], deps: SharedDeps, own: Da
       cookies: (name) => readCookie(ctx, home, name),
       now: deps.clock(),
     }
-    await serve(board, { ctx, request, person: null, team: null, hasEnded: false }, found)
+    await serve(board, { ctx, request, person: null, team: null }, found)
   }
 }

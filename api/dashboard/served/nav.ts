@@ -33,7 +33,7 @@ const TEAM_PAGES: readonly { label: string; places: readonly Place[] }[] = [
     label: 'Content',
     places: [
       ['templates', 'Templates', 'file'],
-      ['whatsapp-templates', 'WhatsApp templates', 'layers'],
+      ['whatsapp-templates', 'WhatsApp templates', 'file'],
     ],
   },
   {
@@ -45,7 +45,7 @@ const TEAM_PAGES: readonly { label: string; places: readonly Place[] }[] = [
       ['people', 'People', 'person'],
       ['integration', 'Integration', 'code'],
       ['works', 'Background jobs', 'clock', 'editor'],
-      ['audit', 'Audit', 'clock', 'owner'],
+      ['audit', 'Audit', 'shield', 'owner'],
     ],
   },
 ]
@@ -60,7 +60,7 @@ const OPERATOR_PAGES: readonly Place[] = [
   ['teams', 'Teams', 'people'],
   ['works', 'Background jobs', 'clock'],
   ['plans', 'Plans', 'plan'],
-  ['audit', 'Audit', 'clock'],
+  ['audit', 'Audit', 'shield'],
 ]
 
 const isAt = (path: string, href: string): boolean => path === href || path.startsWith(`${href}/`)

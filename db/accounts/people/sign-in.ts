@@ -41,7 +41,8 @@ const LINK_LENGTH = 15 * MINUTE
 /** An invitation waits until a colleague has the time for it. */
 export const INVITATION_LENGTH = 7 * 24 * HOUR
 const IDLE_SESSION_MS = 12 * HOUR
-const LONGEST_SESSION_MS = 7 * 24 * HOUR
+/** A session's age at its end, in milliseconds; its cookie's, too. */
+export const LONGEST_SESSION_MS = 7 * 24 * HOUR
 
 /** Requests for a link by mail: the most an hour for an address, and from an address of origin. */
 const LIMITS = { by_identity: 5, by_origin: 20 }

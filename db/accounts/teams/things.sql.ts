@@ -3,8 +3,9 @@
  * words. Promises: a page of them is read by keys; what words are in, from the rows of one team. Must not read what a
  * message or a contact holds.
  */
-import { sql } from 'slonik'
+import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, string } from 'yup'
+import { CHANNELS } from '../../channels/channels.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { isUuid, likePattern } from '../../text/strings.ts'
@@ -14,15 +15,24 @@ const found = thing.concat(row({ team_id: string(), word: string() }))
 /** @param kind the first part of an action that is about it. */
 export type NamedThing = InferType<typeof thing>
 
+type Kind = { kind: string; table: FragmentSqlToken; name: FragmentSqlToken }
+
+const kindOf = (kind: string, table: FragmentSqlToken, name = sql.fragment`name`): Kind => ({
+  kind,
+  table,
+  name,
+})
+
 /** Each kind with its table. */
 const KINDS = [
-  ['broadcast', 'broadcasts'],
-  ['template', 'templates'],
-  ['topic', 'topics'],
-  ['domain', 'domains'],
-  ['webhook', 'webhook_endpoints'],
-] as const
-const MESSAGES = [['email', 'email_states', 'id']] as const
+  kindOf('broadcast', sql.fragment`broadcasts`),
+  kindOf('template', sql.fragment`templates`),
+  ...CHANNELS.flatMap(({ name, templates }) => (templates ? [kindOf(`${name}-template`, templates)] : [])),
+  kindOf('topic', sql.fragment`topics`),
+  kindOf('domain', sql.fragment`domains`),
+  kindOf('webhook', sql.fragment`webhook_endpoints`),
+]
+const MESSAGES = CHANNELS.map(({ name, rows }) => kindOf(name, rows, sql.fragment`id`))
 
 const uuids = (all: readonly string[]) => sql.array(all, 'uuid')
 
@@ -31,7 +41,7 @@ export const thingKey = (teamId: string, word: string): string => `${teamId} ${w
 
 /**
  * The things that these words name, as long as there are such things, each by `thingKey`: a word is an id, a domain's
- * name, or the identity of a contact. Emails have their id for a name.
+ * name, or the identity of a contact. Messages have their id for a name.
  */
 export async function namesOfThings(
   tx: Tx,
@@ -50,9 +60,9 @@ export async function namesOfThings(
           'text',
         )}) as given (team_id, word))`
   const byId = [...KINDS, ...MESSAGES].map(
-    ([kind, table, name = 'name']) => sql.fragment`
-      select team_id, id::text as word, id::text as id, ${kind}::text as kind, t.${sql.identifier([name])}::text as name
-      from ids join ${sql.identifier([table])} t using (team_id, id)`,
+    ({ kind, table, name }) => sql.fragment`
+      select team_id, id::text as word, id::text as id, ${kind}::text as kind, ${name}::text as name
+      from ids join ${table} using (team_id, id)`,
   )
   const rows = await tx.any(sql.type(found)`${given}
     ${sql.join(byId, sql.fragment` union all `)}
@@ -67,8 +77,8 @@ export async function namesOfThings(
 export async function thingsNamed(tx: Tx, teamId: string, words: readonly string[], limit: number) {
   const patterns = sql.array(words.map(likePattern), 'text')
   const named = KINDS.map(
-    ([kind, table]) => sql.fragment`
-      (select id, ${kind}::text as kind, name from ${sql.identifier([table])}
+    ({ kind, table }) => sql.fragment`
+      (select id, ${kind}::text as kind, name from ${table}
       where team_id = ${teamId} and name ilike all (${patterns}) order by id desc limit ${limit})`,
   )
   return tx.any(sql.type(thing)`${sql.join(named, sql.fragment` union all `)}`)

@@ -24,7 +24,7 @@ export type Mailing = {
   row: BroadcastRow
   slots: readonly string[]
   subject: Template
-  item: Pick<EmailItem, 'from' | 'html' | 'template_id' | 'headers' | 'reply_to' | 'tags'>
+  item: Pick<EmailItem, 'from' | 'template_id' | 'headers' | 'reply_to' | 'tags'>
 }
 
 /** @param slots of the template's version. */

@@ -217,12 +217,22 @@ t.test('what an entry is about is a link to its page as long as there is one', a
     body: anEmail({ from: 'a@linked.test' }),
   })
   await boss.post(`${page}/emails/${body.id}/requeue`)
+  const template = await makeTemplate(service, own.id)
+  await service.call('POST', '/v1/whatsapp/messages', { key: own.key, body: aMessage(template.id) })
+  const message = (await rowsOf(service, own.id))[0]?.id ?? ''
+  await boss.post(`${page}/whatsapp/${message}/requeue`)
+  await boss.post(`${page}/whatsapp-templates`, {
+    definition: JSON.stringify(aTemplate({}, { name: 'ours' })),
+  })
+  const [made] = await lines()
   const { html } = await boss.get(`${page}/audit`)
   for (const path of [
     `topics/${kept}`,
     'domains/second.test',
     'contacts/Zoe%40example.org',
     `emails/${body.id}`,
+    `whatsapp/${message}`,
+    `whatsapp-templates/${made?.detail}`,
   ])
     t.ok(html.includes(`href="/dashboard${page}/${path}"`), path)
   shows(t, { html }, 'Gone')

@@ -202,7 +202,9 @@ t.test('from a draft to its figures, on the pages alone', async (t) => {
     /^\uFEFF?email,status,detail,[\s\S]*\r\nana@example\.org,sent,/,
   )
   t.match((await viewer.get(`${path}/skips.csv`)).html, /\r\nben@example\.org,variables,no value for name,/)
-  shows(t, await viewer.get(at('broadcasts')), /sent Spring .*1 of 2 contacts, 1 skipped/)
+  const list = await viewer.get(at('broadcasts'))
+  shows(t, list, /sent Spring .* 1 of 2 /)
+  t.match(list.html, 'title="1 of 2 contacts, 1 skipped"')
   await contact('late@example.org', topic, { name: 'Late', city: 'Graz' })
   await call('PATCH', '/v1/contacts/ben@example.org', {
     key: team.key,

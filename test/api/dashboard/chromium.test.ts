@@ -138,14 +138,14 @@ async function journeys(browser: Browser): Promise<void> {
       "getComputedStyle(document.querySelector('.difference')).whiteSpace",
     )
     t.equal(wrapped, 'pre-wrap', 'long lines of a difference go on in the next')
-    await submit(page, 'Publish')
+    await submit(page, 'Publish draft')
     t.match(await page.locator('main').innerText(), /Publish the draft of Welcome\?[\s\S]*sends without city/)
-    await submit(page, 'Publish')
+    await submit(page, 'Publish draft')
     t.match(await page.locator('.notice').innerText(), 'The draft is published. Variables: name, city.')
     t.match(await state.innerText(), 'published')
     t.match(await page.locator('tr', { hasText: 'in use' }).innerText(), 'ana@example.com')
-    await page.getByRole('button', { name: 'Restore' }).first().click()
-    await submit(page, 'Restore')
+    await page.getByRole('button', { name: 'Restore version' }).first().click()
+    await submit(page, 'Restore version')
     await page.frameLocator('iframe').getByText('Hi [name]').waitFor()
   })
 
@@ -166,6 +166,26 @@ async function journeys(browser: Browser): Promise<void> {
     t.ok(await used.count(), 'without a reload')
   })
 
+  t.test(
+    'what was copied is said and announced for a moment, then the button has its name again',
+    async (t) => {
+      const { page, context } = await signIn(t)
+      await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+      await page.clock.install()
+      await page.goto(`${here}/integration`)
+      const copy = page.getByRole('button', { name: 'Copy Send an email', exact: true })
+      const code = await copy.getAttribute('data-copy-text')
+      await copy.click()
+      await page.getByRole('status').getByText('Copied', { exact: true }).waitFor({ state: 'attached' })
+      t.equal(await page.getByRole('button', { name: 'Copied', exact: true }).count(), 1)
+      t.match(code, '/v1/emails')
+      t.equal(await page.evaluate('navigator.clipboard.readText()'), code)
+      await page.clock.fastForward(2_100)
+      await copy.waitFor()
+      t.equal(await page.getByText('Copied').count(), 0, 'nothing says it any more')
+    },
+  )
+
   t.test('the overview says why the relay is down; paused, fixed and resumed, all goes out', async (t) => {
     let words: string | undefined = '554 5.3.2 Closed for repairs'
     const sink = await startSmtpSink(t, { onConnect: () => words })
@@ -178,11 +198,11 @@ async function journeys(browser: Browser): Promise<void> {
     const why = page.locator('section.alerts', { hasText: 'Why queues are paused' })
     t.match(await why.innerText(), `deliver-email waits: smtp:127.0.0.1:${sink.port}`)
     const queue = page.locator('tr', { hasText: 'deliver-email' })
-    await queue.getByRole('button', { name: 'Pause' }).click()
-    await submit(page, 'Pause')
+    await queue.getByRole('button', { name: 'Pause queue' }).click()
+    await submit(page, 'Pause queue')
     t.match(await queue.innerText(), 'deliver-email, paused')
     words = undefined
-    await queue.getByRole('button', { name: 'Resume' }).click()
+    await queue.getByRole('button', { name: 'Resume queue' }).click()
     t.notMatch(await queue.innerText(), 'paused')
     await page.getByRole('list', { name: 'Operator' }).getByRole('link', { name: 'Senders' }).click()
     const sender = page.locator('tr', { hasText: `smtp:127.0.0.1:${sink.port}` })

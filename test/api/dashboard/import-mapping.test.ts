@@ -132,6 +132,15 @@ t.test('properties replace a contact’s own, or are added up to as many as one 
   t.strictSame((await known('full@example.com'))?.properties, { b: '3' })
 })
 
+t.test('a property that no variable can be named after is said before the import', async (t) => {
+  const draft = await uploaded('email,Kunde seit,Straße,Umsatz €\na@example.com,2019,Ring,7\n')
+  shows(t, await editor.get(`${draft}/check`), /No template can use “Kunde seit”, “Umsatz €” The name of/)
+  const columns = { email: 'email', a: 'property=since', b: 'property=Straße', c: 'ignore' }
+  t.equal((await editor.post(draft, mapping(columns))).status, 303)
+  t.notMatch(textOf((await editor.get(`${draft}/check`)).html), 'No template can use')
+  await editor.post(`${draft}/discard`)
+})
+
 t.test('a mapping that cannot be is refused on its page, as it was chosen', async (t) => {
   const draft = await uploaded('email,city,town\na@example.com,Graz,Graz\n')
   const cases: [Record<string, string>, RegExp][] = [

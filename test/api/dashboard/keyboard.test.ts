@@ -112,11 +112,11 @@ async function journeys(browser: Browser): Promise<void> {
   t.test('a queue is paused after a question, and resumed', async (t) => {
     const page = await signIn(t)
     await follow(t, page, 'Queues')
-    await follow(t, page, 'Pause deliver-email')
+    await follow(t, page, 'Pause queue deliver-email')
     await page.locator('#confirm').waitFor()
-    await follow(t, page, 'Pause')
-    await follow(t, page, /^Resume deliver-email/)
-    await page.getByRole('button', { name: 'Pause deliver-email' }).waitFor()
+    await follow(t, page, 'Pause queue')
+    await follow(t, page, /^Resume queue deliver-email/)
+    await page.getByRole('button', { name: 'Pause queue deliver-email' }).waitFor()
   })
 
   t.test('a list is filtered, and a fault leads back to its field', async (t) => {

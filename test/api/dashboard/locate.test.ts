@@ -145,6 +145,14 @@ t.test('what is found of each kind is shown beside the others, each with the way
   t.notMatch((await stranger.get('/find?q=kinds')).html, at)
 })
 
+t.test('a template of WhatsApp is found by its name and by its ID, by its team alone', async (t) => {
+  const page = `/teams/${team.id}/whatsapp-templates/${template.id}`
+  for (const q of ['ORDER_ready', template.id, template.id.toUpperCase()]) {
+    t.match((await viewer.get(`/find?q=${q}`)).html, page, q)
+    t.notMatch((await stranger.get(`/find?q=${q}`)).html, page, q)
+  }
+})
+
 t.test('a search that is broken off says since when, and goes on in the list of its kind', async (t) => {
   // The first stretch alone takes longer than a search may.
   const own = await makeTeam(service, { domain: 'long.test' })

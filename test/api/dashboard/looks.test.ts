@@ -3,40 +3,19 @@
  * (test/support/looks.ts says what is looked at, and how its pictures are taken).
  */
 import type { Browser } from 'playwright-core'
-import { sql } from 'slonik'
 import { linkFor } from '../../../db/accounts/people/members.ts'
 import { suspendTeam } from '../../../db/accounts/teams/suspend.ts'
+import { chooseContactColumns } from '../../../db/audience/contacts/columns.ts'
 import { broadcastingOf } from '../../support/broadcasting.ts'
-import { aBroadcast } from '../../support/broadcasts.ts'
 import { fits, isAccessible, launchBrowser, signInWith } from '../../support/browser.ts'
-import { type LivedIn, livedIn } from '../../support/lived-in.ts'
-import { ask, isFramed, isWanted, lookAt, lookOver, pathsWith, WIDE } from '../../support/looks.ts'
-import { makeTeam, type Service, startService } from '../../support/service.ts'
+import { livedIn } from '../../support/lived-in.ts'
+import { anImportUnderWay, anUploadedImport, broadcastsAtEveryState } from '../../support/lived-in-work.ts'
+import { ask, isFramed, isWanted, lookAt, lookOver, pathsWith, redActs, WIDE } from '../../support/looks.ts'
+import { makeTeam, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 const browser = await launchBrowser(t, 'the looks of the dashboard')
 if (browser) await looks(browser)
-
-/** A broadcast that has gone to most of its contacts. @returns its id. */
-async function aBroadcastUnderWay(service: Service, { team, template }: LivedIn): Promise<string> {
-  const { id, moved } = await aBroadcast(service, team)
-  await service.database.query(sql.unsafe`
-    update broadcasts set name = 'Spring sale', subject = 'Twenty per cent off until Sunday', audience = 4690,
-      template_id = ${template}, started_at = now() - interval '12 minutes', rate_per_minute = 300,
-      template_version_id = (select version_id from templates where id = ${template}),
-      topic_ids = array(select id from topics where team_id = ${team.id} and name = 'Product news')
-    where id = ${id}`)
-  await moved({
-    sent: 214,
-    delivered: 2618,
-    opened: 611,
-    clicked: 148,
-    bounced: 27,
-    complained: 2,
-    skipped: 12,
-  })
-  return id
-}
 
 async function looks(browser: Browser): Promise<void> {
   const service = await startService(t, {
@@ -47,12 +26,16 @@ async function looks(browser: Browser): Promise<void> {
   const { team } = lived
   const { create } = await broadcastingOf(service, team)
   const draft = await create({ where: [{ property: 'city', op: 'gt', value: '5' }] })
+  const by = { tx: service.database, now: new Date(), actor: 'ana@example.com' }
+  await chooseContactColumns(by, team.id, ['name', 'city', 'phone'])
+  const broadcasts = await broadcastsAtEveryState(service, team, lived.template)
   const paths = pathsWith({
     '/emails/:id': lived.bounced,
     '/templates/:id': lived.template,
     '/whatsapp/:id': lived.message,
     '/whatsapp-templates/:id': lived.whatsappTemplate,
     '/broadcasts/:id': draft,
+    '/imports/:id': await anUploadedImport(service, team),
     '/webhooks/:id': lived.webhook,
     '/events/:event_id': lived.event,
     '/reports/:report_id': lived.report,
@@ -64,7 +47,9 @@ async function looks(browser: Browser): Promise<void> {
     '/contacts/:email': lived.recipient,
   })
   paths.push(`/teams/${team.id}/broadcasts/${draft}/edit?step=audience`)
-  paths.push('/nowhere', `/teams/${team.id}/broadcasts/${await aBroadcastUnderWay(service, lived)}`)
+  const importing = `/teams/${team.id}/contacts/imports/${await anImportUnderWay(service, team)}`
+  paths.push(importing, '/nowhere')
+  paths.push(...Object.values(broadcasts).map((id) => `/teams/${team.id}/broadcasts/${id}`))
 
   const NAME = 'Northwind Traders International'
   const frameOf = (path: string): string => (path.startsWith('/operator') ? 'Operator' : NAME)
@@ -72,28 +57,38 @@ async function looks(browser: Browser): Promise<void> {
   t.test('every page and question is accessible, fits, has its frame: each width, each theme', async (t) => {
     const { page } = await signInWith(browser, service, { t, team: team.id })
     let asked = 0
+    const red = new Set<string>()
     for (const path of paths.filter(isWanted)) {
       await lookAt(t, page, home + path, path, frameOf(path))
+      for (const act of await redActs(t, page, path)) red.add(act)
       if (!(await ask(page))) continue
       asked += 1
       await lookOver(t, page, `${path} asks`, frameOf(path))
+      await redActs(t, page, `${path} asks`)
     }
+    t.ok(red.size >= 8 || !isWanted(''), `red: ${[...red]}`)
     t.ok(asked >= 12 || !isWanted(''), `${asked} questions`)
   })
 
   const inTeam = `/teams/${team.id}`
   const others = [inTeam, `${inTeam}/emails`, `${inTeam}/audit`, '/account', '/find?q=ana', '/nowhere']
   const theirs = paths.filter((path) => path.startsWith(`${inTeam}/`))
-  for (const { who, these, ...rights } of [
-    { who: 'an owner', role: 'owner', these: [...others, `${inTeam}/keys`] },
-    { who: 'an editor', role: 'editor', these: [...others, ...theirs] },
-    { who: 'a viewer', role: 'viewer', these: others },
-    { who: 'an editor of two teams', role: 'editor', also: await makeTeam(service), these: others },
+  const email = `${inTeam}/emails/${lived.bounced}`
+  const broadcast = `${inTeam}/broadcasts/${broadcasts.sending}`
+  const draws = `${inTeam}/templates/${lived.template}`
+  // In the dark each kind of section once for each role: axe takes long.
+  const read = [inTeam, `${inTeam}/emails`, email, broadcast, `${inTeam}/integration`]
+  const written = [`${inTeam}/contacts`, importing, draws, `${draws}/changes`]
+  for (const { who, these, dark, ...rights } of [
+    { who: 'an owner', role: 'owner', these: [...others, `${inTeam}/keys`], dark: [] },
+    { who: 'an editor', role: 'editor', these: [...others, ...theirs], dark: [...read, ...written] },
+    { who: 'a viewer', role: 'viewer', these: others, dark: read },
+    { who: 'an editor of two teams', role: 'editor', also: await makeTeam(service), these: others, dark: [] },
   ] as const)
-    t.test(`every page and question has its frame for ${who}, wide and narrow`, async (t) => {
-      const email = `${who.replaceAll(' ', '-')}@example.com`
+    t.test(`every page and question has its frame for ${who}, wide and narrow, light and dark`, async (t) => {
+      const address = `${who.replaceAll(' ', '-')}@example.com`
       const also = 'also' in rights ? { also: rights.also.id } : {}
-      const reader = { t, team: team.id, email, role: rights.role, operator: false, ...also }
+      const reader = { t, team: team.id, email: address, role: rights.role, operator: false, ...also }
       const { page } = await signInWith(browser, service, reader)
       await page.goto(home + inTeam)
       for (const path of new Set(these)) {
@@ -102,6 +97,11 @@ async function looks(browser: Browser): Promise<void> {
         await page.goto(home + path)
         await isFramed(t, page, name, NAME)
         if (await ask(page)) await isFramed(t, page, `${name}, asking`, NAME)
+      }
+      await page.emulateMedia({ colorScheme: 'dark' })
+      for (const path of dark) {
+        await page.goto(home + path)
+        await isAccessible(t, page, `${path} in the dark for ${who}`)
       }
     })
 

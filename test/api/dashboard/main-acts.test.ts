@@ -36,7 +36,7 @@ t.test('each page of messages, contacts and templates has one act that stands ou
   await acts(at('whatsapp-templates'), 'Add a template')
   await acts(template, 'Send a test')
   await editor.press(template, `${template}/draft`, { html: '<p>Ho</p>' })
-  await acts(template, 'Publish')
+  await acts(template, 'Publish draft')
   const { html } = await editor.get(template)
   const places = [
     '<h2>Editor</h2>',

@@ -210,7 +210,8 @@ t.test('what an operator changes is in the audit trail, with who did it', async 
 
 t.test('a queue is paused, resumed, and its dead letters are tried again', async (t) => {
   await operator.post('/operator/queues/deliver-email/pause')
-  shows(t, await operator.get('/operator/queues'), /deliver-email, paused/)
+  const by = new RegExp(`deliver-email, paused by ${operator.email}, just now `)
+  shows(t, await operator.get('/operator/queues'), by)
   await operator.post('/operator/queues/deliver-email/resume')
   t.notMatch((await operator.get('/operator/queues')).html, /deliver-email, paused/)
   t.equal((await operator.post('/operator/queues/no-such-queue/pause')).status, 404)

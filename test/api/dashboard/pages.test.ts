@@ -252,6 +252,8 @@ t.test('an editor chooses the columns of the contacts’ list for everybody', as
   t.match(await reader.post(`${path}/columns`, { columns: 'city' }), { status: 403 })
   shows(t, await choose('a\nb\nc\nd\ne'), /Columns must be at most 4/)
   shows(t, await choose('x'.repeat(129)), /Columns must have at most 128 characters each/)
+  await choose('name\ncity\nplan')
+  shows(t, await reader.get(path), /Status Address name city plan Added .* Ana Graz gold/)
   await choose('')
   shows(t, await reader.get(path), /Status Address (name|city|plan) (name|city|plan) Topics Added/)
 })

@@ -105,7 +105,7 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
             }),
         }),
         {
-          wrap: ['About'],
+          wrap: ['Action', 'About'],
           filtered: filter.set(query).size > 0,
           nothing: 'No entry matches.',
           none: 'Nothing has been changed by a person yet.',

@@ -30,8 +30,8 @@ const PATH = '/operator/queues'
 
 const button = ({ queue, paused }: ShownQueue): Cell =>
   paused
-    ? buttonCell(`${PATH}/${queue}/resume`, 'Resume')
-    : buttonCell(`${PATH}/${queue}/pause`, 'Pause', {
+    ? buttonCell(`${PATH}/${queue}/resume`, 'Resume queue')
+    : buttonCell(`${PATH}/${queue}/pause`, 'Pause queue', {
         confirm: `Pause ${queue}? What it holds waits until you resume it.`,
         tone: 'quiet',
       })

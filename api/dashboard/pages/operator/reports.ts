@@ -24,19 +24,17 @@ const SHOWN = 20_000
 const filter = filterOf({ provider: oneOf('From', PROVIDERS), reason: search('Reason contains') })
 
 /** A button that does something to all parked reports that the filter fits, and that are there now. */
-const onAll = (verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>, counted: Counted): Form =>
-  press(
-    `${PATH}/${verb}`,
-    `${verb === 'replay' ? 'Try again' : 'Drop'}: all ${plural(counted.most, 'report')}`,
-    {
-      fields: [
-        ...filter.names.map((name) => hidden(name, given(query, name) ?? '')),
-        ...countedFields(counted),
-      ],
-      confirm: `${verb === 'replay' ? 'Try' : 'Drop'} ${plural(counted.most, 'report')}?`,
-      tone: verb === 'drop' ? 'danger' : undefined,
-    },
-  )
+function onAll(verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>, counted: Counted): Form {
+  const many = plural(counted.most, 'report')
+  return press(`${PATH}/${verb}`, verb === 'replay' ? `Try all ${many} again` : `Drop all ${many}`, {
+    fields: [
+      ...filter.names.map((name) => hidden(name, given(query, name) ?? '')),
+      ...countedFields(counted),
+    ],
+    confirm: verb === 'replay' ? `Try ${many} again?` : `Drop ${many}?`,
+    tone: verb === 'drop' ? 'danger' : undefined,
+  })
+}
 
 const reports = get('operator', PATH, async (request, { database }) => {
   const { query, now } = request
@@ -84,7 +82,7 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   const found = await inPerson(request, deps, (by) => readReport(by, params.report_id))
   const { id, provider, received_at, state, reason, body } = found
   const one = (verb: 'replay' | 'drop'): Form =>
-    press(`${PATH}/${verb}`, verb === 'replay' ? 'Try again' : 'Drop', {
+    press(`${PATH}/${verb}`, verb === 'replay' ? 'Try report again' : 'Drop report', {
       fields: [hidden('id', id)],
       ...(verb === 'drop' ? { tone: 'danger', confirm: 'Drop this report?' } : {}),
     })

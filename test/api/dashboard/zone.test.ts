@@ -1,0 +1,81 @@
+/** Times that are typed in a reader's zone: what instant they mean, also where summer time begins or ends. */
+import { momentOf, momentWords, typedOf } from '../../../api/dashboard/drawn/zone.ts'
+import { broadcastingOf } from '../../support/broadcasting.ts'
+import { stopClock } from '../../support/clock.ts'
+import { signedIn, textOf } from '../../support/dashboard.ts'
+import { formTo } from '../../support/forms.ts'
+import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import t from '../../support/tap.ts'
+
+const NOW = new Date('2027-03-20T10:00:00Z')
+const BERLIN = 'Europe/Berlin'
+/** What clocks in Berlin leave out that day, and what they show instead. */
+const [LEFT_OUT, INSTEAD] = [
+  '2027-03-28T02:30',
+  '28 March 2027 at 03:30 in Europe/Berlin (2027-03-28 01:30:00 UTC)',
+]
+
+const url = 'http://localhost'
+const service = await startService(t, { clock: () => NOW, publicUrl: url, dashboard: { publicUrl: url } })
+await stopClock(service.database, NOW)
+const team = await makeTeam(service)
+const editor = await signedIn(service, { team: team.id, role: 'editor' })
+editor.cookies.set('heliograph-zone', BERLIN)
+
+t.test('what is typed in a zone is the moment that its clocks show, and comes back as it was typed', (t) => {
+  for (const [zone, typed, moment] of [
+    ['UTC', '2027-01-05T09:00', '2027-01-05T09:00:00.000Z'],
+    [BERLIN, '2027-01-05T09:00', '2027-01-05T08:00:00.000Z'],
+    [BERLIN, '2027-07-05T09:00', '2027-07-05T07:00:00.000Z'],
+    ['Asia/Kolkata', '2027-07-05T00:15', '2027-07-04T18:45:00.000Z'],
+    ['America/Los_Angeles', '2027-12-31T23:00', '2028-01-01T07:00:00.000Z'],
+    ['Pacific/Chatham', '2027-01-05T00:00', '2027-01-04T10:15:00.000Z'],
+  ] as const) {
+    t.equal(momentOf(typed, zone), moment, `${typed} in ${zone}`)
+    t.equal(typedOf(moment, zone), typed, `${moment} in ${zone}`)
+  }
+  t.equal(momentOf('tomorrow', BERLIN), 'tomorrowZ', 'what is no time stays none')
+  t.end()
+})
+
+t.test('a time that summer time leaves out, or has twice, is one beside it, and the words say which', (t) => {
+  t.equal(momentWords(momentOf(LEFT_OUT, BERLIN), BERLIN), INSTEAD)
+  t.equal(momentOf('2027-10-31T02:30', BERLIN), '2027-10-31T01:30:00.000Z')
+  t.equal(momentOf('2027-03-14T02:30', 'America/New_York'), '2027-03-14T06:30:00.000Z')
+  t.end()
+})
+
+t.test('a scheduled email is moved in the zone of its form, and the page says when it goes', async (t) => {
+  const scheduled_at = '2027-03-21T09:00:00Z'
+  const { body } = await service.call('POST', '/v1/emails', {
+    key: team.key,
+    body: anEmail({ scheduled_at }),
+  })
+  const page = `/teams/${team.id}/emails/${body.id}`
+  for (const [typed, words] of [
+    ['2027-03-22T14:00', '22 March 2027 at 14:00 in Europe/Berlin (2027-03-22 13:00:00 UTC)'],
+    ['2027-04-02T14:00', '2 April 2027 at 14:00 in Europe/Berlin (2027-04-02 12:00:00 UTC)'],
+    [LEFT_OUT, INSTEAD],
+  ]) {
+    const form = formTo((await editor.get(page)).html, `${page}/move`)
+    t.strictSame(form.zone, [BERLIN])
+    const { location } = await editor.post(`${page}/move`, { ...form, scheduled_at: typed ?? '' })
+    const shown = textOf((await editor.get(location ?? '')).html)
+    t.ok(shown.includes(`It goes ${words}.`), shown)
+  }
+  const { html } = await editor.get(page)
+  t.match(html, /It waits for its time: <time datetime="2027-03-28T01:30:00.000Z">/, 'for the script to show')
+  const form = formTo(html, `${page}/move`)
+  t.strictSame(form.scheduled_at, ['2027-03-28T03:30'], 'what is stored is shown in the zone')
+})
+
+t.test('a broadcast at a time that is left out asks with the moment that it begins at', async (t) => {
+  const { create, contacts } = await broadcastingOf(service, team)
+  await contacts(['zoned'])
+  const page = `/teams/${team.id}/broadcasts/${await create()}`
+  const { status } = await editor.press(`${page}/edit?step=when`, `${page}/edit`, { send_at: LEFT_OUT })
+  t.equal(status, 303)
+  const { html } = await editor.get(page)
+  const [, question = ''] = /name="question" value="(Schedule [^"]*)"/.exec(html) ?? []
+  t.ok(question.endsWith(` for ${INSTEAD}?`), question)
+})

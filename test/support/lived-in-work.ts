@@ -1,0 +1,108 @@
+/**
+ * What is under way in a team that has been at it for some weeks: an import of which half is stored, and broadcasts at
+ * every state, drafts aside. What pages are looked at with, beside lived-in.ts.
+ */
+import { sql } from 'slonik'
+import { record } from '../../db/accounts/audit/record.ts'
+import { storeDraft } from '../../db/audience/import/draft.ts'
+import { aBroadcast, type TestBroadcast } from './broadcasts.ts'
+import type { Service, TestTeam } from './service.ts'
+
+const ACTOR = 'ana@example.com'
+
+/** A file whose columns nobody has assigned yet. @returns the import's id. */
+export const anUploadedImport = ({ database }: Service, { id }: TestTeam): Promise<string> => {
+  const source =
+    'email,city,Kunde seit\nana@example.net,Graz,2019\nno address,Wien,2020\nana@example.net,Linz,2021\n'
+  const file = { name: 'customers-2026-11.csv', source, encoding: 'UTF-8', purpose: 'contacts' } as const
+  return database.transaction((tx) => storeDraft({ tx, now: new Date() }, id, file, ACTOR))
+}
+
+/** An import of 5,000 records: a worker has stored most of them, and refused two. @returns its id. */
+export async function anImportUnderWay(service: Service, team: TestTeam): Promise<string> {
+  const { database } = service
+  const { id } = team
+  const importId = await anUploadedImport(service, team)
+  const refused = [
+    { at: 1, row: 3, column: 0, value: 'no address', message: 'must be an email address' },
+    { at: 407, row: 412, column: 0, value: 'ana@example,net', message: 'must be an email address' },
+  ]
+  await database.query(sql.unsafe`
+    update contact_imports set draft = false, records = 5000, created = 2790, updated = 180, repeated = 28, refused = 2
+    where team_id = ${id} and id = ${importId}`)
+  await database.query(sql.unsafe`
+    insert into contact_import_slices (team_id, import_id, first_record, contact_ids, refused)
+    values (${id}, ${importId}, 0, '{}', ${JSON.stringify(refused)})`)
+  await database.query(sql.unsafe`
+    insert into works (id, team_id, kind, done, total, begun_by, begun_at, moved_at)
+    values (${importId}, ${id}, 'contact.import', 3000, 5000, ${ACTOR}, now() - interval '20 seconds', now())`)
+  return importId
+}
+
+const STATES = ['scheduled', 'braked', 'stopped', 'sent', 'cancelled', 'sending'] as const
+type State = (typeof STATES)[number]
+
+const NAMES: Readonly<Record<State, string>> = {
+  scheduled: 'Advent calendar, door 1',
+  sending: 'Spring sale',
+  braked: 'Customers of 2019, a last try',
+  stopped: 'Opening hours over the holidays',
+  sent: 'Autumn newsletter of Northwind Traders International: new in the shop, and what has changed',
+  cancelled: 'Black Friday',
+}
+
+const FIGURES: Readonly<Record<State, Parameters<TestBroadcast['moved']>[0]>> = {
+  scheduled: {},
+  sending: { sent: 214, delivered: 2618, opened: 611, clicked: 148, bounced: 27, complained: 2, skipped: 12 },
+  braked: { sent: 120, delivered: 611, bounced: 84, complained: 3 },
+  stopped: { sent: 40, delivered: 300, opened: 90, skipped: 4 },
+  sent: { sent: 9, delivered: 2830, opened: 1402, clicked: 377, bounced: 41, complained: 1, skipped: 30 },
+  cancelled: { sent: 2, delivered: 510, opened: 12 },
+}
+
+/** What is stored of one at this state besides. */
+const STANDING: Readonly<Record<State, ReturnType<typeof sql.fragment>>> = {
+  scheduled: sql.fragment`state = 'scheduled', send_at = now() + interval '19 hours', started_at = null,
+    audience = null, audience_until = null, walked_at = null`,
+  sending: sql.fragment`rate_per_minute = 300`,
+  braked: sql.fragment`state = 'paused', state_reason = 'bounces', brake = '{"left": 818, "count": 84, "limit": 5}'`,
+  stopped: sql.fragment`state = 'paused'`,
+  sent: sql.fragment`state = 'sent', started_at = now() - interval '50 hours', ended_at = now() - interval '2 days'`,
+  cancelled: sql.fragment`state = 'cancelled', started_at = now() - interval '65 minutes',
+    ended_at = now() - interval '1 hour'`,
+}
+
+/** What a person did with one last. */
+const LAST_ACT: Partial<Record<State, string>> = {
+  scheduled: 'broadcast.start',
+  stopped: 'broadcast.pause',
+  cancelled: 'broadcast.cancel',
+}
+
+/** Broadcasts of a template to the topic Product news, one at each state. @returns their ids. */
+export async function broadcastsAtEveryState(
+  service: Service,
+  team: TestTeam,
+  template: string,
+): Promise<Record<State, string>> {
+  const { database } = service
+  const made: Partial<Record<State, string>> = {}
+  for (const state of STATES) {
+    const { id, topic, moved } = await aBroadcast(service, team)
+    await database.query(sql.unsafe`
+      update broadcasts set name = ${NAMES[state]}, subject = 'Twenty per cent off until Sunday', audience = 4690,
+        created_at = now() - interval '3 days', updated_at = now() - interval '5 minutes',
+        started_at = now() - interval '12 minutes', template_id = ${template},
+        template_version_id = (select version_id from templates where id = ${template}),
+        topic_ids = array(select id from topics where team_id = ${team.id} and name = 'Product news')
+      where id = ${id}`)
+    await database.query(sql.unsafe`update broadcasts set ${STANDING[state]} where id = ${id}`)
+    await database.query(sql.unsafe`delete from topics where id = ${topic}`)
+    await moved(FIGURES[state])
+    const act = LAST_ACT[state]
+    const by = { tx: database, now: service.deps.clock(), actor: ACTOR }
+    if (act) await record(by, { team_id: team.id, action: act, subject: NAMES[state], detail: id })
+    made[state] = id
+  }
+  return made as Record<State, string>
+}
