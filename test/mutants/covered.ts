@@ -1,8 +1,8 @@
 /**
  * The sources whose mutants `npm run test:mutants` makes, each with the tests that judge it: what decides, and says of
  * a text or a report what it means. Not here yet, since their tests take seconds for each mutant: the circuit breakers
- * of senders, consent and suppressions, what events do to rows, the proofs of SNS, the readers of relays' reports,
- * SES's faults.
+ * of senders, consent and suppressions, what events do to rows, the proofs of SNS, the readers of SMTP's and of relays'
+ * reports, SES's faults.
  */
 export const COVERED: Record<string, readonly string[]> = {
   'db/accounts/people/roles.ts': ['test/db/accounts/people/roles.test.ts'],
@@ -19,7 +19,11 @@ export const COVERED: Record<string, readonly string[]> = {
   'workers/delivery/breaker.ts': ['test/workers/delivery/breaker.test.ts'],
   'workers/delivery/verdict.ts': ['test/workers/delivery/verdict.test.ts'],
   'db/accounts/teams/rate-limit.ts': ['test/db/accounts/teams/limits.test.ts'],
-  'db/accounts/teams/limits.ts': ['test/db/accounts/teams/limits.test.ts', 'test/api/sends/accepts.test.ts'],
+  'db/accounts/teams/limits.ts': [
+    'test/db/accounts/teams/limits.test.ts',
+    'test/db/accounts/teams/free-places.test.ts',
+    'test/api/sends/accepts.test.ts',
+  ],
   'db/text/address.ts': ['test/db/text/address.test.ts', 'test/db/text/mailbox.test.ts'],
   'workers/delivery/slots.ts': [
     'test/workers/delivery/slots.test.ts',
@@ -34,7 +38,6 @@ export const COVERED: Record<string, readonly string[]> = {
   'workers/providers/whatsapp/faults.ts': ['test/workers/providers/whatsapp/cloud.test.ts'],
   'workers/providers/ses/reports.ts': ['test/workers/providers/ses/reports.test.ts'],
   'workers/providers/whatsapp/reports.ts': ['test/workers/providers/whatsapp/reports.test.ts'],
-  'workers/providers/smtp/reports.ts': ['test/workers/providers/smtp/reports.test.ts'],
   'workers/providers/mail/effects.ts': ['test/workers/providers/mail/effects.test.ts'],
   'db/messages/emails/return-path.ts': [
     'test/db/messages/emails/return-path.test.ts',
