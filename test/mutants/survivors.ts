@@ -75,9 +75,13 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
     [`${SAME}either is the begin of the period`]: [
       'EqualityOperator: now < rolled.start → now <= rolled.start in now: now < rolled.start ? rolled.start : now,',
     ],
+    [`${SAME}a row is written once more as it is`]: [
+      'ConditionalExpression: counted.length === 0 → false in if (counted.length === 0) return',
+    ],
     [`${SAME}who waits for a locked account comes to the same, only later`]: [
       "ConditionalExpression: lock === 'skip' → false in if (lock === 'skip') {",
       "StringLiteral: 'skip' → \"\" in if (lock === 'skip') {",
+      'ArrayDeclaration: [row.team_id, accountOf(row)] → [] in return new Map(rows.map((row) => [row.team_id, accountOf(row)]))',
       'BlockStatement: { const rows = await lockFreeAccountRows(tx, wanted) return …accountOf(row)])) } → {}',
     ],
   },
