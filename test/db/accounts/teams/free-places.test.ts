@@ -18,7 +18,7 @@ async function usedAfter(teamId: string, deleted: ReturnType<typeof deletedAt>):
   return store.database.transaction(async (tx) => (await lockAccount(tx, teamId)).used.emails)
 }
 
-t.test('what was accepted in this period gives its place back, from its first moment to its last', async (t) => {
+t.test('what this period accepted gives its place back, from its first moment to its last', async (t) => {
   const id = await store.team('pro')
   for (const _ of [1, 2, 3, 4]) await store.email(id)
   t.equal(await usedAfter(id, []), 4)
