@@ -10,8 +10,8 @@ import type { TapStream } from './tap-report.ts'
 
 /** Seconds that one file may take, as .taprc has it. */
 export const TIMEOUT = 900
-/** Four times as many as the two cores of a small machine: tests wait for half of their time. */
-const RUNNERS = 8
+/** Three times as many as the two cores of a small machine, which keeps them busy: more only get in each other's way. */
+const RUNNERS = 6
 /** Young objects get room: a process of tests lives too briefly for many collections to pay. */
 const FLAGS = ['--max-semi-space-size=32', '--min-semi-space-size=16']
 
