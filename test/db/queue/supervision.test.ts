@@ -1,4 +1,4 @@
-/** What a worker keeps up of the queue: dead workers' jobs are looked for every two seconds, the rest twice a minute. */
+/** What a worker keeps up of the queue: it looks for dead workers' jobs every 2 s, and does the rest twice a minute. */
 import { randomUUID } from 'node:crypto'
 import { sql } from 'slonik'
 import { object, string } from 'yup'
