@@ -155,9 +155,6 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       'CallExpression: clearInterval(timer) → ; in clearInterval(timer)',
       'CallExpression: turns.grant() → ; in turns.grant()',
     ],
-    [`${SAME}the end of its work gives it back as well`]: [
-      'CallExpression: held.stepAside() → ; in held.stepAside()',
-    ],
   },
   'db/text/slots.ts': {
     "what an error's name is, is for people who read a log": [
@@ -294,6 +291,8 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
     ],
     [`${SAME}null is no later than now`]: [
       'ConditionalExpression: pace.paused_until !== null → true in if (pace.paused_until !== null && pace.paused_until > now) {',
+      'ConditionalExpression: pace.paused_until !== null → true in if (pace.paused_until !== null && pace.paused_until >= until) return { pace, isNews: false }',
+      'ConditionalExpression: pace.paused_until !== null → true in const isKnown = pace.paused_until !== null && pace.paused_until > now && pace.pause_reason === reason',
     ],
     [`${SAME}a sender without a key has no row`]: [
       'ArrayDeclaration: [] → ["Stryker was here"] in const saved: ({ key: string } & Pace)[] = []',
@@ -318,7 +317,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       "StringLiteral: '' → \"Stryker was here!\" in return [[key, { delays: costs.map(() => 0), wait_seconds: 0, reason: '', state }]]",
     ],
     [`${SAME}what is absent is read as null`]: [
-      'ObjectLiteral: { paused_until: null, troubles: 0, accepted_at: null } → {} in const AT_EASE = { paused_until: null, troubles: 0, accepted_at: null }',
+      'ObjectLiteral: { paused_until: null, troubles: 0, accepted_at: null } → {} in export const UNTROUBLED = { paused_until: null, troubles: 0, accepted_at: null }',
     ],
   },
 }

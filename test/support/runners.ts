@@ -10,7 +10,7 @@ import type { TapStream } from './tap-report.ts'
 
 /** Seconds that one file may take, as .taprc has it. */
 export const TIMEOUT = 900
-/** Three times as many as the two cores of a small machine, which keeps them busy: more only get in each other's way. */
+/** Three times as many as the two cores of a small machine: these are busy then, and more only get in the way. */
 const RUNNERS = 6
 /** Young objects get room: a process of tests lives too briefly for many collections to pay. */
 const FLAGS = ['--max-semi-space-size=32', '--min-semi-space-size=16']

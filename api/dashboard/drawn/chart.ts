@@ -97,22 +97,25 @@ function roundUp(value: number): number {
   return ([1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value) ?? 10) * power
 }
 
-function barsOf(
-  { at, counts }: Span,
+function columnOf(
+  { at, counts, total }: Span,
   index: number,
   { step, top, layers }: { step: number; top: number; layers: readonly Layer[] },
 ) {
+  if (total === 0) return []
   const height = PLOT.bottom - PLOT.top
+  const x = Math.round((PLOT.left + index * step + 2) * 10) / 10
+  const width = Math.round((step - 4) * 10) / 10
   let y = PLOT.bottom
-  return layers.flatMap(({ label, tone }, layer) => {
+  const there = layers.flatMap(({ label, tone }, layer) => {
     const count = counts[layer] ?? 0
     const tall = Math.round((count / top) * height * 10) / 10
-    if (tall === 0) return []
     y = Math.round((y - tall) * 10) / 10
-    const x = Math.round((PLOT.left + index * step + 2) * 10) / 10
-    const width = Math.round((step - 4) * 10) / 10
-    return [{ x, y, width, height: tall, tone, title: `${at}: ${count.toLocaleString('en-US')} ${label}` }]
+    const words = `${count.toLocaleString('en-US')} ${label}`
+    return count === 0 ? [] : [{ words, bar: { x, y, width, height: tall, tone } }]
   })
+  const bars = there.flatMap(({ bar }) => (bar.height === 0 ? [] : [bar]))
+  return [{ title: `${at}: ${there.map(({ words }) => words).join(', ')}`, bars }]
 }
 
 function chartOf(title: string, { spans, layers }: Stretch): Section {
@@ -132,7 +135,7 @@ function chartOf(title: string, { spans, layers }: Stretch): Section {
     kind: 'chart',
     title,
     label: `${title}: the table below says the same`,
-    bars: spans.flatMap((span, index) => barsOf(span, index, { step, top, layers })),
+    columns: spans.flatMap((span, index) => columnOf(span, index, { step, top, layers })),
     ticks,
     marks,
     legend: layers.map(({ tone, label }, layer) => {

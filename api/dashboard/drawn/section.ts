@@ -98,7 +98,7 @@ export type Row = Loose<{ key?: string; cells: readonly Cell[] }>
 export type Moment = Loose<{ tone: Tone; title: string; at: Cell; detail?: string; who?: string }>
 /** @param wrap whether long values take several lines; otherwise a row is one line, with the whole in its tip. */
 export type Column = Loose<{ label: string; number?: boolean; wrap?: boolean }>
-type Bar = { x: number; y: number; width: number; height: number; tone: Tone; title: string }
+type Bar = { x: number; y: number; width: number; height: number; tone: Tone }
 
 /**
  * @param noteAt a time that the note ends with.
@@ -153,7 +153,8 @@ export type Section = Titled &
       }
     | {
         kind: 'chart'
-        bars: readonly Bar[]
+        /** One for each hour or day, whose bars stand on each other; `title` says what they say. */
+        columns: readonly { title: string; bars: readonly Bar[] }[]
         ticks: readonly { y: number; label: string }[]
         marks: readonly { x: number; label: string }[]
         legend: readonly { tone: Tone; label: string; total: string }[]

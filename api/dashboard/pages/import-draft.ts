@@ -20,7 +20,7 @@ import { byteWords, plural, text, time } from '../drawn/cell.ts'
 import type { Actions, Section, View } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { factsOf, formOf, get, post, press, some } from '../served/made.ts'
+import { alertsOf, factsOf, formOf, get, post, press, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { columnFields, mappingSent, samples, settingFields } from './import-columns.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
@@ -126,11 +126,13 @@ function unusable({ mapping: { columns } }: Draft): Section[] {
   const names = columns.flatMap((column) =>
     column.to === 'property' && !isSlotName(column.name) ? [`“${column.name}”`] : [],
   )
-  if (names.length === 0) return []
-  const title = `No template can use ${names.join(', ')}`
-  const text =
-    'The name of a variable is letters, digits, _, - and . alone: change the columns to name it so.'
-  return [{ kind: 'alerts', calm: '', alerts: [{ tone: 'warn', title, text }] }]
+  return alertsOf([
+    names.length > 0 && {
+      tone: 'warn',
+      title: `No template can use ${names.join(', ')}`,
+      text: 'The name of a variable is letters, digits, _, - and . alone: change the columns to name it so.',
+    },
+  ])
 }
 
 function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly TopicRow[]): Section {

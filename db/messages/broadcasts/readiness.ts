@@ -51,8 +51,11 @@ export async function countAudience(
 }
 
 /** The slots of the version that is fixed. */
-async function slotsOf(tx: Tx, { team_id, template_version_id }: BroadcastRow): Promise<readonly string[]> {
-  const [version] = await versionsByIds(tx, [{ team_id, id: template_version_id ?? '' }])
+async function slotsOf(
+  tx: Tx,
+  { team_id, template_version_id: id }: BroadcastRow,
+): Promise<readonly string[]> {
+  const [version] = id === null ? [] : await versionsByIds(tx, [{ team_id, id }])
   return version?.slots ?? []
 }
 

@@ -51,22 +51,12 @@ type Events = Awaited<ReturnType<typeof eventsToShow>>
 type Webhooks = Awaited<ReturnType<typeof webhooksToShow>>
 
 /** What was sent to the person alone, as it is stored. */
-function contentOf({ status, subject, html, text, template_version_id, ...row }: ExportedRow) {
+function contentOf({ attachments, status, subject, html, text, template_version_id, ...row }: ExportedRow) {
   const { variables, headers, reply_to, tags, idempotency_key } = row
   return {
-    ...{
-      status,
-      subject,
-      html,
-      text,
-      template_version_id,
-      variables,
-      headers,
-      reply_to,
-      tags,
-      idempotency_key,
-    },
-    attachments: (row.attachments ?? []).map(({ filename, content_type, size }) => ({
+    ...{ status, subject, html, text, template_version_id, variables, headers },
+    ...{ reply_to, tags, idempotency_key },
+    attachments: (attachments ?? []).map(({ filename, content_type, size }) => ({
       ...{ filename, content_type, size },
     })),
   }

@@ -62,21 +62,47 @@ t.test('the last day is drawn by the hour, in the reader’s time, each channel 
   await database.query(sql.unsafe`
     insert into hourly_figures (team_id, channel, hour, status, count)
     select ${team.id}, channel, h, status, n from (values
-      ('email', ${hour}, 'delivered', 1200), ('email', ${hour} - ${day}, 'bounced', 7),
+      ('email', ${hour}, 'delivered', 1200), ('email', ${hour}, 'sent', 30), ('email', ${hour} - ${day}, 'bounced', 7),
       ('email', ${hour} - ${day} - interval '1 hour', 'bounced', 90),
       ('whatsapp', ${hour}, 'failed', 3)) as f (channel, h, status, n)`)
   const page = await overviewOf(team)
-  t.match(page, /Emails of the last 24 hours delivered 1,200 sent 0 waiting 0 bounced 7 /)
+  t.match(page, /Emails of the last 24 hours delivered 1,200 sent 30 waiting 0 bounced 7 /)
   t.match(page, /WhatsApp messages of the last 24 hours delivered 0 sent 0 waiting 0 failed 3 /)
   t.match(page, / now .* By hour \(UTC time\) Hour delivered sent waiting bounced All /)
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
   owner.cookies.set('heliograph-zone', 'Asia/Kolkata')
-  const there = textOf((await owner.get(`/teams/${team.id}`)).html)
+  const { html } = await owner.get(`/teams/${team.id}`)
+  t.match(html, /<title>\d{4}-\d\d-\d\d \d\d:30: 1,200 delivered, 30 sent<\/title>/, 'what a column says')
+  const there = textOf(html)
   t.match(there, /By hour \(Asia\/Kolkata time\) .* \d\d:30 /)
   const file = (await owner.get(`/teams/${team.id}/emails.csv`)).headers.get('content-disposition') ?? ''
   const [, named = ''] = /^attachment; filename="emails-(\d{4}-\d\d-\d\d-\d{4})\.csv"$/.exec(file) ?? []
   const time = named.replace(/-(\d\d)(\d\d)$/, 'T$1:$2+05:30')
   t.ok(Math.abs(Date.parse(time) - Date.now()) < 3_600_000, `${file} is named with the reader’s time`)
+})
+
+t.test('a chart says all figures of an hour once, however many kinds there are', async (t) => {
+  const team = await makeTeam(service)
+  const statuses = [
+    'queued',
+    'sent',
+    'delivered',
+    'opened',
+    'clicked',
+    'bounced',
+    'complained',
+    'read',
+    'failed',
+  ]
+  await database.query(sql.unsafe`
+    insert into hourly_figures (team_id, channel, hour, status, count)
+    select ${team.id}, channel, date_trunc('hour', now(), 'UTC') - ago * interval '1 hour', status, 12345
+    from unnest(array['email', 'whatsapp']) channel, generate_series(0, 23) ago,
+      unnest(${sql.array(statuses, 'text')}) status`)
+  const owner = await signedIn(service, { team: team.id, role: 'owner' })
+  const { html } = await owner.get(`/teams/${team.id}`)
+  t.equal(html.match(/<g><title>/g)?.length, 2 * 24)
+  t.equal(html.match(/<title>/g)?.length, 2 * 24 + 1, 'and the page has its own')
 })
 
 t.test('a test team’s overview says that nothing goes out', async (t) => {
