@@ -129,26 +129,20 @@ t.test('a broadcast that waits for its account while it begins holds up nobody w
   const { database } = service
   const [contact_id = ''] = await contacts(['ana', 'ben'])
   const id = await create()
-  const [held, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const holder = database.transaction(async (tx) => {
-    const { now } = await lockAccount(tx, team.id)
-    held.resolve()
-    await asked.promise
-    // A wait for the start would be a deadlock.
-    await tx.query(sql.unsafe`set local lock_timeout = 100`)
-    // As everybody who withdraws or deletes an email of a broadcast does.
-    const skip = { broadcast_id: id, contact_id, email: 'ana@example.org', detail: '' }
-    await insertSkips(tx, [{ team_id: team.id, ...skip, reason: 'deleted' }], now)
-  })
-  await held.promise
+  const commit = await hold(t, database, (tx) => lockAccount(tx, team.id))
   const begun = post(id, 'send')
   await until('the start, with the broadcast locked, waits for the account', () =>
     database.exists(sql.unsafe`
       select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
         and query ~ 'from allowances'`),
   )
-  asked.resolve()
-  await holder
+  await commit(async (tx) => {
+    // A wait for the start would be a deadlock.
+    await tx.query(sql.unsafe`set local lock_timeout = 100`)
+    // As everybody who withdraws or deletes an email of a broadcast does.
+    const skip = { broadcast_id: id, contact_id, email: 'ana@example.org', detail: '' }
+    await insertSkips(tx, [{ team_id: team.id, ...skip, reason: 'deleted' }], new Date())
+  })
   t.match(await begun, { status: 202, body: { state: 'sending', audience: 2 } })
 })
 

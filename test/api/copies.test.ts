@@ -1,17 +1,15 @@
 /** cc and bcc: what a send takes, what its row shows, and that it stays one email. */
 import { saveTemplate } from '../../db/content/templates/save.ts'
-import { adminCli } from '../support/admin.ts'
 import { erasePerson } from '../support/erase.ts'
 import { usedBy } from '../support/rows.ts'
 import { anEmail, byCli, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 
-const { service, call, database, team } = await world(t, {
+const { service, call, cli, database, team } = await world(t, {
   publicUrl: 'https://mail.example',
   team: { rate: 10_000 },
 })
 const { key } = team
-const cli = adminCli({ DATABASE_URL: service.url })
 
 const send = (changes: Record<string, unknown>) => call('POST', '/v1/emails', { key, body: anEmail(changes) })
 const batch = async (...emails: Record<string, unknown>[]) =>

@@ -1,13 +1,12 @@
 /** How a request is traced: from its answer to the stored row, and to the worker's line about it. */
 import { pino } from 'pino'
 import { startSmtpSandbox } from '../sandbox/smtp.ts'
-import { adminCli } from '../support/admin.ts'
 import { anEmail, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
 
 t.test('X-Request-Id leads from answer to row and to the worker’s line; no address is in it', async (t) => {
-  const { service, team } = await world(t)
+  const { service, cli, team } = await world(t)
   const sandbox = await startSmtpSandbox({ port: 0 })
   t.teardown(() => sandbox.close())
   const body = anEmail({ to: ['refused@example.org', 'delivered@example.org'] })
@@ -27,6 +26,5 @@ t.test('X-Request-Id leads from answer to row and to the worker’s line; no add
     reason: /^550 5\.1\.1/,
   })
   t.notMatch(lines.join(''), /example\.org/)
-  const cli = adminCli({ DATABASE_URL: service.url })
   t.match(await cli.json(['email', 'show', team.id, sent.body.id]), { http_request_id: 'traced-2' })
 })

@@ -1,11 +1,10 @@
 /** Emails with cc and bcc on the dashboard: all who may see the email see who got a copy, and nobody else does. */
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
-import { adminCli } from '../../support/admin.ts'
 import { framedIn, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
-const { service, call, database, team } = await world(t)
+const { service, call, cli, database, team } = await world(t)
 const other = await makeTeam(service, { domain: 'example.net' })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
@@ -90,7 +89,6 @@ t.test('a resend and a copy go to one address; no name is taken over where there
   shows(t, page, 'to this address alone')
   t.notMatch(page.html, 'still to')
   const { location } = await editor.post(`${list}/${id}/resend`, { to: 'right@example.org' })
-  const cli = adminCli({ DATABASE_URL: service.url })
   const fresh = await cli.json(['email', 'show', team.id, location?.split('/').at(-1) ?? ''])
   t.strictSame(fresh.to_emails, ['right@example.org'])
   t.notOk('cc_emails' in fresh || 'bcc_emails' in fresh)
@@ -103,7 +101,7 @@ t.test('a resend and a copy go to one address; no name is taken over where there
 
 t.test('who is erased leaves a placeholder under the same mark', async (t) => {
   const id = await send({ ...COPIES, bcc: ['gone.9z@quiet.example', 'stays@quiet.example'] })
-  await adminCli({ DATABASE_URL: service.url }).json(['contact', 'erase', team.id, 'gone.9z@quiet.example'])
+  await cli.json(['contact', 'erase', team.id, 'gone.9z@quiet.example'])
   const page = await viewer.get(`${list}/${id}`)
   shows(t, page, 'Bcc erased@erased.invalid, stays@quiet.example')
   shows(t, page, /Bcc erased@erased\.invalid .* Bcc stays@quiet\.example /)

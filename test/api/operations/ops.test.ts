@@ -3,13 +3,12 @@ import { sql } from 'slonik'
 import { createApp } from '../../../api/app.ts'
 import { createScale } from '../../../db/figures/fleet/scale.ts'
 import about from '../../../package.json' with { type: 'json' }
-import { adminCli } from '../../support/admin.ts'
 import { startApi } from '../../support/api-process.ts'
 import { anEmail, caller, HIREFIRE_TOKEN, listen, METRICS_TOKEN, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { startProcess, until } from '../../support/worker.ts'
 
-const { service, call, team } = await world(t)
+const { service, call, cli, team } = await world(t)
 
 t.test('GET /metrics and /scale take the operator’s token only, and are 404 where none is set', async (t) => {
   const without = caller(
@@ -76,7 +75,6 @@ t.test('a worker answers for its health where HEALTH_PORT says, and shows in que
   t.match(await call('GET', '/health'), running)
   t.equal((await ask('GET', '/ready')).status, 200)
   t.equal((await ask('GET', '/metrics')).status, 404)
-  const cli = adminCli({ DATABASE_URL: service.url })
   const onQueue = async (name: string) =>
     (await cli.json(['queue', 'status'])).find((each: { queue: string }) => each.queue === name).workers
   await until('its first sign of life', async () => (await onQueue('ingest-report')).length === 1)

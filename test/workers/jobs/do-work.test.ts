@@ -7,7 +7,6 @@ import { countEmails } from '../../../db/messages/emails/bulk.ts'
 import { continueWork } from '../../../db/upkeep/work/work.ts'
 import { latestWorks } from '../../../db/upkeep/work/works.sql.ts'
 import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
-import { adminCli } from '../../support/admin.ts'
 import { runClock, shiftClock } from '../../support/clock.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { loseJobs } from '../../support/reports.ts'
@@ -16,7 +15,7 @@ import { anItem } from '../../support/stored-emails.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
 
-const { service, database, deps, team } = await world(t, { team: { plan: 'pro', domain: 'demo.test' } })
+const { service, cli, database, deps, team } = await world(t, { team: { plan: 'pro', domain: 'demo.test' } })
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const list = `/teams/${team.id}/emails`
@@ -101,7 +100,6 @@ t.test('workers erase a person, whom neither the work nor the audit trail names 
 })
 
 t.test('the CLI lists and shows work', async (t) => {
-  const cli = adminCli({ DATABASE_URL: service.url })
   const [latest] = await cli.json(['work', 'list', '--team', team.id])
   t.match(latest, { kind: 'contact.erase', begun_by: owner.email, fault: null })
   t.strictSame(await cli.json(['work', 'show', latest.id]), latest)

@@ -43,8 +43,7 @@ const queuesWith = async ({ database }: Service, id: string): Promise<string[]> 
 }
 
 t.test('a message whose job is in a queue of a newer version gets no second one', async (t) => {
-  const { service, database, team } = await world(t)
-  const cli = adminCli({ DATABASE_URL: service.url })
+  const { service, cli, database, team } = await world(t)
   const queue = await openConsumer(service.url, { connections: 3, onError: () => {} })
   t.teardown(() => queue.stop(1_000))
   await makeQueues(service, 'deliver-next', 'deliver-next-dead')

@@ -4,6 +4,7 @@ import { boolean, number, object } from 'yup'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { type EmailEvent, storeEmailEvents } from '../../../../db/messages/emails/events.sql.ts'
 import { removeEmail } from '../../../../db/messages/emails/remove.ts'
+import { hold } from '../../../support/held.ts'
 import { byCli } from '../../../support/service.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
@@ -29,18 +30,10 @@ t.test('a deletion waits for who is recording events, and takes theirs along', a
         select from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock') as waits`)
   const now = new Date()
-  const locked = Promise.withResolvers<void>()
-  const waiting = Promise.withResolvers<void>()
-  const recording = database.transaction(async (tx) => {
-    await applyEmailEvents(tx, [event('second')], now)
-    locked.resolve()
-    await waiting.promise
-    await applyEmailEvents(tx, [event('third')], now)
-  })
-  await locked.promise
+  const commit = await hold(t, database, (tx) => applyEmailEvents(tx, [event('second')], now))
   const deletion = database.transaction((tx) => removeEmail(byCli(tx), id, email_id))
   await until('the deletion waits', someoneWaits)
-  waiting.resolve()
+  const recording = commit((tx) => applyEmailEvents(tx, [event('third')], now))
   await Promise.all([recording, deletion])
   const left = await database.oneFirst(sql.type(object({ count: number().defined() }))`
     select count(*) as count from email_events where team_id = ${id}`)

@@ -5,7 +5,6 @@ import { messageById } from '../../../../db/messages/whatsapp/messages.sql.ts'
 import { openConsumer } from '../../../../db/queue/boss.ts'
 import { requeueStale } from '../../../../workers/jobs/requeue-stale.ts'
 import { cloudError } from '../../../sandbox/whatsapp.ts'
-import { adminCli } from '../../../support/admin.ts'
 import { runClock, stopClock } from '../../../support/clock.ts'
 import { startCloud } from '../../../support/cloud.ts'
 import { ageByADay } from '../../../support/rows.ts'
@@ -23,7 +22,7 @@ import {
 import { startWorker, until } from '../../../support/worker.ts'
 
 const HOUR = 3_600_000
-const { service, team } = await world(t)
+const { service, cli, team } = await world(t)
 const template = await makeTemplate(service, team.id)
 
 async function send(count: number): Promise<string[]> {
@@ -56,7 +55,6 @@ t.test('a message that lost its job gets one, and requeued_at; what was taken is
 })
 
 t.test('queue redrive tries given-up messages again', async (t) => {
-  const cli = adminCli({ DATABASE_URL: service.url })
   const [id = ''] = await send(1)
   const refusing = await startCloud(t, {
     script: { onMessage: () => ({ status: 500, body: cloudError(131000, 'Down') }) },
