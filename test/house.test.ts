@@ -336,7 +336,7 @@ t.test('pages of the dashboard are written one way: by made.ts, list.ts, filter.
   t.strictSame(found, [])
 })
 
-t.test('a button says of what it is the end or the change: no label is a bare verb', async (t) => {
+t.test('a button says what it acts on: no label is a bare verb', async (t) => {
   const bare =
     /'(?:Create|Delete|Disable|Discard|Drop|Duplicate|Enable|Move|New secret|Pause|Publish|Remove|Rename|Restore|Resume|Revoke|Save)'/
   const pages = all.filter(({ file }) => file.startsWith('api/dashboard/pages/'))

@@ -132,6 +132,12 @@ export const formsTo = ({ html }: Pick<Seen, 'html'>, path: string): Record<stri
       ),
     )
 
+/** The page that a form goes on to. */
+export async function after(person: Visitor, sent: Seen): Promise<Seen> {
+  if (sent.status !== 303) throw new Error(`not sent on: ${sent.status} ${textOf(sent.html)}`)
+  return person.get(sent.location ?? '')
+}
+
 /** A stranger's HTML as a preview holds it, without what we add at its end. */
 export const framedIn = ({ html }: Pick<Seen, 'html'>): string =>
   html.replace(/\n<base target="_blank">.*$/, '')

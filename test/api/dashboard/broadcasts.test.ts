@@ -5,7 +5,15 @@ import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { adminCli } from '../../support/admin.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
-import { formsTo, mainActs, type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import {
+  formsTo,
+  mainActs,
+  after as pageAfter,
+  type Seen,
+  shows,
+  signedIn,
+  textOf,
+} from '../../support/dashboard.ts'
 import { EMPTY } from '../../support/empty.ts'
 import { formTo } from '../../support/forms.ts'
 import { makeTeam, startService } from '../../support/service.ts'
@@ -23,10 +31,7 @@ const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
 const at = (path = ''): string => `/teams/${team.id}/${path}`
 
-const after = async (sent: Seen): Promise<Seen> => {
-  if (sent.status !== 303) throw new Error(`not sent on: ${sent.status} ${textOf(sent.html)}`)
-  return editor.get(sent.location ?? '')
-}
+const after = (sent: Seen): Promise<Seen> => pageAfter(editor, sent)
 
 const topicOf = async (name: string) => {
   await editor.post(at('topics'), { name })

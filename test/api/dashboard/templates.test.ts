@@ -8,7 +8,7 @@ import { saveDraft } from '../../../db/content/templates/draft.ts'
 import { removeTemplate } from '../../../db/content/templates/remove.ts'
 import { updateTemplate } from '../../../db/content/templates/save.ts'
 import { openDatabase, type Tx } from '../../../db/postgres/pool.ts'
-import { framedIn, type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { after, framedIn, type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { insertEmailRows } from '../../support/email-rows.ts'
 import { hold } from '../../support/held.ts'
 import { lockWaits } from '../../support/rows.ts'
@@ -25,12 +25,6 @@ const entries = async (subject: string) =>
   (await auditEntries(database, { team: team.id, limit: 50 }))
     .filter((entry) => entry.subject === subject)
     .map(({ action, actor }) => `${action} ${actor}`)
-
-/** The page that a form goes on to. */
-const after = async (person: typeof owner, sent: Seen): Promise<Seen> => {
-  if (sent.status !== 303) throw new Error(`not sent on: ${sent.status} ${textOf(sent.html)}`)
-  return person.get(sent.location ?? '')
-}
 
 /** The value of a hidden field of a page. */
 const hiddenIn = ({ html }: Pick<Seen, 'html'>, name: string): string =>

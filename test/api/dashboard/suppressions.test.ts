@@ -1,0 +1,124 @@
+/** Addresses that are written to no more, on the dashboard: their list, its count, one added by hand and one lifted. */
+import { sql } from 'slonik'
+import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
+import { recordBounce } from '../../support/bounce.ts'
+import { after, shows, signedIn } from '../../support/dashboard.ts'
+import { anEmail, makeTeam, world } from '../../support/service.ts'
+import t from '../../support/tap.ts'
+
+const { service, call, database, team } = await world(t)
+const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+const editor = await signedIn(service, { team: team.id, role: 'editor' })
+const at = (path: string): string => `/teams/${team.id}/${path}`
+const lastDeed = async () => (await auditEntries(database, { team: team.id, limit: 1 }))[0]
+
+t.test('a suppressed contact shows its cause, and is lifted with a reason that stays', async (t) => {
+  await editor.post(at('contacts'), { email: 'gone@example.org' })
+  const { body } = await call('POST', '/v1/emails', {
+    key: team.key,
+    body: anEmail({ to: ['gone@example.org'] }),
+  })
+  const ref = { team_id: team.id, email_id: body.id }
+  await recordBounce(service, ref, { recipient: 'gone@example.org', detail: '550 no such user' })
+  shows(t, await viewer.get(at(`emails/${body.id}`)), 'goes out all the same')
+  const path = at('contacts/gone@example.org')
+  shows(t, await viewer.get(path), 'It holds nothing back by itself')
+  shows(
+    t,
+    await viewer.get(path),
+    /Suppressed: permanent bounce, .* Cause permanent bounce .* 550 no such user/,
+  )
+  t.ok((await viewer.get(path)).html.includes(`emails/${body.id}`))
+  t.equal((await viewer.post(`${path}/lift`, { reason: 'x' })).status, 403)
+  t.equal((await editor.post(`${path}/lift`, { reason: ' ' })).status, 400)
+  const lifted = await after(editor, await editor.post(`${path}/lift`, { reason: 'they fixed it' }))
+  shows(t, lifted, /The suppression is lifted.* subscribed/)
+  t.match(await lastDeed(), { action: 'contact.lift', detail: 'they fixed it' })
+})
+
+t.test('the suppressions’ page says how many there are, up to a bound', async (t) => {
+  const other = await makeTeam(service, { domain: 'counted.test' })
+  const reader = await signedIn(service, { team: other.id, role: 'viewer' })
+  const path = `/teams/${other.id}/suppressions`
+  const add = (first: number, last: number, word: string | null) =>
+    service.database.query(sql.unsafe`
+      insert into contacts (team_id, id, email, identity, status, suppression, status_before, properties, topic_ids,
+        created_at, updated_at)
+      select ${other.id}, gen_random_uuid(), n || '@counted.test', n || '@counted.test',
+        coalesce(${word}::text, 'subscribed'), ${word}, case when ${word}::text is not null then 'subscribed' end,
+        '{}', '{}', now(), now()
+      from generate_series(${first}::int, ${last}::int) n`)
+  shows(t, await reader.get(path), /Suppressions 0 contacts\./)
+  await add(1, 1, 'complained')
+  await add(2, 2, null)
+  shows(t, await reader.get(path), /Suppressions 1 contact\./)
+  await add(3, 10_001, 'bounced')
+  shows(t, await reader.get(`${path}?email=3%40`), /Suppressions 10,000 contacts\./)
+  await add(10_002, 10_002, 'bounced')
+  shows(t, await reader.get(path), /Suppressions More than 10,000 contacts\./)
+})
+
+t.test('suppressions are found by a part of the address', async (t) => {
+  for (const email of ['one.gone@suppressed.test', 'other.lost@suppressed.test'])
+    await editor.post(at('suppressions'), { email, as: 'bounced', reason: 'asked' })
+  const { html } = await viewer.get(at('suppressions?email=GONE%40supp'))
+  t.match(html, 'one.gone@suppressed.test')
+  t.notMatch(html, 'other.lost@')
+  const file = (await viewer.get(at('suppressions.csv?email=lost'))).html
+  t.match(file, 'other.lost@suppressed.test')
+  t.notMatch(file, 'one.gone@')
+  shows(
+    t,
+    await viewer.get(at('suppressions?email=lost&status=complained')),
+    'No suppressed contact matches.',
+  )
+})
+
+t.test('suppressed contacts are one list with their causes, and a file', async (t) => {
+  const { body: contact } = await call('POST', '/v1/contacts', {
+    key: team.key,
+    body: { email: 'gone@example.net' },
+  })
+  t.ok(contact.id)
+  const { body } = await call('POST', '/v1/emails', {
+    key: team.key,
+    body: anEmail({ to: ['gone@example.net'] }),
+  })
+  const bounce = { recipient: 'gone@example.net', detail: '550 nobody' }
+  await recordBounce(service, { team_id: team.id, email_id: body.id }, bounce)
+  shows(t, await viewer.get(at('suppressions')), /bounced gone@example\.net permanent bounce .* 550 nobody/)
+  t.notMatch((await viewer.get(at('suppressions?status=complained'))).html, /gone@example\.net/)
+  const { html: file } = await viewer.get(at('suppressions.csv?status=bounced'))
+  t.match(file, /^email,status,cause,since,words\r\n[\s\S]*gone@example\.net,bounced,permanent bounce,/)
+})
+
+t.test('a suppression is added by hand, with a reason and within the allowance, and lifted', async (t) => {
+  const add = (form: Record<string, string>, who = editor) => who.post(at('suppressions'), form)
+  const wish = { email: 'Never@example.net', as: 'complained', reason: 'asked by post' }
+  t.equal((await add(wish, viewer)).status, 403)
+  shows(t, await add({ ...wish, email: 'nobody' }), /Email must be an email address/)
+  shows(t, await add({ ...wish, reason: ' ' }), /The reason must have/)
+  shows(t, await add({ ...wish, as: 'rich' }), /As must be one of bounced, complained/i)
+  shows(
+    t,
+    await after(editor, await add(wish)),
+    /was suppressed\..* complained Never@example\.net added by hand/,
+  )
+  t.match(await lastDeed(), {
+    actor: editor.email,
+    action: 'contact.suppress',
+    subject: 'Never@example.net',
+    detail: 'complained: asked by post',
+  })
+  shows(t, await add({ ...wish, as: 'bounced' }), /“?"Never@example\.net" is suppressed already/)
+  const page = at('contacts/never@example.net')
+  const shown = await viewer.get(page)
+  shows(t, shown, /Suppressed: added by hand, .* Reason asked by post/)
+  t.notMatch(shown.html, /The email it comes from/)
+  await editor.post(`${page}/lift`, { reason: 'asked again' })
+  const { body } = await call('GET', '/v1/contacts/never@example.net', { key: team.key })
+  t.equal(body.status, 'subscribed')
+  const full = await makeTeam(service, { plan: 'free', contact_limit: 0, domain: 'brim.test' })
+  const person = await signedIn(service, { team: full.id, role: 'editor' })
+  t.equal((await person.post(`/teams/${full.id}/suppressions`, wish)).status, 402)
+})
