@@ -21,7 +21,7 @@ export const COVERED: Record<string, readonly string[]> = {
   'db/accounts/teams/rate-limit.ts': ['test/db/accounts/teams/limits.test.ts'],
   'db/accounts/teams/limits.ts': [
     'test/db/accounts/teams/limits.test.ts',
-    'test/db/accounts/teams/free-places.test.ts',
+    'test/db/accounts/teams/locked-accounts.test.ts',
     'test/api/sends/accepts.test.ts',
   ],
   'db/text/address.ts': ['test/db/text/address.test.ts', 'test/db/text/mailbox.test.ts'],

@@ -78,12 +78,6 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
     [`${SAME}a row is written once more as it is`]: [
       'ConditionalExpression: counted.length === 0 → false in if (counted.length === 0) return',
     ],
-    [`${SAME}who waits for a locked account comes to the same, only later`]: [
-      "ConditionalExpression: lock === 'skip' → false in if (lock === 'skip') {",
-      "StringLiteral: 'skip' → \"\" in if (lock === 'skip') {",
-      'ArrayDeclaration: [row.team_id, accountOf(row)] → [] in return new Map(rows.map((row) => [row.team_id, accountOf(row)]))',
-      'BlockStatement: { const rows = await lockFreeAccountRows(tx, wanted) return …accountOf(row)])) } → {}',
-    ],
   },
   'db/text/address.ts': {
     [`${SAME}the longer way gives the same for plain names: this one is quicker`]: [

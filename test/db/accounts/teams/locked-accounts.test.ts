@@ -1,6 +1,10 @@
-/** Whose place in the allowance a deletion gives back: messages of this period alone, and never more than were used. */
-import { freePlaces, lockAccount } from '../../../../db/accounts/teams/limits.ts'
+/**
+ * Accounts that are locked: who waits for one and who passes it by, and whose place a deletion gives back, which are
+ * messages of this period alone, and never more than were used.
+ */
+import { freePlaces, lockAccount, lockAccounts } from '../../../../db/accounts/teams/limits.ts'
 import { stopClock } from '../../../support/clock.ts'
+import { hold } from '../../../support/held.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
 
@@ -26,4 +30,21 @@ t.test('what this period accepted gives its place back, from its first moment to
   t.equal(await usedAfter(id, deletedAt(START)), 3)
   t.equal(await usedAfter(id, deletedAt(LAST, '2026-01-01T00:00:00.000Z')), 2)
   t.equal(await usedAfter(id, deletedAt(START, START, START)), 0, 'never less than none')
+})
+
+t.test('accounts that somebody holds are passed by or waited for, as it is asked', async (t) => {
+  const { database } = store
+  const [free, held] = [await store.team('pro'), await store.team('free')]
+  const locked = (lock: 'wait' | 'skip') =>
+    database.transaction(async (tx) => [...(await lockAccounts(tx, [held, free, held], lock)).entries()])
+  const release = await hold(t, database, (tx) => lockAccount(tx, held))
+  t.match(await locked('skip'), [[free, { plan: 'pro' }]])
+  t.equal((await locked('skip')).length, 1)
+  const waiting = locked('wait')
+  t.equal(await Promise.race([waiting, locked('skip').then(() => 'it waits')]), 'it waits')
+  await release()
+  const both = new Map(await waiting)
+  t.equal(both.size, 2)
+  t.match(both.get(held), { plan: 'free' })
+  t.match(both.get(free), { plan: 'pro' })
 })
