@@ -92,6 +92,17 @@ t.test('signing out ends the session', async (t) => {
   t.equal((await kept.get('/account')).status, 303)
 })
 
+t.test('other sessions can be ended where there are any, and this one stays', async (t) => {
+  const ana = await signedIn(service, { team: team.id, role: 'viewer' })
+  t.notMatch((await ana.get('/account')).html, /End all other sessions/)
+  const elsewhere = visitor(service)
+  await elsewhere.post(await linkOf(ana.email))
+  t.match((await ana.get('/account')).html, /End all other sessions/)
+  t.equal((await ana.press('/account', '/account/end-others')).status, 303)
+  t.notMatch((await ana.get('/account')).html, /End all other sessions/)
+  t.equal((await elsewhere.get('/account')).status, 303, 'it is over')
+})
+
 t.test('a cookie is no credential of the API, and a session token none of the dashboard', async (t) => {
   const ana = await signedIn(service, { team: team.id, role: 'owner' })
   const secret = ana.cookies.get('heliograph') ?? ''
