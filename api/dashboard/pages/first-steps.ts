@@ -1,6 +1,6 @@
 /**
  * What a new team does first: five steps, each with the page that it is done on. They stay until all are done; but who
- * works alone invites nobody, so that this step is there for a week after the first email at most.
+ * works alone invites nobody, so that this step is there for a week after the first email at most. Viewers can do none.
  */
 import { keysOfTeam } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { domainsOfTeam } from '../../../db/accounts/domains/domains.sql.ts'
@@ -44,10 +44,13 @@ export async function setUpSteps({ team, now }: TeamRequest, { database }: PageD
   ]
 }
 
-/** The steps, ticked as far as they are done; nothing once all are. */
+const OWNERS = 'Owners of the team add its domain, keys and people.'
+
+/** The steps, ticked as far as they are done; nothing once all are, nor for who can do none. */
 export async function firstSteps(request: TeamRequest, deps: PageDeps): Promise<Section[]> {
   const { team, now } = request
   const { database } = deps
+  if (team.role === 'viewer') return []
   const members = await membersOfTeam(database, team.id)
   const since = await firstDay(database, team.id, EMAIL)
   const isAlone = since !== null && since < dayBefore(now, ASKED).toISOString().slice(0, 10)
@@ -67,5 +70,7 @@ export async function firstSteps(request: TeamRequest, deps: PageDeps): Promise<
       done: members.length > 1 || isAlone,
     },
   ]
-  return steps.every(({ done }) => done) ? [] : [{ kind: 'steps', title: 'First steps', steps }]
+  if (steps.every(({ done }) => done)) return []
+  const note = team.role === 'owner' ? undefined : OWNERS
+  return [{ kind: 'steps', title: 'First steps', note, steps }]
 }

@@ -202,9 +202,16 @@ t.test('the chart shows what was accepted at once', async (t) => {
 
 t.test('a new team sees five steps, ticked as they are done, in place of empty figures', async (t) => {
   const team = await makeTeam(service, { domain: 'fresh.test' })
-  const page = await overviewOf(team)
+  const as = async (role: 'owner' | 'editor' | 'viewer') =>
+    textOf((await (await signedIn(service, { team: team.id, role })).get(`/teams/${team.id}`)).html)
+  const page = await as('owner')
   t.match(page, /First steps Add the domain .*fresh\.test .* Send a test email .* Invite a colleague/)
   t.notMatch(page, 'Emails of the last 7 days')
+  t.match(
+    await as('editor'),
+    /First steps Owners of the team add its domain, keys and people\. Add the domain/,
+  )
+  t.notMatch(await as('viewer'), 'First steps', 'who can do none of them')
 })
 
 t.test('the first steps stay until all are done, the first email and the colleague too', async (t) => {
