@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { v7 as uuidv7 } from 'uuid'
+import { judgeSoftBounces } from '../../db/audience/suppressions/suppressions.sql.ts'
 import { EMAIL } from '../../db/channels/email.sql.ts'
 import { createVersions } from '../../db/content/templates/versions.ts'
 import { endReports, insertReports } from '../../db/delivery/reports/reports.sql.ts'
@@ -17,6 +18,7 @@ import { emailsToDeliver } from '../../db/messages/emails/emails.sql.ts'
 import { removeEmails } from '../../db/messages/emails/remove.ts'
 import { emailsFound } from '../../db/messages/emails/search.sql.ts'
 import { openDatabase } from '../../db/postgres/pool.ts'
+import { emptyEmails } from '../../db/upkeep/retention/retention.sql.ts'
 import { startDatabaseProxy } from '../support/database-proxy.ts'
 import { linesOf } from '../support/sql-lines.ts'
 import { anItem, openStore } from '../support/stored-emails.ts'
@@ -46,6 +48,8 @@ const KEPT = {
   search: { 'search-emails': /from emails e where/ },
   release: { 'release-due': /with recursive clock/ },
   sweep: { 'lost-messages': /lost as \(/ },
+  judge: { 'judge-soft-bounces': /update contacts/ },
+  empty: { 'empty-emails': /update accepted_emails/ },
 }
 
 /** Does each work once. @returns the texts that the server was sent, by work. */
@@ -89,6 +93,14 @@ async function textsOfWorks() {
     sweep: await proxy.textsDuring(() =>
       lostMessages(database, EMAIL, { after: '-infinity', looked: 2_000 }, { before: now, limit: 500 }),
     ),
+    judge: await proxy.textsDuring(() =>
+      judgeSoftBounces(database, [{ team_id, contact_id: id, cause: null }], {
+        most: 5,
+        undisputed: now,
+        now,
+      }),
+    ),
+    empty: await proxy.textsDuring(() => emptyEmails(database, { after: id, before: id, limit: 1_000 }, 4)),
   }
 }
 
