@@ -50,6 +50,11 @@ export class Refusal extends Error {
   }
 }
 
+/** An error and what caused it, outermost first; what was thrown that is no error ends it. */
+export function* causes(error: unknown): Generator<Error & { code?: unknown }> {
+  for (let fault = error; fault instanceof Error; fault = fault.cause) yield fault
+}
+
 /** The result, or the refusal that was thrown on the way to it. Other errors pass through. */
 export function orRefusal<T>(make: () => T): T | Refusal {
   try {

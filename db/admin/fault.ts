@@ -3,7 +3,7 @@
  * Promises: no stack trace, no line break, no password, nothing that a terminal obeys.
  */
 import { CommanderError } from 'commander'
-import { Refusal } from '../errors.ts'
+import { causes, Refusal } from '../errors.ts'
 import { type DatabaseAddress, readDatabaseUrl } from '../postgres/address.ts'
 import { SettingsFault } from '../process/config.ts'
 import { escapeControls } from '../text/strings.ts'
@@ -20,10 +20,6 @@ const NOT_MIGRATED = new Set(['42P01', '3F000'])
 const oneLine = (text: string): string => {
   const lines = text.split('\n').map((line) => line.trim())
   return escapeControls(lines.filter((line) => line !== '').join(' '))
-}
-
-const causes = function* (error: unknown): Generator<Error & { code?: unknown }> {
-  for (let fault = error; fault instanceof Error; fault = fault.cause) yield fault
 }
 
 /** The innermost words: what the driver or the server itself said. */

@@ -5,6 +5,7 @@
 import { sql } from 'slonik'
 import { boolean, type InferType, object, string } from 'yup'
 import { type Channel, type Deliverable, type DeliveryRef, REF } from '../channels/channel.sql.ts'
+import { allOf } from '../postgres/conditions.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { row, rowsOf } from '../postgres/rows.ts'
 import { isOfNewerQueue, openDeadLetters } from '../queue/dead-letters.sql.ts'
@@ -62,15 +63,16 @@ export async function requeueableMessages(
   { ids, status, since, force, named = false }: Picked,
   part?: Part,
 ) {
-  const all = sql.fragment`true`
-  const fitsId = ids === undefined ? all : sql.fragment`id = any(${sql.array(ids, 'uuid')})`
-  const fitsStatus = status === undefined ? all : sql.fragment`status = ${status}`
-  const fitsTime = since === undefined ? all : sql.fragment`id >= ${firstIdAt(since)}`
-  const fitsPart = part ? sql.fragment`id > ${part.after} and id <= ${part.until}` : all
+  const fits = allOf(
+    sql.fragment`team_id = ${teamId}`,
+    ids && sql.fragment`id = any(${sql.array(ids, 'uuid')})`,
+    status !== undefined && sql.fragment`status = ${status}`,
+    since && sql.fragment`id >= ${firstIdAt(since)}`,
+    part && sql.fragment`id > ${part.after} and id <= ${part.until}`,
+  )
   return tx.any(sql.type(refRow)`
     select team_id, id from ${channel.rows} m
-    where team_id = ${teamId} and ${fitsId} and ${fitsStatus} and ${fitsTime} and ${fitsPart}
-      and ${canBeRequeued(channel, { by: 'person', force, named })}
+    where ${fits} and ${canBeRequeued(channel, { by: 'person', force, named })}
     order by id limit ${part?.limit ?? null}`)
 }
 

@@ -18,6 +18,7 @@ import {
   sql,
 } from 'slonik'
 import { type AnySchema, object } from 'yup'
+import { causes } from '../errors.ts'
 import { isSurelyValid } from '../text/valid.ts'
 import { NO_TLS } from './connect.ts'
 import { createDriver, SILENT } from './driver.ts'
@@ -159,42 +160,33 @@ const CODELESS = new Set([
   SILENT,
 ])
 
+const LOST = [
+  ConnectionError,
+  BackendTerminatedError,
+  BackendTerminatedUnexpectedlyError,
+  IdleTransactionTimeoutError,
+]
+const CANCELLED = [StatementCancelledError, StatementTimeoutError]
+
+/** Whether an error or one of its causes is of one of these classes, or has one of these codes. */
+const isAmong = (
+  error: unknown,
+  classes: readonly (new (...args: never[]) => Error)[],
+  codes: ReadonlySet<unknown>,
+) =>
+  [...causes(error)].some((fault) => codes.has(fault.code) || classes.some((each) => fault instanceof each))
+
 /** Whether an error means that the database could not be reached or did not answer in time. */
-export function isDatabaseUnavailable(error: unknown): boolean {
-  for (let fault: unknown = error; fault instanceof Error; fault = fault.cause) {
-    if (
-      fault instanceof ConnectionError ||
-      fault instanceof BackendTerminatedError ||
-      fault instanceof BackendTerminatedUnexpectedlyError ||
-      fault instanceof IdleTransactionTimeoutError ||
-      fault instanceof StatementCancelledError ||
-      fault instanceof StatementTimeoutError
-    ) {
-      return true
-    }
-    const { code } = fault as { code?: unknown }
-    if (typeof code === 'string' && UNAVAILABLE_CODES.has(code)) return true
-    if (CODELESS.has(fault.message)) return true
-  }
-  return false
-}
+export const isDatabaseUnavailable = (error: unknown): boolean =>
+  isAmong(error, [...LOST, ...CANCELLED], UNAVAILABLE_CODES) ||
+  [...causes(error)].some(({ message }) => CODELESS.has(message))
 
 /** Whether a statement was cancelled because it took too long, while the database is otherwise well. */
-export function isTooSlow(error: unknown): boolean {
-  for (let fault: unknown = error; fault instanceof Error; fault = fault.cause) {
-    if (fault instanceof StatementCancelledError || fault instanceof StatementTimeoutError) return true
-    if ((fault as { code?: unknown }).code === '57014') return true
-  }
-  return false
-}
+export const isTooSlow = (error: unknown): boolean => isAmong(error, CANCELLED, new Set(['57014']))
 
 /** Whether the server cancelled a statement that waited for somebody else's lock: its transaction left nothing. */
-export function isLockTimeout(error: unknown): boolean {
-  for (let fault: unknown = error; fault instanceof Error; fault = fault.cause) {
-    if ((fault as { code?: unknown }).code === '55P03') return true
-  }
-  return false
-}
+export const isLockTimeout = (error: unknown): boolean =>
+  [...causes(error)].some(({ code }) => code === '55P03')
 
 // What a server answers to a user, a password or a database that it does not take.
 const REFUSED_CODES = new Set(['28000', '28P01', '3D000'])
@@ -219,8 +211,8 @@ function tlsRefusal({ code, message }: Error & { code?: unknown }): string | nul
  * @param place where the server is, where the reader may know.
  */
 export function databaseRefusal(error: unknown, place = ''): string | null {
-  for (let fault: unknown = error; fault instanceof Error; fault = fault.cause) {
-    const { code, message } = fault as Error & { code?: unknown }
+  for (const fault of causes(error)) {
+    const { code, message } = fault
     const hint = message.includes('no encryption') ? '; add ?sslmode=require' : ''
     if (typeof code === 'string' && REFUSED_CODES.has(code))
       return `the server${place} refuses DATABASE_URL: ${message}${hint}`

@@ -8,6 +8,7 @@
 import { type Agent, Agent as HttpAgent, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import type { Readable } from 'node:stream'
+import { causes } from '../errors.ts'
 import { AnswerTooLarge, beginRequest, NO_CONNECTION } from './outgoing.ts'
 
 /** What is asked. `agent` keeps connections between requests: Node's own when absent. */
@@ -144,9 +145,8 @@ export function faultWords(error: unknown): string {
 
 /** The codes of an error, of its causes, and of each attempt at a host with several addresses. */
 export function* faultCodes(error: unknown): Generator<string> {
-  for (let fault = error; fault instanceof Error; fault = fault.cause) {
-    const { code } = fault as { code?: unknown }
-    if (typeof code === 'string') yield code
+  for (const fault of causes(error)) {
+    if (typeof fault.code === 'string') yield fault.code
     if (fault instanceof AggregateError) for (const one of fault.errors) yield* faultCodes(one)
   }
 }

@@ -1,6 +1,7 @@
 /** Rows of the audit trail, and the queries over them. They are only ever added. */
 import { sql } from 'slonik'
 import { type InferType, string } from 'yup'
+import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { firstIdAt } from '../../text/ids.ts'
@@ -62,19 +63,17 @@ export async function auditEntries(
   tx: Tx,
   { team, teams, actor, action, from, to, before, limit }: AuditFilter,
 ) {
-  const ofTeam = team === undefined ? sql.fragment`true` : sql.fragment`team_id = ${team}`
-  const ofTeams = teams ? sql.fragment`team_id = any(${sql.array([...teams], 'uuid')})` : sql.fragment`true`
-  const byActor = actor === undefined ? sql.fragment`true` : sql.fragment`lower(actor) = lower(${actor})`
-  const ofAction =
-    action === undefined
-      ? sql.fragment`true`
-      : action.includes('.')
-        ? sql.fragment`action = ${action}`
-        : sql.fragment`split_part(action, '.', 1) = ${action}`
-  const inTime = sql.fragment`${from ? sql.fragment`id >= ${firstIdAt(from)}` : sql.fragment`true`}
-      and ${to ? sql.fragment`id < ${firstIdAt(to)}` : sql.fragment`true`}`
-  const older = before === undefined ? sql.fragment`true` : sql.fragment`id < ${before}`
+  const part = action?.includes('.') ? sql.fragment`action` : sql.fragment`split_part(action, '.', 1)`
+  const fits = allOf(
+    team !== undefined && sql.fragment`team_id = ${team}`,
+    teams && sql.fragment`team_id = any(${sql.array([...teams], 'uuid')})`,
+    before !== undefined && sql.fragment`id < ${before}`,
+    actor !== undefined && sql.fragment`lower(actor) = lower(${actor})`,
+    action !== undefined && sql.fragment`${part} = ${action}`,
+    from && sql.fragment`id >= ${firstIdAt(from)}`,
+    to && sql.fragment`id < ${firstIdAt(to)}`,
+  )
   return tx.any(sql.type(entryRow)`
     select id, team_id, actor, action, subject, detail, created_at from audit_entries
-    where ${ofTeam} and ${ofTeams} and ${older} and ${byActor} and ${ofAction} and ${inTime} order by id desc limit ${limit}`)
+    where ${fits} order by id desc limit ${limit}`)
 }

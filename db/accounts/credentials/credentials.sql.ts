@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { array, type InferType, object, string } from 'yup'
 import { CHANNEL_FACTS } from '../../channels/list.ts'
+import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { ROLES, type Role } from '../people/roles.ts'
@@ -171,17 +172,16 @@ export const sessionsOfTeam = (tx: Tx, teamId: string, now: Date, userId?: strin
     from sessions s left join users u on u.id = s.user_id
       left join memberships m on m.team_id = s.team_id and m.user_id = s.user_id
     where s.team_id = ${teamId} and s.expires_at > ${sql.timestamp(now)}
-      and ${userId === undefined ? sql.fragment`true` : sql.fragment`s.user_id = ${userId}`} order by s.id`)
+      and ${allOf(userId !== undefined && sql.fragment`s.user_id = ${userId}`)} order by s.id`)
 
 /** Which of a team's sessions: one, one of a person's, those of a person, or all. */
 type SessionChoice = { id: string; user_id?: string } | { identity: string } | 'all'
 
 const chosen = (choice: SessionChoice) => {
-  if (choice === 'all') return sql.fragment`true`
+  if (choice === 'all') return allOf()
   if ('id' in choice) {
-    const own =
-      choice.user_id === undefined ? sql.fragment`true` : sql.fragment`s.user_id = ${choice.user_id}`
-    return sql.fragment`s.id = ${choice.id} and ${own}`
+    const { id, user_id: user } = choice
+    return allOf(sql.fragment`s.id = ${id}`, user !== undefined && sql.fragment`s.user_id = ${user}`)
   }
   return sql.fragment`s.user_id = (select id from users where identity = ${choice.identity})`
 }

@@ -1,6 +1,7 @@
 /** Teams as an operator looks through them: all of them, newest first, and the accounts of many at once. */
 import { sql } from 'slonik'
 import { string } from 'yup'
+import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { type AccountRow, accountColumns, accountRow, accountTables, teamRow } from './teams.sql.ts'
@@ -10,7 +11,7 @@ export async function teamsAfter(
   tx: Tx,
   { name = '', before, limit }: { name?: string | undefined; before?: string | undefined; limit: number },
 ) {
-  const older = before === undefined ? sql.fragment`true` : sql.fragment`t.id < ${before}`
+  const older = allOf(before !== undefined && sql.fragment`t.id < ${before}`)
   return tx.any(sql.type(teamRow)`
     select t.id, t.name, s.plan_key as plan, t.created_at, t.test, t.suspended_at
     from teams t join subscriptions s on s.team_id = t.id

@@ -2,6 +2,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, object, string } from 'yup'
 import { hasListeners } from '../../channels/happenings/consumers.sql.ts'
+import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import { likePattern } from '../../text/strings.ts'
@@ -195,15 +196,15 @@ export function contactPage(
   { email, status, ascii = false }: ContactFilter & { ascii?: boolean },
   { offset, limit }: Page,
 ) {
-  const conditions = [
+  const fits = allOf(
     sql.fragment`team_id = ${teamId}`,
-    ...(status === undefined ? [] : [sql.fragment`status = ${status}`]),
-    ...(email === undefined || email === '' ? [] : [holdsPart(teamId, email, ascii)]),
-  ]
+    status !== undefined && sql.fragment`status = ${status}`,
+    email !== undefined && email !== '' && holdsPart(teamId, email, ascii),
+  )
   return sql.type(contactRow)`
     select ${contactColumns} from contacts
     join (
-      select team_id as page_team, id as page_id from contacts where ${sql.join(conditions, sql.fragment` and `)}
+      select team_id as page_team, id as page_id from contacts where ${fits}
       order by created_at desc, id desc limit ${limit} offset ${offset}
     ) page on team_id = page_team and id = page_id
     order by created_at desc, id desc`

@@ -2,6 +2,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, string } from 'yup'
 import { isCustomers } from '../../channels/email.sql.ts'
+import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { likePattern } from '../../text/strings.ts'
@@ -38,12 +39,6 @@ const newestFirst = sql.fragment`order by created_at desc, id desc`
 const placeOf = (teamId: string, id: string) =>
   sql.fragment`(select created_at, id from contacts where team_id = ${teamId} and id = ${id})`
 
-const allOf = (parts: readonly (FragmentSqlToken | false)[]) =>
-  sql.join(
-    parts.filter((part) => part !== false),
-    sql.fragment` and `,
-  )
-
 /** Whether a row holds each of the words. There is no index on what is free-form. */
 const rowHoldsWords = (words: readonly string[]) =>
   sql.fragment`not exists (
@@ -69,7 +64,7 @@ export async function contactsFound(
   const ofTeam = sql.fragment`team_id = ${teamId}`
   const withTopic = topic !== undefined && hasTopic(topic)
   const after = before !== undefined && sql.fragment`(created_at, id) < ${placeOf(teamId, before)}`
-  const fits = allOf([
+  const fits = allOf(
     ofTeam,
     status !== undefined && sql.fragment`status = ${status}`,
     email !== undefined && (isLook ? rowHoldsPart(email) : holdsPart(teamId, email, ascii)),
@@ -77,16 +72,16 @@ export async function contactsFound(
     withTopic,
     imported !== undefined && storedBy(teamId, imported),
     after,
-  ])
+  )
   // The planner thinks that any topic has half a percent of all contacts, and that an index on three letters helps to
   // find two. `offset` and `limit` have the chosen way taken first. A topic is one team's: with the team beside it, the
   // planner would read all of the team's keys too.
   const among = (): FragmentSqlToken => {
     if (way === 'index') return sql.fragment`contacts`
     return way === 'topic'
-      ? sql.fragment`(select * from contacts where ${allOf([withTopic])} offset 0) contacts`
+      ? sql.fragment`(select * from contacts where ${allOf(withTopic)} offset 0) contacts`
       : sql.fragment`(
-          select * from contacts where ${allOf([ofTeam, after])} ${newestFirst} limit ${way.look}) contacts`
+          select * from contacts where ${allOf(ofTeam, after)} ${newestFirst} limit ${way.look}) contacts`
   }
   // Ids from an index alone, then only the page's own rows.
   return tx.any(sql.type(contactRow)`
@@ -100,8 +95,7 @@ const idRow = row({ id: string() })
 
 /** The contact that is `count` places further in the list than `before`; null when fewer follow. */
 export async function contactFurther(tx: Tx, teamId: string, before: string | undefined, count: number) {
-  const following =
-    before === undefined ? sql.fragment`true` : sql.fragment`(created_at, id) < ${placeOf(teamId, before)}`
+  const following = allOf(before !== undefined && sql.fragment`(created_at, id) < ${placeOf(teamId, before)}`)
   return tx.maybeOneFirst(sql.type(idRow)`
     select id from contacts where team_id = ${teamId} and ${following} ${newestFirst}
     offset ${count - 1} limit 1`)

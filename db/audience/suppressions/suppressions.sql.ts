@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, number, string } from 'yup'
 import { hasListeners } from '../../channels/happenings/consumers.sql.ts'
+import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import { rowHoldsPart, touchedAt } from '../contacts/contacts.sql.ts'
@@ -119,10 +120,9 @@ const refRow = row({ team_id: string(), contact_id: string() })
 
 /** Contacts that soft bounces alone suppress, after `after` in the order of their ids, locked. */
 export async function lockSoftlySuppressed(tx: Tx, after: ContactRef | null, limit: number) {
-  const further =
-    after === null
-      ? sql.fragment`true`
-      : sql.fragment`(team_id, id) > (${after.team_id}::uuid, ${after.contact_id}::uuid)`
+  const further = allOf(
+    after !== null && sql.fragment`(team_id, id) > (${after.team_id}::uuid, ${after.contact_id}::uuid)`,
+  )
   return tx.any(sql.type(refRow)`
     select team_id, id as contact_id from contacts where suppressed_softly and ${further}
     order by team_id, id limit ${limit} for no key update`)
@@ -174,15 +174,14 @@ export async function suppressedContacts(
   { email, status, before, limit }: SuppressedSearch,
 ) {
   const after =
-    before === undefined
-      ? sql.fragment`true`
-      : sql.fragment`(created_at, id) < (select created_at, id from contacts where team_id = ${teamId} and id = ${before})`
-  const fits = email === undefined ? sql.fragment`true` : rowHoldsPart(email)
+    before !== undefined &&
+    sql.fragment`(created_at, id) < (select created_at, id from contacts where team_id = ${teamId} and id = ${before})`
+  const fits = allOf(after, email !== undefined && rowHoldsPart(email))
   const among = ['bounced', 'complained'].filter((word) => status === undefined || word === status)
   const parts = among.map(
     (word) => sql.fragment`(
       select id, email, status, suppression_cause, created_at from contacts
-      where team_id = ${teamId} and status = ${word} and ${after} and ${fits}
+      where team_id = ${teamId} and status = ${word} and ${fits}
       order by created_at desc, id desc limit ${limit})`,
   )
   return tx.any(sql.type(suppressedRow)`

@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
 import { CHANNEL_FACTS } from '../../channels/list.ts'
+import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import { wasSeen } from '../../postgres/seen.sql.ts'
@@ -138,9 +139,8 @@ export async function reportsByState(
   tx: Tx,
   { state, limit }: { state?: ReportState | undefined; limit: number },
 ) {
-  const only = state === undefined ? sql.fragment`true` : sql.fragment`state = ${state}`
   return tx.any(sql.type(reportRow)`
-    select ${reportColumns} from reports where ${only} order by id desc limit ${limit}`)
+    select ${reportColumns} from reports where ${allOf(state !== undefined && sql.fragment`state = ${state}`)} order by id desc limit ${limit}`)
 }
 
 export const reportById = (tx: Tx, id: string) =>
@@ -170,17 +170,15 @@ export type ParkedFilter = {
   most?: number | undefined
 }
 
-function parked({ ids, provider, reason, before, seen }: ParkedFilter) {
-  const conditions = [
+const parked = ({ ids, provider, reason, before, seen }: ParkedFilter) =>
+  allOf(
     sql.fragment`state = 'parked'`,
-    ...(ids === undefined ? [] : [sql.fragment`id = any(${sql.array(ids, 'uuid')})`]),
-    ...(provider === undefined ? [] : [sql.fragment`provider = ${provider}`]),
-    ...(reason === undefined ? [] : [sql.fragment`strpos(lower(reason), lower(${reason})) > 0`]),
-    ...(before === undefined ? [] : [sql.fragment`received_at < ${sql.timestamp(before)}`]),
-    ...(seen === undefined ? [] : [wasSeen(sql.fragment`reports`, seen)]),
-  ]
-  return sql.join(conditions, sql.fragment` and `)
-}
+    ids && sql.fragment`id = any(${sql.array(ids, 'uuid')})`,
+    provider && sql.fragment`provider = ${provider}`,
+    reason !== undefined && sql.fragment`strpos(lower(reason), lower(${reason})) > 0`,
+    before && sql.fragment`received_at < ${sql.timestamp(before)}`,
+    seen !== undefined && wasSeen(sql.fragment`reports`, seen),
+  )
 
 /** The ids of those that are meant, for a statement that changes them. */
 const idsParked = (filter: ParkedFilter) => sql.fragment`(
@@ -195,11 +193,10 @@ export async function parkedReports(
   { after, limit, ...filter }: ParkedFilter & { after?: string | undefined; limit: number | null },
 ) {
   const older =
-    after === undefined
-      ? sql.fragment`true`
-      : sql.fragment`(received_at, id) < (select received_at, id from reports where id = ${after})`
+    after !== undefined &&
+    sql.fragment`(received_at, id) < (select received_at, id from reports where id = ${after})`
   return tx.any(sql.type(reportRow)`
-    select ${reportColumns} from reports where ${parked(filter)} and ${older}
+    select ${reportColumns} from reports where ${allOf(parked(filter), older)}
     order by received_at desc, id desc limit ${limit}`)
 }
 

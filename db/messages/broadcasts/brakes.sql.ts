@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { type InferType, mixed, number, string } from 'yup'
 import { type Figure, figuresOf } from '../../figures/daily/broadcasts.sql.ts'
+import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import type { Brake, BroadcastRow } from './broadcasts.sql.ts'
@@ -53,5 +54,5 @@ export const stoppedBroadcasts = (tx: Tx, teamId: string | null, limit: number) 
   tx.any(sql.type(stoppedRow)`
     select b.team_id, t.name as team, b.id, b.name, b.state_reason, b.brake
     from broadcasts b join teams t on t.id = b.team_id
-    where b.state_reason is not null and ${teamId === null ? sql.fragment`true` : sql.fragment`b.team_id = ${teamId}`}
+    where b.state_reason is not null and ${allOf(teamId !== null && sql.fragment`b.team_id = ${teamId}`)}
     order by b.id desc limit ${limit}`)

@@ -7,6 +7,7 @@ import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, object, string } from 'yup'
 import { isSuspended } from '../../accounts/teams/teams.sql.ts'
 import { hasListeners } from '../../channels/happenings/consumers.sql.ts'
+import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { BROADCAST_STATES, type BroadcastState } from './state.ts'
@@ -149,7 +150,7 @@ export async function broadcastsOfTeam(
   teamId: string,
   { before, limit, offset = 0 }: { before?: string | undefined; limit: number; offset?: number },
 ) {
-  const older = before === undefined ? sql.fragment`true` : sql.fragment`id < ${before}`
+  const older = allOf(before !== undefined && sql.fragment`id < ${before}`)
   return tx.any(sql.type(broadcastRow)`
     select ${broadcastColumns} from broadcasts where team_id = ${teamId} and ${older}
     order by id desc limit ${limit} offset ${offset}`)

@@ -1,6 +1,7 @@
 /** The queries behind changing all emails that match a filter: ids in batches, how many there are. */
 import { sql } from 'slonik'
 import { boolean, number, string } from 'yup'
+import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { wasSeen } from '../../postgres/seen.sql.ts'
@@ -66,12 +67,14 @@ export async function waitingEmails(
   { from, ...criteria }: EmailCriteria,
   { before, limit }: EmailPage,
 ) {
-  const since = from === undefined ? sql.fragment`true` : sql.fragment`id >= ${firstIdAt(from)}`
-  const follows = before === undefined ? sql.fragment`true` : sql.fragment`id < ${before}`
+  const waiting = allOf(
+    sql.fragment`team_id = ${teamId} and unfinished`,
+    from && sql.fragment`id >= ${firstIdAt(from)}`,
+    before !== undefined && sql.fragment`id < ${before}`,
+  )
   return tx.any(sql.type(waitingRow)`
     select w.id, e.id is not null as fits from (
-      select id from email_states where team_id = ${teamId} and unfinished and ${since} and ${follows}
-      order by id desc limit ${limit}) w
+      select id from email_states where ${waiting} order by id desc limit ${limit}) w
     left join lateral (
       select e.id from emails e where e.team_id = ${teamId} and e.id = w.id and ${fits(teamId, criteria)} offset 0) e on true
     order by w.id desc`)

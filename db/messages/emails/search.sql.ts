@@ -5,6 +5,7 @@
  */
 import { type FragmentSqlToken, sql } from 'slonik'
 import { EMAIL, isCustomers } from '../../channels/email.sql.ts'
+import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { firstIdAt, spellingsOfId } from '../../text/ids.ts'
 import { likePattern } from '../../text/strings.ts'
@@ -75,15 +76,15 @@ const idIs = (compared: FragmentSqlToken, id: string): FragmentSqlToken => {
 
 /** What comes after this id in a list. */
 export const isBefore = (id: string | undefined): FragmentSqlToken =>
-  id === undefined ? sql.fragment`true` : idIs(sql.fragment`<`, id)
+  allOf(id !== undefined && idIs(sql.fragment`<`, id))
 
 /** Whether an email `e` fits the criteria, its team apart. @param team its team, where that is known beforehand. */
 export function fitsCriteria(criteria: EmailCriteria, team?: FragmentSqlToken): FragmentSqlToken {
   const { recipients, id, words, status, domains, template_id: template, tag, from, to, between } = criteria
   const { broadcast_id: broadcast, scheduled, text } = criteria
-  const parts = [
+  return allOf(
     scheduled && sql.fragment`e.due_at is not null`,
-    criteria.whose === 'all' ? sql.fragment`true` : isCustomers,
+    criteria.whose !== 'all' && isCustomers,
     recipients && sql.fragment`recipient_identities(e.to_emails) && ${texts(recipients)}`,
     id !== undefined && anyIdIs(id, team ?? sql.fragment`e.team_id`),
     words && words.length > 0 && subjectHas(words),
@@ -97,9 +98,7 @@ export function fitsCriteria(criteria: EmailCriteria, team?: FragmentSqlToken): 
     to !== undefined && idIs(sql.fragment`<`, firstIdAt(to)),
     between && idIs(sql.fragment`>=`, between.oldest),
     between && idIs(sql.fragment`<=`, between.newest),
-  ]
-  const set = parts.filter((part) => typeof part === 'object')
-  return sql.fragment`${sql.join(set, sql.fragment` and `)}`
+  )
 }
 
 /** The emails that keys name, each looked up by its own. @param keys a query of `of_team` and `of_id`. */
@@ -113,7 +112,7 @@ const byKeys = (keys: FragmentSqlToken): FragmentSqlToken => sql.fragment`
  */
 const statesInOrder = (criteria: EmailCriteria, before: string | undefined): FragmentSqlToken => {
   const { team_id: team, status, scheduled, whose, from, to, between } = criteria
-  const bounds = [
+  const bounds = allOf(
     team === undefined
       ? sql.fragment`created_at >= ${from ? sql.timestamp(from) : '-infinity'}
           and created_at < ${to ? sql.timestamp(to) : 'infinity'}`
@@ -126,10 +125,9 @@ const statesInOrder = (criteria: EmailCriteria, before: string | undefined): Fra
     scheduled && sql.fragment`due_at is not null`,
     status === 'queued' && !scheduled && sql.fragment`status = 'queued' and unfinished`,
     isRare(status) && sql.fragment`rare_status = ${status ?? null}`,
-  ].filter((bound) => typeof bound === 'object')
+  )
   return sql.fragment`
-    select team_id as of_team, id as of_id from email_states where ${sql.join(bounds, sql.fragment` and `)}
-    order by id desc`
+    select team_id as of_team, id as of_id from email_states where ${bounds} order by id desc`
 }
 
 /** Whether anything says of an email that it fits, if not its state or its team. */
@@ -182,10 +180,9 @@ const listedColumns = sql.fragment`${sql.join(
 export async function emailsFound(tx: Tx, criteria: EmailCriteria, page: EmailPage) {
   const { team_id: id } = criteria
   const team = id === undefined ? undefined : sql.fragment`${id}`
-  const ofTeam = team ? sql.fragment`e.team_id = ${team}` : sql.fragment`true`
   const { rows, order } = sourceOf(criteria, page)
   return tx.any(sql.type(emailRow)`
     select ${listedColumns} from ${rows}
-    where ${ofTeam} and ${fitsCriteria(criteria, team)} and ${isBefore(page.before)}
+    where ${allOf(team && sql.fragment`e.team_id = ${team}`, fitsCriteria(criteria, team))} and ${isBefore(page.before)}
     order by ${order} desc limit ${page.limit}`)
 }

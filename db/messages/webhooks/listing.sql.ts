@@ -2,6 +2,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, type InferType, number, string } from 'yup'
 import type { DeliveryRef } from '../../channels/channel.sql.ts'
+import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { wasSeen } from '../../postgres/seen.sql.ts'
@@ -10,8 +11,6 @@ import { isUuid } from '../../text/strings.ts'
 
 export const WEBHOOK_STATUSES = ['queued', 'delivered', 'failed'] as const
 export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]
-
-const ANY = sql.fragment`true`
 
 const tryRow = row({ at: string(), status: number().nullable(), ms: number(), response: string() })
 export type TryRow = InferType<typeof tryRow>
@@ -79,9 +78,11 @@ const STATUS_IS: Readonly<Record<WebhookStatus, FragmentSqlToken>> = {
   failed: sql.fragment`status = 'failed'`,
 }
 
-const fits = ({ status, type }: WebhookFilter): FragmentSqlToken => sql.fragment`
-  ${status === undefined ? ANY : STATUS_IS[status]}
-  and ${type === undefined ? ANY : sql.fragment`type = ${type}`}`
+const fits = ({ status, type }: WebhookFilter): FragmentSqlToken =>
+  allOf(status && STATUS_IS[status], type !== undefined && sql.fragment`type = ${type}`)
+
+const isBefore = (id: string | undefined): FragmentSqlToken =>
+  allOf(id !== undefined && sql.fragment`id < ${id}`)
 
 /** The messages to an endpoint that fit, newest first; of those only that come before an id. */
 export function webhooksOf(
@@ -92,8 +93,7 @@ export function webhooksOf(
 ) {
   return tx.any(sql.type(listedRow)`
     select id, event_id, type, status, created_at from webhook_messages
-    where team_id = ${team_id} and endpoint_id = ${id} and ${fits(filter)}
-      and ${before === undefined ? ANY : sql.fragment`id < ${before}`}
+    where team_id = ${team_id} and endpoint_id = ${id} and ${fits(filter)} and ${isBefore(before)}
     order by id desc limit ${limit}`)
 }
 
@@ -116,7 +116,7 @@ export function webhooksOfTeam(
   return tx.one(sql.type(looked)`
     with newest as materialized (
       select id, event_id, type, status, unfinished, created_at, endpoint_id from webhook_messages
-      where team_id = ${teamId} and ${before === undefined ? ANY : sql.fragment`id < ${before}`}
+      where team_id = ${teamId} and ${isBefore(before)}
       order by id desc limit ${LOOKED_AT}),
     found as (
       select id, event_id, type, status, created_at, endpoint_id from newest
@@ -140,7 +140,7 @@ export function webhooksToRequeue(
   return tx.anyFirst(sql.type(idRow.pick(['id']))`
     select id from webhook_messages
     where team_id = ${teamId} and (unfinished or ${force} and status = 'failed') and ${fits({ type })}
-      and ${webhook === undefined ? ANY : sql.fragment`endpoint_id = ${webhook}`}
+      and ${allOf(webhook !== undefined && sql.fragment`endpoint_id = ${webhook}`)}
     order by id`)
 }
 
@@ -163,10 +163,10 @@ const ID_CLOCK_SKEW_MS = 3_600_000
 /** Messages made between two times: nothing before or behind is read, since their ids have about the same times. */
 const madeBetween = ({ from, to }: Pick<ReplayFilter, 'from' | 'to'>): FragmentSqlToken => {
   const idAt = (at: Date, aside: number) => firstIdAt(new Date(at.getTime() + aside))
-  const since =
-    from && sql.fragment`id >= ${idAt(from, -ID_CLOCK_SKEW_MS)} and created_at >= ${sql.timestamp(from)}`
-  const until = to && sql.fragment`id <= ${idAt(to, ID_CLOCK_SKEW_MS)} and created_at <= ${sql.timestamp(to)}`
-  return sql.fragment`(${since ?? ANY} and ${until ?? ANY})`
+  return allOf(
+    from && sql.fragment`id >= ${idAt(from, -ID_CLOCK_SKEW_MS)} and created_at >= ${sql.timestamp(from)}`,
+    to && sql.fragment`id <= ${idAt(to, ID_CLOCK_SKEW_MS)} and created_at <= ${sql.timestamp(to)}`,
+  )
 }
 
 const isReplayed = ({ team_id, id }: DeliveryRef, { what, type, ...made }: ReplayFilter): FragmentSqlToken =>

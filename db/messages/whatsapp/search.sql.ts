@@ -4,6 +4,7 @@
  */
 import { sql } from 'slonik'
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
+import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { firstIdAt, spellingsOfId } from '../../text/ids.ts'
 import { messageColumns, messageRow, messagesFrom } from './messages.sql.ts'
@@ -32,7 +33,7 @@ export async function messagesFound(
   { recipients, id, status, scheduled, template_id: template, from, to }: MessageFilter,
   { before, limit }: { before?: string | undefined; limit: number },
 ) {
-  const parts = [
+  const fits = allOf(
     sql.fragment`m.team_id = ${teamId}`,
     recipients !== undefined && sql.fragment`m.recipient = any(${sql.array([...recipients], 'text')})`,
     id !== undefined &&
@@ -43,10 +44,6 @@ export async function messagesFound(
     from !== undefined && sql.fragment`m.id >= ${firstIdAt(from)}`,
     to !== undefined && sql.fragment`m.id < ${firstIdAt(to)}`,
     before !== undefined && sql.fragment`m.id < ${before}`,
-  ]
-  const fits = sql.join(
-    parts.filter((part) => typeof part === 'object'),
-    sql.fragment` and `,
   )
   return tx.any(sql.type(messageRow)`
     select ${messageColumns} from ${messagesFrom(teamId, scheduled ? undefined : status)} where ${fits} order by m.id desc limit ${limit}`)

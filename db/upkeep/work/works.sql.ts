@@ -1,6 +1,7 @@
 /** Rows of works: background jobs, how far each has come and what it has brought. */
 import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
+import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { withoutJob } from '../../queue/dead-letters.sql.ts'
@@ -68,7 +69,7 @@ export const workById = (tx: Tx, team: string | null, id: string) =>
 
 /** Works, newest first. @param team whose; null: everybody's, for operators. */
 export async function latestWorks(tx: Tx, team: string | null, limit: number) {
-  const own = team === null ? sql.fragment`true` : sql.fragment`team_id = ${team}`
+  const own = allOf(team !== null && sql.fragment`team_id = ${team}`)
   return tx.any(sql.type(workRow)`select ${columns} from works where ${own} order by id desc limit ${limit}`)
 }
 
