@@ -23,14 +23,17 @@ const LIST_LENGTH = 1_000
 type Acting = { team_id: string; domain: null }
 const acting = (team: string): Acting => ({ team_id: team, domain: null })
 
-const steps: Verbs = ({ verb, admin }) => {
-  const changed = async (work: (by: By) => Promise<BroadcastRow>) =>
-    broadcastView(await admin.database(), await admin.transaction(work))
-  const moved = (work: (by: By & { queue: Producer }, acting: Acting, id: string) => Promise<BroadcastRow>) =>
-    answer(async (team: string, id: string) => {
-      const queue = await admin.queue()
-      return changed((by) => work({ ...by, queue }, acting(team), id))
-    })
+const steps: Verbs = ({ verb, change, admin }) => {
+  const drafted = async (work: (by: By) => Promise<BroadcastRow>) =>
+    admin.transaction(async (by) => broadcastView(by.tx, await work(by)))
+  const moved = <A extends unknown[]>(
+    work: (by: By & { queue: Producer }, acting: Acting, id: string, ...args: A) => Promise<BroadcastRow>,
+  ) =>
+    change(
+      async (by, team: string, id: string, ...args: A) =>
+        broadcastView(by.tx, await work(by, acting(team), id, ...args)),
+      'queue',
+    )
 
   verb('create TEAM', 'make a draft')
     .requiredOption('--file <file>', 'what the API takes, as JSON; - reads standard input')
@@ -38,7 +41,7 @@ const steps: Verbs = ({ verb, admin }) => {
       answer(async (team: string, { file }: { file: string }) => {
         const draft = readNew(await fileJson(file))
         await teamOrRefusal(await admin.database(), team)
-        return changed(async (by) => (await createBroadcast(by, acting(team), draft)).row)
+        return drafted(async (by) => (await createBroadcast(by, acting(team), draft)).row)
       }),
     )
 
@@ -47,19 +50,18 @@ const steps: Verbs = ({ verb, admin }) => {
     .action(
       answer(async (team: string, id: string, { file }: { file: string }) => {
         const fields = readChange(await fileJson(file))
-        return changed((by) => changeBroadcast(by, acting(team), id, fields))
+        return drafted((by) => changeBroadcast(by, acting(team), id, fields))
       }),
     )
 
   verb('start TEAM ID', 'start a draft, or schedule it; its links begin with PUBLIC_URL')
     .option('--at <time>', 'when it begins', instant)
     .action(
-      answer(async (team: string, id: string, { at: time }: { at?: Date }) => {
-        const deps = { queue: await admin.queue(), publicUrl: admin.publicUrl ?? null }
-        return changed((by) =>
-          sendBroadcast({ ...by, ...deps }, acting(team), id, { send_at: time?.toISOString() }),
-        )
-      }),
+      moved((by, acting, id, { at }: { at?: Date }) =>
+        sendBroadcast({ ...by, publicUrl: admin.publicUrl ?? null }, acting, id, {
+          send_at: at?.toISOString(),
+        }),
+      ),
     )
 
   verb('pause TEAM ID', 'pause it: emails that are in hand still go').action(moved(pauseBroadcast))

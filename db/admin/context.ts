@@ -10,9 +10,8 @@ import { keptPort, wasUsed } from '../dev/used.ts'
 import { Refusal } from '../errors.ts'
 import type { Database, Tx } from '../postgres/pool.ts'
 import { commaList, readToolSettings, spfIncludes, type ToolSettings } from '../process/config.ts'
-import { LOOPBACK, type Network, networksOf } from '../process/public-address.ts'
+import { LOOPBACK, networksOf } from '../process/public-address.ts'
 import type { Secrets } from '../process/secrets.ts'
-import type { Producer } from '../queue/producer.ts'
 import type { Wanted } from '../upkeep/work/work.ts'
 
 const DATA = join(import.meta.dirname, '..', '..', '.data')
@@ -25,31 +24,7 @@ export const ACTOR: Actor = 'cli'
 /** A background job, begun by any actor. */
 type Unbegun = Wanted extends infer W ? (W extends Wanted ? Omit<W, 'actor'> : never) : never
 
-export type Admin = {
-  /** The database's time: this machine's clock counts for nothing. */
-  now(): Promise<Date>
-  /** A DNS server to ask in place of the system's. */
-  dnsServer: string | undefined
-  /** What the relay wants in the SPF record of each domain. */
-  spfIncludes: readonly string[]
-  /** The address that recipients reach the service at. */
-  publicUrl: string | undefined
-  /** Where people on this machine reach it: that address, else its port here. */
-  site(): string
-  /** Private networks that webhooks may reach: the setting's, else this machine for a database of `npm start`. */
-  webhookNetworks(): readonly Network[]
-  database(): Promise<Database>
-  /** For use cases, which write their own line in the audit trail. */
-  transaction<T>(work: (by: By) => Promise<T>): Promise<T>
-  /** Does a background job here, all of it. @param secrets for what needs them. */
-  work<R extends object>(wanted: Unbegun, secrets?: Secrets): Promise<R>
-  queue(): Promise<Producer>
-  /** Asks for SECRET_KEY when it is first used, and for its being the database's. */
-  secrets(): Promise<Secrets>
-  /** The database's URL as far as it is known yet. */
-  url(): string | undefined
-  close(): Promise<void>
-}
+export type Admin = ReturnType<typeof createAdmin>
 
 /** The embedded server of `npm start`, if it runs. A production machine lacks the development dependency. */
 async function embeddedUrl(): Promise<string> {
@@ -107,7 +82,7 @@ async function openUsable(url: string): Promise<Database> {
 }
 
 /** Reads the settings, opens nothing yet. @throws SettingsFault */
-export function createAdmin(): Admin {
+export function createAdmin() {
   const settings = readToolSettings()
   let known = settings.DATABASE_URL
   const url = async (): Promise<string> => (known ??= await embeddedUrl())
@@ -126,25 +101,35 @@ export function createAdmin(): Admin {
     return openSecrets(await database.get(), keys)
   })
   const timeIn = async (tx: Tx) => (await import('../postgres/time.sql.ts')).serviceTime(tx)
-  const transaction: Admin['transaction'] = async (work) =>
+  /** For use cases, which write their own line in the audit trail. */
+  const transaction = async <T>(work: (by: By) => Promise<T>): Promise<T> =>
     (await database.get()).transaction(async (tx) => work({ tx, now: await timeIn(tx), actor: ACTOR }))
   return {
+    /** The database's time: this machine's clock counts for nothing. */
     now: async () => timeIn(await database.get()),
+    /** A DNS server to ask in place of the system's. */
     dnsServer: settings.DNS_SERVER,
+    /** What the relay wants in the SPF record of each domain. */
     spfIncludes: spfIncludes(settings),
+    /** The address that recipients reach the service at. */
     publicUrl: settings.PUBLIC_URL,
+    /** Where people on this machine reach it: that address, else its port here. */
     site: () => settings.PUBLIC_URL ?? `http://localhost:${settings.PORT || portOf(settings)}`,
+    /** Private networks that webhooks may reach: the setting's, else this machine for a database of `npm start`. */
     webhookNetworks: () =>
       networksOf(commaList(settings.WEBHOOK_ALLOW ?? (wasUsed(DATA, settings.DATABASE_URL) ? LOOPBACK : ''))),
     database: database.get,
     transaction,
-    work: async (wanted, secrets) => {
+    /** Does a background job here, all of it. @param secrets for what needs them. */
+    async work<R extends object>(wanted: Unbegun, secrets: Secrets | null = null): Promise<R> {
       const { doWork } = await import('../upkeep/work/work.ts')
-      const tools = { database: await database.get(), queue: await queue.get(), secrets: secrets ?? null }
+      const tools = { database: await database.get(), queue: await queue.get(), secrets }
       return doWork(tools, { ...wanted, actor: ACTOR } as Wanted)
     },
     queue: queue.get,
+    /** Asks for SECRET_KEY when it is first used, and for its being the database's. */
     secrets: secrets.get,
+    /** The database's URL as far as it is known yet. */
     url: () => known,
     async close() {
       await Promise.all(hints)

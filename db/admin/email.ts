@@ -6,7 +6,7 @@ import { EMAIL_LADDER } from '../channels/email.ts'
 import { piecesOf } from '../content/files/read.ts'
 import { createVersions } from '../content/templates/versions.ts'
 import { Refusal } from '../errors.ts'
-import { undeliveredEmails } from '../messages/emails/bulk.ts'
+import { emailsToRequeue } from '../messages/emails/bulk.ts'
 import { removeEmail } from '../messages/emails/remove.ts'
 import type { EmailFilter } from '../messages/emails/search.ts'
 import { searchEmails } from '../messages/emails/search.ts'
@@ -64,7 +64,7 @@ type RequeueOptions = FilterOptions & { since?: Date; force?: boolean }
 function requeuedIds(tx: Tx, team: string, { force = false, since, ...options }: RequeueOptions) {
   const filter = filterOf(options)
   const from = since && (!filter.from || since > filter.from) ? since : filter.from
-  return undeliveredEmails(tx, team, { ...filter, from, whose: 'all', force })
+  return emailsToRequeue(tx, team, { ...filter, from, whose: 'all', force })
 }
 
 const depsOf = async (admin: Admin) => ({

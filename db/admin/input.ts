@@ -11,8 +11,6 @@ import { parseAddress, parseMailbox } from '../text/address.ts'
 import { isMoment } from '../text/moments.ts'
 import { isUuid } from '../text/strings.ts'
 
-const INSTANT = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/
-
 export function uuidArgument(text: string): string {
   if (isUuid(text)) return text.toLowerCase()
   throw new InvalidArgumentError('It must be a UUID.')
@@ -31,46 +29,46 @@ export function mailboxes(text: string): string[] {
   throw new InvalidArgumentError('It must be 1 to 5 email addresses, separated by commas.')
 }
 
-export function count(text: string): number {
-  const number = Number(text)
-  if (/^\d+$/.test(text) && Number.isSafeInteger(number)) return number
-  throw new InvalidArgumentError('It must be a whole number, 0 or more.')
-}
+/** A reader of numbers that are written so and that fit. @param form what it must be. */
+const numberReader =
+  (written: RegExp, form: string, fits: (number: number) => boolean) =>
+  (text: string): number => {
+    const number = Number(text)
+    if (written.test(text) && fits(number)) return number
+    throw new InvalidArgumentError(`It must be ${form}.`)
+  }
 
-/** As `count`, from 1 on. */
-export function positive(text: string): number {
-  const number = count(text)
-  if (number > 0) return number
-  throw new InvalidArgumentError('It must be a whole number, 1 or more.')
-}
+const WHOLE = /^\d+$/
+const DECIMAL = /^\d+(\.\d+)?$/
+
+export const count = numberReader(WHOLE, 'a whole number, 0 or more', Number.isSafeInteger)
+
+export const positive = numberReader(
+  WHOLE,
+  'a whole number, 1 or more',
+  (number) => Number.isSafeInteger(number) && number > 0,
+)
 
 /** As `count`, up to what the database holds. */
-export function limit(text: string): number {
-  const number = count(text)
-  if (number <= LARGEST_FIGURE) return number
-  throw new InvalidArgumentError(`It must be a whole number from 0 to ${LARGEST_FIGURE}.`)
-}
+export const limit = numberReader(
+  WHOLE,
+  `a whole number from 0 to ${LARGEST_FIGURE}`,
+  (number) => number <= LARGEST_FIGURE,
+)
 
-/** A number, 0 or more, with a fraction or without. */
-export function amount(text: string): number {
-  const number = Number(text)
-  if (/^\d+(\.\d+)?$/.test(text) && Number.isFinite(number)) return number
-  throw new InvalidArgumentError('It must be a number, 0 or more.')
-}
+export const amount = numberReader(DECIMAL, 'a number, 0 or more', Number.isFinite)
 
-/** A number of sends per second, above 0. */
-export function rate(text: string): number {
-  const number = Number(text)
-  if (/^\d+(\.\d+)?$/.test(text) && Number.isFinite(number) && number > 0) return number
-  throw new InvalidArgumentError('It must be a number above 0.')
-}
+/** A number of sends per second. */
+export const rate = numberReader(
+  DECIMAL,
+  'a number above 0',
+  (number) => Number.isFinite(number) && number > 0,
+)
 
 /** An RFC 3339 time, or a date, which begins at midnight UTC. Impossible dates are refused. */
 export function instant(text: string): Date {
-  const [, day] = INSTANT.exec(text) ?? []
-  const time = new Date(text)
-  const exists = day !== undefined && new Date(`${day}T00:00:00Z`).toJSON()?.startsWith(day)
-  if (exists && !Number.isNaN(time.getTime())) return time
+  const time = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00Z` : text
+  if (isMoment(time)) return new Date(time)
   throw new InvalidArgumentError('It must be a time such as 2026-01-31T00:00:00Z.')
 }
 
@@ -95,9 +93,11 @@ const REASONS: Readonly<Record<string, string>> = {
   EISDIR: 'it is a directory',
 }
 
+const shownAs = (file: string): string => (file === '-' ? 'standard input' : file)
+
 /** A file's text; `-` reads standard input. @throws Refusal bad_request when it cannot be read or is no UTF-8. */
 export async function fileText(name: string): Promise<string> {
-  const shown = name === '-' ? 'standard input' : name
+  const shown = shownAs(name)
   const bytes = await (name === '-' ? buffer(process.stdin) : readFile(name)).catch(
     (error: NodeJS.ErrnoException) => {
       const reason = REASONS[error.code ?? ''] ?? error.message
@@ -117,7 +117,6 @@ export async function fileJson(name: string): Promise<unknown> {
   try {
     return JSON.parse(text)
   } catch (error) {
-    const shown = name === '-' ? 'standard input' : name
-    throw new Refusal('bad_request', `${shown} is not JSON: ${error instanceof Error ? error.message : ''}`)
+    throw new Refusal('bad_request', `${shownAs(name)} is not JSON: ${(error as SyntaxError).message}`)
   }
 }

@@ -12,38 +12,30 @@ import { type Admin, createAdmin } from './context.ts'
 import { faultLine } from './fault.ts'
 import { nounOf, Unmet, type Verbs } from './noun.ts'
 
-type Noun = { name: string; about: string; load: () => Promise<{ verbs: Verbs }> }
+type Noun = readonly [name: string, about: string, load: () => Promise<{ verbs: Verbs }>]
 
 const NOUNS: readonly Noun[] = [
-  { name: 'team', about: 'teams, their plans and quotas', load: () => import('./team.ts') },
-  { name: 'domain', about: 'sending domains and their DNS records', load: () => import('./domain.ts') },
-  { name: 'key', about: 'API keys', load: () => import('./key.ts') },
-  { name: 'session', about: 'session tokens', load: () => import('./session.ts') },
-  { name: 'contact', about: 'contacts and what suppresses them', load: () => import('./contact.ts') },
-  { name: 'template', about: 'email templates', load: () => import('./template.ts') },
-  { name: 'topic', about: 'topics that contacts subscribe to', load: () => import('./topic.ts') },
-  { name: 'whatsapp', about: 'stored WhatsApp messages', load: () => import('./whatsapp.ts') },
-  { name: 'whatsapp-template', about: 'WhatsApp templates', load: () => import('./whatsapp-template.ts') },
-  { name: 'webhook', about: 'servers of teams that get their events', load: () => import('./webhook.ts') },
-  {
-    name: 'broadcast',
-    about: 'one template to all contacts of some topics',
-    load: () => import('./broadcast.ts'),
-  },
-  { name: 'plan', about: 'the plan catalog', load: () => import('./plan.ts') },
-  { name: 'email', about: 'stored emails', load: () => import('./email.ts') },
-  { name: 'report', about: 'what providers have reported', load: () => import('./report.ts') },
-  { name: 'login', about: 'a one-time link to the dashboard', load: () => import('./login.ts') },
-  { name: 'member', about: 'the people of a team', load: () => import('./member.ts') },
-  { name: 'audit', about: 'who did what, when', load: () => import('./audit.ts') },
-  { name: 'secret', about: 'what SECRET_KEY protects', load: () => import('./secret.ts') },
-  {
-    name: 'work',
-    about: 'background jobs: imports, bulk actions, redrives, erasures',
-    load: () => import('./work.ts'),
-  },
-  { name: 'queue', about: 'job queues and dead letters', load: () => import('./queue.ts') },
-  { name: 'sender', about: 'what we send through, and its pauses', load: () => import('./sender.ts') },
+  ['team', 'teams, their plans and quotas', () => import('./team.ts')],
+  ['domain', 'sending domains and their DNS records', () => import('./domain.ts')],
+  ['key', 'API keys', () => import('./key.ts')],
+  ['session', 'session tokens', () => import('./session.ts')],
+  ['contact', 'contacts and what suppresses them', () => import('./contact.ts')],
+  ['template', 'email templates', () => import('./template.ts')],
+  ['topic', 'topics that contacts subscribe to', () => import('./topic.ts')],
+  ['whatsapp', 'stored WhatsApp messages', () => import('./whatsapp.ts')],
+  ['whatsapp-template', 'WhatsApp templates', () => import('./whatsapp-template.ts')],
+  ['webhook', 'servers of teams that get their events', () => import('./webhook.ts')],
+  ['broadcast', 'one template to all contacts of some topics', () => import('./broadcast.ts')],
+  ['plan', 'the plan catalog', () => import('./plan.ts')],
+  ['email', 'stored emails', () => import('./email.ts')],
+  ['report', 'what providers have reported', () => import('./report.ts')],
+  ['login', 'a one-time link to the dashboard', () => import('./login.ts')],
+  ['member', 'the people of a team', () => import('./member.ts')],
+  ['audit', 'who did what, when', () => import('./audit.ts')],
+  ['secret', 'what SECRET_KEY protects', () => import('./secret.ts')],
+  ['work', 'background jobs: imports, bulk actions, redrives, erasures', () => import('./work.ts')],
+  ['queue', 'job queues and dead letters', () => import('./queue.ts')],
+  ['sender', 'what we send through, and its pauses', () => import('./sender.ts')],
 ]
 
 const WHERE = `
@@ -60,7 +52,7 @@ async function createProgram(admin: Admin, args: readonly string[]) {
     .version(VERSION, '-V, --version', 'print the version of the service')
     .exitOverride()
     .configureOutput({ writeErr: () => {} })
-  for (const { name, about, load } of NOUNS) {
+  for (const [name, about, load] of NOUNS) {
     const noun = program.command(name).description(about)
     if (args.includes(name)) (await load()).verbs(nounOf(noun, admin))
   }

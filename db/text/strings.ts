@@ -19,40 +19,32 @@ type TextFault = { path: string; problem: string }
 const DEEPEST_NESTING = 32
 const LONGEST_KEY_SHOWN = 64
 
-/** One open container on the way to the value under inspection; `at` is the member being looked at. */
-type Frame = {
-  members: Readonly<Record<string | number, unknown>>
-  keys: string[] | null
-  length: number
-  at: number
-}
-
 /**
  * The first string in parsed JSON, keys included, that cannot be stored, or the first container nested
  * deeper than 32 levels. DECISIONS: Text.
  */
 export function textFault(value: unknown): TextFault | null {
-  const open: Frame[] = []
-  let current = value
-  for (;;) {
-    if (typeof current === 'string') {
-      const problem = stringProblem(current)
-      if (problem !== null) return { path: pathOf(open), problem }
-    } else if (typeof current === 'object' && current !== null) {
-      if (open.length === DEEPEST_NESTING) {
-        return { path: pathOf(open), problem: `must not be nested deeper than ${DEEPEST_NESTING} levels` }
-      }
-      open.push(frameOf(current))
-    }
-    const frame = advance(open)
-    if (frame === null) return null
-    const key = frame.keys === null ? frame.at : (frame.keys[frame.at] ?? '')
-    if (typeof key === 'string') {
-      const problem = stringProblem(key)
-      if (problem !== null) return { path: pathOf(open), problem }
-    }
-    current = frame.members[key]
+  const fault = faultWithin(value, 0)
+  return fault && { path: fault.keys.reduce<string>(pathTo, ''), problem: fault.problem }
+}
+
+const pathTo = (parent: string, key: string | number): string =>
+  typeof key === 'string' ? memberPath(parent, key) : `${parent}[${key}]`
+
+/** The first fault in document order, and the keys that lead to it. */
+function faultWithin(value: unknown, depth: number): { keys: (string | number)[]; problem: string } | null {
+  const problem = typeof value === 'string' ? stringProblem(value) : null
+  if (problem !== null) return { keys: [], problem }
+  if (typeof value !== 'object' || value === null) return null
+  if (depth === DEEPEST_NESTING)
+    return { keys: [], problem: `must not be nested deeper than ${DEEPEST_NESTING} levels` }
+  const members = value as Readonly<Record<string | number, unknown>>
+  for (const key of Array.isArray(value) ? value.keys() : Object.keys(value)) {
+    const odd = typeof key === 'string' ? stringProblem(key) : null
+    const fault = odd === null ? faultWithin(members[key], depth + 1) : { keys: [], problem: odd }
+    if (fault) return { ...fault, keys: [key, ...fault.keys] }
   }
+  return null
 }
 
 /** Length in Unicode code points; a lone surrogate counts as one. */
@@ -94,28 +86,6 @@ function stringProblem(text: string): string | null {
   if (text.includes('\0')) return 'must not contain NUL characters'
   if (!text.isWellFormed()) return 'must not contain lone surrogates'
   return null
-}
-
-function frameOf(container: object): Frame {
-  const keys = Array.isArray(container) ? null : Object.keys(container)
-  const length = Array.isArray(container) ? container.length : (keys?.length ?? 0)
-  return { members: container as Frame['members'], keys, length, at: -1 }
-}
-
-/** Steps to the next member in document order, closing what is finished; null at the end. */
-function advance(open: Frame[]): Frame | null {
-  for (let frame = open.at(-1); frame !== undefined; frame = open.at(-1)) {
-    frame.at += 1
-    if (frame.at < frame.length) return frame
-    open.pop()
-  }
-  return null
-}
-
-function pathOf(open: readonly Frame[]): string {
-  let path = ''
-  for (const { keys, at } of open) path = keys === null ? `${path}[${at}]` : memberPath(path, keys[at] ?? '')
-  return path
 }
 
 /** A UUID of any version, in either case. */

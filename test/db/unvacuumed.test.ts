@@ -5,7 +5,7 @@
 import { sql } from 'slonik'
 import { contactsOfTeam } from '../../db/audience/contacts/contacts.sql.ts'
 import { countMatching, idsMatching, waitingEmails } from '../../db/messages/emails/bulk.sql.ts'
-import { undeliveredEmails } from '../../db/messages/emails/bulk.ts'
+import { emailsToRequeue } from '../../db/messages/emails/bulk.ts'
 import { type EmailCriteria, emailsFound } from '../../db/messages/emails/search.sql.ts'
 import { messagesFound } from '../../db/messages/whatsapp/search.sql.ts'
 import { openDatabase, type Tx } from '../../db/postgres/pool.ts'
@@ -115,9 +115,9 @@ t.test('what a requeue takes is looked for in batches of what waits', async (t) 
     t.ok(batch.some(({ fits }) => fits) && batch.some(({ fits }) => !fits))
   })
   t.ok(buffers < 1_500, `${buffers} buffers for a hundred of 1,800`)
-  const all = await undeliveredEmails(database, TEAM, { force: false })
+  const all = await emailsToRequeue(database, TEAM, { force: false })
   t.equal(new Set(all).size, 1_800)
-  const some = await undeliveredEmails(database, TEAM, { force: false, subject: '77' })
+  const some = await emailsToRequeue(database, TEAM, { force: false, subject: '77' })
   t.ok(some.length > 0 && some.length < 200, `${some.length} of them`)
 })
 

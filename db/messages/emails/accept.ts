@@ -6,7 +6,6 @@
  * are stored), whatever the number of items; neither quota nor rate is exceeded, and a key never gets a second row.
  * Never talks to a provider. DECISIONS: Order of refusals, Quota.
  */
-
 import { type Account, left, lockAccounts, storageRefusal } from '../../accounts/teams/limits.ts'
 import { LimitReached, type LimitState, limitStateOf, rateReached } from '../../accounts/teams/rate-limit.ts'
 import type { EMAIL_FACTS } from '../../channels/email.ts'
@@ -114,16 +113,6 @@ function rowFilesOf(item: EmailItem): EmailFile[] | null {
   return files.length === 0 ? null : files
 }
 
-/** The contents that calls carry, each once for a team. */
-function contentsOf(calls: readonly EmailCall[]) {
-  const found = new Map<string, { team_id: string; sha256: string }>()
-  for (const { sender, items } of calls) {
-    for (const { sha256 } of items.flatMap(filesOf))
-      found.set(`${sender.team_id}/${sha256}`, { team_id: sender.team_id, sha256 })
-  }
-  return [...found.values()]
-}
-
 async function openTeamBatches(
   { tx, versions, links }: Omit<AcceptDeps, 'queue'>,
   calls: readonly EmailCall[],
@@ -146,7 +135,9 @@ async function openTeamBatches(
     read: (keys) => emailsByKeys(tx, keys),
     keyOf: ({ id, from_address }) => ({ id, domain: parseMailbox(from_address)?.domain ?? null }),
   })
-  const contents = contentsOf(calls)
+  const contents = calls.flatMap(({ sender: { team_id }, items }) =>
+    items.flatMap(filesOf).map(({ sha256 }) => ({ team_id, sha256 })),
+  )
   for (const { team_id, sha256 } of contents.length === 0 ? [] : await readyFiles(tx, contents))
     batches.get(team_id)?.ready.add(sha256)
   return batches
@@ -167,14 +158,11 @@ function wantedOf(
   batch: TeamBatch,
 ): EmailItem[] {
   const taken = new Set<string>()
-  const wanted: EmailItem[] = []
-  for (const [index, item] of items.entries()) {
-    const { idempotency_key: key } = item
-    if (refusals[index] || (key !== null && (taken.has(key) || batch.stored.has(key)))) continue
-    wanted.push(item)
+  return items.filter(({ idempotency_key: key }, index) => {
+    if (refusals[index] || (key !== null && (taken.has(key) || batch.stored.has(key)))) return false
     if (key !== null) taken.add(key)
-  }
-  return wanted
+    return true
+  })
 }
 
 function bytesAdded(items: readonly EmailItem[], { ready }: TeamBatch): number {
@@ -239,16 +227,12 @@ function take({ sender, items }: EmailCall, batch: TeamBatch): EmailOutcome[] | 
 }
 
 /** The lines that a team's emails wait in (DECISIONS: Lines of a team). */
-type Line = (typeof EMAIL_FACTS.lines)[number]
-const lineOf = ({ broadcast_id, batch }: EmailSender): Line => {
-  if (broadcast_id !== undefined) return 'broadcast'
-  return batch ? 'email_batch' : 'email'
-}
+const lineOf = ({ broadcast_id, batch }: EmailSender): (typeof EMAIL_FACTS.lines)[number] =>
+  broadcast_id !== undefined ? 'broadcast' : batch ? 'email_batch' : 'email'
 
 /** What a job says besides its email: that this is large, which is all the same to the simulator. */
-const saidOf = (job: SharedJob, { attachments }: NewEmail) => ({
-  ...(job !== 'deliver-test' && isLarge(attachments) ? { large: true } : {}),
-})
+const saidOf = (job: SharedJob, { attachments }: NewEmail) =>
+  job !== 'deliver-test' && isLarge(attachments) ? { large: true } : {}
 
 /** Stores rows with the charges for them, their jobs and the contents that they bring, and notes who needs these. */
 async function insert(

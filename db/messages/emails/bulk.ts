@@ -154,7 +154,7 @@ async function waitingOf(tx: Tx, teamId: string, criteria: EmailCriteria): Promi
  * The emails of a team that match and wait to be taken by a provider, which an index has; with `force` those too that
  * were refused, which are looked for part by part.
  */
-export async function undeliveredEmails(
+export async function emailsToRequeue(
   tx: Tx,
   teamId: string,
   { force, ...filter }: Filter & { force: boolean },

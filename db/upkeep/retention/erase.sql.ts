@@ -21,12 +21,12 @@ export async function lockEmailsOfPerson(tx: Tx, teamId: string, ids: readonly s
 /** What becomes of an email: its recipients, whether all that it said goes too, and its whole timeline with it. */
 export type ErasedEmail = { id: string; to: readonly string[]; empty: boolean; nobodys: boolean }
 
-/** Rewrites emails without the person, and their events without its address, which `words` finds in a text. */
+/** Rewrites emails without the person, and their events without its address, which `pattern` finds in a text. */
 export async function rewriteEmails(
   tx: Tx,
   teamId: string,
   emails: readonly ErasedEmail[],
-  words: string,
+  pattern: string,
 ): Promise<void> {
   await tx.query(sql.type(object())`
     with n as materialized (
@@ -57,25 +57,25 @@ export async function rewriteEmails(
       recipient = null, detail = '', contact_id = null, effect = null
     from ${rowsOf('n', { id: 'uuid', nobodys: 'bool' }, emails)}
     where v.team_id = ${teamId} and v.email_id = n.id and (
-      n.nobodys or ${isEventNaming(words)})`)
+      n.nobodys or ${isEventNaming(pattern)})`)
 }
 
-/** Takes the person's address out of the key, the tags and the reply address of these emails. @param words find it. */
+/** Takes the person's address out of the key, the tags and the reply address of these emails. @param pattern finds it. */
 export async function rewriteNames(
   tx: Tx,
   teamId: string,
   ids: readonly string[],
-  words: string,
+  pattern: string,
 ): Promise<void> {
   await tx.query(sql.type(object())`
     update accepted_emails e set
-      idempotency_key = case when lower(e.idempotency_key) !~ ${words} then e.idempotency_key end,
-      reply_to = case when lower(e.reply_to) ~ ${words} then '' else e.reply_to end,
+      idempotency_key = case when lower(e.idempotency_key) !~ ${pattern} then e.idempotency_key end,
+      reply_to = case when lower(e.reply_to) ~ ${pattern} then '' else e.reply_to end,
       tags = coalesce((
         select json_agg(tag order by place) from json_array_elements_text(e.tags) with ordinality t (tag, place)
-        where lower(tag) !~ ${words}), '[]')
+        where lower(tag) !~ ${pattern}), '[]')
     where e.team_id = ${teamId} and e.id = any(${sql.array([...ids], 'uuid')})
-      and lower(concat_ws(' ', e.idempotency_key, e.reply_to, e.tags)) ~ ${words}`)
+      and lower(concat_ws(' ', e.idempotency_key, e.reply_to, e.tags)) ~ ${pattern}`)
 }
 
 /** Deletes the webhook messages about these emails or contacts, with each try to deliver one. */
@@ -104,7 +104,7 @@ const countRow = row({ last: string().nullable(), looked: number(), deleted: num
 export function deleteReportsNaming(
   tx: Tx,
   teamId: string,
-  words: string,
+  pattern: string,
   { after, length }: { after: string; length: number },
 ) {
   return tx.one(sql.type(countRow)`
@@ -113,7 +113,7 @@ export function deleteReportsNaming(
     ), gone as (
       delete from reports where id in (
         select id from stretch
-        where ${isReportNaming(teamId, words)})
+        where ${isReportNaming(teamId, pattern)})
       returning 1
     )
     select (select max(id::text) from stretch) as last, (select count(*) from stretch) as looked,

@@ -76,10 +76,10 @@ function erasedEmail({ id, to_emails, has_copies, waits }: FoundEmail, identity:
 const idsOf = (emails: readonly { id: string }[]): string[] => emails.map(({ id }) => id)
 
 /** Rewrites emails; the key, the tags and the reply address of what is emptied lose the person's address too. */
-async function rewrite(tx: Tx, { teamId, words }: ErasedPerson, emails: readonly ErasedEmail[]) {
+async function rewrite(tx: Tx, { teamId, pattern }: ErasedPerson, emails: readonly ErasedEmail[]) {
   const emptied = idsOf(emails.filter(({ empty }) => empty))
-  if (emails.length > 0) await rewriteEmails(tx, teamId, emails, words)
-  if (emptied.length > 0) await rewriteNames(tx, teamId, emptied, words)
+  if (emails.length > 0) await rewriteEmails(tx, teamId, emails, pattern)
+  if (emptied.length > 0) await rewriteNames(tx, teamId, emptied, pattern)
 }
 
 async function eraseEmails(tx: Tx, person: ErasedPerson, ids: readonly string[]) {
@@ -143,9 +143,9 @@ async function testsSlice(tx: Tx, person: ErasedPerson): Promise<Slice> {
   return { cursor: { through: ids.length === ERASE_BATCH ? 'tests' : 'files' }, looked: ids.length }
 }
 
-async function reportsSlice(tx: Tx, { teamId, bytes }: ErasedPerson, after: string): Promise<Slice> {
+async function reportsSlice(tx: Tx, { teamId, bytesPattern }: ErasedPerson, after: string): Promise<Slice> {
   const stretch = { after, length: ERASE_BATCH }
-  const { last, looked, deleted } = await deleteReportsNaming(tx, teamId, bytes, stretch)
+  const { last, looked, deleted } = await deleteReportsNaming(tx, teamId, bytesPattern, stretch)
   return { cursor: last === null ? null : { through: 'reports', after: last }, looked, reports: deleted }
 }
 

@@ -48,9 +48,9 @@ const eventRow = row({
   names: boolean(),
 })
 
-export const eventsToShow = (tx: Tx, teamId: string, ids: readonly string[], words: string) =>
+export const eventsToShow = (tx: Tx, teamId: string, ids: readonly string[], pattern: string) =>
   tx.any(sql.type(eventRow)`
-    select email_id, kind, occurred_at, recipient, detail, ${isEventNaming(words)} as names from email_events v
+    select email_id, kind, occurred_at, recipient, detail, ${isEventNaming(pattern)} as names from email_events v
     where team_id = ${teamId} and email_id = any(${sql.array([...ids], 'uuid')})
     order by email_id, occurred_at, event_key`)
 
@@ -95,7 +95,7 @@ const stretchRow = row({ last: string().nullable(), found: mixed<InferType<typeo
 export function reportsToShow(
   tx: Tx,
   teamId: string,
-  bytes: string,
+  pattern: string,
   { after, length }: { after: string; length: number },
 ) {
   return tx.one(sql.type(stretchRow)`
@@ -106,5 +106,5 @@ export function reportsToShow(
       select json_agg(json_build_object(
         'id', id, 'provider', provider, 'received_at', to_char(received_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
         'bytes', length(body)) order by id)
-      from stretch where ${isReportNaming(teamId, bytes)}), '[]') as found`)
+      from stretch where ${isReportNaming(teamId, pattern)}), '[]') as found`)
 }

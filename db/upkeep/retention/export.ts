@@ -107,13 +107,13 @@ function shownEmail(
 }
 
 async function* emails({ tx, person }: Finding) {
-  const { teamId, spellings, words } = person
+  const { teamId, spellings, pattern } = person
   for (let after: string = NIL; ; ) {
     const found = await emailsTo(tx, teamId, spellings, { after, limit: EXPORT_BATCH })
     const ids = namedIn(found, person).map(({ id }) => id)
     if (ids.length > 0) {
       const about = {
-        events: await eventsToShow(tx, teamId, ids, words),
+        events: await eventsToShow(tx, teamId, ids, pattern),
         webhooks: await webhooksToShow(tx, teamId, ids),
       }
       for (const row of await emailsToShow(tx, teamId, ids)) yield shownEmail(row, person, about)
@@ -146,10 +146,10 @@ async function* broadcast_skips({ tx, person }: Finding) {
     yield { ...skip, detail: withoutOthers(skip.detail, person) }
 }
 
-async function* reports({ tx, person: { teamId, bytes } }: Finding) {
+async function* reports({ tx, person: { teamId, bytesPattern } }: Finding) {
   for (let after: string | null = NIL; after !== null; ) {
     const stretch: { after: string; length: number } = { after, length: EXPORT_BATCH }
-    const { last, found } = await reportsToShow(tx, teamId, bytes, stretch)
+    const { last, found } = await reportsToShow(tx, teamId, bytesPattern, stretch)
     yield* found
     after = last
   }

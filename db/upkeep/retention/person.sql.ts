@@ -57,9 +57,9 @@ export function testsShowing(
     order by id limit ${limit}`)
 }
 
-/** Whether an event `v` names the person, whose address `words` find. */
-export const isEventNaming = (words: string) =>
-  sql.fragment`lower(coalesce(v.recipient, '') || ' ' || v.detail) ~ ${words}`
+/** Whether an event `v` names the person, whose address `pattern` finds. */
+export const isEventNaming = (pattern: string) =>
+  sql.fragment`lower(coalesce(v.recipient, '') || ' ' || v.detail) ~ ${pattern}`
 
 /** Whether a webhook message is about one of these emails or contacts. */
 export const isAbout = (teamId: string, subjects: readonly string[]) =>
@@ -69,6 +69,6 @@ export const isAbout = (teamId: string, subjects: readonly string[]) =>
 export const isSkipOf = (teamId: string, spellings: readonly string[]) =>
   sql.fragment`team_id = ${teamId} and lower(email) = any(${sql.array([...spellings], 'text')})`
 
-/** Whether a report is done with, about this team alone, and names the address. */
-export const isReportNaming = (teamId: string, bytes: string) => sql.fragment`
-  state <> 'pending' and team_ids = ${sql.array([teamId], 'uuid')} and lower(encode(body, 'escape')) ~ ${bytes}`
+/** Whether a report is done with, about this team alone, and names the address that `pattern` finds among its bytes. */
+export const isReportNaming = (teamId: string, pattern: string) => sql.fragment`
+  state <> 'pending' and team_ids = ${sql.array([teamId], 'uuid')} and lower(encode(body, 'escape')) ~ ${pattern}`

@@ -13,9 +13,9 @@ export type ErasedPerson = {
   /** The identity as recipients may have it. */
   spellings: readonly string[]
   /** Finds the address in a text, whole, as PostgreSQL's regular expressions are written. */
-  words: string
-  /** The same, in bytes written as `encode(…, 'escape')` writes them. */
-  bytes: string
+  pattern: string
+  /** The same for bytes that are written as `encode(…, 'escape')` writes them. */
+  bytesPattern: string
 }
 
 /** An identity as it may be written: with its domain in ASCII form, or in letters. */
@@ -44,8 +44,8 @@ const wholeAddress = (spellings: readonly string[]): string =>
 /** @param identity of an email address. */
 export function personOf(teamId: string, identity: string): ErasedPerson {
   const spellings = spellingsOf(identity)
-  const bytes = spellings.map(escapedBytes)
-  return { teamId, identity, spellings, words: wholeAddress(spellings), bytes: wholeAddress(bytes) }
+  const bytesPattern = wholeAddress(spellings.map(escapedBytes))
+  return { teamId, identity, spellings, pattern: wholeAddress(spellings), bytesPattern }
 }
 
 export function isPerson(recipient: string, identity: string): boolean {
