@@ -77,17 +77,16 @@ export async function requeueableMessages(
 }
 
 /** Those of the messages that a person requeued at this time, oldest first. */
-export function requeuedAt(
+export const requeuedAt = (
   tx: Tx,
   channel: Deliverable,
   teamId: string,
   { ids, at }: { ids: readonly string[]; at: Date },
-) {
-  return tx.any(sql.type(refRow)`
+) =>
+  tx.any(sql.type(refRow)`
     select team_id, id from ${channel.rows}
     where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) and requeued_at = ${sql.timestamp(at)}
     order by id`)
-}
 
 /** How messages are requeued. A person's wish resets their tries and hours; the sweep's finds do not. */
 export type How = { by: 'person' | 'sweep' } & Partial<Pick<Picked, 'force' | 'named'>>

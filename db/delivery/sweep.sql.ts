@@ -28,13 +28,13 @@ const stretchRow = row({
  * given up. A suspended team's rows stay as they are; once the team is resumed, all of them without a job count as
  * lost, however young. Rows of one moment are never divided, so that it can be said where the next part begins.
  */
-export function lostMessages(
+export const lostMessages = (
   tx: Tx,
   channel: Deliverable,
   { after, looked }: Stretch,
   { before, limit }: { before: Date; limit: number },
-) {
-  return tx.one(sql.type(stretchRow)`
+) =>
+  tx.one(sql.type(stretchRow)`
     with m as materialized (
       select team_id, id, created_at, requeued_at, tries_from from ${channel.rows}
       where unfinished and ${channel.job_of} = ${channel.job} and created_at > ${after}::timestamptz
@@ -51,7 +51,6 @@ export function lostMessages(
     select (select case when count(*) >= ${looked} then max(created_at)::text end from m) as next,
       coalesce(
         (select json_agg(json_build_object('team_id', team_id, 'id', id) order by created_at) from lost), '[]') as lost`)
-}
 
 const placeRow = row({ place: string() })
 const START = '-infinity'
@@ -67,8 +66,7 @@ export async function takeWalk(tx: Tx, channel: Deliverable): Promise<string | n
 }
 
 /** Notes how far the walk has come; null: it begins again. */
-export async function noteWalk(tx: Tx, channel: Deliverable, place: string | null): Promise<void> {
-  await tx.query(sql.unsafe`
+export const noteWalk = (tx: Tx, channel: Deliverable, place: string | null) =>
+  tx.query(sql.unsafe`
     update upkeep set done_until = ${place ?? START}::timestamptz
     where kind = ${`sweep:${channel.job}`} and done_until <> ${place ?? START}::timestamptz`)
-}

@@ -41,6 +41,5 @@ export async function triedSince<M extends DeliveryRef & { tried_since: string |
   return new Map(rows.map(({ id, tried_since }) => [id, tried_since]))
 }
 
-export async function deletePauseHistory(tx: Tx, before: Date): Promise<void> {
-  await tx.query(sql.type(object())`delete from pause_history where ended_at < ${sql.timestamp(before)}`)
-}
+export const deletePauseHistory = (tx: Tx, before: Date) =>
+  tx.query(sql.type(object())`delete from pause_history where ended_at < ${sql.timestamp(before)}`)

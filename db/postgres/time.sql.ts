@@ -7,6 +7,5 @@ import { row } from './rows.ts'
 const timeRow = row({ now: string() })
 
 /** The time at this moment, where no row is locked that would bring it along. */
-export async function serviceTime(tx: Tx): Promise<Date> {
-  return new Date(await tx.oneFirst(sql.prepared('service_time', timeRow)`select service_time() as now`))
-}
+export const serviceTime = async (tx: Tx): Promise<Date> =>
+  new Date(await tx.oneFirst(sql.prepared('service_time', timeRow)`select service_time() as now`))

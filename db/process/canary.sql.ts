@@ -10,12 +10,10 @@ const canaryRow = row({ sealed: mixed<Buffer>() })
 export const canaryOf = (tx: Tx) => tx.maybeOneFirst(sql.type(canaryRow)`select sealed from secret_canary`)
 
 /** Stores a sealed text where there is none. Of several processes that do so at once, the first one's stays. */
-export async function insertCanary(tx: Tx, sealed: Buffer): Promise<void> {
-  await tx.query(sql.unsafe`
+export const insertCanary = (tx: Tx, sealed: Buffer) =>
+  tx.query(sql.unsafe`
     insert into secret_canary (sealed) values (${sql.binary(sealed)}) on conflict do nothing`)
-}
 
 /** Puts another sealed text in its place. */
-export async function replaceCanary(tx: Tx, sealed: Buffer): Promise<void> {
-  await tx.query(sql.unsafe`update secret_canary set sealed = ${sql.binary(sealed)}`)
-}
+export const replaceCanary = (tx: Tx, sealed: Buffer) =>
+  tx.query(sql.unsafe`update secret_canary set sealed = ${sql.binary(sealed)}`)

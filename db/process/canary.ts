@@ -35,5 +35,4 @@ export async function openSecrets(tx: Tx, keys: SecretKeys): Promise<Secrets> {
 }
 
 /** Seals the canary with SECRET_KEY, whichever of the keys it was sealed with. */
-export const resealCanary = async (tx: Tx, secrets: Secrets): Promise<void> =>
-  await replaceCanary(tx, secrets.encrypt('canary', TEXT))
+export const resealCanary = (tx: Tx, secrets: Secrets) => replaceCanary(tx, secrets.encrypt('canary', TEXT))

@@ -50,23 +50,20 @@ export async function leaveMark(tx: Tx, { process, last, next }: Mark) {
     from (select) one left join database_home h on true`)
 }
 
-export async function deleteMark(tx: Tx, process: string): Promise<void> {
-  await tx.query(sql.type(object())`delete from process_marks where process = ${process}`)
-}
+export const deleteMark = (tx: Tx, process: string) =>
+  tx.query(sql.type(object())`delete from process_marks where process = ${process}`)
 
 /** Forgets the marks of processes that were killed days ago. */
-export async function deleteOldMarks(tx: Tx, days: number): Promise<void> {
-  await tx.query(sql.type(object())`
+export const deleteOldMarks = (tx: Tx, days: number) =>
+  tx.query(sql.type(object())`
     delete from process_marks where at < now() - make_interval(days => ${days})`)
-}
 
 /** Makes this database the home of what it holds, where no process has begun yet. */
-export async function beginHome(tx: Tx, id: string): Promise<void> {
-  await tx.query(sql.type(object())`
+export const beginHome = (tx: Tx, id: string) =>
+  tx.query(sql.type(object())`
     insert into database_home (id, place, timeline, how, decided_at)
     select ${id}, database_place(), database_timeline(), 'begun', now() where database_timeline() is not null
     on conflict do nothing`)
-}
 
 const lockedRow = row({ home_id: string(), is_home: boolean() })
 
@@ -76,8 +73,7 @@ export const lockHome = (tx: Tx) =>
     select id as home_id, is_at_home() as is_home from database_home for update`)
 
 /** Decides that what is here is sent from here from now on, and how that was found. */
-export async function makeHome(tx: Tx, id: string, how: 'continued' | 'restored'): Promise<void> {
-  await tx.query(sql.type(object())`
+export const makeHome = (tx: Tx, id: string, how: 'continued' | 'restored') =>
+  tx.query(sql.type(object())`
     update database_home
     set id = ${id}, place = database_place(), timeline = database_timeline(), how = ${how}, decided_at = now()`)
-}

@@ -120,10 +120,9 @@ export async function deleteDoneJobs(
       and retry_count = (${numbers})[array_position(${ids}, id)] and state::text = 'active'`)
 }
 
-export async function deleteEndedJobs(tx: Tx, job: JobName, ids: readonly string[]): Promise<void> {
-  await tx.query(sql.unsafe`
+export const deleteEndedJobs = (tx: Tx, job: JobName, ids: readonly string[]) =>
+  tx.query(sql.unsafe`
     delete from pgboss.job where name = ${job} and id = any(${sql.array(ids, 'uuid')}) and state > 'active'`)
-}
 
 /** Deletes the jobs of these rows that are not running, and their dead letters: a fresh job can take their place. */
 export async function deleteIdleJobs(tx: Tx, job: JobName, ids: readonly string[]): Promise<void> {
@@ -150,8 +149,8 @@ const POSTPONEMENT = { id: 'uuid', attempt: 'int4', tried: 'bool', seconds: 'flo
  * Puts claimed jobs back, each for its own number of seconds, in one statement; the payload stays. The number of the
  * next attempt is always a new one: pg-boss raises it itself after a try, and what was none must not use up a retry.
  */
-export async function postponeJobs(tx: Tx, job: JobName, attempts: readonly Postponement[]): Promise<void> {
-  await tx.query(sql.unsafe`
+export const postponeJobs = (tx: Tx, job: JobName, attempts: readonly Postponement[]) =>
+  tx.query(sql.unsafe`
     update pgboss.job j set
       priority = coalesce(p.priority, j.priority),
       state = case when p.tried then 'retry' else 'created' end::pgboss.job_state,
@@ -162,7 +161,6 @@ export async function postponeJobs(tx: Tx, job: JobName, attempts: readonly Post
       keep_until = now() + ${RETENTION} * interval '1 second'
     from ${rowsOf('p', POSTPONEMENT, attempts)}
     where j.name = ${job} and j.id = p.id and j.retry_count = p.attempt and j.state = 'active'`)
-}
 
 const idRow = row({ id: string() })
 
@@ -184,26 +182,24 @@ export async function oftenLost(
 }
 
 /** Leaves claimed jobs no retry, so that failing them gives them up. */
-export async function exhaustRetries(
+export const exhaustRetries = (
   tx: Tx,
   job: JobName,
   attempts: readonly { id: string; retryCount: number }[],
-): Promise<void> {
-  await tx.query(sql.unsafe`
+) =>
+  tx.query(sql.unsafe`
     update pgboss.job j set retry_limit = j.retry_count
     from ${rowsOf('g', { id: 'uuid', retryCount: 'int4' }, attempts)}
     where j.name = ${job} and j.id = g.id and j.retry_count = g."retryCount" and j.state = 'active'`)
-}
 
 /**
  * Makes jobs due that wait for nothing but a state of their row; those that were refused for now, or whose answer was
  * lost, keep their time. @param ids a query for their rows' ids.
  */
-export async function bringForward(tx: Tx, job: JobName, ids: FragmentSqlToken): Promise<void> {
-  await tx.query(sql.unsafe`
+export const bringForward = (tx: Tx, job: JobName, ids: FragmentSqlToken) =>
+  tx.query(sql.unsafe`
     update pgboss.job set start_after = now()
     where name = ${job} and state = 'created' and start_after > now() and id in (${ids})`)
-}
 
 const waitingRow = row({ jobs: number(), teams: number() })
 

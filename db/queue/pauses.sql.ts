@@ -52,9 +52,8 @@ export async function storePauses(
     where paused_queues.reason is not null and excluded.reason is null`)
 }
 
-export async function deletePause(tx: Tx, queue: JobName): Promise<void> {
-  await tx.query(sql.type(object())`delete from paused_queues where queue = ${queue}`)
-}
+export const deletePause = (tx: Tx, queue: JobName) =>
+  tx.query(sql.type(object())`delete from paused_queues where queue = ${queue}`)
 
 const queueRow = row({ queue: string<JobName>() })
 

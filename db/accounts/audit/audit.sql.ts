@@ -17,34 +17,28 @@ const entryRow = row({
 })
 export type AuditRow = InferType<typeof entryRow>
 
-export async function insertAuditEntry(
-  tx: Tx,
-  entry: Omit<AuditRow, 'created_at'>,
-  now: Date,
-): Promise<void> {
-  await tx.query(sql.unsafe`
+export const insertAuditEntry = (tx: Tx, entry: Omit<AuditRow, 'created_at'>, now: Date) =>
+  tx.query(sql.unsafe`
     insert into audit_entries (id, team_id, actor, action, subject, detail, created_at)
     values (${entry.id}, ${entry.team_id}, ${entry.actor}, ${entry.action}, ${entry.subject}, ${entry.detail},
       ${sql.timestamp(now)})`)
-}
 
 const broadcastEntryRow = row({ actor: string(), action: string(), created_at: string() })
 /** What a person did with one thing. */
 export type BroadcastEntryRow = InferType<typeof broadcastEntryRow>
 
 /** What was done with one broadcast, newest first. @param actions whole ones, such as `broadcast.pause`. */
-export function entriesOfBroadcast(
+export const entriesOfBroadcast = (
   tx: Tx,
   { team_id, id }: { team_id: string; id: string },
   actions: readonly string[],
   limit: number,
-) {
-  return tx.any(sql.type(broadcastEntryRow)`
+) =>
+  tx.any(sql.type(broadcastEntryRow)`
     select actor, action, created_at from audit_entries
     where team_id = ${team_id} and detail = ${id} and split_part(action, '.', 1) = 'broadcast'
       and action = any(${sql.array([...actions], 'text')})
     order by id desc limit ${limit}`)
-}
 
 /** @param actor a whole address. @param action a whole action, or its first part, such as `email`. */
 type AuditFilter = {

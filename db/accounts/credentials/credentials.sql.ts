@@ -66,14 +66,13 @@ export const principalsBySessions = (tx: Tx, hashes: readonly string[], now: Dat
       and (s.role is null or m.role is not null)`)
 
 /** Notes the hour of a key's use; one request of many at once does, and none waits for it. */
-export async function noteKeyUse(tx: Tx, id: string, hour: Date): Promise<void> {
-  await tx.query(sql.prepared('note_key_use', object())`
+export const noteKeyUse = (tx: Tx, id: string, hour: Date) =>
+  tx.query(sql.prepared('note_key_use', object())`
     update api_keys set last_used_at = ${sql.timestamp(hour)}
     where id in (
       select id from api_keys
       where id = ${id} and (last_used_at is null or last_used_at < ${sql.timestamp(hour)})
       for no key update skip locked)`)
-}
 
 type NewKey = {
   id: string
@@ -86,12 +85,11 @@ type NewKey = {
 }
 
 /** Stores an API key, by its digest alone. */
-export async function insertKey(tx: Tx, teamId: string, key: NewKey, now: Date): Promise<void> {
-  await tx.query(sql.unsafe`
+export const insertKey = (tx: Tx, teamId: string, key: NewKey, now: Date) =>
+  tx.query(sql.unsafe`
     insert into api_keys (id, team_id, name, prefix, hash, scopes, domain, created_at, expires_at)
     values (${key.id}, ${teamId}, ${key.name}, ${key.prefix}, ${sql.binary(key.hash)}, ${sql.array(key.scopes, 'text')},
       ${key.domain}, ${sql.timestamp(now)}, ${key.expires_at && sql.timestamp(key.expires_at)})`)
-}
 
 const keyRow = row({
   id: string(),
@@ -138,17 +136,16 @@ export async function upsertMember(
 }
 
 /** Stores a session token, by its digest alone. */
-export async function insertSession(
+export const insertSession = (
   tx: Tx,
   teamId: string,
   session: { id: string; user_id: string | null; role?: Role; hash: Buffer; expires_at: Date },
   now: Date,
-): Promise<void> {
-  await tx.query(sql.unsafe`
+) =>
+  tx.query(sql.unsafe`
     insert into sessions (id, team_id, user_id, role, hash, created_at, expires_at)
     values (${session.id}, ${teamId}, ${session.user_id}, ${session.role ?? null}, ${sql.binary(session.hash)},
       ${sql.timestamp(now)}, ${sql.timestamp(session.expires_at)})`)
-}
 
 const sessionRow = row({
   id: string(),

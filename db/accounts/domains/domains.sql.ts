@@ -84,37 +84,35 @@ export const markDomainVerified = (tx: Tx, teamId: string, id: string, now: Date
     where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
 
 /** Stores the key that is to follow the domain's own, in place of an earlier one. @returns null without the domain. */
-export function putNextKey(
+export const putNextKey = (
   tx: Tx,
   teamId: string,
   id: string,
   key: Pick<NewDomain, 'dkim_selector' | 'dkim_public_key' | 'dkim_private_key'>,
-) {
-  return tx.maybeOne(sql.type(domainRow)`
+) =>
+  tx.maybeOne(sql.type(domainRow)`
     update domains set
       next_dkim_selector = ${key.dkim_selector}, next_dkim_public_key = ${key.dkim_public_key},
       next_dkim_private_key = ${sql.binary(key.dkim_private_key)}
     where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
-}
 
 /**
  * Lets the key that was to follow take the domain's place, and marks the domain verified.
  * @returns null when it is no longer the one with this selector.
  */
-export function promoteNextKey(
+export const promoteNextKey = (
   tx: Tx,
   teamId: string,
   { id, selector }: { id: string; selector: string },
   now: Date,
-) {
-  return tx.maybeOne(sql.type(domainRow)`
+) =>
+  tx.maybeOne(sql.type(domainRow)`
     update domains set
       dkim_selector = next_dkim_selector, dkim_public_key = next_dkim_public_key,
       dkim_private_key = next_dkim_private_key,
       next_dkim_selector = null, next_dkim_public_key = null, next_dkim_private_key = null,
       ${isFound(now)}
     where team_id = ${teamId} and id = ${id} and next_dkim_selector = ${selector} returning ${domainColumns}`)
-}
 
 const lookedRow = domainRow.concat(row({ team_id: string() }))
 export type LookedAt = InferType<typeof lookedRow>

@@ -13,17 +13,16 @@ export const personByIdentity = (tx: Tx, identity: string) =>
   tx.maybeOne(sql.type(personRow)`select id, email, operator from users where identity = ${identity}`)
 
 /** The person with this address, stored if there is none; `operator` makes one, and never ends it. */
-export function upsertPerson(
+export const upsertPerson = (
   tx: Tx,
   person: { id: string; email: string; identity: string; operator: boolean },
   now: Date,
-) {
-  return tx.one(sql.type(personRow)`
+) =>
+  tx.one(sql.type(personRow)`
     insert into users (id, email, identity, operator, created_at)
     values (${person.id}, ${person.email}, ${person.identity}, ${person.operator}, ${sql.timestamp(now)})
     on conflict (identity) do update set operator = users.operator or excluded.operator
     returning id, email, operator`)
-}
 
 /** Makes a person a member, known to the team by this address. @returns whether it was none before. */
 export async function insertMembership(
@@ -37,10 +36,9 @@ export async function insertMembership(
   return rowCount > 0
 }
 
-export async function updateRole(tx: Tx, teamId: string, userId: string, role: Role): Promise<void> {
-  await tx.query(sql.unsafe`
+export const updateRole = (tx: Tx, teamId: string, userId: string, role: Role) =>
+  tx.query(sql.unsafe`
     update memberships set role = ${role} where team_id = ${teamId} and user_id = ${userId}`)
-}
 
 const memberRow = row({
   user_id: string(),
@@ -96,26 +94,24 @@ export async function belongs(tx: Tx, { id, operator }: PersonRow) {
 const identityRow = row({ user_id: string(), subject: string() })
 
 /** Who somebody of an OpenID provider is here: by the provider's own id, or by the person it was bound to. */
-export function openidIdentities(
+export const openidIdentities = (
   tx: Tx,
   issuer: string,
   { subject, user_id }: { subject: string; user_id: string | null },
-) {
-  return tx.any(sql.type(identityRow)`
+) =>
+  tx.any(sql.type(identityRow)`
     select user_id, subject from openid_identities
     where issuer = ${issuer} and (subject = ${subject} or user_id = ${user_id})`)
-}
 
 /** Binds a person to who it is at an OpenID provider. */
-export async function bindOpenidIdentity(
+export const bindOpenidIdentity = (
   tx: Tx,
   { issuer, subject, user_id }: { issuer: string; subject: string; user_id: string },
   now: Date,
-): Promise<void> {
-  await tx.query(sql.unsafe`
+) =>
+  tx.query(sql.unsafe`
     insert into openid_identities (issuer, subject, user_id, created_at)
     values (${issuer}, ${subject}, ${user_id}, ${sql.timestamp(now)}) on conflict do nothing`)
-}
 
 export const personById = (tx: Tx, id: string) =>
   tx.maybeOne(sql.type(personRow)`select id, email, operator from users where id = ${id}`)

@@ -10,17 +10,16 @@ import { row } from '../../postgres/rows.ts'
 import { ROLES, type Role } from './roles.ts'
 
 /** Stores a one-time link; of one team with the role that its person has there just now. */
-export async function insertLink(
+export const insertLink = (
   tx: Tx,
   link: { hash: Buffer; user_id: string; team_id: string | null; expires_at: Date },
   now: Date,
-): Promise<void> {
-  await tx.query(sql.unsafe`
+) =>
+  tx.query(sql.unsafe`
     insert into login_links (hash, user_id, team_id, role, created_at, expires_at)
     values (${sql.binary(link.hash)}, ${link.user_id}, ${link.team_id},
       (select role from memberships where team_id = ${link.team_id} and user_id = ${link.user_id}),
       ${sql.timestamp(now)}, ${sql.timestamp(link.expires_at)})`)
-}
 
 const ownerRow = row({
   user_id: string(),
@@ -150,16 +149,15 @@ export const membershipsOfSession = (tx: Tx, sessionId: string) =>
     where s.session_id = ${sessionId} order by lower(t.name), t.id`)
 
 /** Notes that a session was used on a team's pages. */
-export async function noteMembershipSeen(
+export const noteMembershipSeen = (
   tx: Tx,
   teamId: string,
   { session_id, user_id }: { session_id: string; user_id: string },
   now: Date,
-): Promise<void> {
-  await tx.query(sql.unsafe`
+) =>
+  tx.query(sql.unsafe`
     update dashboard_seats set seen_at = ${sql.timestamp(now)}
     where team_id = ${teamId} and user_id = ${user_id} and session_id = ${session_id}`)
-}
 
 /** Takes a person's sessions and open links of one team away; what they opened elsewhere stays. */
 export async function deleteSessionMemberships(tx: Tx, teamId: string, userId: string): Promise<void> {
@@ -169,13 +167,11 @@ export async function deleteSessionMemberships(tx: Tx, teamId: string, userId: s
 }
 
 /** Notes that a session was used. */
-export async function touchSession(tx: Tx, id: string, now: Date): Promise<void> {
-  await tx.query(sql.unsafe`update dashboard_sessions set seen_at = ${sql.timestamp(now)} where id = ${id}`)
-}
+export const touchSession = (tx: Tx, id: string, now: Date) =>
+  tx.query(sql.unsafe`update dashboard_sessions set seen_at = ${sql.timestamp(now)} where id = ${id}`)
 
-export async function deleteSession(tx: Tx, id: string): Promise<void> {
-  await tx.query(sql.unsafe`delete from dashboard_sessions where id = ${id}`)
-}
+export const deleteSession = (tx: Tx, id: string) =>
+  tx.query(sql.unsafe`delete from dashboard_sessions where id = ${id}`)
 
 /** Whose sessions are meant: a session of one team knows of its like alone. */
 type SessionScope = { user_id: string; team_id: string | null }

@@ -202,7 +202,7 @@ export async function noteUse(
     await noteMembershipSeen(tx, team_id, person, now)
 }
 
-export const signOut = async (tx: Tx, { session_id }: Person): Promise<void> => deleteSession(tx, session_id)
+export const signOut = (tx: Tx, { session_id }: Person) => deleteSession(tx, session_id)
 
 /** When sessions still count as used: for lists of them. */
 export const idleSince = (now: Date): Date => before(now, IDLE_SESSION_MS)

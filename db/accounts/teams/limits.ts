@@ -132,8 +132,8 @@ const figuresOf = (account: Account): AllowanceFigures => ({
 })
 
 /** Stores a locked account. */
-export const saveAccount = async (tx: Tx, teamId: string, account: Account): Promise<void> =>
-  await saveAllowance(tx, teamId, figuresOf(account))
+export const saveAccount = (tx: Tx, teamId: string, account: Account) =>
+  saveAllowance(tx, teamId, figuresOf(account))
 
 /** Frees the places of deleted messages in a locked account, of those that count in this period. */
 export async function freePlaces(

@@ -144,9 +144,8 @@ export function savingAllowances(figuresByTeam: ReadonlyMap<string, AllowanceFig
 }
 
 /** Writes a locked allowance row whole. */
-export async function saveAllowance(tx: Tx, teamId: string, figures: AllowanceFigures): Promise<void> {
-  await tx.query(sql.prepared('save_allowance', object())`${savingAllowances(new Map([[teamId, figures]]))}`)
-}
+export const saveAllowance = (tx: Tx, teamId: string, figures: AllowanceFigures) =>
+  tx.query(sql.prepared('save_allowance', object())`${savingAllowances(new Map([[teamId, figures]]))}`)
 
 export async function insertTeam(
   tx: Tx,
@@ -175,9 +174,8 @@ export const allTeams = (tx: Tx) =>
     select t.id, t.name, s.plan_key as plan, t.created_at, t.test, t.suspended_at
     from teams t join subscriptions s on s.team_id = t.id order by t.id`)
 
-export async function setTeamName(tx: Tx, id: string, name: string): Promise<void> {
-  await tx.query(sql.unsafe`update teams set name = ${name} where id = ${id}`)
-}
+export const setTeamName = (tx: Tx, id: string, name: string) =>
+  tx.query(sql.unsafe`update teams set name = ${name} where id = ${id}`)
 
 const contactColumnsRow = row({ contact_columns: array().of(string().defined()).nullable() })
 
@@ -192,17 +190,15 @@ export async function setContactColumns(tx: Tx, id: string, names: readonly stri
 }
 
 /** Suspends a team from `at` on, or from when it was before. */
-export async function setSuspended(tx: Tx, id: string, at: Date): Promise<void> {
-  await tx.query(sql.unsafe`
+export const setSuspended = (tx: Tx, id: string, at: Date) =>
+  tx.query(sql.unsafe`
     update teams set suspended_at = coalesce(suspended_at, ${sql.timestamp(at)}) where id = ${id}`)
-}
 
 /** Ends a team's suspension, if it has one. */
-export async function setResumed(tx: Tx, id: string): Promise<void> {
-  await tx.query(sql.unsafe`
+export const setResumed = (tx: Tx, id: string) =>
+  tx.query(sql.unsafe`
     update teams set suspended_at = null, resumed_at = service_time()
     where id = ${id} and suspended_at is not null`)
-}
 
 /** Whether the team of a message is suspended: then the message waits. */
 export const isSuspended = (teamId: FragmentSqlToken): FragmentSqlToken => sql.fragment`
@@ -236,12 +232,12 @@ export const overridesOf = (tx: Tx, teamId: string) =>
     from subscriptions where team_id = ${teamId}`)
 
 /** Puts the team on a plan, with these figures of its own; without `period` its billing period stays. */
-export async function updateSubscription(
+export const updateSubscription = (
   tx: Tx,
   teamId: string,
   { plan, overrides, period }: { plan: string; overrides: OverridesRow; period?: Period | undefined },
-): Promise<void> {
-  await tx.query(sql.unsafe`
+) =>
+  tx.query(sql.unsafe`
     update subscriptions set
       plan_key = ${plan}, ${sql.join(
         QUOTAS.map(({ limit }) => sql.fragment`${sql.identifier([limit])} = ${overrides[limit]}`),
@@ -252,4 +248,3 @@ export async function updateSubscription(
       period_start = coalesce(${period ? sql.timestamp(period.start) : null}, period_start),
       period_end = coalesce(${period ? sql.timestamp(period.end) : null}, period_end)
     where team_id = ${teamId}`)
-}

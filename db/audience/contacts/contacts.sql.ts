@@ -96,10 +96,9 @@ export async function propertiesOf(
   return new Map(rows.map(({ identity, properties }) => [identity, properties]))
 }
 
-export async function contactExists(tx: Tx, teamId: string, identity: string): Promise<boolean> {
-  return tx.exists(sql.prepared('contact_exists', object())`
+export const contactExists = async (tx: Tx, teamId: string, identity: string): Promise<boolean> =>
+  tx.exists(sql.prepared('contact_exists', object())`
     select 1 from contacts where team_id = ${teamId} and identity = ${identity}`)
-}
 
 /** As `contactByIdentity`, locked until the transaction ends. */
 export const lockContact = (tx: Tx, teamId: string, identity: string) =>
@@ -242,17 +241,16 @@ export async function updateContact(
 const changedRow = contactRow.concat(row({ has_listeners: boolean() }))
 
 /** Changes whether a contact hears from us; what a report found stays. `has_listeners`: is its team listened to. */
-export function updateContactStatus(
+export const updateContactStatus = (
   tx: Tx,
   teamId: string,
   { id, status }: { id: string; status: 'subscribed' | 'unsubscribed' },
   now: Date,
-) {
-  return tx.one(sql.prepared('update_contact_status', changedRow)`
+) =>
+  tx.one(sql.prepared('update_contact_status', changedRow)`
     update contacts set status = ${status}, updated_at = ${touchedAt(now)}
     where team_id = ${teamId} and id = ${id}
     returning ${contactColumns}, ${hasListeners(sql.fragment`contacts.team_id`)} as has_listeners`)
-}
 
 const emailRow = row({ email: string() })
 

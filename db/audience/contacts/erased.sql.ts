@@ -16,10 +16,9 @@ const erasedRow = row({
 })
 export type ErasedRow = InferType<typeof erasedRow>
 
-export async function hasErased(tx: Tx, teamId: string): Promise<boolean> {
-  return tx.exists(sql.prepared('has_erased', object())`
+export const hasErased = async (tx: Tx, teamId: string): Promise<boolean> =>
+  tx.exists(sql.prepared('has_erased', object())`
     select 1 from erased_contacts where team_id = ${teamId}`)
-}
 
 /** Those of these hashes that the team has kept, the latest last. */
 export const erasedByHashes = (tx: Tx, teamId: string, hashes: readonly Buffer[]) =>
@@ -28,23 +27,22 @@ export const erasedByHashes = (tx: Tx, teamId: string, hashes: readonly Buffer[]
     where team_id = ${teamId} and hash = any(${sql.array([...hashes], 'bytea')}) order by erased_at`)
 
 /** Keeps a hash; the later state of the same address counts. */
-export async function keepErased(tx: Tx, teamId: string, erased: ErasedRow, now: Date): Promise<void> {
-  await tx.query(sql.type(object())`
+export const keepErased = (tx: Tx, teamId: string, erased: ErasedRow, now: Date) =>
+  tx.query(sql.type(object())`
     insert into erased_contacts (team_id, hash, status, suppression, left_topic_ids, erased_at)
     values (${teamId}, ${sql.binary(erased.hash)}, ${erased.status}, ${erased.suppression},
       ${sql.array(erased.left_topic_ids, 'uuid')}, ${sql.timestamp(now)})
     on conflict (team_id, hash) do update set status = excluded.status, suppression = excluded.suppression,
       left_topic_ids = excluded.left_topic_ids, erased_at = excluded.erased_at`)
-}
 
 /** Keeps what somebody who is no contact wants besides what is kept already; `left_topic_ids` null: nothing at all. */
-export async function rememberWish(
+export const rememberWish = (
   tx: Tx,
   teamId: string,
   { hash, left_topic_ids: left }: { hash: Buffer; left_topic_ids: readonly string[] | null },
   now: Date,
-): Promise<void> {
-  await tx.query(sql.type(object())`
+) =>
+  tx.query(sql.type(object())`
     insert into erased_contacts as e (team_id, hash, status, left_topic_ids, erased_at)
     values (${teamId}, ${sql.binary(hash)}, ${left === null ? 'unsubscribed' : 'subscribed'},
       ${sql.array(left ?? [], 'uuid')}, ${sql.timestamp(now)})
@@ -53,4 +51,3 @@ export async function rememberWish(
         else e.status end,
       left_topic_ids = array(select unnest(e.left_topic_ids) union select unnest(excluded.left_topic_ids)),
       erased_at = excluded.erased_at`)
-}

@@ -45,13 +45,8 @@ export async function holdTopics(tx: Tx, teamId: string, ids: readonly string[])
 type Subscribing = { contact_id: string; topic_id: string }
 
 /** Gives contacts topics besides their own, in one statement. Hold the topics before. */
-export async function addTopics(
-  tx: Tx,
-  teamId: string,
-  wanted: readonly Subscribing[],
-  now: Date,
-): Promise<void> {
-  await tx.query(sql.type(object())`
+export const addTopics = (tx: Tx, teamId: string, wanted: readonly Subscribing[], now: Date) =>
+  tx.query(sql.type(object())`
     with item as (
       select contact_id, array_agg(distinct topic_id) as topics
       from ${rowsOf('given', { contact_id: 'uuid', topic_id: 'uuid' }, wanted)} group by contact_id
@@ -62,12 +57,10 @@ export async function addTopics(
     update contacts c set updated_at = ${touchedAt(now)},
       topic_ids = c.topic_ids || array(select topic from unnest(held.topics) topic where topic <> all(c.topic_ids))
     from held where c.team_id = ${teamId} and c.id = held.id`)
-}
 
 /** Waits for those that hold the topic; afterwards nobody can, until the transaction ends. */
-export async function lockTopic(tx: Tx, teamId: string, id: string): Promise<void> {
-  await tx.query(sql.unsafe`select from topics where team_id = ${teamId} and id = ${id} for update`)
-}
+export const lockTopic = (tx: Tx, teamId: string, id: string) =>
+  tx.query(sql.unsafe`select from topics where team_id = ${teamId} and id = ${id} for update`)
 
 const userRow = row({ name: string(), state: string() })
 

@@ -14,16 +14,10 @@ export type UpsertResult = { items: (string | StoredRefusal)[] } | { refusal: St
 const stored = ({ code, message }: Refusal): StoredRefusal => ({ code, message })
 
 /** Stores a call. `body` is valid JSON in UTF-8: text that can be stored whatever it says. */
-export async function insertUpsert(
-  tx: Tx,
-  teamId: string,
-  { id, body }: { id: string; body: Buffer },
-  now: Date,
-): Promise<void> {
-  await tx.query(sql.prepared('insert_contact_upsert', object())`
+export const insertUpsert = (tx: Tx, teamId: string, { id, body }: { id: string; body: Buffer }, now: Date) =>
+  tx.query(sql.prepared('insert_contact_upsert', object())`
     insert into contact_upserts (team_id, id, body, created_at)
     values (${teamId}, ${id}, ${sql.binary(body)}, ${sql.timestamp(now)})`)
-}
 
 const bodyRow = row({ body: string() })
 

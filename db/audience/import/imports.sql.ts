@@ -86,10 +86,9 @@ export const importBytes =
   }
 
 /** Says how many records were read so far. */
-export async function setRecords(tx: Tx, teamId: string, id: string, records: number): Promise<void> {
-  await tx.query(sql.unsafe`
+export const setRecords = (tx: Tx, teamId: string, id: string, records: number) =>
+  tx.query(sql.unsafe`
     update contact_imports set records = ${records} where team_id = ${teamId} and id = ${id}`)
-}
 
 /** Why a record was refused: `message` says it of its column, if it is about one. */
 export type RecordRefusal = { message: string } & Omit<Fault, 'words'>
@@ -182,17 +181,16 @@ export const mappingOf = (tx: Tx, teamId: string, id: string) =>
     select mapping from contact_imports where team_id = ${teamId} and id = ${id}`)
 
 /** What was chosen for the team's last import of a file with these columns; null when it has none lately. */
-export function lastMapping(
+export const lastMapping = (
   tx: Tx,
   teamId: string,
   { names, suppress }: Pick<Mapping, 'names' | 'suppress'>,
-) {
-  return tx.maybeOneFirst(sql.type(mappingRow)`
+) =>
+  tx.maybeOneFirst(sql.type(mappingRow)`
     select mapping from contact_imports
     where team_id = ${teamId} and not draft and mapping -> 'names' = ${JSON.stringify(names)}::jsonb
       and (mapping -> 'suppress' = 'null') = ${suppress === null}
     order by id desc limit 1`)
-}
 
 const refusedRow = row({
   first_record: number(),
@@ -201,24 +199,19 @@ const refusedRow = row({
 })
 
 /** The next slices of an import that have refused records, in the order of the file. */
-export function refusingSlices(
+export const refusingSlices = (
   tx: Tx,
   teamId: string,
   id: string,
   { after, most }: { after: number; most: number },
-) {
-  return tx.any(sql.type(refusedRow)`
+) =>
+  tx.any(sql.type(refusedRow)`
     select first_record, place, refused from contact_import_slices
     where team_id = ${teamId} and import_id = ${id} and first_record > ${after} and refused is not null
     order by first_record limit ${most}`)
-}
 
 /** Deletes old imports with their files, and drafts that nobody has started by then. */
-export async function deleteImports(
-  tx: Tx,
-  { before, draftsBefore }: { before: Date; draftsBefore: Date },
-): Promise<void> {
-  await tx.query(sql.unsafe`
+export const deleteImports = (tx: Tx, { before, draftsBefore }: { before: Date; draftsBefore: Date }) =>
+  tx.query(sql.unsafe`
     delete from contact_imports where created_at < ${sql.timestamp(before)}
       or draft and created_at < ${sql.timestamp(draftsBefore)}`)
-}

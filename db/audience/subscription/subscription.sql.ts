@@ -25,15 +25,14 @@ export const topicsOfContact = (tx: Tx, teamId: string, identity: string, hold: 
 const writtenRow = row({ has_listeners: boolean() })
 
 /** Writes the topics of a contact. @returns whether anybody listens to its team. */
-export function writeTopics(
+export const writeTopics = (
   tx: Tx,
   teamId: string,
   { id, topic_ids, left_topic_ids }: ContactTopics,
   now: Date,
-) {
-  return tx.oneFirst(sql.prepared('write_topics_of_contact', writtenRow)`
+) =>
+  tx.oneFirst(sql.prepared('write_topics_of_contact', writtenRow)`
     update contacts set topic_ids = ${sql.array(topic_ids, 'uuid')},
       left_topic_ids = ${sql.array(left_topic_ids, 'uuid')}, updated_at = ${touchedAt(now)}
     where team_id = ${teamId} and id = ${id}
     returning ${hasListeners(sql.fragment`contacts.team_id`)} as has_listeners`)
-}

@@ -47,13 +47,13 @@ const sizeRow = row({ size: number() })
  * its time of use first, and `accepted` is the first id that mail accepted meanwhile can have. The team's account is
  * locked. @returns their sizes.
  */
-export function doomUnused(
+export const doomUnused = (
   tx: Tx,
   teamId: string,
   ids: readonly string[],
   { before, accepted }: { before: Date; accepted: string },
-) {
-  return tx.any(sql.type(sizeRow)`
+) =>
+  tx.any(sql.type(sizeRow)`
     with needed as materialized (
       select n.sha256
       from email_states e cross join lateral (
@@ -68,7 +68,6 @@ export function doomUnused(
     )
     update files f set state = 'doomed' from unused u where f.team_id = ${teamId} and f.id = u.id
     returning f.size`)
-}
 
 const contentRow = row({ sha256: string() })
 

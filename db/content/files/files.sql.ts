@@ -50,28 +50,21 @@ const valuesOf = (teamId: string, chunks: readonly Chunk[]) =>
     commas,
   )
 
-export async function insertLoading(tx: Tx, teamId: string, files: readonly LoadingFile[]): Promise<void> {
-  await tx.query(sql.type(object())`
+export const insertLoading = (tx: Tx, teamId: string, files: readonly LoadingFile[]) =>
+  tx.query(sql.type(object())`
     insert into files (team_id, id, sha256, size, created_at, last_used_at)
     select ${teamId}, w.id, decode(w.sha256, 'hex'), w.size, service_time(), service_time()
     from ${rowsOf('w', { id: 'uuid', sha256: 'text', size: 'int8' }, files)}`)
-}
 
 /** Begins a file whose content is still to come. */
-export async function insertUnknown(tx: Tx, teamId: string, id: string): Promise<void> {
-  await tx.query(sql.type(object())`
+export const insertUnknown = (tx: Tx, teamId: string, id: string) =>
+  tx.query(sql.type(object())`
     insert into files (team_id, id, created_at, last_used_at) values (${teamId}, ${id}, service_time(), service_time())`)
-}
 
 /** Says what has come. */
-export async function completeLoading(
-  tx: Tx,
-  teamId: string,
-  { id, sha256, size }: LoadingFile,
-): Promise<void> {
-  await tx.query(sql.type(object())`
+export const completeLoading = (tx: Tx, teamId: string, { id, sha256, size }: LoadingFile) =>
+  tx.query(sql.type(object())`
     update files set sha256 = decode(${sha256}, 'hex'), size = ${size} where team_id = ${teamId} and id = ${id}`)
-}
 
 /** Stores pieces of files that are being stored, which counts as a use: a slow upload is not taken for a broken one. */
 export async function insertChunks(tx: Tx, teamId: string, chunks: readonly Chunk[]): Promise<void> {
@@ -86,10 +79,9 @@ export async function insertChunks(tx: Tx, teamId: string, chunks: readonly Chun
 }
 
 /** Deletes those of the files that nobody has published. */
-export async function dropLoading(tx: Tx, teamId: string, ids: readonly string[]): Promise<void> {
-  await tx.query(sql.type(object())`
+export const dropLoading = (tx: Tx, teamId: string, ids: readonly string[]) =>
+  tx.query(sql.type(object())`
     delete from files where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) and state = 'loading'`)
-}
 
 const countRow = row({ count: number() })
 
@@ -140,13 +132,13 @@ export const uploadsByIds = (tx: Tx, teamId: string, ids: readonly string[]) =>
     where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) and expires_at > service_time()`)
 
 /** Stores an upload, to be kept for some days, as its file is: that is ready, and the team's account is locked. */
-export function insertUpload(
+export const insertUpload = (
   tx: Tx,
   teamId: string,
   { id, filename, content_type, size, sha256 }: Omit<Upload, 'expires_at'>,
   days: number,
-) {
-  return tx.one(sql.type(uploadRow)`
+) =>
+  tx.one(sql.type(uploadRow)`
     with kept as (
       update files set kept_until = greatest(kept_until, service_time() + make_interval(days => ${days}))
       where team_id = ${teamId} and sha256 = decode(${sha256}, 'hex') and state = 'ready'
@@ -155,7 +147,6 @@ export function insertUpload(
     values (${teamId}, ${id}, ${filename}, ${content_type}, ${size}, decode(${sha256}, 'hex'), service_time(),
       service_time() + make_interval(days => ${days}))
     returning ${uploadColumns}`)
-}
 
 const pieceRow = row({ bytes: mixed<Buffer<ArrayBuffer>>() })
 

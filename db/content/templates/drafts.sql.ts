@@ -29,23 +29,21 @@ export const templatesWithDraft = (tx: Tx, teamId: string) =>
     select template_id from template_drafts where team_id = ${teamId}`)
 
 /** Stores the draft of a template in the place of the one that there was. */
-export async function putDraft(
+export const putDraft = (
   tx: Tx,
   teamId: string,
   templateId: string,
   draft: Omit<DraftRow, 'saved_at'>,
   now: Date,
-): Promise<void> {
-  await tx.query(sql.unsafe`
+) =>
+  tx.query(sql.unsafe`
     insert into template_drafts (team_id, template_id, id, html, body_text, slots, version_id, saved_by, saved_at)
     values (${teamId}, ${templateId}, ${draft.id}, ${draft.html}, ${draft.text}, ${sql.array(draft.slots, 'text')},
       ${draft.version_id}, ${draft.saved_by}, ${sql.timestamp(now)})
     on conflict (team_id, template_id) do update set
       id = excluded.id, html = excluded.html, body_text = excluded.body_text, slots = excluded.slots,
       version_id = excluded.version_id, saved_by = excluded.saved_by, saved_at = excluded.saved_at`)
-}
 
-export async function deleteTemplateDraft(tx: Tx, teamId: string, templateId: string): Promise<void> {
-  await tx.query(sql.unsafe`
+export const deleteTemplateDraft = (tx: Tx, teamId: string, templateId: string) =>
+  tx.query(sql.unsafe`
     delete from template_drafts where team_id = ${teamId} and template_id = ${templateId}`)
-}

@@ -32,18 +32,13 @@ export async function insertTemplate(
 }
 
 /** Stores a version, which nothing changes afterwards. */
-export async function insertVersion(
-  tx: Tx,
-  version: VersionRow & { created_by: string },
-  now: Date,
-): Promise<void> {
-  await tx.query(sql.unsafe`
+export const insertVersion = (tx: Tx, version: VersionRow & { created_by: string }, now: Date) =>
+  tx.query(sql.unsafe`
     insert into template_versions (
       team_id, id, template_id, html, body_text, slots, list_unsubscribe, created_by, created_at)
     values (${version.team_id}, ${version.id}, ${version.template_id}, ${version.html}, ${version.body_text},
       ${sql.array(version.slots, 'text')}, ${version.list_unsubscribe}, ${version.created_by},
       ${sql.timestamp(now)})`)
-}
 
 const templateRow = row({ id: string(), name: string() })
 
@@ -51,16 +46,15 @@ export const templateName = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOneFirst(sql.type(templateRow.pick(['name']))`
     select name from templates where team_id = ${teamId} and id = ${id}`)
 
-export async function setCurrentVersion(
+export const setCurrentVersion = (
   tx: Tx,
   teamId: string,
   { id, version_id }: { id: string; version_id: string },
   now: Date,
-): Promise<void> {
-  await tx.query(sql.unsafe`
+) =>
+  tx.query(sql.unsafe`
     update templates set version_id = ${version_id}, updated_at = ${sql.timestamp(now)}
     where team_id = ${teamId} and id = ${id}`)
-}
 
 /** Versions by (team, id), in one statement. */
 export const versionsByIds = (tx: Tx, refs: readonly { team_id: string; id: string }[]) =>

@@ -135,13 +135,12 @@ export type ReportRow = InferType<typeof reportRow>
 const reportColumns = sql.fragment`
   id, provider, event_key, received_at, state, reason, octet_length(body) as bytes`
 
-export async function reportsByState(
+export const reportsByState = (
   tx: Tx,
   { state, limit }: { state?: ReportState | undefined; limit: number },
-) {
-  return tx.any(sql.type(reportRow)`
+) =>
+  tx.any(sql.type(reportRow)`
     select ${reportColumns} from reports where ${allOf(state !== undefined && sql.fragment`state = ${state}`)} order by id desc limit ${limit}`)
-}
 
 export const reportById = (tx: Tx, id: string) =>
   tx.maybeOne(sql.type(reportRow)`select ${reportColumns} from reports where id = ${id}`)

@@ -85,14 +85,13 @@ const KEPT = {
 }
 
 /** Writes the rows of locked senders whole, in one statement. */
-export async function saveSenders(tx: Tx, senders: readonly KeptSender[]): Promise<void> {
-  await tx.query(sql.prepared('save_senders', object())`
+export const saveSenders = (tx: Tx, senders: readonly KeptSender[]) =>
+  tx.query(sql.prepared('save_senders', object())`
     update senders s set rate = k.rate, slowed_at = k.slowed_at, tokens = k.tokens, refilled_at = k.refilled_at,
       paused_until = k.paused_until, pause_reason = k.pause_reason, troubles = k.troubles,
       troubled_at = k.troubled_at, accepted_at = k.accepted_at
     from ${rowsOf('k', KEPT, senders)}
     where s.key = k.key`)
-}
 
 const readRow = row({ now: string(), row: mixed<SenderRow>().nullable() })
 
@@ -103,18 +102,17 @@ function asRead(found: readonly InferType<typeof readRow>[]): ReadSenders {
   return { now: new Date(found[0]?.now ?? Number.NaN), rows: new Map(rows.map((row) => [row.key, row])) }
 }
 
-export async function sendersByKeys(tx: Tx, keys: readonly string[]): Promise<ReadSenders> {
-  return asRead(
+export const sendersByKeys = async (tx: Tx, keys: readonly string[]): Promise<ReadSenders> =>
+  asRead(
     await tx.any(sql.prepared('senders_by_keys', readRow)`
       select t.now, to_jsonb(s) as row
       from (select service_time() as now offset 0) t
         left join senders s on s.key = any(${sql.array(keys, 'text')})`),
   )
-}
 
 /** The rows of senders that are paused or probed, of those whose keys begin so. */
-export async function sendersInTrouble(tx: Tx, prefix: string): Promise<ReadSenders> {
-  return asRead(
+export const sendersInTrouble = async (tx: Tx, prefix: string): Promise<ReadSenders> =>
+  asRead(
     await tx.any(sql.prepared('senders_in_trouble', readRow)`
       select t.now, to_jsonb(s) as row
       from (select service_time() as now offset 0) t
@@ -123,7 +121,6 @@ export async function sendersInTrouble(tx: Tx, prefix: string): Promise<ReadSend
           where starts_with(key, ${prefix}) and (troubles > 0 or paused_until is not null)) s
         on s.troubles > 0 or s.paused_until > t.now`),
   )
-}
 
 const pausedRow = row({ sender: string(), until: string(), reason: string().nullable() })
 /** A sender that is paused, until when and why. */
@@ -167,11 +164,8 @@ export async function pauseRecipients(tx: Tx, pauses: readonly RecipientPause[])
     where recipient_pauses.paused_until < excluded.paused_until`)
 }
 
-export async function forgetRecipientPauses(tx: Tx): Promise<void> {
-  await tx.query(
-    sql.type(object())`delete from recipient_pauses where paused_until <= (select service_time())`,
-  )
-}
+export const forgetRecipientPauses = (tx: Tx) =>
+  tx.query(sql.type(object())`delete from recipient_pauses where paused_until <= (select service_time())`)
 
 const extendedRow = row({ key: string(), is_news: boolean() })
 
@@ -179,12 +173,12 @@ const extendedRow = row({ key: string(), is_news: boolean() })
  * Pauses senders until a time each, in one statement; a longer pause stays.
  * @returns those that there are, and whether it is news: they were not paused for this reason at `now`.
  */
-export function extendPauses(
+export const extendPauses = (
   tx: Tx,
   pauses: readonly { key: string; until: Date; reason: string }[],
   now: Date,
-) {
-  return tx.any(sql.prepared('extend_sender_pauses', extendedRow)`
+) =>
+  tx.any(sql.prepared('extend_sender_pauses', extendedRow)`
     with meant as (
       select s.key, p.until, p.reason,
         s.pause_reason is distinct from p.reason or coalesce(s.paused_until <= ${sql.timestamp(now)}, true) as is_other
@@ -198,7 +192,6 @@ export function extendPauses(
       returning s.key
     )
     select key, is_other and key in (select key from changed) as is_news from meant`)
-}
 
 /** Every sender of ours that was ever paced, slowed or paused: relays, accounts and numbers. */
 export const ownSenders = (tx: Tx) =>

@@ -11,9 +11,8 @@ import { row } from '../../postgres/rows.ts'
 import { addToBroadcasts } from './broadcasts.sql.ts'
 
 /** Waits for a fold in progress; the next statement sees what it did. */
-export async function takeTurn(tx: Tx): Promise<void> {
-  await tx.query(sql.unsafe`select pg_advisory_xact_lock(hashtext('daily_figures'))`)
-}
+export const takeTurn = (tx: Tx) =>
+  tx.query(sql.unsafe`select pg_advisory_xact_lock(hashtext('daily_figures'))`)
 
 /** What is kept by the hour: more than is shown, so that no hour that is shown has lost a part. */
 const HOURS_KEPT = sql.fragment`now() - interval '2 days'`

@@ -38,12 +38,8 @@ type SignOfLife = {
 }
 
 /** Stores a process's sign of life and what it has counted, in one statement. */
-export async function storeSignOfLife(
-  tx: Tx,
-  life: SignOfLife,
-  additions: readonly Addition[],
-): Promise<void> {
-  await tx.query(sql.prepared('store_sign_of_life', object())`
+export const storeSignOfLife = (tx: Tx, life: SignOfLife, additions: readonly Addition[]) =>
+  tx.query(sql.prepared('store_sign_of_life', object())`
     with life as (
       insert into processes (id, kind, host, pid, queues, senders, completed, gauges, started_at, seen_at)
       values (${life.id}, ${life.kind}, ${life.host}, ${life.pid}, ${sql.array([...life.queues], 'text')},
@@ -60,17 +56,14 @@ export async function storeSignOfLife(
     on conflict (figure, labels) do update set values = array(
       select coalesce(stored, 0) + coalesce(added, 0)
       from unnest(counters.values, excluded.values) with ordinality as v (stored, added, at) order by at)`)
-}
 
-export async function deleteProcess(tx: Tx, id: string): Promise<void> {
-  await tx.query(sql.type(object())`delete from processes where id = ${id}`)
-}
+export const deleteProcess = (tx: Tx, id: string) =>
+  tx.query(sql.type(object())`delete from processes where id = ${id}`)
 
 /** Forgets processes that have given no sign for a while: killed ones. */
-export async function deleteSilentProcesses(tx: Tx, seconds: number): Promise<void> {
-  await tx.query(sql.type(object())`
+export const deleteSilentProcesses = (tx: Tx, seconds: number) =>
+  tx.query(sql.type(object())`
     delete from processes where seen_at < now() - make_interval(secs => ${seconds})`)
-}
 
 const processRow = row({
   id: string(),

@@ -34,11 +34,10 @@ export async function talliesOf(tx: Tx, { team_id, id }: BrakeKey): Promise<{ no
 }
 
 /** Judges it from here on, and keeps what it is braked for. */
-export async function saveBraked(tx: Tx, { team_id, id }: BrakeKey, now: Tally, brake: Brake): Promise<void> {
-  await tx.query(sql.unsafe`
+export const saveBraked = (tx: Tx, { team_id, id }: BrakeKey, now: Tally, brake: Brake) =>
+  tx.query(sql.unsafe`
     update broadcasts set braked_at_figures = ${JSON.stringify(now)}, brake = ${JSON.stringify(brake)}
     where team_id = ${team_id} and id = ${id}`)
-}
 
 const stoppedRow = row({
   team_id: string(),

@@ -127,17 +127,16 @@ const touched = (now: Date) =>
   sql.fragment`updated_at = greatest(${sql.timestamp(now)}, updated_at + interval '1 millisecond')`
 
 /** Writes what a draft says. @returns the row, or null when it is no draft any more. */
-export function updateDraft(
+export const updateDraft = (
   tx: Tx,
   { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>,
   fields: BroadcastFields,
   now: Date,
-) {
-  return tx.maybeOne(sql.type(broadcastRow)`
+) =>
+  tx.maybeOne(sql.type(broadcastRow)`
     update broadcasts set (${FIELDS}) = (select ${valuesOf(fields)}), ${touched(now)}
     where team_id = ${team_id} and id = ${id} and state = 'draft'
     returning ${broadcastColumns}`)
-}
 
 export async function deleteBroadcastDraft(tx: Tx, teamId: string, id: string): Promise<boolean> {
   const { rowCount } = await tx.query(sql.unsafe`
@@ -212,16 +211,15 @@ export const broadcastsPausedFor = (tx: Tx, reason: string) =>
     order by team_id, id for no key update`)
 
 /** Moves the walk on. `ended`: it has passed everybody. */
-export async function moveCursor(
+export const moveCursor = (
   tx: Tx,
   { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>,
   { cursor, ended }: { cursor: string | null; ended: boolean },
   now: Date,
-): Promise<void> {
-  await tx.query(sql.unsafe`
+) =>
+  tx.query(sql.unsafe`
     update broadcasts set cursor = ${cursor}, walked_at = ${ended ? sql.timestamp(now) : null}
     where team_id = ${team_id} and id = ${id}`)
-}
 
 const placeRow = row({ is_home: boolean(), is_suspended: boolean() })
 

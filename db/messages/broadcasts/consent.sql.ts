@@ -64,11 +64,11 @@ const grantRow = row({ granted: number(), interval_seconds: number(), wait_secon
  * Takes places for up to `count` emails from a broadcast's rate, which is spread evenly over each minute.
  * @returns how many may go now, for how long the next one waits, and how far apart those after it are.
  */
-export function takePlaces(
+export const takePlaces = (
   tx: Tx,
   { team_id, broadcast_id, count }: { team_id: string; broadcast_id: string; count: number },
-) {
-  return tx.maybeOne(sql.prepared('take_places_of_broadcast', grantRow)`
+) =>
+  tx.maybeOne(sql.prepared('take_places_of_broadcast', grantRow)`
     with held as materialized (
       select service_time() as now, paced_until, interval '1 minute' / rate_per_minute as apart from broadcasts
       where team_id = ${team_id} and id = ${broadcast_id} and rate_per_minute is not null for no key update
@@ -84,7 +84,6 @@ export function takePlaces(
     )
     select granted, extract(epoch from apart)::float8 as interval_seconds,
       greatest(0, extract(epoch from until + (granted + 1) * apart - now))::float8 as wait_seconds from given`)
-}
 
 /** Deletes those of a team's emails of broadcasts that nobody has taken. @returns these. */
 export const deleteWaitingEmails = (tx: Tx, teamId: string, ids: readonly string[]) =>

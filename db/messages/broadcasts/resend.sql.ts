@@ -28,8 +28,7 @@ export const forgetSkips = (tx: Tx, row: BroadcastRow) =>
     )
     select count(*)::integer as count from gone`)
 
-export async function rewind(tx: Tx, { team_id, id }: BroadcastRow): Promise<void> {
-  await tx.query(sql.unsafe`
+export const rewind = (tx: Tx, { team_id, id }: BroadcastRow) =>
+  tx.query(sql.unsafe`
     update broadcasts set cursor = null, walked_at = null, ended_at = null
     where team_id = ${team_id} and id = ${id}`)
-}

@@ -115,14 +115,13 @@ const newValues = commas(
 )
 
 /** What comes before the states of new emails: the charge for them (limits.ts, chargesOf), and what was accepted. */
-function accepting(rows: readonly NewEmail[], charge: FragmentSqlToken): FragmentSqlToken {
-  return sql.fragment`
+const accepting = (rows: readonly NewEmail[], charge: FragmentSqlToken): FragmentSqlToken =>
+  sql.fragment`
     charged as (${charge}), item as materialized (
       select * from ${rowsOf('item', { ...NEW_COLUMNS, ...NEW_STATE }, rows)}
     ), accepted as (
       insert into accepted_emails (${newNames}) select ${newValues} from item
     )`
-}
 
 const insertStates = sql.fragment`
   insert into email_states (team_id, id, created_at, broadcast_id, reached_id, internal, ${stateNames})
@@ -136,28 +135,26 @@ export type With = { charge: FragmentSqlToken; jobs: FragmentSqlToken }
 const countRow = row({ jobs: number() })
 
 /** Stores new emails that carry no files, in one statement. @returns how many jobs it stored. */
-export async function insertEmails(
+export const insertEmails = async (
   tx: Tx,
   rows: readonly NewEmail[],
   { charge, jobs }: With,
-): Promise<number> {
-  return tx.oneFirst(sql.prepared('insert_emails', countRow)`
+): Promise<number> =>
+  tx.oneFirst(sql.prepared('insert_emails', countRow)`
     with ${accepting(rows, charge)}, stored as (${insertStates}), job as (${jobs})
     select count(*)::int as jobs from job`)
-}
 
 const countsRow = countRow.concat(row({ published: number() }))
 
 /** The same for emails of which some carry files, still in one statement. @returns how many files it published, too. */
-export function insertEmailsWithFiles(
+export const insertEmailsWithFiles = (
   tx: Tx,
   rows: readonly NewEmail[],
   { charge, jobs, carried }: With & { carried: Carried },
-) {
-  return tx.one(sql.prepared('insert_emails_with_files', countsRow)`
+) =>
+  tx.one(sql.prepared('insert_emails_with_files', countsRow)`
     with ${accepting(rows, charge)}, stored as (${insertStates}), ${attaching(carried)}, job as (${jobs})
     select (select count(*) from job)::int as jobs, (select count(*) from published)::int as published`)
-}
 
 const referenceRow = row({
   team_id: string(),
@@ -175,11 +172,11 @@ const BY_NAME = { team_id: 'uuid', key: 'text' }
 const BY_ID = { team_id: 'uuid', key: 'uuid' }
 
 /** What emails refer to: domains by name, verified or not, templates by id, contacts by identity. One statement. */
-export function emailReferences(
+export const emailReferences = (
   tx: Tx,
   wanted: { domains: readonly Reference[]; templates: readonly Reference[]; contacts: readonly Reference[] },
-) {
-  return tx.any(sql.prepared('email_references', referenceRow)`
+) =>
+  tx.any(sql.prepared('email_references', referenceRow)`
     select d.team_id, case d.status when 'verified' then 'domain' else 'pending' end as kind, d.name as key, d.id, null::uuid as version_id, null::text[] as slots
     from ${rowsOf('w', BY_NAME, wanted.domains)}
       join domains d on d.team_id = w.team_id and d.name = w.key
@@ -192,7 +189,6 @@ export function emailReferences(
     select c.team_id, 'contact', c.identity, c.id, null, null
     from ${rowsOf('w', BY_NAME, wanted.contacts)}
       join contacts c on c.team_id = w.team_id and c.identity = w.key`)
-}
 
 const storedKeyRow = row({
   team_id: string(),

@@ -12,12 +12,12 @@ import { firstIdAt } from '../../text/ids.ts'
 const countRow = row({ status: string().oneOf(EMAIL_LADDER), count: number() })
 
 /** The counts of emails by status. @param most how many emails are counted at most, the newest. */
-export function countsOfTemplate(
+export const countsOfTemplate = (
   tx: Tx,
   { team_id, id }: { team_id: string; id: string },
   { since, most }: { since: Date; most: number },
-) {
-  return tx.any(sql.type(countRow)`
+) =>
+  tx.any(sql.type(countRow)`
     select s.status, count(*) as count
     from (
       select id from accepted_emails
@@ -25,4 +25,3 @@ export function countsOfTemplate(
       order by id desc limit ${most}) e
     cross join lateral (select status from email_states where team_id = ${team_id} and id = e.id limit 1) s
     group by s.status`)
-}

@@ -77,17 +77,16 @@ type NewEndpoint = {
   secret: Buffer
 }
 
-export async function insertEndpoint(
+export const insertEndpoint = (
   tx: Tx,
   teamId: string,
   { id, url, name, types, domain, secret }: NewEndpoint,
   now: Date,
-): Promise<void> {
-  await tx.query(sql.type(object())`
+) =>
+  tx.query(sql.type(object())`
     insert into webhook_endpoints (team_id, id, url, name, types, domain, state, secret, created_at)
     values (${teamId}, ${id}, ${url}, ${name}, ${sql.array([...types], 'text')}, ${domain}, 'enabled',
       ${sql.binary(secret)}, ${sql.timestamp(now)})`)
-}
 
 /** What is given of an endpoint; an absent field stays as it is, or takes its default. */
 export type EndpointFields = {
@@ -100,20 +99,19 @@ export type EndpointFields = {
 }
 
 /** Changes an endpoint. A new URL begins without the old one's failures. */
-export async function updateEndpoint(
+export const updateEndpoint = (
   tx: Tx,
   teamId: string,
   id: string,
   { url, name, types, domain }: EndpointFields,
-): Promise<void> {
-  await tx.query(sql.type(object())`
+) =>
+  tx.query(sql.type(object())`
     update webhook_endpoints set
       failing_since = case when ${url ?? null}::text <> url then null else failing_since end,
       url = coalesce(${url ?? null}, url), name = coalesce(${name ?? null}, name),
       types = case when ${types === undefined} then types else ${sql.array([...(types ?? [])], 'text')} end,
       domain = case when ${domain === undefined} then domain else ${domain ?? null} end
     where team_id = ${teamId} and id = ${id}`)
-}
 
 /** Gives an endpoint a new secret. @param until the old one signs too until then; null: not at all. */
 export async function replaceSecret(
@@ -130,9 +128,8 @@ export async function replaceSecret(
 }
 
 /** Forgets that an endpoint asked to wait. Behind a change of its row: rounds of tries lock that first, too. */
-export async function forgetPause(tx: Tx, id: string): Promise<void> {
-  await tx.query(sql.type(object())`delete from senders where key = ${WEBHOOK_SENDERS} || ${id}::text`)
-}
+export const forgetPause = (tx: Tx, id: string) =>
+  tx.query(sql.type(object())`delete from senders where key = ${WEBHOOK_SENDERS} || ${id}::text`)
 
 /** Enables an endpoint, or disables it for a reason; one that is disabled already stays so since then. */
 export async function setEndpointState(
@@ -149,8 +146,8 @@ export async function setEndpointState(
   await forgetPause(tx, id)
 }
 
-export async function deleteEndpoint(tx: Tx, teamId: string, id: string): Promise<void> {
-  await tx.query(sql.type(object())`
+export const deleteEndpoint = (tx: Tx, teamId: string, id: string) =>
+  tx.query(sql.type(object())`
     with gone as (
       delete from webhook_messages where team_id = ${teamId} and endpoint_id = ${id} returning id
     ), noted as (
@@ -159,7 +156,6 @@ export async function deleteEndpoint(tx: Tx, teamId: string, id: string): Promis
       delete from senders where key = ${WEBHOOK_SENDERS} || ${id}::text
     )
     delete from webhook_endpoints where team_id = ${teamId} and id = ${id}`)
-}
 
 const sealedRow = row({
   team_id: string(),

@@ -85,17 +85,16 @@ const isBefore = (id: string | undefined): FragmentSqlToken =>
   allOf(id !== undefined && sql.fragment`id < ${id}`)
 
 /** The messages to an endpoint that fit, newest first; of those only that come before an id. */
-export function webhooksOf(
+export const webhooksOf = (
   tx: Tx,
   { team_id, id }: DeliveryRef,
   filter: WebhookFilter,
   { before, limit }: { before?: string | undefined; limit: number },
-) {
-  return tx.any(sql.type(listedRow)`
+) =>
+  tx.any(sql.type(listedRow)`
     select id, event_id, type, status, created_at from webhook_messages
     where team_id = ${team_id} and endpoint_id = ${id} and ${fits(filter)} and ${isBefore(before)}
     order by id desc limit ${limit}`)
-}
 
 const loggedRow = listedRow.concat(row({ endpoint_id: string() }))
 
@@ -107,13 +106,13 @@ const looked = row({ rows: array(loggedRow), reached: string().nullable() })
  * The messages to all endpoints of a team that fit, newest first; of those only that come before an id.
  * @returns `reached`: how far it looked, where there is more behind and fewer than `limit` were found.
  */
-export function webhooksOfTeam(
+export const webhooksOfTeam = (
   tx: Tx,
   teamId: string,
   filter: WebhookFilter,
   { before, limit }: { before?: string | undefined; limit: number },
-) {
-  return tx.one(sql.type(looked)`
+) =>
+  tx.one(sql.type(looked)`
     with newest as materialized (
       select id, event_id, type, status, unfinished, created_at, endpoint_id from webhook_messages
       where team_id = ${teamId} and ${isBefore(before)}
@@ -125,24 +124,22 @@ export function webhooksOfTeam(
       (select coalesce(json_agg(found order by id desc), '[]') from found) as rows,
       case when (select count(*) from newest) = ${LOOKED_AT} and (select count(*) from found) < ${limit}
         then (select min(id::text) from newest) end as reached`)
-}
 
 const idRow = row({ team_id: string(), id: string() })
 
 /**
  * Those of a team's messages that wait, or with `force` have failed: to an endpoint, of a type, where these are given.
  */
-export function webhooksToRequeue(
+export const webhooksToRequeue = (
   tx: Tx,
   teamId: string,
   { webhook, type, force }: { webhook?: string | undefined; type?: string | undefined; force: boolean },
-) {
-  return tx.anyFirst(sql.type(idRow.pick(['id']))`
+) =>
+  tx.anyFirst(sql.type(idRow.pick(['id']))`
     select id from webhook_messages
     where team_id = ${teamId} and (unfinished or ${force} and status = 'failed') and ${fits({ type })}
       and ${allOf(webhook !== undefined && sql.fragment`endpoint_id = ${webhook}`)}
     order by id`)
-}
 
 /** What is sent again: what failed, all that is over, or at once what waits for its next try. */
 export const REPLAYED = ['failed', 'over', 'waiting'] as const
@@ -176,26 +173,24 @@ const isReplayed = ({ team_id, id }: DeliveryRef, { what, type, ...made }: Repla
 /**
  * Up to `limit` of the messages to an endpoint that are sent again, those with ids above `after`, in order; locked.
  */
-export function replayable(
+export const replayable = (
   tx: Tx,
   { after, limit, ...endpoint }: DeliveryRef & { after: string; limit: number },
   { seen, ...filter }: ReplayFilter & { seen: string },
-) {
-  return tx.any(sql.type(idRow)`
+) =>
+  tx.any(sql.type(idRow)`
     select team_id, id from webhook_messages m
     where ${isReplayed(endpoint, filter)} and id > ${after} and ${wasSeen(sql.fragment`m`, seen)}
     order by id limit ${limit} for no key update`)
-}
 
 const countRow = row({ count: number() })
 
 /** How many messages to an endpoint would be sent again, counted up to `limit`. */
-export function countReplayable(
+export const countReplayable = (
   tx: Tx,
   { limit, ...endpoint }: DeliveryRef & { limit: number },
   filter: ReplayFilter,
-) {
-  return tx.oneFirst(sql.type(countRow)`
+) =>
+  tx.oneFirst(sql.type(countRow)`
     select count(*) as count from (
       select from webhook_messages where ${isReplayed(endpoint, filter)} limit ${limit}) found`)
-}

@@ -58,8 +58,8 @@ export type WebhookAttempt = {
 }
 
 /** Ends those of the messages as failed that wait for an endpoint which is disabled: they were made as it ended. */
-export async function failSilenced(tx: Tx, refs: readonly DeliveryRef[]): Promise<void> {
-  await tx.query(sql.prepared('fail_silenced_webhooks', object())`
+export const failSilenced = (tx: Tx, refs: readonly DeliveryRef[]) =>
+  tx.query(sql.prepared('fail_silenced_webhooks', object())`
     with failed as (
       update webhook_messages m set status = 'failed'
       where (m.team_id, m.id) in (select * from ${rowsOf('ref', REF, refs)}) and m.unfinished
@@ -69,7 +69,6 @@ export async function failSilenced(tx: Tx, refs: readonly DeliveryRef[]): Promis
       returning m.team_id, m.id
     )
     ${noteDisabled(sql.fragment`failed`)}`)
-}
 
 const idRow = row({ team_id: string(), id: string() })
 

@@ -25,11 +25,10 @@ export const lockMessages = (tx: Tx, refs: readonly MessageRef[]) =>
     order by team_id, id for no key update`)
 
 /** Makes messages that the provider gave back unfinished again. */
-export async function releaseMessages(tx: Tx, refs: readonly MessageRef[], now: Date): Promise<void> {
-  await tx.query(sql.prepared('release_whatsapp_messages', object())`
+export const releaseMessages = (tx: Tx, refs: readonly MessageRef[], now: Date) =>
+  tx.query(sql.prepared('release_whatsapp_messages', object())`
     update whatsapp_messages set accepted_at = null, provider_message_id = null, requeued_at = ${sql.timestamp(now)}
     where (team_id, id) in (select * from ${rowsOf('ref', MESSAGE_REF, refs)}) and status = 'queued'`)
-}
 
 const foundRow = refRow.concat(row({ provider_message_id: string() }))
 

@@ -48,12 +48,12 @@ const countRow = row({ jobs: number() })
  * Stores new requests with their messages, queued, charges for them (limits.ts, chargesOf) and stores their jobs, in
  * one statement. @returns how many jobs it stored.
  */
-export async function insertRequests(
+export const insertRequests = async (
   tx: Tx,
   { requests, messages }: { requests: readonly NewRequest[]; messages: readonly NewMessage[] },
   { charge, jobs }: { charge: FragmentSqlToken; jobs: FragmentSqlToken },
-): Promise<number> {
-  return tx.oneFirst(sql.prepared('insert_whatsapp_requests', countRow)`
+): Promise<number> =>
+  tx.oneFirst(sql.prepared('insert_whatsapp_requests', countRow)`
     with charged as (${charge}), asked as (
       insert into whatsapp_requests (
         team_id, id, template_id, parameters, idempotency_key, http_request_id, created_at)
@@ -66,7 +66,6 @@ export async function insertRequests(
       from ${rowsOf('message', MESSAGE, messages)}
     ), job as (${jobs})
     select count(*)::int as jobs from job`)
-}
 
 const storedKeyRow = row({
   team_id: string(),

@@ -35,14 +35,14 @@ export type TemplateContent = TemplateShape &
   Pick<WhatsappTemplateRow, 'name' | 'language' | 'category' | 'status' | 'definition'>
 
 /** Stores a template. @returns the row, or null when the team has one of this name and language. */
-export function insertWhatsappTemplate(
+export const insertWhatsappTemplate = (
   tx: Tx,
   teamId: string,
   id: string,
   content: TemplateContent,
   now: Date,
-) {
-  return tx.maybeOne(sql.type(templateRow)`
+) =>
+  tx.maybeOne(sql.type(templateRow)`
     insert into whatsapp_templates (
       team_id, id, name, language, category, status, status_at, definition, slots, url_buttons, unsupported,
       created_at, updated_at)
@@ -51,7 +51,6 @@ export function insertWhatsappTemplate(
       ${sql.array(content.url_buttons, 'int2')}, ${content.unsupported}, ${sql.timestamp(now)}, ${sql.timestamp(now)})
     on conflict (team_id, name, language) do nothing
     returning ${templateColumns}`)
-}
 
 export const whatsappTemplatesOfTeam = (tx: Tx, teamId: string) =>
   tx.any(sql.type(templateRow)`
@@ -189,13 +188,13 @@ const CONTENT = {
  * Brings a team's templates up to what the provider listed, by name and language; a state that was reported after the
  * list had been asked for stays. @returns those it knows.
  */
-export function refreshTemplates(
+export const refreshTemplates = (
   tx: Tx,
   teamId: string,
   contents: readonly TemplateContent[],
   askedAt: Date,
-) {
-  return tx.any(sql.prepared('refresh_whatsapp_templates', templateRow)`
+) =>
+  tx.any(sql.prepared('refresh_whatsapp_templates', templateRow)`
     update whatsapp_templates t set
       status = case when t.status_at > ${sql.timestamp(askedAt)} then t.status else c.status end,
       status_at = greatest(t.status_at, ${sql.timestamp(askedAt)}), category = c.category, definition = c.definition,
@@ -208,4 +207,3 @@ export function refreshTemplates(
     where t.team_id = ${teamId} and t.name = c.name and t.language = c.language
     returning t.team_id, t.id, t.name, t.language, t.category, t.status, t.definition, t.slots, t.url_buttons,
       t.unsupported, t.fault, t.created_at, t.updated_at, t.synced_at`)
-}

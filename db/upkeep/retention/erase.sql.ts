@@ -61,13 +61,8 @@ export async function rewriteEmails(
 }
 
 /** Takes the person's address out of the key, the tags and the reply address of these emails. @param pattern finds it. */
-export async function rewriteNames(
-  tx: Tx,
-  teamId: string,
-  ids: readonly string[],
-  pattern: string,
-): Promise<void> {
-  await tx.query(sql.type(object())`
+export const rewriteNames = (tx: Tx, teamId: string, ids: readonly string[], pattern: string) =>
+  tx.query(sql.type(object())`
     update accepted_emails e set
       idempotency_key = case when lower(e.idempotency_key) !~ ${pattern} then e.idempotency_key end,
       reply_to = case when lower(e.reply_to) ~ ${pattern} then '' else e.reply_to end,
@@ -76,38 +71,31 @@ export async function rewriteNames(
         where lower(tag) !~ ${pattern}), '[]')
     where e.team_id = ${teamId} and e.id = any(${sql.array([...ids], 'uuid')})
       and lower(concat_ws(' ', e.idempotency_key, e.reply_to, e.tags)) ~ ${pattern}`)
-}
 
 /** Deletes the webhook messages about these emails or contacts, with each try to deliver one. */
-export async function deleteWebhooksAbout(
-  tx: Tx,
-  teamId: string,
-  subjects: readonly string[],
-): Promise<void> {
-  await tx.query(sql.type(object())`
+export const deleteWebhooksAbout = (tx: Tx, teamId: string, subjects: readonly string[]) =>
+  tx.query(sql.type(object())`
     with gone as (
       delete from webhook_messages where ${isAbout(teamId, subjects)} returning id
     )
     delete from webhook_events where team_id = ${teamId} and message_id in (select id from gone)`)
-}
 
 /** Empties the lines about a person in the lists of whom broadcasts skipped; their figures stay. */
-export async function emptySkipsOf(tx: Tx, teamId: string, spellings: readonly string[]): Promise<void> {
-  await tx.query(sql.type(object())`
+export const emptySkipsOf = (tx: Tx, teamId: string, spellings: readonly string[]) =>
+  tx.query(sql.type(object())`
     update broadcast_skips set email = '', detail = '', person = null
     where ${isSkipOf(teamId, spellings)}`)
-}
 
 const countRow = row({ last: string().nullable(), looked: number(), deleted: number() })
 
 /** Deletes those of a stretch of reports that are done with, about this team alone, and name the address. */
-export function deleteReportsNaming(
+export const deleteReportsNaming = (
   tx: Tx,
   teamId: string,
   pattern: string,
   { after, length }: { after: string; length: number },
-) {
-  return tx.one(sql.type(countRow)`
+) =>
+  tx.one(sql.type(countRow)`
     with stretch as (
       select id, state, team_ids, body from reports where id > ${after} order by id limit ${length}
     ), gone as (
@@ -118,4 +106,3 @@ export function deleteReportsNaming(
     )
     select (select max(id::text) from stretch) as last, (select count(*) from stretch) as looked,
       (select count(*) from gone) as deleted`)
-}

@@ -92,13 +92,13 @@ const reportRow = row({ id: string(), provider: string(), received_at: string(),
 const stretchRow = row({ last: string().nullable(), found: mixed<InferType<typeof reportRow>[]>() })
 
 /** Of a stretch of reports those that name the person, but for what they say: it may name other recipients. */
-export function reportsToShow(
+export const reportsToShow = (
   tx: Tx,
   teamId: string,
   pattern: string,
   { after, length }: { after: string; length: number },
-) {
-  return tx.one(sql.type(stretchRow)`
+) =>
+  tx.one(sql.type(stretchRow)`
     with stretch as (
       select id, provider, received_at, state, team_ids, body from reports where id > ${after} order by id limit ${length}
     )
@@ -107,4 +107,3 @@ export function reportsToShow(
         'id', id, 'provider', provider, 'received_at', to_char(received_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
         'bytes', length(body)) order by id)
       from stretch where ${isReportNaming(teamId, pattern)}), '[]') as found`)
-}

@@ -24,13 +24,13 @@ export const foundColumns = sql.fragment`id, to_emails, ${hasCopies}, ${waits}`
  * The team's emails to one of these identities, by their ids, up to a limit. By the recipients' index alone: given
  * the team too, the planner goes through all that a large team sent.
  */
-export function emailsTo(
+export const emailsTo = (
   tx: Tx,
   teamId: string,
   identities: readonly string[],
   { after, limit }: { after: string; limit: number },
-) {
-  return tx.any(sql.type(foundRow)`
+) =>
+  tx.any(sql.type(foundRow)`
     select e.id, e.to_emails, e.has_copies, s.waits from (
       select id, to_emails, has_copies from (
         select team_id, id, to_emails, ${hasCopies} from accepted_emails
@@ -40,22 +40,20 @@ export function emailsTo(
       select ${waits} from email_states
       where team_id = ${teamId} and id = e.id offset 0) s
     order by e.id`)
-}
 
 const idRow = row({ id: string() })
 
 /** The ids of tests of broadcasts that show the contact of this identity, up to a limit. */
-export function testsShowing(
+export const testsShowing = (
   tx: Tx,
   teamId: string,
   identity: string,
   { after, limit }: { after: string; limit: number },
-) {
-  return tx.anyFirst(sql.type(idRow)`
+) =>
+  tx.anyFirst(sql.type(idRow)`
     select id from accepted_emails
     where team_id = ${teamId} and broadcast_id is null and person = ${identity} and id > ${after}
     order by id limit ${limit}`)
-}
 
 /** Whether an event `v` names the person, whose address `pattern` finds. */
 export const isEventNaming = (pattern: string) =>

@@ -45,19 +45,18 @@ const isOver = ({ until }: Pick<RetentionBatch, 'until'>) => sql.fragment`
 const teamRow = row({ id: string(), has_some: boolean() })
 
 /** The teams that follow `after`, in order, and whether each has any such rows: one look-up a team. */
-export function teamsAndWhetherTheyHave(
+export const teamsAndWhetherTheyHave = (
   tx: Tx,
   { rows, key }: Kept,
   { from, before }: Omit<Span, 'until'>,
   { after, limit }: { after: string; limit: number },
-) {
-  return tx.any(sql.type(teamRow)`
+) =>
+  tx.any(sql.type(teamRow)`
     select t.id, one.has_some is not null as has_some
     from (select id from teams where id > ${after} order by id limit ${limit}) t left join lateral (
       select true as has_some from ${rows}
       where team_id = t.id and ${key} >= ${from} and ${key} < ${before} limit 1) one on true
     order by t.id`)
-}
 
 /**
  * Deletes a batch of events, by the ids of their messages. Those of an unfinished one stay: what they say, such as that
@@ -183,18 +182,17 @@ export type SchedulePlace = { at: string; id: string }
 const scheduledRow = row({ team_id: string(), id: string(), request_id: string().nullable(), at: string() })
 
 /** A batch of what was scheduled for a time after `after` and before `until`, and is over, of all teams. */
-export function scheduledBefore(
+export const scheduledBefore = (
   tx: Tx,
   { rows, requests }: Channel,
   after: SchedulePlace,
   batch: { until: Date; limit: number },
-) {
-  return tx.any(sql.type(scheduledRow)`
+) =>
+  tx.any(sql.type(scheduledRow)`
     select team_id, id, ${requests?.named_by ?? sql.fragment`null::uuid`} as request_id, scheduled_at::text as at from ${rows}
     where scheduled_at is not null and (scheduled_at, id) > (${after.at}::timestamptz, ${after.id}::uuid) and ${isOver(batch)}
       and scheduled_at < ${sql.timestamp(batch.until)}
     order by scheduled_at, id limit ${batch.limit}`)
-}
 
 const doneRow = row({ done: number() })
 
@@ -285,8 +283,7 @@ export async function emptiedUntil(tx: Tx): Promise<Date | null> {
   return until === null ? null : new Date(until)
 }
 
-export async function noteEmptied(tx: Tx, until: Date): Promise<void> {
-  await tx.query(sql.type(object())`
+export const noteEmptied = (tx: Tx, until: Date) =>
+  tx.query(sql.type(object())`
     insert into upkeep (kind, done_until) values ('bodies', ${sql.timestamp(until)})
     on conflict (kind) do update set done_until = excluded.done_until`)
-}

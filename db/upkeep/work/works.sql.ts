@@ -25,12 +25,11 @@ const columns = sql.fragment`id, team_id, kind, done, total, result, fault, begu
 type NewWork = Pick<WorkRow, 'id' | 'team_id' | 'kind' | 'begun_by' | 'total'> & { given: object }
 
 /** Stores work that is to be done. */
-export async function insertWork(tx: Tx, work: NewWork, now: Date): Promise<void> {
-  await tx.query(sql.type(object())`
+export const insertWork = (tx: Tx, work: NewWork, now: Date) =>
+  tx.query(sql.type(object())`
     insert into works (id, team_id, kind, given, total, begun_by, begun_at, moved_at)
     values (${work.id}, ${work.team_id}, ${work.kind}, ${JSON.stringify(work.given)}, ${work.total}, ${work.begun_by},
       ${sql.timestamp(now)}, ${sql.timestamp(now)})`)
-}
 
 const openRow = workRow.concat(row({ given: mixed<object>(), cursor: mixed<object>().nullable() }))
 export type OpenWork = InferType<typeof openRow>
@@ -55,12 +54,11 @@ export async function moveWork(tx: Tx, id: string, step: WorkStep, now: Date) {
 }
 
 /** Ends work that cannot be done, saying why. */
-export async function endWork(tx: Tx, id: string, fault: string, now: Date): Promise<void> {
-  await tx.query(sql.type(object())`
+export const endWork = (tx: Tx, id: string, fault: string, now: Date) =>
+  tx.query(sql.type(object())`
     update works set fault = ${fault}, cursor = null, given = null, moved_at = ${sql.timestamp(now)},
       finished_at = ${sql.timestamp(now)}
     where id = ${id} and finished_at is null`)
-}
 
 /** One work; null without it. @param team whose; null: anybody's, for operators. */
 export const workById = (tx: Tx, team: string | null, id: string) =>
@@ -82,7 +80,6 @@ export const lostWorks = (tx: Tx, before: Date, limit: number) =>
       and ${withoutJob('do-work', sql.fragment`w.id`)}
     order by moved_at limit ${limit}`)
 
-export async function deleteWorks(tx: Tx, before: Date): Promise<void> {
-  await tx.query(sql.type(object())`
+export const deleteWorks = (tx: Tx, before: Date) =>
+  tx.query(sql.type(object())`
     delete from works where finished_at is not null and begun_at < ${sql.timestamp(before)}`)
-}
