@@ -60,7 +60,7 @@ export async function rewriteEmails(
       n.nobodys or ${isEventNaming(pattern)})`)
 }
 
-/** Takes the person's address out of the key, the tags and the reply address of these emails. @param pattern finds it. */
+/** Takes the address that `pattern` finds out of the key, the tags and the reply address of these emails. */
 export const rewriteNames = (tx: Tx, teamId: string, ids: readonly string[], pattern: string) =>
   tx.query(sql.type(object())`
     update accepted_emails e set
