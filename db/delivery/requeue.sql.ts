@@ -7,12 +7,10 @@ import { boolean, type InferType, object, string } from 'yup'
 import { type Channel, type Deliverable, type DeliveryRef, REF } from '../channels/channel.sql.ts'
 import { allOf } from '../postgres/conditions.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { row, rowsOf } from '../postgres/rows.ts'
+import { refRow, row, rowsOf } from '../postgres/rows.ts'
 import { isOfNewerQueue, openDeadLetters } from '../queue/dead-letters.sql.ts'
 import { SHARED_JOBS } from '../queue/jobs.ts'
 import { firstIdAt } from '../text/ids.ts'
-
-const refRow = row({ team_id: string(), id: string() })
 
 /** Whether the timeline of a row `m` says that it was given up since its tries count. */
 export const gaveUp = ({ events, message }: Deliverable) => sql.fragment`

@@ -8,7 +8,7 @@ import { number, object, string } from 'yup'
 import { type Channel, type Deliverable, type DeliveryRef, REF } from '../channels/channel.sql.ts'
 import { CHANNELS } from '../channels/channels.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { row, rowsOf } from '../postgres/rows.ts'
+import { refRow, row, rowsOf } from '../postgres/rows.ts'
 import { SHARED_JOBS } from '../queue/jobs.ts'
 import { RESTORED } from '../queue/pauses.sql.ts'
 
@@ -28,7 +28,6 @@ export async function dueChannels(tx: Tx): Promise<readonly Channel[]> {
   return CHANNELS.filter(({ name }) => found.some((each) => each.name === name))
 }
 
-const refRow = row({ team_id: string(), id: string() })
 const releasedRow = refRow.concat(row({ job: string().oneOf(SHARED_JOBS) }))
 
 /**

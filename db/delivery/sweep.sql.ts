@@ -7,11 +7,9 @@ import { array, string } from 'yup'
 import { isSuspended, wasResumedSince } from '../accounts/teams/teams.sql.ts'
 import type { Deliverable } from '../channels/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { row } from '../postgres/rows.ts'
+import { refRow, row } from '../postgres/rows.ts'
 import { isOfNewerQueue, withoutJob } from '../queue/dead-letters.sql.ts'
 import { gaveUp } from './requeue.sql.ts'
-
-const refRow = row({ team_id: string(), id: string() })
 
 /** A part of the walk through what waits: `looked` rows, those that follow `after`. */
 type Stretch = { after: string; looked: number }

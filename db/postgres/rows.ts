@@ -4,7 +4,7 @@
  * are. Names are the code's own, never a customer's.
  */
 import { type FragmentSqlToken, type PrimitiveValueExpression, sql } from 'slonik'
-import { ArraySchema, type ObjectSchema, object, Schema } from 'yup'
+import { ArraySchema, number, type ObjectSchema, object, Schema, string } from 'yup'
 
 type Value<T> = T extends (infer Item)[] ? Exclude<Item, undefined>[] : Exclude<T, undefined>
 type Row<Of> = { [Column in keyof Of]: Of[Column] extends { __outputType: infer T } ? Value<T> : never }
@@ -27,6 +27,11 @@ export const row = <Of extends object>(columns: Of) =>
       ]),
     ),
   ) as ObjectSchema<Row<Of>>
+
+/** What many statements return. */
+export const idRow = row({ id: string() })
+export const refRow = row({ team_id: string(), id: string() })
+export const countRow = row({ count: number() })
 
 function written(value: unknown, type: string): PrimitiveValueExpression {
   if (value === null || value === undefined) return null

@@ -5,7 +5,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, mixed, number, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
-import { row } from '../postgres/rows.ts'
+import { countRow, row } from '../postgres/rows.ts'
 import { wasSeen } from '../postgres/seen.sql.ts'
 import { deadLetterOf, JOBS, type JobName, type Payload } from './jobs.ts'
 import { deadReason } from './pgboss.sql.ts'
@@ -62,8 +62,6 @@ export const deadReasons = (tx: Tx, job: JobName, limit: number) =>
       (array_agg(source_id::text order by created_on desc))[1:${SAMPLES}] as samples
     from pgboss.job where name = ${deadLetterOf(job)} and state < 'active'
     group by 1 order by count desc, reason limit ${limit}`)
-
-const countRow = row({ count: number() })
 
 export const countDeadLetters = (tx: Tx, job: JobName) =>
   tx.oneFirst(sql.type(countRow)`

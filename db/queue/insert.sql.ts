@@ -4,9 +4,8 @@
  * left out; a queue that is missing is a fault.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { number } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
-import { row, rowsOf } from '../postgres/rows.ts'
+import { countRow, rowsOf } from '../postgres/rows.ts'
 import type { JobName } from './jobs.ts'
 
 export type NewJob = { name: JobName; id: string; data: object; priority: number; group_id: string | null }
@@ -28,8 +27,6 @@ export const insertingJobs = (jobs: FragmentSqlToken): FragmentSqlToken => sql.f
 const NEW_JOB = { name: 'text', id: 'uuid', data: 'jsonb', priority: 'int4', group_id: 'text' }
 
 export const asRelation = (jobs: readonly NewJob[]): FragmentSqlToken => rowsOf('f', NEW_JOB, jobs)
-
-const countRow = row({ count: number() })
 
 /**
  * Stores jobs. Prepared: to parse and plan it took a sixth of a single send, and it reads no jobs, so that no plan of

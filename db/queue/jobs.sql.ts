@@ -6,7 +6,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, mixed, number, string } from 'yup'
 import type { Database, Tx } from '../postgres/pool.ts'
-import { row, rowsOf } from '../postgres/rows.ts'
+import { idRow, row, rowsOf } from '../postgres/rows.ts'
 import { deadLetterOf, JOBS, type JobName, RETENTION } from './jobs.ts'
 
 const openRow = row({ active: boolean(), at: string(), dead: boolean() })
@@ -161,8 +161,6 @@ export const postponeJobs = (tx: Tx, job: JobName, attempts: readonly Postponeme
       keep_until = now() + ${RETENTION} * interval '1 second'
     from ${rowsOf('p', POSTPONEMENT, attempts)}
     where j.name = ${job} and j.id = p.id and j.retry_count = p.attempt and j.state = 'active'`)
-
-const idRow = row({ id: string() })
 
 /**
  * Those of these claimed jobs that workers have lost this many times, by dying or freezing: whatever else ends an

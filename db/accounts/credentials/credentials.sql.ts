@@ -4,7 +4,7 @@ import { array, type InferType, object, string } from 'yup'
 import { CHANNEL_FACTS } from '../../channels/list.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row } from '../../postgres/rows.ts'
+import { idRow, row } from '../../postgres/rows.ts'
 import { ROLES, type Role } from '../people/roles.ts'
 
 /** The scopes an API key may carry. */
@@ -117,8 +117,6 @@ export const revokeKey = (tx: Tx, teamId: string, id: string, now: Date) =>
     where team_id = ${teamId} and id = ${id}
     returning id, name, prefix, scopes, domain, created_at, expires_at, revoked_at, last_used_at`)
 
-const userRow = row({ id: string() })
-
 /** The user with this email, made if there is none, as a member of the team. @returns the user's id. */
 export async function upsertMember(
   tx: Tx,
@@ -126,7 +124,7 @@ export async function upsertMember(
   user: { id: string; email: string; identity: string },
   now: Date,
 ): Promise<string> {
-  const id = await tx.oneFirst(sql.type(userRow)`
+  const id = await tx.oneFirst(sql.type(idRow)`
     insert into users (id, email, identity, created_at)
     values (${user.id}, ${user.email}, ${user.identity}, ${sql.timestamp(now)})
     on conflict (identity) do update set email = users.email returning id`)

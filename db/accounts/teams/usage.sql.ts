@@ -4,18 +4,15 @@
  * moves, never on the path of a request.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { number } from 'yup'
 import { CHANNELS } from '../../channels/channels.sql.ts'
 import type { ChannelFacts } from '../../channels/list.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row } from '../../postgres/rows.ts'
+import { countRow } from '../../postgres/rows.ts'
 import { firstIdAt } from '../../text/ids.ts'
 import type { Period } from '../plans/period.ts'
 
 /** What messages are counted under. */
 type Counted = ChannelFacts['quota']['name']
-
-const countRow = row({ count: number() })
 
 const countRows = (tx: Tx, teamId: string, table: FragmentSqlToken, { start, end }: Period) =>
   tx.oneFirst(sql.type(countRow)`

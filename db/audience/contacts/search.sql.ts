@@ -4,7 +4,7 @@ import { type InferType, string } from 'yup'
 import { isCustomers } from '../../channels/email.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row } from '../../postgres/rows.ts'
+import { idRow, row } from '../../postgres/rows.ts'
 import { likePattern } from '../../text/strings.ts'
 import {
   type ContactRow,
@@ -90,8 +90,6 @@ export async function contactsFound(
       select team_id as page_team, id as page_id from ${among()} where ${fits} ${newestFirst} limit ${limit}
     ) page on team_id = page_team and id = page_id ${newestFirst}`)
 }
-
-const idRow = row({ id: string() })
 
 /** The contact that is `count` places further in the list than `before`; null when fewer follow. */
 export async function contactFurther(tx: Tx, teamId: string, before: string | undefined, count: number) {

@@ -2,7 +2,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { row, rowsOf } from '../../postgres/rows.ts'
+import { idRow, row, rowsOf } from '../../postgres/rows.ts'
 import { touchedAt } from './contacts.sql.ts'
 
 const topicRow = row({ id: string(), name: string(), created_at: string() })
@@ -31,8 +31,6 @@ export const renameTopicRow = (tx: Tx, teamId: string, { id, name }: { id: strin
 export const topicsOfTeam = (tx: Tx, teamId: string) =>
   tx.any(sql.type(topicRow)`
     select id, name, created_at from topics where team_id = ${teamId} order by id`)
-
-const idRow = row({ id: string() })
 
 /** Of these topics those that the team has; they stay until the transaction ends. */
 export async function holdTopics(tx: Tx, teamId: string, ids: readonly string[]): Promise<Set<string>> {

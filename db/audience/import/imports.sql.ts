@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { boolean, type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { row } from '../../postgres/rows.ts'
+import { countRow, row } from '../../postgres/rows.ts'
 import type { CsvPlace } from './csv.ts'
 import type { Fault, Mapping } from './mapping.ts'
 
@@ -34,8 +34,6 @@ export async function insertImport(tx: Tx, teamId: string, row: NewImport, now: 
     insert into contact_import_chunks (team_id, import_id, position, bytes)
     values ${sql.join(chunks, sql.fragment`, `)}`)
 }
-
-const countRow = row({ count: number() })
 
 export const countDrafts = (tx: Tx, teamId: string) =>
   tx.oneFirst(sql.type(countRow)`

@@ -1,10 +1,10 @@
 /** The queries behind suppress.ts and lift.ts: contacts found, locked, suppressed and brought back. */
 import { sql } from 'slonik'
-import { boolean, type InferType, mixed, number, string } from 'yup'
+import { boolean, type InferType, mixed, string } from 'yup'
 import { hasListeners } from '../../channels/happenings/consumers.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row, rowsOf } from '../../postgres/rows.ts'
+import { countRow, row, rowsOf } from '../../postgres/rows.ts'
 import { rowHoldsPart, touchedAt } from '../contacts/contacts.sql.ts'
 import type { SuppressionCause } from '../contacts/effect.ts'
 
@@ -191,6 +191,6 @@ export async function suppressedContacts(
 
 /** How many of a team's contacts are suppressed, counted up to `most`. */
 export const suppressedCount = (tx: Tx, teamId: string, most: number) =>
-  tx.oneFirst(sql.type(row({ count: number() }))`
+  tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from (
       select from contacts where team_id = ${teamId} and status in ('bounced', 'complained') limit ${most}) counted`)

@@ -5,9 +5,7 @@
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { row } from '../../postgres/rows.ts'
-
-const idRow = row({ team_id: string(), id: string() })
+import { refRow, row } from '../../postgres/rows.ts'
 
 /** Whether a live upload needs a file `f`. */
 const isUploaded = sql.fragment`coalesce(f.kept_until > service_time(), false)`
@@ -26,7 +24,7 @@ export async function releaseFiles(tx: Tx, limit: number): Promise<number> {
  * that still have to be delivered: a content may have gone out with millions that are not.
  */
 export const unusedFiles = (tx: Tx, before: Date, limit: number) =>
-  tx.any(sql.type(idRow)`
+  tx.any(sql.type(refRow)`
     with needed as materialized (
       select distinct e.team_id, n.sha256
       from (

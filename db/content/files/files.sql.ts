@@ -6,7 +6,7 @@
 import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { row, rowsOf } from '../../postgres/rows.ts'
+import { countRow, row, rowsOf } from '../../postgres/rows.ts'
 import { CHUNK } from '../../text/files.ts'
 
 export type FileRef = { team_id: string; sha256: string }
@@ -82,8 +82,6 @@ export async function insertChunks(tx: Tx, teamId: string, chunks: readonly Chun
 export const dropLoading = (tx: Tx, teamId: string, ids: readonly string[]) =>
   tx.query(sql.type(object())`
     delete from files where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) and state = 'loading'`)
-
-const countRow = row({ count: number() })
 
 /** A file that was stored, and is to be published. */
 type Loaded = { team_id: string; id: string }

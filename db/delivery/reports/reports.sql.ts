@@ -4,7 +4,7 @@ import { type InferType, mixed, number, object, string } from 'yup'
 import { CHANNEL_FACTS } from '../../channels/list.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row, rowsOf } from '../../postgres/rows.ts'
+import { idRow, row, rowsOf } from '../../postgres/rows.ts'
 import { wasSeen } from '../../postgres/seen.sql.ts'
 import { withoutJob } from '../../queue/dead-letters.sql.ts'
 import { firstIdAt } from '../../text/ids.ts'
@@ -24,8 +24,6 @@ type NewReport = {
   received_at: Date
   retry_until: Date
 }
-
-const idRow = row({ id: string() })
 
 const REPORT = {
   ...{ id: 'uuid', provider: 'text', event_key: 'text', begin: 'int4', bytes: 'int4' },

@@ -7,7 +7,7 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { NIL } from 'uuid'
 import { type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { row } from '../../postgres/rows.ts'
+import { countRow, row } from '../../postgres/rows.ts'
 import type { BroadcastRow, Condition } from './broadcasts.sql.ts'
 
 export type Audience = Pick<BroadcastRow, 'team_id' | 'topic_ids' | 'exclude_topic_ids' | 'conditions'>
@@ -67,8 +67,6 @@ export const isNotReached = ({ team_id, id }: Pick<BroadcastRow, 'team_id' | 'id
       select broadcast_id from broadcast_skips
       where team_id = ${team_id} and person = contacts.identity offset 0) skipped
     where skipped.broadcast_id = ${id})`
-
-const countRow = row({ count: number() })
 
 export const audienceSize = (tx: Tx, audience: Audience) =>
   tx.oneFirst(sql.type(countRow)`

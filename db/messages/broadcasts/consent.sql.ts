@@ -5,7 +5,7 @@
 import { sql } from 'slonik'
 import { type InferType, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { row, rowsOf } from '../../postgres/rows.ts'
+import { idRow, row, rowsOf } from '../../postgres/rows.ts'
 import { deleteEmails } from '../emails/delete.sql.ts'
 import { EMAIL_REF, type EmailRef } from '../emails/emails.sql.ts'
 import { BROADCAST_STATES } from './state.ts'
@@ -33,8 +33,6 @@ export const statesOf = (tx: Tx, refs: readonly EmailRef[]) =>
       select * from accepted_emails where team_id = ref.team_id and id = ref.email_id offset 0) e
     cross join lateral (select * from broadcasts where team_id = ref.team_id and id = e.broadcast_id offset 0) b
     left join lateral (select * from contacts where team_id = ref.team_id and id = e.contact_id offset 0) c on true`)
-
-const idRow = row({ id: string() })
 
 /**
  * Which of these emails have a broadcast that is not paused any more. Waits for a change of state that is not committed

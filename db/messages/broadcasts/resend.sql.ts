@@ -1,12 +1,9 @@
 /** The queries behind a second walk of a broadcast: who fits and has no email of it, and the way back to its start. */
 import { sql } from 'slonik'
-import { number } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { row } from '../../postgres/rows.ts'
+import { countRow } from '../../postgres/rows.ts'
 import { fits, isNotReached } from './audience.sql.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
-
-const countRow = row({ count: number() })
 
 /** How many contacts fit now and have no email of it. */
 export const unreachedSize = (tx: Tx, row: BroadcastRow) =>

@@ -1,9 +1,9 @@
 /** What of a broadcast's emails still waits: few rows at any time, those that are unfinished. */
 import { sql } from 'slonik'
-import { number, object, string } from 'yup'
+import { object, string } from 'yup'
 import { BROADCAST_QUEUES } from '../../channels/channels.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row } from '../../postgres/rows.ts'
+import { countRow, row } from '../../postgres/rows.ts'
 import { openDeadLetters, withoutJob } from '../../queue/dead-letters.sql.ts'
 import { bringForward } from '../../queue/jobs.sql.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
@@ -20,8 +20,6 @@ const waiting = ({ team_id, id }: Key) => sql.fragment`
       ),
       sql.fragment` and `,
     )}`
-
-const countRow = row({ count: number() })
 
 /** How many of its emails wait, counted up to `most`. */
 export const waitingEmailsOf = (tx: Tx, key: Key, most: number) =>

@@ -3,12 +3,10 @@ import { sql } from 'slonik'
 import { boolean, number, string } from 'yup'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row } from '../../postgres/rows.ts'
+import { idRow, row } from '../../postgres/rows.ts'
 import { wasSeen } from '../../postgres/seen.sql.ts'
 import { firstIdAt } from '../../text/ids.ts'
 import { type EmailCriteria, type EmailPage, fitsCriteria, isBefore, keysOfPage } from './search.sql.ts'
-
-const idRow = row({ id: string() })
 
 const fits = (teamId: string, criteria: EmailCriteria) => fitsCriteria(criteria, sql.fragment`${teamId}`)
 

@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
 import { WEBHOOK_SENDERS } from '../../channels/webhook.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row, rowsOf } from '../../postgres/rows.ts'
+import { countRow, row, rowsOf } from '../../postgres/rows.ts'
 
 const endpointRow = row({
   id: string(),
@@ -58,8 +58,6 @@ export const pausedEndpoints = (tx: Tx, limit: number) =>
       join teams t on t.id = w.team_id
     where starts_with(s.key, ${WEBHOOK_SENDERS}) and s.paused_until > (select service_time())
     order by s.paused_until desc limit ${limit}`)
-
-const countRow = row({ count: number() })
 
 /** How many endpoints a team has, the team locked meanwhile so that two calls cannot pass a limit together. */
 export async function countEndpoints(tx: Tx, teamId: string): Promise<number> {

@@ -4,7 +4,7 @@ import { array, type InferType, number, string } from 'yup'
 import type { DeliveryRef } from '../../channels/channel.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row } from '../../postgres/rows.ts'
+import { countRow, refRow, row } from '../../postgres/rows.ts'
 import { wasSeen } from '../../postgres/seen.sql.ts'
 import { firstIdAt } from '../../text/ids.ts'
 import { isUuid } from '../../text/strings.ts'
@@ -125,8 +125,6 @@ export const webhooksOfTeam = (
       case when (select count(*) from newest) = ${LOOKED_AT} and (select count(*) from found) < ${limit}
         then (select min(id::text) from newest) end as reached`)
 
-const idRow = row({ team_id: string(), id: string() })
-
 /**
  * Those of a team's messages that wait, or with `force` have failed: to an endpoint, of a type, where these are given.
  */
@@ -135,7 +133,7 @@ export const webhooksToRequeue = (
   teamId: string,
   { webhook, type, force }: { webhook?: string | undefined; type?: string | undefined; force: boolean },
 ) =>
-  tx.anyFirst(sql.type(idRow.pick(['id']))`
+  tx.anyFirst(sql.type(refRow.pick(['id']))`
     select id from webhook_messages
     where team_id = ${teamId} and (unfinished or ${force} and status = 'failed') and ${fits({ type })}
       and ${allOf(webhook !== undefined && sql.fragment`endpoint_id = ${webhook}`)}
@@ -178,12 +176,10 @@ export const replayable = (
   { after, limit, ...endpoint }: DeliveryRef & { after: string; limit: number },
   { seen, ...filter }: ReplayFilter & { seen: string },
 ) =>
-  tx.any(sql.type(idRow)`
+  tx.any(sql.type(refRow)`
     select team_id, id from webhook_messages m
     where ${isReplayed(endpoint, filter)} and id > ${after} and ${wasSeen(sql.fragment`m`, seen)}
     order by id limit ${limit} for no key update`)
-
-const countRow = row({ count: number() })
 
 /** How many messages to an endpoint would be sent again, counted up to `limit`. */
 export const countReplayable = (

@@ -5,7 +5,7 @@ import { isSuspended } from '../../accounts/teams/teams.sql.ts'
 import { type DeliveryRef, REF } from '../../channels/channel.sql.ts'
 import { noteDisabled } from '../../channels/happenings/webhooks.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row, rowsOf } from '../../postgres/rows.ts'
+import { refRow, row, rowsOf } from '../../postgres/rows.ts'
 
 const outgoingRow = row({
   team_id: string(),
@@ -70,11 +70,9 @@ export const failSilenced = (tx: Tx, refs: readonly DeliveryRef[]) =>
     )
     ${noteDisabled(sql.fragment`failed`)}`)
 
-const idRow = row({ team_id: string(), id: string() })
-
 /** Ends all that still waits for an endpoint as failed: nothing more goes there. @returns what did. */
 export const failWaiting = (tx: Tx, teamId: string, endpointId: string) =>
-  tx.any(sql.type(idRow)`
+  tx.any(sql.type(refRow)`
     with failed as (
       update webhook_messages set status = 'failed'
       where team_id = ${teamId} and endpoint_id = ${endpointId} and unfinished returning team_id, id
@@ -90,7 +88,7 @@ export type EndpointNews = {
   failure_at: Date | null
 }
 
-const stateRow = idRow.concat(row({ failing_since: string().nullable(), enabled: boolean() }))
+const stateRow = refRow.concat(row({ failing_since: string().nullable(), enabled: boolean() }))
 
 /** A round of tries: what it says of endpoints, the tries themselves, and the messages that are over with them. */
 export type Round = {

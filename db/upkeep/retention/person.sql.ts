@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { array, boolean, type InferType, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { row } from '../../postgres/rows.ts'
+import { idRow, row } from '../../postgres/rows.ts'
 
 export const foundRow = row({
   id: string(),
@@ -40,8 +40,6 @@ export const emailsTo = (
       select ${waits} from email_states
       where team_id = ${teamId} and id = e.id offset 0) s
     order by e.id`)
-
-const idRow = row({ id: string() })
 
 /** The ids of tests of broadcasts that show the contact of this identity, up to a limit. */
 export const testsShowing = (

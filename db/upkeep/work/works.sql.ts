@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { type InferType, mixed, number, object, string } from 'yup'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row } from '../../postgres/rows.ts'
+import { idRow, row } from '../../postgres/rows.ts'
 import { withoutJob } from '../../queue/dead-letters.sql.ts'
 
 const workRow = row({
@@ -70,8 +70,6 @@ export async function latestWorks(tx: Tx, team: string | null, limit: number) {
   const own = allOf(team !== null && sql.fragment`team_id = ${team}`)
   return tx.any(sql.type(workRow)`select ${columns} from works where ${own} order by id desc limit ${limit}`)
 }
-
-const idRow = row({ id: string() })
 
 /** Unfinished works that have not moved since `before` and have no job. */
 export const lostWorks = (tx: Tx, before: Date, limit: number) =>
