@@ -6,7 +6,7 @@
 import { isSameDatabase } from './postgres/connect.ts'
 import { listeningUrl } from './postgres/listen.ts'
 import { type Database, openDatabase, type Tx } from './postgres/pool.ts'
-import { createReplica, ElsewhereError, NO_REPLICA, type Replica } from './postgres/replica.ts'
+import { createReplica, ElsewhereError, NO_REPLICA } from './postgres/replica.ts'
 import { SettingsFault } from './process/config.ts'
 import type { Log } from './process/log.ts'
 import { VERSION } from './process/version.ts'
@@ -79,10 +79,7 @@ export async function startDatabase(
  * Opens the standby that reads which may lag go to, where one is set.
  * @throws SettingsFault when it is another database.
  */
-export async function startReplica(
-  url: string | undefined,
-  options: Parameters<typeof createReplica>[1],
-): Promise<Replica> {
+export async function startReplica(url: string | undefined, options: Parameters<typeof createReplica>[1]) {
   if (url === undefined) return NO_REPLICA
   try {
     return await createReplica(url, options)

@@ -129,11 +129,7 @@ const sentNow = ({ expired }: Channel, now: ReturnType<typeof sql.timestamp>) =>
   due_at = null, expired_at = null`
 
 /** Gives messages the status of what was given up, where there is one. */
-export async function markGivenUp(
-  tx: Tx,
-  { rows, given_up_as }: Deliverable,
-  refs: readonly DeliveryRef[],
-): Promise<void> {
+export async function markGivenUp(tx: Tx, { rows, given_up_as }: Deliverable, refs: readonly DeliveryRef[]) {
   if (given_up_as === null || refs.length === 0) return
   await tx.query(sql.type(object())`
     update ${rows} set status = ${given_up_as}

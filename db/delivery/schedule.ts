@@ -15,10 +15,7 @@ import { dueChannels, markExpired, releaseDue } from './schedule.sql.ts'
 const RELEASE_BATCH = 500
 
 /** Lets go a batch of what is due. @returns how many. */
-async function releaseBatch(
-  { tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> },
-  channel: Channel,
-): Promise<number> {
+async function releaseBatch({ tx, queue }: { tx: Tx; queue: Pick<Producer, 'enqueue'> }, channel: Channel) {
   const released = await releaseDue(tx, channel, RELEASE_BATCH)
   for (const [job, own] of Map.groupBy(released, (each) => each.job)) {
     const payloads = own.map((ref) => deliveryFrom(job).payload.of({ ...ref, sender: null }))
@@ -43,11 +40,7 @@ export async function releaseAll(
 export type Expired = DeliveryRef & { expires_at: Date; at: Date }
 
 /** Gives up what has expired, each with its entry in the timeline; what was taken meanwhile is left alone. */
-export async function giveUpExpired(
-  tx: Tx,
-  channel: Deliverable,
-  expired: readonly Expired[],
-): Promise<void> {
+export async function giveUpExpired(tx: Tx, channel: Deliverable, expired: readonly Expired[]) {
   const [first] = expired
   if (!first) return
   const given = await markExpired(tx, channel, expired, first.at)

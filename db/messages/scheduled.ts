@@ -43,11 +43,7 @@ const noMessage = ({ channel: { noun } }: Messages, id: string): Refusal =>
   new Refusal('not_found', `there is no ${noun} ${id}`)
 
 /** The message as it is stored, if it is there. @throws Refusal not_found, domain_not_allowed */
-async function refOf(
-  tx: Tx,
-  messages: Messages,
-  { team_id, id: given, domain = null }: Named,
-): Promise<DeliveryRef> {
+async function refOf(tx: Tx, messages: Messages, { team_id, id: given, domain = null }: Named) {
   const id = given.toLowerCase()
   if (!isUuid(id)) throw noMessage(messages, given)
   if (domain === null || !messages.senderOf) return { team_id, id }
@@ -83,11 +79,7 @@ export async function cancelScheduled(by: Caller, named: Named): Promise<{ id: s
  * Moves a message to another time, and its end with it. @throws Refusal bad_request for a time that is too far ahead or
  * past, not_found, domain_not_allowed, invalid_state
  */
-export async function moveScheduled(
-  by: Caller,
-  named: Named,
-  scheduled_at: string,
-): Promise<{ id: string; scheduled_at: string }> {
+export async function moveScheduled(by: Caller, named: Named, scheduled_at: string) {
   const { tx } = by
   const now = await serviceTime(tx)
   const fault = momentFault(scheduled_at, now)

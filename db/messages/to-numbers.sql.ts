@@ -18,12 +18,7 @@ type SentToNumber = InferType<typeof sentRow>
 export type SentBy = { channel: Channel; sent: readonly SentToNumber[] }
 
 /** A team's latest messages to numbers in E.164 form, at most `limit` of each channel that goes to numbers. */
-export async function sentToNumbers(
-  tx: Tx,
-  team: string,
-  numbers: readonly string[],
-  limit: number,
-): Promise<SentBy[]> {
+export async function sentToNumbers(tx: Tx, team: string, numbers: readonly string[], limit: number) {
   const found: SentBy[] = []
   for (const channel of CHANNELS) {
     if (!channel.to_numbers) continue

@@ -12,11 +12,7 @@ export type Listener = { close(): Promise<void> }
 const RECONNECT_PAUSE = 1_000
 const HEARTBEAT = 10_000
 
-async function subscribe(
-  url: string,
-  channel: string,
-  onPayload: (payload: string) => void,
-): Promise<Client> {
+async function subscribe(url: string, channel: string, onPayload: (payload: string) => void) {
   const client = await connect(url, {
     application_name: 'heliograph listen',
     connectionTimeoutMillis: 5_000,

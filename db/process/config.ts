@@ -187,10 +187,7 @@ const SHORTEST = 8
 const LONGEST_NAME = 64
 
 /** Warnings about variables whose names are nearly those of settings that are not set. */
-export function misspeltSettings(
-  schema: ObjectSchema<object>,
-  env: NodeJS.ProcessEnv = process.env,
-): string[] {
+export function misspeltSettings(schema: ObjectSchema<object>, env: NodeJS.ProcessEnv = process.env) {
   const unset = Object.keys(schema.fields).filter((name) => !env[name] && name.length >= SHORTEST)
   const given = Object.keys(env).filter((name) => !(name in schema.fields) && name.length <= LONGEST_NAME)
   return unset.flatMap((name) =>

@@ -69,12 +69,7 @@ export const createLines = (): Lines =>
   Object.fromEntries(SHARED_JOBS.map((job) => [job, createLine(job)])) as Lines
 
 /** Places for jobs of any queue that come back; none where nobody stands in line. */
-export async function placesOfReturning(
-  lines: Lines,
-  tx: Tx,
-  job: JobName,
-  payloads: readonly object[],
-): Promise<number[]> {
+export async function placesOfReturning(lines: Lines, tx: Tx, job: JobName, payloads: readonly object[]) {
   if (!isSharedJob(job)) return []
   const teams = payloads.map((payload) => ('team_id' in payload ? String(payload.team_id) : ''))
   return lines[job].placesOf(tx, teams)

@@ -15,12 +15,7 @@ export type ClaimedRow = { id: string; data: unknown; retry_count: number }
  * Claims up to `limit` jobs that are due. Not prepared: a plan that was made while the queue was empty would go through
  * all that waits later.
  */
-export async function claimByGroup(
-  run: Run,
-  job: string,
-  limit: number,
-  { of, others }: Rooms,
-): Promise<ClaimedRow[]> {
+export async function claimByGroup(run: Run, job: string, limit: number, { of, others }: Rooms) {
   const { rows } = await run(
     `with recursive heads (group_id, start_after, priority) as (
       (select group_id, start_after, priority from pgboss.job

@@ -166,12 +166,7 @@ export const postponeJobs = (tx: Tx, job: JobName, attempts: readonly Postponeme
  * Those of these claimed jobs that workers have lost this many times, by dying or freezing: whatever else ends an
  * attempt gives the retry back (`postponeJobs`).
  */
-export async function oftenLost(
-  tx: Tx,
-  job: JobName,
-  ids: readonly string[],
-  times: number,
-): Promise<Set<string>> {
+export async function oftenLost(tx: Tx, job: JobName, ids: readonly string[], times: number) {
   const found = await tx.anyFirst(sql.type(idRow)`
     select id from pgboss.job
     where name = ${job} and id = any(${sql.array(ids, 'uuid')})

@@ -37,12 +37,7 @@ export async function pausedQueues(tx: Tx): Promise<ReadonlyMap<string, QueuePau
 type PauseCause = { paused_by: string } | { reason: typeof RESTORED }
 
 /** Pauses queues; one that is paused stays so, but a person's pause takes the place of the service's own. */
-export async function storePauses(
-  tx: Tx,
-  queues: readonly JobName[],
-  cause: PauseCause,
-  now: Date,
-): Promise<void> {
+export async function storePauses(tx: Tx, queues: readonly JobName[], cause: PauseCause, now: Date) {
   const by = 'paused_by' in cause ? cause.paused_by : null
   const reason = 'reason' in cause ? cause.reason : null
   await tx.query(sql.type(object())`

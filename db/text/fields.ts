@@ -29,20 +29,14 @@ const listed = (names: readonly string[]): string => {
 export type EitherOf = { eitherOf: readonly string[]; insufficient?: Readonly<Record<string, string>> }
 
 /** What another field that was given cannot do for those that are missing, as more words; '' for nothing. */
-function insufficiencyOf<T extends AnyObject>(
-  schema: ObjectSchema<T>,
-  fields: Record<string, unknown>,
-): string {
+function insufficiencyOf<T extends AnyObject>(schema: ObjectSchema<T>, fields: Record<string, unknown>) {
   const { eitherOf = [], insufficient = {} } = (schema.spec.meta ?? {}) as Partial<EitherOf>
   if (eitherOf.some((name) => fields[name])) return ''
   const given = Object.keys(insufficient).find((name) => fields[name])
   return given === undefined ? '' : `; ${insufficient[given]}`
 }
 
-function missingFields<T extends AnyObject>(
-  schema: ObjectSchema<T>,
-  fields: Record<string, unknown>,
-): string[] {
+function missingFields<T extends AnyObject>(schema: ObjectSchema<T>, fields: Record<string, unknown>) {
   const required = Object.entries(schema.fields).filter(
     ([name, field]) => fields[name] === undefined && 'spec' in field && !field.spec.optional,
   )

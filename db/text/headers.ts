@@ -53,10 +53,7 @@ export type Reserved = { prefixes: readonly string[]; names: readonly string[] }
  * The first header that is reserved here, as a message that names it; null for none. What an operator's relay obeys is
  * the operator's to reserve: the API's own list is closed.
  */
-export function reservedFault(
-  headers: Readonly<Record<string, string>>,
-  { prefixes, names }: Reserved,
-): string | null {
+export function reservedFault(headers: Readonly<Record<string, string>>, { prefixes, names }: Reserved) {
   for (const name of Object.keys(headers)) {
     if (names.some((reserved) => name.toLowerCase() === reserved.toLowerCase()))
       return `${memberPath('headers', name)} must not be set: the name is reserved`

@@ -90,11 +90,7 @@ export async function issueKey(by: By, teamId: string, request: KeyRequest): Pro
  * A session token for the team, of 30 days; with `user`, of that member, who is made one if need be.
  * @throws Refusal not_found, or bad_request when `user` is no email address.
  */
-export async function issueSession(
-  by: By,
-  teamId: string,
-  user: string | null,
-): Promise<{ id: string; token: string; expires_at: string }> {
+export async function issueSession(by: By, teamId: string, user: string | null) {
   const { tx, now } = by
   const parsed = user === null ? null : parseAddress(user)
   if (parsed === null && user !== null) {

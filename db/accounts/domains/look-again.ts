@@ -80,10 +80,7 @@ async function lookAtBatch({
 }
 
 /** Looks at what is due until none is left, or for so long, in milliseconds. @returns how many, and how many fail. */
-export async function lookAgain(
-  deps: LookDeps,
-  patience: number,
-): Promise<{ looked: number; failing: number }> {
+export async function lookAgain(deps: LookDeps, patience: number) {
   const end = performance.now() + patience
   const all = { looked: 0, failing: 0 }
   do {

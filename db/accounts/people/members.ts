@@ -131,12 +131,7 @@ export async function linkFor(by: By, login: Login): Promise<{ secret: string; e
 }
 
 /** A link for a member, seen by an owner: it opens this team alone. */
-export async function memberLink(
-  by: By,
-  teamId: string,
-  { user_id, email }: Member,
-  length?: number,
-): Promise<string> {
+export async function memberLink(by: By, teamId: string, { user_id, email }: Member, length?: number) {
   const { secret } = await makeLink(by, user_id, teamId, length)
   await record(by, { team_id: teamId, action: 'login.link', subject: email })
   return secret

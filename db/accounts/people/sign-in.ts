@@ -77,12 +77,7 @@ export type Person = {
  * Makes a one-time link for a person. @param teamId the one team it opens; null for a link that nobody but the person
  * sees. @returns the secret that stands in its address.
  */
-export async function makeLink(
-  { tx, now }: At,
-  userId: string,
-  teamId: string | null,
-  length = LINK_LENGTH,
-): Promise<{ secret: string; expires_at: string }> {
+export async function makeLink({ tx, now }: At, userId: string, teamId: string | null, length = LINK_LENGTH) {
   const secret = makeSecret()
   const expires_at = new Date(now.getTime() + length)
   await insertLink(tx, { hash: digest(secret), user_id: userId, team_id: teamId, expires_at }, now)
@@ -119,11 +114,7 @@ async function startSession({ tx, now }: At, owner: Owner, userAgent: string): P
 }
 
 /** Uses a link up for a session. @returns the session's secret. @throws Refusal not_found. */
-export async function signInByLink(
-  at: At,
-  secret: string,
-  userAgent: string,
-): Promise<{ secret: string; email: string }> {
+export async function signInByLink(at: At, secret: string, userAgent: string) {
   const owner = await takeLink(at.tx, digest(secret), at.now)
   if (!owner) throw noLink()
   return { secret: await startSession(at, owner, userAgent), email: owner.email }
@@ -193,11 +184,7 @@ export async function personOfSession(tx: Tx, secret: string, now: Date): Promis
 }
 
 /** Notes, to the minute, that somebody used a team's pages. */
-export async function noteUse(
-  { tx, now }: At,
-  person: Person,
-  { team_id, seen_at }: Membership,
-): Promise<void> {
+export async function noteUse({ tx, now }: At, person: Person, { team_id, seen_at }: Membership) {
   if (seen_at === null || new Date(seen_at) < before(now, MINUTE))
     await noteMembershipSeen(tx, team_id, person, now)
 }

@@ -25,10 +25,7 @@ const CALL = {
 }
 
 /** Stores calls, and forgets what is older than the last of each of their teams. Teams that are gone are left out. */
-export async function insertRefusedCalls(
-  tx: Tx,
-  calls: readonly (RefusedCall & { team_id: string })[],
-): Promise<void> {
+export async function insertRefusedCalls(tx: Tx, calls: readonly (RefusedCall & { team_id: string })[]) {
   await tx.query(sql.unsafe`
     insert into refused_calls (team_id, id, method, route, code, message, key_prefix, request_id, created_at)
     select c.* from ${rowsOf('c', CALL, calls)}

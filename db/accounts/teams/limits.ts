@@ -102,11 +102,7 @@ export const lockAccount = async (tx: Tx, teamId: string): Promise<Account> =>
  * Locks the accounts of several teams, in one order for everyone, until the transaction ends. `skip` leaves out those
  * that somebody else has locked.
  */
-export async function lockAccounts(
-  tx: Tx,
-  teamIds: readonly string[],
-  lock: 'wait' | 'skip',
-): Promise<Map<string, Account>> {
+export async function lockAccounts(tx: Tx, teamIds: readonly string[], lock: 'wait' | 'skip') {
   const wanted = [...new Set(teamIds)].toSorted()
   if (lock === 'skip') {
     const rows = await lockFreeAccountRows(tx, wanted)

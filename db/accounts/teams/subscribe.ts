@@ -16,7 +16,7 @@ import { planForTeams } from './create.ts'
 import { accountOf, currentPeriod, saveAccount } from './limits.ts'
 import { lockAccountRow, type OverridesRow, overridesOf, updateSubscription } from './teams.sql.ts'
 import { usageIn } from './usage.sql.ts'
-import { type TeamView, teamOrRefusal, teamView } from './view.ts'
+import { teamOrRefusal, teamView } from './view.ts'
 
 /** In gigabytes. */
 const LARGEST_STORAGE = 1_000_000
@@ -72,11 +72,7 @@ const samePeriod = (one: Period, other: Period): boolean =>
   one.start.getTime() === other.start.getTime() && one.end.getTime() === other.end.getTime()
 
 /** Subscribes the team. @throws Refusal not_found, or bad_request for an unknown plan or impossible figures. */
-export async function subscribeTeam(
-  by: Caller,
-  teamId: string,
-  change: SubscriptionChange,
-): Promise<TeamView> {
+export async function subscribeTeam(by: Caller, teamId: string, change: SubscriptionChange) {
   const { tx } = by
   const team = await teamOrRefusal(tx, teamId)
   const before = accountOf(await lockAccountRow(tx, teamId))

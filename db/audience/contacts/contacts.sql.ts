@@ -83,12 +83,7 @@ const propertiesRow = row({ identity: string(), properties: mixed<Record<string,
  * The properties of those of these identities that are contacts. @param hold whether nobody may change them until the
  * transaction ends; they are locked by id, as every lock of many contacts does.
  */
-export async function propertiesOf(
-  tx: Tx,
-  teamId: string,
-  identities: readonly string[],
-  hold: boolean,
-): Promise<Map<string, Record<string, string>>> {
+export async function propertiesOf(tx: Tx, teamId: string, identities: readonly string[], hold: boolean) {
   const rows = await tx.any(sql.type(propertiesRow)`
     select identity, properties from contacts
     where team_id = ${teamId} and identity = any(${sql.array([...identities], 'text')})

@@ -43,11 +43,7 @@ export const claimsStatus = ({ status, unsubscribed }: StatusClaims): boolean =>
 const CALLS = 'POST /v1/contacts/:email/unsubscribe and /resubscribe do it'
 
 /** What is wrong with the claims on a contact of this status; null: nothing. @param path where they lie, '' or `x.` */
-export function claimFault(
-  { status, unsubscribed }: StatusClaims,
-  actual: ContactStatus,
-  path = '',
-): string | null {
+export function claimFault({ status, unsubscribed }: StatusClaims, actual: ContactStatus, path = '') {
   const cannot = (field: string) =>
     `${path}${field} cannot be changed here: the contact is ${actual}; ${CALLS}`
   if (status !== undefined && status !== actual) return cannot('status')

@@ -28,13 +28,7 @@ export const lockUpsert = (tx: Tx, teamId: string, id: string) =>
     where team_id = ${teamId} and id = ${id} and finished_at is null for update`)
 
 /** Stores the result of a locked call, and drops its body: nobody needs it again. */
-export async function finishUpsert(
-  tx: Tx,
-  teamId: string,
-  id: string,
-  upserted: Upserted,
-  now: Date,
-): Promise<void> {
+export async function finishUpsert(tx: Tx, teamId: string, id: string, upserted: Upserted, now: Date) {
   const result: UpsertResult =
     'refusal' in upserted
       ? { refusal: stored(upserted.refusal) }

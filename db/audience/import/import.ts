@@ -176,12 +176,7 @@ async function storeSlice(
 }
 
 /** Does the next slice of an import. @throws Refusal bad_request for a file or a mapping that cannot be imported. */
-export async function importSlice(
-  at: Upserting,
-  teamId: string,
-  id: string,
-  cursor: ImportCursor | null,
-): Promise<Slice> {
+export async function importSlice(at: Upserting, teamId: string, id: string, cursor: ImportCursor | null) {
   const { pass, ...where } = cursor ?? { pass: 'check', place: null, records: 0 }
   return pass === 'check' ? checkSlice(at.tx, teamId, id, where) : storeSlice(at, teamId, id, where)
 }

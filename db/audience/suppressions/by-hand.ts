@@ -23,11 +23,7 @@ export type ByHand = { as: (typeof SUPPRESSIONS)[number]; detail: string }
 const WRITES = { bounced: bounce, complained: complain }
 
 /** Suppresses those of these contacts that are not suppressed for as much. @returns how many they were. */
-export async function suppressContacts(
-  { tx, now }: At,
-  teamId: string,
-  marks: ReadonlyMap<string, ByHand>,
-): Promise<number> {
+export async function suppressContacts({ tx, now }: At, teamId: string, marks: ReadonlyMap<string, ByHand>) {
   const locked = await lockContacts(
     tx,
     [...marks.keys()].map((identity) => ({ team_id: teamId, identity })),

@@ -180,12 +180,7 @@ export async function notifyEndpoints(tx: Tx, happenings: readonly Happening[]):
 }
 
 /** A test message to one endpoint, whatever types it wants. @returns the id of its event. */
-export async function storeTestWebhook(
-  tx: Tx,
-  teamId: string,
-  endpointId: string,
-  now: Date,
-): Promise<string> {
+export async function storeTestWebhook(tx: Tx, teamId: string, endpointId: string, now: Date) {
   const event_id = idNow()
   const data = { endpoint_id: endpointId, detail: 'a test' }
   await storeWebhooks(tx, [

@@ -16,11 +16,7 @@ export const goneRefusal = (files: readonly { filename: string }[]): Refusal => 
 type Named = { filename: string; sha256: string }
 
 /** The files of an email for another one. @throws Refusal bad_request naming those that are gone */
-export async function reusedFiles<T extends Named>(
-  tx: Tx,
-  teamId: string,
-  files: readonly T[],
-): Promise<(T & { loaded: null })[]> {
+export async function reusedFiles<T extends Named>(tx: Tx, teamId: string, files: readonly T[]) {
   const refs = files.map(({ sha256 }) => ({ team_id: teamId, sha256 }))
   await touchFiles(tx, refs)
   const ready = new Set((await readyFiles(tx, refs)).map(({ sha256 }) => sha256))

@@ -7,7 +7,7 @@ import { type By, record } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
 import { idNow } from '../../process/ids.ts'
 import { type DraftRow, deleteTemplateDraft, draftOf, putDraft } from './drafts.sql.ts'
-import { currentOrRefusal, type SavedTemplate, slotsOfParts, storeVersion } from './save.ts'
+import { currentOrRefusal, slotsOfParts, storeVersion } from './save.ts'
 
 /** `seen`: the draft that the text was written over, else the version in use. */
 type DraftChange = { html: string; text: string; seen: string }
@@ -71,12 +71,7 @@ async function seenOrRefusal(by: By, teamId: string, templateId: string, seen: s
  * Makes the draft the version in use.
  * @throws Refusal not_found; bad_request when the draft, or the version in use, is not the one that was seen.
  */
-export async function publishDraft(
-  by: By,
-  teamId: string,
-  templateId: string,
-  seen: SeenDraft,
-): Promise<SavedTemplate> {
+export async function publishDraft(by: By, teamId: string, templateId: string, seen: SeenDraft) {
   const current = await currentOrRefusal(by, teamId, templateId)
   const { html, text } = await seenOrRefusal(by, teamId, templateId, seen.draft)
   if (current.id !== seen.version)
@@ -91,12 +86,7 @@ export async function publishDraft(
 }
 
 /** Throws the draft away. @throws Refusal not_found; bad_request when it is not the one that was seen. */
-export async function discardTemplateDraft(
-  by: By,
-  teamId: string,
-  templateId: string,
-  seen: string,
-): Promise<void> {
+export async function discardTemplateDraft(by: By, teamId: string, templateId: string, seen: string) {
   await currentOrRefusal(by, teamId, templateId)
   await seenOrRefusal(by, teamId, templateId, seen)
   await discard(by, teamId, templateId)

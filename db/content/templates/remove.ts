@@ -22,11 +22,7 @@ export async function showTemplate(tx: Tx, teamId: string, id: string) {
 }
 
 /** Deletes a template. @throws Refusal not_found. */
-export async function removeTemplate(
-  by: By,
-  teamId: string,
-  id: string,
-): Promise<{ id: string; name: string }> {
+export async function removeTemplate(by: By, teamId: string, id: string) {
   await teamOrRefusal(by.tx, teamId)
   const deleted = await deleteTemplate(by.tx, teamId, id)
   if (!deleted) throw unknown(id)

@@ -133,12 +133,7 @@ type TemplateChange = { html?: string; text?: string | undefined; list_unsubscri
  * A new version, in use at once; none when nothing differs. A draft that there is stays.
  * @throws Refusal not_found; bad_request for parts that cannot be.
  */
-export async function updateTemplate(
-  by: By,
-  teamId: string,
-  id: string,
-  change: TemplateChange,
-): Promise<SavedTemplate> {
+export async function updateTemplate(by: By, teamId: string, id: string, change: TemplateChange) {
   const before = await currentOrRefusal(by, teamId, id)
   const { name, slots } = before
   const { html = before.html, text: body_text = before.body_text } = change

@@ -73,11 +73,7 @@ export async function dropReport(by: By, id: string): Promise<ReportRow> {
 }
 
 /** As `replayReport`, for all parked ones that fit. */
-export async function replayParked(
-  by: By,
-  queue: Pick<Producer, 'reenqueue'>,
-  filter: ParkedFilter,
-): Promise<{ replayed: number }> {
+export async function replayParked(by: By, queue: Pick<Producer, 'reenqueue'>, filter: ParkedFilter) {
   const { tx, now } = by
   const ids = await reopenReports(tx, filter, new Date(now.getTime() + UNMATCHED_TRIES_MS))
   const payloads = ids.map((report_id) => ({ report_id }))

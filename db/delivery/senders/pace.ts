@@ -45,12 +45,7 @@ export function paceAt(row: SenderRow, ceiling: number, now: Date, saved = SAVED
  * credit. Those that would have to wait for longer than `horizon` seconds are not reserved. Pure.
  * @param costs tokens for each send; one that costs more than the bucket holds delays those behind it.
  */
-export function reserve(
-  pace: Pace,
-  costs: readonly number[],
-  horizon: number,
-  now: Date,
-): { pace: Pace; reservation: Reservation } {
+export function reserve(pace: Pace, costs: readonly number[], horizon: number, now: Date) {
   const state = stateAt(pace, now)
   if (pace.paused_until !== null && pace.paused_until > now) {
     const wait_seconds = Math.ceil(state.wait_seconds)
@@ -171,11 +166,7 @@ type Wanted = { sender: Sender; costs: readonly number[] }
  * Reserves sends through any number of senders, each named once, in a transaction of its own. Senders `on_demand` that
  * are at full pace cost one read, all together. @returns a reservation for each, in the order given.
  */
-export async function reserveSends(
-  database: Database,
-  wanted: readonly Wanted[],
-  horizon: number,
-): Promise<Reservation[]> {
+export async function reserveSends(database: Database, wanted: readonly Wanted[], horizon: number) {
   const reserved = await unpaced(database, wanted)
   const paced = wanted.filter(({ sender }) => !reserved.has(sender.key))
   const changes = paced.map(({ sender, costs }) => ({
@@ -230,11 +221,7 @@ export function slowed(pace: Pace, now: Date, since: Date): { pace: Pace; isNews
 }
 
 /** Stops it for some seconds, for a reason. A longer pause that stands already stays. Pure. */
-export function paused(
-  pace: Pace,
-  now: Date,
-  { seconds, reason }: { seconds: number; reason: string },
-): { pace: Pace; isNews: boolean } {
+export function paused(pace: Pace, now: Date, { seconds, reason }: { seconds: number; reason: string }) {
   const until = new Date(now.getTime() + seconds * 1_000)
   if (pace.paused_until !== null && pace.paused_until >= until) return { pace, isNews: false }
   const isKnown = pace.paused_until !== null && pace.paused_until > now && pace.pause_reason === reason

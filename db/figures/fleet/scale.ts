@@ -23,11 +23,7 @@ const TARGET = 5
 const FULLNESS = 0.75
 
 /** Whether every sender of a queue is paused or out of tokens. Without a worker no sender is known. */
-function isHeld(
-  queue: string,
-  workers: readonly ProcessRow[],
-  states: ReadonlyMap<string, SenderFigures>,
-): boolean {
+function isHeld(queue: string, workers: readonly ProcessRow[], states: ReadonlyMap<string, SenderFigures>) {
   const keys = workers.flatMap(({ senders }) => senders[queue] ?? [])
   return (
     keys.length > 0 && keys.every((key) => (states.get(key)?.paused ?? 0) + (states.get(key)?.full ?? 0) > 0)

@@ -51,10 +51,7 @@ export async function countAudience(
 }
 
 /** The slots of the version that is fixed. */
-async function slotsOf(
-  tx: Tx,
-  { team_id, template_version_id: id }: BroadcastRow,
-): Promise<readonly string[]> {
+async function slotsOf(tx: Tx, { team_id, template_version_id: id }: BroadcastRow) {
   const [version] = id === null ? [] : await versionsByIds(tx, [{ team_id, id }])
   return version?.slots ?? []
 }

@@ -12,10 +12,7 @@ const refused = (words: string): Refusal =>
   new Refusal('invalid_state', `${words}: look at it, then decide again`)
 
 /** @throws Refusal invalid_state when the broadcast is another than was seen. */
-export function assertSameDraft(
-  { updated_at }: BroadcastRow,
-  seen: Pick<Seen, 'updated_at'> | undefined,
-): void {
+export function assertSameDraft({ updated_at }: BroadcastRow, seen: Pick<Seen, 'updated_at'> | undefined) {
   if (seen && seen.updated_at !== updated_at) throw refused('somebody changed the broadcast meanwhile')
 }
 

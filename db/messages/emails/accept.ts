@@ -20,7 +20,7 @@ import { formatMailbox, parseMailbox } from '../../text/address.ts'
 import { inOneList } from '../../text/addressees.ts'
 import { isLarge } from '../../text/files.ts'
 import { timeRefusal, timesOf } from '../../text/moments.ts'
-import { acceptCalls, type CallEnd, chargesAndJobs, onlyEnd } from '../accept-calls.ts'
+import { acceptCalls, chargesAndJobs, onlyEnd } from '../accept-calls.ts'
 import { originalOf, readKeys, type StoredKeys } from '../idempotency.ts'
 import type { EmailCall, EmailFile, EmailItem, EmailSender, ItemFile } from './call.ts'
 import { sizeKb } from './content.ts'
@@ -152,11 +152,7 @@ function replayOf(item: EmailItem, sender: EmailSender, { stored }: TeamBatch): 
 }
 
 /** The items that would make rows, each new key once. @param refusals what each item would meet by itself. */
-function wantedOf(
-  items: readonly EmailItem[],
-  refusals: readonly (Refusal | null)[],
-  batch: TeamBatch,
-): EmailItem[] {
+function wantedOf(items: readonly EmailItem[], refusals: readonly (Refusal | null)[], batch: TeamBatch) {
   const taken = new Set<string>()
   return items.filter(({ idempotency_key: key }, index) => {
     if (refusals[index] || (key !== null && (taken.has(key) || batch.stored.has(key)))) return false
@@ -257,11 +253,7 @@ async function insert(
  * @returns for each call its items' outcomes in order; a refusal when its new rows would not all fit the allowance:
  * then nothing of it is stored; null when it was passed over.
  */
-export async function acceptEmailCalls(
-  deps: AcceptDeps,
-  calls: readonly EmailCall[],
-  lock: 'wait' | 'skip',
-): Promise<CallEnd<EmailOutcome>[]> {
+export async function acceptEmailCalls(deps: AcceptDeps, calls: readonly EmailCall[], lock: 'wait' | 'skip') {
   const batches = await openTeamBatches(deps, calls, lock)
   const named = calls.map((call) => ({ ...call, team_id: call.sender.team_id }))
   return acceptCalls(named, batches, {
@@ -289,10 +281,6 @@ export const idsOf = (outcomes: readonly EmailOutcome[]): string[] =>
   })
 
 /** Accepts one call. @throws Refusal quota_exceeded when the new rows would not all fit the allowance. */
-export async function acceptEmails(
-  deps: AcceptDeps,
-  sender: EmailSender,
-  items: readonly EmailItem[],
-): Promise<EmailOutcome[]> {
+export async function acceptEmails(deps: AcceptDeps, sender: EmailSender, items: readonly EmailItem[]) {
   return onlyEnd(await acceptEmailCalls(deps, [{ sender, items }], 'wait'))
 }

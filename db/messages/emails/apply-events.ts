@@ -143,11 +143,7 @@ function changesOf(events: readonly AppliedEvent[], attempts: readonly AttemptRe
 }
 
 /** Applies events as reports bring them: found by our own ids, or by the provider's. @returns a result for each. */
-export async function applyReportedEmails(
-  tx: Tx,
-  events: readonly ReportedEmail[],
-  now: Date,
-): Promise<EventResult[]> {
+export async function applyReportedEmails(tx: Tx, events: readonly ReportedEmail[], now: Date) {
   const found = await rowsOfReported(
     events,
     (team_id, email_id) => ({ team_id, email_id }),

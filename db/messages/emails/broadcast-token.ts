@@ -13,10 +13,7 @@ const PURPOSE = 'unsubscribe-broadcast'
 /** `person`: the identity of the address; '' for nobody's. */
 type BroadcastRecipient = { team_id: string; broadcast_id: string; person: string }
 
-export function broadcastToken(
-  secrets: Secrets,
-  { team_id, broadcast_id, person }: BroadcastRecipient,
-): string {
+export function broadcastToken(secrets: Secrets, { team_id, broadcast_id, person }: BroadcastRecipient) {
   const ids = Buffer.concat([parse(team_id), parse(broadcast_id)])
   const sealed = secrets.encryptAlike(PURPOSE, Buffer.from(person), ids.toString('hex'))
   return Buffer.concat([ids, sealed]).toString('base64url')

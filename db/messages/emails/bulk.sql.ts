@@ -40,12 +40,7 @@ export async function idsAsSeen(
 }
 
 /** The ids of a team's emails that fit and that no provider has taken; with `force` those too that were refused. */
-export async function idsToRequeue(
-  tx: Tx,
-  teamId: string,
-  criteria: EmailCriteria,
-  force: boolean,
-): Promise<readonly string[]> {
+export async function idsToRequeue(tx: Tx, teamId: string, criteria: EmailCriteria, force: boolean) {
   const ways = force
     ? sql.fragment`(e.unfinished or e.status = 'bounced' and e.provider_message_id is null)`
     : sql.fragment`e.unfinished`

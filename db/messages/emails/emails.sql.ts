@@ -135,11 +135,7 @@ export type With = { charge: FragmentSqlToken; jobs: FragmentSqlToken }
 const countRow = row({ jobs: number() })
 
 /** Stores new emails that carry no files, in one statement. @returns how many jobs it stored. */
-export const insertEmails = async (
-  tx: Tx,
-  rows: readonly NewEmail[],
-  { charge, jobs }: With,
-): Promise<number> =>
+export const insertEmails = async (tx: Tx, rows: readonly NewEmail[], { charge, jobs }: With) =>
   tx.oneFirst(sql.prepared('insert_emails', countRow)`
     with ${accepting(rows, charge)}, stored as (${insertStates}), job as (${jobs})
     select count(*)::int as jobs from job`)

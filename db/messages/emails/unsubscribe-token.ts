@@ -28,10 +28,7 @@ export const unsubscribeLinks = (secrets: Secrets, publicUrl: string | null): Un
     : ({ team_id, id }) => unsubscribeUrl(publicUrl, unsubscribeToken(secrets, team_id, id))
 
 /** The email that a token was made for, or null when it is not one of ours. */
-export function readUnsubscribeToken(
-  secrets: Secrets,
-  token: string,
-): { team_id: string; email_id: string } | null {
+export function readUnsubscribeToken(secrets: Secrets, token: string) {
   const bytes = Buffer.from(token, 'base64url')
   if (bytes.length !== 2 * UUID_BYTES + SIGNATURE_BYTES) return null
   const ids = bytes.subarray(0, 2 * UUID_BYTES)

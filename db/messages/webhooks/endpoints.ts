@@ -188,11 +188,7 @@ export async function disableEndpoint(at: By, teamId: string, id: string): Promi
 }
 
 /** Disables an endpoint for a reason; what waits for it has failed. @returns how much did. */
-export async function stopNotifying(
-  tx: Tx,
-  teamId: string,
-  endpoint: { id: string; reason: string },
-): Promise<number> {
+export async function stopNotifying(tx: Tx, teamId: string, endpoint: { id: string; reason: string }) {
   await setEndpointState(tx, teamId, endpoint)
   return (await failWaiting(tx, teamId, endpoint.id)).length
 }

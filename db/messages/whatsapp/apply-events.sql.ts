@@ -57,10 +57,7 @@ export async function recordAcceptances(tx: Tx, taken: readonly Acceptance[]): P
 }
 
 /** Lifts locked rows to a status each, never down the ladder, in one statement. */
-export async function raiseStatuses(
-  tx: Tx,
-  rises: readonly (MessageRef & { status: WhatsappStatus })[],
-): Promise<void> {
+export async function raiseStatuses(tx: Tx, rises: readonly (MessageRef & { status: WhatsappStatus })[]) {
   const ladder = sql.array(WHATSAPP_LADDER, 'text')
   await tx.query(sql.prepared('raise_whatsapp_statuses', object())`
     with rise as (

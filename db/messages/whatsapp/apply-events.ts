@@ -111,11 +111,7 @@ async function release(tx: Tx, events: readonly Found[], now: Date): Promise<Eve
 }
 
 /** Applies statuses as reports bring them: found by our own ids, or by the provider's. @returns a result for each. */
-export async function applyReportedWhatsapp(
-  tx: Tx,
-  events: readonly ReportedStatus[],
-  now: Date,
-): Promise<EventResult[]> {
+export async function applyReportedWhatsapp(tx: Tx, events: readonly ReportedStatus[], now: Date) {
   const rows = await rowsOfReported(
     events,
     (team_id, message_id) => ({ team_id, message_id }),

@@ -24,11 +24,7 @@ const isNewer = (one: TemplateNews, other: TemplateNews): boolean => {
 }
 
 /** Applies news in one statement. @returns a result for each. */
-export async function applyReportedTemplates(
-  tx: Tx,
-  news: readonly TemplateNews[],
-  now: Date,
-): Promise<EventResult[]> {
+export async function applyReportedTemplates(tx: Tx, news: readonly TemplateNews[], now: Date) {
   const latest = new Map<string, TemplateNews>()
   for (const one of news) {
     const known = latest.get(keyOf(one))

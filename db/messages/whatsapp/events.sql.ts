@@ -22,10 +22,7 @@ export type WhatsappEvent = MessageRef & {
 }
 
 /** Stores events of messages. @returns those that were not stored before. */
-export async function storeWhatsappEvents<E extends WhatsappEvent>(
-  tx: Tx,
-  events: readonly E[],
-): Promise<E[]> {
+export async function storeWhatsappEvents<E extends WhatsappEvent>(tx: Tx, events: readonly E[]) {
   const given = events.map((event) => {
     const { team_id, message_id: id, event_key, kind, occurred_at, detail, code } = event
     return { team_id, id, event_key, kind, occurred_at, detail, code, event }

@@ -75,11 +75,7 @@ async function syncFound(tx: Tx, teamId: string, sync_id: string): Promise<SyncR
 }
 
 /** Waits for a sync that was asked for; without one the templates are as they were. @throws Refusal unavailable */
-export async function awaitSync(
-  database: Database,
-  teamId: string,
-  sync_id: string | null,
-): Promise<SyncResult> {
+export async function awaitSync(database: Database, teamId: string, sync_id: string | null) {
   if (sync_id === null)
     return { templates: (await whatsappTemplatesOfTeam(database, teamId)).map(templateView), missing: [] }
   const found = await awaitOutcome(() => syncFound(database, teamId, sync_id), SYNC_TIMEOUT_MS)

@@ -113,10 +113,7 @@ function valueProblem(value: string): string | null {
 }
 
 /** What is wrong with the parameters for these slots; null when they fit. DECISIONS: Parameters. */
-export function parametersProblem(
-  slots: readonly string[],
-  parameters: Readonly<Record<string, string>>,
-): string | null {
+export function parametersProblem(slots: readonly string[], parameters: Readonly<Record<string, string>>) {
   const missing = slots.filter((slot) => !Object.hasOwn(parameters, slot))
   if (missing.length > 0) return `parameters must fill the template's slots: ${missing.join(', ')} missing`
   for (const [name, value] of Object.entries(parameters)) {

@@ -101,11 +101,7 @@ export type ReportedFinding = MessageRef & { status: TemplateState | null; fault
  * Stores what reports found wrong with the templates of messages, in one statement. The latest counts, by the times
  * of the provider, which are whole seconds; what is older than the state we know changes nothing.
  */
-export async function recordReportedFindings(
-  tx: Tx,
-  findings: readonly ReportedFinding[],
-  now: Date,
-): Promise<void> {
+export async function recordReportedFindings(tx: Tx, findings: readonly ReportedFinding[], now: Date) {
   const types = {
     ...{ team_id: 'uuid', message_id: 'uuid', status: 'text', fault: 'text', occurred_at: 'timestamptz' },
   }

@@ -132,10 +132,7 @@ function createWatch({ database, log }: { database: Database; log: Log }, times:
  * Watches over the database while the process lives. Resolves once it has looked for the first time.
  * @returns how to end it.
  */
-export async function watchHome(
-  deps: { database: Database; log: Log },
-  times: HomeTimes = TIMES,
-): Promise<() => Promise<void>> {
+export async function watchHome(deps: { database: Database; log: Log }, times: HomeTimes = TIMES) {
   const { database, log } = deps
   const process = idNow()
   const look = createWatch(deps, times, process)

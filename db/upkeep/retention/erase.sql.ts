@@ -22,12 +22,7 @@ export async function lockEmailsOfPerson(tx: Tx, teamId: string, ids: readonly s
 export type ErasedEmail = { id: string; to: readonly string[]; empty: boolean; nobodys: boolean }
 
 /** Rewrites emails without the person, and their events without its address, which `pattern` finds in a text. */
-export async function rewriteEmails(
-  tx: Tx,
-  teamId: string,
-  emails: readonly ErasedEmail[],
-  pattern: string,
-): Promise<void> {
+export async function rewriteEmails(tx: Tx, teamId: string, emails: readonly ErasedEmail[], pattern: string) {
   await tx.query(sql.type(object())`
     with n as materialized (
       select id, "to" as recipients, empty as emptied from ${rowsOf('n', { id: 'uuid', to: 'json', empty: 'bool' }, emails)}

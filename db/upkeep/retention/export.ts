@@ -180,10 +180,7 @@ async function contactOf({ tx, person }: Finding) {
 
 type Exporting = Omit<By, 'tx'> & { database: Database; secrets: Pick<Secrets, 'sign'> }
 
-async function noteExport(
-  { database, now, actor, secrets }: Exporting,
-  { teamId, identity }: ErasedPerson,
-): Promise<void> {
+async function noteExport({ database, now, actor, secrets }: Exporting, { teamId, identity }: ErasedPerson) {
   const subject = erasureHash(secrets, teamId, identity).toString('hex')
   await record({ tx: database, now, actor }, { team_id: teamId, action: 'contact.export', subject })
 }

@@ -74,10 +74,7 @@ async function sumOf<T>(items: readonly T[], work: (item: T) => Promise<number>)
 }
 
 /** Goes through rows batch by batch. @returns how many there were. */
-async function inBatches(
-  work: (batch: RetentionBatch) => Promise<BatchEnd | Emptied>,
-  span: Span,
-): Promise<number> {
+async function inBatches(work: (batch: RetentionBatch) => Promise<BatchEnd | Emptied>, span: Span) {
   let total = 0
   for (let after = span.from; ; ) {
     const batch = await work({ after, before: span.before, until: span.until, limit: FORGET_BATCH })
@@ -147,11 +144,7 @@ async function emptyAllEmails(database: Database, from: Date, until: Date): Prom
 }
 
 /** Goes through what was scheduled in the order of its times: by its id it may be long past. */
-async function emptyScheduled(
-  database: Database,
-  channel: Channel,
-  { from, until }: Window,
-): Promise<number> {
+async function emptyScheduled(database: Database, channel: Channel, { from, until }: Window) {
   const batch = { until, limit: FORGET_BATCH }
   let total = 0
   for (let after: SchedulePlace = { at: from.toISOString(), id: NIL }; ; await sleep(BREATH)) {

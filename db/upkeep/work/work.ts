@@ -27,10 +27,7 @@ export type Wanted = { [K in WorkKind]: { kind: K; given: Given<K> } }[WorkKind]
   store?: (tx: Tx, now: Date) => Promise<void>
 }
 
-async function begin(
-  tx: Tx,
-  { team_id, kind, given, actor, store, total, id = idNow() }: Wanted,
-): Promise<string> {
+async function begin(tx: Tx, { team_id, kind, given, actor, store, total, id = idNow() }: Wanted) {
   const now = await serviceTime(tx)
   await store?.(tx, now)
   await insertWork(tx, { id, team_id, kind, given, total: total ?? null, begun_by: actor }, now)
