@@ -56,10 +56,7 @@ export function timesOf(when: When | undefined, now: Date): Times {
 }
 
 /** Those of its times that a row shows: the ones that were given. */
-export const givenTimes = ({
-  scheduled_at,
-  expires_at,
-}: Pick<Times, 'scheduled_at' | 'expires_at'>): { scheduled_at?: string; expires_at?: string } => ({
+export const givenTimes = ({ scheduled_at, expires_at }: Pick<Times, 'scheduled_at' | 'expires_at'>) => ({
   ...(scheduled_at === null ? {} : { scheduled_at }),
   ...(expires_at === null ? {} : { expires_at }),
 })

@@ -1,13 +1,19 @@
 /**
  * The names that people give to teams, keys, templates and topics: one short printable line.
- * Must not know whose name it is: callers word the refusal.
+ * Must not know whose name it is.
  */
+import { Refusal } from '../errors.ts'
 import { codePoints, textFault } from './strings.ts'
 
 const LONGEST_NAME = 200
 
-/** What is wrong with a name, after a "name"; null when it can be stored and printed. DECISIONS: Text. */
-export function nameProblem(name: string): string | null {
+/** @throws Refusal bad_request for a name that cannot be stored and printed. DECISIONS: Text. */
+export function checkName(name: string): void {
+  const problem = nameProblem(name)
+  if (problem !== null) throw new Refusal('bad_request', `name ${problem}`)
+}
+
+function nameProblem(name: string): string | null {
   const fault = textFault(name)
   if (fault) return fault.problem
   if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(name)) return 'must not contain control characters or line breaks'

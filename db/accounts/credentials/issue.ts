@@ -7,7 +7,7 @@ import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { domainToAscii, parseAddress } from '../../text/address.ts'
-import { nameProblem } from '../../text/name.ts'
+import { checkName } from '../../text/name.ts'
 import { type By, record } from '../audit/record.ts'
 import { domainByName } from '../domains/domains.sql.ts'
 import { teamOrRefusal } from '../teams/view.ts'
@@ -60,8 +60,7 @@ async function boundDomain(tx: Tx, teamId: string, given: string): Promise<strin
 /** @throws Refusal not_found, or bad_request for a field that cannot be. */
 export async function issueKey(by: By, teamId: string, request: KeyRequest): Promise<IssuedKey> {
   const { tx, now } = by
-  const problem = nameProblem(request.name)
-  if (problem) throw new Refusal('bad_request', `name ${problem}`)
+  checkName(request.name)
   const scopes = checkScopes(request.scopes)
   const { name, expires_at } = request
   if (expires_at !== null && expires_at <= now) {

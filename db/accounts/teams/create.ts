@@ -6,7 +6,7 @@ import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { idNow } from '../../process/ids.ts'
-import { nameProblem } from '../../text/name.ts'
+import { checkName } from '../../text/name.ts'
 import { type Caller, record } from '../audit/record.ts'
 import { allPlans, type PlanRow } from '../plans/plans.sql.ts'
 import { firstAllowance } from './limits.ts'
@@ -33,8 +33,7 @@ export async function createTeam(
     test = false,
   }: { name: string; plan?: string | undefined; test?: boolean | undefined },
 ): Promise<NewTeam> {
-  const problem = nameProblem(name)
-  if (problem) throw new Refusal('bad_request', `name ${problem}`)
+  checkName(name)
   const { tx } = by
   const plan = await planForTeams(tx, key)
   const now = await serviceTime(tx)

@@ -2,16 +2,14 @@
  * Gives a team another name. Promises: its id, and all that refers to it, stays; the audit trail keeps both names.
  */
 
-import { Refusal } from '../../errors.ts'
-import { nameProblem } from '../../text/name.ts'
+import { checkName } from '../../text/name.ts'
 import { type By, record } from '../audit/record.ts'
 import { setTeamName, type TeamRow } from './teams.sql.ts'
 import { teamOrRefusal } from './view.ts'
 
 /** @throws Refusal not_found; bad_request for a name that cannot be. */
 export async function renameTeam(by: By, teamId: string, name: string): Promise<TeamRow> {
-  const problem = nameProblem(name)
-  if (problem) throw new Refusal('bad_request', `name ${problem}`)
+  checkName(name)
   const before = await teamOrRefusal(by.tx, teamId)
   if (before.name === name) return before
   await setTeamName(by.tx, teamId, name)

@@ -9,7 +9,7 @@ import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
-import { nameProblem } from '../../text/name.ts'
+import { checkName } from '../../text/name.ts'
 import {
   broadcastsNaming,
   deleteTopic,
@@ -22,8 +22,7 @@ import {
 /** @throws Refusal not_found for the team, bad_request for a name that cannot be or is taken. */
 export async function createTopic(by: By, teamId: string, { name }: { name: string }): Promise<TopicRow> {
   const { tx, now } = by
-  const problem = nameProblem(name)
-  if (problem) throw new Refusal('bad_request', `name ${problem}`)
+  checkName(name)
   await teamOrRefusal(tx, teamId)
   const topic = await insertTopic(tx, teamId, { id: idNow(), name }, now)
   if (!topic) throw new Refusal('bad_request', `the team has a topic ${JSON.stringify(name)} already`)
@@ -37,8 +36,7 @@ export async function renameTopic(
   teamId: string,
   { id, name }: { id: string; name: string },
 ): Promise<TopicRow> {
-  const problem = nameProblem(name)
-  if (problem) throw new Refusal('bad_request', `name ${problem}`)
+  checkName(name)
   const topic = await renameTopicRow(by.tx, teamId, { id, name })
   if (!topic)
     throw new Refusal('bad_request', `the topic is gone, or another is called ${JSON.stringify(name)}`)

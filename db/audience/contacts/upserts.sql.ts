@@ -1,9 +1,9 @@
 /** Rows of contact_upserts: a bulk call as it came, and what a worker made of it. */
 import { sql } from 'slonik'
-import { mixed, number, object, string } from 'yup'
+import { mixed, object, string } from 'yup'
 import { type Code, Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row } from '../../postgres/rows.ts'
+import { countRow, row } from '../../postgres/rows.ts'
 import type { Upserted } from './upsert.ts'
 
 /** Why an item, or the whole call, was refused. */
@@ -50,10 +50,8 @@ const FORGET_BATCH = 1_000
 
 type Past = { finishedBefore: Date; createdBefore: Date }
 
-const deletedRow = row({ deleted: number() })
-
 const deleteBatch = (tx: Tx, { finishedBefore, createdBefore }: Past) =>
-  tx.oneFirst(sql.type(deletedRow)`
+  tx.oneFirst(sql.type(countRow)`
     with old as (
       select team_id, id from contact_upserts
       where created_at < ${sql.timestamp(finishedBefore)}
@@ -61,7 +59,7 @@ const deleteBatch = (tx: Tx, { finishedBefore, createdBefore }: Past) =>
       limit ${FORGET_BATCH}),
     gone as (
       delete from contact_upserts u using old where u.team_id = old.team_id and u.id = old.id returning 1)
-    select count(*) as deleted from gone`)
+    select count(*) as count from gone`)
 
 /**
  * Deletes calls that are finished, and calls that no worker has carried out for too long, in batches.

@@ -29,6 +29,12 @@ export async function touchFiles(tx: Tx, refs: readonly FileRef[]): Promise<void
     from due where f.team_id = due.team_id and f.id = due.id`)
 }
 
+/** As `readyFiles`, with a use of them noted. */
+export async function usedFiles(tx: Tx, refs: readonly FileRef[]) {
+  await touchFiles(tx, refs)
+  return readyFiles(tx, refs)
+}
+
 export const readyFiles = (tx: Tx, refs: readonly FileRef[]) =>
   tx.any(sql.prepared('ready_files', refRow)`
     select w.team_id, w.sha256 from ${rowsOf('w', FILE, refs)}

@@ -6,7 +6,7 @@
 import type { Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { CHUNK } from '../../text/files.ts'
-import { type Chunk, dropLoading, insertChunks, insertLoading, readyFiles, touchFiles } from './files.sql.ts'
+import { type Chunk, dropLoading, insertChunks, insertLoading, usedFiles } from './files.sql.ts'
 
 /** The most pieces that one statement has, and about how many bytes. */
 const MAX_CHUNKS = 100
@@ -44,8 +44,7 @@ export async function withLoaded<T>(
   work: (loaded: ReadonlyMap<string, string>) => Promise<T>,
 ): Promise<T> {
   const refs = [...new Set([...contents.keys(), ...uses])].map((sha256) => ({ team_id: teamId, sha256 }))
-  await touchFiles(tx, refs)
-  const ready = new Set((await readyFiles(tx, refs)).map(({ sha256 }) => sha256))
+  const ready = new Set((await usedFiles(tx, refs)).map(({ sha256 }) => sha256))
   const files = [...contents].flatMap(([sha256, bytes]) =>
     ready.has(sha256) ? [] : [{ id: idNow(), sha256, bytes, size: bytes.length }],
   )

@@ -5,7 +5,7 @@
  */
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { filesOfEmails, readyFiles, touchFiles } from './files.sql.ts'
+import { filesOfEmails, usedFiles } from './files.sql.ts'
 
 /** For files whose bytes have been deleted. */
 export const goneRefusal = (files: readonly { filename: string }[]): Refusal => {
@@ -18,8 +18,7 @@ type Named = { filename: string; sha256: string }
 /** The files of an email for another one. @throws Refusal bad_request naming those that are gone */
 export async function reusedFiles<T extends Named>(tx: Tx, teamId: string, files: readonly T[]) {
   const refs = files.map(({ sha256 }) => ({ team_id: teamId, sha256 }))
-  await touchFiles(tx, refs)
-  const ready = new Set((await readyFiles(tx, refs)).map(({ sha256 }) => sha256))
+  const ready = new Set((await usedFiles(tx, refs)).map(({ sha256 }) => sha256))
   const gone = files.filter(({ sha256 }) => !ready.has(sha256))
   if (gone.length > 0) throw goneRefusal(gone)
   return files.map((file) => ({ ...file, loaded: null }))
@@ -29,7 +28,6 @@ export async function reusedFiles<T extends Named>(tx: Tx, teamId: string, files
 export async function goneOfEmails(tx: Tx, emails: readonly { team_id: string; id: string }[]) {
   const files = await filesOfEmails(tx, emails)
   if (files.length === 0) return []
-  await touchFiles(tx, files)
-  const ready = new Set((await readyFiles(tx, files)).map(({ team_id, sha256 }) => `${team_id}/${sha256}`))
+  const ready = new Set((await usedFiles(tx, files)).map(({ team_id, sha256 }) => `${team_id}/${sha256}`))
   return files.filter(({ team_id, sha256 }) => !ready.has(`${team_id}/${sha256}`))
 }

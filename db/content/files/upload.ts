@@ -16,9 +16,8 @@ import {
   insertUpload,
   type LoadingFile,
   publishFiles,
-  readyFiles,
-  touchFiles,
   type Upload,
+  usedFiles,
 } from './files.sql.ts'
 
 type Uploading = {
@@ -32,9 +31,7 @@ type Uploading = {
 /** Publishes what was loaded, unless the team has the same bytes already. @throws Refusal quota_exceeded */
 async function publish(tx: Tx, teamId: string, { id, sha256, size }: LoadingFile): Promise<void> {
   const account = await lockAccount(tx, teamId)
-  const ref = { team_id: teamId, sha256 }
-  await touchFiles(tx, [ref])
-  if ((await readyFiles(tx, [ref])).length > 0) return
+  if ((await usedFiles(tx, [{ team_id: teamId, sha256 }])).length > 0) return
   const refusal = storageRefusal(account, size)
   if (refusal) throw refusal
   if ((await publishFiles(tx, [{ team_id: teamId, id }])) !== 1)

@@ -8,7 +8,7 @@ import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { Refusal } from '../../errors.ts'
 import type { At } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
-import { nameProblem } from '../../text/name.ts'
+import { checkName } from '../../text/name.ts'
 import { compileTemplate, TemplateFault, UNSUBSCRIBE_SLOT } from '../../text/slots.ts'
 import { LARGEST_PART, MOST_VARIABLES, textFault, utf8Bytes } from '../../text/strings.ts'
 import {
@@ -20,7 +20,7 @@ import {
   setCurrentVersion,
 } from './templates.sql.ts'
 
-export type SavedTemplate = {
+type SavedTemplate = {
   id: string
   name: string
   version_id: string
@@ -70,8 +70,7 @@ export async function saveTemplate(
   }: Partial<Parts> & Omit<Parts, 'list_unsubscribe'> & { name: string },
 ): Promise<SavedTemplate> {
   const { tx, now } = by
-  const problem = nameProblem(name)
-  if (problem) throw new Refusal('bad_request', `name ${problem}`)
+  checkName(name)
   const { html, text: body_text } = parts
   const slots = slotsOfParts({ html, text: body_text, list_unsubscribe })
   await teamOrRefusal(tx, teamId)
@@ -97,8 +96,7 @@ export async function saveTemplate(
 
 /** @throws Refusal bad_request for a name that cannot be or is taken, or when there is no such template. */
 export async function renameTemplate(by: By, teamId: string, id: string, name: string): Promise<void> {
-  const problem = nameProblem(name)
-  if (problem) throw new Refusal('bad_request', `name ${problem}`)
+  checkName(name)
   if (!(await renameTemplateRow(by.tx, teamId, { id, name })))
     throw new Refusal('bad_request', `the template is gone, or another is called ${JSON.stringify(name)}`)
   await record(by, { team_id: teamId, action: 'template.rename', subject: id, detail: name })

@@ -4,7 +4,7 @@ import { type InferType, mixed, number, object, string } from 'yup'
 import { CHANNEL_FACTS } from '../../channels/list.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { idRow, row, rowsOf } from '../../postgres/rows.ts'
+import { countRow, idRow, row, rowsOf } from '../../postgres/rows.ts'
 import { wasSeen } from '../../postgres/seen.sql.ts'
 import { withoutJob } from '../../queue/dead-letters.sql.ts'
 import { firstIdAt } from '../../text/ids.ts'
@@ -90,16 +90,14 @@ export const lostReports = (tx: Tx, before: Date, limit: number) =>
       and ${withoutJob('ingest-report', sql.fragment`r.id`)}
     order by received_at limit ${limit}`)
 
-const deletedRow = row({ deleted: number() })
-
 /** Deletes up to `limit` reports from before `before` that are not pending, by their ids' time. @returns how many. */
 export async function deleteOldReports(tx: Tx, before: Date, limit: number): Promise<number> {
   const oldest = firstIdAt(before)
-  return tx.oneFirst(sql.type(deletedRow)`
+  return tx.oneFirst(sql.type(countRow)`
     with old as (
       select id from reports where state <> 'pending' and id < ${oldest} limit ${limit}),
     gone as (delete from reports where id in (select id from old) returning 1)
-    select count(*) as deleted from gone`)
+    select count(*) as count from gone`)
 }
 
 type EndedReport = {
@@ -220,9 +218,9 @@ export const lastReports = (tx: Tx) =>
 
 /** Deletes parked reports. @returns how many. */
 export const deleteParkedReports = (tx: Tx, filter: ParkedFilter) =>
-  tx.oneFirst(sql.type(deletedRow)`
+  tx.oneFirst(sql.type(countRow)`
     with gone as (delete from reports where id in ${idsParked(filter)} returning 1)
-    select count(*) as deleted from gone`)
+    select count(*) as count from gone`)
 
 /** Makes parked reports pending again. @returns their ids. */
 export const reopenReports = (tx: Tx, filter: ParkedFilter, retryUntil: Date) =>

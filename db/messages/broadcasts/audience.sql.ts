@@ -6,6 +6,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { NIL } from 'uuid'
 import { type InferType, mixed, number, string } from 'yup'
+import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { countRow, row } from '../../postgres/rows.ts'
 import type { BroadcastRow, Condition } from './broadcasts.sql.ts'
@@ -39,16 +40,11 @@ function meets({ property: name, op, value }: Condition): FragmentSqlToken {
 }
 
 export const fits = ({ topic_ids, exclude_topic_ids, conditions }: Audience) =>
-  sql.join(
-    [
-      sql.fragment`status = 'subscribed' and suppression is null`,
-      sql.fragment`topic_ids && ${sql.array(topic_ids, 'uuid')} and topic_ids <> '{}'`,
-      ...(exclude_topic_ids.length === 0
-        ? []
-        : [sql.fragment`not topic_ids && ${sql.array(exclude_topic_ids, 'uuid')}`]),
-      ...conditions.map((condition) => sql.fragment`coalesce(${meets(condition)}, false)`),
-    ],
-    sql.fragment` and `,
+  allOf(
+    sql.fragment`status = 'subscribed' and suppression is null`,
+    sql.fragment`topic_ids && ${sql.array(topic_ids, 'uuid')} and topic_ids <> '{}'`,
+    exclude_topic_ids.length > 0 && sql.fragment`not topic_ids && ${sql.array(exclude_topic_ids, 'uuid')}`,
+    ...conditions.map((condition) => sql.fragment`coalesce(${meets(condition)}, false)`),
   )
 
 /**

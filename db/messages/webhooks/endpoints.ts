@@ -15,7 +15,7 @@ import { type Network, urlFault } from '../../process/public-address.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
 import { domainToAscii } from '../../text/address.ts'
-import { nameProblem } from '../../text/name.ts'
+import { checkName } from '../../text/name.ts'
 import { isUuid } from '../../text/strings.ts'
 import {
   countEndpoints,
@@ -73,8 +73,7 @@ async function checked(
 ): Promise<EndpointFields> {
   const problem = url === undefined ? null : urlFault(url, allowed)
   if (problem !== null) throw new Refusal('bad_request', `url ${problem}`)
-  const named = name === undefined ? null : nameProblem(name)
-  if (named !== null) throw new Refusal('bad_request', `name ${named}`)
+  if (name !== undefined) checkName(name)
   const domain = asked && (domainToAscii(asked) ?? asked)
   if (domain && domain !== bound && !(await domainByName(tx, teamId, domain)))
     throw new Refusal('not_found', `there is no domain ${asked} in this team`)

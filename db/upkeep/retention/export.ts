@@ -17,6 +17,7 @@ import { showContact } from '../../audience/suppressions/lift.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { addressees } from '../../text/addressees.ts'
+import { givenTimes } from '../../text/moments.ts'
 import {
   type ExportedRow,
   emailsToShow,
@@ -78,12 +79,6 @@ function placesOf(row: ExportedRow, { identity }: ErasedPerson) {
   return { to: own(to), ...Object.fromEntries(copies) }
 }
 
-/** When it goes and until when, where that was given. */
-const timesOf = ({ scheduled_at, expires_at }: ExportedRow) => ({
-  ...(scheduled_at === null ? {} : { scheduled_at }),
-  ...(expires_at === null ? {} : { expires_at }),
-})
-
 function shownEmail(
   row: ExportedRow,
   person: ErasedPerson,
@@ -93,7 +88,7 @@ function shownEmail(
   const { identity } = person
   const sole = isSoleRecipient(to_emails, identity)
   return {
-    ...{ id, created_at, ...timesOf(row), from, broadcast_id, template_id },
+    ...{ id, created_at, ...givenTimes(row), from, broadcast_id, template_id },
     ...placesOf(row, person),
     ...(sole && !internal ? contentOf(row) : {}),
     events: events
