@@ -93,8 +93,8 @@ export const timed = {
 }
 
 /** Conditions on ids as they may be spelt. */
-export const anyUuid = (uuids: readonly string[]) => sql.fragment`any(${sql.array([...uuids], 'uuid')})`
-export const anyText = (texts: readonly string[]) => sql.fragment`any(${sql.array([...texts], 'text')})`
+export const anyUuid = (uuids: readonly string[]) => sql.fragment`any(${sql.array(uuids, 'uuid')})`
+export const anyText = (texts: readonly string[]) => sql.fragment`any(${sql.array(texts, 'text')})`
 
 /** How references travel, as rows of a statement. */
 export const REF = { team_id: 'uuid', id: 'uuid' }

@@ -34,7 +34,7 @@ async function messagesOfTeams(tx: Tx, id: string, teams: readonly string[], lim
   return tx.any(sql.type(placeRow)`
     select t.id as team_id, found.channel, found.id
     from teams t cross join lateral (${found}) found
-    where t.id = any(${sql.array([...teams], 'uuid')}) limit ${limit}`)
+    where t.id = any(${sql.array(teams, 'uuid')}) limit ${limit}`)
 }
 
 /** Each part is one look-up, however many teams there are. */

@@ -83,7 +83,7 @@ export const requeuedAt = (
 ) =>
   tx.any(sql.type(refRow)`
     select team_id, id from ${channel.rows}
-    where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) and requeued_at = ${sql.timestamp(at)}
+    where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')}) and requeued_at = ${sql.timestamp(at)}
     order by id`)
 
 /** How messages are requeued. A person's wish resets their tries and hours; the sweep's finds do not. */

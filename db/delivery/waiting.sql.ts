@@ -26,7 +26,7 @@ const isMeantToWait = ({ broadcast, events, message }: Channel) => sql.fragment`
       and not exists (
         select from ${events} v
         where v.team_id = m.team_id and v.${message} = m.id
-          and (v.kind = 'gave_up' or b.state <> 'paused' and v.kind = any(${sql.array([...REFUSALS], 'text')}))))`
+          and (v.kind = 'gave_up' or b.state <> 'paused' and v.kind = any(${sql.array(REFUSALS, 'text')}))))`
 
 /**
  * How many of a team's messages have been waiting to be delivered since `before` that should not, how many of them
@@ -51,6 +51,6 @@ export async function longWaits(
       order by id limit ${most}) m
     left join lateral (
       select detail from ${events} v
-      where v.team_id = m.team_id and v.${message} = m.id and v.kind = any(${sql.array([...kinds], 'text')})
+      where v.team_id = m.team_id and v.${message} = m.id and v.kind = any(${sql.array(kinds, 'text')})
       order by occurred_at desc limit 1) refusal on true`)
 }

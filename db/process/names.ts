@@ -13,15 +13,6 @@ import { isIP } from 'node:net'
 import { Refusal } from '../errors.ts'
 import { createKeyedSemaphore } from './keyed-semaphore.ts'
 
-type Names = {
-  /** Every address of a name. @throws Error with the resolver's code; Unanswered */
-  addresses(name: string): Promise<readonly string[]>
-  /** The strings of each of its TXT records. @throws as `addresses` does. */
-  texts(name: string): Promise<string[][]>
-  /** The zone that a name's records are kept in: the nearest name above it that has an SOA record; null for none. */
-  zone(name: string): Promise<string | null>
-}
-
 class Unanswered extends Error {
   override name = 'Unanswered'
 }
@@ -41,21 +32,24 @@ const SETTINGS = 10_000
 const HOSTS = '/etc/hosts'
 
 /** @param server `host` or `host:port`, in place of the system's name servers. */
-export function createNames(server?: string, patience = LOOKUP_TIMEOUT_MS): Names {
+export function createNames(server?: string, patience = LOOKUP_TIMEOUT_MS) {
   const system = createSystem(server)
   const ask = guarded(patience)
   return {
-    async addresses(name) {
+    /** Every address of a name. @throws Error with the resolver's code; Unanswered */
+    async addresses(name: string): Promise<readonly string[]> {
       const known = system.hosts().get(name.toLowerCase().replace(/\.$/, ''))
       if (known) return known
       const resolver = await system.resolver()
       return ask(`addresses ${name}`, () => addressesBy(resolver, name, patience))
     },
-    async texts(name) {
+    /** The strings of each of its TXT records. @throws as `addresses` does. */
+    async texts(name: string): Promise<string[][]> {
       const resolver = await system.resolver()
       return ask(`texts ${name}`, () => within(resolver.resolveTxt(name), patience))
     },
-    async zone(name) {
+    /** The zone that a name's records are kept in: the nearest name above it that has an SOA record; null for none. */
+    async zone(name: string): Promise<string | null> {
       const resolver = await system.resolver()
       return ask(`zone ${name}`, () => within(zoneBy(resolver, name), patience))
     },

@@ -11,15 +11,6 @@ import { isSharedJob, type JobName, SHARED_JOBS, type SharedJob } from './jobs.t
 /** pg-boss fetches the highest priority first. Beyond the column's range all are alike. */
 export const priorityOf = (place: number): number => -Math.min(place, 2_147_483_647)
 
-type Line = {
-  /** The place that the queue has reached, as far as this process knows. */
-  reached(tx: Tx): Promise<number>
-  /** Says that places up to this one are given. */
-  given(place: number): void
-  /** Places for jobs that come back, or come again: each behind its team's others that did. */
-  placesOf(tx: Tx, teams: readonly string[]): Promise<number[]>
-}
-
 /** How long a look at the line is good for, in milliseconds. */
 const LINE_CACHED_MS = 250
 /** Teams whose last place of a returning job is remembered. */
@@ -31,7 +22,7 @@ export function placesAfter(last: number, reached: number, count: number): numbe
   return Array.from({ length: count }, (_, index) => first + index)
 }
 
-function createLine(job: SharedJob): Line {
+function createLine(job: SharedJob) {
   let reached = 0
   let top = 0
   let looked = Number.NEGATIVE_INFINITY
@@ -47,11 +38,14 @@ function createLine(job: SharedJob): Line {
   }
 
   return {
+    /** The place that the queue has reached, as far as this process knows. */
     reached: look,
-    given(place) {
+    /** Says that places up to this one are given. */
+    given(place: number): void {
       top = Math.max(top, place)
     },
-    async placesOf(tx, teams) {
+    /** Places for jobs that come back, or come again: each behind its team's others that did. */
+    async placesOf(tx: Tx, teams: readonly string[]): Promise<number[]> {
       const from = await look(tx)
       if (last.size > REMEMBERED) last.clear()
       return teams.map((team) => {
@@ -63,7 +57,7 @@ function createLine(job: SharedJob): Line {
   }
 }
 
-export type Lines = Readonly<Record<SharedJob, Line>>
+export type Lines = Readonly<Record<SharedJob, ReturnType<typeof createLine>>>
 
 export const createLines = (): Lines =>
   Object.fromEntries(SHARED_JOBS.map((job) => [job, createLine(job)])) as Lines

@@ -42,7 +42,7 @@ export async function storePauses(tx: Tx, queues: readonly JobName[], cause: Pau
   const reason = 'reason' in cause ? cause.reason : null
   await tx.query(sql.type(object())`
     insert into paused_queues (queue, paused_at, paused_by, reason)
-    select queue, ${sql.timestamp(now)}, ${by}, ${reason} from unnest(${sql.array([...queues], 'text')}) queue
+    select queue, ${sql.timestamp(now)}, ${by}, ${reason} from unnest(${sql.array(queues, 'text')}) queue
     on conflict (queue) do update set paused_by = excluded.paused_by, reason = null
     where paused_queues.reason is not null and excluded.reason is null`)
 }

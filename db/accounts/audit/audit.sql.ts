@@ -37,7 +37,7 @@ export const entriesOfBroadcast = (
   tx.any(sql.type(broadcastEntryRow)`
     select actor, action, created_at from audit_entries
     where team_id = ${team_id} and detail = ${id} and split_part(action, '.', 1) = 'broadcast'
-      and action = any(${sql.array([...actions], 'text')})
+      and action = any(${sql.array(actions, 'text')})
     order by id desc limit ${limit}`)
 
 /** @param actor a whole address. @param action a whole action, or its first part, such as `email`. */
@@ -60,7 +60,7 @@ export async function auditEntries(
   const part = action?.includes('.') ? sql.fragment`action` : sql.fragment`split_part(action, '.', 1)`
   const fits = allOf(
     team !== undefined && sql.fragment`team_id = ${team}`,
-    teams && sql.fragment`team_id = any(${sql.array([...teams], 'uuid')})`,
+    teams && sql.fragment`team_id = any(${sql.array(teams, 'uuid')})`,
     before !== undefined && sql.fragment`id < ${before}`,
     actor !== undefined && sql.fragment`lower(actor) = lower(${actor})`,
     action !== undefined && sql.fragment`${part} = ${action}`,

@@ -8,7 +8,7 @@ import { Refusal } from '../../errors.ts'
 import type { At } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { parseAddress } from '../../text/address.ts'
-import { type Actor, record } from '../audit/record.ts'
+import { type By, record } from '../audit/record.ts'
 import { teamOrRefusal } from '../teams/view.ts'
 import {
   belongs,
@@ -25,8 +25,6 @@ import {
 import type { Role } from './roles.ts'
 import { deleteSessionMemberships } from './sessions.sql.ts'
 import { INVITATION_LENGTH, makeLink } from './sign-in.ts'
-
-type By = At & { actor: Actor }
 
 /** @throws Refusal bad_request. */
 function addressOf(email: string) {

@@ -26,7 +26,7 @@ export async function accountRowsOf(
 ): Promise<ReadonlyMap<string, AccountRow>> {
   const rows = await tx.any(sql.type(accountRow)`
     select ${accountColumns} from ${accountTables}
-    where a.team_id = any(${sql.array([...teamIds], 'uuid')})`)
+    where a.team_id = any(${sql.array(teamIds, 'uuid')})`)
   return new Map(rows.map((row) => [row.team_id, row]))
 }
 
@@ -35,6 +35,6 @@ const nameRow = row({ id: string(), name: string() })
 export async function namesOfTeams(tx: Tx, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   if (ids.length === 0) return new Map()
   const rows = await tx.any(sql.type(nameRow)`
-    select id, name from teams where id = any(${sql.array([...ids], 'uuid')})`)
+    select id, name from teams where id = any(${sql.array(ids, 'uuid')})`)
   return new Map(rows.map(({ id, name }) => [id, name]))
 }

@@ -184,10 +184,10 @@ export const contactColumnsOf = (tx: Tx, id: string) =>
   tx.maybeOneFirst(sql.type(contactColumnsRow)`
     select contact_columns from teams where id = ${id}`)
 
-export async function setContactColumns(tx: Tx, id: string, names: readonly string[] | null): Promise<void> {
-  const chosen = names === null ? sql.fragment`null` : sql.array([...names], 'text')
-  await tx.query(sql.unsafe`update teams set contact_columns = ${chosen} where id = ${id}`)
-}
+export const setContactColumns = (tx: Tx, id: string, names: readonly string[] | null) =>
+  tx.query(
+    sql.unsafe`update teams set contact_columns = ${names && sql.array(names, 'text')} where id = ${id}`,
+  )
 
 /** Suspends a team from `at` on, or from when it was before. */
 export const setSuspended = (tx: Tx, id: string, at: Date) =>

@@ -73,7 +73,7 @@ export async function statusesOf(
 ): Promise<Map<string, ContactStatus>> {
   const rows = await tx.any(sql.type(statusRow)`
     select identity, status from contacts
-    where team_id = ${teamId} and identity = any(${sql.array([...identities], 'text')})`)
+    where team_id = ${teamId} and identity = any(${sql.array(identities, 'text')})`)
   return new Map(rows.map(({ identity, status }) => [identity, status]))
 }
 
@@ -86,7 +86,7 @@ const propertiesRow = row({ identity: string(), properties: mixed<Record<string,
 export async function propertiesOf(tx: Tx, teamId: string, identities: readonly string[], hold: boolean) {
   const rows = await tx.any(sql.type(propertiesRow)`
     select identity, properties from contacts
-    where team_id = ${teamId} and identity = any(${sql.array([...identities], 'text')})
+    where team_id = ${teamId} and identity = any(${sql.array(identities, 'text')})
     order by id ${hold ? sql.fragment`for no key update` : sql.fragment``}`)
   return new Map(rows.map(({ identity, properties }) => [identity, properties]))
 }

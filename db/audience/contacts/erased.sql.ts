@@ -24,7 +24,7 @@ export const hasErased = async (tx: Tx, teamId: string): Promise<boolean> =>
 export const erasedByHashes = (tx: Tx, teamId: string, hashes: readonly Buffer[]) =>
   tx.any(sql.type(erasedRow)`
     select hash, status, suppression, left_topic_ids from erased_contacts
-    where team_id = ${teamId} and hash = any(${sql.array([...hashes], 'bytea')}) order by erased_at`)
+    where team_id = ${teamId} and hash = any(${sql.array(hashes, 'bytea')}) order by erased_at`)
 
 /** Keeps a hash; the later state of the same address counts. */
 export const keepErased = (tx: Tx, teamId: string, erased: ErasedRow, now: Date) =>

@@ -121,7 +121,7 @@ export async function missingProperties(
 ): Promise<readonly string[]> {
   if (names.length === 0) return []
   const missing = await tx.anyFirst(sql.type(nameRow)`
-    select unnest(${sql.array([...names], 'text')}) as name
+    select unnest(${sql.array(names, 'text')}) as name
     except select jsonb_object_keys(properties) from (
       select properties from contacts where team_id = ${teamId} ${newestFirst} limit ${ASKED}) contacts`)
   return names.filter((each) => missing.includes(each))

@@ -115,7 +115,7 @@ export async function addSlice(
   const repeated = taken - created.length - known.length
   await tx.query(sql.unsafe`
     with before as (
-      select count(*)::int as seen from unnest(${sql.array([...known], 'uuid')}) id
+      select count(*)::int as seen from unnest(${sql.array(known, 'uuid')}) id
       where id in (
         select unnest(contact_ids) from contact_import_slices where team_id = ${teamId} and import_id = ${importId})
     ), added as (

@@ -34,7 +34,7 @@ const endpointRow = row({
 export const endpointsToNotify = (tx: Tx, teams: readonly string[]) =>
   tx.any(sql.prepared('endpoints_to_notify', endpointRow)`
     select team_id, id, types, domain, state = 'enabled' as enabled from webhook_endpoints w
-    where team_id = any(${sql.array([...teams], 'uuid')}) and ${isServed} order by team_id, id`)
+    where team_id = any(${sql.array(teams, 'uuid')}) and ${isServed} order by team_id, id`)
 
 const emailRow = row({
   id: string(),

@@ -59,7 +59,7 @@ export const doomUnused = (
       where e.team_id = ${teamId} and e.id >= ${accepted} and (e.unfinished or e.due_at is not null)
     ), unused as materialized (
       select id from files f
-      where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')})
+      where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')})
         and state = 'ready' and last_used_at < ${sql.timestamp(before)} and not ${isUploaded}
         and not exists (select from needed n where n.sha256 = f.sha256)
       for update skip locked
@@ -72,7 +72,7 @@ const contentRow = row({ sha256: string() })
 /** Takes the contents away from emails that say nothing any more. @returns them. */
 export async function detachFiles(tx: Tx, teamId: string, emailIds: readonly string[]) {
   const contents = await tx.anyFirst(sql.type(contentRow)`
-    delete from email_files where team_id = ${teamId} and email_id = any(${sql.array([...emailIds], 'uuid')})
+    delete from email_files where team_id = ${teamId} and email_id = any(${sql.array(emailIds, 'uuid')})
     returning encode(sha256, 'hex') as sha256`)
   return [...new Set(contents)]
 }
@@ -86,7 +86,7 @@ export const doomDetached = (tx: Tx, teamId: string, contents: readonly string[]
     with alone as materialized (
       select id from files f
       where team_id = ${teamId} and state = 'ready'
-        and sha256 in (select decode(w, 'hex') from unnest(${sql.array([...contents], 'text')}) w)
+        and sha256 in (select decode(w, 'hex') from unnest(${sql.array(contents, 'text')}) w)
         and not exists (select from email_files n where n.team_id = f.team_id and n.sha256 = f.sha256)
         and not ${isUploaded}
       for update skip locked

@@ -87,7 +87,7 @@ export async function insertChunks(tx: Tx, teamId: string, chunks: readonly Chun
 /** Deletes those of the files that nobody has published. */
 export const dropLoading = (tx: Tx, teamId: string, ids: readonly string[]) =>
   tx.query(sql.type(object())`
-    delete from files where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) and state = 'loading'`)
+    delete from files where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')}) and state = 'loading'`)
 
 /** A file that was stored, and is to be published. */
 type Loaded = { team_id: string; id: string }
@@ -133,7 +133,7 @@ const uploadColumns = sql.fragment`
 export const uploadsByIds = (tx: Tx, teamId: string, ids: readonly string[]) =>
   tx.any(sql.type(uploadRow)`
     select ${uploadColumns} from uploads
-    where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) and expires_at > service_time()`)
+    where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')}) and expires_at > service_time()`)
 
 /** Stores an upload, to be kept for some days, as its file is: that is ready, and the team's account is locked. */
 export const insertUpload = (

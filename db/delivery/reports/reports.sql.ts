@@ -214,7 +214,7 @@ export const lastReports = (tx: Tx) =>
       when (select r.provider from reports r where r.provider = p.provider order by r.event_key limit 1) is not null
       then (select received_at from reports r where r.provider = p.provider order by r.id desc limit 1)
     end as last_at
-    from unnest(${sql.array([...PROVIDERS], 'text')}) as p (provider) order by 1`)
+    from unnest(${sql.array(PROVIDERS, 'text')}) as p (provider) order by 1`)
 
 /** Deletes parked reports. @returns how many. */
 export const deleteParkedReports = (tx: Tx, filter: ParkedFilter) =>

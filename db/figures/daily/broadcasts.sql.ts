@@ -21,7 +21,7 @@ type FigureOf = { broadcast_id: string; figure: Figure; count: number }
 
 /** Those that are 0 may be absent. */
 export async function figuresOf(tx: Tx, teamId: string, ids: readonly string[]): Promise<FigureOf[]> {
-  const those = sql.array([...ids], 'uuid')
+  const those = sql.array(ids, 'uuid')
   const moved = await tx.any(sql.prepared('figures_of_broadcasts', figureRow)`
     select broadcast_id, figure, sum(count)::integer as count from (
       select broadcast_id, figure, count from broadcast_figures

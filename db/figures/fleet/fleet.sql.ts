@@ -115,7 +115,7 @@ const queuedRow = row({ channel: string(), age: number(), messages: number() })
  * a channel the oldest are looked at, so that what is younger than one of them counts for no greater age.
  */
 export async function queuedByAge(tx: Tx, ages: readonly number[], most: number) {
-  const lowest = sql.array([...ages], 'float8')
+  const lowest = sql.array(ages, 'float8')
   // What waited for its time has been waiting since then, and has an index of its own.
   const oldest = CHANNELS.flatMap(({ name, rows }) => [
     sql.fragment`(

@@ -73,7 +73,7 @@ export const lackingMembers = (tx: Tx, audience: Audience, slots: readonly strin
   tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from contacts
     where team_id = ${audience.team_id} and ${fits(audience)}
-      and not jsonb_exists_all(properties, ${sql.array([...slots], 'text')})`)
+      and not jsonb_exists_all(properties, ${sql.array(slots, 'text')})`)
 
 const textRow = row({ property: string(), text: number(), all: number() })
 /** `text`: how many values of the property are no numbers, of `all`. */

@@ -194,7 +194,7 @@ export async function updateState(
   ]
   return tx.maybeOne(sql.type(changedRow)`
     update broadcasts set ${sql.join(sets, sql.fragment`, `)}
-    where team_id = ${team_id} and id = ${id} and state = any(${sql.array([...from], 'text')})
+    where team_id = ${team_id} and id = ${id} and state = any(${sql.array(from, 'text')})
     returning ${broadcastColumns}, ${hasListeners(sql.fragment`broadcasts.team_id`)} as has_listeners`)
 }
 

@@ -50,7 +50,7 @@ export async function deleteEmailsById(
   teamId: string,
   ids: readonly string[],
 ): Promise<readonly DeletedEmail[]> {
-  const these = sql.array([...ids], 'uuid')
+  const these = sql.array(ids, 'uuid')
   const deleted = await deleteEmails(
     tx,
     teamId,

@@ -83,7 +83,7 @@ export const insertEndpoint = (
 ) =>
   tx.query(sql.type(object())`
     insert into webhook_endpoints (team_id, id, url, name, types, domain, state, secret, created_at)
-    values (${teamId}, ${id}, ${url}, ${name}, ${sql.array([...types], 'text')}, ${domain}, 'enabled',
+    values (${teamId}, ${id}, ${url}, ${name}, ${sql.array(types, 'text')}, ${domain}, 'enabled',
       ${sql.binary(secret)}, ${sql.timestamp(now)})`)
 
 /** What is given of an endpoint; an absent field stays as it is, or takes its default. */

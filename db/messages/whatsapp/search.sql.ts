@@ -35,7 +35,7 @@ export async function messagesFound(
 ) {
   const fits = allOf(
     sql.fragment`m.team_id = ${teamId}`,
-    recipients !== undefined && sql.fragment`m.recipient = any(${sql.array([...recipients], 'text')})`,
+    recipients !== undefined && sql.fragment`m.recipient = any(${sql.array(recipients, 'text')})`,
     id !== undefined &&
       sql.fragment`m.id in (${WHATSAPP.named({ team: sql.fragment`${teamId}`, ...spellingsOfId(id) })})`,
     status !== undefined && sql.fragment`m.status = ${status}`,

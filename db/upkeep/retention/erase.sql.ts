@@ -10,7 +10,7 @@ import { foundColumns, foundRow, isAbout, isEventNaming, isReportNaming, isSkipO
  * somebody else may have been erased from them meanwhile.
  */
 export async function lockEmailsOfPerson(tx: Tx, teamId: string, ids: readonly string[]) {
-  const these = sql.array([...ids], 'uuid')
+  const these = sql.array(ids, 'uuid')
   await tx.query(sql.type(object())`
     select from email_states where team_id = ${teamId} and id = any(${these}) order by id for update`)
   return tx.any(sql.type(foundRow)`
@@ -64,7 +64,7 @@ export const rewriteNames = (tx: Tx, teamId: string, ids: readonly string[], pat
       tags = coalesce((
         select json_agg(tag order by place) from json_array_elements_text(e.tags) with ordinality t (tag, place)
         where lower(tag) !~ ${pattern}), '[]')
-    where e.team_id = ${teamId} and e.id = any(${sql.array([...ids], 'uuid')})
+    where e.team_id = ${teamId} and e.id = any(${sql.array(ids, 'uuid')})
       and lower(concat_ws(' ', e.idempotency_key, e.reply_to, e.tags)) ~ ${pattern}`)
 
 /** Deletes the webhook messages about these emails or contacts, with each try to deliver one. */

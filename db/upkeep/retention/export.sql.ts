@@ -36,7 +36,7 @@ export const emailsToShow = (tx: Tx, teamId: string, ids: readonly string[]) =>
     select id, created_at, from_address as "from", to_emails, first_cc, first_bcc, scheduled_at, expires_at, status,
       broadcast_id, template_id, template_version_id, subject, html, body_text as text, variables, headers, reply_to,
       tags, idempotency_key, attachments, internal
-    from emails where team_id = ${teamId} and id = any(${sql.array([...ids], 'uuid')}) order by id`)
+    from emails where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')}) order by id`)
 
 const eventRow = row({
   email_id: string(),
@@ -51,7 +51,7 @@ const eventRow = row({
 export const eventsToShow = (tx: Tx, teamId: string, ids: readonly string[], pattern: string) =>
   tx.any(sql.type(eventRow)`
     select email_id, kind, occurred_at, recipient, detail, ${isEventNaming(pattern)} as names from email_events v
-    where team_id = ${teamId} and email_id = any(${sql.array([...ids], 'uuid')})
+    where team_id = ${teamId} and email_id = any(${sql.array(ids, 'uuid')})
     order by email_id, occurred_at, event_key`)
 
 const webhookRow = row({

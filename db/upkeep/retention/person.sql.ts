@@ -34,7 +34,7 @@ export const emailsTo = (
     select e.id, e.to_emails, e.has_copies, s.waits from (
       select id, to_emails, has_copies from (
         select team_id, id, to_emails, ${hasCopies} from accepted_emails
-        where recipient_identities(to_emails) && ${sql.array([...identities], 'text')} offset 0) e
+        where recipient_identities(to_emails) && ${sql.array(identities, 'text')} offset 0) e
       where team_id = ${teamId} and id > ${after} order by id limit ${limit}) e
     cross join lateral (
       select ${waits} from email_states
@@ -59,11 +59,11 @@ export const isEventNaming = (pattern: string) =>
 
 /** Whether a webhook message is about one of these emails or contacts. */
 export const isAbout = (teamId: string, subjects: readonly string[]) =>
-  sql.fragment`team_id = ${teamId} and subject_id = any(${sql.array([...subjects], 'uuid')})`
+  sql.fragment`team_id = ${teamId} and subject_id = any(${sql.array(subjects, 'uuid')})`
 
 /** Whether a line in the list of whom a broadcast skipped is about the person. */
 export const isSkipOf = (teamId: string, spellings: readonly string[]) =>
-  sql.fragment`team_id = ${teamId} and lower(email) = any(${sql.array([...spellings], 'text')})`
+  sql.fragment`team_id = ${teamId} and lower(email) = any(${sql.array(spellings, 'text')})`
 
 /** Whether a report is done with, about this team alone, and names the address that `pattern` finds among its bytes. */
 export const isReportNaming = (teamId: string, pattern: string) => sql.fragment`
