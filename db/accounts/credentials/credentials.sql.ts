@@ -74,13 +74,9 @@ export const noteKeyUse = (tx: Tx, id: string, hour: Date) =>
       where id = ${id} and (last_used_at is null or last_used_at < ${sql.timestamp(hour)})
       for no key update skip locked)`)
 
-type NewKey = {
-  id: string
-  name: string
-  prefix: string
+type NewKey = Pick<KeyRow, 'id' | 'name' | 'prefix' | 'domain'> & {
   hash: Buffer
   scopes: readonly string[]
-  domain: string | null
   expires_at: Date | null
 }
 

@@ -25,15 +25,6 @@ type KeyRequest = {
   expires_at: Date | null
 }
 
-type IssuedKey = {
-  id: string
-  key: string
-  name: string
-  scopes: Scope[]
-  domain: string | null
-  expires_at: string | null
-}
-
 const isScope = (text: string): text is Scope => (SCOPES as readonly string[]).includes(text)
 
 function checkScopes(given: readonly string[]): Scope[] {
@@ -58,7 +49,7 @@ async function boundDomain(tx: Tx, teamId: string, given: string): Promise<strin
 }
 
 /** @throws Refusal not_found, or bad_request for a field that cannot be. */
-export async function issueKey(by: By, teamId: string, request: KeyRequest): Promise<IssuedKey> {
+export async function issueKey(by: By, teamId: string, request: KeyRequest) {
   const { tx, now } = by
   checkName(request.name)
   const scopes = checkScopes(request.scopes)

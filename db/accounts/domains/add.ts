@@ -12,16 +12,11 @@ import { domainToAscii } from '../../text/address.ts'
 import { type By, record } from '../audit/record.ts'
 import { lockAccountRow } from '../teams/teams.sql.ts'
 import { teamOrRefusal } from '../teams/view.ts'
-import { type DnsRecord, dnsRecords, FIRST_SELECTOR, makeDkimKey } from './dkim.ts'
+import { dnsRecords, FIRST_SELECTOR, makeDkimKey } from './dkim.ts'
 import { type DomainRow, deleteDomain, domainByName, domainRoom, insertDomain } from './domains.sql.ts'
 
-type DomainView = Pick<
-  DomainRow,
-  'id' | 'name' | 'status' | 'created_at' | 'verified_at' | 'missing_since'
-> & { dns_records: DnsRecord[] }
-
 /** A domain with the records to publish. @param includes what the relay wants in SPF. Pure. */
-export const domainView = (row: DomainRow, includes: readonly string[]): DomainView => ({
+export const domainView = (row: DomainRow, includes: readonly string[]) => ({
   id: row.id,
   name: row.name,
   status: row.status,

@@ -24,12 +24,6 @@ export type RecordCheck = DnsRecord & {
   published: string[]
 }
 
-type Verification = Pick<DomainRow, 'id' | 'name' | 'status' | 'verified_at'> & {
-  /** The selector whose key was replaced just now: its record may go once the mail that it signed has arrived. */
-  replaced_selector: string | null
-  records: RecordCheck[]
-}
-
 /** The zone that holds a name's records; null where that is not known just now. */
 export type ZoneLookup = (name: string) => Promise<string | null>
 
@@ -149,7 +143,7 @@ export async function verifyDomain(
   { database, now, actor, ...looks }: Looks & { database: Database; now: Date; actor: Actor },
   teamId: string,
   name: string,
-): Promise<Verification> {
+) {
   const domain = await domainOrRefusal(database, teamId, name)
   const { current, next, hints } = await checkRecords(domain, looks)
   const selector = next?.state === 'found' ? domain.next_dkim_selector : null
@@ -166,6 +160,7 @@ export async function verifyDomain(
   if (!row) throw new Refusal('not_found', `the domain ${name} was removed meanwhile`)
   const { id, status, verified_at } = row
   const keys = promoted && next ? [next] : [current, ...(next ? [next] : [])]
+  // Its record may go once the mail that it signed has arrived.
   const replaced_selector = promoted ? domain.dkim_selector : null
   return { id, name: row.name, status, verified_at, replaced_selector, records: [...keys, ...hints] }
 }

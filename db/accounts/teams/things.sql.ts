@@ -7,7 +7,7 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { type InferType, string } from 'yup'
 import { CHANNELS } from '../../channels/channels.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row } from '../../postgres/rows.ts'
+import { row, rowsOf } from '../../postgres/rows.ts'
 import { isUuid, likePattern } from '../../text/strings.ts'
 
 const thing = row({ id: string(), kind: string(), name: string() })
@@ -34,8 +34,6 @@ const KINDS = [
 ]
 const MESSAGES = CHANNELS.map(({ name, rows }) => kindOf(name, rows, sql.fragment`id`))
 
-const uuids = (all: readonly string[]) => sql.array(all, 'uuid')
-
 /** Where a team's thing is found by its word. */
 export const thingKey = (teamId: string, word: string): string => `${teamId} ${word}`
 
@@ -51,14 +49,9 @@ export async function namesOfThings(
   const words = things.filter(({ word }) => !isUuid(word))
   const given = sql.fragment`
     with ids as materialized (
-      select distinct team_id, id from unnest(
-        ${uuids(ids.map(({ team_id }) => team_id))}, ${uuids(ids.map(({ word }) => word))}) as given (team_id, id)),
+      select distinct team_id, word as id from ${rowsOf('given', { team_id: 'uuid', word: 'uuid' }, ids)}),
     words as materialized (
-      select distinct team_id, word from unnest(
-        ${uuids(words.map(({ team_id }) => team_id))}, ${sql.array(
-          words.map(({ word }) => word),
-          'text',
-        )}) as given (team_id, word))`
+      select distinct team_id, word from ${rowsOf('given', { team_id: 'uuid', word: 'text' }, words)})`
   const byId = [...KINDS, ...MESSAGES].map(
     ({ kind, table, name }) => sql.fragment`
       select team_id, id::text as word, id::text as id, ${kind}::text as kind, ${name}::text as name

@@ -31,7 +31,7 @@ export const touchedAt = (now: Date) =>
   sql.fragment`greatest(${sql.timestamp(now)}, updated_at + interval '1 millisecond')`
 
 /** A contact to store: its email as given, and the identity that makes two spellings one. */
-export type NewContact = {
+type NewContact = {
   id: string
   email: string
   identity: string

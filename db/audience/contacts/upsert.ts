@@ -16,9 +16,9 @@ import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { parsedAddress } from '../../text/address.ts'
 import { address, isObject, parse } from '../../text/fields.ts'
-import { insertContacts, type NewContact, propertiesOf, statusesOf, writeContacts } from './contacts.sql.ts'
+import { insertContacts, propertiesOf, statusesOf, writeContacts } from './contacts.sql.ts'
 import { contactsReached } from './edit.ts'
-import { type InitialState, initialStates, NEW_CONTACT } from './erased.ts'
+import { initialStates, NEW_CONTACT } from './erased.ts'
 import {
   breach,
   claimFault,
@@ -66,12 +66,6 @@ export function readItems(body: string): (ContactItem | Refusal)[] {
   return items.map((item, index) => orRefusal(() => toItem(item, `contacts[${index}]`)))
 }
 
-/** What a call results in: an outcome for each item, and the contacts to create. */
-type Decision = {
-  outcomes: (string | Refusal)[]
-  fresh: Omit<NewContact, 'topic_ids' | keyof InitialState>[]
-}
-
 /** The map that each contact of a call gets: the last one given for it; null when none is. */
 function mapsOf(items: readonly (ContactItem | Refusal)[]): Map<string, NonNullable<Properties> | null> {
   const maps = new Map<string, NonNullable<Properties> | null>()
@@ -82,13 +76,13 @@ function mapsOf(items: readonly (ContactItem | Refusal)[]): Map<string, NonNulla
   return maps
 }
 
-/** Admits items in order while there is room. Pure. */
+/** Admits items in order while there is room. @returns an outcome for each, and the contacts to create. Pure. */
 function decide(
   items: readonly (ContactItem | Refusal)[],
   existing: ReadonlyMap<string, string>,
   maps: ReadonlyMap<string, NonNullable<Properties> | null>,
   { room, full }: { room: number; full: Refusal },
-): Decision {
+) {
   const fresh = new Map<string, { id: string; email: string }>()
   const outcomes = items.map((item) => {
     if (item instanceof Refusal) return item

@@ -6,15 +6,8 @@ import { countRow, row } from '../../postgres/rows.ts'
 import type { CsvPlace } from './csv.ts'
 import type { Fault, Mapping } from './mapping.ts'
 
-type NewImport = {
-  id: string
-  file_name: string
+type NewImport = Pick<ImportRow, 'id' | 'file_name' | 'mapping' | 'records' | 'created_by' | 'encoding'> & {
   bytes: Buffer
-  encoding: string
-  mapping: Mapping
-  /** How many the file has. */
-  records: number
-  created_by: string
 }
 
 /** How long the chunks are that a file lies in, in bytes. */

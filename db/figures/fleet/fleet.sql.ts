@@ -23,17 +23,8 @@ export type Gauges = Record<(typeof STORED_GAUGES)[number], number> & { version:
 export type ProcessKind = 'web' | 'worker'
 
 /** A process as it reports itself. */
-type SignOfLife = {
-  id: string
-  kind: ProcessKind
-  host: string
-  pid: number
+type SignOfLife = Omit<ProcessRow, 'queues' | 'seen_at' | 'silent_seconds'> & {
   queues: readonly string[]
-  /** The key of the sender that a queue delivers through, by queue. */
-  senders: Readonly<Record<string, string>>
-  /** Jobs per second, by queue. */
-  completed: Readonly<Record<string, number>>
-  gauges: Gauges
   started_at: Date
 }
 
@@ -71,7 +62,9 @@ const processRow = row({
   host: string(),
   pid: number(),
   queues: array(string()),
+  /** The key of the sender that a queue delivers through, by queue. */
   senders: mixed<Record<string, string>>(),
+  /** Jobs per second, by queue. */
   completed: mixed<Record<string, number>>(),
   gauges: mixed<Gauges>(),
   seen_at: string(),

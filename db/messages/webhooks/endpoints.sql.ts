@@ -66,12 +66,8 @@ export async function countEndpoints(tx: Tx, teamId: string): Promise<number> {
     select count(*) as count from webhook_endpoints where team_id = ${teamId}`)
 }
 
-type NewEndpoint = {
-  id: string
-  url: string
-  name: string
+type NewEndpoint = Pick<EndpointRow, 'id' | 'url' | 'name' | 'domain'> & {
   types: readonly string[]
-  domain: string | null
   secret: Buffer
 }
 
