@@ -9,7 +9,7 @@ import { DELIVERIES } from '../channels/channels.sql.ts'
 import { liveProcesses } from '../figures/fleet/fleet.sql.ts'
 import { FORGOTTEN, SILENCE } from '../figures/fleet/fleet.ts'
 import type { At, Database } from '../postgres/pool.ts'
-import { type QueueStatus, queueStatus } from '../queue/jobs.sql.ts'
+import { queueStatus } from '../queue/jobs.sql.ts'
 import { JOBS, type JobName, type Payload } from '../queue/jobs.ts'
 import { deletePause, pausedQueues, storePauses } from '../queue/pauses.sql.ts'
 import type { Producer } from '../queue/producer.ts'
@@ -21,28 +21,21 @@ export const QUEUES = Object.keys(JOBS) as JobName[]
 /** How many dead letters move back at once. */
 const REDRIVE_BATCH = 500
 
-export type ShownQueue = QueueStatus & {
-  paused: boolean
-  /** Since when and by whom; or why, where the service itself has paused it. */
-  paused_at: string | null
-  paused_by: string | null
-  pause_reason: string | null
-  /** Over the last few seconds, by all workers together. */
-  completed_per_second: number
-  workers: { host: string; pid: number; seen_at: string }[]
-}
+export type ShownQueue = Awaited<ReturnType<typeof listQueues>>[number]
 
 /** Each queue as it stands, with the workers on it and their last sign of life. */
-export async function listQueues(database: Database): Promise<ShownQueue[]> {
+export async function listQueues(database: Database) {
   const processes = await liveProcesses(database, FORGOTTEN)
   const paused = await pausedQueues(database)
   const live = processes.filter(({ silent_seconds }) => silent_seconds <= SILENCE)
   return (await queueStatus(database)).map((queue) => ({
     ...queue,
     paused: paused.has(queue.queue),
+    /** Since when and by whom; or why, where the service itself has paused it. */
     paused_at: paused.get(queue.queue)?.paused_at ?? null,
     paused_by: paused.get(queue.queue)?.paused_by ?? null,
     pause_reason: paused.get(queue.queue)?.reason ?? null,
+    /** Over the last few seconds, by all workers together. */
     completed_per_second: live.reduce((all, { completed }) => all + (completed[queue.queue] ?? 0), 0),
     workers: processes
       .filter(({ queues }) => queues.includes(queue.queue))

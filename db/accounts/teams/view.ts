@@ -5,31 +5,11 @@
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { burstOf } from '../plans/defaults.ts'
-import { byQuota, type QuotaName } from '../plans/quotas.ts'
-import { type Account, accountOf, type Limits, left, type Used } from './limits.ts'
+import { byQuota } from '../plans/quotas.ts'
+import { type Account, accountOf, left } from './limits.ts'
 import { accountRowOf, type OverridesRow, overridesOf, type TeamRow, teamById } from './teams.sql.ts'
 
-export type TeamView = {
-  id: string
-  name: string
-  plan: string
-  /** Said of a test team alone: nothing of it is delivered. */
-  test?: true
-  /** null: the team is in good standing. */
-  suspended_at: string | null
-  /** null: unlimited. */
-  limits: Limits
-  /** The figures that are the team's own; null: the plan's. */
-  overrides: Record<QuotaName, number | null> & {
-    rate: number | null
-    /** In gigabytes, as it was given. */
-    storage: number | null
-  }
-  used: Used
-  left: Record<QuotaName, number | null> & { storage: number | null }
-  bucket: { tokens: number; capacity: number }
-  period: { start: string; end: string }
-}
+export type TeamView = ReturnType<typeof teamView>
 
 /** What is said of a test team, and of no other. */
 export const asTest = ({ test }: { test: boolean }): { test?: true } => (test ? { test } : {})
@@ -49,18 +29,22 @@ export function teamView(
   team: Pick<TeamRow, 'id' | 'name' | 'test' | 'suspended_at'>,
   account: Account,
   overrides: OverridesRow,
-): TeamView {
+) {
   const { plan, limits, used, bucket, period } = account
   return {
     id: team.id,
     name: team.name,
     plan,
     ...asTest(team),
+    /** null: the team is in good standing. */
     suspended_at: team.suspended_at,
+    /** null: unlimited. */
     limits,
+    /** The figures that are the team's own; null: the plan's. */
     overrides: {
       ...byQuota(({ limit }) => overrides[limit]),
       rate: overrides.send_rate_per_second,
+      /** In gigabytes, as it was given. */
       storage: overrides.storage_gb,
     },
     used,

@@ -6,7 +6,7 @@
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
 import type { Versions } from '../../content/templates/versions.ts'
-import { type Waiting, waitingOf } from '../../delivery/waiting.ts'
+import { waitingOf } from '../../delivery/waiting.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
@@ -14,26 +14,14 @@ import { type EmailRow, emailById } from './emails.sql.ts'
 import { eventsOfEmail } from './events.sql.ts'
 import { present } from './recipients.ts'
 import { unsubscribeUrl } from './unsubscribe-token.ts'
-import { type EmailView, emailView } from './view.ts'
+import { emailView } from './view.ts'
 
 type Deps = { tx: Tx; versions: Versions; secrets: Secrets }
 
 /** `publicUrl`: where recipients reach the service; undefined when that is not set. */
 type ShowDeps = Deps & { now: Date; publicUrl: string | undefined }
 
-type ShownEvent = { time: string; kind: string; recipient: string | null; detail: string }
-
-export type ShownEmail = EmailView & {
-  /** Null without a token, or without the public URL. */
-  unsubscribe_url: string | null
-  /** The X-Request-Id of the call that sent it, if any. */
-  http_request_id: string | null
-  /** Whether it is mail of ours: what a sign-in link or a notice holds is its recipient's alone. */
-  internal?: true
-  events: ShownEvent[]
-  /** Absent when nothing is left to deliver. `recipients`: who still waits; the others have it, or were refused. */
-  waiting?: Waiting & { recipients: string[] }
-}
+export type ShownEmail = Awaited<ReturnType<typeof showEmail>>
 
 export async function versionsOf({ tx, versions }: Deps, rows: readonly EmailRow[]) {
   const refs = rows.flatMap(({ team_id, template_version_id: id }) => (id === null ? [] : [{ team_id, id }]))
@@ -53,23 +41,25 @@ const urlOf = (publicUrl: string | undefined, token: string | null): string | nu
   publicUrl === undefined || token === null ? null : unsubscribeUrl(publicUrl, token)
 
 /** @throws Refusal not_found. */
-export async function showEmail(deps: ShowDeps, teamId: string, id: string): Promise<ShownEmail> {
+export async function showEmail(deps: ShowDeps, teamId: string, id: string) {
   const row = await emailOrRefusal(deps.tx, teamId, id)
   const versionOf = await versionsOf(deps, [row])
   const view = emailView(row, versionOf(row), deps.secrets)
   const events = await eventsOfEmail(deps.tx, teamId, id)
-  const shown = {
-    ...view,
-    unsubscribe_url: urlOf(deps.publicUrl, view.unsubscribe_token),
-    http_request_id: row.http_request_id,
-    ...(row.internal ? { internal: true as const } : {}),
-    events: events.map(({ occurred_at: time, ...event }) => ({ time, ...event })),
-  }
   const ref = { team_id: teamId, id }
   const waiting = await waitingOf(deps.tx, EMAIL, { ref, now: deps.now }, events)
-  if (waiting === null) return shown
+  // Who still waits: the others have it, or were refused.
+  const recipients = [...(row.pending_recipients ?? present(row.to_emails))]
   return {
-    ...shown,
-    waiting: { ...waiting, recipients: [...(row.pending_recipients ?? present(row.to_emails))] },
+    ...view,
+    /** Null without a token, or without the public URL. */
+    unsubscribe_url: urlOf(deps.publicUrl, view.unsubscribe_token),
+    /** The X-Request-Id of the call that sent it, if any. */
+    http_request_id: row.http_request_id,
+    // Mail of ours: what a sign-in link or a notice holds is its recipient's alone.
+    ...(row.internal ? { internal: true as const } : {}),
+    events: events.map(({ occurred_at: time, ...event }) => ({ time, ...event })),
+    // Absent when nothing is left to deliver.
+    ...(waiting === null ? {} : { waiting: { ...waiting, recipients } }),
   }
 }

@@ -8,44 +8,12 @@ import type { Secrets } from '../../process/secrets.ts'
 import { addressees } from '../../text/addressees.ts'
 import { givenTimes } from '../../text/moments.ts'
 import { broadcastToken } from './broadcast-token.ts'
-import type { EmailFile } from './call.ts'
 import { type Content, emailContent, sizeKb } from './content.ts'
 import type { EmailRow } from './emails.sql.ts'
 import { recipientIdentity } from './recipients.ts'
-import type { EmailStatus } from './status.ts'
 import { unsubscribeToken } from './unsubscribe-token.ts'
 
-export type EmailView = {
-  id: string
-  team_id: string
-  domain_id: string
-  template_id: string | null
-  from_address: string
-  to_emails: string[]
-  /** Absent when there are none, as are those of bcc. */
-  cc_emails?: string[]
-  bcc_emails?: string[]
-  subject: string
-  html: string
-  size_kb: number
-  tags: string[]
-  status: EmailStatus
-  idempotency_key: string | null
-  created_at: string
-  requeued_at: string | null
-  provider_message_id: string | null
-  broadcast_id: string | null
-  contact_id: string | null
-  unsubscribe_token: string | null
-  body_text: string
-  headers: Record<string, string> | null
-  reply_to: string
-  /** Absent when there are none. */
-  attachments?: EmailFile[]
-  /** When it was to go, and until when; absent when nobody said. */
-  scheduled_at?: string
-  expires_at?: string
-}
+export type EmailView = ReturnType<typeof viewOf>
 
 /** In a list the bodies are left out: html may be a mebibyte each. */
 export type ListedEmail = Omit<EmailView, 'html' | 'body_text'>
@@ -78,11 +46,7 @@ function tokenOf(
     : broadcastToken(secrets, { team_id, broadcast_id, person: recipientIdentity(to) })
 }
 
-function viewOf(
-  row: EmailRow,
-  { html, text, size_kb }: Content & { size_kb: number },
-  secrets: Secrets,
-): EmailView {
+function viewOf(row: EmailRow, { html, text, size_kb }: Content & { size_kb: number }, secrets: Secrets) {
   const { to, cc, bcc } = addressees(row)
   return {
     id: row.id,
@@ -91,6 +55,7 @@ function viewOf(
     template_id: row.template_id,
     from_address: row.from_address,
     to_emails: to,
+    // Left out where there are none, as attachments are, and times that nobody gave.
     ...(cc.length > 0 ? { cc_emails: cc } : {}),
     ...(bcc.length > 0 ? { bcc_emails: bcc } : {}),
     subject: row.subject,

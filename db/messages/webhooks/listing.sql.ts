@@ -13,7 +13,6 @@ export const WEBHOOK_STATUSES = ['queued', 'delivered', 'failed'] as const
 export type WebhookStatus = (typeof WEBHOOK_STATUSES)[number]
 
 const tryRow = row({ at: string(), status: number().nullable(), ms: number(), response: string() })
-export type TryRow = InferType<typeof tryRow>
 
 const attemptRow = tryRow.concat(row({ event_id: string(), type: string() }))
 export type AttemptRow = InferType<typeof attemptRow>
@@ -53,7 +52,6 @@ export type ListedWebhook = InferType<typeof listedRow>
 const messageRow = listedRow.concat(
   row({ endpoint_id: string(), body: string(), requeued_at: string().nullable() }),
 )
-export type WebhookRow = InferType<typeof messageRow>
 
 /** The message to an endpoint about one event; null when there is none, or no longer. */
 export async function webhookByEvent(

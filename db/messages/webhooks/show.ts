@@ -3,25 +3,20 @@
  * Promises: as an email's page has it; nothing of another endpoint. Must not change anything.
  */
 import { WEBHOOK, WEBHOOK_SENDERS } from '../../channels/webhook.sql.ts'
-import { type Waiting, waitingOf } from '../../delivery/waiting.ts'
+import { waitingOf } from '../../delivery/waiting.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { endpointOrRefusal } from './endpoints.ts'
-import { historyOf, type TryRow, type WebhookRow, webhookByEvent } from './listing.sql.ts'
+import { historyOf, webhookByEvent } from './listing.sql.ts'
 
-export type ShownWebhook = WebhookRow & {
-  attempts: readonly TryRow[]
-  events: readonly { kind: string; occurred_at: string; detail: string }[]
-  /** null when nothing is left to deliver. */
-  waiting: Waiting | null
-}
+export type ShownWebhook = Awaited<ReturnType<typeof showWebhook>>
 
-/** The webhook of an endpoint about one event. @throws Refusal not_found. */
+/** The webhook of an endpoint about one event; `waiting` null when nothing is left to deliver. @throws Refusal not_found. */
 export async function showWebhook(
   { tx, now }: { tx: Tx; now: Date },
   teamId: string,
   names: { endpoint_id: string; event_id: string },
-): Promise<ShownWebhook> {
+) {
   await endpointOrRefusal(tx, teamId, names.endpoint_id)
   const row = await webhookByEvent(tx, teamId, names)
   if (!row) throw new Refusal('not_found', 'there is no such webhook: perhaps it was kept for long enough')

@@ -5,7 +5,7 @@
 
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
-import { type Waiting, waitingOf } from '../../delivery/waiting.ts'
+import { waitingOf } from '../../delivery/waiting.ts'
 import { Refusal } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { givenTimes } from '../../text/moments.ts'
@@ -13,27 +13,16 @@ import { eventsOfMessage } from './events.sql.ts'
 import { messageById, type WhatsappRow } from './messages.sql.ts'
 import { type MessageFilter, messagesFound } from './search.sql.ts'
 
+export type ShownMessage = Awaited<ReturnType<typeof showMessage>>
+
 /** Its times only where somebody gave them. */
-type WhatsappView = Omit<WhatsappRow, 'recipient' | 'scheduled_at' | 'expires_at' | 'due_at'> & {
-  to: string
-  scheduled_at?: string
-  expires_at?: string
-}
-
-export type ShownMessage = WhatsappView & {
-  /** `code`: the provider's fault code; absent without one. */
-  events: { time: string; kind: string; detail: string; code?: string }[]
-  /** Absent when nothing is left to deliver. */
-  waiting?: Waiting
-}
-
-const view = ({ team_id, id, recipient, due_at: _due, ...row }: WhatsappRow): WhatsappView => {
+const view = ({ team_id, id, recipient, due_at: _due, ...row }: WhatsappRow) => {
   const { scheduled_at, expires_at, ...rest } = row
   return { id, team_id, to: recipient, ...rest, ...givenTimes({ scheduled_at, expires_at }) }
 }
 
 /** @throws Refusal not_found. */
-export async function showMessage({ tx, now }: At, teamId: string, id: string): Promise<ShownMessage> {
+export async function showMessage({ tx, now }: At, teamId: string, id: string) {
   await teamOrRefusal(tx, teamId)
   const row = await messageById(tx, teamId, id)
   if (!row) throw new Refusal('not_found', `there is no WhatsApp message ${id} in this team`)
@@ -44,6 +33,7 @@ export async function showMessage({ tx, now }: At, teamId: string, id: string): 
   }))
   const at = { ref: { team_id: teamId, id }, recipient: row.recipient, now }
   const waiting = await waitingOf(tx, WHATSAPP, at, rows)
+  // Absent when nothing is left to deliver.
   return { ...view(row), events, ...(waiting === null ? {} : { waiting }) }
 }
 
@@ -52,7 +42,7 @@ export async function listMessages(
   tx: Tx,
   teamId: string,
   { limit, ...filter }: MessageFilter & { limit: number },
-): Promise<WhatsappView[]> {
+) {
   await teamOrRefusal(tx, teamId)
   return (await messagesFound(tx, teamId, filter, { limit })).map(view)
 }
