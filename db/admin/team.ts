@@ -26,10 +26,7 @@ const orPlan =
 
 const own = (figure: number | 'plan'): number | null => (figure === 'plan' ? null : figure)
 
-function periodOf({
-  periodStart: start,
-  periodEnd: end,
-}: PlanOptions): { start: Date; end: Date } | undefined {
+function periodOf({ periodStart: start, periodEnd: end }: PlanOptions) {
   if (start && end) return { start, end }
   if (!start && !end) return undefined
   throw new Refusal('bad_request', '--period-start and --period-end must be given together')

@@ -8,10 +8,7 @@ import { resealSecrets } from '../messages/webhooks/reseal.ts'
 import type { Secrets } from '../process/secrets.ts'
 
 /** @returns how many domains and webhooks there were. @throws Refusal bad_request naming what cannot be opened. */
-export async function reseal({
-  secrets,
-  ...by
-}: By & { secrets: Secrets }): Promise<{ domains: number; webhooks: number }> {
+export async function reseal({ secrets, ...by }: By & { secrets: Secrets }) {
   const { tx } = by
   const webhooks = await resealSecrets({ tx, secrets })
   const domains = await resealAll({ tx, secrets })

@@ -50,11 +50,7 @@ const happeningOf = (
  * Looks at the next batch. @returns how many there were, and how many of them fail since this look; fewer than a batch
  * when none is left for this night.
  */
-async function lookAtBatch({
-  database,
-  lookupTxt,
-  queue,
-}: LookDeps): Promise<{ looked: number; failing: number }> {
+async function lookAtBatch({ database, lookupTxt, queue }: LookDeps) {
   const now = await serviceTime(database)
   const before = new Date(now.getTime() - DAY_APART)
   const domains = await domainsToLookAt(database, before, LOOK_BATCH)

@@ -25,14 +25,14 @@ import {
 type LineName = ChannelFacts['lines'][number]
 
 /** null means no limit. `rate` is in sends per second. */
-export type Limits = Record<QuotaName, number | null> & {
+type Limits = Record<QuotaName, number | null> & {
   rate: number
   /** In bytes of attachments. */
   storage: number | null
 }
 
 /** `storage`: distinct bytes of attachments, whatever the period. */
-export type Used = Record<QuotaName, number> & { storage: number }
+type Used = Record<QuotaName, number> & { storage: number }
 
 /** Charging means raising `used` or lowering `bucket.tokens`, then `saveAccount`. */
 export type Account = {

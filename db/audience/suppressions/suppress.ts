@@ -48,11 +48,7 @@ type ContactOf = (event: Touched) => LockedContact | undefined
 const keyOf = ({ team_id, identity }: IdentityRef): string => `${team_id}/${identity}`
 
 /** The identity whose contact an event is about; none when it means nothing for a contact. */
-function refOf({
-  team_id,
-  recipient,
-  effect = 'none',
-}: Pick<Touched, 'team_id' | 'recipient' | 'effect'>): IdentityRef | undefined {
+function refOf({ team_id, recipient, effect = 'none' }: Pick<Touched, 'team_id' | 'recipient' | 'effect'>) {
   if (effect === 'none' || recipient === null) return undefined
   const parsed = parseAddress(recipient)
   return parsed ? { team_id, identity: parsed.identity } : undefined

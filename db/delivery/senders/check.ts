@@ -19,10 +19,7 @@ const JOB = 'check-email'
 export type Check = { sender: string; fault: string | null }
 
 /** Asks a worker to check. @returns the id of its job. */
-export async function requestCheck({
-  queue,
-  ...by
-}: By & { queue: Pick<Producer, 'enqueue'> }): Promise<string> {
+export async function requestCheck({ queue, ...by }: By & { queue: Pick<Producer, 'enqueue'> }) {
   const check_id = idNow()
   await queue.enqueue(by.tx, JOB, [{ check_id }])
   await record(by, { team_id: null, action: 'sender.check', subject: check_id })

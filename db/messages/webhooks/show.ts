@@ -11,7 +11,7 @@ import { historyOf, webhookByEvent } from './listing.sql.ts'
 
 export type ShownWebhook = Awaited<ReturnType<typeof showWebhook>>
 
-/** The webhook of an endpoint about one event; `waiting` null when nothing is left to deliver. @throws Refusal not_found. */
+/** The webhook about one event; `waiting` null when nothing is left to deliver. @throws Refusal not_found. */
 export async function showWebhook(
   { tx, now }: { tx: Tx; now: Date },
   teamId: string,

@@ -8,7 +8,6 @@ import type { At } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { idNow } from '../../process/ids.ts'
 import { lockHome, makeHome } from '../../queue/home.sql.ts'
-import type { JobName } from '../../queue/jobs.ts'
 import { DELIVERY_QUEUES, deletePausesFor, RESTORED, storePauses } from '../../queue/pauses.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
@@ -28,10 +27,7 @@ export async function stopCopy(tx: At['tx'], home_id: string | null): Promise<bo
 }
 
 /** Resumes all that stands because the database was restored. @returns what that was. */
-export async function resumeRestored({
-  queue,
-  ...by
-}: By & { queue: Pick<Producer, 'reenqueue'> }): Promise<{ queues: JobName[]; broadcasts: number }> {
+export async function resumeRestored({ queue, ...by }: By & { queue: Pick<Producer, 'reenqueue'> }) {
   const { tx, now } = by
   const home = await lockHome(tx)
   // No process has run on this copy yet: it is stopped first, so that there is no other way to resume than this one.
