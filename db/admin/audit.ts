@@ -1,11 +1,11 @@
 /** Verbs of `audit`: who did what, when. */
 import { auditEntries } from '../accounts/audit/audit.sql.ts'
-import { positive, uuidArgument } from './input.ts'
+import { atMost, uuidArgument } from './input.ts'
 import type { Verbs } from './noun.ts'
 
 export const verbs: Verbs = ({ verb, look }) => {
   verb('list', 'what people and operators have changed, newest first')
     .option('--team <team>', 'only of this team', uuidArgument)
-    .option('--limit <n>', 'how many at most', positive, 1_000)
+    .option('--limit <n>', ...atMost(1_000))
     .action(look(auditEntries))
 }

@@ -8,7 +8,7 @@ import type { Erasure } from '../upkeep/retention/erase.ts'
 import { exportPerson } from '../upkeep/retention/export.ts'
 import { erasureOf } from '../upkeep/work/kinds.ts'
 import { ACTOR } from './context.ts'
-import { oneOf, positive } from './input.ts'
+import { atMost, oneOf, only } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 /** How many messages of each channel are shown with a contact. */
@@ -51,8 +51,8 @@ export const verbs: Verbs = (noun) => {
   const { verb, look, change, ofTeam } = noun
   verb('list TEAM', 'the contacts of a team, newest first')
     .option('--email <part>', 'only those whose address holds this')
-    .option('--status <status>', `only these: ${CONTACT_STATUSES.join(', ')}`, oneOf(CONTACT_STATUSES))
-    .option('--limit <n>', 'how many at most', positive, 1_000)
+    .option('--status <status>', ...only(CONTACT_STATUSES))
+    .option('--limit <n>', ...atMost(1_000))
     .action(
       ofTeam((database, team, { limit, ...filter }: ListOptions) =>
         contactsOfTeam(database, team, filter, { offset: 0, limit }),

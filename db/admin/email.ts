@@ -15,7 +15,7 @@ import type { EmailStatus } from '../messages/emails/status.ts'
 import type { ListedEmail } from '../messages/emails/view.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Admin } from './context.ts'
-import { count, instant, oneOf, positive, uuidArgument } from './input.ts'
+import { atMost, count, instant, only, uuidArgument } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 import { requeueVerb } from './requeue.ts'
 import { scheduledVerbs } from './scheduled.ts'
@@ -100,9 +100,7 @@ async function find(admin: Admin, filter: EmailFilter, limit: number): Promise<L
 export const verbs: Verbs = (noun) => {
   const { verb, change, admin } = noun
   const listed = (command: Command, length: number): Command =>
-    command
-      .option('--status <status>', `only these: ${EMAIL_LADDER.join(', ')}`, oneOf(EMAIL_LADDER))
-      .option('--limit <n>', 'how many at most', positive, length)
+    command.option('--status <status>', ...only(EMAIL_LADDER)).option('--limit <n>', ...atMost(length))
 
   const list = verb('list TEAM', 'the emails of a team, newest first, without their bodies')
   listed(list.option('--scheduled', 'only those that wait for their time'), 10_000).action(

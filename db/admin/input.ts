@@ -87,6 +87,13 @@ export const oneOf =
     throw new InvalidArgumentError(`It must be one of ${words.join(', ')}.`)
   }
 
+/** Of a list's flag `--limit <n>`: how many it has at most where nobody says. */
+export const atMost = (most: number) => ['how many at most', positive, most] as const
+
+/** Of a list's flag that names one of some words. */
+export const only = <T extends string>(words: readonly T[]) =>
+  [`only these: ${words.join(', ')}`, oneOf(words)] as const
+
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   EACCES: 'it may not be read',

@@ -11,7 +11,7 @@ import {
 } from '../delivery/reports/reports.sql.ts'
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { instant, oneOf, positive, uuidArgument } from './input.ts'
+import { atMost, instant, oneOf, only, uuidArgument } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 type ListOptions = { parked?: boolean; state?: ReportState; limit: number }
@@ -63,8 +63,8 @@ async function droppable(tx: Tx, which: string | ParkedFilter) {
 export const verbs: Verbs = ({ verb, look, admin }) => {
   verb('list', 'reports, newest first, without their bytes')
     .option('--parked', 'only those that could not be read, or whose message was not found')
-    .option('--state <state>', `only these: ${REPORT_STATES.join(', ')}`, oneOf(REPORT_STATES))
-    .option('--limit <n>', 'how many at most', positive, 1_000)
+    .option('--state <state>', ...only(REPORT_STATES))
+    .option('--limit <n>', ...atMost(1_000))
     .action(
       answer(async (options: ListOptions) => {
         const state = stateOf(options)

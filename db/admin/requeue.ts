@@ -11,7 +11,7 @@ import { pausesOf, requeueOne, requeueRefusal } from '../delivery/requeue.ts'
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Admin } from './context.ts'
-import { instant, oneOf, uuidArgument } from './input.ts'
+import { instant, only, uuidArgument } from './input.ts'
 import { answer, type Noun } from './noun.ts'
 
 type Options = { status?: string; since?: Date; force?: boolean; dryRun?: boolean }
@@ -29,7 +29,7 @@ type Sort = { channel: Deliverable; statuses: readonly string[]; what: string; f
 export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, filter }: Sort): void {
   const about = `send again those ${what} that were not handed over: one, or all that match; also after giving up`
   const command = verb('requeue TEAM [ID]', about, { ID: ['only this one', uuidArgument] })
-    .option('--status <status>', `only these: ${statuses.join(', ')}`, oneOf(statuses))
+    .option('--status <status>', ...only(statuses))
     .option('--since <time>', 'accepted then or later, such as 2026-01-31', instant)
     .option(
       '--force',

@@ -25,7 +25,7 @@ import {
 import { replayOf } from '../messages/webhooks/replay.ts'
 import { showWebhook } from '../messages/webhooks/show.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { instant, oneOf, positive, uuidArgument } from './input.ts'
+import { atMost, instant, only, uuidArgument } from './input.ts'
 import type { Verbs } from './noun.ts'
 import { requeueVerb } from './requeue.ts'
 
@@ -102,9 +102,9 @@ type Listed = { status?: WebhookStatus; type?: string; limit: number }
 const messageVerbs: Verbs = (noun) => {
   const { verb, look, admin } = noun
   verb('messages TEAM ID', 'what was sent to a webhook, or is to be, newest first')
-    .option('--status <status>', `only these: ${WEBHOOK_STATUSES.join(', ')}`, oneOf(WEBHOOK_STATUSES))
+    .option('--status <status>', ...only(WEBHOOK_STATUSES))
     .option('--type <type>', 'only of this type')
-    .option('--limit <n>', 'how many at most', positive, 100)
+    .option('--limit <n>', ...atMost(100))
     .action(
       look(async (database, team_id: string, id: string, { limit, ...filter }: Listed) => {
         await endpointOrRefusal(database, team_id, id)

@@ -2,7 +2,7 @@
 import { WHATSAPP } from '../channels/whatsapp.sql.ts'
 import { WHATSAPP_LADDER } from '../channels/whatsapp.ts'
 import { listMessages, showMessage } from '../messages/whatsapp/show.ts'
-import { oneOf, positive, uuidArgument } from './input.ts'
+import { atMost, only, uuidArgument } from './input.ts'
 import type { Verbs } from './noun.ts'
 import { requeueVerb } from './requeue.ts'
 import { scheduledVerbs } from './scheduled.ts'
@@ -10,9 +10,9 @@ import { scheduledVerbs } from './scheduled.ts'
 export const verbs: Verbs = (noun) => {
   const { verb, look, admin } = noun
   verb('list TEAM', 'the WhatsApp messages of a team, newest first: one per recipient')
-    .option('--status <status>', `only these: ${WHATSAPP_LADDER.join(', ')}`, oneOf(WHATSAPP_LADDER))
+    .option('--status <status>', ...only(WHATSAPP_LADDER))
     .option('--scheduled', 'only those that wait for their time')
-    .option('--limit <n>', 'how many at most', positive, 10_000)
+    .option('--limit <n>', ...atMost(10_000))
     .action(look(listMessages))
 
   verb('show TEAM ID', 'a WhatsApp message with its events, and what it waits for while it is queued', {

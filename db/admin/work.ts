@@ -1,13 +1,13 @@
 /** Verbs of `work`: how far background jobs have come. */
 import { Refusal } from '../errors.ts'
 import { latestWorks, workById } from '../upkeep/work/works.sql.ts'
-import { positive, uuidArgument } from './input.ts'
+import { atMost, uuidArgument } from './input.ts'
 import type { Verbs } from './noun.ts'
 
 export const verbs: Verbs = ({ verb, look }) => {
   verb('list', 'background jobs of the last month, newest first: what, how far, who began it')
     .option('--team <team>', 'only this team’s', uuidArgument)
-    .option('--limit <n>', 'how many at most', positive, 50)
+    .option('--limit <n>', ...atMost(50))
     .action(
       look((database, { team, limit }: { team?: string; limit: number }) =>
         latestWorks(database, team ?? null, limit),

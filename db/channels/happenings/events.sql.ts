@@ -13,7 +13,7 @@ export type MessageEvent = DeliveryRef & {
   event_key: string
   kind: string
   occurred_at: Date
-  /** The provider's words, or ours. */
+  /** The provider's words, storable, or ours. */
   detail: string
   /** Where the channel distinguishes recipients. */
   recipient?: string | null | undefined
@@ -29,14 +29,8 @@ export const digest16 = (text: string): string => createHash('sha256').update(te
 const storedRow = row({ team_id: string(), id: string(), digest: string(), has_listeners: boolean() })
 
 const EVENT = {
-  ...{
-    team_id: 'uuid',
-    id: 'uuid',
-    event_key: 'text',
-    kind: 'text',
-    occurred_at: 'timestamptz',
-    detail: 'text',
-  },
+  ...{ team_id: 'uuid', id: 'uuid', event_key: 'text', kind: 'text' },
+  ...{ occurred_at: 'timestamptz', detail: 'text' },
 }
 const BY_RECIPIENT = { recipient: 'text', contact_id: 'uuid', effect: 'text' }
 

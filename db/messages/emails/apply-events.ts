@@ -8,6 +8,7 @@
 
 import type { ContactEffect } from '../../audience/contacts/effect.ts'
 import { applyContactEffects, lockTouchedContacts } from '../../audience/suppressions/suppress.ts'
+import type { MessageEvent } from '../../channels/happenings/events.sql.ts'
 import { type EventResult, ignored, UNKNOWN } from '../../delivery/reports/event-result.ts'
 import { type ReportedRef, rowsOfReported } from '../../delivery/reports/ref.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -27,16 +28,11 @@ import { type EmailEventKind, higherStatus, statusOfEvent } from './status.ts'
 type AppliedEvent = EmailEvent & Partial<Pick<ReportedEmail, 'provider_message_id' | 'by_mail'>>
 
 /** Something that happened to an email, or to one recipient of it, as a report says. */
-export type ReportedEmail = {
+export type ReportedEmail = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'detail'> & {
   ref: ReportedRef
   kind: EmailEventKind
   /** As the provider gives it; counts only if it is on the row. null when the report names none. */
   recipient: string | null
-  occurred_at: Date
-  /** The provider's words, storable. */
-  detail: string
-  /** Unique for this event of this message: a repeat of the report gives the same key. */
-  event_key: string
   effect: ContactEffect
   /** The stored report that it comes from. */
   report_id?: string

@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { string } from 'yup'
 import type { ContactEffect } from '../../audience/contacts/effect.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
+import type { MessageEvent } from '../../channels/happenings/events.sql.ts'
 import { storeEvents } from '../../channels/happenings/store-events.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
@@ -10,20 +11,16 @@ import type { EmailRef } from './emails.sql.ts'
 import type { EmailEventKind } from './status.ts'
 
 /** One thing that happened to an email, or to one recipient of it. */
-export type EmailEvent = EmailRef & {
-  /** What makes a repeat of it fall away: the provider's event id, a hash, or the attempt. */
-  event_key: string
-  kind: EmailEventKind
-  recipient: string | null
-  occurred_at: Date
-  /** The provider's words. */
-  detail: string
-  /** What it means for the recipient's contact; nothing when absent. */
-  effect?: ContactEffect
-  /** The stored report that it comes from, if any. */
-  report_id?: string | undefined
-  contact_id?: string | undefined
-}
+export type EmailEvent = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'detail'> &
+  EmailRef & {
+    kind: EmailEventKind
+    recipient: string | null
+    /** What it means for the recipient's contact; nothing when absent. */
+    effect?: ContactEffect
+    /** The stored report that it comes from, if any. */
+    report_id?: string | undefined
+    contact_id?: string | undefined
+  }
 
 /** Only what counts for or against a run of soft bounces is looked up again. */
 const counted = ({ contact_id, effect }: EmailEvent): [string | null, string | null] =>

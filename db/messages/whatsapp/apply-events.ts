@@ -5,6 +5,7 @@
  * same few statements for one event or a thousand. Given a transaction; must not know a provider's words.
  */
 
+import type { MessageEvent } from '../../channels/happenings/events.sql.ts'
 import { APPLIED, type EventResult, UNKNOWN } from '../../delivery/reports/event-result.ts'
 import { type ReportedRef, rowsOfReported } from '../../delivery/reports/ref.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -24,17 +25,12 @@ import { type ReportedFinding, recordReportedFindings } from './templates.sql.ts
 /** An event, and the provider's id of the message where it brings one: that proves that the provider has taken it. */
 export type AppliedEvent = WhatsappEvent & { provider_message_id?: string | null }
 
-export type ReportedStatus = {
+export type ReportedStatus = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'detail'> & {
   ref: ReportedRef
   /** `held`: given back for a fault of the sender's, to be sent again once that is fixed. */
   status: 'sent' | 'delivered' | 'read' | 'failed' | 'held'
-  occurred_at: Date
-  /** The provider's words, storable. */
-  detail: string
   /** The provider's fault code; absent without one. */
   code?: string
-  /** Unique for this status of this message: a repeat of the report gives the same key. */
-  event_key: string
   /** The provider's id of the message, for a row that has not stored it yet; null when the report has none. */
   provider_message_id: string | null
   /** Given when the template is at fault: its new state, or null when it keeps the one it has. */

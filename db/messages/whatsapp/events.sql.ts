@@ -1,6 +1,7 @@
 /** Rows of whatsapp_events: what happened to messages. */
 import { sql } from 'slonik'
 import { string } from 'yup'
+import type { MessageEvent } from '../../channels/happenings/events.sql.ts'
 import { storeEvents } from '../../channels/happenings/store-events.ts'
 import { WHATSAPP } from '../../channels/whatsapp.sql.ts'
 import { WHATSAPP_LADDER } from '../../channels/whatsapp.ts'
@@ -10,16 +11,8 @@ import type { MessageRef } from './messages.sql.ts'
 import type { WhatsappEventKind } from './status.ts'
 
 /** One thing that happened to a message. */
-export type WhatsappEvent = MessageRef & {
-  /** What makes a repeat of it fall away: the provider's words for it, or the attempt. */
-  event_key: string
-  kind: WhatsappEventKind
-  occurred_at: Date
-  /** The provider's words. */
-  detail: string
-  /** The provider's fault code beside its words; none without a fault. */
-  code?: string | null
-}
+export type WhatsappEvent = MessageRef &
+  Pick<MessageEvent, 'event_key' | 'occurred_at' | 'detail' | 'code'> & { kind: WhatsappEventKind }
 
 /** Stores events of messages. @returns those that were not stored before. */
 export async function storeWhatsappEvents<E extends WhatsappEvent>(tx: Tx, events: readonly E[]) {
