@@ -15,11 +15,7 @@ const COMMAND_POLL = 200
 /** How to ask, where the reply will lie, and how long to wait for it in milliseconds. */
 type Question<T> = { send: () => Promise<void>; read: () => Promise<T | null>; timeout: number }
 
-export type Replies = {
-  /** Sends the question and waits. @returns what `read` finds, or null when it found nothing in time. */
-  ask<T>(key: string, question: Question<T>): Promise<T | null>
-  close(): Promise<void>
-}
+export type Replies = ReturnType<typeof createReplies>
 
 /** Resolves when the bell has rung, or after `ms`. */
 async function rungOrLate(bell: Promise<void>, ms: number): Promise<void> {
@@ -30,7 +26,7 @@ async function rungOrLate(bell: Promise<void>, ms: number): Promise<void> {
 }
 
 /** Starts listening, unless there is no URL for it. @param poll how often to look without, in milliseconds. */
-export function createReplies(url: string | null, { poll = POLL }: { poll?: number } = {}): Replies {
+export function createReplies(url: string | null, { poll = POLL }: { poll?: number } = {}) {
   const bells = new Map<string, () => void>()
   let closing = false
   const listener = listen(url, CHANNEL, {
@@ -40,7 +36,8 @@ export function createReplies(url: string | null, { poll = POLL }: { poll?: numb
     },
   })
   return {
-    async ask(key, { send, read, timeout }) {
+    /** Sends the question and waits. @returns what `read` finds, or null when it found nothing in time. */
+    async ask<T>(key: string, { send, read, timeout }: Question<T>): Promise<T | null> {
       let bell = Promise.withResolvers<void>()
       // Registered before the question is sent: no reply can come too soon.
       bells.set(key, () => bell.resolve())

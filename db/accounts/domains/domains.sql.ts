@@ -34,7 +34,7 @@ export type NewDomain = Pick<DomainRow, 'id' | 'name' | 'status' | 'dkim_selecto
   dkim_private_key: Buffer
 }
 
-/** Stores a domain, of a name that the team does not have. */
+/** Of a name that the team does not have. */
 export async function insertDomain(tx: Tx, teamId: string, domain: NewDomain, now: Date) {
   const at = sql.timestamp(now)
   return tx.one(sql.type(domainRow)`

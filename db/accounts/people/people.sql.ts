@@ -103,7 +103,6 @@ export const openidIdentities = (
     select user_id, subject from openid_identities
     where issuer = ${issuer} and (subject = ${subject} or user_id = ${user_id})`)
 
-/** Binds a person to who it is at an OpenID provider. */
 export const bindOpenidIdentity = (
   tx: Tx,
   { issuer, subject, user_id }: { issuer: string; subject: string; user_id: string },

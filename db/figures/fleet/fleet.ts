@@ -30,12 +30,7 @@ export type ProcessRole = {
   busy?(): number
 }
 
-export type FleetProcess = {
-  /** Reports now. */
-  flush(): Promise<void>
-  /** Reports the rest, and that the process has ended. */
-  leave(): Promise<void>
-}
+export type FleetProcess = ReturnType<typeof joinFleet>
 
 const NOTHING: ProcessRole = { queues: [] }
 
@@ -86,7 +81,7 @@ export function joinFleet(
     role = NOTHING,
     interval = INTERVAL,
   }: { kind: ProcessKind; limit: number; role?: ProcessRole; interval?: number },
-): FleetProcess {
+) {
   const own = { id: idNow(), kind, host: hostname(), pid: process.pid, started_at: new Date() }
   const gauges = createGauges(database, limit, role, metrics, kind)
   const report = async (): Promise<void> => {
@@ -115,7 +110,9 @@ export function joinFleet(
   const timer = setInterval(() => flush().catch(quietly), interval).unref()
   flush().catch(quietly)
   return {
+    /** Reports now. */
     flush,
+    /** Reports the rest, and that the process has ended. */
     async leave() {
       clearInterval(timer)
       await flush().catch(quietly)

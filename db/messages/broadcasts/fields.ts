@@ -205,7 +205,7 @@ function fieldsOf(body: Change): GivenFields {
 /** A change of a draft. @throws Refusal bad_request, invalid_from, invalid_headers, invalid_reply_to. */
 export const readChange = (value: unknown): GivenFields => fieldsOf(parse(changeSchema, value))
 
-/** A new broadcast's fields: `key` is what a replay is known by. */
+/** A new broadcast's fields, and what a replay is known by. */
 export type NewBroadcast = { fields: GivenFields; idempotency_key: string | null }
 
 /** @throws Refusal bad_request, invalid_from, invalid_headers, invalid_reply_to. */
