@@ -1,0 +1,16 @@
+/** Conditions of a query, made of what was asked for. */
+import { sql } from 'slonik'
+import { allOf } from '../../../db/postgres/conditions.ts'
+import t from '../../support/tap.ts'
+
+t.test('what is set is asked for, in its order; what is not, is no condition', async (t) => {
+  const unset: string | undefined = undefined
+  const built = allOf(sql.fragment`a = ${1}`, unset && sql.fragment`b`, false, sql.fragment`c = ${'x'}`)
+  t.equal(built.sql.replace(/\$\w+/g, '?'), 'a = ? and c = ?')
+  t.strictSame(built.values, [1, 'x'])
+})
+
+t.test('without any, every row fits', async (t) => {
+  t.equal(allOf().sql, 'true')
+  t.equal(allOf(false, undefined).sql, 'true')
+})
