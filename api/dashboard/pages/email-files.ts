@@ -10,6 +10,7 @@ import { piecesOf } from '../../../db/content/files/read.ts'
 import { Refusal } from '../../../db/errors.ts'
 import type { EmailFile } from '../../../db/messages/emails/call.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
+import { percentDecoded } from '../../../db/text/strings.ts'
 import { byteWords, text } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
@@ -70,13 +71,7 @@ const CID = /(["'(=]\s*)cid:([\w.@%+-]{1,400})/gi
 /** How long a preview may become by its pictures: beyond it the others stay out. */
 const MAX_PREVIEW_LENGTH = 12 * 1024 * 1024
 
-const decoded = (text: string): string => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
+const decoded = (text: string): string => percentDecoded(text) ?? text
 
 async function dataUrl(file: EmailFile, { team }: TeamRequest, { database }: PageDeps): Promise<string> {
   const chunks: Buffer[] = []
