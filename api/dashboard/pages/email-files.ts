@@ -18,21 +18,18 @@ import { tableOf } from '../served/made.ts'
 import { type PageAnswer, raw, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** The list; nothing without any. */
-export function filesTable({ id, attachments = [] }: ShownEmail, { team }: TeamRequest): Section[] {
-  if (attachments.length === 0) return []
-  return [
-    tableOf(
-      attachments,
-      ({ filename, content_type, size, content_id }, index) => ({
-        Name: text(filename, { href: teamPath(team, 'emails', id, 'files', String(index)) }),
-        Type: text(content_type),
-        Size: text(byteWords(size)),
-        'Inline as': text(content_id && `cid:${content_id}`),
-      }),
-      { title: 'Attachments', note: 'Press a name to save its file.', empty: '' },
-    ),
-  ]
-}
+export const filesTable = ({ id, attachments }: ShownEmail, { team }: TeamRequest): Section | undefined =>
+  attachments &&
+  tableOf(
+    attachments,
+    ({ filename, content_type, size, content_id }, index) => ({
+      Name: text(filename, { href: teamPath(team, 'emails', id, 'files', String(index)) }),
+      Type: text(content_type),
+      Size: text(byteWords(size)),
+      'Inline as': text(content_id && `cid:${content_id}`),
+    }),
+    { title: 'Attachments', note: 'Press a name to save its file.', empty: '' },
+  )
 
 /** The attachment at a place in the list. @throws Refusal not_found */
 export function fileAt({ attachments = [] }: ShownEmail, place: string): EmailFile {

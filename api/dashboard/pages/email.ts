@@ -26,7 +26,7 @@ import { fileAnswer, fileAt, filesTable, withPictures } from './email-files.ts'
 import { emailOf, here, noteOpened } from './email-place.ts'
 import { idsOf, timesOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueForms } from './requeue.ts'
-import { cancelForms, moveForm, stateOf } from './scheduled.ts'
+import { cancelForm, moveForm, stateOf } from './scheduled.ts'
 
 /** What stands beside the timeline: what people ask for first, and its ids behind a press. */
 function facts(
@@ -136,7 +136,7 @@ async function actions(email: ShownEmail, request: TeamRequest, { database }: Pa
   return {
     forms: some([
       ...requeueForms(way, here(request, 'requeue')),
-      ...cancelForms(email, 'email', here(request)),
+      cancelForm(email, 'email', here(request)),
       !email.internal && press(here(request, 'copy'), 'Send a copy to me', { tone: 'quiet' }),
       team.role === 'owner' &&
         press(here(request, 'delete'), 'Delete email', {
@@ -149,26 +149,17 @@ async function actions(email: ShownEmail, request: TeamRequest, { database }: Pa
 }
 
 /** A form that sends what the email holds to another address: what a wrong one is put right with. */
-function resending(email: ShownEmail, request: TeamRequest): Section[] {
-  const { team } = request
-  if (team.role === 'viewer' || email.internal || email.broadcast_id !== null) return []
+function resending(email: ShownEmail, request: TeamRequest): Section | null {
+  if (request.team.role === 'viewer' || email.internal || email.broadcast_id !== null) return null
   const all = everyone(email)
   const former = all.length === 1 ? parseMailbox(all[0] ?? '') : null
-  return [
-    formOf(
-      here(request, 'resend'),
-      'Send to a corrected address',
-      [
-        field('to', 'Corrected address', {
-          type: 'email',
-          required: true,
-          value: former?.address ?? '',
-          hint: `A new email with the same content${former?.name ? `, still to “${former.name}”` : ''}${all.length > 1 ? ', to this address alone' : ''}. It counts as any email.`,
-        }),
-      ],
-      { folded: true },
-    ),
-  ]
+  const to = field('to', 'Corrected address', {
+    type: 'email',
+    required: true,
+    value: former?.address ?? '',
+    hint: `A new email with the same content${former?.name ? `, still to “${former.name}”` : ''}${all.length > 1 ? ', to this address alone' : ''}. It counts as any email.`,
+  })
+  return formOf(here(request, 'resend'), 'Send to a corrected address', [to], { folded: true })
 }
 
 const LINKED: Record<LinkKind, { title: string; label: string }> = {
@@ -223,8 +214,8 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
       ...(await linked(email, request, deps)),
       ...suppressed(contacts, request),
       ...(await takenNote(email, request, deps)),
-      ...(team.role === 'viewer' ? [] : moveForm(email, here(request), request.cookies('zone'))),
-      ...resending(email, request),
+      team.role !== 'viewer' && moveForm(email, here(request), request.cookies('zone')),
+      resending(email, request),
       everyone(email).length > 1 && recipients(email, contacts, request),
       whatHappened(momentsOf(email, request)),
       !email.internal && filesTable(email, request),

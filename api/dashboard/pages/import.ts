@@ -17,7 +17,7 @@ import { csvFile } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { act, field, formOf, get, large, some, tableOf } from '../served/made.ts'
 import { type PageTeam, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
-import { draftView } from './import-draft.ts'
+import { draftView, importDraftPages } from './import-draft.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
 
 /** How many refused records the page itself shows. */
@@ -185,4 +185,5 @@ export const importPages = [
   upload('suppressions', '/teams/:team/suppressions/import'),
   progress,
   refused,
+  ...importDraftPages,
 ]

@@ -75,7 +75,7 @@ const list = get(lagging('viewer'), '/teams/:team/whatsapp', async (request, { d
           Accepted: time(message.created_at, now),
         }),
         {
-          ...{ keyOf: ({ id }) => id, id: 'list', live: page.first, fresh: true },
+          fresh: true,
           filtered: filter.set(query).size > 0 || !page.first,
           nothing: 'No message matches.',
           none: 'No messages yet. Send the first one with the API.',

@@ -86,7 +86,7 @@ export type Layout = (view: View, frame: Frame) => string
 export const createLayout =
   (render: Render, { paths }: Assets): Layout =>
   (view, frame) => {
-    const { person, team, csrf, notice, refused } = frame
+    const { path, person, team, csrf, notice, refused } = frame
     const inside = person !== null && !view.narrow
     const { sections, aside = [], below = [] } = view
     const all = [...sections, ...aside, ...below]
@@ -105,7 +105,7 @@ export const createLayout =
       place: team?.name ?? (inside ? 'Operator' : ''),
       inside,
       places: inside ? places(person, team) : [],
-      nav: inside ? navigation(frame) : null,
+      nav: inside ? navigation(path, person, team) : null,
       asked: frame.asked,
       teamId: team?.id,
       account: team ? `/account?team=${team.id}` : '/account',

@@ -6,6 +6,7 @@
 import type { Agent } from 'node:http'
 import { ask, type BoundedAnswer, keptConnections } from '../../../db/process/bounded-answer.ts'
 import { isObject } from '../../../db/text/fields.ts'
+import { jsonOf } from '../../../db/text/strings.ts'
 import { storableId, storableWords } from '../../../db/text/words.ts'
 import { createInFlight } from '../in-flight.ts'
 import type { Describe } from '../provider.ts'
@@ -98,18 +99,11 @@ async function attempt(
   }
 }
 
-/** The answer's JSON; null when it is none, or could not be read: the status alone must do then. */
-function jsonOf({ body }: BoundedAnswer): unknown {
-  try {
-    return JSON.parse(String(body))
-  } catch {
-    return null
-  }
-}
-
 function judge(answer: BoundedAnswer, describe: Describe): WhatsappOutcome {
-  if (answer.ok) return takenAs(jsonOf(answer), describe)
-  const error = errorOf(jsonOf(answer), describe)
+  // Of what is no JSON, or could not be read, the status alone must do.
+  const said = jsonOf(String(answer.body))
+  if (answer.ok) return takenAs(said, describe)
+  const error = errorOf(said, describe)
   const judged = error && judgeError(error)
   const outcome =
     judged ?? judgeStatus(answer.status, error?.words ?? `HTTP ${answer.status}`, retryAfter(answer))
