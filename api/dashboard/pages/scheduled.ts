@@ -36,7 +36,7 @@ type Figure = Pick<FigureRow, 'status' | 'count'>
 /** The figures of a list, with what waits for its time apart from what is queued. */
 export async function apart(
   { team }: TeamRequest,
-  { database }: Pick<PageDeps, 'database'>,
+  { database }: PageDeps,
   channel: Channel,
   figures: readonly Figure[],
 ): Promise<Figure[]> {
@@ -52,7 +52,7 @@ export async function apart(
 /** What waits for its time, for a team's first page: of each channel that has such messages. */
 export async function scheduledSection(
   { team, now }: TeamRequest,
-  { database }: Pick<PageDeps, 'database'>,
+  { database }: PageDeps,
 ): Promise<Section[]> {
   const tiles: Tile[] = []
   for (const channel of CHANNELS) {

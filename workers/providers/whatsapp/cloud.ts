@@ -4,7 +4,7 @@
  * our ids, so that a report finds its row even if the answer was lost. Must not judge errors (faults.ts).
  */
 import type { Agent } from 'node:http'
-import { ask, type BoundedAnswer, keptConnections } from '../../../db/process/bounded-answer.ts'
+import { ask, type BoundedAnswer, keptConnections, secondsUntil } from '../../../db/process/bounded-answer.ts'
 import { isObject } from '../../../db/text/fields.ts'
 import { jsonOf } from '../../../db/text/strings.ts'
 import { storableId, storableWords } from '../../../db/text/words.ts'
@@ -112,8 +112,7 @@ function judge(answer: BoundedAnswer, describe: Describe): WhatsappOutcome {
 
 /** The seconds of Retry-After, given as such or as a date; undefined without one of sense. */
 function retryAfter({ headers }: BoundedAnswer): number | undefined {
-  const given = headers['retry-after'] ?? ''
-  const seconds = /^\d+$/.test(given) ? Number(given) : (Date.parse(given) - Date.now()) / 1_000
+  const seconds = secondsUntil(headers['retry-after'])
   return seconds > 0 ? Math.min(Math.ceil(seconds), LONGEST_RETRY_AFTER) : undefined
 }
 

@@ -33,13 +33,9 @@ const PATH = '/operator/teams'
 const pageOfTeam = (id: string): string => `${PATH}/${id}`
 const planPath = (id: string): string => `${PATH}/${id}/plan`
 
-/** What is used of a limit, as a number with the limit under it. */
-const usage = (used: number, limit: number | null): Cell =>
-  number(used, { detail: limit === null ? 'no limit' : `of ${limit.toLocaleString('en-US')}` })
-
-/** Bytes that are stored, with the limit under them. */
-const storageCell = (used: number, limit: number | null): Cell =>
-  text(byteWords(used), { number: true, detail: limit === null ? 'no limit' : `of ${byteWords(limit)}` })
+/** What is used of a limit, with the limit under it. */
+const usage = (used: number, limit: number | null, words = (count: number) => number(count).text): Cell =>
+  text(words(used), { number: true, detail: limit === null ? 'no limit' : `of ${words(limit)}` })
 
 const TEST_FIELD: Field = field('test', 'Kind', {
   type: 'checks',
@@ -184,7 +180,7 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
           ...Object.fromEntries(
             QUOTAS.map(({ name, noun }) => [headed(noun), usage(used[name], limits[name])]),
           ),
-          'Storage of attachments': storageCell(used.storage, limits.storage),
+          'Storage of attachments': usage(used.storage, limits.storage, byteWords),
           'Emails per second': number(limits.rate),
           ID: text(team.id, { code: true, copy: true }),
         },
