@@ -6,6 +6,7 @@ import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import { Refusal } from '../db/errors.ts'
 import { idNow } from '../db/process/ids.ts'
+import { percentDecoded } from '../db/text/strings.ts'
 import { BASE } from './dashboard/drawn/base.ts'
 import type { DashboardDeps } from './dashboard/served/deps.ts'
 import type { Deps } from './deps.ts'
@@ -74,15 +75,12 @@ const renderErrors =
     }
   }
 
-/** The parameters of a path; null when it is no percent-encoded UTF-8, or has a NUL character. */
-function paramsOf({ path, params }: { path: string; params: Record<string, string> }): Params | null {
-  try {
-    // The router leaves a parameter that it cannot decode as it is.
-    return decodeURIComponent(path).includes('\0') ? null : params
-  } catch {
-    return null
-  }
-}
+/**
+ * The parameters of a path; null when it is no percent-encoded UTF-8, or has a NUL character: the router leaves what it
+ * cannot decode as it is.
+ */
+const paramsOf = ({ path, params }: { path: string; params: Record<string, string> }): Params | null =>
+  percentDecoded(path)?.includes('\0') === false ? params : null
 
 /** Has the path's route answer, and refuses a known path with another method; an unknown one goes on. */
 function serveRoutes(routes: readonly Route<Deps>[], deps: Deps, deadline: number | undefined) {

@@ -3,7 +3,6 @@
 import { accountPages } from './pages/account.ts'
 import { broadcastPages } from './pages/broadcast.ts'
 import { broadcastPeoplePages } from './pages/broadcast-people.ts'
-import { broadcastPreviewPages } from './pages/broadcast-preview.ts'
 import { broadcastsPages } from './pages/broadcasts.ts'
 import { contactPages } from './pages/contact.ts'
 import { contactsPages } from './pages/contacts.ts'
@@ -12,7 +11,6 @@ import { emailPages } from './pages/email.ts'
 import { emailsPages } from './pages/emails.ts'
 import { emailsBulkPages } from './pages/emails-bulk.ts'
 import { importPages } from './pages/import.ts'
-import { importDraftPages } from './pages/import-draft.ts'
 import { integrationPages } from './pages/integration.ts'
 import { keysPages } from './pages/keys.ts'
 import { locatePages } from './pages/locate.ts'
@@ -29,14 +27,11 @@ import { overviewPages } from './pages/overview.ts'
 import { peoplePages } from './pages/people.ts'
 import { suppressionPages } from './pages/suppressions.ts'
 import { templatePages } from './pages/template.ts'
-import { templateDraftPages } from './pages/template-draft.ts'
-import { templateHeadersPages } from './pages/template-headers.ts'
 import { templatesPages } from './pages/templates.ts'
-import { testEmailPages } from './pages/test-email.ts'
 import { topicsPages } from './pages/topics.ts'
 import { webhookActs } from './pages/webhooks/acts.ts'
 import { webhookListPages } from './pages/webhooks/list.ts'
-import { webhookLogPages, webhookMessagePages } from './pages/webhooks/messages.ts'
+import { webhookMessagePages } from './pages/webhooks/messages.ts'
 import { webhookPages } from './pages/webhooks/one.ts'
 import { whatsappPages } from './pages/whatsapp.ts'
 import { whatsappMessagePages } from './pages/whatsapp-message.ts'
@@ -50,18 +45,14 @@ export const PAGES: readonly Page[] = [
   ...locatePages,
   ...overviewPages,
   ...emailsPages,
-  // Before an email's own page: `all` is no id.
   ...emailsBulkPages,
   ...emailPages,
-  // Before a broadcast's own pages: `new` is no id.
   ...broadcastsPages,
   ...broadcastPages,
   ...broadcastPeoplePages,
-  ...broadcastPreviewPages,
   ...contactsPages,
   // Before the contacts' own pages: `import` is no address.
   ...importPages,
-  ...importDraftPages,
   ...whatsappPages,
   ...whatsappMessagePages,
   ...whatsappTemplatePages,
@@ -71,18 +62,14 @@ export const PAGES: readonly Page[] = [
   ...workPages,
   ...templatesPages,
   ...templatePages,
-  ...templateDraftPages,
-  ...templateHeadersPages,
   ...domainsPages,
   ...keysPages,
   ...peoplePages,
   ...webhookListPages,
-  ...webhookLogPages,
   ...webhookPages,
   ...webhookMessagePages,
   ...webhookActs,
   ...integrationPages,
-  ...testEmailPages,
   ...operatorOverviewPages,
   ...healthPages,
   ...queuePages,

@@ -26,7 +26,6 @@ export const GROUPS: Readonly<Record<Group, string>> = {
 /** What every route of its kind may answer, beside its own refusals. */
 export function refusalsOf(route: Described): Code[] {
   const { access, body, query, path, about, raw } = route
-  const own = about?.refusals ?? []
   const inherent: (Code | false | undefined)[] = [
     (body !== undefined || query !== undefined || path.includes(':')) && 'bad_request',
     access !== 'public' && 'unauthorized',
@@ -37,7 +36,7 @@ export function refusalsOf(route: Described): Code[] {
     'internal_error',
     'unavailable',
   ]
-  return [...new Set([...own, ...inherent.filter((code) => code !== false && code !== undefined)])]
+  return [...new Set([...about.refusals, ...inherent.filter((code) => code !== false && code !== undefined)])]
 }
 
 /** Webhooks have no routes: their operations stand apart. */
@@ -87,7 +86,7 @@ export const headersOf = (
 ): Readonly<Record<string, { description: string; schema: JsonSchema }>> => ({
   ...HEADERS,
   ...(status === 429 || status === 503 ? RETRY_AFTER : {}),
-  ...(about?.rated && (status < 300 || status === 402 || status === 429) ? RATE : {}),
+  ...(about.rated && (status < 300 || status === 402 || status === 429) ? RATE : {}),
 })
 
 const IDEMPOTENCY_KEY = {
@@ -112,7 +111,7 @@ function failures(route: Described) {
 }
 
 const answers = (route: Described) =>
-  Object.entries(route.about?.answers ?? {}).map(([status, { when, body }]) => [
+  Object.entries(route.about.answers).map(([status, { when, body }]) => [
     status,
     {
       description: when,
@@ -122,7 +121,7 @@ const answers = (route: Described) =>
   ])
 
 function parameters({ path, query, about }: Described) {
-  const notes = about?.notes ?? {}
+  const { notes = {}, keyed } = about
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
     name,
     in: 'path',
@@ -136,13 +135,13 @@ function parameters({ path, query, about }: Described) {
     required,
     schema,
   }))
-  return [...inPath, ...inQuery, ...(about?.keyed ? [IDEMPOTENCY_KEY] : [])]
+  return [...inPath, ...inQuery, ...(keyed ? [IDEMPOTENCY_KEY] : [])]
 }
 
 /** The schemas of what a route's body is, by name: of one object, and of a batch of them. */
 function bodySchemas({ body, about }: Described): Record<string, JsonSchema> {
   if (!body) return {}
-  const { takes, notes = {}, id } = about ?? {}
+  const { takes, notes = {}, id } = about
   if (takes === undefined) throw new Error(`the body of ${id} has no name`)
   const one = { [takes]: objectSchemaOf(body.schema, notes) }
   if (!body.batch) return one
@@ -161,7 +160,6 @@ export function whoMayCall({ access }: Described): string {
 
 function operation(route: Described) {
   const { access, about } = route
-  if (!about) throw new Error(`${route.method} ${route.path} says nothing about itself`)
   // The last is the whole body.
   const body = Object.keys(bodySchemas(route)).at(-1)
   const sessions = access !== 'public' && access.kinds.includes('session')

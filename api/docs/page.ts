@@ -90,7 +90,7 @@ function calls(samples: readonly Sample[]): string {
 }
 
 function wire(route: Described): string {
-  const outcomes: Readonly<Record<string, Outcome>> = route.about?.answers ?? {}
+  const outcomes: Readonly<Record<string, Outcome>> = route.about.answers
   // Integers are keys in ascending order: a replay would come first.
   const status = '201' in outcomes ? '201' : (Object.keys(outcomes)[0] ?? '')
   const body = outcomes[status]?.body
@@ -113,7 +113,6 @@ function objects(): string {
 
 function operation(route: Described): string {
   const { method, path, about, body, query } = route
-  if (!about) return ''
   const notes = about.notes ?? {}
   const inBatch = body?.batch
     ? `Each of <code>${body.batch.field}</code> (at most ${body.batch.most})`
@@ -158,8 +157,8 @@ function finder(): string {
 
 function nav(routes: readonly Described[]): string {
   const groups = Object.keys(GROUPS).map((group) => {
-    const own = routes.filter(({ about }) => about?.group === group)
-    return `<strong>${group}</strong>${all(own.map(({ about }) => (about ? link(about.id, escapeHtml(about.summary)) : '')))}`
+    const own = routes.filter(({ about }) => about.group === group)
+    return `<strong>${group}</strong>${all(own.map(({ about }) => link(about.id, escapeHtml(about.summary))))}`
   })
   const guides = GUIDES.map(({ id, title }) => link(id, title))
   const objects = Object.keys(COMPONENTS).map((name) => link(name, name))
@@ -175,7 +174,7 @@ export const policy = (): string =>
 /** The whole page. @param home where the service is, for the calls to paste. */
 export function documentation(routes: readonly Described[], home: string): string {
   const groups = Object.entries(GROUPS).map(([group, words]) => {
-    const own = routes.filter(({ about }) => about?.group === group)
+    const own = routes.filter(({ about }) => about.group === group)
     return `<h2>${group}</h2><p>${words}</p>${all(own.map(operation))}`
   })
   const guides = GUIDES.map(

@@ -15,10 +15,10 @@ const json = (value: unknown, indent: number): string =>
 function curl(route: Described): string {
   const { method, access, about } = route
   const lines = [
-    `curl ${method === 'GET' || about?.example ? '' : `-X ${method} `}"$HELIOGRAPH_URL${asked(route)}"`,
+    `curl ${method === 'GET' || about.example ? '' : `-X ${method} `}"$HELIOGRAPH_URL${asked(route)}"`,
     ...(method === 'PATCH' ? ['-X PATCH'] : []),
     ...(access === 'public' ? [] : ['-H "Authorization: Bearer $HELIOGRAPH_KEY"']),
-    ...(about?.example
+    ...(about.example
       ? ["-H 'Content-Type: application/json'", `-d '${JSON.stringify(about.example, null, 2)}'`]
       : []),
   ]
@@ -29,12 +29,12 @@ function node(route: Described): string {
   const { method, access, about } = route
   const headers = [
     ...(access === 'public' ? [] : ['Authorization: `Bearer ${process.env.HELIOGRAPH_KEY}`']),
-    ...(about?.example ? ["'Content-Type': 'application/json'"] : []),
+    ...(about.example ? ["'Content-Type': 'application/json'"] : []),
   ]
   const options = [
     ...(method === 'GET' ? [] : [`method: '${method}',`]),
     ...(headers.length > 0 ? [`headers: { ${headers.join(', ')} },`] : []),
-    ...(about?.example ? [`body: JSON.stringify(${json(about.example, 2)}),`] : []),
+    ...(about.example ? [`body: JSON.stringify(${json(about.example, 2)}),`] : []),
   ]
   const given = options.length > 0 ? `, {\n  ${options.join('\n  ')}\n}` : ''
   return `const answer = await fetch(\`\${process.env.HELIOGRAPH_URL}${asked(route)}\`${given})
@@ -45,14 +45,14 @@ function python(route: Described): string {
   const { method, access, about } = route
   const headers = [
     ...(access === 'public' ? [] : ['"Authorization": "Bearer " + os.environ["HELIOGRAPH_KEY"]']),
-    ...(about?.example ? ['"Content-Type": "application/json"'] : []),
+    ...(about.example ? ['"Content-Type": "application/json"'] : []),
   ]
   const options = [
     `method="${method}",`,
     ...(headers.length > 0 ? [`headers={${headers.join(', ')}},`] : []),
-    ...(about?.example ? [`data=json.dumps(${json(about.example, 4)}).encode(),`] : []),
+    ...(about.example ? [`data=json.dumps(${json(about.example, 4)}).encode(),`] : []),
   ]
-  return `import ${about?.example ? 'json, ' : ''}os, urllib.error, urllib.request
+  return `import ${about.example ? 'json, ' : ''}os, urllib.error, urllib.request
 
 request = urllib.request.Request(
     os.environ["HELIOGRAPH_URL"] + "${asked(route)}",

@@ -12,7 +12,6 @@ import { publicRoutes } from '../http/route.ts'
 import type { DeclaredHook } from './declared.ts'
 import type { HookDeps } from './deps.ts'
 import { provesNothing, publicKeyOf, RELAY_PROOFS, type RelayProof } from './relay-proofs.ts'
-import { takeReport } from './take.ts'
 
 const publicKey = string().test(
   'public key',
@@ -43,12 +42,10 @@ const settings = {
 /** The relay whose header is reserved, and how its posts are proved. */
 type OpenRelay = { relay: Relay | null; proof: RelayProof }
 
-const open = ({ SMTP_RELAY: relay, SMTP_RELAY_SECRET: secret }: SettingsOf<typeof settings>) => ({
-  relay: {
-    relay: relay ?? null,
-    proof: relay && secret ? RELAY_PROOFS[relay](secret) : provesNothing,
-  } satisfies OpenRelay as OpenRelay,
-})
+function open({ SMTP_RELAY, SMTP_RELAY_SECRET }: SettingsOf<typeof settings>): { relay: OpenRelay } {
+  const proof = SMTP_RELAY && SMTP_RELAY_SECRET && RELAY_PROOFS[SMTP_RELAY](SMTP_RELAY_SECRET)
+  return { relay: { relay: SMTP_RELAY ?? null, proof: proof || provesNothing } }
+}
 
 const publicRoute = publicRoutes<HookDeps<ReturnType<typeof open>>>()
 
@@ -61,16 +58,15 @@ const routes = [
       const { relay, proof } = deps.hooks.relay
       const events = await proof({ headers, bytes, now })
       if (relay === null) return { status: 200, body: { status: 'taken' } }
-      const answers = await Promise.all(
+      const fresh = await Promise.all(
         events.map((event) => {
           const body = Buffer.from(event)
-          return takeReport(deps, { provider: relay, event_key: contentKey(body), body, received_at: now })
+          return deps.accepts.report({ provider: relay, event_key: contentKey(body), body, received_at: now })
         }),
       )
-      const isFresh = ({ body }: { body?: unknown }) => (body as { status: string }).status === 'taken'
       return {
         status: 200,
-        body: { status: answers.some(isFresh) || answers.length === 0 ? 'taken' : 'repeated' },
+        body: { status: fresh.length === 0 || fresh.includes(true) ? 'taken' : 'repeated' },
       }
     },
   }),

@@ -15,11 +15,10 @@ export type Pair = [name: string, value: string]
 const [AMPERSAND, EQUALS, PERCENT, PLUS, SPACE] = [0x26, 0x3d, 0x25, 0x2b, 0x20]
 
 /** What a byte says as a hexadecimal digit; -1: nothing. */
-const DIGITS = Int8Array.from({ length: 256 }, (_, byte) => {
-  const digit = '0123456789abcdef'.indexOf(String.fromCharCode(byte).toLowerCase())
-  return digit
-})
-const digit = (byte: number | undefined): number => (byte === undefined ? -1 : (DIGITS[byte] ?? -1))
+const DIGITS = Int8Array.from({ length: 256 }, (_, byte) =>
+  '0123456789abcdef'.indexOf(String.fromCharCode(byte).toLowerCase()),
+)
+const digit = (byte = 0): number => DIGITS[byte] ?? -1
 
 const tooMany = () =>
   new Refusal('bad_request', `there must be at most ${MOST_FIELDS.toLocaleString('en-US')} fields`)

@@ -6,6 +6,7 @@ import type { IncomingMessage } from 'node:http'
 import type { AnyObject, ObjectSchema } from 'yup'
 import { orRefusal, Refusal } from '../../db/errors.ts'
 import { type Described, isObject, parse, text } from '../../db/text/fields.ts'
+import { percentDecoded } from '../../db/text/strings.ts'
 import { readQuery } from './forms.ts'
 
 const MIB = 1024 * 1024
@@ -26,10 +27,6 @@ export const MOST_VALUES = 3_000_000
 const SHORTEST = 2
 const JSON_TYPE = /^application\/json *(;|$)/i
 const OTHER_CHARSET = /;\s*charset\s*=\s*(?!"?utf-?8\b)/i
-
-/** The body's chunks; leaving the loop early leaves the connection open. */
-const chunksOf = (request: IncomingMessage) =>
-  request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>
 
 /** Reads on and throws away, within bounds, so that a client in mid-upload lives to see the answer. */
 export const discard = (request: IncomingMessage): Promise<void> =>
@@ -79,8 +76,7 @@ export async function readBytes(
   { expect, hold, limit = BODY_LIMIT }: Reading,
 ): Promise<Buffer> {
   const check = (bytes: number): void => {
-    if (bytes <= limit) return
-    throw tooLarge(limit)
+    if (bytes > limit) throw tooLarge(limit)
   }
   const length = lengthOf(request)
   check(length)
@@ -89,18 +85,12 @@ export async function readBytes(
   const whole = Buffer.allocUnsafeSlow(length)
   const chunks: Buffer[] = []
   let size = 0
-  try {
-    for await (const chunk of chunksOf(request)) {
-      check(size + chunk.length)
-      hold(chunk.length)
-      if (length > 0) chunk.copy(whole, size)
-      else chunks.push(chunk)
-      size += chunk.length
-    }
-  } catch (error) {
-    if (error instanceof Refusal) throw error
-    // Nobody is left to read this answer.
-    throw new Refusal('bad_request', 'the body ended early')
+  for await (const chunk of unbroken(request)) {
+    check(size + chunk.length)
+    hold(chunk.length)
+    if (length > 0) chunk.copy(whole, size)
+    else chunks.push(chunk)
+    size += chunk.length
   }
   return length > 0 ? whole : Buffer.concat(chunks)
 }
@@ -144,14 +134,12 @@ export async function readPieces(
 
 /** The body's chunks, to its very end. @throws Refusal bad_request when it breaks off */
 async function* unbroken(request: IncomingMessage): AsyncGenerator<Buffer> {
-  const chunks = chunksOf(request)[Symbol.asyncIterator]()
-  for (;;) {
+  try {
+    // Leaving the loop early leaves the connection open.
+    yield* request.iterator({ destroyOnReturn: false })
+  } catch {
     // Nobody is left to read this answer.
-    const next = await chunks.next().catch(() => {
-      throw new Refusal('bad_request', 'the body ended early')
-    })
-    if (next.done) return
-    yield next.value
+    throw new Refusal('bad_request', 'the body ended early')
   }
 }
 
@@ -300,15 +288,6 @@ export function parseBatch(body: unknown, field: string, limit: number): unknown
   return items
 }
 
-function isDecodable(text: string): boolean {
-  try {
-    decodeURIComponent(text)
-    return true
-  } catch {
-    return false
-  }
-}
-
 /**
  * Query parameters as strings; one that is repeated, or is no percent-encoded UTF-8, counts as malformed.
  * @param url the request's own, with its query as it came. @throws Refusal bad_request
@@ -316,7 +295,7 @@ function isDecodable(text: string): boolean {
 function parseQuery<T extends AnyObject>(schema: ObjectSchema<T>, url: string): T {
   const search = url.slice(url.indexOf('?') + 1 || url.length)
   const query = readQuery(search, (name, raw) => {
-    if (!Object.hasOwn(schema.fields, name) || isDecodable(raw)) return
+    if (!Object.hasOwn(schema.fields, name) || percentDecoded(raw) !== null) return
     throw new Refusal('bad_request', `${name} must be percent-encoded UTF-8`)
   })
   const repeated = Object.keys(schema.fields).find((name) => query.getAll(name).length > 1)

@@ -72,24 +72,19 @@ type Recipient = {
   isBulk: boolean
 }
 
-async function recipientOfBroadcast(
-  token: string,
-  { database, secrets }: RecipientDeps,
-): Promise<Recipient | null> {
+/** The same without its contact. */
+type Named = Omit<Recipient, 'contact'>
+
+async function namedByBroadcast(token: string, { database, secrets }: RecipientDeps): Promise<Named | null> {
   const ref = readBroadcastToken(secrets, token)
   if (!ref) return null
   const { team_id, person } = ref
-  const identity = person === '' ? null : person
-  const contact = identity && (await contactByIdentity(database, team_id, identity))
   const broadcast = await broadcastById(database, team_id, ref.broadcast_id)
-  return { team_id, identity, contact: contact || null, broadcast, isBulk: true }
+  return { team_id, identity: person || null, broadcast, isBulk: true }
 }
 
 /** An email to a stored contact has one recipient. */
-async function recipientOfEmail(
-  token: string,
-  { database, secrets }: RecipientDeps,
-): Promise<Recipient | null> {
+async function namedByEmail(token: string, { database, secrets }: RecipientDeps): Promise<Named | null> {
   const ref = readUnsubscribeToken(secrets, token)
   if (!ref) return null
   const { team_id } = ref
@@ -97,15 +92,15 @@ async function recipientOfEmail(
   const [address] = email?.to_emails ?? []
   const isContacts = address !== undefined && email?.contact_id !== null
   const identity = isContacts ? recipientIdentity(address) : null
-  const contact = identity && (await contactByIdentity(database, team_id, identity))
-  return { team_id, identity, contact: contact || null, broadcast: null, isBulk: false }
+  return { team_id, identity, broadcast: null, isBulk: false }
 }
 
 /** Whose link this is. @throws Refusal not_found for a token that is not one of ours. */
 async function recipientOf({ params: { token = '' } }: Request, deps: RecipientDeps): Promise<Recipient> {
-  const recipient = (await recipientOfBroadcast(token, deps)) ?? (await recipientOfEmail(token, deps))
-  if (!recipient) throw new Refusal('not_found', 'this link is unknown')
-  return recipient
+  const named = (await namedByBroadcast(token, deps)) ?? (await namedByEmail(token, deps))
+  if (!named) throw new Refusal('not_found', 'this link is unknown')
+  const { team_id, identity } = named
+  return { ...named, contact: identity ? await contactByIdentity(deps.database, team_id, identity) : null }
 }
 
 const shownOf = ({ email }: ContactRow): string => `<strong>${escapeHtml(email)}</strong>`

@@ -31,17 +31,17 @@ function traceOf(items: readonly BatchItem[]): Trace {
 }
 
 /** Each item's outcome, in request order. @param accept takes those together that are not refused already. */
-export async function acceptEach<T, O>(
+export async function acceptEach<T, O, R>(
   items: readonly (T | Refusal)[],
   accept: (items: readonly T[]) => Promise<readonly O[]>,
-  toBatchItem: (outcome: O) => BatchItem,
-): Promise<BatchItem[]> {
+  outcomeOf: (outcome: O) => R,
+): Promise<(R | Refusal)[]> {
   const valid = items.flatMap((item) => (item instanceof Refusal ? [] : [item]))
   const outcomes = valid.length === 0 ? [] : [...(await accept(valid))]
   return items.map((item) => {
     if (item instanceof Refusal) return item
     const outcome = outcomes.shift()
     if (outcome === undefined) throw new Error('every item must have an outcome')
-    return toBatchItem(outcome)
+    return outcomeOf(outcome)
   })
 }

@@ -5,8 +5,7 @@
 import { array, object } from 'yup'
 import type { Caller } from '../../db/accounts/audit/record.ts'
 import { Refusal } from '../../db/errors.ts'
-import type { BroadcastRow } from '../../db/messages/broadcasts/broadcasts.sql.ts'
-import { broadcastsOfTeam } from '../../db/messages/broadcasts/broadcasts.sql.ts'
+import { type BroadcastRow, broadcastsOfTeam } from '../../db/messages/broadcasts/broadcasts.sql.ts'
 import {
   type Acting,
   broadcastOrRefusal,
@@ -34,17 +33,10 @@ import { address, mailbox, noCopies } from '../../db/text/fields.ts'
 import { reservedFault } from '../../db/text/headers.ts'
 import type { About } from '../docs/about.ts'
 import { keyOnly, type Principal } from '../http/auth.ts'
-import { json, jsonAs, optionalJson, queryOf, wholeNumber } from '../http/input.ts'
+import { json, jsonAs, optionalJson, queryOf } from '../http/input.ts'
 import { ABOUT_BROADCASTS as ABOUT } from './about-broadcasts.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
-
-const DEFAULT_LIMIT = 20
-const LARGEST_LIMIT = 100
-
-const pageSchema = object({
-  limit: wholeNumber(1, LARGEST_LIMIT),
-  cursor: wholeNumber(0, Number.MAX_SAFE_INTEGER),
-})
+import { pageOf, paging } from './paging.ts'
 
 const testSchema = object({
   to: array(mailbox().required('${path} must be an email address'))
@@ -103,13 +95,12 @@ const draftRoutes: readonly V1Route[] = [
     path: '/v1/broadcasts',
     about: ABOUT.listBroadcasts,
     access: keyOnly('broadcasts:read'),
-    query: queryOf(pageSchema),
+    query: queryOf(object(paging())),
     async handle({ query, principal }, { database }) {
-      const limit = Number(query.limit ?? DEFAULT_LIMIT)
-      const offset = Number(query.cursor ?? 0)
-      const rows = await broadcastsOfTeam(database, principal.team_id, { limit: limit + 1, offset })
-      const next = rows.length > limit ? { next_cursor: String(offset + limit) } : {}
-      return { status: 200, body: { data: await broadcastViews(database, rows.slice(0, limit)), ...next } }
+      const { rows, next } = await pageOf(query, (page) =>
+        broadcastsOfTeam(database, principal.team_id, page),
+      )
+      return { status: 200, body: { data: await broadcastViews(database, rows), ...next } }
     },
   }),
   teamRoute({

@@ -18,13 +18,11 @@ import {
 import { contactProperties, statusClaims } from '../../db/audience/contacts/fields.ts'
 import { address, text, unsupported, uuids } from '../../db/text/fields.ts'
 import { keyOnly } from '../http/auth.ts'
-import { json, queryOf, wholeNumber } from '../http/input.ts'
+import { json, queryOf } from '../http/input.ts'
 import { ABOUT } from './about.ts'
 import { teamRoute, type V1Route } from './deps.ts'
+import { pageOf, paging } from './paging.ts'
 import { presentContact } from './present.ts'
-
-const DEFAULT_LIMIT = 20
-const LARGEST_LIMIT = 100
 
 /** What PATCH takes, and POST besides the email. */
 const changeSchema = object({ properties: contactProperties(), topic_ids: uuids(), ...statusClaims() })
@@ -36,8 +34,7 @@ const otherPaging = () =>
   unsupported('is not supported: page with cursor, the next_cursor of the page before')
 
 const listSchema = object({
-  limit: wholeNumber(1, LARGEST_LIMIT),
-  cursor: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+  ...paging(),
   email: text(),
   status: text().oneOf(CONTACT_STATUSES, '${path} must be one of ${values}'),
   after: otherPaging(),
@@ -71,14 +68,11 @@ export const contactRoutes: readonly V1Route[] = [
     query: queryOf(listSchema),
     searches: true,
     async handle({ query, principal }, { database }) {
-      const { limit: size, cursor, email, status } = query
-      const limit = Number(size ?? DEFAULT_LIMIT)
-      const offset = Number(cursor ?? 0)
-      // One more than is shown says whether a page follows.
-      const page = { offset, limit: limit + 1 }
-      const contacts = await contactsOfTeam(database, principal.team_id, { email, status }, page)
-      const next = contacts.length > limit ? { next_cursor: String(offset + limit) } : {}
-      return { status: 200, body: { data: contacts.slice(0, limit).map(presentContact), ...next } }
+      const { email, status } = query
+      const { rows, next } = await pageOf(query, (page) =>
+        contactsOfTeam(database, principal.team_id, { email, status }, page),
+      )
+      return { status: 200, body: { data: rows.map(presentContact), ...next } }
     },
   }),
   teamRoute({
@@ -99,9 +93,8 @@ export const contactRoutes: readonly V1Route[] = [
     access: keyOnly('contacts:write'),
     body: json(changeSchema),
     async handle({ body, params, principal, now }, { database }) {
-      const identity = pathIdentity(params)
       const contact = await database.transaction((tx) =>
-        changeContact({ tx, now, actor: null }, principal.team_id, identity, body),
+        changeContact({ tx, now, actor: null }, principal.team_id, pathIdentity(params), body),
       )
       return { status: 200, body: presentContact(contact) }
     },
@@ -112,9 +105,9 @@ export const contactRoutes: readonly V1Route[] = [
     about: ABOUT.deleteContact,
     access: keyOnly('contacts:write'),
     async handle({ params, principal, now }, { database }) {
-      const by = { now, actor: null }
-      const identity = pathIdentity(params)
-      await database.transaction((tx) => removeContact({ tx, ...by }, principal.team_id, identity))
+      await database.transaction((tx) =>
+        removeContact({ tx, now, actor: null }, principal.team_id, pathIdentity(params)),
+      )
       return { status: 204 }
     },
   }),

@@ -134,11 +134,9 @@ function reservedRefusal({ reservedHeaders }: V1Deps, { headers, path }: EmailIt
   return fault ? new Refusal('invalid_headers', `${path}${fault}`) : null
 }
 
-const senderOf = ({ team_id, domain }: Principal, http_request_id: string): EmailSender => ({
-  team_id,
-  domain,
-  http_request_id,
-})
+const senderOf = ({ team_id, domain }: Principal, http_request_id: string): EmailSender => {
+  return { team_id, domain, http_request_id }
+}
 
 const attaching = ({ database: tx, attachments: limits }: V1Deps, { team_id }: Principal) => ({
   tx,
@@ -172,12 +170,6 @@ function withFiles<T>(
 function orThrow<T>(value: T | Refusal): T {
   if (value instanceof Refusal) throw value
   return value
-}
-
-function nextOf<T>(list: T[]): T {
-  const next = list.shift()
-  if (next === undefined) throw new Error('every item must have an outcome')
-  return next
 }
 
 /** Accepts a batch in a transaction of its own. */
@@ -225,10 +217,7 @@ export const emailRoutes: readonly V1Route[] = [
     path: '/v1/emails',
     about: ABOUT.sendEmail,
     access: keyOrSession('emails:send'),
-    body: jsonAs(
-      sendSchema,
-      keyed(sendSchema, (send) => draftOf(send)),
-    ),
+    body: jsonAs(sendSchema, keyed(sendSchema, draftOf)),
     async handle({ id, body, headers, principal }, deps) {
       const drafts = [underKey(body, headers)]
       const items = (await draftedItems(deps, principal, drafts)).map(orThrow)
@@ -255,8 +244,8 @@ export const emailRoutes: readonly V1Route[] = [
     body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toBatchItem),
     async handle({ id, body, principal }, deps) {
       const drafts = body.flatMap((each) => (each instanceof Refusal ? [] : [each]))
-      const drafted = await draftedItems(deps, principal, drafts)
-      const checked = body.map((each) => (each instanceof Refusal ? each : nextOf(drafted)))
+      const draft = (given: readonly Draft[]) => draftedItems(deps, principal, given)
+      const checked = await acceptEach(body, draft, (item) => item)
       let headers = {}
       const accept = async (valid: readonly EmailItem[]) => {
         const outcomes = await withFiles(deps, principal, { drafts, items: valid }, (ready) =>

@@ -5,11 +5,11 @@
 import { object } from 'yup'
 import type { ChannelName } from '../../db/channels/list.ts'
 import { cancelScheduled, moveScheduled } from '../../db/messages/scheduled.ts'
-import { parse, time } from '../../db/text/fields.ts'
+import { time } from '../../db/text/fields.ts'
 import type { About } from '../docs/about.ts'
 import type { PrivateAccess } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
-import { jsonAs } from '../http/input.ts'
+import { json } from '../http/input.ts'
 import { teamRoute, type V1Route } from './deps.ts'
 
 const moveSchema = object({ scheduled_at: time().required('${path} is required') })
@@ -40,7 +40,7 @@ export const scheduledRoutes = ({ channel, path, access, about }: Of): readonly 
     path: `${path}/:id`,
     about: about.move,
     access,
-    body: jsonAs(moveSchema, (value) => parse(moveSchema, value)),
+    body: json(moveSchema),
     async handle({ params, principal, now, body: { scheduled_at } }, { database }) {
       const { actor, team_id, domain } = principal
       const named = { channel, team_id, domain, id: params.id ?? '' }

@@ -24,9 +24,9 @@ const statusRoute = (verb: string, change: typeof unsubscribe, about: About): V1
     about,
     access: keyOnly('contacts:write'),
     async handle({ params, principal, now }, { database }) {
-      const identity = pathIdentity(params)
-      const by = { now, actor: null }
-      const contact = await database.transaction((tx) => change({ tx, ...by }, principal.team_id, identity))
+      const contact = await database.transaction((tx) =>
+        change({ tx, now, actor: null }, principal.team_id, pathIdentity(params)),
+      )
       return { status: 200, body: presentContact(contact) }
     },
   })

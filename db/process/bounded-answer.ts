@@ -150,3 +150,7 @@ export function* faultCodes(error: unknown): Generator<string> {
     if (fault instanceof AggregateError) for (const one of fault.errors) yield* faultCodes(one)
   }
 }
+
+/** What Retry-After says, which is a number of seconds or a date; NaN without it, or for what is neither. */
+export const secondsUntil = (value = ''): number =>
+  /^\d+$/.test(value.trim()) ? Number(value) : (Date.parse(value) - Date.now()) / 1_000

@@ -94,3 +94,21 @@ export const isUuid = (text: string): boolean =>
 
 /** What finds this text anywhere, as SQL's `like` reads it. */
 export const likePattern = (text: string): string => `%${text.replace(/[\\%_]/g, '\\$&')}%`
+
+/** Percent-decoded text; null for what is no percent-encoded UTF-8. */
+export function percentDecoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return null
+  }
+}
+
+/** What JSON says; undefined for text that is none. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

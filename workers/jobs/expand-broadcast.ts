@@ -6,12 +6,11 @@
  */
 import { BROADCAST_QUEUES } from '../../db/channels/channels.sql.ts'
 import { type WalkStep, walk } from '../../db/messages/broadcasts/walk.ts'
-import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import type { Batch } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 
-type ExpandJob = FetchedJob<'expand-broadcast'>
+type ExpandBatch = Batch<'expand-broadcast'>
 
 /** For how long one claim walks, in milliseconds. */
 const EXPAND_TURN_MS = 3_000
@@ -35,8 +34,8 @@ function endAfter(step: WalkStep, hasTime: boolean): End | null {
 }
 
 async function expand(
-  job: ExpandJob,
-  settle: Batch<'expand-broadcast'>['settle'],
+  job: ExpandBatch['jobs'][number],
+  settle: ExpandBatch['settle'],
   deps: WorkerDeps,
 ): Promise<void> {
   const { database, queue, versions, secrets, brakes } = deps
@@ -44,11 +43,8 @@ async function expand(
   const until = performance.now() + EXPAND_TURN_MS
   for (let ended = false; !ended; ) {
     const step = await database.transaction(async (tx) => {
-      const taken = await walk(
-        { tx, queue, versions, secrets, ahead, brakes },
-        job.data.team_id,
-        job.data.broadcast_id,
-      )
+      const walking = { tx, queue, versions, secrets, ahead, brakes }
+      const taken = await walk(walking, job.data.team_id, job.data.broadcast_id)
       const end = endAfter(taken, performance.now() < until)
       if (end !== null) await settle(tx, new Map([[job, end]]))
       ended = end !== null
@@ -59,9 +55,6 @@ async function expand(
 }
 
 /** Works on broadcasts one after the other. */
-export async function expandBroadcasts(
-  { jobs, settle }: Batch<'expand-broadcast'>,
-  deps: WorkerDeps,
-): Promise<void> {
+export async function expandBroadcasts({ jobs, settle }: ExpandBatch, deps: WorkerDeps): Promise<void> {
   for (const job of jobs) await expand(job, settle, deps)
 }

@@ -6,18 +6,12 @@
 import { deleteOldReports } from '../../db/delivery/reports/reports.sql.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
+import { untilNone } from './until-none.ts'
 
-const FORGET_BATCH = 1_000
 const DAY = 86_400_000
 
-/** Forgets up to a thousand reports at a time, until none is left. */
 export async function forgetReports({ database, retention, log }: WorkerDeps): Promise<void> {
   const before = new Date((await serviceTime(database)).getTime() - retention.reports * DAY)
-  let forgotten = 0
-  for (;;) {
-    const batch = await deleteOldReports(database, before, FORGET_BATCH)
-    forgotten += batch
-    if (batch < FORGET_BATCH) break
-  }
+  const forgotten = await untilNone(1_000, (most) => deleteOldReports(database, before, most))
   if (forgotten > 0) log.info({ forgotten }, 'forgot reports')
 }

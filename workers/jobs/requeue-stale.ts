@@ -31,20 +31,14 @@ const longAgo = (now: Date): Date => new Date(now.getTime() - LOST_AFTER)
 
 async function requeueLostReports({ tx, queue, now }: At): Promise<number> {
   const lost = await lostReports(tx, longAgo(now), SWEEP_LIMIT)
-  return queue.reenqueue(
-    tx,
-    'ingest-report',
-    lost.map((report_id) => ({ report_id })),
-  )
+  const jobs = lost.map((report_id) => ({ report_id }))
+  return queue.reenqueue(tx, 'ingest-report', jobs)
 }
 
 async function requeueLostWorks({ tx, queue, now }: At): Promise<number> {
   const lost = await lostWorks(tx, longAgo(now), SWEEP_LIMIT)
-  return queue.reenqueue(
-    tx,
-    'do-work',
-    lost.map((work_id) => ({ work_id })),
-  )
+  const jobs = lost.map((work_id) => ({ work_id }))
+  return queue.reenqueue(tx, 'do-work', jobs)
 }
 
 async function requeueLostWalks({ tx, queue }: At): Promise<number> {

@@ -118,36 +118,17 @@ export const number = (value: number | null, more: Partial<Cell> = {}): Cell => 
   ...more,
 })
 
-const TONES: Readonly<Record<string, Tone>> = {
-  queued: 'busy',
-  scheduled: 'plain',
-  sent: 'busy',
-  pending: 'warn',
-  slowed: 'warn',
-  probing: 'warn',
-  paused: 'bad',
-  sending: 'good',
-  delivered: 'good',
-  opened: 'good',
-  clicked: 'good',
-  read: 'good',
-  subscribed: 'good',
-  verified: 'good',
-  approved: 'good',
-  found: 'good',
-  active: 'good',
-  missing: 'bad',
-  different: 'bad',
-  bounced: 'bad',
-  complained: 'bad',
-  failed: 'bad',
-  rejected: 'bad',
-  revoked: 'plain',
-  expired: 'plain',
-}
+/** The words that have a tone; all others are plain. */
+const TONES: readonly [Tone, readonly string[]][] = [
+  ['good', ['sending', 'delivered', 'opened', 'clicked', 'read', 'subscribed']],
+  ['good', ['verified', 'approved', 'found', 'active']],
+  ['busy', ['queued', 'sent']],
+  ['warn', ['pending', 'slowed', 'probing']],
+  ['bad', ['paused', 'missing', 'different', 'bounced', 'complained', 'failed', 'rejected']],
+]
 
 export const status = (word: string, more: Partial<Cell> = {}): Cell => ({
   text: word.replaceAll('_', ' '),
-  tone: TONES[word] ?? 'plain',
+  tone: TONES.find(([, words]) => words.includes(word))?.[0] ?? 'plain',
   ...more,
 })

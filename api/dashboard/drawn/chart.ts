@@ -58,11 +58,8 @@ export function daysOf(channel: Channel, figures: readonly FigureRow[], since: D
     const day = new Date(since.getTime() + index * DAY).toISOString().slice(0, 10)
     const fromLast = days - 1 - index
     const mark = fromLast === 0 ? 'today' : fromLast % 7 === 0 ? dayShort(day) : null
-    return spanOf(
-      layers,
-      figures.filter((row) => row.day === day),
-      { at: day, mark },
-    )
+    const own = figures.filter((row) => row.day === day)
+    return spanOf(layers, own, { at: day, mark })
   })
   const note = 'By the day on which a message was accepted.'
   return { spans, layers, column: 'Day', title: 'By day (UTC)', note }
@@ -81,11 +78,8 @@ export function hoursOf(
     const at = typedOf(new Date(time).toISOString(), zone).replace('T', ' ')
     const fromLast = hours - 1 - index
     const mark = fromLast === 0 ? 'now' : fromLast % 4 === 0 ? at.slice(11) : null
-    return spanOf(
-      layers,
-      figures.filter(({ hour }) => Date.parse(hour) === time),
-      { at, mark },
-    )
+    const own = figures.filter(({ hour }) => Date.parse(hour) === time)
+    return spanOf(layers, own, { at, mark })
   })
   const note = 'By the hour in which a message was accepted.'
   return { spans, layers, column: 'Hour', title: `By hour (${zone} time)`, note }

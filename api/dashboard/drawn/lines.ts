@@ -4,6 +4,7 @@
  * cannot show exactly is left as it is. Pure.
  */
 import { Refusal } from '../../../db/errors.ts'
+import { jsonOf } from '../../../db/text/strings.ts'
 
 const isPlain = (text: string): boolean =>
   text !== '' && text.trim() === text && !/[\r\n]/.test(text) && !text.startsWith('"')
@@ -13,13 +14,8 @@ export const lineOf = (text: string): string => (isPlain(text) ? text : JSON.str
 /** The text that a line stands for: what is typed in quotes, or else the line without outer blanks. */
 export function textOf(line: string): string {
   const typed = line.trim()
-  if (!typed.startsWith('"')) return typed
-  try {
-    const text: unknown = JSON.parse(typed)
-    return typeof text === 'string' ? text : typed
-  } catch {
-    return typed
-  }
+  const text = typed.startsWith('"') ? jsonOf(typed) : typed
+  return typeof text === 'string' ? text : typed
 }
 
 /** Lines that say something. @param most how many there may be, empty ones too. @throws Refusal bad_request. */

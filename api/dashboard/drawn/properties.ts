@@ -7,6 +7,7 @@ import { object } from 'yup'
 import { contactProperties, MOST_KEYS } from '../../../db/audience/contacts/fields.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { address, parse, uuids } from '../../../db/text/fields.ts'
+import { jsonOf } from '../../../db/text/strings.ts'
 import type { Field } from './section.ts'
 import { namedLines } from './typed.ts'
 
@@ -39,6 +40,12 @@ export const topicsOf = (form: URLSearchParams): string[] =>
 /** How many rows there are for properties to add. */
 const FREE_ROWS = 3
 
+const removeFields = (names: readonly string[]): Field[] => {
+  if (names.length === 0) return []
+  const options = names.map((name) => ({ value: JSON.stringify(name), label: name }))
+  return [{ name: 'remove', label: 'Remove properties', type: 'checks', options }]
+}
+
 /** A row for each property, and some to add others. Names travel as JSON: a form would change their line breaks. */
 export const propertyFields = (properties: Properties): Field[] => [
   ...Object.entries(properties).flatMap(([name, value], at): Field[] => [
@@ -52,16 +59,7 @@ export const propertyFields = (properties: Properties): Field[] => [
       value,
     },
   ]),
-  ...(Object.keys(properties).length === 0
-    ? []
-    : [
-        {
-          name: 'remove',
-          label: 'Remove properties',
-          type: 'checks' as const,
-          options: Object.keys(properties).map((name) => ({ value: JSON.stringify(name), label: name })),
-        },
-      ]),
+  ...removeFields(Object.keys(properties)),
   ...Array.from({ length: FREE_ROWS }, (_, at): Field[] => [
     { name: `new_name.${at}`, label: 'New property', type: 'text' },
     { name: `new_value.${at}`, label: 'Its value', type: 'textarea', code: true, rows: 1 },
@@ -71,13 +69,9 @@ export const propertyFields = (properties: Properties): Field[] => [
 /** A text as a browser sends it back: its line breaks are all of one kind. */
 const asSent = (text: string): string => text.replace(/\r\n?|\n/g, '\r\n')
 
-function nameIn(sent: string | undefined): string | null {
-  try {
-    const name: unknown = JSON.parse(sent ?? 'null')
-    return typeof name === 'string' ? name : null
-  } catch {
-    return null
-  }
+function nameIn(sent = ''): string | null {
+  const name = jsonOf(sent)
+  return typeof name === 'string' ? name : null
 }
 
 /** The first value of each field. */

@@ -3,7 +3,7 @@ import type { Tone } from './cell.ts'
 
 /** Shares from which mailbox providers turn against a sender; with fewer emails than FEW they mean nothing. */
 export const ALARMING_SHARE = { bounced: 0.05, complained: 0.001 }
-export const FEW = 50
+const FEW = 50
 
 const DELIVERED = ['delivered', 'opened', 'clicked', 'complained']
 

@@ -46,21 +46,23 @@ export type Reader = { person: { operator: boolean }; now: Date }
 export const wordsFor = ({ person }: Reader, { kind, detail }: { kind: string; detail: string }): string =>
   kind === 'held' && !person.operator ? '' : detail
 
-/** An email's timeline, the latest first. */
-export function momentsOf(
-  { events, created_at }: Pick<ShownEmail, 'events' | 'created_at'>,
-  reader: Reader,
-): Moment[] {
-  const { now } = reader
-  const accepted: Moment = { tone: 'plain', title: 'Accepted by the API', at: time(created_at, now) }
-  const happened = events.map((event) => {
-    const { kind, recipient, time: at } = event
+/** A message's timeline, the latest first. @param said what is said of an event, but for its time. */
+export const timelineOf = <E extends { time: string }>(
+  { events, created_at }: { events: readonly E[]; created_at: string },
+  now: Date,
+  said: (event: E) => Omit<Moment, 'at'>,
+): Moment[] => [
+  ...events.map((event) => ({ ...said(event), at: time(event.time, now) })).reverse(),
+  { tone: 'plain', title: 'Accepted by the API', at: time(created_at, now) },
+]
+
+/** An email's timeline. */
+export const momentsOf = (email: Pick<ShownEmail, 'events' | 'created_at'>, reader: Reader): Moment[] =>
+  timelineOf(email, reader.now, (event) => {
     const link = linkIn(event)
     const detail = link ? `By ${link.by}.` : wordsFor(reader, event)
-    return { ...wordingOf(kind), at: time(at, now), who: recipient ?? undefined, detail }
+    return { ...wordingOf(event.kind), who: event.recipient ?? undefined, detail }
   })
-  return [accepted, ...happened].reverse()
-}
 
 /** `as`: in which of the send's lists. */
 type Addressee = { address: string; as: 'To' | 'Cc' | 'Bcc' }

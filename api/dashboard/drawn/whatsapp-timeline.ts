@@ -1,10 +1,9 @@
 /** What happened to a WhatsApp message, in words, as timeline.ts has it for emails. Pure. */
 import { meaningOf } from '../../../db/messages/whatsapp/meaning.ts'
 import type { ShownMessage } from '../../../db/messages/whatsapp/show.ts'
-import { time } from './cell.ts'
 import type { Moment } from './section.ts'
 import { queuedSentence } from './sentence.ts'
-import { type Reader, WORDING, type Wording, wordingOf, wordsFor } from './timeline.ts'
+import { type Reader, timelineOf, WORDING, type Wording, wordingOf, wordsFor } from './timeline.ts'
 
 const WHATSAPP_WORDING: Record<string, Wording> = {
   ...WORDING,
@@ -13,26 +12,20 @@ const WHATSAPP_WORDING: Record<string, Wording> = {
   delivered: { title: 'Delivered to the phone', tone: 'good' },
   read: { title: 'Read', tone: 'good' },
   failed: { title: 'Failed', tone: 'bad' },
-  deferred: { title: 'Deferred, will retry', tone: 'warn' },
   unknown: { title: 'The provider’s answer was lost', tone: 'warn' },
 }
 
 /** A WhatsApp message's timeline, the latest first, with the provider's fault codes in plain words. */
-export function messageMoments(
-  { events, created_at }: Pick<ShownMessage, 'events' | 'created_at'>,
+export const messageMoments = (
+  message: Pick<ShownMessage, 'events' | 'created_at'>,
   reader: Reader,
-): Moment[] {
-  const { now } = reader
-  const accepted: Moment = { tone: 'plain', title: 'Accepted by the API', at: time(created_at, now) }
-  const happened = events.map((event): Moment => {
-    const { kind, time: at } = event
+): Moment[] =>
+  timelineOf(message, reader.now, (event) => {
+    const { kind, code = null } = event
     const detail = wordsFor(reader, event)
-    const meaning = detail === '' ? null : meaningOf(event.code ?? null)
-    const words = [meaning, detail].filter((part) => part !== null && part !== '').join(' · ')
-    return { ...(WHATSAPP_WORDING[kind] ?? wordingOf(kind)), at: time(at, now), detail: words }
+    const words = [detail !== '' && meaningOf(code), detail].filter(Boolean).join(' · ')
+    return { ...(WHATSAPP_WORDING[kind] ?? wordingOf(kind)), detail: words }
   })
-  return [accepted, ...happened].reverse()
-}
 
 const MESSAGE_SENTENCES: Readonly<Record<string, string>> = {
   sent: 'The provider has sent it. Nothing has been reported since.',

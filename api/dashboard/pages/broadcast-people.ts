@@ -109,14 +109,7 @@ const reachedCsv = csvOf<Reached>(
     subject: (await broadcastOf(request, deps)).id,
     read: reachedFor(request, deps),
     keyOf: contactOf,
-    line: ({ email, status: stands, detail, created_at, id, contact_id }) => [
-      email,
-      stands,
-      detail,
-      created_at,
-      id,
-      contact_id,
-    ],
+    line: (row) => [row.email, row.status, row.detail, row.created_at, row.id, row.contact_id],
   }),
 )
 
@@ -132,7 +125,7 @@ const skippedCsv = csvOf<Skipped>(
     subject: (await broadcastOf(request, deps)).id,
     read: skippedFor(request, deps),
     keyOf: contactOf,
-    line: ({ email, reason, detail, at, contact_id }) => [email, reason, detail, at, contact_id],
+    line: (row) => [row.email, row.reason, row.detail, row.at, row.contact_id],
   }),
 )
 

@@ -33,16 +33,12 @@ const isStep = (word: string | null): word is Step => STEPS.some((step) => step 
 
 async function choicesOf(team: { id: string }, { database }: PageDeps): Promise<Choices> {
   const topics = await topicsOfTeam(database, team.id)
-  const subscribers = await subscribersOf(
-    database,
-    team.id,
-    topics.map(({ id }) => id),
-  )
+  const ids = topics.map(({ id }) => id)
   const verified = (await domainsOfTeam(database, team.id)).find((domain) => domain.status === 'verified')
   return {
     templates: await templatesOfTeam(database, team.id),
     topics,
-    subscribers,
+    subscribers: await subscribersOf(database, team.id, ids),
     properties: await propertyNames(database, team.id),
     from: verified ? `hello@${verified.name}` : '',
   }

@@ -6,6 +6,7 @@ import { templateById } from '../../../db/content/templates/templates.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import type { BroadcastRow } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
 import {
+  type Acting,
   broadcastOrRefusal,
   changeSeenBroadcast,
   duplicateBroadcast,
@@ -14,6 +15,7 @@ import {
 import { broadcastHistory } from '../../../db/messages/broadcasts/history.ts'
 import { unreachedSize } from '../../../db/messages/broadcasts/resend.sql.ts'
 import { sendToUnreached } from '../../../db/messages/broadcasts/resend.ts'
+import type { Seen } from '../../../db/messages/broadcasts/seen.ts'
 import { sendTest } from '../../../db/messages/broadcasts/send-test.ts'
 import {
   cancelBroadcast,
@@ -33,7 +35,7 @@ import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../se
 import { draftParts, scheduledSections, seenFields, seenIn } from './broadcast-ahead.ts'
 import { stepPath } from './broadcast-fields.ts'
 import { draftOf } from './broadcast-form.ts'
-import { previewSections } from './broadcast-preview.ts'
+import { broadcastPreviewPages, previewSections } from './broadcast-preview.ts'
 import {
   actions,
   facts,
@@ -112,8 +114,7 @@ const save = post('editor', '/teams/:team/broadcasts/:id/edit', async (request, 
 })
 
 const remove = act('editor', '/teams/:team/broadcasts/:id/delete', async (by, request) => {
-  const id = request.params.id
-  const { name } = await removeBroadcast(by, actingOf(request), id)
+  const { name } = await removeBroadcast(by, actingOf(request), request.params.id)
   return redirect(teamPath(request.team, 'broadcasts'), `The draft ${name} was deleted.`)
 })
 
@@ -125,11 +126,10 @@ const duplicate = act('editor', '/teams/:team/broadcasts/:id/duplicate', async (
 const stateButton = (
   verb: string,
   done: string,
-  change: (deps: PageDeps & By, request: TeamRequest, id: string) => Promise<BroadcastRow>,
+  change: (by: PageDeps & By, acting: Acting, id: string, seen: Seen) => Promise<BroadcastRow>,
 ): TeamPage =>
   act('editor', `/teams/:team/broadcasts/:id/${verb}`, async (by, request) => {
-    const id = request.params.id
-    const row = await change(by, request, id)
+    const row = await change(by, actingOf(request), request.params.id, seenIn(request))
     return redirect(here(request), `${row.name} ${row.state === 'scheduled' ? 'is scheduled' : done}.`)
   })
 
@@ -143,10 +143,9 @@ function addressesOf(typed: string): string[] {
 }
 
 const test = act('editor', '/teams/:team/broadcasts/:id/test', async (by, request) => {
-  const id = request.params.id
   const to = addressesOf(request.form.get('to') ?? '')
   const contact = request.form.get('contact')?.trim() || undefined
-  await sendTest(by, actingOf(request), id, { to, contact })
+  await sendTest(by, actingOf(request), request.params.id, { to, contact })
   return redirect(here(request), 'A test is on its way.')
 })
 
@@ -180,17 +179,12 @@ export const broadcastPages = [
   save,
   remove,
   duplicate,
-  stateButton('send', 'is being sent', (deps, request, id) =>
-    sendBroadcast(deps, actingOf(request), id, { seen: seenIn(request) }),
-  ),
-  stateButton('unschedule', 'is a draft again', (deps, request, id) =>
-    unscheduleBroadcast(deps, actingOf(request), id),
-  ),
-  stateButton('pause', 'is paused', (deps, request, id) => pauseBroadcast(deps, actingOf(request), id)),
-  stateButton('resume', 'is being sent', (deps, request, id) => resumeBroadcast(deps, actingOf(request), id)),
-  stateButton('cancel', 'is cancelled', (deps, request, id) => cancelBroadcast(deps, actingOf(request), id)),
-  stateButton('again', 'is being sent', (deps, request, id) =>
-    sendToUnreached(deps, actingOf(request), id, seenIn(request)),
-  ),
+  stateButton('send', 'is being sent', (by, acting, id, seen) => sendBroadcast(by, acting, id, { seen })),
+  stateButton('unschedule', 'is a draft again', unscheduleBroadcast),
+  stateButton('pause', 'is paused', pauseBroadcast),
+  stateButton('resume', 'is being sent', resumeBroadcast),
+  stateButton('cancel', 'is cancelled', cancelBroadcast),
+  stateButton('again', 'is being sent', sendToUnreached),
   test,
+  ...broadcastPreviewPages,
 ]

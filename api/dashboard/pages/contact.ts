@@ -240,19 +240,16 @@ const change = act('editor', '/teams/:team/contacts/:email', async (by, request)
   return redirect(here(request), 'The contact is changed.')
 })
 
-const subscription = (verb: 'unsubscribe' | 'resubscribe'): TeamPage =>
+const subscription = (verb: string, change: typeof unsubscribe): TeamPage =>
   act('editor', `/teams/:team/contacts/:email/${verb}`, async (by, request) => {
-    const { team, params } = request
-    const work = verb === 'unsubscribe' ? unsubscribe : resubscribe
-    await work(by, team.id, contactIdentity(params.email))
+    await change(by, request.team.id, contactIdentity(request.params.email))
     return redirect(here(request), `The contact is ${verb}d.`)
   })
 
 const lift = act('editor', '/teams/:team/contacts/:email/lift', async (by, request) => {
   const { team, params, form } = request
-  const reason = form.get('reason') ?? ''
   const identity = contactIdentity(params.email)
-  await liftSuppression(by, team.id, { identity, reason })
+  await liftSuppression(by, team.id, { identity, reason: form.get('reason') ?? '' })
   return redirect(here(request), 'The suppression is lifted.')
 })
 
@@ -283,8 +280,8 @@ const erase = post('owner', '/teams/:team/contacts/:email/erase', async ({ team,
 export const contactPages = [
   page,
   change,
-  subscription('unsubscribe'),
-  subscription('resubscribe'),
+  subscription('unsubscribe', unsubscribe),
+  subscription('resubscribe', resubscribe),
   lift,
   remove,
   exported,

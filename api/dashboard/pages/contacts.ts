@@ -20,7 +20,7 @@ import { chips, filterOf, idOf, search } from '../served/filter.ts'
 import { fromList, listOf, pageOf, type Reader } from '../served/list.ts'
 import { act, field, formOf, get, lagging, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
-import { wordsIn } from '../served/search.ts'
+import { isAddressPart, wordsIn } from '../served/search.ts'
 
 type Topics = Awaited<ReturnType<typeof topicsOfTeam>>
 
@@ -36,15 +36,12 @@ const filter = filterOf({
   status: chips(CONTACT_STATUSES),
 })
 
-/** The index on parts of addresses knows no shorter ones. */
-const SHORTEST = 3
-
 /** What somebody typed: a part of an address where any contact has it, else words of addresses and properties. */
 async function soughtBy(tx: Tx, teamId: string, typed: string | undefined): Promise<ContactSearch> {
   if (typed === undefined) return {}
-  const isPart = [...typed].length >= SHORTEST && !/\s/.test(typed)
   const part = { email: typed }
-  if (isPart && (await searchContacts(tx, teamId, part, { limit: 1 })).contacts.length > 0) return part
+  if (isAddressPart(typed) && (await searchContacts(tx, teamId, part, { limit: 1 })).contacts.length > 0)
+    return part
   return { words: wordsIn(typed) }
 }
 

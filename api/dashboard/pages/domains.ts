@@ -103,10 +103,8 @@ const recordTable = (records: readonly Line[], zone: string | null): Section =>
   )
 
 /** What DNS has in the place of records that differ. */
-function otherRecords(records: readonly Line[]): Section | false {
-  const others = records.filter(({ state }) => state === 'different')
-  if (others.length === 0) return false
-  return tableOf(
+const otherTable = (others: readonly Line[]): Section =>
+  tableOf(
     others,
     ({ name, published = [] }) => ({
       Host: text(name, { code: true }),
@@ -114,7 +112,6 @@ function otherRecords(records: readonly Line[]): Section | false {
     }),
     { title: 'What DNS has instead', wrap: ['Value'], empty: '' },
   )
-}
 
 function leadOf(verified: boolean, records: readonly Line[]): string {
   const lacking = records.filter(({ required, state }) => required && state !== 'found')
@@ -149,6 +146,7 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
   const domain = await domainOrRefusal(deps.database, team.id, params.name)
   const at = (verb: string): string => teamPath(team, 'domains', domain.name, verb)
   const [records, zone] = await Promise.all([recordsOf(request, deps, domain.name), deps.zoneOf(domain.name)])
+  const others = records.filter(({ state }) => state === 'different')
   return show({
     title: domain.name,
     state: status(domain.status),
@@ -174,7 +172,7 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
     },
     sections: some([
       recordTable(records, zone),
-      otherRecords(records),
+      others.length > 0 && otherTable(others),
       factsOf({
         Verified: time(domain.verified_at, now, 'not yet'),
         'Missing since': domain.missing_since && time(domain.missing_since, now),
@@ -201,21 +199,19 @@ const verify = post('owner', '/teams/:team/domains/:name/verify', async ({ team,
   const { status: word, records } = await verifyDomain({ ...deps, ...by }, team.id, name)
   const lacks = records.filter(({ required, state }) => required && state !== 'found')
   const back = teamPath(team, 'domains', name)
-  if (lacks.length === 0) return redirect(back, `${name} is verified: you can send from it.`)
   const [first] = lacks
-  const words = `${first?.name} is ${first?.state} in DNS. New records can take an hour to show.`
+  if (!first) return redirect(back, `${name} is verified: you can send from it.`)
+  const words = `${first.name} is ${first.state} in DNS. New records can take an hour to show.`
   return redirect(back, { tone: word === 'verified' ? 'good' : 'bad', text: words })
 })
 
-const rekey = act('owner', '/teams/:team/domains/:name/rekey', async (by, { team, params }) => {
-  const name = params.name
+const rekey = act('owner', '/teams/:team/domains/:name/rekey', async (by, { team, params: { name } }) => {
   await rekeyDomain(by, team.id, name)
   const words = 'A new key was created. Publish its record, then verify. Until then the old key signs.'
   return redirect(teamPath(team, 'domains', name), words)
 })
 
-const remove = act('owner', '/teams/:team/domains/:name/delete', async (by, { team, params }) => {
-  const name = params.name
+const remove = act('owner', '/teams/:team/domains/:name/delete', async (by, { team, params: { name } }) => {
   await removeDomain(by, team.id, name)
   return redirect(teamPath(team, 'domains'), `${name} was removed.`)
 })

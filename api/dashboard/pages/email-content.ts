@@ -6,8 +6,6 @@ import { addressWith, wordGiven } from '../served/list.ts'
 import type { TeamRequest } from '../served/page.ts'
 import { here } from './email-place.ts'
 
-const VIEWS = ['preview', 'text', 'html', 'headers', 'raw'] as const
-
 const VIEW_LABELS = {
   preview: 'Preview',
   text: 'Text',
@@ -15,6 +13,7 @@ const VIEW_LABELS = {
   headers: 'Headers',
   raw: 'Raw',
 } as const
+const VIEWS = Object.keys(VIEW_LABELS) as (keyof typeof VIEW_LABELS)[]
 
 const headersShown = ({ headers }: ShownEmail): Section =>
   headers === null

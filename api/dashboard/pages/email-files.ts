@@ -10,6 +10,7 @@ import { piecesOf } from '../../../db/content/files/read.ts'
 import { Refusal } from '../../../db/errors.ts'
 import type { EmailFile } from '../../../db/messages/emails/call.ts'
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
+import { percentDecoded } from '../../../db/text/strings.ts'
 import { byteWords, text } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
@@ -17,21 +18,18 @@ import { tableOf } from '../served/made.ts'
 import { type PageAnswer, raw, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** The list; nothing without any. */
-export function filesTable({ id, attachments = [] }: ShownEmail, { team }: TeamRequest): Section[] {
-  if (attachments.length === 0) return []
-  return [
-    tableOf(
-      attachments,
-      ({ filename, content_type, size, content_id }, index) => ({
-        Name: text(filename, { href: teamPath(team, 'emails', id, 'files', String(index)) }),
-        Type: text(content_type),
-        Size: text(byteWords(size)),
-        'Inline as': text(content_id && `cid:${content_id}`),
-      }),
-      { title: 'Attachments', note: 'Press a name to save its file.', empty: '' },
-    ),
-  ]
-}
+export const filesTable = ({ id, attachments }: ShownEmail, { team }: TeamRequest): Section | undefined =>
+  attachments &&
+  tableOf(
+    attachments,
+    ({ filename, content_type, size, content_id }, index) => ({
+      Name: text(filename, { href: teamPath(team, 'emails', id, 'files', String(index)) }),
+      Type: text(content_type),
+      Size: text(byteWords(size)),
+      'Inline as': text(content_id && `cid:${content_id}`),
+    }),
+    { title: 'Attachments', note: 'Press a name to save its file.', empty: '' },
+  )
 
 /** The attachment at a place in the list. @throws Refusal not_found */
 export function fileAt({ attachments = [] }: ShownEmail, place: string): EmailFile {
@@ -70,13 +68,7 @@ const CID = /(["'(=]\s*)cid:([\w.@%+-]{1,400})/gi
 /** How long a preview may become by its pictures: beyond it the others stay out. */
 const MAX_PREVIEW_LENGTH = 12 * 1024 * 1024
 
-const decoded = (text: string): string => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
+const decoded = (text: string): string => percentDecoded(text) ?? text
 
 async function dataUrl(file: EmailFile, { team }: TeamRequest, { database }: PageDeps): Promise<string> {
   const chunks: Buffer[] = []

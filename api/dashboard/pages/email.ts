@@ -26,13 +26,16 @@ import { fileAnswer, fileAt, filesTable, withPictures } from './email-files.ts'
 import { emailOf, here, noteOpened } from './email-place.ts'
 import { idsOf, timesOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueForms } from './requeue.ts'
-import { cancelForms, moveForm, stateOf } from './scheduled.ts'
+import { cancelForm, moveForm, stateOf } from './scheduled.ts'
+
+/** An email that is looked at, and by whom. */
+type Looked = { email: ShownEmail; request: TeamRequest<'id'>; deps: PageDeps }
 
 /** What stands beside the timeline: what people ask for first, and its ids behind a press. */
 function facts(
-  email: ShownEmail,
-  { contacts, template }: { contacts: Contacts; template: Cell | null },
-  { team, now }: TeamRequest,
+  { email, request: { team, now } }: Looked,
+  contacts: Contacts,
+  template: Cell | null,
 ): Section[] {
   const [only = '', ...others] = everyone(email)
   const known = contacts.get(recipientIdentity(only))
@@ -57,24 +60,17 @@ function facts(
 
 type Contacts = ReadonlyMap<string, RecipientContact>
 
-async function contactsOf(
-  email: ShownEmail,
-  { team }: TeamRequest,
-  { database }: PageDeps,
-): Promise<Contacts> {
+async function contactsOf({ email, request, deps }: Looked): Promise<Contacts> {
   const identities = everyone(email).map(recipientIdentity)
-  const contacts = await contactsWithIdentities(database, team.id, identities)
+  const contacts = await contactsWithIdentities(deps.database, request.team.id, identities)
   return new Map(contacts.map((contact) => [contact.identity, contact]))
 }
 
 /** The email's template, by its name as long as there is one; null for an email without. */
-async function templateOf(
-  { template_id: id }: ShownEmail,
-  { team }: TeamRequest,
-  { database }: PageDeps,
-): Promise<Cell | null> {
+async function templateOf({ email, request: { team }, deps }: Looked): Promise<Cell | null> {
+  const { template_id: id } = email
   if (id === null) return null
-  const name = await templateName(database, team.id, id)
+  const name = await templateName(deps.database, team.id, id)
   return name === null ? text('deleted') : text(name, { href: teamPath(team, 'templates', id) })
 }
 
@@ -116,27 +112,24 @@ function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest)
   )
 }
 
+/** How it can be tried again; null: it cannot. */
+type Way = Awaited<ReturnType<typeof requeueWay>>
+
 /** Why what came back cannot be tried again as it is. */
-async function takenNote(
-  email: ShownEmail,
-  { team }: TeamRequest,
-  { database }: PageDeps,
-): Promise<Section[]> {
-  if (email.status !== 'bounced' || team.role === 'viewer') return []
-  if ((await requeueWay(database, EMAIL, { team_id: team.id, id: email.id })) !== null) return []
+function takenNote({ email, request }: Looked, way: Way): Section[] {
+  if (email.status !== 'bounced' || request.team.role === 'viewer' || way !== null) return []
   const words =
     'A provider has already accepted it, so it is never sent again. Fix the cause, then send a new one.'
   return [{ kind: 'text', paragraphs: [words] }]
 }
 
-async function actions(email: ShownEmail, request: TeamRequest, { database }: PageDeps): Promise<Actions> {
+function actions({ email, request }: Looked, way: Way): Actions {
   const { team } = request
   if (team.role === 'viewer') return {}
-  const way = await requeueWay(database, EMAIL, { team_id: team.id, id: email.id })
   return {
     forms: some([
       ...requeueForms(way, here(request, 'requeue')),
-      ...cancelForms(email, 'email', here(request)),
+      cancelForm(email, 'email', here(request)),
       !email.internal && press(here(request, 'copy'), 'Send a copy to me', { tone: 'quiet' }),
       team.role === 'owner' &&
         press(here(request, 'delete'), 'Delete email', {
@@ -149,26 +142,17 @@ async function actions(email: ShownEmail, request: TeamRequest, { database }: Pa
 }
 
 /** A form that sends what the email holds to another address: what a wrong one is put right with. */
-function resending(email: ShownEmail, request: TeamRequest): Section[] {
-  const { team } = request
-  if (team.role === 'viewer' || email.internal || email.broadcast_id !== null) return []
+function resending(email: ShownEmail, request: TeamRequest): Section | null {
+  if (request.team.role === 'viewer' || email.internal || email.broadcast_id !== null) return null
   const all = everyone(email)
   const former = all.length === 1 ? parseMailbox(all[0] ?? '') : null
-  return [
-    formOf(
-      here(request, 'resend'),
-      'Send to a corrected address',
-      [
-        field('to', 'Corrected address', {
-          type: 'email',
-          required: true,
-          value: former?.address ?? '',
-          hint: `A new email with the same content${former?.name ? `, still to “${former.name}”` : ''}${all.length > 1 ? ', to this address alone' : ''}. It counts as any email.`,
-        }),
-      ],
-      { folded: true },
-    ),
-  ]
+  const to = field('to', 'Corrected address', {
+    type: 'email',
+    required: true,
+    value: former?.address ?? '',
+    hint: `A new email with the same content${former?.name ? `, still to “${former.name}”` : ''}${all.length > 1 ? ', to this address alone' : ''}. It counts as any email.`,
+  })
+  return formOf(here(request, 'resend'), 'Send to a corrected address', [to], { folded: true })
 }
 
 const LINKED: Record<LinkKind, { title: string; label: string }> = {
@@ -179,12 +163,9 @@ const LINKED: Record<LinkKind, { title: string; label: string }> = {
 }
 
 /** The emails that were sent again from this one, or the one that it was sent again from. */
-async function linked(
-  email: ShownEmail,
-  { team, now }: TeamRequest,
-  { database }: PageDeps,
-): Promise<Section[]> {
-  const alerts = (await linkedEmails(database, email)).map(({ kind, id, by, time: at, to_emails }): Alert => {
+async function linked({ email, request: { team, now }, deps }: Looked): Promise<Section[]> {
+  const links = await linkedEmails(deps.database, email)
+  const alerts = links.map(({ kind, id, by, time: at, to_emails }): Alert => {
     const { title, label } = LINKED[kind]
     return {
       tone: 'busy',
@@ -199,8 +180,10 @@ async function linked(
 const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
   const { team } = request
   const email = await emailOf(request, deps)
-  const contacts = await contactsOf(email, request, deps)
-  const template = await templateOf(email, request, deps)
+  const looked = { email, request, deps }
+  const contacts = await contactsOf(looked)
+  const edits = team.role !== 'viewer'
+  const way = edits ? await requeueWay(deps.database, EMAIL, { team_id: team.id, id: email.id }) : null
   const link = { href: here(request, 'content'), label: 'Open the content' }
   const body: Section[] = team.member
     ? content(email, request)
@@ -217,20 +200,20 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
     state: stateOf(email),
     lead: sentenceOf(email),
     back: backTo(request, teamPath(team, 'emails'), 'Emails'),
-    actions: await actions(email, request, deps),
+    actions: actions(looked, way),
     sections: some([
       ...whyItWaits(waitingAlerts(email, request)),
-      ...(await linked(email, request, deps)),
+      ...(await linked(looked)),
       ...suppressed(contacts, request),
-      ...(await takenNote(email, request, deps)),
-      ...(team.role === 'viewer' ? [] : moveForm(email, here(request), request.cookies('zone'))),
-      ...resending(email, request),
+      ...takenNote(looked, way),
+      edits && moveForm(email, here(request), request.cookies('zone')),
+      resending(email, request),
       everyone(email).length > 1 && recipients(email, contacts, request),
       whatHappened(momentsOf(email, request)),
       !email.internal && filesTable(email, request),
       ...body,
     ]),
-    aside: facts(email, { contacts, template }, request),
+    aside: facts(looked, contacts, await templateOf(looked)),
   })
 })
 

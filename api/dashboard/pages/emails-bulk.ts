@@ -122,22 +122,12 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
       const force = form.get('force') === FORCE
       const search = decodeURIComponent(filter.set(form).toString())
       const words = force ? `${search} with the refused ones`.trim() : search
-      const { most, seen } = countedOf(form)
-      const matching = {
-        filter: storedTimes(meantBy(form)),
-        between: betweenOf(form),
-        most: Math.min(most, MAX_CHANGED),
-        seen,
-      }
+      const counted = countedOf(form)
+      const most = Math.min(counted.most, MAX_CHANGED)
+      const matching = { filter: storedTimes(meantBy(form)), between: betweenOf(form), ...counted, most }
       const given = { ...matching, force, words }
-      const wanted = {
-        kind: `email.${verb}` as const,
-        given,
-        total: matching.most,
-        team_id: team.id,
-        actor: person.email,
-      }
-      const work = await beginWork(deps, wanted)
+      const wanted = { given, total: most, team_id: team.id, actor: person.email }
+      const work = await beginWork(deps, { kind: `email.${verb}`, ...wanted })
       const said = wordsOf(work).outcome(work.result)
       const paused =
         verb === 'requeue' && Number(work.result.changed) > 0

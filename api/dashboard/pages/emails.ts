@@ -53,7 +53,7 @@ async function listSection(request: TeamRequest, deps: PageDeps, names: Names): 
     const page = await pageOf(request, await readerOf(request, deps))
     const named = page.rows.some(({ template_id }) => template_id !== null)
     return listOf(page, shownOf(request, names, named), {
-      ...{ keyOf: ({ id }) => id, id: 'list', live: page.first, fresh: true, many: 'emails' },
+      ...{ fresh: true, many: 'emails' },
       filtered: filter.set(request.query).size > 0,
       nothing: 'No email matches.',
       none: 'No emails yet. Send the first one with the API.',

@@ -13,11 +13,16 @@ import {
   type Trial,
   tryDraft,
 } from '../../../db/audience/import/draft.ts'
-import { type Becomes, checkMapping, type Mapping } from '../../../db/audience/import/mapping.ts'
+import {
+  type Becomes,
+  checkMapping,
+  type Mapping,
+  type Purpose,
+} from '../../../db/audience/import/mapping.ts'
 import { isSlotName } from '../../../db/text/slots.ts'
 import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { byteWords, plural, text, time } from '../drawn/cell.ts'
-import type { Actions, Section, View } from '../drawn/section.ts'
+import type { Actions, Link, Section, View } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { alertsOf, factsOf, formOf, get, post, press, some } from '../served/made.ts'
@@ -33,10 +38,13 @@ const SEPARATORS: Readonly<Record<string, string>> = { ',': 'commas', ';': 'semi
 const here = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
   teamPath(team, 'contacts', 'imports', params.id, ...rest)
 
-const uploads = ({ team }: TeamRequest, { suppress }: Mapping) =>
-  suppress
-    ? { href: teamPath(team, 'suppressions', 'import'), label: 'Import suppressions' }
-    : { href: teamPath(team, 'contacts', 'import'), label: 'Import contacts' }
+export const purposeOf = ({ suppress }: Mapping): Purpose => (suppress ? 'suppressions' : 'contacts')
+
+/** Where files are uploaded. */
+export const uploads = (team: { id: string }, purpose: Purpose): Link => ({
+  href: teamPath(team, purpose, 'import'),
+  label: `Import ${purpose}`,
+})
 
 const about = ({ records }: Draft): string => plural(records, 'record')
 
@@ -69,7 +77,7 @@ export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Pro
   return {
     title: draft.file_name,
     lead: 'Nothing is imported yet. Say what each column becomes; the next page shows what would happen. The upload is kept for a day.',
-    back: uploads(request, draft.mapping),
+    back: uploads(team, purposeOf(draft.mapping)),
     actions: discarding(request, draft),
     sections: [
       samples(draft),
@@ -204,7 +212,7 @@ const discard = post('editor', '/teams/:team/contacts/imports/:id/discard', asyn
   const { team, params } = request
   const { id, mapping } = await showDraft(database, team.id, params.id)
   await discardImport(database, team.id, id)
-  return redirect(uploads(request, mapping).href, 'The upload is discarded.')
+  return redirect(uploads(team, purposeOf(mapping)).href, 'The upload is discarded.')
 })
 
 export const importDraftPages = [save, check, start, discard]

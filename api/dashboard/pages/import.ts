@@ -17,7 +17,7 @@ import { csvFile } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { act, field, formOf, get, large, some, tableOf } from '../served/made.ts'
 import { type PageTeam, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
-import { draftView } from './import-draft.ts'
+import { draftView, importDraftPages, purposeOf, uploads } from './import-draft.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
 
 /** How many refused records the page itself shows. */
@@ -25,23 +25,11 @@ const SHOWN = 50
 /** From when on an import's pace is said, in milliseconds. */
 const SOON = 5_000
 
-type Uploading = { title: string; back: Link; note: string; path: readonly string[]; purpose: Purpose }
-
-const UPLOADS: Readonly<Record<Purpose, (team: PageTeam) => Uploading>> = {
-  contacts: (team) => ({
-    purpose: 'contacts',
-    title: 'Import contacts',
-    back: { href: teamPath(team, 'contacts'), label: 'Contacts' },
-    path: ['contacts', 'import'],
-    note: 'The first line names the columns; what each becomes is asked next, before anything is imported. Our own export can be imported again, and so can refused records once they are corrected.',
-  }),
-  suppressions: (team) => ({
-    purpose: 'suppressions',
-    title: 'Import suppressions',
-    back: { href: teamPath(team, 'suppressions'), label: 'Suppressions' },
-    path: ['suppressions', 'import'],
-    note: 'A list of addresses not to write to, such as another service’s. The first line names the columns; what each becomes is asked next. Addresses that are no contacts yet become some.',
-  }),
+const NOTES: Readonly<Record<Purpose, string>> = {
+  contacts:
+    'The first line names the columns; what each becomes is asked next, before anything is imported. Our own export can be imported again, and so can refused records once they are corrected.',
+  suppressions:
+    'A list of addresses not to write to, such as another service’s. The first line names the columns; what each becomes is asked next. Addresses that are no contacts yet become some.',
 }
 
 const stateOf = ({ draft, fault, reading, done, records }: ImportRow): string => {
@@ -50,16 +38,16 @@ const stateOf = ({ draft, fault, reading, done, records }: ImportRow): string =>
   return reading || done < records ? 'running' : 'done'
 }
 
-const form = (purpose: Purpose, path: string): TeamPage =>
-  get('editor', path, async ({ team, now }, { database }) => {
-    const { title, back, note, path: rest } = UPLOADS[purpose](team)
+const form = (purpose: Purpose): TeamPage =>
+  get('editor', `/teams/:team/${purpose}/import`, async ({ team, now }, { database }) => {
+    const { href, label } = uploads(team, purpose)
     const imports = await importsOfTeam(database, team.id, 20)
     return show({
-      title,
-      back,
+      title: label,
+      back: { href: teamPath(team, purpose), label: headed(purpose) },
       sections: [
         formOf(
-          teamPath(team, ...rest),
+          href,
           'Upload',
           [
             field('file', 'CSV file, up to 8 MB', {
@@ -68,7 +56,7 @@ const form = (purpose: Purpose, path: string): TeamPage =>
               hint: 'Separated by commas, semicolons or tabs, in UTF-8, UTF-16 or Windows-1252.',
             }),
           ],
-          { note, multipart: true },
+          { note: NOTES[purpose], multipart: true },
         ),
         tableOf(
           imports,
@@ -87,8 +75,8 @@ const form = (purpose: Purpose, path: string): TeamPage =>
   })
 
 /** Keeps the file that was sent, and asks what its columns become. */
-const upload = (purpose: Purpose, path: string): TeamPage =>
-  act(large('editor'), path, async (by, { team, form: sent }) => {
+const upload = (purpose: Purpose): TeamPage =>
+  act(large('editor'), `/teams/:team/${purpose}/import`, async (by, { team, form: sent }) => {
     const source = sent.get('file') ?? ''
     if (source.trim() === '') throw new Refusal('bad_request', 'choose a CSV file first')
     const name = sent.get('file_name') || 'contacts.csv'
@@ -120,7 +108,6 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
   if (shown.draft) return show(await draftView(request, deps))
   const { id, file_name, records, done, refused, reading, fault, mapping, created, updated } = shown
   const here = teamPath(team, 'contacts', 'imports', id)
-  const uploads = UPLOADS[mapping.suppress ? 'suppressions' : 'contacts'](team)
   const finished = fault !== null || (!reading && done === records)
   const pace = finished ? '' : await paceOf(shown, request, deps)
   const stored = `${plural(created + updated, 'contact')} ${mapping.suppress ? 'suppressed' : 'stored'}`
@@ -167,8 +154,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
       empty: finished ? 'Nothing was refused.' : 'Nothing was refused so far.',
     }),
   ]
-  const back = { href: teamPath(team, ...uploads.path), label: uploads.title }
-  return show({ title: file_name, back, sections })
+  return show({ title: file_name, back: uploads(team, purposeOf(mapping)), sections })
 })
 
 const refused = get('editor', '/teams/:team/contacts/imports/:id/refused.csv', async (request, deps) => {
@@ -179,10 +165,11 @@ const refused = get('editor', '/teams/:team/contacts/imports/:id/refused.csv', a
 })
 
 export const importPages = [
-  form('contacts', '/teams/:team/contacts/import'),
-  upload('contacts', '/teams/:team/contacts/import'),
-  form('suppressions', '/teams/:team/suppressions/import'),
-  upload('suppressions', '/teams/:team/suppressions/import'),
+  form('contacts'),
+  upload('contacts'),
+  form('suppressions'),
+  upload('suppressions'),
   progress,
   refused,
+  ...importDraftPages,
 ]

@@ -15,7 +15,7 @@ import type { PageDeps } from '../served/deps.ts'
 import { act, buttonCell, get, press, some, tableOf } from '../served/made.ts'
 import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { setUpSteps } from './first-steps.ts'
-import { testEmailForm } from './test-email.ts'
+import { testEmailForm, testEmailPages } from './test-email.ts'
 
 function curl({ home }: TeamRequest, path: string, body: unknown): string {
   const json = JSON.stringify(body, null, 2).replaceAll("'", `'\\''`).replaceAll('\n', '\n  ')
@@ -220,4 +220,4 @@ const page = get('viewer', '/teams/:team/integration', async (request, deps) => 
   })
 })
 
-export const integrationPages = [page, make, revoke]
+export const integrationPages = [page, make, revoke, ...testEmailPages]

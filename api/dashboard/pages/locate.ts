@@ -27,16 +27,17 @@ import type { PageLink, Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { given, idGiven } from '../served/list.ts'
 import { get, some, tableOf } from '../served/made.ts'
-import { type OwnRequest, type PersonRequest, redirect, show, teamPath } from '../served/page.ts'
-import { numberIn, type Sought, soughtIn, wordsIn } from '../served/search.ts'
+import { type OwnRequest, redirect, show, teamPath } from '../served/page.ts'
+import { isAddressPart, numberIn, type Sought, soughtIn, wordsIn } from '../served/search.ts'
 import { recipientsCell } from './email-place.ts'
 import { kindOf, thingPath } from './things.ts'
 
 const MAX_FOUND = 50
 /** How many of each kind a search shows. */
 const FIRST = 10
-/** The index on parts of addresses knows no shorter ones. */
-const SHORTEST = 3
+
+/** What is asked for, in which team, and by whom. */
+type Asked = { team: TeamRow; typed: string; request: OwnRequest; deps: PageDeps }
 
 const channelOf = ({ channel }: MessagePlace): Channel | undefined =>
   CHANNELS.find(({ name }) => name === channel)
@@ -82,7 +83,7 @@ const lookedTo = (reached: string | null, now: Date): Pick<Section, 'note' | 'no
       }
 
 /** The links to a list that finds the same, and on from where a search was broken off. */
-function further(team: TeamRow, path: string, typed: string, reached: string | null = null): PageLink[] {
+function further({ team, typed }: Asked, path: string, reached: string | null = null): PageLink[] {
   const pageFrom = (before: string | null) =>
     `${teamPath(team, path)}?${new URLSearchParams({ q: typed, ...(before === null ? {} : { before }) })}`
   return some([
@@ -92,12 +93,7 @@ function further(team: TeamRow, path: string, typed: string, reached: string | n
 }
 
 /** A whole address is found by an index; what only looks like one may be a part of another, or words. */
-async function emailsFound(
-  team: TeamRow,
-  typed: string,
-  { now }: PersonRequest,
-  deps: PageDeps,
-): Promise<Searched> {
+async function emailsFound({ team, typed, request: { now }, deps }: Asked): Promise<Searched> {
   const search = (sought: Sought) =>
     searchEmails(
       { ...deps, tx: deps.database },
@@ -109,13 +105,9 @@ async function emailsFound(
   return 'recipient' in sought && found.emails.length === 0 ? search({ text: typed }) : found
 }
 
-async function emailsFor(
-  team: TeamRow,
-  typed: string,
-  request: PersonRequest,
-  deps: PageDeps,
-): Promise<Section> {
-  const { emails, reached } = await emailsFound(team, typed, request, deps)
+async function emailsFor(asked: Asked): Promise<Section> {
+  const { team, request } = asked
+  const { emails, reached } = await emailsFound(asked)
   return tableOf(
     emails,
     (email) => ({
@@ -127,24 +119,20 @@ async function emailsFor(
     {
       title: 'Emails',
       ...lookedTo(reached, request.now),
-      next: further(team, 'emails', typed, reached),
+      next: further(asked, 'emails', reached),
       empty: 'No email so far.',
     },
   )
 }
 
 /** The contact with this very address; else those with a part of it, found by an index; else those with such words. */
-async function contactsFound(
-  team: TeamRow,
-  typed: string,
-  { database }: PageDeps,
-): Promise<SearchedContacts> {
+async function contactsFound({ team, typed, deps: { database } }: Asked): Promise<SearchedContacts> {
   const identity = parseAddress(typed)?.identity
   const own = identity === undefined ? null : await contactByIdentity(database, team.id, identity)
   if (own) return { contacts: [own], reached: null }
   const search = (wanted: ContactSearch) => searchContacts(database, team.id, wanted, { limit: FIRST })
   const number = numberIn(typed)
-  const isPart = number === null && [...typed].length >= SHORTEST && !/\s/.test(typed)
+  const isPart = number === null && isAddressPart(typed)
   const byAddress = isPart ? await search({ email: typed }) : { contacts: [], reached: null }
   if (byAddress.contacts.length === FIRST) return byAddress
   const byWords = await search({ words: number === null ? wordsIn(typed) : [number] })
@@ -152,13 +140,9 @@ async function contactsFound(
   return { contacts: [...byAddress.contacts, ...others].slice(0, FIRST), reached: byWords.reached }
 }
 
-async function contactsFor(
-  team: TeamRow,
-  typed: string,
-  request: PersonRequest,
-  deps: PageDeps,
-): Promise<Section> {
-  const { contacts, reached } = await contactsFound(team, typed, deps)
+async function contactsFor(asked: Asked): Promise<Section> {
+  const { team, request } = asked
+  const { contacts, reached } = await contactsFound(asked)
   return tableOf(
     contacts,
     (contact) => ({
@@ -170,19 +154,15 @@ async function contactsFor(
     {
       title: 'Contacts',
       ...lookedTo(reached, request.now),
-      next: further(team, 'contacts', typed, reached),
+      next: further(asked, 'contacts', reached),
       empty: 'No contact so far.',
     },
   )
 }
 
-async function messagesFor(
-  team: TeamRow,
-  typed: string,
-  request: PersonRequest,
-  deps: PageDeps,
-): Promise<Section[]> {
-  const number = numberIn(typed)
+async function messagesFor(asked: Asked): Promise<Section[]> {
+  const { team, request, deps } = asked
+  const number = numberIn(asked.typed)
   if (number === null) return []
   const found = await sentToNumbers(deps.database, team.id, [number], FIRST)
   return found.map(
@@ -194,18 +174,13 @@ async function messagesFor(
           Number: text(row.recipient, { href: teamPath(team, path, row.id) }),
           Accepted: time(row.created_at, request.now),
         }),
-        { title, next: further(team, path, typed), empty: '' },
+        { title, next: further(asked, path), empty: '' },
       ),
   )
 }
 
 /** Broadcasts, templates and the like with such words in their names, or with this ID. */
-async function thingsFor(
-  team: TeamRow,
-  typed: string,
-  { around }: OwnRequest,
-  { database }: PageDeps,
-): Promise<Section> {
+async function thingsFor({ team, typed, request: { around }, deps: { database } }: Asked): Promise<Section> {
   const seen = { id: team.id, ...(around ? { sees: around.sees } : {}) }
   const things = isUuid(typed)
     ? [...(await namesOfThings(database, [{ team_id: team.id, word: typed }])).values()]
@@ -221,17 +196,12 @@ async function thingsFor(
 }
 
 /** What a team holds of it, kind by kind; kinds that were looked through to their end without a find are left out. */
-async function foundIn(
-  team: TeamRow,
-  typed: string,
-  request: OwnRequest,
-  deps: PageDeps,
-): Promise<Section[]> {
+async function foundIn(asked: Asked): Promise<Section[]> {
   const all = [
-    await contactsFor(team, typed, request, deps),
-    await emailsFor(team, typed, request, deps),
-    ...(await messagesFor(team, typed, request, deps)),
-    await thingsFor(team, typed, request, deps),
+    await contactsFor(asked),
+    await emailsFor(asked),
+    ...(await messagesFor(asked)),
+    await thingsFor(asked),
   ]
   return all.filter((section) => section.kind === 'table' && (section.rows.length > 0 || section.note))
 }
@@ -250,7 +220,7 @@ const locate = get('person', '/find', async (request, deps) => {
   const team = query.has('id') ? null : await teamOf(request, deps)
   const found = some([
     named.length > 0 && (await choice(named, deps)),
-    team && (await foundIn(team, typed, request, deps)),
+    team && (await foundIn({ team, typed, request, deps })),
   ])
   const where = team ? ` in ${team.name}` : ''
   const nothing = `No message that you can see has the ID ${typed}.`

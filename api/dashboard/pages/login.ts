@@ -17,7 +17,7 @@ import { BASE } from '../drawn/base.ts'
 import type { Form, Section, View } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { localPath, seal, unseal } from '../served/guard.ts'
-import { field, get, hidden, post, press } from '../served/made.ts'
+import { field, get, hidden, post, press, some } from '../served/made.ts'
 import type { Flow } from '../served/openid.ts'
 import { type Cookie, type PageRequest, redirect, show } from '../served/page.ts'
 import { linkPath, mailLink, placeWords } from './mail-link.ts'
@@ -49,18 +49,15 @@ const mailForm = (returnTo: string): Form =>
 
 function loginView({ query }: PageRequest, { from, openid }: PageDeps): View {
   const returnTo = localPath(query.get('return_to'))
-  const sections: Section[] = []
-  if (openid) {
-    const search = new URLSearchParams({ return_to: BASE + returnTo })
-    sections.push({
-      kind: 'actions',
-      links: [{ href: `/openid?${search}`, label: 'Sign in with your account' }],
-    })
-  }
-  if (from !== null && !openid?.only) {
-    sections.push({ kind: 'form', title: 'With a link by mail', ...mailForm(returnTo) })
-  }
-  return { title: 'Sign in', narrow: true, sections: [...sections, CLI] }
+  const search = new URLSearchParams({ return_to: BASE + returnTo })
+  const links = [{ href: `/openid?${search}`, label: 'Sign in with your account' }]
+  const byMail = from !== null && !openid?.only
+  const sections = some<Section>([
+    openid && { kind: 'actions', links },
+    byMail && { kind: 'form', title: 'With a link by mail', ...mailForm(returnTo) },
+    CLI,
+  ])
+  return { title: 'Sign in', narrow: true, sections }
 }
 
 const login = get('open', '/login', async (request, deps) =>
@@ -149,9 +146,7 @@ const finishOpenId = get(
         if (error instanceof Refusal) return null
         throw error
       })
-    if (secret === null) {
-      return show(refusedView(notHere(claims)), 403)
-    }
+    if (secret === null) return show(refusedView(notHere(claims)), 403)
     const gone: Cookie = { name: 'openid', value: null, seconds: 0 }
     return redirect(flow.return_to, null, [sessionCookie(secret), gone])
   },

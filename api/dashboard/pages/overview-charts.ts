@@ -11,6 +11,7 @@ import { daysOf, figureSections, hoursOf } from '../drawn/chart.ts'
 import type { Section } from '../drawn/section.ts'
 import { zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
+import { some } from '../served/made.ts'
 import type { TeamRequest } from '../served/page.ts'
 
 /** How many days are drawn, today's among them. */
@@ -21,32 +22,22 @@ const HOUR = 3_600_000
 /** A channel's messages, as a heading has them. */
 export const many = ({ noun }: Channel): string => headed(`${noun}s`)
 
-/** How a channel's last day went by the hour; nothing where it had no messages. */
-async function hourSections(
-  { team, now, cookies }: TeamRequest,
-  { database }: PageDeps,
-  channel: Channel,
-): Promise<Section[]> {
-  const since = new Date(Math.floor(now.getTime() / HOUR) * HOUR - (HOURS - 1) * HOUR)
-  const figures = await hoursSince(database, team.id, channel, since)
-  if (figures.length === 0) return []
-  const hours = hoursOf(channel, figures, since, { hours: HOURS, zone: zoneOf(cookies('zone')) })
-  return figureSections(`${many(channel)} of the last ${HOURS} hours`, hours)
-}
-
 /**
- * A channel's charts: the last day by the hour, and the last 30 days.
+ * A channel's charts: the last day by the hour, where it had messages, and the last 30 days.
  * @param isNew whether the team has sent nothing at all: then there is no chart to say so.
  */
 export async function chartsOf(
-  request: TeamRequest,
-  deps: PageDeps,
+  { team, now, cookies }: TeamRequest,
+  { database }: PageDeps,
   channel: Channel,
   { days, since, isNew }: { days: readonly FigureRow[]; since: Date; isNew: boolean },
 ): Promise<Section[]> {
-  const byDay =
-    (channel === EMAIL && !isNew) || days.length > 0
-      ? figureSections(`${many(channel)} of the last 30 days`, daysOf(channel, days, since, DAYS))
-      : []
-  return [...(await hourSections(request, deps, channel)), ...byDay]
+  const from = new Date(Math.floor(now.getTime() / HOUR) * HOUR - (HOURS - 1) * HOUR)
+  const figures = await hoursSince(database, team.id, channel, from)
+  const hours = hoursOf(channel, figures, from, { hours: HOURS, zone: zoneOf(cookies('zone')) })
+  return some([
+    figures.length > 0 && figureSections(`${many(channel)} of the last ${HOURS} hours`, hours),
+    ((channel === EMAIL && !isNew) || days.length > 0) &&
+      figureSections(`${many(channel)} of the last 30 days`, daysOf(channel, days, since, DAYS)),
+  ])
 }

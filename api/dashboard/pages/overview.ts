@@ -15,7 +15,7 @@ import { BY_HAND } from '../../../db/messages/webhooks/endpoints.ts'
 import { pausedQueues, type QueuePause, RESTORED } from '../../../db/queue/pauses.sql.ts'
 import { byteWords, dayWords, duration, number, plural, type Tone, time } from '../drawn/cell.ts'
 import type { Alert, Section, Tile } from '../drawn/section.ts'
-import { ALARMING_SHARE, FEW } from '../drawn/shares.ts'
+import { type Share, shareWords, sumsOf, toneOf } from '../drawn/shares.ts'
 import { pausedDelivery, pausedQueue, RESTORED_COPY } from '../drawn/timeline.ts'
 import { weekTiles } from '../drawn/week.ts'
 import type { PageDeps } from '../served/deps.ts'
@@ -24,7 +24,7 @@ import { type PageTeam, show, type TeamRequest, teamPath } from '../served/page.
 import { firstSteps } from './first-steps.ts'
 import { chartsOf, DAYS, many } from './overview-charts.ts'
 import { scheduledSection } from './scheduled.ts'
-import { folded, stoppedAlerts } from './stopped.ts'
+import { folded, standsStill, stillAlerts, stoppedAlerts } from './stopped.ts'
 
 /** What waits for longer needs a look, in milliseconds. */
 const LONG = 5 * 60_000
@@ -47,46 +47,28 @@ function usageTile(
 
 /** Too many that bounced, or were complained about, among the emails of these days. */
 function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
-  const sum = (...statuses: string[]): number =>
-    figures.filter(({ status }) => statuses.includes(status)).reduce((all, { count }) => all + count, 0)
-  const sent = figures.reduce((all, { count }) => all + count, 0) - sum('queued')
-  if (sent < FEW) return []
-  const alert = (status: string, most: number, words: string): Alert[] => {
-    const share = sum(status) / sent
-    if (share <= most) return []
-    const percent = `${(share * 100).toFixed(share < 0.01 ? 2 : 1)} %`
-    const link = { href: `${emails}?status=${status}`, label: 'Which ones' }
-    return [{ tone: 'bad', title: `${percent} of the last 30 days’ emails ${words}`, link }]
-  }
-  return [
-    ...alert('bounced', ALARMING_SHARE.bounced, 'bounced'),
-    ...alert('complained', ALARMING_SHARE.complained, 'were reported as spam'),
-  ]
-}
-
-/** A sender that takes nothing: between two probes, or while the next one is on its way. */
-const standsStill = ({ state }: ShownSender): boolean => state === 'paused' || state === 'probing'
-
-/** Such a sender for an operator, in its provider's words. */
-const senderAlert =
-  (now: Date) =>
-  ({ key, paused_until, reason }: ShownSender): Alert => {
-    const when = paused_until === null ? 'for now: it is being tried again' : 'until'
-    return {
+  const sums = sumsOf(figures)
+  const alert = (status: Share, words: string): Alert | false =>
+    toneOf(sums, status) === 'bad' && {
       tone: 'bad',
-      title: `Nothing goes out through ${key} ${when}`,
-      at: paused_until === null ? undefined : time(paused_until, now),
-      text: reason ?? 'It gave no reason.',
+      title: `${shareWords(sums, status)} of the last 30 days’ emails ${words}`,
+      link: { href: `${emails}?status=${status}`, label: 'Which ones' },
     }
-  }
+  return some([alert('bounced', 'bounced'), alert('complained', 'were reported as spam')])
+}
 
 const queuesOf = ({ test }: PageTeam): readonly Channel[] =>
   CHANNEL_QUEUES.filter((channel) => channel.test === test)
 
 /** Senders that take nothing. A team reads that they do: a provider's words can name somebody else's recipient. */
 function senderAlerts(senders: readonly ShownSender[], { person, team, now }: TeamRequest): Alert[] {
+  if (person.operator)
+    return stillAlerts(senders, ({ key, paused_until }) => ({
+      tone: 'bad',
+      title: `Nothing goes out through ${key} ${paused_until ? 'until' : 'for now: it is being tried again'}`,
+      at: paused_until ? time(paused_until, now) : undefined,
+    }))
   const still = senders.filter(standsStill)
-  if (person.operator) return still.map(senderAlert(now))
   return queuesOf(team)
     .filter((channel) => still.some(({ key }) => sendsFor(channel, key)))
     .map(({ title }) => pausedDelivery(title))

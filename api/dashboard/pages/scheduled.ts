@@ -36,7 +36,7 @@ type Figure = Pick<FigureRow, 'status' | 'count'>
 /** The figures of a list, with what waits for its time apart from what is queued. */
 export async function apart(
   { team }: TeamRequest,
-  { database }: Pick<PageDeps, 'database'>,
+  { database }: PageDeps,
   channel: Channel,
   figures: readonly Figure[],
 ): Promise<Figure[]> {
@@ -52,7 +52,7 @@ export async function apart(
 /** What waits for its time, for a team's first page: of each channel that has such messages. */
 export async function scheduledSection(
   { team, now }: TeamRequest,
-  { database }: Pick<PageDeps, 'database'>,
+  { database }: PageDeps,
 ): Promise<Section[]> {
   const tiles: Tile[] = []
   for (const channel of CHANNELS) {
@@ -93,19 +93,16 @@ export function listedState(
 }
 
 /** The button that cancels. @param noun such as `email`. @param path of the message's page. */
-export const cancelForms = (message: Waits, noun: string, path: string): Form[] =>
-  dueAt(message) === null
-    ? []
-    : [
-        press(`${path}/cancel`, `Cancel this ${noun}`, {
-          confirm: `Cancel this ${noun}? It is gone then, and never sent.`,
-          tone: 'danger',
-        }),
-      ]
+export const cancelForm = (message: Waits, noun: string, path: string): Form | false =>
+  dueAt(message) !== null &&
+  press(`${path}/cancel`, `Cancel this ${noun}`, {
+    confirm: `Cancel this ${noun}? It is gone then, and never sent.`,
+    tone: 'danger',
+  })
 
-export function moveForm(message: Waits, path: string, given: string | undefined): Section[] {
+export function moveForm(message: Waits, path: string, given: string | undefined): Section | null {
   const due = dueAt(message)
-  if (due === null) return []
+  if (due === null) return null
   const zone = zoneOf(given)
   const fields = [
     field('scheduled_at', `Send at (${zone} time)`, {
@@ -115,7 +112,7 @@ export function moveForm(message: Waits, path: string, given: string | undefined
     }),
     hidden('zone', zone, true),
   ]
-  return [formOf(`${path}/move`, 'Move to another time', fields, { folded: true })]
+  return formOf(`${path}/move`, 'Move to another time', fields, { folded: true })
 }
 
 /** What the two do. @param noun a message on these pages. */

@@ -1,4 +1,5 @@
 /** What stopped by itself, as alerts: on the first page of its team, and for operators on the page of health. Pure. */
+import type { ShownSender } from '../../../db/delivery/senders/show.ts'
 import type { stoppedBroadcasts } from '../../../db/messages/broadcasts/brakes.sql.ts'
 import { pausedBecause } from '../../../db/messages/broadcasts/paused-because.ts'
 import type { Alert } from '../drawn/section.ts'
@@ -12,6 +13,18 @@ export const folded = (alerts: readonly Alert[], title: string): readonly Alert[
   const [first] = alerts
   return first && alerts.length > MOST_ALIKE ? [{ tone: first.tone, title, folded: alerts }] : alerts
 }
+
+/** Whether a sender takes nothing: between two probes, or while the next one is on its way. */
+export const standsStill = ({ state }: ShownSender): boolean => state === 'paused' || state === 'probing'
+
+/** Senders that take nothing, with the provider's words. @param shown what a page says of one besides. */
+export const stillAlerts = (
+  senders: readonly ShownSender[],
+  shown: (sender: ShownSender) => Omit<Alert, 'text'>,
+): Alert[] =>
+  senders
+    .filter(standsStill)
+    .map((sender) => ({ ...shown(sender), text: sender.reason ?? 'It gave no reason.' }))
 
 /** Broadcasts that paused themselves, with why. @param ofTeams whether each says whose it is. */
 export const stoppedAlerts = (

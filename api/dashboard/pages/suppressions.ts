@@ -82,12 +82,7 @@ const list = get(lagging('viewer'), '/teams/:team/suppressions', async (request,
           Since: because ? time(because.at, now) : text(null),
           Detail: text(because?.detail ?? null),
         }),
-        {
-          keyOf: ({ id }) => id,
-          filtered: set.size > 0,
-          nothing: 'No suppressed contact matches.',
-          none: 'Nobody is suppressed.',
-        },
+        { filtered: set.size > 0, nothing: 'No suppressed contact matches.', none: 'Nobody is suppressed.' },
       ),
       team.role !== 'viewer' && addForm(request),
     ]),
@@ -100,13 +95,10 @@ const csv = csvOf<SuppressedRow>(
   (request, deps) => ({
     read: readerOf(request, deps),
     keyOf: ({ id }) => id,
-    line: ({ email, status: word, suppression_cause: because }) => [
-      email,
-      word,
-      because?.what ?? '',
-      because?.at ?? '',
-      because?.detail ?? '',
-    ],
+    line: (row) => {
+      const { what, at, detail } = row.suppression_cause ?? {}
+      return [row.email, row.status, what, at, detail]
+    },
   }),
 )
 

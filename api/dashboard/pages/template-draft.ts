@@ -83,8 +83,7 @@ const changes = get('viewer', '/teams/:team/templates/:id/changes', async (reque
   const template = await templateOf(request, deps.database)
   const draft = await draftOf(deps.database, request.team.id, template.id)
   if (!draft) throw new Refusal('not_found', 'this template has no draft')
-  const edits = request.team.role !== 'viewer'
-  const forms = edits ? [publishForm(template, draft, request)] : []
+  const forms = request.team.role === 'viewer' ? [] : [publishForm(template, draft, request)]
   return show({
     title: 'What publishing changes',
     back: { href: templatePath(request), label: 'The template' },
@@ -122,8 +121,7 @@ const publish = act('editor', '/teams/:team/templates/:id/publish', async (by, r
 
 const discard = act('editor', '/teams/:team/templates/:id/discard', async (by, request) => {
   const { team, params, form } = request
-  const seen = idGiven(form, 'draft') ?? ''
-  await discardTemplateDraft(by, team.id, params.id, seen)
+  await discardTemplateDraft(by, team.id, params.id, idGiven(form, 'draft') ?? '')
   return redirect(templatePath(request), 'The draft is discarded.')
 })
 

@@ -13,7 +13,7 @@ const MAX_COUNTED = 5_000
 /** Of the last 30 days; of a template that sends much, of its newest emails alone, and it says so. */
 export async function templateFigures(
   { team, now }: TeamRequest,
-  { database }: Pick<PageDeps, 'database'>,
+  { database }: PageDeps,
   id: string,
 ): Promise<Section> {
   const since = new Date(now.getTime() - DAYS * 86_400_000)

@@ -18,9 +18,9 @@ import { act, buttonCell, factsOf, field, formOf, get, post, some, tableOf } fro
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { sendOwn } from './own-mail.ts'
 import { templateActs, wholeActions, wholeForms } from './template-acts.ts'
-import { draftSections, publishForm } from './template-draft.ts'
+import { draftSections, publishForm, templateDraftPages } from './template-draft.ts'
 import { templateFigures } from './template-figures.ts'
-import { headersSection } from './template-headers.ts'
+import { headersSection, templateHeadersPages } from './template-headers.ts'
 import { slotWords, templatePath } from './template-parts.ts'
 import {
   choice,
@@ -126,13 +126,12 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
 
 const restore = act('editor', '/teams/:team/templates/:id/restore', async (by, request) => {
   const { team, params, form } = request
-  const id = params.id
   const version = idGiven(form, 'version')
   const refs = version === undefined ? [] : [{ team_id: team.id, id: version }]
   const [row] = await versionsByIds(by.tx, refs)
-  if (!row || row.template_id !== id) throw new Refusal('not_found', 'there is no such version')
+  if (!row || row.template_id !== params.id) throw new Refusal('not_found', 'there is no such version')
   const parts = { html: row.html, text: row.body_text, list_unsubscribe: row.list_unsubscribe }
-  await updateTemplate(by, team.id, id, parts)
+  await updateTemplate(by, team.id, params.id, parts)
   return redirect(templatePath(request), 'The version is restored: sends use it from now on.')
 })
 
@@ -151,4 +150,12 @@ const test = post('editor', '/teams/:team/templates/:id/test', async (request, d
   return redirect(templatePath(request), `A test is on its way to ${person.email}.`)
 })
 
-export const templatePages = [page, ...templatePreviewPages, ...templateActs, restore, test]
+export const templatePages = [
+  page,
+  ...templatePreviewPages,
+  ...templateActs,
+  ...templateDraftPages,
+  ...templateHeadersPages,
+  restore,
+  test,
+]

@@ -10,11 +10,8 @@ import { redirect, show, teamPath } from '../served/page.ts'
 
 const list = get('viewer', '/teams/:team/topics', async ({ team, now }, { database }) => {
   const topics = await topicsOfTeam(database, team.id)
-  const subscribers = await subscribersOf(
-    database,
-    team.id,
-    topics.map(({ id }) => id),
-  )
+  const ids = topics.map(({ id }) => id)
+  const subscribers = await subscribersOf(database, team.id, ids)
   const edits = team.role !== 'viewer'
   return show({
     title: 'Topics',
@@ -89,8 +86,7 @@ const rename = act('editor', '/teams/:team/topics/:id/rename', async (by, { team
 })
 
 const remove = act('editor', '/teams/:team/topics/:id/delete', async (by, { team, params }) => {
-  const id = params.id
-  await removeTopic(by, team.id, id)
+  await removeTopic(by, team.id, params.id)
   return redirect(teamPath(team, 'topics'), 'The topic was deleted.')
 })
 

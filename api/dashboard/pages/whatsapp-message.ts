@@ -11,11 +11,11 @@ import { messageMoments, messageSentence } from '../drawn/whatsapp-timeline.ts'
 import { noteLook } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { backTo } from '../served/list.ts'
-import { factsOf, get, post } from '../served/made.ts'
+import { factsOf, get, post, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { idsOf, timesOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueAsAsked, requeueForms } from './requeue.ts'
-import { cancelForms, moveForm, scheduledActs, stateOf } from './scheduled.ts'
+import { cancelForm, moveForm, scheduledActs, stateOf } from './scheduled.ts'
 
 const filling = ({ parameters }: Pick<ShownMessage, 'parameters'>): Section[] =>
   Object.keys(parameters).length === 0
@@ -65,8 +65,8 @@ const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps)
   const { team, params, now } = request
   const { database } = deps
   const row = await showMessage({ tx: database, now }, team.id, params.id)
-  const way =
-    team.role === 'viewer' ? null : await requeueWay(database, WHATSAPP, { team_id: team.id, id: row.id })
+  const edits = team.role !== 'viewer'
+  const way = edits ? await requeueWay(database, WHATSAPP, { team_id: team.id, id: row.id }) : null
   const path = teamPath(team, 'whatsapp', row.id)
   return show({
     title: `To ${row.to}`,
@@ -74,17 +74,14 @@ const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps)
     lead: messageSentence(row),
     back: backTo(request, teamPath(team, 'whatsapp'), 'WhatsApp'),
     actions: {
-      forms: [
-        ...requeueForms(way, teamPath(team, 'whatsapp', row.id, 'requeue')),
-        ...(team.role === 'viewer' ? [] : cancelForms(row, 'message', path)),
-      ],
+      forms: some([...requeueForms(way, `${path}/requeue`), edits && cancelForm(row, 'message', path)]),
     },
-    sections: [
+    sections: some([
       ...whyItWaits(waitingAlerts(row, request)),
-      ...(team.role === 'viewer' ? [] : moveForm(row, path, request.cookies('zone'))),
+      edits && moveForm(row, path, request.cookies('zone')),
       whatHappened(messageMoments(row, request)),
       ...parametersOf(row, request),
-    ],
+    ]),
     aside: await facts(row, request, deps),
   })
 })

@@ -48,8 +48,9 @@ function meantBy(query: URLSearchParams): MessageFilter {
   }
 }
 
-const list = get(lagging('viewer'), '/teams/:team/whatsapp', async (request, { database }) => {
+const list = get(lagging('viewer'), '/teams/:team/whatsapp', async (request, deps) => {
   const { team, query, now } = request
+  const { database } = deps
   const templates = await whatsappTemplatesOfTeam(database, team.id)
   const names = new Map(templates.map(({ id, name }) => [id, name]))
   const meant = meantBy(query)
@@ -61,7 +62,7 @@ const list = get(lagging('viewer'), '/teams/:team/whatsapp', async (request, { d
     sections: [
       ...filter.shown(request, {
         choices: { template: choices },
-        figures: await apart(request, { database }, WHATSAPP, figures),
+        figures: await apart(request, deps, WHATSAPP, figures),
       }),
       listOf(
         page,
@@ -75,7 +76,7 @@ const list = get(lagging('viewer'), '/teams/:team/whatsapp', async (request, { d
           Accepted: time(message.created_at, now),
         }),
         {
-          ...{ keyOf: ({ id }) => id, id: 'list', live: page.first, fresh: true },
+          fresh: true,
           filtered: filter.set(query).size > 0 || !page.first,
           nothing: 'No message matches.',
           none: 'No messages yet. Send the first one with the API.',

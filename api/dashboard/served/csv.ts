@@ -14,6 +14,7 @@ import { type Reader, readBy } from './list.ts'
 import { get, lagging } from './made.ts'
 import { type PageAnswer, raw, type TeamPage, type TeamRequest } from './page.ts'
 
+type Value = string | null | undefined
 type Filter = Pick<ReturnType<typeof filterOf>, 'only' | 'set'>
 
 function csvCell(value: string): string {
@@ -21,7 +22,7 @@ function csvCell(value: string): string {
   return /[",\r\n]/.test(tame) ? `"${tame.replaceAll('"', '""')}"` : tame
 }
 
-const csvLine = (cells: readonly (string | null)[]): string =>
+const csvLine = (cells: readonly Value[]): string =>
   `${cells.map((cell) => csvCell(cell ?? '')).join(',')}\r\n`
 
 const BYTE_ORDER_MARK = '\uFEFF'
@@ -31,7 +32,7 @@ export async function csvFile(
   { cookies, now }: Pick<TeamRequest, 'cookies' | 'now'>,
   name: string,
   header: readonly string[],
-  rows: AsyncGenerator<readonly (string | null)[]>,
+  rows: AsyncGenerator<readonly Value[]>,
 ): Promise<PageAnswer> {
   const first = await rows.next()
   async function* lines() {
@@ -67,7 +68,7 @@ async function* rowsBy<R>(read: Reader<R>, keyOf: (row: R) => string) {
 type Lines<R> = {
   read: Reader<R>
   keyOf: (row: R) => string
-  line: (row: R) => readonly (string | null)[]
+  line: (row: R) => readonly Value[]
   subject?: string
 }
 

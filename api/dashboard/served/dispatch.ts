@@ -27,17 +27,25 @@ import {
   homeOf,
   isFormToken,
   isOurs,
-  noticeOf,
   originOf,
   readCookie,
   safeHeaders,
   seal,
   siteOf,
+  unseal,
   writeCookie,
 } from './guard.ts'
 import { createLayout, type Frame, type Layout } from './layout.ts'
 import { addressWith, LIST } from './list.ts'
-import { type Page, type PageAnswer, type PageRequest, type PageTeam, redirect, show } from './page.ts'
+import {
+  type Notice,
+  type Page,
+  type PageAnswer,
+  type PageRequest,
+  type PageTeam,
+  redirect,
+  show,
+} from './page.ts'
 import { endedRefusal, endedView, isWorthKeeping, KEPT, questionView } from './question.ts'
 import { teamAround } from './team.ts'
 
@@ -171,7 +179,7 @@ function sendPage(
   notices: Pick<Frame, 'notice' | 'refused'> = { notice: null, refused: null },
 ): void {
   const left = readCookie(ctx, request.home, 'notice')
-  const notice = notices.notice ?? noticeOf(deps.secrets, left)
+  const notice = notices.notice ?? unseal<Notice>(deps.secrets, left)
   if (left) writeCookie(ctx, request.home, { name: 'notice', value: null, seconds: 0 })
   const csrf = person ? formToken(deps.secrets, person.session_id) : ''
   const { refused } = notices

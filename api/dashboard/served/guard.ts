@@ -8,7 +8,7 @@
 import type { Context } from 'koa'
 import type { Secrets } from '../../../db/process/secrets.ts'
 import { BASE } from '../drawn/base.ts'
-import type { Cookie, CookieName, Notice } from './page.ts'
+import type { Cookie, CookieName } from './page.ts'
 
 const NAMES: Record<CookieName, string> = {
   session: 'heliograph',
@@ -87,9 +87,6 @@ export function unseal<T>(secrets: Secrets, sealed: string | undefined): T | nul
     return null
   }
 }
-
-export const noticeOf = (secrets: Secrets, cookie: string | undefined): Notice | null =>
-  unseal<Notice>(secrets, cookie)
 
 /** A path of the dashboard to go on to, after /dashboard; '' for anything else. */
 export function localPath(given: string | null | undefined): string {

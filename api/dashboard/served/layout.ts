@@ -31,23 +31,13 @@ const SIGNS = { '+': 'add', '-': 'del', ' ': 'same' } as const
 
 type FormSection = Extract<Section, { kind: 'form' }>
 
-/** A form that a button beside the title opens. @param main whether it is what the page is for. */
-const openedForm = (
-  section: FormSection,
-  index: number,
-  { frame, main }: { frame: Frame; main: boolean },
-) => ({
-  ...formReady(section, index * 100, frame),
-  opener: section.title ?? section.submit,
-  look: main ? '' : 'quiet',
-})
-
 const isForm = (section: Section): section is FormSection => section.kind === 'form'
 
 /** Whether one of the buttons beside the title is what the page is mostly for. */
 const hasMain = ({ forms = [], links = [] }: NonNullable<View['actions']>): boolean =>
   forms.some(({ tone }) => tone === undefined) || links.some(({ main }) => main)
 
+/** Whether a button beside the title opens it. */
 const isOpened = (section: Section): section is FormSection => isForm(section) && section.folded === true
 
 /** A section with what its partial cannot work out for itself. */
@@ -86,7 +76,7 @@ export type Layout = (view: View, frame: Frame) => string
 export const createLayout =
   (render: Render, { paths }: Assets): Layout =>
   (view, frame) => {
-    const { person, team, csrf, notice, refused } = frame
+    const { path, person, team, csrf, notice, refused } = frame
     const inside = person !== null && !view.narrow
     const { sections, aside = [], below = [] } = view
     const all = [...sections, ...aside, ...below]
@@ -105,7 +95,7 @@ export const createLayout =
       place: team?.name ?? (inside ? 'Operator' : ''),
       inside,
       places: inside ? places(person, team) : [],
-      nav: inside ? navigation(frame) : null,
+      nav: inside ? navigation(path, person, team) : null,
       asked: frame.asked,
       teamId: team?.id,
       account: team ? `/account?team=${team.id}` : '/account',
@@ -116,9 +106,11 @@ export const createLayout =
       test: team?.test,
       live: all.some(isLive),
       actions: view.actions && prepared({ kind: 'actions', ...view.actions }, all.length, frame),
-      acts: acts.map(({ section, index }, place) =>
-        openedForm(section, index, { frame, main: place === 0 && !(view.actions && hasMain(view.actions)) }),
-      ),
+      acts: acts.map(({ section, index }, place) => ({
+        ...formReady(section, index * 100, frame),
+        opener: section.title ?? section.submit,
+        look: place === 0 && !(view.actions && hasMain(view.actions)) ? '' : 'quiet',
+      })),
       sections: drawn(sections),
       aside: aside.length === 0 ? null : drawn(aside),
       below: drawn(below),

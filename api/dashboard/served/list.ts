@@ -124,41 +124,35 @@ export async function pageBy<R>(
   return { rows: shown, first, next, further: reached === null ? undefined : next.at(-1) }
 }
 
-type Shown<R> = Parameters<typeof tableOf<R>>[1]
-
 /**
- * The table of a list's page, and what it says where there is nothing.
- * @param filtered whether anything is asked for. @param nothing what is said then. @param none what is said otherwise.
- * @param start where one begins when there is none.
+ * What a list says where there is nothing. @param filtered whether anything is asked for. @param nothing what is said
+ * then. @param none what is said otherwise. @param start where one begins when there is none.
+ * @param fresh whether it says how many rows are new, as long as it is looked at.
  */
-export function listOf<R>(
-  { rows, next, further }: Paged<R>,
-  shown: Shown<R>,
-  {
-    filtered,
-    nothing,
-    none,
-    start,
-    many = '',
-    ...more
-  }: Omit<Parameters<typeof tableOf<R>>[2], 'empty' | 'next' | 'start'> & {
-    filtered: boolean
-    nothing: string
-    none: string
-    start?: Link | undefined
-    many?: string
-  },
+type Said = {
+  filtered: boolean
+  nothing: string
+  none: string
+  start?: Link | undefined
+  many?: string
+  fresh?: boolean
+  wrap?: readonly string[]
+}
+
+/** The table of a list's page. */
+export function listOf<R extends { id: string }>(
+  { rows, next, first, further }: Paged<R>,
+  shown: Parameters<typeof tableOf<R>>[1],
+  { filtered, nothing, none, start, many = '', fresh = false, wrap }: Said,
 ): Section {
-  const leads = further ?? (filtered ? undefined : start)
+  const empty = further
+    ? `Nothing matches so far: there are many ${many}, and older ones were not looked at yet.`
+    : filtered
+      ? nothing
+      : none
   return tableOf(rows, shown, {
-    ...more,
-    next,
-    start: leads,
-    empty: further
-      ? `Nothing matches so far: there are many ${many}, and older ones were not looked at yet.`
-      : filtered
-        ? nothing
-        : none,
+    ...{ wrap, next, empty, start: further ?? (filtered ? undefined : start) },
+    ...(fresh ? { keyOf: ({ id }) => id, id: 'list', live: first, fresh } : {}),
   })
 }
 

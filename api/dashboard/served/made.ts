@@ -4,7 +4,7 @@
  * transaction, as the person who presses, at the database's time. Must not know any page.
  */
 import type { By } from '../../../db/accounts/audit/record.ts'
-import type { Cell } from '../drawn/cell.ts'
+import type { Cell, Loose } from '../drawn/cell.ts'
 import type { Alert, Field, Form, Section } from '../drawn/section.ts'
 import { inPerson } from './act.ts'
 import type { PageDeps } from './deps.ts'
@@ -89,7 +89,7 @@ export function tableOf<R>(
     keyOf,
     wrap = [],
     ...more
-  }: More<'table', 'columns' | 'rows'> & { keyOf?: (row: R) => string; wrap?: readonly string[] },
+  }: More<'table', 'columns' | 'rows'> & Loose<{ keyOf?: (row: R) => string; wrap?: readonly string[] }>,
 ): Table {
   const lines = rows.map((row, index) => ({ row, cells: thoseOf(shown(row, index)) }))
   const [first] = lines

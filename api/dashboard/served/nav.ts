@@ -63,39 +63,27 @@ const OPERATOR_PAGES: readonly Place[] = [
   ['audit', 'Audit', 'shield'],
 ]
 
-const isAt = (path: string, href: string): boolean => path === href || path.startsWith(`${href}/`)
-
-export function navigation({
-  path,
-  person,
-  team,
-}: {
-  path: string
-  person: Person | null
-  team: PageTeam | null
-}) {
-  const groups: { label: string; links: Entry[] }[] = []
-  if (team) {
-    for (const { label, places: pages } of TEAM_PAGES) {
-      const links = pages
-        .filter(([, , , role = 'viewer']) => reaches(team.sees, role))
-        .map(([rest, name, icon]) => {
-          const href = rest === '' ? teamPath(team) : teamPath(team, rest)
-          const current = rest === '' ? path === href : isAt(path, href)
-          return { label: name, href, current, icon: ICONS[icon] }
-        })
-      groups.push({ label, links })
-    }
-  }
-  if (person?.operator) {
-    const links = OPERATOR_PAGES.map(([rest, label, icon]) => {
-      const href = rest === '' ? '/operator' : `/operator/${rest}`
-      const current = rest === '' ? path === href : isAt(path, href)
+/** The links of a group whose paths begin with `home`, as one sees them who may see as much as this role. */
+const linksOf = (path: string, home: string, pages: readonly Place[], sees: Role): Entry[] =>
+  pages
+    .filter(([, , , role = 'viewer']) => reaches(sees, role))
+    .map(([rest, label, icon]) => {
+      const href = rest === '' ? home : `${home}/${rest}`
+      const current = path === href || (rest !== '' && path.startsWith(`${href}/`))
       return { label, href, current, icon: ICONS[icon] }
     })
-    groups.push({ label: 'Operator', links })
-  }
-  return groups.filter(({ links }) => links.length > 0)
+
+/** @param path of the page that is shown, after /dashboard. */
+export function navigation(path: string, person: Person | null, team: PageTeam | null) {
+  const ofTeam = team
+    ? TEAM_PAGES.map(({ label, places: pages }) => {
+        return { label, links: linksOf(path, teamPath(team), pages, team.sees) }
+      })
+    : []
+  const ofOperator = person?.operator
+    ? [{ label: 'Operator', links: linksOf(path, '/operator', OPERATOR_PAGES, 'owner') }]
+    : []
+  return [...ofTeam, ...ofOperator].filter(({ links }) => links.length > 0)
 }
 
 /** The teams that one can change to, when there is more than one place to be. */

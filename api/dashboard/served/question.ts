@@ -7,7 +7,7 @@
 import { Refusal } from '../../../db/errors.ts'
 import type { Field, View } from '../drawn/section.ts'
 import { addressWith } from './list.ts'
-import { hidden } from './made.ts'
+import { formOf, hidden } from './made.ts'
 import { type PageAnswer, type PageRequest, show } from './page.ts'
 
 /** The field of a form that outlived its session. */
@@ -31,22 +31,21 @@ function carried(form: URLSearchParams): Field[] {
   return pairs.map(([name, value]) => hidden(name, value))
 }
 
+/** The form that was sent, to be sent once more. @param by what says so. */
+const again = (request: PageRequest, submit: string, by: Field, more: Parameters<typeof formOf>[3] = {}) =>
+  formOf(addressWith(request, {}), submit, [...carried(request.form), by], more)
+
 /** The question of the form that was sent. @param cancel where to go instead. */
 export const questionView = (request: PageRequest, cancel: string): View => ({
   title: request.form.get('question') ?? '',
   lead: request.form.get('warning') ?? undefined,
   back: { href: cancel, label: 'Back, change nothing' },
   sections: [
-    {
-      kind: 'form',
+    again(request, request.form.get('answer') || 'Confirm', hidden('confirmed', 'yes'), {
       id: 'confirm',
-      action: addressWith(request, {}),
-      method: 'post',
-      fields: [...carried(request.form), hidden('confirmed', 'yes')],
-      submit: request.form.get('answer') || 'Confirm',
       reset: { href: cancel, label: request.form.get('keep') || 'Go back' },
       tone: request.form.get('answer_tone') === 'danger' ? 'danger' : undefined,
-    },
+    }),
   ],
 })
 
@@ -80,12 +79,6 @@ export const endedView = (request: PageRequest): View => ({
   lead: 'Nothing was changed, and what you typed is kept on this page. Sign in in another tab, then come back here.',
   sections: [
     { kind: 'actions', links: [{ href: '/login', label: 'Sign in in another tab', tab: true }] },
-    {
-      kind: 'form',
-      action: addressWith(request, {}),
-      method: 'post',
-      fields: [...carried(request.form), hidden(KEPT, 'yes')],
-      submit: 'Send it again',
-    },
+    again(request, 'Send it again', hidden(KEPT, 'yes')),
   ],
 })

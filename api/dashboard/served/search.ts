@@ -17,6 +17,12 @@ export function soughtIn(typed: string): Sought {
   return parseMailbox(typed) ? { recipient: typed } : { text: typed }
 }
 
+/** The index on parts of addresses knows no shorter ones. */
+const SHORTEST = 3
+
+/** Whether it may be a part of an address that an index knows. */
+export const isAddressPart = (typed: string): boolean => [...typed].length >= SHORTEST && !/\s/.test(typed)
+
 /** The most words that are looked for, one by one, in each row. */
 const MAX_WORDS = 20
 

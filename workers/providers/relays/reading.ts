@@ -13,7 +13,7 @@ import type { Secrets } from '../../../db/process/secrets.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { isObject } from '../../../db/text/fields.ts'
 import type { Relay } from '../../../db/text/relays.ts'
-import { isUuid } from '../../../db/text/strings.ts'
+import { isUuid, jsonOf } from '../../../db/text/strings.ts'
 import { storableWords } from '../../../db/text/words.ts'
 import type { ReportReader } from '../report.ts'
 
@@ -76,38 +76,27 @@ export function statusIn(...texts: readonly string[]): string {
   return codes.find((code) => !code.endsWith('.0.0')) ?? codes[0] ?? ''
 }
 
-export const createRelayReader = (page: RelayPage, secrets: Secrets): ReportReader => {
-  return async ({ body, received_at }) => {
+export const createRelayReader =
+  (page: RelayPage, secrets: Secrets): ReportReader =>
+  async ({ body, received_at }) => {
     const event = parsed(body)
     const found = page.find(event)
     const ref = found && refOf(page, event, secrets)
     if (!found || !ref) return []
+    const { kind, effect, words } = found
     const recipient = bareAddress(textAt(event, ...page.recipient))
-    const { relay } = page
-    return [
-      {
-        channel: 'email',
-        ref,
-        kind: found.kind,
-        effect: found.effect,
-        recipient,
-        occurred_at: timeOf(textAt(event, ...page.time), received_at),
-        detail: storableWords(`${relay}: ${found.words || found.kind}`),
-        event_key: `${relay}:${found.kind}:${keyOf(page, event, { body, recipient })}`,
-        provider_message_id: null,
-      },
-    ]
+    const said = {
+      occurred_at: timeOf(textAt(event, ...page.time), received_at),
+      detail: storableWords(`${page.relay}: ${words || kind}`),
+      event_key: `${page.relay}:${kind}:${keyOf(page, event, { body, recipient })}`,
+    }
+    return [{ channel: 'email', ref, kind, effect, recipient, ...said, provider_message_id: null }]
   }
-}
 
 /** @throws Error when it is no event. */
 function parsed(body: Buffer): unknown {
-  let event: unknown
-  try {
-    event = JSON.parse(body.toString('utf8'))
-  } catch {
-    throw new Error('the event is not JSON')
-  }
+  const event = jsonOf(body.toString())
+  if (event === undefined) throw new Error('the event is not JSON')
   if (!isObject(event)) throw new Error('the event is not an object')
   return event
 }

@@ -12,7 +12,7 @@ import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
 import type { ReportedEvent } from '../../../db/messages/apply-reports.ts'
 import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
-import { isUuid } from '../../../db/text/strings.ts'
+import { isUuid, jsonOf } from '../../../db/text/strings.ts'
 import { isSurelyValid } from '../../../db/text/valid.ts'
 import { storableWords } from '../../../db/text/words.ts'
 import { isComplaint } from '../mail/feedback.ts'
@@ -174,40 +174,31 @@ const READERS: Record<string, (event: SesEvent) => Finding[]> = {
 
 /** Reads one report. @throws Error when it is none of SES's. */
 export const readSesReport: ReportReader = async ({ body, received_at }) => {
-  const envelope = valid(envelopeSchema, parsed(body.toString('utf8'), 'the report'), 'the report')
+  const envelope = valid(envelopeSchema, body.toString(), 'the report')
   if (envelope.Type !== 'Notification') throw new Error(`SNS's ${storableWords(envelope.Type)} is no report`)
   if (TOPIC_TEST.test(envelope.Message)) return []
-  const raw = parsed(envelope.Message, 'its message')
-  const event = valid(eventSchema, raw, 'its message')
+  const event = valid(eventSchema, envelope.Message, 'its message')
   const type = event.eventType ?? event.notificationType ?? ''
   const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined
   if (!read) throw new Error(`SES reports an event that we do not know: ${storableWords(type) || 'nothing'}`)
   const sent_at = timeOf(event.mail.timestamp, received_at)
   return read(event).map((finding): ReportedEvent => {
+    const { kind, effect } = finding
     const recipient = finding.recipient === null ? null : bareAddress(finding.recipient)
     return {
-      channel: 'email',
-      ref: refOf(event.mail),
-      kind: finding.kind,
-      recipient,
+      ...{ channel: 'email', ref: refOf(event.mail), kind, effect, recipient },
       occurred_at: timeOf(finding.at, sent_at),
       detail: storableWords(finding.detail),
       event_key: keyOf(type, { event, finding, recipient }),
-      effect: finding.effect,
       provider_message_id: event.mail.messageId,
     }
   })
 }
 
-function parsed(text: string, what: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new Error(`${what} is not JSON`)
-  }
-}
-
-function valid<T extends AnyObject>(schema: ObjectSchema<T>, value: unknown, what: string): T {
+/** What JSON says, in SES's form. @throws Error naming `what`. */
+function valid<T extends AnyObject>(schema: ObjectSchema<T>, text: string, what: string): T {
+  const value = jsonOf(text)
+  if (value === undefined) throw new Error(`${what} is not JSON`)
   if (isSurelyValid(schema, value)) return value as T
   try {
     return schema.validateSync(value, { strict: true }) as T

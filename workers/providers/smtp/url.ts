@@ -3,6 +3,7 @@
  * ours: `?requireTLS=true&tls.rejectUnauthorized=false` (true and false in words: `=0` is not understood).
  * Pure. Must not repeat a URL in words for people: it holds a password.
  */
+import { percentDecoded } from '../../../db/text/strings.ts'
 
 /** The URL of an SMTP server in parts; null when it is none. */
 const parse = (url: string): URL | null => {
@@ -73,13 +74,7 @@ export function readSmtpUrl(url: string): { host: string; secrets: string[] } {
   return { host: parsed.host, secrets }
 }
 
-const decode = (text: string): string => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
+const decode = (text: string): string => percentDecoded(text) ?? text
 
 /** Node's words about a relay's certificate, with what SMTP_URL can say of it; other words as they are. */
 export function withWayOut(words: string): string {

@@ -7,7 +7,7 @@
 import type { Agent, ClientRequest, IncomingMessage } from 'node:http'
 import type { LookupFunction } from 'node:net'
 import { isIP } from 'node:net'
-import { BROKE_OFF, faultWords } from '../../../db/process/bounded-answer.ts'
+import { BROKE_OFF, faultWords, secondsUntil } from '../../../db/process/bounded-answer.ts'
 import { AnswerTooLarge, beginRequest } from '../../../db/process/outgoing.ts'
 import { type Network, NotPublic, type Resolve, vettedAddresses } from '../../../db/process/public-address.ts'
 import type { Connections } from './connections.ts'
@@ -131,8 +131,7 @@ function limitTry(cut: AbortSignal): Limit {
 
 /** What Retry-After says, in seconds; null when it says nothing. */
 function waitOf(value: string | undefined): number | null {
-  if (value === undefined) return null
-  const seconds = /^\d+$/.test(value.trim()) ? Number(value) : (Date.parse(value) - Date.now()) / 1_000
+  const seconds = secondsUntil(value)
   return Number.isFinite(seconds) ? Math.min(LONGEST_WAIT, Math.max(1, Math.ceil(seconds))) : null
 }
 

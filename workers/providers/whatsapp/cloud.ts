@@ -4,8 +4,9 @@
  * our ids, so that a report finds its row even if the answer was lost. Must not judge errors (faults.ts).
  */
 import type { Agent } from 'node:http'
-import { ask, type BoundedAnswer, keptConnections } from '../../../db/process/bounded-answer.ts'
+import { ask, type BoundedAnswer, keptConnections, secondsUntil } from '../../../db/process/bounded-answer.ts'
 import { isObject } from '../../../db/text/fields.ts'
+import { jsonOf } from '../../../db/text/strings.ts'
 import { storableId, storableWords } from '../../../db/text/words.ts'
 import { createInFlight } from '../in-flight.ts'
 import type { Describe } from '../provider.ts'
@@ -98,18 +99,11 @@ async function attempt(
   }
 }
 
-/** The answer's JSON; null when it is none, or could not be read: the status alone must do then. */
-function jsonOf({ body }: BoundedAnswer): unknown {
-  try {
-    return JSON.parse(String(body))
-  } catch {
-    return null
-  }
-}
-
 function judge(answer: BoundedAnswer, describe: Describe): WhatsappOutcome {
-  if (answer.ok) return takenAs(jsonOf(answer), describe)
-  const error = errorOf(jsonOf(answer), describe)
+  // Of what is no JSON, or could not be read, the status alone must do.
+  const said = jsonOf(String(answer.body))
+  if (answer.ok) return takenAs(said, describe)
+  const error = errorOf(said, describe)
   const judged = error && judgeError(error)
   const outcome =
     judged ?? judgeStatus(answer.status, error?.words ?? `HTTP ${answer.status}`, retryAfter(answer))
@@ -118,8 +112,7 @@ function judge(answer: BoundedAnswer, describe: Describe): WhatsappOutcome {
 
 /** The seconds of Retry-After, given as such or as a date; undefined without one of sense. */
 function retryAfter({ headers }: BoundedAnswer): number | undefined {
-  const given = headers['retry-after'] ?? ''
-  const seconds = /^\d+$/.test(given) ? Number(given) : (Date.parse(given) - Date.now()) / 1_000
+  const seconds = secondsUntil(headers['retry-after'])
   return seconds > 0 ? Math.min(Math.ceil(seconds), LONGEST_RETRY_AFTER) : undefined
 }
 

@@ -8,6 +8,7 @@ import { readTemplate } from '../../../db/messages/whatsapp/save-template.ts'
 import type { TemplateContent } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { ask, type BoundedAnswer, faultWords } from '../../../db/process/bounded-answer.ts'
 import { isObject } from '../../../db/text/fields.ts'
+import { jsonOf } from '../../../db/text/strings.ts'
 import { templateStateOf } from './reports.ts'
 
 const PAGE = 100
@@ -45,19 +46,11 @@ async function answerOf(
   return { ...answer, body }
 }
 
-function parsed(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString())
-  } catch {
-    return null
-  }
-}
-
 /** One page, and the cursor of the next; null after the last. @throws Error with the API's words. */
 async function page(options: Options, after: string | null, bounds: { limit: AbortSignal; bytes: number }) {
   const query = new URLSearchParams({ limit: String(PAGE), ...(after === null ? {} : { after }) })
   const { ok, status, body } = await answerOf(options, query, bounds)
-  const answer = parsed(body)
+  const answer = jsonOf(body.toString())
   if (!ok || !isObject(answer)) {
     const error = isObject(answer) && isObject(answer.error) ? answer.error : {}
     throw new Error(`the template list was refused: HTTP ${status} ${String(error.message ?? '')}`.trim())

@@ -126,21 +126,14 @@ const TEMPLATE_CHANGES: readonly unknown[] = [
   'template_category_update',
 ]
 
-function templateChange(given: Json, time: unknown, received_at: Date): ReportedEvent[] {
+/** @param isChange whether it is what the template is made of that has changed, not its state. */
+function templateEvents(given: Json, occurred_at: Date, isChange: boolean): ReportedEvent[] {
   const name = plain(given.message_template_name)
   const language = plain(given.message_template_language)
   if (!name || !language) return []
-  const occurred_at = timeOf(time, received_at)
-  return [{ channel: 'whatsapp-template-change', name, language, occurred_at }]
-}
-
-function templateEvent(given: Json, time: unknown, received_at: Date): ReportedEvent[] {
+  if (isChange) return [{ channel: 'whatsapp-template-change', name, language, occurred_at }]
   const status = isUnlocked(given) ? 'approved' : templateStateOf(given.event)
-  const name = plain(given.message_template_name)
-  const language = plain(given.message_template_language)
-  if (!status || !name || !language) return []
-  const occurred_at = timeOf(time, received_at)
-  return [{ channel: 'whatsapp-template', name, language, status, occurred_at }]
+  return status ? [{ channel: 'whatsapp-template', name, language, status, occurred_at }] : []
 }
 
 /**
@@ -155,11 +148,11 @@ export const createWhatsappReportReader =
     return objects(report.entry).flatMap((entry) =>
       objects(entry.changes).flatMap(({ field, value }): ReportedEvent[] => {
         if (!isObject(value)) return []
-        const foreign = account !== null && entry.id !== account
-        if (field === 'message_template_status_update')
-          return foreign ? [] : templateEvent(value, entry.time, received_at)
-        if (TEMPLATE_CHANGES.includes(field))
-          return foreign ? [] : templateChange(value, entry.time, received_at)
+        const isChange = TEMPLATE_CHANGES.includes(field)
+        if (isChange || field === 'message_template_status_update') {
+          const foreign = account !== null && entry.id !== account
+          return foreign ? [] : templateEvents(value, timeOf(entry.time, received_at), isChange)
+        }
         if (field !== 'messages') return []
         const number = isObject(value.metadata) ? plain(value.metadata.phone_number_id) : undefined
         return objects(value.statuses).flatMap((status) => statusEvents(status, number, received_at))

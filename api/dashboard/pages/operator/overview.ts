@@ -12,7 +12,7 @@ import type { Alert, Tile } from '../../drawn/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../drawn/timeline.ts'
 import { get, some, tableOf } from '../../served/made.ts'
 import { show } from '../../served/page.ts'
-import { folded, stoppedAlerts } from '../stopped.ts'
+import { folded, stillAlerts, stoppedAlerts } from '../stopped.ts'
 import { counted, rate } from './queues.ts'
 
 const PATH = '/operator'
@@ -50,16 +50,12 @@ const NO_WORKER: Alert = {
 }
 
 /** A sender that a live worker delivers through, and cannot: as the workers' own tries found it. */
-function senderAlerts(senders: readonly ShownSender[]): Alert[] {
-  return senders
-    .filter(({ state }) => state === 'paused' || state === 'probing')
-    .map(({ key, reason }) => ({
-      tone: 'bad',
-      title: `${key} takes nothing`,
-      text: reason ?? 'It gave no reason.',
-      link: { href: '/operator/senders', label: 'What happened, and how to resume' },
-    }))
-}
+const senderAlerts = (senders: readonly ShownSender[]): Alert[] =>
+  stillAlerts(senders, ({ key }) => ({
+    tone: 'bad',
+    title: `${key} takes nothing`,
+    link: { href: '/operator/senders', label: 'What happened, and how to resume' },
+  }))
 
 /** Queues that somebody paused, and perhaps forgot; in one alert those of a copy of the database. */
 function queueAlerts(paused: ReadonlyMap<string, QueuePause>): Alert[] {

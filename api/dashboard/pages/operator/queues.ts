@@ -24,6 +24,7 @@ import { RESTORED_COPY } from '../../drawn/timeline.ts'
 import { countedFields, countedOf, countedWords } from '../../served/counted.ts'
 import { act, alertsOf, buttonCell, get, post, press, some, tableOf } from '../../served/made.ts'
 import { redirect, show } from '../../served/page.ts'
+import { stillAlerts } from '../stopped.ts'
 import { workAnswer } from '../work.ts'
 
 const PATH = '/operator/queues'
@@ -49,8 +50,6 @@ function nameCell({ queue, paused, paused_at, paused_by, pause_reason }: ShownQu
   return status(`${queue}, paused`, { tone: 'warn', detail })
 }
 
-const isRestored = ({ pause_reason }: ShownQueue): boolean => pause_reason === RESTORED
-
 const RESUME_ALL: Form = press(`${PATH}/restored`, 'Resume all', {
   confirm:
     'Resume everything that has been paused since the database was restored? What waits goes out, and some of it may have gone out before.',
@@ -65,15 +64,13 @@ export const rate = (perSecond: number): string =>
 
 /** Why a queue stands though it is not paused: what its messages go through takes nothing. */
 async function senderAlerts(database: Tx, now: Date): Promise<Alert[]> {
-  const still = (await listSenders(database)).filter(({ state }) => state === 'paused' || state === 'probing')
-  return still.map(({ key, paused_until, reason, troubled_at }) => {
+  return stillAlerts(await listSenders(database), ({ key, paused_until, troubled_at }) => {
     const queue = DELIVERIES.find((channel) => sendsFor(channel, key))?.job
     const next = paused_until === null ? 'being probed now' : `next probe ${countdown(paused_until, now)}`
     return {
       tone: 'warn',
       title: `${queue} waits: ${key} is paused, ${next}${troubled_at === null ? '' : ', since'}`,
       at: troubled_at === null ? undefined : time(troubled_at, now),
-      text: reason ?? 'It gave no reason.',
       link: { href: '/operator/senders', label: 'Senders' },
     }
   })
@@ -81,7 +78,7 @@ async function senderAlerts(database: Tx, now: Date): Promise<Alert[]> {
 
 const queues = get('operator', PATH, async ({ now }, { database }) => {
   const rows = await listQueues(database)
-  const isCopy = rows.some(isRestored)
+  const isCopy = rows.some(({ pause_reason }) => pause_reason === RESTORED)
   const alerts = [isCopy && RESTORED_COPY, ...(await senderAlerts(database, now))]
   return show({
     title: 'Queues',
@@ -162,8 +159,8 @@ const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { data
   })
 })
 
-const pause = act('operator', `${PATH}/:queue/pause`, async (by, request) => {
-  const queue = queueOf(request.params)
+const pause = act('operator', `${PATH}/:queue/pause`, async (by, { params }) => {
+  const queue = queueOf(params)
   await pauseQueue(by, queue)
   return redirect(PATH, `${queue} is paused. Workers finish what they have.`)
 })
@@ -176,18 +173,19 @@ const resume = act('operator', `${PATH}/:queue/resume`, async (by, request) => {
 
 const resumeCopy = act('operator', `${PATH}/restored`, async (by) => {
   const { queues: resumed, broadcasts } = await resumeRestored(by)
-  const words = `${plural(resumed.length, 'queue')} and ${plural(broadcasts, 'broadcast')} go on.`
-  return redirect(PATH, words)
+  return redirect(PATH, `${plural(resumed.length, 'queue')} and ${plural(broadcasts, 'broadcast')} go on.`)
 })
 
 const redrive = post('operator', `${PATH}/:queue/redrive`, async (request, deps) => {
   const queue = queueOf(request.params)
-  const reason = request.form.get('reason')
   const counted = countedOf(request.form)
-  const given = { queue, reason, ...counted }
-  const shared = { given, total: counted.most, team_id: null, actor: request.person.email }
-  const wanted = { kind: 'queue.redrive', ...shared } as const
-  const work = await beginWork(deps, wanted)
+  const work = await beginWork(deps, {
+    kind: 'queue.redrive',
+    given: { queue, reason: request.form.get('reason'), ...counted },
+    total: counted.most,
+    team_id: null,
+    actor: request.person.email,
+  })
   return workAnswer(work, PATH, `${plural(work.done, 'job')} of ${queue} will be tried again.`)
 })
 

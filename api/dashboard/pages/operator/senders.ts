@@ -7,7 +7,7 @@ import type { Tx } from '../../../../db/postgres/pool.ts'
 import { waitingOfTeams } from '../../../../db/queue/jobs.sql.ts'
 import { type Cell, countdown, plural, status, text, time } from '../../drawn/cell.ts'
 import type { Section } from '../../drawn/section.ts'
-import { act, buttonCell, get, tableOf } from '../../served/made.ts'
+import { act, buttonCell, get, some, tableOf } from '../../served/made.ts'
 import { redirect, show, teamPath } from '../../served/page.ts'
 
 const PATH = '/operator/senders'
@@ -41,28 +41,24 @@ const timeline = ({ key, events }: ShownSender, now: Date): Section => ({
 })
 
 /** Teams' own servers that ask to wait: a table of their own, so that they bury none of ours. */
-const waitingFor = (endpoints: Awaited<ReturnType<typeof pausedEndpoints>>, now: Date): Section[] =>
-  endpoints.length === 0
-    ? []
-    : [
-        tableOf(
-          endpoints,
-          ({ key, team_id, team, id, name, paused_until, reason }) => ({
-            Webhook: text(name, { href: teamPath({ id: team_id }, 'webhooks', id) }),
-            Team: text(team),
-            Until: time(paused_until, now),
-            Why: text(reason),
-            Resume: resumeButton(key),
-          }),
-          {
-            id: 'webhooks',
-            title: 'Webhooks that ask to wait',
-            note: `Teams’ own servers: nothing else waits for them. At most ${SHOWN} are listed.`,
-            live: true,
-            empty: '',
-          },
-        ),
-      ]
+const waitingFor = (endpoints: Awaited<ReturnType<typeof pausedEndpoints>>, now: Date): Section =>
+  tableOf(
+    endpoints,
+    ({ key, team_id, team, id, name, paused_until, reason }) => ({
+      Webhook: text(name, { href: teamPath({ id: team_id }, 'webhooks', id) }),
+      Team: text(team),
+      Until: time(paused_until, now),
+      Why: text(reason),
+      Resume: resumeButton(key),
+    }),
+    {
+      id: 'webhooks',
+      title: 'Webhooks that ask to wait',
+      note: `Teams’ own servers: nothing else waits for them. At most ${SHOWN} are listed.`,
+      live: true,
+      empty: '',
+    },
+  )
 
 /** How many waiting messages are counted. */
 const COUNTED = 10_000
@@ -74,10 +70,8 @@ async function waitsOf(tx: Tx, rows: readonly ShownSender[]): Promise<ReadonlyMa
     const channel = DELIVERIES.find((one) => sendsFor(one, key))
     if (!channel || state === 'sending' || state === 'slowed') continue
     const { jobs, teams } = await waitingOfTeams(tx, channel.job, COUNTED)
-    words.set(
-      key,
-      `${jobs < COUNTED ? '' : 'at least '}${plural(jobs, channel.noun)} of ${plural(teams, 'team')}`,
-    )
+    const atLeast = jobs < COUNTED ? '' : 'at least '
+    words.set(key, `${atLeast}${plural(jobs, channel.noun)} of ${plural(teams, 'team')}`)
   }
   return words
 }
@@ -85,10 +79,11 @@ async function waitsOf(tx: Tx, rows: readonly ShownSender[]): Promise<ReadonlyMa
 const senders = get('operator', PATH, async ({ now }, { database }) => {
   const rows = await listSenders(database)
   const waits = await waitsOf(database, rows)
+  const endpoints = await pausedEndpoints(database, SHOWN)
   return show({
     title: 'Senders',
     lead: 'Relays, accounts and numbers that were ever paced, slowed or paused. While one is paused, what goes through it waits, and nothing is lost.',
-    sections: [
+    sections: some([
       tableOf(
         rows,
         (sender) => ({
@@ -106,9 +101,9 @@ const senders = get('operator', PATH, async ({ now }, { database }) => {
           empty: 'No sender was ever paused or slowed.',
         },
       ),
-      ...waitingFor(await pausedEndpoints(database, SHOWN), now),
+      endpoints.length > 0 && waitingFor(endpoints, now),
       ...rows.map((sender) => timeline(sender, now)),
-    ],
+    ]),
   })
 })
 

@@ -33,13 +33,9 @@ const PATH = '/operator/teams'
 const pageOfTeam = (id: string): string => `${PATH}/${id}`
 const planPath = (id: string): string => `${PATH}/${id}/plan`
 
-/** What is used of a limit, as a number with the limit under it. */
-const usage = (used: number, limit: number | null): Cell =>
-  number(used, { detail: limit === null ? 'no limit' : `of ${limit.toLocaleString('en-US')}` })
-
-/** Bytes that are stored, with the limit under them. */
-const storageCell = (used: number, limit: number | null): Cell =>
-  text(byteWords(used), { number: true, detail: limit === null ? 'no limit' : `of ${byteWords(limit)}` })
+/** What is used of a limit, with the limit under it. */
+const usage = (used: number, limit: number | null, words = (count: number) => number(count).text): Cell =>
+  text(words(used), { number: true, detail: limit === null ? 'no limit' : `of ${words(limit)}` })
 
 const TEST_FIELD: Field = field('test', 'Kind', {
   type: 'checks',
@@ -64,10 +60,8 @@ const teams = get('operator', PATH, async (request, { database }) => {
   const { query, now } = request
   const asked = filter.read(query)
   const page = await pageOf(request, (place) => teamsAfter(database, { ...asked, ...place }))
-  const accounts = await accountRowsOf(
-    database,
-    page.rows.map(({ id }) => id),
-  )
+  const ids = page.rows.map(({ id }) => id)
+  const accounts = await accountRowsOf(database, ids)
   return show({
     title: 'Teams',
     sections: [
@@ -104,11 +98,8 @@ const teams = get('operator', PATH, async (request, { database }) => {
 })
 
 const create = act('operator', PATH, async (by, { form }) => {
-  const wanted = {
-    name: form.get('name') ?? '',
-    plan: form.get('plan') ?? 'free',
-    test: form.get('test') === 'yes',
-  }
+  const test = form.get('test') === 'yes'
+  const wanted = { name: form.get('name') ?? '', plan: form.get('plan') ?? 'free', test }
   const team = await createTeam(by, wanted)
   return redirect(teamPath(team), `The team ${team.name} was created. Add a domain and a key next.`)
 })
@@ -152,10 +143,9 @@ async function planForm(team: TeamView, tx: Tx): Promise<Section> {
   )
 }
 
-async function membersTable(id: string, { database }: PageDeps, now: Date): Promise<Section> {
-  const members = await membersOfTeam(database, id)
-  return tableOf(
-    members,
+const membersTable = async (id: string, { database }: PageDeps, now: Date): Promise<Section> =>
+  tableOf(
+    await membersOfTeam(database, id),
     ({ email, role, last_seen_at }) => ({
       Person: text(email),
       Role: status(role),
@@ -167,7 +157,6 @@ async function membersTable(id: string, { database }: PageDeps, now: Date): Prom
       start: { href: teamPath({ id }, 'people'), label: 'Invite people' },
     },
   )
-}
 
 const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
   const { database } = deps
@@ -191,7 +180,7 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
           ...Object.fromEntries(
             QUOTAS.map(({ name, noun }) => [headed(noun), usage(used[name], limits[name])]),
           ),
-          'Storage of attachments': storageCell(used.storage, limits.storage),
+          'Storage of attachments': usage(used.storage, limits.storage, byteWords),
           'Emails per second': number(limits.rate),
           ID: text(team.id, { code: true, copy: true }),
         },
@@ -216,25 +205,22 @@ function figureOf(form: URLSearchParams, name: string, label: string): number | 
   throw new Refusal('bad_request', `${label} must be a number, or empty for the plan’s own`)
 }
 
-const changePlan = act('operator', `${PATH}/:id/plan`, async (by, { params, form }) => {
+const changePlan = act('operator', `${PATH}/:id/plan`, async (by, { params: { id }, form }) => {
   const figures = FIGURES.flatMap(({ name, label }) => {
     const value = figureOf(form, name, label)
     return value === undefined ? [] : [[name, value] as const]
   })
-  const id = params.id
   const change = { plan: form.get('plan') ?? '', ...Object.fromEntries(figures) }
   const team = await subscribeTeam(by, id, change)
   return redirect(pageOfTeam(id), `${team.name} is on the plan ${team.plan}.`)
 })
 
-const suspend = act('operator', `${PATH}/:id/suspend`, async (by, request) => {
-  const id = request.params.id
+const suspend = act('operator', `${PATH}/:id/suspend`, async (by, { params: { id } }) => {
   const team = await suspendTeam(by, id)
   return redirect(pageOfTeam(id), `${team.name} is suspended.`)
 })
 
-const resume = act('operator', `${PATH}/:id/resume`, async (by, request) => {
-  const id = request.params.id
+const resume = act('operator', `${PATH}/:id/resume`, async (by, { params: { id } }) => {
   const team = await resumeTeam(by, id)
   return redirect(pageOfTeam(id), `${team.name} is resumed: what it had queued goes out.`)
 })

@@ -57,9 +57,6 @@ const log = get('viewer', `${PATH}/events`, async (request, { database }) => {
           return { ...cells, Webhook: text(names.get(each.endpoint_id) ?? 'removed', { href }), Created }
         },
         {
-          keyOf: (each) => each.id,
-          id: 'messages',
-          live: page.first,
           fresh: true,
           filtered: filter.set(query).size > 0,
           many: 'messages',
@@ -85,9 +82,6 @@ const list = get('viewer', `${PATH}/:id/messages`, async (request, { database })
     sections: [
       ...filter.shown(request),
       listOf(page, (each) => listed(request, endpoint.id, each), {
-        keyOf: (each) => each.id,
-        id: 'messages',
-        live: page.first,
         fresh: true,
         filtered: filter.set(query).size > 0,
         nothing: 'No message matches.',
@@ -185,6 +179,4 @@ const requeue = post('owner', `${PATH}/:id/events/:event_id/requeue`, async (req
   return redirect(teamPath(team, 'webhooks', endpoint_id, 'events', event_id), requeuedWords(paused))
 })
 
-/** Before a webhook's own page: `events` is no id. */
-export const webhookLogPages = [log]
-export const webhookMessagePages = [list, one, requeue]
+export const webhookMessagePages = [log, list, one, requeue]

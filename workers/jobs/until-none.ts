@@ -1,0 +1,9 @@
+/** Deletes up to `most` at a time, until none is left. @returns how many were deleted. */
+export async function untilNone(most: number, remove: (most: number) => Promise<number>): Promise<number> {
+  let removed = 0
+  for (;;) {
+    const batch = await remove(most)
+    removed += batch
+    if (batch < most) return removed
+  }
+}
