@@ -32,14 +32,21 @@ function parsed(body: Buffer): unknown {
   }
 }
 
+/** No relay nests as deep. Said here, since how deep Node's parser goes changes with its version. */
+const DEEPEST_NESTING = 32
+
+/** Whether it has containers on more levels than these. */
+const isDeeperThan = (levels: number, value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((inner) => isDeeperThan(levels - 1, inner)))
+
 /** @throws Refusal unauthorized for what is neither an event nor a list; one nested too deeply is none. */
 function eventsIn(value: unknown): string[] {
   if (!Array.isArray(value) && !isObject(value)) throw notGenuine()
-  try {
-    return (Array.isArray(value) ? value : [value]).map((event) => JSON.stringify(event))
-  } catch {
-    throw notGenuine()
-  }
+  const events = Array.isArray(value) ? value : [value]
+  if (isDeeperThan(1 + DEEPEST_NESTING, events)) throw notGenuine()
+  return events.map((event) => JSON.stringify(event))
 }
 
 /** @throws Refusal unauthorized unless it is a time in seconds, within a day. */

@@ -48,8 +48,11 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   events: FragmentSqlToken
   /** The column that names a message in its events. */
   message: FragmentSqlToken
-  /** Whether its events tell recipients apart; else they keep the provider's fault code. */
-  by_recipient: boolean
+  /** What its events have beside what every channel's have: these columns, and the types of their values. */
+  further: {
+    columns: FragmentSqlToken
+    types: Partial<Record<'recipient' | 'contact_id' | 'effect' | 'code', string>>
+  }
   /** Whether a row `m` was refused for good and surely never handed over: `requeue --force` takes it back. */
   refused: FragmentSqlToken
   /** The status of a message that was given up; null: it stays `queued`, and unfinished. */

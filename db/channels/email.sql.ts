@@ -24,7 +24,10 @@ export const EMAIL: Channel<'deliver-email'> = {
   templates: null,
   events: sql.fragment`email_events`,
   message: sql.fragment`email_id`,
-  by_recipient: true,
+  further: {
+    columns: sql.fragment`, recipient, contact_id, effect`,
+    types: { recipient: 'text', contact_id: 'uuid', effect: 'text' },
+  },
   given_up_as: null,
   sender_of: sql.fragment`null::text`,
   customers: isCustomers,

@@ -20,7 +20,7 @@ export const WEBHOOK: Deliverable<'deliver-webhook'> = {
   expired: sql.fragment`false`,
   events: sql.fragment`webhook_events`,
   message: sql.fragment`message_id`,
-  by_recipient: false,
+  further: { columns: sql.fragment``, types: {} },
   refused: sql.fragment`(status = 'failed')`,
   given_up_as: 'failed',
 }

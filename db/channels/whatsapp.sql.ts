@@ -23,7 +23,7 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
   templates: sql.fragment`whatsapp_templates`,
   events: sql.fragment`whatsapp_events`,
   message: sql.fragment`message_id`,
-  by_recipient: false,
+  further: { columns: sql.fragment`, code`, types: { code: 'text' } },
   given_up_as: null,
   sender_of: sql.fragment`null::text`,
   customers: sql.fragment`true`,

@@ -349,8 +349,6 @@ create table webhook_events (
   occurred_at timestamptz not null,
   -- Of an attempt the beginning of the answer, or why there was none.
   detail text not null,
-  -- Of no meaning here; every timeline of whole messages has it.
-  code text,
   -- Of attempts alone. The status of the answer is null when none came; `counts`: towards giving the message up, which
   -- it does not while the endpoint asks to wait.
   endpoint_id uuid,

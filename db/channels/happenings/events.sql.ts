@@ -15,11 +15,11 @@ export type MessageEvent = DeliveryRef & {
   occurred_at: Date
   /** The provider's words, or ours. */
   detail: string
-  /** Where the channel distinguishes recipients. */
+  /** These four where the channel's events have them. */
   recipient?: string | null | undefined
   contact_id?: string | null | undefined
   effect?: string | null | undefined
-  /** The provider's fault code, where the channel keeps it. */
+  /** The provider's fault code. */
   code?: string | null | undefined
 }
 
@@ -29,30 +29,21 @@ export const digest16 = (text: string): string => createHash('sha256').update(te
 const storedRow = row({ team_id: string(), id: string(), digest: string(), has_listeners: boolean() })
 
 const EVENT = {
-  ...{
-    team_id: 'uuid',
-    id: 'uuid',
-    event_key: 'text',
-    kind: 'text',
-    occurred_at: 'timestamptz',
-    detail: 'text',
-  },
+  ...{ team_id: 'uuid', id: 'uuid', event_key: 'text', kind: 'text' },
+  ...{ occurred_at: 'timestamptz', detail: 'text' },
 }
-const BY_RECIPIENT = { recipient: 'text', contact_id: 'uuid', effect: 'text' }
 
 /** Stores events. @returns those that were not stored before, each by its digest, and whether anybody listens. */
 export async function insertEvents(
   tx: Tx,
-  { name, events: table, message, by_recipient }: Deliverable,
+  { name, events: table, message, further }: Deliverable,
   events: readonly MessageEvent[],
 ) {
-  const types = { ...EVENT, ...(by_recipient ? BY_RECIPIENT : { code: 'text' }) }
   const items = events.map((event) => ({ ...event, event_key: digest16(event.event_key) }))
-  const further = by_recipient ? sql.fragment`, recipient, contact_id, effect` : sql.fragment`, code`
   return tx.any(sql.prepared(`insert_events_${name}`, storedRow)`
-    insert into ${table} as stored (team_id, ${message}, event_key, kind, occurred_at, detail${further})
-    select team_id, id, decode(event_key, 'hex'), kind, occurred_at, detail${further}
-    from ${rowsOf('e', types, items)}
+    insert into ${table} as stored (team_id, ${message}, event_key, kind, occurred_at, detail${further.columns})
+    select team_id, id, decode(event_key, 'hex'), kind, occurred_at, detail${further.columns}
+    from ${rowsOf('e', { ...EVENT, ...further.types }, items)}
     on conflict do nothing
     returning team_id, ${message} as id, encode(event_key, 'hex') as digest,
       ${hasListeners(sql.fragment`stored.team_id`)} as has_listeners`)

@@ -139,16 +139,19 @@ t.test('without a relay nothing is taken', async (t) => {
 
 t.test('deep, huge and odd posts cost little, forged or not; ten thousand events are taken', async (t) => {
   const service = await begin(t, 'sendgrid')
-  const deep = `[${'['.repeat(200_000)}${']'.repeat(200_000)}]`
+  const nested = (levels: number) => `[${'['.repeat(levels)}${']'.repeat(levels)}]`
+  const deep = nested(200_000)
   t.equal(await deliver(service, signedBySendgrid(Buffer.from(deep))), 401)
   t.equal(await deliver(service, signedBySendgrid(Buffer.from('[]'))), 200)
   t.equal(await deliver(service, signedBySendgrid(Buffer.alloc(11 * 1024 * 1024, ' '))), 413)
   t.strictSame(await storedReports(service), [])
+  t.equal(await deliver(service, signedBySendgrid(Buffer.from(nested(33)))), 401, 'deeper than 32 levels')
+  t.equal(await deliver(service, signedBySendgrid(Buffer.from(nested(32)))), 200)
   const odd = '[{"__proto__":{"event":"bounce"}},{"constructor":1},1,null,[]]'
   t.equal(await deliver(service, signedBySendgrid(Buffer.from(odd))), 200)
   const many = Array.from({ length: 10_000 }, (_, n) => ({ event: 'processed', sg_event_id: `e${n}` }))
   t.equal(await deliver(service, postOf('sendgrid', many)), 200)
-  t.equal((await storedReports(service)).length, 10_005)
+  t.equal((await storedReports(service)).length, 10_006)
   listenTo(service, 'mailgun')
   t.equal(await deliver(service, mailgun({ x: 'x'.repeat(1024 * 1024) })), 413, 'before anything is proved')
   t.equal(await deliver(service, post(`{"signature":${deep},"event-data":{}}`, {})), 401)
