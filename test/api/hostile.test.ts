@@ -125,11 +125,11 @@ t.test('a hostile form without a session keeps nobody waiting, whatever page it 
   const open = PAGES.filter(({ method, access }) => method === 'POST' && access === 'open')
   const paths = [...open.map(({ path }) => `/dashboard${pathOf(path)}`), pathOf('/u/:token'), '/u/anything']
   t.ok(paths.length >= 4)
-  for (const path of paths)
-    for (const form of [...hostileForms(SIZE), ...hostileForms(16_000)])
-      await holds(t, `POST ${path} ${form.name}`, post(path, form, OURS))
+  const small = hostileForms(16_000)
+  for (const form of [...hostileForms(SIZE), ...small])
+    for (const path of paths) await holds(t, `POST ${path} ${form.name}`, post(path, form, OURS))
   const team_page = `/dashboard/teams/${team.id}/topics`
-  for (const form of hostileForms(16_000))
+  for (const form of small)
     await holds(
       t,
       `ended session ${form.name}`,
@@ -197,8 +197,9 @@ t.test('nor does hostile JSON, at a hook or a call, with a key and without', asy
   const next = rotating(hostileJson(SIZE))
   for (const { method, path, body: shape } of ROUTES) {
     if (!path.startsWith('/v1') || !shape) continue
-    const own = rotating(hostileJson(SIZE, Object.keys(shape.schema.fields)))(300).slice(13)
-    for (const body of [...next(4), ...own.slice(0, 4)]) {
+    // Behind what is alike for all, two of its own fields: to make such bodies of each takes longer than to send them.
+    const own = hostileJson(SIZE, Object.keys(shape.schema.fields).slice(0, 2)).slice(13, 17)
+    for (const body of [...next(4), ...own]) {
       const headers = { Authorization: `Bearer ${team.key}` }
       await holds(t, `${method} ${path} ${body.name}`, { ...post(pathOf(path), body, headers), method })
     }

@@ -19,19 +19,14 @@ const cli = adminCli({ DATABASE_URL: service.url })
 
 type Ask = {
   method: string
+  /** `{made}` is what the call to the path before it has made last. */
   path: string
   body?: unknown
   raw?: string
   as?: 'nobody' | 'session' | 'reader' | 'narrow'
   headers?: Record<string, string>
 }
-type World = {
-  template: string
-  topic: string
-  whatsapp: string
-  pending: string
-  id: (name: string) => string
-}
+type World = { template: string; topic: string; whatsapp: string; pending: string }
 
 const post = (path: string, body: unknown, more: Partial<Ask> = {}): Ask => ({
   method: 'POST',
@@ -154,7 +149,7 @@ const whatsappAsks = ({ whatsapp, pending }: World): Ask[] => [
   ),
 ]
 
-const broadcastAsks = ({ template, topic, id }: World): Ask[] => {
+const broadcastAsks = ({ template, topic }: World): Ask[] => {
   const draft = (changes: object = {}) => ({
     ...{
       name: 'News',
@@ -165,7 +160,7 @@ const broadcastAsks = ({ template, topic, id }: World): Ask[] => {
     },
     ...changes,
   })
-  const at = (verb = ''): string => `/v1/broadcasts/${id('/v1/broadcasts')}${verb}`
+  const at = (verb = ''): string => `/v1/broadcasts/{made}${verb}`
   return [
     ...[
       { name: '' },
@@ -192,14 +187,14 @@ const ahead = (ms: number): string => new Date(Date.now() + ms).toISOString()
 const [IN_AN_HOUR, IN_TWO_HOURS, LONG_PAST, FAR] = [HOUR, 2 * HOUR, -HOUR, 100 * 24 * HOUR].map(ahead)
 
 /** What waits for its time: sent, moved, cancelled; by those who may, and those who may not. */
-const scheduledAsks = ({ whatsapp, id }: World): Ask[] =>
+const scheduledAsks = ({ whatsapp }: World): Ask[] =>
   (
     [
       ['/v1/emails', anEmail({ to: ['bounced@example.org'] })],
       ['/v1/whatsapp/messages', aMessage(whatsapp, { to: ['+15555550102'] })],
     ] as const
   ).flatMap(([path, body]) => {
-    const at = (verb = '') => `${path}/${id(path)}${verb}`
+    const at = (verb = '') => `${path}/{made}${verb}`
     const move = (scheduled_at?: unknown, more: Partial<Ask> = {}): Ask => ({
       ...{ method: 'PATCH', path: at(), body: { scheduled_at } },
       ...more,
@@ -279,15 +274,14 @@ async function answersOf(test: boolean, limits: { email_limit?: number } = {}) {
     topic: news.topic_id,
     whatsapp: (await makeTemplate(service, team.id, aTemplate({}, { name: 'order_ready' }))).id,
     pending,
-    id: (path) => made.get(path) ?? 'none',
   }
   const ids = new Map(
     [world.template, world.topic, world.whatsapp, pending, team.id].map((id, at) => [id, `@${at}`]),
   )
   const answers: ({ asked: string } & ReturnType<typeof plain>)[] = []
   for (const group of GROUPS) {
-    for (let at = 0; at < group(world).length; at++) {
-      const { method, path, as, ...rest } = group(world)[at] ?? { method: 'GET', path: '/' }
+    for (const { method, path: asks, as, ...rest } of group(world)) {
+      const path = asks.replace(/(.*)\/\{made\}/, (_, list) => `${list}/${made.get(list) ?? 'none'}`)
       const key = as === undefined ? team.key : keys[as]
       const reply = await service.call(method, path, { ...rest, ...(key === undefined ? {} : { key }) })
       const id = reply.body?.id ?? reply.body?.data?.[0]?.id

@@ -1,27 +1,33 @@
 // POST /v1/whatsapp/messages/batch over a real listener and database: each item ends by itself, in its place.
 
-import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
-import { showTeam } from '../../db/accounts/teams/view.ts'
-import { byCli, makeKey, makeSession, makeTeam, type Reply, startService } from '../support/service.ts'
+import { makeKey, makeSession, type Reply, startService } from '../support/service.ts'
 import t from '../support/tap.ts'
-import { aMessage, aTemplate, type Json, makeTemplate, numbers, rowsOf } from '../support/whatsapp.ts'
+import {
+  aMessage,
+  aTemplate,
+  type Json,
+  makeTemplate,
+  numbers,
+  rowsOf,
+  setLimit,
+  whatsappClient,
+} from '../support/whatsapp.ts'
 
 const PATH = '/v1/whatsapp/messages/batch'
 const UNKNOWN = '0190a000-0000-7000-8000-000000000000'
 
 const service = await startService(t)
-const { call, database } = service
+const { call } = service
+const { usedBy, sender: open } = whatsappClient(service)
 
 const sendBatch = async (key: string, messages: unknown): Promise<Reply> =>
   await call('POST', PATH, { key, body: { messages } })
 
 async function sender(whatsapp_limit = 10_000) {
-  const team = await makeTeam(service)
-  await database.transaction((tx) => subscribeTeam(byCli(tx), team.id, { plan: 'pro', whatsapp_limit }))
-  return { team, key: team.key, id: (await makeTemplate(service, team.id)).id }
+  const { team, key, template } = await open()
+  await setLimit(service, team.id, whatsapp_limit)
+  return { team, key, id: template.id }
 }
-
-const usedBy = async (teamId: string): Promise<number> => (await showTeam(database, teamId)).used.whatsapp
 
 const codesOf = ({ body }: Reply): (string | undefined)[] =>
   body.data.map((item: { error?: { code: string } }) => item.error?.code)

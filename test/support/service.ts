@@ -198,7 +198,7 @@ export async function startService(
       zoneOf: async () => null,
       spfIncludes: [],
       webhookNetworks: networksOf(['127.0.0.0/8']),
-      publicUrl: null,
+      publicUrl,
       from: null,
       openid: null,
       switches: [{ name: 'METRICS_TOKEN', isSet: true }],

@@ -15,8 +15,7 @@ import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { aMessage, aTemplate, makeTemplate, rowsOf, setFailed } from '../../support/whatsapp.ts'
 
-const publicUrl = 'https://mail.example.com'
-const { service, database, team } = await world(t, { publicUrl, dashboard: { publicUrl } })
+const { service, database, team } = await world(t, { publicUrl: 'https://mail.example.com' })
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
 const operator = await signedIn(service, { operator: true })
 const UUID = /^[0-9a-f-]{36}$/

@@ -5,7 +5,7 @@
 import type { Browser, Page } from 'playwright-core'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { fits, isAccessible, launchBrowser, signInWith } from '../../support/browser.ts'
-import { makeTeam, startService } from '../../support/service.ts'
+import { world } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -21,11 +21,7 @@ const browser = await launchBrowser(t, 'a marketer’s first broadcast')
 if (browser) await journey(browser)
 
 async function journey(browser: Browser): Promise<void> {
-  const service = await startService(t, {
-    publicUrl: 'http://localhost',
-    dashboard: { publicUrl: 'http://localhost' },
-  })
-  const team = await makeTeam(service)
+  const { service, team } = await world(t, { publicUrl: 'http://localhost' })
   const here = `${service.base}/dashboard/teams/${team.id}`
 
   const said = (page: Page): Promise<string> => page.locator('main').innerText()

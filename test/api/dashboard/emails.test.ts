@@ -1,6 +1,5 @@
 /** Emails on the dashboard: found, followed, requeued, deleted; and what they hold kept where it belongs. */
 import { sql } from 'slonik'
-import { mixed, object } from 'yup'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { recordBounce } from '../../support/bounce.ts'
@@ -298,7 +297,7 @@ t.test('inline pictures stand in the preview, other parts and other words do not
 t.test('a copy carries the same attachments; without their bytes it is refused, naming them', async (t) => {
   const id = await send({ subject: 'With a file', attachments: [logo] })
   t.equal((await editor.post(`${list}/${id}/copy`)).status, 303)
-  const copied = await database.many(sql.type(object({ attachments: mixed().defined() }))`
+  const copied = await database.many(sql.unsafe`
     select attachments from emails where team_id = ${team.id} and subject = 'With a file'`)
   t.equal(copied.length, 2)
   t.strictSame(copied[0], copied[1])

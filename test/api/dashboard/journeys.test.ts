@@ -14,7 +14,7 @@ import { recordBounce } from '../../support/bounce.ts'
 import { fits, launchBrowser, signInWith } from '../../support/browser.ts'
 import { idleGauges } from '../../support/gauges.ts'
 import { startReceiver } from '../../support/receiver.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, world } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -77,14 +77,12 @@ function handOf(page: Page): Hand {
 }
 
 async function journeys(browser: Browser): Promise<void> {
-  const service = await startService(t, {
+  const { service, call, database, team } = await world(t, {
     publicUrl: 'http://localhost',
-    dashboard: { publicUrl: 'http://localhost' },
+    team: { contact_limit: 10_000, email_limit: 10_000 },
   })
-  const { call, database } = service
   const sink = await startSmtpSink(t)
   await startWorker(t, service, { smtp_url: sink.url })
-  const team = await makeTeam(service, { contact_limit: 10_000, email_limit: 10_000 })
   const here = `${service.base}/dashboard/teams/${team.id}`
   const said = (page: Page): Promise<string> => page.locator('main').innerText()
 

@@ -4,20 +4,18 @@ import { object, string } from 'yup'
 import { linkFor } from '../../../db/accounts/people/members.ts'
 import { shows, signedIn, visitor } from '../../support/dashboard.ts'
 import { jobsOf } from '../../support/rows.ts'
-import { makeTeam, startService } from '../../support/service.ts'
+import { makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 const mailed = object({ body_text: string().defined(), html: string().defined() })
 
 let now = new Date('2026-11-21T12:00:00Z')
 const woken: string[] = []
-const service = await startService(t, {
+const { service, database, call, team } = await world(t, {
   clock: () => now,
   wake: (job) => void woken.push(job),
   dashboard: { from: 'Heliograph <login@example.com>' },
 })
-const { database, call } = service
-const team = await makeTeam(service)
 
 const wait = (ms: number): void => {
   now = new Date(now.getTime() + ms)

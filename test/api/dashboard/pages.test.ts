@@ -1,20 +1,19 @@
 /** What a team keeps on the dashboard: contacts, topics, domains, keys, people. Templates are templates.test.ts's. */
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { after, shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { formTo } from '../../support/forms.ts'
+import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 const dns = new Map<string, string[]>()
-const service = await startService(t, {
+const { service, call, database, team } = await world(t, {
   dashboard: {
     lookupTxt: async (name) => dns.get(name) ?? [],
     zoneOf: async () => 'example.net',
     spfIncludes: ['spf.relay.example'],
   },
 })
-const { call, database } = service
-const team = await makeTeam(service)
 const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 const owner = await signedIn(service, { team: team.id, role: 'owner' })
@@ -39,32 +38,6 @@ t.test('a contact is added, found, changed and forgotten', async (t) => {
   t.equal((await editor.get(path)).status, 404)
 })
 
-/** What a browser sends of the form with this action when nothing in it is touched. */
-function untouched(html: string, action: string): Record<string, string | string[]> {
-  const inner = html.split('<form').find((part) => part.includes(`action="/dashboard${action}"`)) ?? ''
-  const form = inner.slice(0, inner.indexOf('</form>'))
-  const plain = (text: string) =>
-    text.replace(/&(?:#x([0-9A-F]+)|(\w+));/gi, (_, hex, name) =>
-      hex
-        ? String.fromCodePoint(Number.parseInt(hex, 16))
-        : ({ quot: '"', amp: '&', lt: '<', gt: '>' }[name as string] ?? ''),
-    )
-  const sent: Record<string, string | string[]> = {}
-  for (const [, name = '', text = ''] of form.matchAll(/<textarea[^>]* name="([^"]+)"[^>]*>([^<]*)</g)) {
-    const shown = plain(text).replace(/\r\n?/g, '\n').replace(/^\n/, '')
-    sent[name] = shown.replaceAll('\n', '\r\n')
-  }
-  for (const [, name = '', value = ''] of form.matchAll(
-    /<input type="hidden" name="([^"]+)" value="([^"]*)"/g,
-  ))
-    sent[name] = plain(value)
-  for (const [, name = '', value = ''] of form.matchAll(
-    /<input type="checkbox" name="([^"]+)" value="([^"]*)" checked/g,
-  ))
-    sent[name] = [sent[name] ?? [], plain(value)].flat()
-  return sent
-}
-
 t.test('a contact saved unchanged is unchanged, whatever its properties hold', async (t) => {
   const properties = {
     'utm:source': ' mail: spring ',
@@ -77,10 +50,10 @@ t.test('a contact saved unchanged is unchanged, whatever its properties hold', a
   const { body } = await service.call('POST', '/v1/contacts', { key: team.key, body: { email, properties } })
   const path = at(`contacts/${encodeURIComponent(email)}`)
   const read = async () => (await service.call('GET', `/v1/contacts/${email}`, { key: team.key })).body
-  const form = untouched((await editor.get(path)).html, path)
+  const form = formTo((await editor.get(path)).html, path)
   shows(t, await after(editor, await editor.post(path, form)), 'Nothing was changed')
   t.strictSame(await read(), body)
-  const [field = ''] = Object.entries(form).find(([, value]) => value === '"utm:source"') ?? []
+  const [field = ''] = Object.entries(form).find(([, [value]]) => value === '"utm:source"') ?? []
   const more = {
     ...form,
     remove: '"empty"',

@@ -2,11 +2,9 @@
 
 import { request } from 'node:http'
 import { sql } from 'slonik'
-import { object, string } from 'yup'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { linkFor } from '../../../db/accounts/people/members.ts'
 import { requestLink } from '../../../db/accounts/people/sign-in.ts'
-import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { runClock, stopClock } from '../../support/clock.ts'
 import { shows, signedIn, textOf, type Visitor, visitor } from '../../support/dashboard.ts'
 import { makeTeam, startService, type TestTeam } from '../../support/service.ts'
@@ -234,29 +232,6 @@ t.test('who is a member already is not invited again: the role stays', async (t)
   t.equal((await second.get(await pageOf(owner, people, second.email))).status, 200, 'an owner still')
 })
 
-t.test('people of a suspended team look, and change nothing', async (t) => {
-  const { team, owner, people } = await teamWithOwner()
-  const operator = await signedIn(service, { operator: true })
-  await suspendTeam({ tx: database, now, actor: 'cli' }, team.id)
-  const tries: [string, Record<string, string>][] = [
-    ['keys', { name: 'x', scopes: 'emails:send' }],
-    ['people', { email: 'new@example.org', role: 'owner' }],
-    ['topics', { name: 'x' }],
-    ['templates', { name: 'x', html: 'x' }],
-    ['contacts', { email: 'a@example.org' }],
-  ]
-  for (const [path, form] of tries) {
-    const said = await owner.post(`/teams/${team.id}/${path}`, form)
-    t.equal(said.status, 403, path)
-    shows(t, said, 'This team is suspended')
-    t.equal((await owner.get(`/teams/${team.id}/${path}`)).status, 200, path)
-  }
-  t.notMatch((await owner.get(people)).html, /Invite/)
-  t.equal((await operator.post(`/teams/${team.id}/topics`, { name: 'x' })).status, 303, 'an operator may')
-  await resumeTeam({ tx: database, now: new Date(), actor: 'cli' }, team.id)
-  t.equal((await owner.post(`/teams/${team.id}/topics`, { name: 'y' })).status, 303)
-})
-
 t.test('every change to people leaves a line', async (t) => {
   const { team, owner, people } = await teamWithOwner()
   const email = 'traced@example.org'
@@ -291,11 +266,7 @@ t.test('a sign-in link leads to PUBLIC_URL, whatever host a request names', asyn
       .once('error', reject)
       .end('email=mailed@example.org')
   })
-  const texts = await database.anyFirst(
-    sql.type(
-      object({ body_text: string().defined() }),
-    )`select body_text from emails where team_id = ${team.id}`,
-  )
+  const texts = await database.anyFirst(sql.unsafe`select body_text from emails where team_id = ${team.id}`)
   t.equal(texts.length, 1)
   t.match(texts[0], /\nhttp:\/\/mail\.example\.com\/dashboard\/login\/[\w-]{43}\n/)
 })

@@ -6,8 +6,8 @@ import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { PAGES } from '../../../api/dashboard/routes.ts'
 import type { Page } from '../../../api/dashboard/served/page.ts'
-import { suspendTeam } from '../../../db/accounts/teams/suspend.ts'
-import { type Seen, signedIn, visitor } from '../../support/dashboard.ts'
+import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
+import { type Seen, shows, signedIn, visitor } from '../../support/dashboard.ts'
 import { RIGHTS, rightOf } from '../../support/page-rights.ts'
 import { makeTeam, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -128,6 +128,9 @@ t.test('people of a suspended team look at whatever their role opens, and change
       const seen = await visit(page, who)
       t.equal(seen.status !== 403, may, `${page.method} ${page.path} as ${who}: ${seen.status}`)
     }
+  const topics = `/teams/${team.id}/topics`
+  shows(t, await people.owner.post(topics, { name: 'x' }), 'This team is suspended')
+  t.equal((await people.operator.post(topics, { name: 'x' })).status, 303, 'an operator may')
   const { html } = await people.owner.get(`/teams/${team.id}/keys`)
   for (const [place, words] of [
     ['audit', 'Audit'],
@@ -137,4 +140,7 @@ t.test('people of a suspended team look at whatever their role opens, and change
   t.match(html, 'class="tag warn">suspended')
   t.notMatch(html, '>active<')
   t.notMatch(html, 'Revoke', 'no button that would be refused')
+  t.notMatch((await people.owner.get(`/teams/${team.id}/people`)).html, /Invite/)
+  await service.database.transaction((tx) => resumeTeam({ ...by, tx }, team.id))
+  t.equal((await people.owner.post(topics, { name: 'y' })).status, 303)
 })

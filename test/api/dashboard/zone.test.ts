@@ -4,7 +4,7 @@ import { broadcastingOf } from '../../support/broadcasting.ts'
 import { stopClock } from '../../support/clock.ts'
 import { signedIn, textOf } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
-import { anEmail, makeTeam, startService } from '../../support/service.ts'
+import { anEmail, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 const NOW = new Date('2027-03-20T10:00:00Z')
@@ -16,9 +16,8 @@ const [LEFT_OUT, INSTEAD] = [
 ]
 
 const url = 'http://localhost'
-const service = await startService(t, { clock: () => NOW, publicUrl: url, dashboard: { publicUrl: url } })
+const { service, team } = await world(t, { clock: () => NOW, publicUrl: url })
 await stopClock(service.database, NOW)
-const team = await makeTeam(service)
 const editor = await signedIn(service, { team: team.id, role: 'editor' })
 editor.cookies.set('heliograph-zone', BERLIN)
 
