@@ -91,7 +91,7 @@ create table allowances (
   -- The token bucket of the send rate.
   bucket_tokens double precision not null,
   refilled_at timestamptz not null,
-  -- The places of the team's last jobs in the fair queues (db/queue/line.ts).
+  -- The places of the team's last jobs in the fair queues (db/queue/fair-queue.ts).
   email_place bigint not null default 0,
   email_batch_place bigint not null default 0,
   whatsapp_place bigint not null default 0,

@@ -51,7 +51,7 @@ create table paused_queues (
   reason text
 );
 
--- The highest place given so far in each fair queue (db/queue/line.ts).
+-- The highest place given so far in each fair queue (db/queue/fair-queue.ts).
 create sequence deliver_email_places minvalue 0 start 0;
 create sequence deliver_whatsapp_places minvalue 0 start 0;
 create sequence deliver_broadcast_places minvalue 0 start 0;

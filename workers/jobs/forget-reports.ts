@@ -6,7 +6,7 @@
 import { deleteOldReports } from '../../db/delivery/reports/reports.sql.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
-import { untilNone } from './until-none.ts'
+import { untilNone } from '../until-none.ts'
 
 const DAY = 86_400_000
 

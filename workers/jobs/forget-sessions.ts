@@ -2,7 +2,7 @@
 import { deleteExpiredSessions } from '../../db/accounts/credentials/credentials.sql.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
-import { untilNone } from './until-none.ts'
+import { untilNone } from '../until-none.ts'
 
 export async function forgetSessions({ database, log }: WorkerDeps): Promise<void> {
   const now = await serviceTime(database)

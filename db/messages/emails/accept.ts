@@ -227,8 +227,9 @@ const lineOf = ({ broadcast_id, batch }: EmailSender): (typeof EMAIL_FACTS.lines
   broadcast_id !== undefined ? 'broadcast' : batch ? 'email_batch' : 'email'
 
 /** What a job says besides its email: that this is large, which is all the same to the simulator. */
-const saidOf = (job: SharedJob, { attachments }: NewEmail) =>
-  job !== 'deliver-test' && isLarge(attachments) ? { large: true } : {}
+const saidOf = (job: SharedJob, { attachments }: NewEmail) => ({
+  ...(job !== 'deliver-test' && isLarge(attachments) ? { large: true } : {}),
+})
 
 /** Stores rows with the charges for them, their jobs and the contents that they bring, and notes who needs these. */
 async function insert(

@@ -225,9 +225,9 @@ t.test('files that nobody means are refused at their upload, and nothing of them
 
 t.test('a record of megabytes further on ends the import, which says where it lies', async (t) => {
   const fine = Array.from({ length: 9_000 }, (_, index) => `far${index}@example.com`).join('\n')
-  const draft = await uploaded(`email\n${fine}\n"${'x\n'.repeat(700_000)}`)
+  const draft = await uploaded(`email\n\n${fine}\n"${'x\n'.repeat(700_000)}`)
   shows(t, await editor.get(draft), /Records 9,001 records/)
-  shows(t, await imported(draft), /Nothing was imported: the record after line 9,?001 is longer than 1 MB/)
+  shows(t, await imported(draft), /Nothing was imported: the record after line 9,?002 is longer than 1 MB/)
   t.equal(await known('far0@example.com'), null)
 })
 
