@@ -7,7 +7,7 @@ import { number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 
-const countRow = row({ topic_id: string(), count: number() })
+const topicCountRow = row({ topic_id: string(), count: number() })
 
 /** How many of a team's contacts have each of these topics; a topic that none has may be absent. */
 export async function subscribersOf(
@@ -15,7 +15,7 @@ export async function subscribersOf(
   teamId: string,
   topics: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
-  const rows = await tx.any(sql.type(countRow)`
+  const rows = await tx.any(sql.type(topicCountRow)`
     select topic_id, sum(count)::bigint as count from topic_counts
     where team_id = ${teamId} and topic_id = any(${sql.array(topics, 'uuid')}) group by topic_id`)
   return new Map(rows.map(({ topic_id, count }) => [topic_id, count]))

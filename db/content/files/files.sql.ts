@@ -13,7 +13,7 @@ export type FileRef = { team_id: string; sha256: string }
 
 const FILE = { team_id: 'uuid', sha256: 'text' }
 
-const refRow = row({ team_id: string(), sha256: string() })
+const contentRow = row({ team_id: string(), sha256: string() })
 
 /** Notes a use of those that are ready, if their last one is older than an hour: none is collected for a day then. */
 export async function touchFiles(tx: Tx, refs: readonly FileRef[]): Promise<void> {
@@ -36,7 +36,7 @@ export async function usedFiles(tx: Tx, refs: readonly FileRef[]) {
 }
 
 export const readyFiles = (tx: Tx, refs: readonly FileRef[]) =>
-  tx.any(sql.prepared('ready_files', refRow)`
+  tx.any(sql.prepared('ready_files', contentRow)`
     select w.team_id, w.sha256 from ${rowsOf('w', FILE, refs)}
       join files f on f.team_id = w.team_id and f.sha256 = decode(w.sha256, 'hex') and f.state = 'ready'`)
 
@@ -188,7 +188,7 @@ export async function deleteLeftFiles(tx: Tx, before: Date): Promise<number> {
   return rowCount
 }
 
-const carriedRow = refRow.concat(row({ id: string(), filename: string() }))
+const carriedRow = contentRow.concat(row({ id: string(), filename: string() }))
 
 export const filesOfEmails = (tx: Tx, emails: readonly { team_id: string; id: string }[]) =>
   tx.any(sql.type(carriedRow)`

@@ -135,10 +135,13 @@ async function openTeamBatches(
     read: (keys) => emailsByKeys(tx, keys),
     keyOf: ({ id, from_address }) => ({ id, domain: parseMailbox(from_address)?.domain ?? null }),
   })
-  const contents = calls.flatMap(({ sender: { team_id }, items }) =>
-    items.flatMap(filesOf).map(({ sha256 }) => ({ team_id, sha256 })),
+  // A batch may carry one file a hundred times.
+  const contents = new Map(
+    calls.flatMap(({ sender: { team_id }, items }) =>
+      items.flatMap(filesOf).map(({ sha256 }) => [`${team_id}/${sha256}`, { team_id, sha256 }]),
+    ),
   )
-  for (const { team_id, sha256 } of contents.length === 0 ? [] : await readyFiles(tx, contents))
+  for (const { team_id, sha256 } of contents.size === 0 ? [] : await readyFiles(tx, [...contents.values()]))
     batches.get(team_id)?.ready.add(sha256)
   return batches
 }

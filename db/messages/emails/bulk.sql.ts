@@ -73,10 +73,10 @@ export async function waitingEmails(
     order by w.id desc`)
 }
 
-const countRow = row({ count: number(), newest: string().nullable(), oldest: string().nullable() })
+const matchingRow = row({ count: number(), newest: string().nullable(), oldest: string().nullable() })
 
 /** How many of a team's emails fit, the newest `most` of them, and which are the first and the last of these. */
 export const countMatching = (tx: Tx, teamId: string, criteria: EmailCriteria, most: number) =>
-  tx.one(sql.type(countRow)`
+  tx.one(sql.type(matchingRow)`
     select count(*) as count, max(id::text) as newest, min(id::text) as oldest
     from (${idsOfPage(teamId, criteria, { limit: most })}) found`)

@@ -132,15 +132,15 @@ const insertStates = sql.fragment`
 /** What is stored with new emails: parts of the statement that charge for them (limits.ts) and store their jobs. */
 export type With = { charge: FragmentSqlToken; jobs: FragmentSqlToken }
 
-const countRow = row({ jobs: number() })
+const jobsRow = row({ jobs: number() })
 
 /** Stores new emails that carry no files, in one statement. @returns how many jobs it stored. */
 export const insertEmails = async (tx: Tx, rows: readonly NewEmail[], { charge, jobs }: With) =>
-  tx.oneFirst(sql.prepared('insert_emails', countRow)`
+  tx.oneFirst(sql.prepared('insert_emails', jobsRow)`
     with ${accepting(rows, charge)}, stored as (${insertStates}), job as (${jobs})
     select count(*)::int as jobs from job`)
 
-const countsRow = countRow.concat(row({ published: number() }))
+const countsRow = jobsRow.concat(row({ published: number() }))
 
 /** The same for emails of which some carry files, still in one statement. @returns how many files it published, too. */
 export const insertEmailsWithFiles = (

@@ -9,7 +9,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
 import { firstIdAt } from '../../text/ids.ts'
 
-const countRow = row({ status: string().oneOf(EMAIL_LADDER), count: number() })
+const statusCountRow = row({ status: string().oneOf(EMAIL_LADDER), count: number() })
 
 /** The counts of emails by status. @param most how many emails are counted at most, the newest. */
 export const countsOfTemplate = (
@@ -17,7 +17,7 @@ export const countsOfTemplate = (
   { team_id, id }: { team_id: string; id: string },
   { since, most }: { since: Date; most: number },
 ) =>
-  tx.any(sql.type(countRow)`
+  tx.any(sql.type(statusCountRow)`
     select s.status, count(*) as count
     from (
       select id from accepted_emails

@@ -7,9 +7,9 @@ import { row, rowsOf } from '../../postgres/rows.ts'
 import { MESSAGE_REF, type MessageRef } from './messages.sql.ts'
 import type { WhatsappStatus } from './status.ts'
 
-const refRow = row({ team_id: string(), message_id: string() })
+const messageRefRow = row({ team_id: string(), message_id: string() })
 
-const lockedRow = refRow.concat(
+const lockedRow = messageRefRow.concat(
   row({
     status: string().oneOf(WHATSAPP_LADDER),
     untaken: boolean(),
@@ -30,7 +30,7 @@ export const releaseMessages = (tx: Tx, refs: readonly MessageRef[], now: Date) 
     update whatsapp_messages set accepted_at = null, provider_message_id = null, requeued_at = ${sql.timestamp(now)}
     where (team_id, id) in (select * from ${rowsOf('ref', MESSAGE_REF, refs)}) and status = 'queued'`)
 
-const foundRow = refRow.concat(row({ provider_message_id: string() }))
+const foundRow = messageRefRow.concat(row({ provider_message_id: string() }))
 
 export async function messagesByProviderIds(
   tx: Tx,

@@ -42,7 +42,7 @@ const MESSAGE = {
   ...{ scheduled_at: 'timestamptz', expires_at: 'timestamptz', due_at: 'timestamptz' },
 }
 
-const countRow = row({ jobs: number() })
+const jobsRow = row({ jobs: number() })
 
 /**
  * Stores new requests with their messages, queued, charges for them (limits.ts, chargesOf) and stores their jobs, in
@@ -53,7 +53,7 @@ export const insertRequests = async (
   { requests, messages }: { requests: readonly NewRequest[]; messages: readonly NewMessage[] },
   { charge, jobs }: { charge: FragmentSqlToken; jobs: FragmentSqlToken },
 ): Promise<number> =>
-  tx.oneFirst(sql.prepared('insert_whatsapp_requests', countRow)`
+  tx.oneFirst(sql.prepared('insert_whatsapp_requests', jobsRow)`
     with charged as (${charge}), asked as (
       insert into whatsapp_requests (
         team_id, id, template_id, parameters, idempotency_key, http_request_id, created_at)

@@ -81,7 +81,7 @@ export const emptySkipsOf = (tx: Tx, teamId: string, spellings: readonly string[
     update broadcast_skips set email = '', detail = '', person = null
     where ${isSkipOf(teamId, spellings)}`)
 
-const countRow = row({ last: string().nullable(), looked: number(), deleted: number() })
+const erasedRow = row({ last: string().nullable(), looked: number(), deleted: number() })
 
 /** Deletes those of a stretch of reports that are done with, about this team alone, and name the address. */
 export const deleteReportsNaming = (
@@ -90,7 +90,7 @@ export const deleteReportsNaming = (
   pattern: string,
   { after, length }: { after: string; length: number },
 ) =>
-  tx.one(sql.type(countRow)`
+  tx.one(sql.type(erasedRow)`
     with stretch as (
       select id, state, team_ids, body from reports where id > ${after} order by id limit ${length}
     ), gone as (
