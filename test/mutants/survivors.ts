@@ -223,6 +223,25 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       "MethodExpression: text.slice(0, 100) → text in const time = Date.parse(text.slice(0, 100).replace(/\\([^()]*\\)/g, ''))",
     ],
   },
+  'workers/providers/relays/reading.ts': {
+    'an id with brackets elsewhere is none of ours: neither form of it finds an email': [
+      "Regex: /^<(.*)>$/ → /<(.*)>$/ in .replace(/^<(.*)>$/, '$1')",
+    ],
+    [`${SAME}a split has a first part always`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in return isUuid(id.split('@', 1)[0] ?? '') ? { provider_message_id: id } : null",
+    ],
+    [`${SAME}a key is a digest: any one case tells the same recipients apart`]: [
+      "MethodExpression: recipient.toLowerCase() → recipient.toUpperCase() in const words = id === '' ? body : JSON.stringify([id, textAt(event, ...page.time), recipient.toLowerCase()])",
+    ],
+  },
+  'workers/providers/ses/faults.ts': {
+    [`${SAME}no status is within the bounds`]: [
+      "ConditionalExpression: status !== undefined → true in if (status !== undefined && status >= 200 && status < 300) return { kind: 'accepted', detail: words }",
+    ],
+    [`${SAME}neither is a code of a connection`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in if (NOT_CONNECTED.has(fault.code ?? '')) {",
+    ],
+  },
   'workers/providers/ses/reports.ts': {
     [`${SAME}blanks too many are taken away where the words are made storable`]: [
       "MethodExpression: words.filter((word) => word !== null && word !== undefined && word !== '') → words in words.filter((word) => word !== null && word !== undefined && word !== '').join(' ')",
