@@ -2,6 +2,51 @@
 const SAME = 'the outcome is the same: '
 
 export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
+  'api/hooks/relay-proofs.ts': {
+    [`${SAME}what is no JSON is undefined then, which is neither an event nor a list`]: [
+      'BlockStatement: { throw notGenuine() } → {}',
+    ],
+    [`${SAME}what is no text is no time in seconds`]: [
+      "ConditionalExpression: typeof timestamp !== 'string' → false in if (key === null || typeof signature !== 'string' || typeof timestamp !== 'string') throw notGenuine()",
+    ],
+    [`${SAME}each such key has its details`]: [
+      "OptionalChaining: key.asymmetricKeyDetails?.namedCurve → key.asymmetricKeyDetails.namedCurve in return key.asymmetricKeyDetails?.namedCurve === 'prime256v1' ? key : null",
+    ],
+    [`${SAME}what is no credential is none of our secrets`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in function credentialIn(authorization = ''): string | null {",
+      "StringLiteral: '' → \"Stryker was here!\" in const [, scheme = '', value = ''] = /^(Bearer|Basic) +(\\S+) *$/i.exec(authorization) ?? []",
+      "StringLiteral: '' → \"Stryker was here!\" in const [, scheme = '', value = ''] = /^(Bearer|Basic) +(\\S+) *$/i.exec(authorization) ?? []",
+      "ArrayDeclaration: [] → [\"Stryker was here\"] in const [, scheme = '', value = ''] = /^(Bearer|Basic) +(\\S+) *$/i.exec(authorization) ?? []",
+      "ConditionalExpression: value === '' → false in if (scheme.toLowerCase() !== 'basic') return value === '' ? null : value",
+      "StringLiteral: '' → \"Stryker was here!\" in if (scheme.toLowerCase() !== 'basic') return value === '' ? null : value",
+    ],
+  },
+  'api/hooks/sns-envelope.ts': {
+    [`${SAME}the other way of validating gives the same, in more time`]: [
+      'ConditionalExpression: isSurelyValid(notification, value) → false in if (isSurelyValid(notification, value)) return value as SnsEnvelope',
+    ],
+    [`${SAME}what is valid is surely valid, before it is asked for its type`]: [
+      "ConditionalExpression: Type === 'Notification' → false in return (Type === 'Notification' ? notification : confirmation).validateSync(value, { strict: true })",
+      "StringLiteral: 'Notification' → \"\" in return (Type === 'Notification' ? notification : confirmation).validateSync(value, { strict: true })",
+    ],
+    [`${SAME}what does not match has no second part`]: [
+      'ArrayDeclaration: [] → ["Stryker was here"] in const [, partition, region] = TOPIC_ARN.exec(topicArn) ?? []',
+      'ArrayDeclaration: [] → ["Stryker was here"] in const [, host_region, china] = HOST.exec(url.hostname) ?? []',
+    ],
+    [`${SAME}the URL is compared whole with what it must be`]: [
+      "Regex: /^\\/[\\w-]{1,200}\\.pem$/ → /\\/[\\w-]{1,200}\\.pem$/ in const path = /^\\/[\\w-]{1,200}\\.pem$/.exec(url?.pathname ?? '')?.[0]",
+      "Regex: /^\\/[\\w-]{1,200}\\.pem$/ → /^\\/[\\w-]{1,200}\\.pem/ in const path = /^\\/[\\w-]{1,200}\\.pem$/.exec(url?.pathname ?? '')?.[0]",
+      'LogicalOperator: url && path !== undefined → url || path !== undefined in return url && path !== undefined && SigningCertURL === `https://${url.hostname}${path}` ? url : null',
+      'ConditionalExpression: path !== undefined → true in return url && path !== undefined && SigningCertURL === `https://${url.hostname}${path}` ? url : null',
+    ],
+    [`${SAME}neither is a path`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in const path = /^\\/[\\w-]{1,200}\\.pem$/.exec(url?.pathname ?? '')?.[0]",
+    ],
+    [`${SAME}neither is a URL, and without one nothing is asked`]: [
+      "StringLiteral: '' → \"Stryker was here!\" in const url = snsUrl(SubscribeURL ?? '', TopicArn)",
+      "OptionalChaining: asked?.Action → asked.Action in asked?.Action === 'ConfirmSubscription' &&",
+    ],
+  },
   'db/accounts/plans/period.ts': {
     [`${SAME}no period ends on the day it starts, so none of zero months fits`]: [
       'ConditionalExpression: months > 0 → true in return months > 0 && fits ? months : null',
