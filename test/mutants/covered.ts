@@ -53,6 +53,7 @@ export const COVERED: Record<string, readonly string[]> = {
     'test/workers/providers/smtp/reports.test.ts',
   ],
   'db/messages/webhooks/secret.ts': ['test/db/messages/webhooks/secret.test.ts'],
+  'db/delivery/senders/circuit-breaker.ts': ['test/db/delivery/senders/circuit-breaker.test.ts'],
   'db/delivery/senders/pace.ts': [
     'test/db/delivery/senders/pace.test.ts',
     'test/db/delivery/senders/reserve.test.ts',

@@ -153,7 +153,7 @@ const RECOVERED = 'messages are taken again'
 function recover(state: Changed, now: Date, began_at: Date): Changed {
   const { pace } = state
   const { troubled_at } = pace
-  if (pace.troubles === 0 || troubled_at === null || began_at <= troubled_at) return state
+  if (troubled_at === null || began_at <= troubled_at) return state
   return {
     pace: { ...pace, ...AT_EASE, accepted_at: now },
     changes: [...state.changes, { kind: 'recovered', words: RECOVERED, seconds: 0 }],

@@ -1,0 +1,196 @@
+/** What sends make of a sender's circuit: when it opens, for how long, what closes it, and what its timeline says. */
+import {
+  applySignals,
+  pauseAfter,
+  type Signal,
+  stateOfSender,
+  troubledSenders,
+} from '../../../../db/delivery/senders/circuit-breaker.ts'
+import { senderEvents } from '../../../../db/delivery/senders/events.sql.ts'
+import { sendersByKeys } from '../../../../db/delivery/senders/senders.sql.ts'
+import { openDatabase } from '../../../../db/postgres/pool.ts'
+import { stopClock } from '../../../support/clock.ts'
+import { testDatabase } from '../../../support/database.ts'
+import t from '../../../support/tap.ts'
+
+const START = new Date('2026-03-01T12:00:00.000Z')
+const at = (seconds: number): Date => new Date(START.getTime() + seconds * 1_000)
+/** What the sender's words of a time are. */
+const seconds = (time: string | null | undefined): number | null =>
+  time === null || time === undefined ? null : (Date.parse(time) - START.getTime()) / 1_000
+
+const database = await openDatabase((await testDatabase(t)).url, { size: 2 })
+t.teardown(() => database.end())
+
+type Said = [kind: Signal['kind'], began: number, words?: string, wait_seconds?: number]
+const signalOf = ([kind, began, words = 'words', wait_seconds]: Said): Signal =>
+  kind === 'accepted'
+    ? { kind, began_at: at(began) }
+    : { kind, began_at: at(began), words, ...(wait_seconds !== undefined && { wait_seconds }) }
+
+let senders = 0
+/** A sender of its own, what its sends say at a time, and what is stored of it. */
+function aSender(prefix = 'smtp:') {
+  const sender = { key: `${prefix}${++senders}`, ceiling: 10 }
+  const say = async (now: number, ...said: Said[]) => {
+    await stopClock(database, at(now))
+    const signals = said.map(signalOf)
+    const changes = await database.transaction((tx) => applySignals(tx, [{ sender, signals }]))
+    return changes.map(({ sender: key, ...change }) => {
+      t.equal(key, sender.key)
+      return Object.values(change).join(' ')
+    })
+  }
+  const stored = async () => {
+    const row = (await sendersByKeys(database, [sender.key])).rows.get(sender.key)
+    const { troubles, pause_reason: reason, rate } = row ?? {}
+    const [troubled, until, accepted] = [row?.troubled_at, row?.paused_until, row?.accepted_at].map(seconds)
+    return { troubles, reason, rate, troubled, until, accepted }
+  }
+  const timeline = async () =>
+    (await senderEvents(database, 20))
+      .filter((event) => event.sender === sender.key)
+      .map(({ time, kind, detail }) => `${seconds(time)} ${kind} ${detail}`)
+      .toReversed()
+  return { sender, say, stored, timeline }
+}
+
+t.test('pauses grow with the troubles in a row, up to a longest one', async (t) => {
+  const steps = (kind: 'connection' | 'setup') => [0, 1, 2, 3, 4, 5, 6, 99].map((n) => pauseAfter(kind, n))
+  t.strictSame(steps('connection'), [1, 1, 2, 4, 6, 6, 6, 6])
+  t.strictSame(steps('setup'), [2, 2, 4, 8, 16, 30, 30, 30])
+})
+
+t.test('a trouble opens the circuit; one that began before it was known changes nothing', async (t) => {
+  const { say, stored, timeline } = aSender()
+  t.strictSame(await say(10, ['connection', 9, 'down']), ['paused down 1'])
+  const once = { troubles: 1, reason: 'down', rate: 10, troubled: 10, until: 11, accepted: null }
+  t.strictSame(await stored(), once)
+  t.strictSame(await say(12, ['connection', 9.9, 'other'], ['setup', 10, 'other']), [])
+  t.strictSame(await stored(), once)
+  t.strictSame(await say(12, ['connection', 11, 'down']), ['paused down 2'])
+  t.match(await stored(), { troubles: 2, troubled: 12, until: 14 })
+  t.strictSame(await say(15, ['setup', 14, 'refused']), ['paused refused 8'], 'the third in a row')
+  t.strictSame(await say(30, ['setup', 29, 'refused', 60]), ['paused refused 60'], 'as the provider says')
+  t.match(await stored(), { troubles: 4, reason: 'refused', until: 90 })
+  t.strictSame(await timeline(), ['10 paused down', '15 paused refused'], 'each word once')
+})
+
+t.test('a pause that stands longer than this one, and than a probe, stays', async (t) => {
+  for (const [stands, wait, until, reason] of [
+    [40, 39, 40, 'first'],
+    [31, 1, 31, 'first'],
+    [30, 1, 1, 'second'],
+    [40, 40, 40, 'second'],
+    [40, 50, 50, 'second'],
+  ] as const) {
+    const { say, stored, timeline } = aSender()
+    await say(0, ['setup', -1, 'first', stands])
+    // At the same time as the database's, where nothing of the first is over.
+    const change = `paused second ${until}`
+    t.strictSame(await say(0, ['setup', 0.001, 'second', wait]), [change])
+    t.match(await stored(), { troubles: 2, troubled: 0, until, reason })
+    t.equal((await timeline()).length, reason === 'first' ? 1 : 2)
+  }
+})
+
+t.test('a trouble with the words of a pause is news, unless there was trouble before', async (t) => {
+  const { say, stored, timeline } = aSender()
+  t.strictSame(await say(0, ['slow', -1, 'words', 5]), ['slowed words 5'])
+  t.match(await stored(), { troubles: 0, until: 5, reason: 'words', rate: 10 })
+  t.strictSame(await say(6, ['setup', 5]), ['paused words 2'])
+  t.strictSame(await say(9, ['setup', 8]), ['paused words 4'])
+  t.strictSame(await timeline(), ['0 paused words', '6 paused words'])
+})
+
+t.test('too fast halves the rate, or pauses where the provider says for how long', async (t) => {
+  const { say, stored, timeline } = aSender()
+  t.strictSame(await say(0, ['slow', -1, 'fast']), ['slowed fast 0'])
+  t.match(await stored(), { rate: 5, until: null, troubles: 0 })
+  t.strictSame(await say(0.5, ['slow', 0.4, 'fast']), ['slowed fast 0'])
+  t.match(await stored(), { rate: 5 }, 'within a second it counts once')
+  t.strictSame(await say(10, ['slow', 9, 'wait', 20]), ['slowed wait 20'])
+  t.strictSame(await say(11, ['slow', 9, 'shorter', 5]), ['slowed shorter 5'])
+  t.match(await stored(), { rate: 5, until: 30, reason: 'wait' })
+  t.strictSame(await timeline(), ['0 slowed fast', '10 paused wait'])
+})
+
+t.test('the first send that began after the trouble and was taken closes it', async (t) => {
+  const { say, stored, timeline } = aSender()
+  t.strictSame(await say(0, ['accepted', -1]), [], 'nothing to recover from')
+  t.match(await stored(), { accepted: null })
+  await say(10, ['connection', 9, 'down', 60])
+  t.strictSame(await say(20, ['accepted', 9], ['accepted', 10]), [])
+  t.match(await stored(), { troubles: 1, until: 70 })
+  t.strictSame(await say(30, ['accepted', 10.001]), ['recovered messages are taken again 0'])
+  const closed = { troubles: 0, reason: null, rate: 10, troubled: null, until: null, accepted: 30 }
+  t.strictSame(await stored(), closed)
+  t.strictSame(await say(31, ['connection', 30, 'down']), [], 'it began before that was known')
+  t.strictSame(await stored(), closed)
+  t.strictSame(await say(32, ['connection', 30.001, 'down']), ['paused down 1'])
+  t.match(await stored(), { troubles: 1, accepted: 30 })
+  t.strictSame(await timeline(), [
+    ...['10 paused down', '30 recovered messages are taken again'],
+    '32 paused down',
+  ])
+})
+
+t.test('of several sends the newest of each kind counts, and trouble before a success', async (t) => {
+  const { say, stored, timeline } = aSender()
+  const both = await say(
+    10,
+    ['connection', 7, 'older'],
+    ['connection', 9, 'newest'],
+    ['connection', 8, 'old'],
+  )
+  t.strictSame(both, ['paused newest 1'])
+  t.strictSame(
+    await say(20, ['accepted', 19], ['setup', 18, 'refused'], ['slow', 17, 'fast'], ['connection', 19]),
+    ['slowed fast 0', 'paused refused 4'],
+  )
+  t.match(await stored(), { troubles: 2, until: 24, rate: 5, accepted: null })
+  t.strictSame(await say(30, ['accepted', 11], ['accepted', 29], ['accepted', 12]), [
+    'recovered messages are taken again 0',
+  ])
+  t.strictSame(await timeline(), [
+    ...['10 paused newest', '20 slowed fast', '20 paused refused'],
+    '30 recovered messages are taken again',
+  ])
+})
+
+t.test('each of several senders has its own changes', async (t) => {
+  await stopClock(database, at(0))
+  const [one, other] = [aSender(), aSender()]
+  const signalled = [
+    { sender: other.sender, signals: [signalOf(['connection', -1, 'down'])] },
+    { sender: one.sender, signals: [signalOf(['setup', -1, 'refused'])] },
+  ]
+  const changes = await database.transaction((tx) => applySignals(tx, signalled))
+  t.strictSame(changes, [
+    { kind: 'paused', words: 'down', seconds: 1, sender: other.sender.key },
+    { kind: 'paused', words: 'refused', seconds: 2, sender: one.sender.key },
+  ])
+  t.strictSame([await one.timeline(), await other.timeline()], [['0 paused refused'], ['0 paused down']])
+})
+
+t.test('how a sender stands, and which of a kind are in trouble', async (t) => {
+  await stopClock(database, at(0))
+  const untroubled = { now: at(0), wait_seconds: 0, probing: false, accepted_at: null }
+  t.strictSame(await stateOfSender(database, 'smtp:never'), untroubled)
+  const [down, paused, well] = [aSender('kind:'), aSender('kind:'), aSender('kind:')]
+  await down.say(0, ['connection', -1])
+  await paused.say(0, ['slow', -1, 'words', 60])
+  await well.say(0, ['slow', -1])
+  await aSender('other:').say(0, ['connection', -1])
+  await stopClock(database, at(1))
+  const probing = { ...untroubled, now: at(1), probing: true }
+  const waiting = { ...untroubled, now: at(1), wait_seconds: 59 }
+  t.strictSame(await stateOfSender(database, down.sender.key), probing)
+  t.strictSame(await stateOfSender(database, paused.sender.key), waiting)
+  const troubled = await troubledSenders(database, 'kind:')
+  t.strictSame(troubled.now, at(1))
+  t.strictSame(Object.fromEntries(troubled.states), {
+    [down.sender.key]: probing,
+    [paused.sender.key]: waiting,
+  })
+})
