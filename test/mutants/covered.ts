@@ -1,8 +1,7 @@
 /**
  * The sources whose mutants `npm run test:mutants` makes, each with the tests that judge it: what decides, and says of
- * a text or a report what it means. Not here yet, since their tests take seconds for each mutant: the circuit breakers
- * of senders, consent and suppressions, what events do to rows, the proofs of SNS, the readers of SMTP's and of relays'
- * reports, SES's faults.
+ * a text or a report what it means. Not here yet: consent and suppressions, what events do to rows, how SNS's
+ * certificates are fetched, the reader of SMTP's reports.
  */
 export const COVERED: Record<string, readonly string[]> = {
   'api/hooks/relay-proofs.ts': ['test/api/hooks/relay-proofs.test.ts'],
