@@ -37,15 +37,7 @@ import {
 } from './guard.ts'
 import { createLayout, type Frame, type Layout } from './layout.ts'
 import { addressWith, LIST } from './list.ts'
-import {
-  type Notice,
-  type Page,
-  type PageAnswer,
-  type PageRequest,
-  type PageTeam,
-  redirect,
-  show,
-} from './page.ts'
+import { type Page, type PageAnswer, type PageRequest, type PageTeam, redirect, show } from './page.ts'
 import { endedRefusal, endedView, isWorthKeeping, KEPT, questionView } from './question.ts'
 import { teamAround } from './team.ts'
 
@@ -179,7 +171,7 @@ function sendPage(
   notices: Pick<Frame, 'notice' | 'refused'> = { notice: null, refused: null },
 ): void {
   const left = readCookie(ctx, request.home, 'notice')
-  const notice = notices.notice ?? unseal<Notice>(deps.secrets, left)
+  const notice = notices.notice ?? unseal<Frame['notice']>(deps.secrets, left)
   if (left) writeCookie(ctx, request.home, { name: 'notice', value: null, seconds: 0 })
   const csrf = person ? formToken(deps.secrets, person.session_id) : ''
   const { refused } = notices
