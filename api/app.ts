@@ -13,7 +13,7 @@ import type { Deps } from './deps.ts'
 import { docsRoutes } from './docs/routes.ts'
 import { HOOKS } from './hooks/list.ts'
 import { answer, send } from './http/dispatch.ts'
-import { refusalAnswer, refusalOf } from './http/errors.ts'
+import { refusalAnswer, refusalForError } from './http/errors.ts'
 import { countRefusals } from './http/refusals.ts'
 import { type Params, type Route, takenWith } from './http/route.ts'
 import { opsRoutes } from './operations/routes.ts'
@@ -66,7 +66,7 @@ const renderErrors =
     try {
       await next()
     } catch (error) {
-      const refusal = refusalOf(error, ctx.state.id, log)
+      const refusal = refusalForError(error, ctx.state.id, log)
       countRefusals(metrics, [refusal])
       const { caller, id: request_id } = ctx.state
       const call = { method: ctx.method, route: String(ctx.state.route ?? ''), request_id, now: clock() }

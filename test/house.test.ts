@@ -313,9 +313,9 @@ t.test('pages of the dashboard are written one way: by made.ts, list.ts, filter.
     'an empty list in place of nothing: some': /\.\.\.\([^()]*\? \[\] : \[|\.\.\.\([^?]*\?[^:]*: \[\]\)/,
     'batches read by hand, or a file of a list: csvOf':
       /for \(let \w+: string \| undefined; ; \)|\bcsvFile\('(?!refused')/,
-    'a page of a list by hand: pageOf':
+    'a page of a list by hand: pageById':
       /\bPAGE_SIZE\b|(?:idGiven|query\.(?:get|has))\([^)]*'(?:before|after|newer)'/,
-    'a filter by hand: filterOf':
+    'a filter by hand: defineFilter':
       /kind: 'filter'|\b(?:filled|anyOf|onlyKnown|wordChips|setChips|statusChips)\(/,
     'a hidden field as a literal: hidden': /type: 'hidden', value/,
     'a transaction as the person by hand: act': /\.transaction\([^)]*\) =>[^;]*actor: person/,

@@ -32,7 +32,7 @@ function schemaOfField(field: Description): JsonSchema {
 const isRefused = (schema: JsonSchema): boolean => 'not' in schema
 
 /** The fields that a schema takes, with what has to be said of each. */
-export function fieldsOf(
+export function schemaFields(
   schema: Pick<ObjectSchema<AnyObject>, 'describe'>,
   notes: Readonly<Record<string, string>>,
 ): { name: string; required: boolean; schema: JsonSchema }[] {
@@ -50,7 +50,7 @@ export function objectSchemaOf(
   schema: Pick<ObjectSchema<AnyObject>, 'describe'>,
   notes: Readonly<Record<string, string>>,
 ): JsonSchema {
-  const fields = fieldsOf(schema, notes)
+  const fields = schemaFields(schema, notes)
   const required = fields.filter((field) => field.required).map(({ name }) => name)
   const { eitherOf } = ((schema.describe() as Description).meta ?? {}) as Partial<EitherOf>
   return {

@@ -53,7 +53,7 @@ export const tracing = (ids: readonly string[]): Trace => ({ ids: ids.slice(0, I
 export const envelope = ({ code, message }: Refusal) => ({ code, message })
 
 /** The refusal that a caller gets for an error; our own faults go to the log, with the request's id. */
-export function refusalOf(error: unknown, requestId: string, log: Log): Refusal {
+export function refusalForError(error: unknown, requestId: string, log: Log): Refusal {
   if (error instanceof Refusal) return error
   if (isDatabaseUnavailable(error)) {
     log.warn({ request_id: requestId, err: error }, 'the database is unavailable')

@@ -61,7 +61,7 @@ const lengthOf = ({ headers }: IncomingMessage): number => Number(headers['conte
  * How a body is read: at most `limit` bytes. `expect` gets the length that it is said to have before anything is read,
  * and `hold` each chunk before it is kept: both may refuse it.
  */
-type Reading = {
+type ReadOptions = {
   expect: (bytes: number) => Promise<void>
   hold: (bytes: number) => void
   limit?: number | undefined
@@ -73,7 +73,7 @@ type Reading = {
  */
 export async function readBytes(
   request: IncomingMessage,
-  { expect, hold, limit = BODY_LIMIT }: Reading,
+  { expect, hold, limit = BODY_LIMIT }: ReadOptions,
 ): Promise<Buffer> {
   const check = (bytes: number): void => {
     if (bytes > limit) throw tooLarge(limit)
@@ -101,7 +101,7 @@ export async function readBytes(
  */
 export async function readPieces(
   request: IncomingMessage,
-  { expect, hold, limit = BODY_LIMIT, size }: Reading & { size: number },
+  { expect, hold, limit = BODY_LIMIT, size }: ReadOptions & { size: number },
   take: (piece: Buffer) => Promise<void>,
 ): Promise<void> {
   if (lengthOf(request) > limit) throw tooLarge(limit)
@@ -144,7 +144,7 @@ async function* unbroken(request: IncomingMessage): AsyncGenerator<Buffer> {
 }
 
 /** The bytes of a body that has to be JSON. @throws Refusal unsupported_media_type, and as `readBytes` does */
-export async function readJsonBytes(request: IncomingMessage, reading: Reading): Promise<Buffer> {
+export async function readJsonBytes(request: IncomingMessage, options: ReadOptions): Promise<Buffer> {
   const { headers } = request
   const hasBody = headers['transfer-encoding'] !== undefined || lengthOf(request) > 0
   const type = headers['content-type'] ?? ''
@@ -154,7 +154,7 @@ export async function readJsonBytes(request: IncomingMessage, reading: Reading):
   if (hasBody && (headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
     throw new Refusal('unsupported_media_type', 'the body must not be compressed')
   }
-  return readBytes(request, reading)
+  return readBytes(request, options)
 }
 
 /**

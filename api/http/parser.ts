@@ -52,19 +52,19 @@ const SLICE = 4
 
 const PRELOAD = new URL('../../db/process/preload.js', import.meta.url).href
 
-const refusalOf = ({ code, message }: Refused): Refusal => new Refusal(code, message)
+const refusalFromData = ({ code, message }: Refused): Refusal => new Refusal(code, message)
 const busy = () => new Refusal('unavailable', 'too many large requests wait for each other; please retry', 1)
 const unread = () => new Refusal('unavailable', 'the body could not be read', 1)
 
 /** The body that an answer holds. @throws Refusal */
 async function unpacked(reply: Reply): Promise<unknown> {
-  if ('refused' in reply) throw refusalOf(reply.refused)
+  if ('refused' in reply) throw refusalFromData(reply.refused)
   if ('body' in reply) return deserialize(reply.body)
   const items: unknown[] = []
   let since = performance.now()
   let at = 0
   for (const each of reply.items) {
-    if ('refused' in each) items.push(refusalOf(each.refused))
+    if ('refused' in each) items.push(refusalFromData(each.refused))
     else {
       items.push(deserialize(reply.packed.subarray(at, at + each.bytes)))
       at += each.bytes

@@ -50,10 +50,10 @@ async function carriedOut(deps: V1Deps, call: Call): Promise<UpsertResult> {
   )
 }
 
-const refusalOf = ({ code, message }: StoredRefusal): Refusal => new Refusal(code, message)
+const refusalFromStored = ({ code, message }: StoredRefusal): Refusal => new Refusal(code, message)
 
-const outcomeOf = (item: string | StoredRefusal): BatchItem =>
-  typeof item === 'string' ? item : refusalOf(item)
+const bulkItemOf = (item: string | StoredRefusal): BatchItem =>
+  typeof item === 'string' ? item : refusalFromStored(item)
 
 /** The call as it came: its items are judged by the worker. */
 const bulkBody: BodyShape<{ length: number; bytes: Buffer }> = {
@@ -77,8 +77,8 @@ export const bulkRoutes: readonly V1Route[] = [
       const call = { teamId: principal.team_id, bytes: body.bytes, letGo, now }
       body.bytes = Buffer.alloc(0)
       const result = await carriedOut(deps, call)
-      if ('refusal' in result) throw refusalOf(result.refusal)
-      return batchAnswer(result.items.map(outcomeOf), deps.metrics)
+      if ('refusal' in result) throw refusalFromStored(result.refusal)
+      return batchAnswer(result.items.map(bulkItemOf), deps.metrics)
     },
   }),
 ]

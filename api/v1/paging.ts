@@ -14,7 +14,7 @@ export const paging = () => ({
 })
 
 /** The rows that are asked for, and the cursor of those after them. */
-export async function pageOf<R>(
+export async function readPage<R>(
   asked: { limit?: string | undefined; cursor?: string | undefined },
   read: (page: { limit: number; offset: number }) => Promise<readonly R[]>,
 ): Promise<{ rows: R[]; next: { next_cursor?: string } }> {

@@ -32,7 +32,7 @@ import { aboutScheduled } from './about.ts'
 import { ABOUT_WHATSAPP } from './about-whatsapp.ts'
 import { acceptEach, type BatchItem, batchAnswer } from './batch.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
-import { keyed, underKey } from './idempotency-key.ts'
+import { parseSend, withIdempotencyKey } from './idempotency-key.ts'
 import { scheduledRoutes } from './scheduled.ts'
 
 const BATCH_LIMIT = 100
@@ -137,10 +137,10 @@ export const whatsappRoutes: readonly V1Route[] = [
     path: '/v1/whatsapp/messages',
     about: ABOUT_WHATSAPP.sendWhatsapp,
     access: keyOrSession('whatsapp:send'),
-    body: jsonAs(sendSchema, keyed(sendSchema, itemOf)),
+    body: jsonAs(sendSchema, parseSend(sendSchema, itemOf)),
     async handle({ id, body, headers, principal }, deps) {
       const { team_id } = principal
-      const items = [underKey(body, headers)]
+      const items = [withIdempotencyKey(body, headers)]
       const outcomes = await deps.accepts.whatsapp({ team_id, items, http_request_id: id })
       const [outcome] = countSends(deps.metrics, 'whatsapp', outcomes)
       if (!outcome) throw new Error('one item must have one outcome')

@@ -44,7 +44,7 @@ export const COVERED: Record<string, readonly string[]> = {
   'workers/providers/relays/header.ts': ['test/workers/providers/relays/findings.test.ts'],
   'workers/providers/relays/mailgun.ts': ['test/workers/providers/relays/findings.test.ts'],
   'workers/providers/relays/postmark.ts': ['test/workers/providers/relays/findings.test.ts'],
-  'workers/providers/relays/reading.ts': ['test/workers/providers/relays/findings.test.ts'],
+  'workers/providers/relays/read-event.ts': ['test/workers/providers/relays/findings.test.ts'],
   'workers/providers/relays/sendgrid.ts': ['test/workers/providers/relays/findings.test.ts'],
   'workers/providers/mail/effects.ts': ['test/workers/providers/mail/effects.test.ts'],
   'db/messages/emails/return-path.ts': [

@@ -131,11 +131,11 @@ type Way<T extends boolean> = { compose: Compose<T>; provider: EmailProvider<T>;
  */
 function waitForRoom(
   { files }: Pick<EmailDeps, 'files'>,
-  { copies }: Pick<EmailProvider, 'copies'>,
+  { bufferedCopies }: Pick<EmailProvider, 'bufferedCopies'>,
 ): (row: OutgoingRow) => number {
   const hasRoom = files.look()
   return ({ team_id, attachments }) =>
-    attachments === null || hasRoom({ team_id, copies }, attachments) ? 0 : ROOM_WAIT_S
+    attachments === null || hasRoom({ team_id, bufferedCopies }, attachments) ? 0 : ROOM_WAIT_S
 }
 
 function outgoingOf<T extends boolean>(
@@ -202,7 +202,7 @@ async function attempt<T extends boolean>(
   let email: OutgoingEmail<T>
   let held: Held | null = null
   try {
-    const place = { team_id: row.team_id, copies: provider.copies }
+    const place = { team_id: row.team_id, bufferedCopies: provider.bufferedCopies }
     if (row.attachments !== null) held = await holdFiles(deps.files, place, row.attachments, cut)
     email = compose(row, held?.files ?? [])
   } catch (error) {
@@ -229,7 +229,7 @@ type Held = { files: readonly OutgoingFile[]; release: (isSent: boolean) => void
 /** The files of an email, in memory until they are released. @throws Error when bytes are gone */
 async function holdFiles(
   all: EncodedFiles,
-  place: { team_id: string; copies: EmailProvider['copies'] },
+  place: { team_id: string; bufferedCopies: EmailProvider['bufferedCopies'] },
   attachments: readonly EmailFile[],
   cut: AbortSignal,
 ): Promise<Held> {

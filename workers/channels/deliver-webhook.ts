@@ -73,8 +73,9 @@ export function webhookChannel(deps: WebhookDeps): DeliveryChannel<'deliver-webh
       )
     },
     judge: (attempt) => attempt,
-    outcomesOf: ({ answer }) => [outcomeOf(answer)],
-    verdict: (attempt, history, context) => verdictOf(attempt, history, { ...context, ...deps.webhooks }),
+    outcomesOf: ({ answer }) => [webhookOutcome(answer)],
+    verdict: (attempt, history, context) =>
+      webhookVerdict(attempt, history, { ...context, ...deps.webhooks }),
     record: (tx, delivered) => record(tx, delivered, deps),
   }
 }
@@ -146,7 +147,7 @@ const isTaken = ({ status }: WebhookAnswer): boolean => status !== null && statu
 const saidOf = ({ status, response }: WebhookAnswer): string =>
   status === null ? response : `answered ${status}`
 
-function outcomeOf(answer: WebhookAnswer): AttemptOutcome {
+function webhookOutcome(answer: WebhookAnswer): AttemptOutcome {
   const detail = saidOf(answer)
   if (isTaken(answer)) return { kind: 'accepted', detail }
   if (answer.status === GONE) return { kind: 'refused', detail }
@@ -155,12 +156,12 @@ function outcomeOf(answer: WebhookAnswer): AttemptOutcome {
 }
 
 /** How a try ends: the pauses are webhooks' own. */
-function verdictOf(
+function webhookVerdict(
   { row, answer }: Attempt,
   { deferrals }: AttemptHistory,
   { spread, pauses }: VerdictContext & Pick<WebhookDelivery, 'pauses'>,
 ): End {
-  const { kind, detail } = outcomeOf(answer)
+  const { kind, detail } = webhookOutcome(answer)
   if (kind === 'accepted') return { end: 'completed' }
   // While its endpoint is paused it is not claimed at all.
   if (kind === 'sender') return { end: 'snoozed', seconds: 1 }

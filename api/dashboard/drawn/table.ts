@@ -14,15 +14,15 @@ const LONG_AMONG_MANY = 8
 const MANY_COLUMNS = 6
 
 /** Long words in parts: an address breaks after its @ and its dots, an id after its dashes. */
-export function parted(words: string): string[] {
+export function withBreaks(words: string): string[] {
   return words.split(/(?<=[@._/-])(?=[^@._/\s-])/)
 }
 
 /** A cell by itself. @param of what its button is about. */
 export const cellReady = (cell: Cell, of?: string) => {
   const { short: _, ...whole } = cell
-  const parts = whole.text.length > LONG && whole.tone === undefined ? parted(whole.text) : null
-  return { ...whole, of, parts, detailed: parted(whole.detail ?? '') }
+  const parts = whole.text.length > LONG && whole.tone === undefined ? withBreaks(whole.text) : null
+  return { ...whole, of, parts, detailed: withBreaks(whole.detail ?? '') }
 }
 
 /** What a row is about: its first words, else what it begins with. */
@@ -99,8 +99,8 @@ export function tableReady(section: Table) {
           ...cell,
           of,
           look,
-          parts: column.wrap ? parted(cell.text) : undefined,
-          detailed: parted(cell.detail ?? ''),
+          parts: column.wrap ? withBreaks(cell.text) : undefined,
+          detailed: withBreaks(cell.detail ?? ''),
           label: cards && !look.includes('self') && column.label,
           whole: isCut && words,
         }

@@ -74,7 +74,7 @@ function addresseesOf({ to_emails, cc_emails = [], bcc_emails = [] }: ShownEmail
 }
 
 /** What became of each recipient: the highest rung that any event gives it. */
-export function outcomesOf(email: ShownEmail, reader: Reader): Outcome[] {
+export function recipientOutcomes(email: ShownEmail, reader: Reader): Outcome[] {
   const { events, status } = email
   const rung = (kind: string): number => (EMAIL_LADDER as readonly string[]).indexOf(kind)
   return addresseesOf(email).map(({ address, as }) => {

@@ -107,7 +107,12 @@ export function aimOf(form: URLSearchParams): Aimed {
  * What the form of a step has changed of a draft; of a new one all that it says. @throws Refusal as the API's.
  * @param isAimed whether the step that says whom it goes to must name a topic.
  */
-export function draftOf(form: URLSearchParams, draft: Draft | null, step: Step, isAimed = true): GivenFields {
+export function draftChanges(
+  form: URLSearchParams,
+  draft: Draft | null,
+  step: Step,
+  isAimed = true,
+): GivenFields {
   const sent = (name: string): string => form.get(name) ?? ''
   const said = {
     message: () => messageOf(sent, draft),

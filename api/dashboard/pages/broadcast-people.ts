@@ -11,17 +11,17 @@ import {
 import { status, text, time } from '../drawn/cell.ts'
 import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { chips, filterOf } from '../served/filter.ts'
+import { chips, defineFilter } from '../served/filter.ts'
 import { pageBy, type Reader } from '../served/list.ts'
-import { get, lagging, tableOf } from '../served/made.ts'
+import { get, onReplica, tableOf } from '../served/made.ts'
 import { show, type TeamRequest, teamPath } from '../served/page.ts'
 import { here } from './broadcast-sections.ts'
 
 const placeOf = ({ team, params }: TeamRequest<'id'>) => ({ team_id: team.id, broadcast_id: params.id })
 
-const filter = filterOf({ status: chips(EMAIL_LADDER) })
+const filter = defineFilter({ status: chips(EMAIL_LADDER) })
 /** Nothing is asked for. */
-const ALL = filterOf({})
+const ALL = defineFilter({})
 
 const contactOf = ({ contact_id }: { contact_id: string }): string => contact_id
 const BY_CONTACT = { keyOf: contactOf, way: 'on' } as const
@@ -39,7 +39,7 @@ const skippedFor =
 const broadcastOf = ({ team, params }: TeamRequest<'id'>, { database }: PageDeps) =>
   broadcastOrRefusal(database, team.id, params.id)
 
-const reached = get(lagging('viewer'), '/teams/:team/broadcasts/:id/people', async (request, deps) => {
+const reached = get(onReplica('viewer'), '/teams/:team/broadcasts/:id/people', async (request, deps) => {
   const { team, query, now } = request
   const { name } = await broadcastOf(request, deps)
   const { status: word } = filter.read(query)
@@ -74,7 +74,7 @@ const SKIP_WORDS: Readonly<Record<string, string>> = {
   cancelled: 'the broadcast was cancelled',
 }
 
-const skipped = get(lagging('viewer'), '/teams/:team/broadcasts/:id/skips', async (request, deps) => {
+const skipped = get(onReplica('viewer'), '/teams/:team/broadcasts/:id/skips', async (request, deps) => {
   const { team, now } = request
   const { name } = await broadcastOf(request, deps)
   const page = await pageBy(request, skippedFor(request, deps), BY_CONTACT)

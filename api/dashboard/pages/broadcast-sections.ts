@@ -74,7 +74,7 @@ export function progressWords({ audience, figures }: Pick<BroadcastView, 'audien
 }
 
 /** How it stands, in one sentence; one that was stopped says by whom. */
-export function sentenceOf(
+export function broadcastSentence(
   { state, audience, figures: counted, send_at }: BroadcastView,
   entries: readonly HistoryEntry[],
   now: Date,

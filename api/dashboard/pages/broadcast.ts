@@ -28,16 +28,17 @@ import { broadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { plural } from '../drawn/cell.ts'
 import { partsTyped } from '../drawn/typed.ts'
-import { inPerson } from '../served/act.ts'
+import { asActor } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { act, get, post, press, some } from '../served/made.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { draftParts, scheduledSections, seenFields, seenIn } from './broadcast-ahead.ts'
 import { stepPath } from './broadcast-fields.ts'
-import { draftOf } from './broadcast-form.ts'
+import { draftChanges } from './broadcast-form.ts'
 import { broadcastPreviewPages, previewSections } from './broadcast-preview.ts'
 import {
   actions,
+  broadcastSentence,
   facts,
   figures,
   here,
@@ -46,7 +47,6 @@ import {
   outcomes,
   pausedAlert,
   progress,
-  sentenceOf,
   testForm,
 } from './broadcast-sections.ts'
 import { isBack, stepCounted, stepSent, stepShown, stepWanted, type Writing } from './broadcast-steps.ts'
@@ -73,7 +73,7 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
   return show({
     title: row.name,
     state: stateCell(row.state),
-    lead: sentenceOf(view, entries, request.now),
+    lead: broadcastSentence(view, entries, request.now),
     back: { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' },
     actions: buttons,
     sections: some([
@@ -102,13 +102,11 @@ const save = post('editor', '/teams/:team/broadcasts/:id/edit', async (request, 
   const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id)
   const [step, next] = [stepSent(request), stepWanted(request)]
   if (next === step) return stepCounted(writing(request, row), request, deps)
-  const fields = draftOf(request.form, row, step, !isBack(step, next))
+  const fields = draftChanges(request.form, row, step, !isBack(step, next))
   const isChanged = Object.keys(fields).length > 0
   const seen = request.form.get('seen') ?? ''
   if (isChanged)
-    await inPerson(request, deps, (by) =>
-      changeSeenBroadcast(by, actingOf(request), row.id, { fields, seen }),
-    )
+    await asActor(request, deps, (by) => changeSeenBroadcast(by, actingOf(request), row.id, { fields, seen }))
   if (next) return redirect(stepPath(here(request), next))
   return redirect(here(request), isChanged ? 'The draft is saved.' : 'Nothing was changed.')
 })

@@ -16,9 +16,9 @@ import type { Field, Section } from '../drawn/section.ts'
 import { partsTyped } from '../drawn/typed.ts'
 import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { chips, filterOf, idOf, search } from '../served/filter.ts'
-import { fromList, listOf, pageOf, type Reader } from '../served/list.ts'
-import { act, field, formOf, get, lagging, some } from '../served/made.ts'
+import { chips, defineFilter, idOf, search } from '../served/filter.ts'
+import { fromList, listOf, pageById, type Reader } from '../served/list.ts'
+import { act, field, formOf, get, onReplica, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { isAddressPart, wordsIn } from '../served/search.ts'
 
@@ -29,7 +29,7 @@ const importLink = (team: { id: string }) => ({
   label: 'Import from CSV',
 })
 
-const filter = filterOf({
+const filter = defineFilter({
   q: search('Address or properties', { short: 'Search' }),
   topic: idOf('Topic'),
   import: idOf('Import'),
@@ -132,12 +132,12 @@ async function importChosen({ team, query }: TeamRequest, { database }: PageDeps
   return id ? { import: new Map([[id, found ? found.file_name : 'no longer listed']]) } : {}
 }
 
-const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, deps) => {
+const list = get(onReplica('viewer'), '/teams/:team/contacts', async (request, deps) => {
   const { team, query, now, path } = request
   const topics = await topicsOfTeam(deps.database, team.id)
   const names = namesOf(topics)
   const edits = team.role !== 'viewer'
-  const page = await pageOf(request, await readerOf(request, deps))
+  const page = await pageById(request, await readerOf(request, deps))
   const stored = (await accountRowOf(deps.database, team.id))?.contacts_used ?? 0
   const columns = (await contactColumnsOf(deps.database, team.id)) ?? commonProperties(page.rows)
   const more = some([{ href: `${path}.csv?${filter.set(query)}`, label: 'CSV' }, edits && importLink(team)])

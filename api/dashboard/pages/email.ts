@@ -12,9 +12,9 @@ import type { LinkKind } from '../../../db/messages/emails/status.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { ageOf, type Cell, status, text } from '../drawn/cell.ts'
 import type { Actions, Alert, Section } from '../drawn/section.ts'
-import { sentenceOf } from '../drawn/sentence.ts'
-import { momentsOf, outcomesOf, waitingAlerts } from '../drawn/timeline.ts'
-import { noteLook } from '../served/act.ts'
+import { emailSentence } from '../drawn/sentence.ts'
+import { momentsOf, recipientOutcomes, waitingAlerts } from '../drawn/timeline.ts'
+import { auditRead } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { backTo } from '../served/list.ts'
@@ -26,7 +26,7 @@ import { fileAnswer, fileAt, filesTable, withPictures } from './email-files.ts'
 import { emailOf, here, noteOpened } from './email-place.ts'
 import { idsOf, timesOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueForms } from './requeue.ts'
-import { cancelForm, moveForm, stateOf } from './scheduled.ts'
+import { cancelForm, moveForm, scheduledState } from './scheduled.ts'
 
 /** An email that is looked at, and by whom. */
 type Looked = { email: ShownEmail; request: TeamRequest<'id'>; deps: PageDeps }
@@ -101,7 +101,7 @@ function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest)
   }
   const hasCopies = everyone(email).length > email.to_emails.length
   return tableOf(
-    outcomesOf(email, request),
+    recipientOutcomes(email, request),
     ({ address, as, outcome, words }) => ({
       As: hasCopies && text(as),
       Address: addressCell(address),
@@ -197,8 +197,8 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
       ]
   return show({
     title: email.subject || '(no subject)',
-    state: stateOf(email),
-    lead: sentenceOf(email),
+    state: scheduledState(email),
+    lead: emailSentence(email),
     back: backTo(request, teamPath(team, 'emails'), 'Emails'),
     actions: actions(looked, way),
     sections: some([
@@ -240,7 +240,7 @@ const download = get('viewer', '/teams/:team/emails/:id/files/:place', async (re
   const email = await emailOf(request, deps)
   if (email.internal) throw new Refusal('not_found', 'this email is not shown')
   const file = fileAt(email, request.params.place)
-  await noteLook(request, deps, { action: 'email.file', subject: `${email.id} ${file.filename}` })
+  await auditRead(request, deps, { action: 'email.file', subject: `${email.id} ${file.filename}` })
   return fileAnswer(request, deps, file)
 })
 

@@ -11,8 +11,8 @@ import { type Cell, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { fromList, listOf, pageOf, type Reader } from '../served/list.ts'
-import { get, lagging, some } from '../served/made.ts'
+import { fromList, listOf, pageById, type Reader } from '../served/list.ts'
+import { get, onReplica, some } from '../served/made.ts'
 import { show, type TeamRequest, teamPath } from '../served/page.ts'
 import { recipientsCell } from './email-place.ts'
 import { filter, searchOf } from './emails-filter.ts'
@@ -50,7 +50,7 @@ async function readerOf(request: TeamRequest, deps: PageDeps): Promise<Reader<Li
 
 async function listSection(request: TeamRequest, deps: PageDeps, names: Names): Promise<Section> {
   try {
-    const page = await pageOf(request, await readerOf(request, deps))
+    const page = await pageById(request, await readerOf(request, deps))
     const named = page.rows.some(({ template_id }) => template_id !== null)
     return listOf(page, shownOf(request, names, named), {
       ...{ fresh: true, many: 'emails' },
@@ -67,7 +67,7 @@ async function listSection(request: TeamRequest, deps: PageDeps, names: Names): 
   }
 }
 
-const list = get(lagging('viewer'), '/teams/:team/emails', async (request, deps) => {
+const list = get(onReplica('viewer'), '/teams/:team/emails', async (request, deps) => {
   const { team, query, path } = request
   const templates = await templatesOfTeam(deps.database, team.id)
   const figures = await figuresSince(deps.database, team.id, EMAIL, dayBefore(request.now, 29))

@@ -23,7 +23,7 @@ import { isSlotName } from '../../../db/text/slots.ts'
 import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { byteWords, plural, text, time } from '../drawn/cell.ts'
 import type { Actions, Link, Section, View } from '../drawn/section.ts'
-import { noteLook } from '../served/act.ts'
+import { auditRead } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { alertsOf, factsOf, formOf, get, post, press, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
@@ -72,7 +72,7 @@ export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Pro
   const { database } = deps
   const { team, params, now } = request
   const draft = await showDraft(database, team.id, params.id)
-  await noteLook(request, deps, { action: 'import.open', subject: draft.file_name })
+  await auditRead(request, deps, { action: 'import.open', subject: draft.file_name })
   const topics = await topicsOfTeam(database, team.id)
   return {
     title: draft.file_name,
@@ -169,7 +169,7 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
   const { team, params, now } = request
   const { database, secrets } = deps
   const draft = await showDraft(database, team.id, params.id)
-  await noteLook(request, deps, { action: 'import.open', subject: draft.file_name })
+  await auditRead(request, deps, { action: 'import.open', subject: draft.file_name })
   const trial = await tryDraft({ tx: database, now, secrets }, team.id, draft)
   const topics = await topicsOfTeam(database, team.id)
   const none = draft.whole && trial.refusals.length === trial.tried

@@ -12,7 +12,7 @@ import { workById } from '../../../db/upkeep/work/works.sql.ts'
 import { headed, number, plural, status, text, time } from '../drawn/cell.ts'
 import { paceWords } from '../drawn/pace.ts'
 import type { Link, Section } from '../drawn/section.ts'
-import { noteLook } from '../served/act.ts'
+import { auditRead } from '../served/act.ts'
 import { csvFile } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { act, field, formOf, get, large, some, tableOf } from '../served/made.ts'
@@ -32,7 +32,7 @@ const NOTES: Readonly<Record<Purpose, string>> = {
     'A list of addresses not to write to, such as another service’s. The first line names the columns; what each becomes is asked next. Addresses that are no contacts yet become some.',
 }
 
-const stateOf = ({ draft, fault, reading, done, records }: ImportRow): string => {
+const importState = ({ draft, fault, reading, done, records }: ImportRow): string => {
   if (draft) return 'not started'
   if (fault !== null) return 'failed'
   return reading || done < records ? 'running' : 'done'
@@ -62,7 +62,7 @@ const form = (purpose: Purpose): TeamPage =>
           imports,
           (one) => ({
             File: text(one.file_name, { href: teamPath(team, 'contacts', 'imports', one.id) }),
-            State: status(stateOf(one)),
+            State: status(importState(one)),
             Records: one.draft ? text(null, { number: true }) : number(one.records),
             Done: one.draft ? text(null, { number: true }) : number(one.done),
             By: text(one.created_by),
@@ -160,7 +160,10 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
 const refused = get('editor', '/teams/:team/contacts/imports/:id/refused.csv', async (request, deps) => {
   const { team, params } = request
   const { header, rows } = await refusedRecords(deps.database, team.id, params.id)
-  await noteLook(request, deps, { action: 'contact.export', subject: `what the import ${params.id} refused` })
+  await auditRead(request, deps, {
+    action: 'contact.export',
+    subject: `what the import ${params.id} refused`,
+  })
   return csvFile(request, 'refused', header, rows)
 })
 

@@ -28,7 +28,7 @@ import type { PageDeps } from '../served/deps.ts'
 import { given, idGiven } from '../served/list.ts'
 import { get, some, tableOf } from '../served/made.ts'
 import { type OwnRequest, redirect, show, teamPath } from '../served/page.ts'
-import { isAddressPart, numberIn, type Sought, soughtIn, wordsIn } from '../served/search.ts'
+import { isAddressPart, numberIn, type ParsedSearch, parseSearch, wordsIn } from '../served/search.ts'
 import { recipientsCell } from './email-place.ts'
 import { kindOf, thingPath } from './things.ts'
 
@@ -94,15 +94,15 @@ function further({ team, typed }: Asked, path: string, reached: string | null = 
 
 /** A whole address is found by an index; what only looks like one may be a part of another, or words. */
 async function emailsFound({ team, typed, request: { now }, deps }: Asked): Promise<Searched> {
-  const search = (sought: Sought) =>
+  const search = (parsed: ParsedSearch) =>
     searchEmails(
       { ...deps, tx: deps.database },
-      { team_id: team.id, ...sought, since: new Date(team.created_at), now },
+      { team_id: team.id, ...parsed, since: new Date(team.created_at), now },
       { limit: FIRST },
     )
-  const sought = soughtIn(typed)
-  const found = await search(sought)
-  return 'recipient' in sought && found.emails.length === 0 ? search({ text: typed }) : found
+  const parsed = parseSearch(typed)
+  const found = await search(parsed)
+  return 'recipient' in parsed && found.emails.length === 0 ? search({ text: typed }) : found
 }
 
 async function emailsFor(asked: Asked): Promise<Section> {

@@ -14,9 +14,9 @@ import { plural, status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { chips, filterOf, search } from '../served/filter.ts'
-import { fromList, listOf, pageOf, type Reader, wordGiven } from '../served/list.ts'
-import { act, field, formOf, get, lagging, some } from '../served/made.ts'
+import { chips, defineFilter, search } from '../served/filter.ts'
+import { fromList, listOf, pageById, type Reader, wordGiven } from '../served/list.ts'
+import { act, field, formOf, get, onReplica, some } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 const addForm = ({ team }: TeamRequest): Section =>
@@ -44,7 +44,7 @@ const addForm = ({ team }: TeamRequest): Section =>
     { folded: true },
   )
 
-const filter = filterOf({ email: search('Part of the address'), status: chips(SUPPRESSIONS) })
+const filter = defineFilter({ email: search('Part of the address'), status: chips(SUPPRESSIONS) })
 
 const readerOf =
   ({ team, query }: TeamRequest, { database }: PageDeps): Reader<SuppressedRow> =>
@@ -57,9 +57,9 @@ const COUNTED = 10_000
 const countWords = (count: number): string =>
   count > COUNTED ? `More than ${plural(COUNTED, 'contact')}.` : `${plural(count, 'contact')}.`
 
-const list = get(lagging('viewer'), '/teams/:team/suppressions', async (request, deps) => {
+const list = get(onReplica('viewer'), '/teams/:team/suppressions', async (request, deps) => {
   const { team, query, now } = request
-  const page = await pageOf(request, readerOf(request, deps))
+  const page = await pageById(request, readerOf(request, deps))
   const set = filter.set(query)
   const count = await suppressedCount(deps.database, team.id, COUNTED + 1)
   return show({

@@ -7,15 +7,15 @@
  */
 import { Readable } from 'node:stream'
 import { typedOf, zoneOf } from '../drawn/zone.ts'
-import { noteLook } from './act.ts'
+import { auditRead } from './act.ts'
 import type { PageDeps } from './deps.ts'
-import type { filterOf } from './filter.ts'
+import type { defineFilter } from './filter.ts'
 import { type Reader, readBy } from './list.ts'
-import { get, lagging } from './made.ts'
+import { get, onReplica } from './made.ts'
 import { type PageAnswer, raw, type TeamPage, type TeamRequest } from './page.ts'
 
 type Value = string | null | undefined
-type Filter = Pick<ReturnType<typeof filterOf>, 'only' | 'set'>
+type Filter = Pick<ReturnType<typeof defineFilter>, 'only' | 'set'>
 
 function csvCell(value: string): string {
   const tame = /^'*[=+\-@\t\r]/.test(value) ? `'${value}` : value
@@ -86,13 +86,13 @@ export const csvOf = <R>(
   }: { name: string; action: string; header: readonly string[]; filter: Filter },
   open: (request: TeamRequest, deps: PageDeps) => Lines<R> | Promise<Lines<R>>,
 ): TeamPage =>
-  get(lagging('viewer'), path, async (request, deps) => {
+  get(onReplica('viewer'), path, async (request, deps) => {
     filter.only(request.query)
     const { read, keyOf, line, subject = filter.set(request.query).toString() } = await open(request, deps)
     async function* lines() {
       for await (const row of rowsBy(read, keyOf)) yield line(row)
     }
     const file = await csvFile(request, name, header, lines())
-    await noteLook(request, deps, { action, subject })
+    await auditRead(request, deps, { action, subject })
     return file
   })

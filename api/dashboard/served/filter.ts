@@ -64,7 +64,11 @@ type Around = {
 }
 
 /** A select without options, and without choices, is no field: links alone set it. */
-function fieldsOf(parts: Parts, { query }: PageRequest, choices: NonNullable<Around['choices']>): Field[] {
+function filterFields(
+  parts: Parts,
+  { query }: PageRequest,
+  choices: NonNullable<Around['choices']>,
+): Field[] {
   const fields = Object.entries(parts).flatMap(([name, { label, field }]): Field[] => {
     const named = choices[name]
     if (field.type === 'select' && !field.options && !named) return []
@@ -85,7 +89,7 @@ const pressed = (parts: Parts, request: PageRequest, set: URLSearchParams, { fig
   })
 
 /** @param further what is asked for behind a fold; then whatever is set shows as a chip. */
-export function filterOf<P extends Parts, F extends Parts = Record<never, never>>(near: P, further?: F) {
+export function defineFilter<P extends Parts, F extends Parts = Record<never, never>>(near: P, further?: F) {
   const parts: Parts = { ...near, ...further }
   const names = Object.keys(parts)
   const set = (query: URLSearchParams): URLSearchParams =>
@@ -93,8 +97,8 @@ export function filterOf<P extends Parts, F extends Parts = Record<never, never>
 
   const formOf = (request: PageRequest, { choices = {}, more = [] }: Around): Section => ({
     ...{ kind: 'filter', action: request.path, method: 'get', submit: 'Find' },
-    fields: fieldsOf(near, request, choices),
-    further: further && fieldsOf(further, request, choices),
+    fields: filterFields(near, request, choices),
+    further: further && filterFields(further, request, choices),
     more,
     reset: set(request.query).size > 0 ? { href: request.path, label: 'Clear' } : null,
   })

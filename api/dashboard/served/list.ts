@@ -104,8 +104,10 @@ type Paged<R> = {
 }
 
 /** The page of a list that the address asks for. */
-export const pageOf = <R extends { id: string }>(request: PageRequest, read: Reader<R>): Promise<Paged<R>> =>
-  pageBy(request, read, { keyOf: ({ id }) => id, way: 'back' })
+export const pageById = <R extends { id: string }>(
+  request: PageRequest,
+  read: Reader<R>,
+): Promise<Paged<R>> => pageBy(request, read, { keyOf: ({ id }) => id, way: 'back' })
 
 /** The same of any list. @param keyOf what the next page follows. */
 export async function pageBy<R>(

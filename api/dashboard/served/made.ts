@@ -6,17 +6,17 @@
 import type { By } from '../../../db/accounts/audit/record.ts'
 import type { Cell, Loose } from '../drawn/cell.ts'
 import type { Alert, Field, Form, Section } from '../drawn/section.ts'
-import { inPerson } from './act.ts'
+import { asActor } from './act.ts'
 import type { PageDeps } from './deps.ts'
 import { LARGE_FORM, type Page, type PageAnswer, type PageOf, type ParamsOf, type RequestOf } from './page.ts'
 
 type Access = Page['access']
 
 /** Whom a page is for, and what is apart about it. */
-type For<A extends Access> = A | ({ access: A } & Partial<Pick<Page, 'lags' | 'takes'>>)
+type For<A extends Access> = A | ({ access: A } & Partial<Pick<Page, 'fromReplica' | 'takes'>>)
 
 /** For a list that only reads, and may be a moment behind (DECISIONS: Reads from a replica). */
-export const lagging = <A extends Access>(access: A) => ({ access, lags: true }) as const
+export const onReplica = <A extends Access>(access: A) => ({ access, fromReplica: true }) as const
 
 /** For a form with a file, or with a template's text. */
 export const large = <A extends Access>(access: A) => ({ access, takes: LARGE_FORM })
@@ -42,9 +42,7 @@ export const act = <A extends Exclude<Access, 'open'>, P extends string>(
   path: P,
   work: (by: PageDeps & By, request: RequestOf<A, ParamsOf<P>>) => Promise<PageAnswer>,
 ): PageOf<A> =>
-  post<A, P>(whom, path, (request, deps) =>
-    inPerson(request, deps, (by) => work({ ...deps, ...by }, request)),
-  )
+  post<A, P>(whom, path, (request, deps) => asActor(request, deps, (by) => work({ ...deps, ...by }, request)))
 
 type Falsy = false | null | undefined | '' | 0
 

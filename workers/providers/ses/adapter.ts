@@ -50,7 +50,7 @@ export function createSesProvider(options: SesOptions): EmailProvider {
     test: false,
     signs: false,
     // Whole, in base64, in the JSON around that, and as bytes on their way.
-    copies: 4,
+    bufferedCopies: 4,
     send: (email, cut) => in_flight.track(deliver(client, email, { configuration_set, timeouts, cut })),
     async sender() {
       const ceiling = (await rate()) * (1 - MARGIN)

@@ -64,8 +64,8 @@ export function judgeFault(fault: SesFault): Outcome {
   const words = storableWords(`${fault.name}: ${fault.message}`)
   // Taken, whatever the rest of the answer looked like: sending it again would be a duplicate.
   if (status !== undefined && status >= 200 && status < 300) return { kind: 'accepted', detail: words }
-  const verdict = verdictOf(fault)
-  if (verdict !== undefined) return outcomeOf(verdict, fault, words)
+  const verdict = sesVerdict(fault)
+  if (verdict !== undefined) return sesOutcome(verdict, fault, words)
   if (status === TOO_LARGE) {
     return { kind: 'refused', detail: storableWords(`the message is too large: ${words}`), effect: 'none' }
   }
@@ -77,7 +77,7 @@ export function judgeFault(fault: SesFault): Outcome {
   return { kind: 'unknown', detail, wait_seconds: UNKNOWN_WAIT }
 }
 
-function verdictOf({ name, message }: SesFault): Verdict | undefined {
+function sesVerdict({ name, message }: SesFault): Verdict | undefined {
   const verdict = Object.hasOwn(VERDICTS, name) ? VERDICTS[name] : undefined
   // "Daily message quota exceeded" and "Maximum sending rate exceeded" come under one name.
   if (verdict === 'slow' && /^daily\b/i.test(message)) return 'pause'
@@ -85,7 +85,7 @@ function verdictOf({ name, message }: SesFault): Verdict | undefined {
   return verdict
 }
 
-function outcomeOf(verdict: Verdict, { name }: SesFault, detail: string): Outcome {
+function sesOutcome(verdict: Verdict, { name }: SesFault, detail: string): Outcome {
   switch (verdict) {
     case 'slow':
       return { kind: 'sender', detail, trouble: 'slow' }

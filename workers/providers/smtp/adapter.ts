@@ -76,7 +76,7 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
   return {
     test: false,
     signs: true,
-    copies: 0,
+    bufferedCopies: 0,
     async send(email, cut) {
       if (closed) return deferAll(email, 'the SMTP provider is closed')
       return in_flight.track(deliver(transport, email, { timeouts, describe, cut, hosted: options.hosted }))

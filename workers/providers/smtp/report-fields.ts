@@ -98,9 +98,10 @@ export function timeOf(dates: readonly string[], latest: Date): Date {
   for (const text of dates) {
     // Date.parse takes RFC 5322 dates but not the comments after them.
     const time = Date.parse(text.slice(0, 100).replace(/\([^()]*\)/g, ''))
-    if (time > EARLIEST && time <= latest.getTime()) return new Date(Math.min(time + 999, latest.getTime()))
+    if (time > EARLIEST_PLAUSIBLE && time <= latest.getTime())
+      return new Date(Math.min(time + 999, latest.getTime()))
   }
   return latest
 }
 
-const EARLIEST = Date.UTC(2000)
+const EARLIEST_PLAUSIBLE = Date.UTC(2000)

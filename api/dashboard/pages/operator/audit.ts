@@ -14,9 +14,9 @@ import { actionLabel, actionOf } from '../../drawn/action-labels.ts'
 import { type Cell, text, time } from '../../drawn/cell.ts'
 import type { View } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
-import { DAYS, filterOf, search } from '../../served/filter.ts'
-import { listOf, pageOf } from '../../served/list.ts'
-import { get, lagging } from '../../served/made.ts'
+import { DAYS, defineFilter, search } from '../../served/filter.ts'
+import { listOf, pageById } from '../../served/list.ts'
+import { get, onReplica } from '../../served/made.ts'
 import { type PageRequest, show, teamPath } from '../../served/page.ts'
 import { thingPath } from '../things.ts'
 
@@ -25,8 +25,11 @@ const OF_TEAM = {
   action: search('Action', { placeholder: 'Deleted emails, or email' }),
   ...DAYS,
 }
-const ofOne = filterOf(OF_TEAM)
-const ofAll = filterOf({ ...OF_TEAM, team: search('Team', { placeholder: 'a part of its name, or its ID' }) })
+const ofOne = defineFilter(OF_TEAM)
+const ofAll = defineFilter({
+  ...OF_TEAM,
+  team: search('Team', { placeholder: 'a part of its name, or its ID' }),
+})
 
 /** How many teams a part of a name may mean. */
 const MOST_TEAMS = 50
@@ -79,7 +82,9 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
   const { team: meant, ...asked } = { team: undefined, ...(only === null ? ofAll : ofOne).read(query) }
   const teams = only !== null ? [only] : meant === undefined ? undefined : await teamsMeant(meant, deps)
   const action = asked.action === undefined ? undefined : actionOf(asked.action)
-  const page = await pageOf(request, (place) => auditEntries(database, { ...asked, action, teams, ...place }))
+  const page = await pageById(request, (place) =>
+    auditEntries(database, { ...asked, action, teams, ...place }),
+  )
   const ids = only === null ? page.rows.flatMap(({ team_id }) => team_id ?? []) : []
   const teamNames = await namesOfTeams(database, [...new Set(ids)])
   const things = page.rows.flatMap(({ team_id, subject, detail }) =>
@@ -115,7 +120,7 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
   }
 }
 
-const audit = get(lagging('operator'), '/operator/audit', async (request, deps) =>
+const audit = get(onReplica('operator'), '/operator/audit', async (request, deps) =>
   show(await auditView(request, deps, null)),
 )
 

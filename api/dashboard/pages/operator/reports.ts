@@ -10,10 +10,10 @@ import {
 import { seenNow } from '../../../../db/postgres/seen.sql.ts'
 import { number, plural, status, text, time } from '../../drawn/cell.ts'
 import type { Form } from '../../drawn/section.ts'
-import { inPerson } from '../../served/act.ts'
+import { asActor } from '../../served/act.ts'
 import { type Counted, countedFields, countedOf } from '../../served/counted.ts'
-import { filterOf, oneOf, search } from '../../served/filter.ts'
-import { given, idGiven, pageOf } from '../../served/list.ts'
+import { defineFilter, oneOf, search } from '../../served/filter.ts'
+import { given, idGiven, pageById } from '../../served/list.ts'
 import { act, factsOf, get, hidden, press, some, tableOf } from '../../served/made.ts'
 import { type PersonRequest, redirect, show } from '../../served/page.ts'
 
@@ -21,7 +21,7 @@ const PATH = '/operator/reports'
 /** A body is shown to this length; the CLI prints the whole. */
 const SHOWN = 20_000
 
-const filter = filterOf({ provider: oneOf('From', PROVIDERS), reason: search('Reason contains') })
+const filter = defineFilter({ provider: oneOf('From', PROVIDERS), reason: search('Reason contains') })
 
 /** A button that does something to all parked reports that the filter fits, and that are there now. */
 function onAll(verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>, counted: Counted): Form {
@@ -40,7 +40,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
   const { query, now } = request
   const asked = filter.read(query)
   const seen = await seenNow(database)
-  const page = await pageOf(request, ({ before: after, limit }) =>
+  const page = await pageById(request, ({ before: after, limit }) =>
     parkedReports(database, { ...asked, after, limit }),
   )
   const reasons = await parkedByReason(database, asked)
@@ -79,7 +79,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
 
 const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   const { params, now } = request
-  const found = await inPerson(request, deps, (by) => readReport(by, params.report_id))
+  const found = await asActor(request, deps, (by) => readReport(by, params.report_id))
   const { id, provider, received_at, state, reason, body } = found
   const one = (verb: 'replay' | 'drop'): Form =>
     press(`${PATH}/${verb}`, verb === 'replay' ? 'Try report again' : 'Drop report', {
