@@ -1,7 +1,7 @@
 /** The guides of the documentation page, in HTML: what a newcomer does first, and what to know before going live. */
 
-import { BOUNDS } from '../http/bodies.ts'
-import { BODY_LIMIT, MOST_STRINGS, MOST_VALUES } from '../http/input.ts'
+import { BODY_BUDGET } from '../http/bodies.ts'
+import { MAX_BODY_BYTES, MAX_JSON_STRINGS, MAX_JSON_VALUES } from '../http/input.ts'
 import { code, type Guide, refusal, table } from './prose.ts'
 import { BATCH_SAMPLES, SIZED_BATCH_SAMPLES } from './samples.ts'
 import { TEST_ADDRESSES, TEST_NUMBERS } from './test-recipients.ts'
@@ -248,12 +248,12 @@ and set contacts to <code>bounced</code> or <code>complained</code>. The operato
         ['Variables', '10,000', refusal('bad_request')],
         [
           'A body',
-          `${BODY_LIMIT / MIB} MiB; ${MOST_STRINGS.toLocaleString('en')} strings (keys too), arrays and objects; ${MOST_VALUES.toLocaleString('en')} values`,
+          `${MAX_BODY_BYTES / MIB} MiB; ${MAX_JSON_STRINGS.toLocaleString('en')} strings (keys too), arrays and objects; ${MAX_JSON_VALUES.toLocaleString('en')} values`,
           refusal('payload_too_large'),
         ],
         [
           'Bodies at once, in a process',
-          `${BOUNDS.ofOne / MIB} MiB of one team, ${BOUNDS.inAll / MIB} MiB of all; ${BOUNDS.patience / 1_000} s of waiting for room`,
+          `${BODY_BUDGET.ofOne / MIB} MiB of one team, ${BODY_BUDGET.inAll / MIB} MiB of all; ${BODY_BUDGET.patience / 1_000} s of waiting for room`,
           refusal('unavailable'),
         ],
       ],

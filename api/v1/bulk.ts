@@ -19,7 +19,7 @@ import { type BatchItem, batchAnswer } from './batch.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
 
 const BULK_LIMIT = 1_000
-const RETRY_AFTER = 5
+const RETRY_AFTER_S = 5
 
 type Call = { teamId: string; bytes: Buffer; letGo(): void; now: Date }
 
@@ -46,7 +46,7 @@ async function carriedOut(deps: V1Deps, call: Call): Promise<UpsertResult> {
   throw new Refusal(
     'unavailable',
     'the upsert is stored and will be carried out, but not in time for an answer; repeating it is harmless',
-    RETRY_AFTER,
+    RETRY_AFTER_S,
   )
 }
 

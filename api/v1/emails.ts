@@ -45,12 +45,12 @@ const BATCH_LIMIT = 100
 const A_TAG = '${path} must be a string, such as "receipt"'
 
 /** How many recipients an email may have, of to, cc and bcc as given. */
-const MOST_RECIPIENTS = 50
+const MAX_RECIPIENTS = 50
 
 const mailboxes = () =>
   array(mailbox().required('${path} must be an email address'))
     .typeError('${path} must be an array of email addresses, such as ["name@example.com"]')
-    .max(MOST_RECIPIENTS, `\${path} must have at most ${MOST_RECIPIENTS} recipients`)
+    .max(MAX_RECIPIENTS, `\${path} must have at most ${MAX_RECIPIENTS} recipients`)
 
 /** The body of a send, and each item of a batch. */
 const sendSchema = object({
@@ -115,8 +115,8 @@ function itemOf(send: SendBody, path = ''): EmailItem {
 
 /** A send before its attachments are seen to. @throws Refusal bad_request */
 function emailDraft(send: SendBody, path = ''): EmailDraft {
-  if (send.to.length + (send.cc?.length ?? 0) + (send.bcc?.length ?? 0) > MOST_RECIPIENTS) {
-    const words = `${path}to, cc and bcc must have at most ${MOST_RECIPIENTS} recipients in all`
+  if (send.to.length + (send.cc?.length ?? 0) + (send.bcc?.length ?? 0) > MAX_RECIPIENTS) {
+    const words = `${path}to, cc and bcc must have at most ${MAX_RECIPIENTS} recipients in all`
     throw new Refusal('bad_request', words)
   }
   const draft = { idempotency_key: send.idempotency_key ?? null, ...itemOrRefused(() => itemOf(send, path)) }

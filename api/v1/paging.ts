@@ -5,11 +5,11 @@
 import { wholeNumber } from '../http/input.ts'
 
 const DEFAULT_LIMIT = 20
-const LARGEST_LIMIT = 100
+const MAX_LIMIT = 100
 
 /** What a list's query takes for it. */
 export const paging = () => ({
-  limit: wholeNumber(1, LARGEST_LIMIT),
+  limit: wholeNumber(1, MAX_LIMIT),
   cursor: wholeNumber(0, Number.MAX_SAFE_INTEGER),
 })
 

@@ -67,14 +67,12 @@ function phonesOf(numbers: readonly string[], path: string): Phone[] {
 }
 
 /** More than any template has slots: beyond this, some of the first are unknown as well. */
-const MOST_PARAMETERS = 1_000
+const MAX_PARAMETERS = 1_000
 
 /** Parameters that are refused anyway need not travel further in full. */
 function enoughOf(parameters: Record<string, string>): Record<string, string> {
   const given = Object.entries(parameters)
-  return given.length <= MOST_PARAMETERS
-    ? parameters
-    : Object.fromEntries(given.slice(0, MOST_PARAMETERS + 1))
+  return given.length <= MAX_PARAMETERS ? parameters : Object.fromEntries(given.slice(0, MAX_PARAMETERS + 1))
 }
 
 /** An item whose fields are valid by themselves. @throws Refusal invalid_phone */

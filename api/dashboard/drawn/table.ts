@@ -8,7 +8,7 @@ import type { Column, Section } from './section.ts'
 type Table = Extract<Section, { kind: 'table' }>
 
 /** A value longer than this may be cut in a row. */
-const LONG = 20
+const LONG_CELL_CHARACTERS = 20
 /** The same where there are more columns than a row has room for. */
 const LONG_AMONG_MANY = 8
 const MANY_COLUMNS = 6
@@ -21,7 +21,8 @@ export function withBreaks(words: string): string[] {
 /** A cell by itself. @param of what its button is about. */
 export const cellReady = (cell: Cell, of?: string) => {
   const { short: _, ...whole } = cell
-  const parts = whole.text.length > LONG && whole.tone === undefined ? withBreaks(whole.text) : null
+  const parts =
+    whole.text.length > LONG_CELL_CHARACTERS && whole.tone === undefined ? withBreaks(whole.text) : null
   return { ...whole, of, parts, detailed: withBreaks(whole.detail ?? '') }
 }
 
@@ -78,10 +79,10 @@ function lookOf(cell: Cell, { wrap }: Column, { wide, clear, main, times }: Cell
 export function tableReady(section: Table) {
   const { columns, rows } = section
   const cards = columns.slice(1).some(({ number }) => !number)
-  const long = columns.length > MANY_COLUMNS ? LONG_AMONG_MANY : LONG
+  const long = columns.length > MANY_COLUMNS ? LONG_AMONG_MANY : LONG_CELL_CHARACTERS
   const places = columns.map((column, index) => ({
     wide: isLong(rows, column, index, long),
-    clear: isLong(rows, column, index, LONG),
+    clear: isLong(rows, column, index, LONG_CELL_CHARACTERS),
   }))
   const shown = rows.map(({ key, cells }) => {
     const of = subjectOf(cells)

@@ -24,7 +24,7 @@ export type Choices = {
 /** What the fields of a form show: a draft's, or nothing yet. */
 export type Draft = Omit<BroadcastFields, 'headers'>
 
-export const MOST_CONDITIONS = 10
+export const MAX_CONDITIONS = 10
 const FREE_CONDITIONS = 2
 const OPERATOR_WORDS: Record<(typeof OPERATORS)[number], string> = {
   eq: 'is',
@@ -45,7 +45,7 @@ export const conditionWords = ({ property, op, value }: Condition): string =>
   [property, OPERATOR_WORDS[op], Array.isArray(value) ? value.join(', ') : (value ?? '')].join(' ').trim()
 
 function conditionFields(conditions: readonly Condition[], properties: readonly string[]): Field[] {
-  const rows = Math.min(MOST_CONDITIONS, conditions.length + FREE_CONDITIONS)
+  const rows = Math.min(MAX_CONDITIONS, conditions.length + FREE_CONDITIONS)
   return Array.from({ length: rows }, (_, at): Field[] => {
     const { property = '', op = 'eq', value = '' } = conditions[at] ?? {}
     const nth = at + 1

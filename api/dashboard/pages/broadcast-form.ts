@@ -8,29 +8,31 @@ import { orRefusal, Refusal } from '../../../db/errors.ts'
 import { type GivenFields, readChange } from '../../../db/messages/broadcasts/fields.ts'
 import { keptOr, linesOf, pairOf, textOf, tickedOr } from '../drawn/lines.ts'
 import { momentOf, zoneOf } from '../drawn/zone.ts'
-import { type Draft, MOST_CONDITIONS, type Step, timeTyped } from './broadcast-fields.ts'
+import { type Draft, MAX_CONDITIONS, type Step, timeTyped } from './broadcast-fields.ts'
 
 /** Lines of a field at most: far more than a draft may have of values, tags and variables. */
-const MOST_LINES = 1_000
-const MOST_VARIABLE_LINES = 20_000
+const MAX_HEADER_LINES = 1_000
+const MAX_VARIABLE_LINES = 20_000
 
 function conditionsOf(form: URLSearchParams): object[] {
-  return Array.from({ length: MOST_CONDITIONS }, (_, at) => {
+  return Array.from({ length: MAX_CONDITIONS }, (_, at) => {
     const property = textOf(form.get(`property.${at}`) ?? '')
     const op = form.get(`op.${at}`) ?? 'eq'
     const value = form.get(`value.${at}`) ?? ''
     if (property === '') return []
     if (op === 'exists' || op === 'missing') return [{ property, op }]
     return [
-      { property, op, value: op === 'in' ? linesOf(value, 'value', MOST_LINES).map(textOf) : textOf(value) },
+      {
+        property,
+        op,
+        value: op === 'in' ? linesOf(value, 'value', MAX_HEADER_LINES).map(textOf) : textOf(value),
+      },
     ]
   }).flat()
 }
 
 const variablesOf = (typed: string): Record<string, string> =>
-  Object.fromEntries(
-    linesOf(typed, 'variables', MOST_VARIABLE_LINES).map((line) => pairOf(line, 'variables')),
-  )
+  Object.fromEntries(linesOf(typed, 'variables', MAX_VARIABLE_LINES).map((line) => pairOf(line, 'variables')))
 
 /** Reads what a step says. @param faults what is known already. @throws Refusal naming all fields at fault. */
 function readAll(given: Readonly<Record<string, unknown>>, faults: readonly string[]): GivenFields {
@@ -57,7 +59,7 @@ function messageOf(sent: Sent, draft: Draft | null): GivenFields {
     reply_to: keptOr(sent('reply_to'), draft?.reply_to) || undefined,
     subject: sent('subject'),
     variables: variablesOf(sent('variables')),
-    tags: linesOf(sent('tags'), 'tags', MOST_LINES).map(textOf),
+    tags: linesOf(sent('tags'), 'tags', MAX_HEADER_LINES).map(textOf),
   }
   const faults = template_id === '' ? ['template_id is required'] : []
   return { reply_to: '', variables: {}, tags: [], ...readAll(given, faults) }

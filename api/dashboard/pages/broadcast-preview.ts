@@ -22,7 +22,7 @@ import { here } from './broadcast-sections.ts'
 const LINK = '#unsubscribe'
 
 /** Among how many contacts the next of an audience is looked for: a page must not wait for one that few fit. */
-const LOOK = 10_000
+const MAX_LOOKED_AT = 10_000
 
 /** The version that is sent: the one fixed at the start, before that the template's newest. */
 async function versionOf(
@@ -44,7 +44,8 @@ async function shownTo(
   { database }: PageDeps,
 ): Promise<(Addressee & { id: string }) | null> {
   const chosen = given(query, 'contact')
-  if (chosen === undefined) return memberAfter(database, row, idGiven(query, 'follows') ?? null, LOOK)
+  if (chosen === undefined)
+    return memberAfter(database, row, idGiven(query, 'follows') ?? null, MAX_LOOKED_AT)
   const contact = await contactByIdentity(database, row.team_id, contactIdentity(chosen))
   if (!contact) throw noContact()
   return contact

@@ -15,7 +15,7 @@ import { type TeamRequest, teamPath } from '../served/page.ts'
 import { conditionWords } from './broadcast-fields.ts'
 import { whatHappened } from './message-sections.ts'
 
-export const MOST_TESTS = 5
+export const MAX_TESTS = 5
 
 /** The address of a broadcast's page, or of one below it. */
 export const here = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
@@ -240,6 +240,6 @@ export const testForm = (request: TeamRequest): Section =>
     {
       title: 'Send a test',
       folded: true,
-      note: `Sends it as one contact would get it to at most ${MOST_TESTS} addresses. It counts in no figure of the broadcast.`,
+      note: `Sends it as one contact would get it to at most ${MAX_TESTS} addresses. It counts in no figure of the broadcast.`,
     },
   )

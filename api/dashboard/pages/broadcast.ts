@@ -43,7 +43,7 @@ import {
   figures,
   here,
   history,
-  MOST_TESTS,
+  MAX_TESTS,
   outcomes,
   pausedAlert,
   progress,
@@ -136,8 +136,8 @@ function addressesOf(typed: string): string[] {
   const to = partsTyped(typed, { field: 'to', between: /[,;\s]/, most: 1_000 })
   const odd = to.find((each) => parseMailbox(each) === null)
   if (odd !== undefined) throw new Refusal('bad_request', `${JSON.stringify(odd)} is not an email address`)
-  if (to.length > 0 && to.length <= MOST_TESTS) return to
-  throw new Refusal('bad_request', `name 1 to ${MOST_TESTS} addresses`)
+  if (to.length > 0 && to.length <= MAX_TESTS) return to
+  throw new Refusal('bad_request', `name 1 to ${MAX_TESTS} addresses`)
 }
 
 const test = act('editor', '/teams/:team/broadcasts/:id/test', async (by, request) => {

@@ -35,7 +35,7 @@ import { topicChoices } from './contacts.ts'
 import { workAnswer } from './work.ts'
 
 /** How many messages of each channel are shown. */
-const LATEST = 20
+const MESSAGES_SHOWN = 20
 
 const here = ({ team, params }: TeamRequest<'email'>, ...rest: string[]): string =>
   teamPath(team, 'contacts', params.email, ...rest)
@@ -122,7 +122,7 @@ async function sent(
   { team, now }: TeamRequest,
   { database }: PageDeps,
 ): Promise<Section> {
-  const { emails, to_numbers } = await sentToContact(database, team.id, contact, LATEST)
+  const { emails, to_numbers } = await sentToContact(database, team.id, contact, MESSAGES_SHOWN)
   const toAll = new URLSearchParams({ recipient: contact.email })
   const all = [
     ...emails.map(({ id, subject, ...rest }) => ({
@@ -149,7 +149,7 @@ async function sent(
     {
       title: 'Everything sent',
       next:
-        emails.length < LATEST
+        emails.length < MESSAGES_SHOWN
           ? []
           : [{ href: `${teamPath(team, 'emails')}?${toAll}`, label: 'All emails sent' }],
       empty:

@@ -46,9 +46,9 @@ async function soughtBy(tx: Tx, teamId: string, typed: string | undefined): Prom
 }
 
 /** How many properties are columns while nobody has chosen them, and what the list's own columns are called. */
-const MOST_PROPERTIES = 2
+const MAX_PROPERTY_COLUMNS = 2
 /** With more of them topics have no column: the address needs the room. */
-const MOST_BESIDE_TOPICS = 2
+const MAX_COLUMNS_BESIDE_TOPICS = 2
 const OWN_COLUMNS = ['Status', 'Address', 'Topics', 'Added']
 
 /** The properties that most of these contacts have; of as many the one that comes first. */
@@ -58,7 +58,7 @@ function commonProperties(contacts: readonly ContactRow[]): string[] {
     for (const name of Object.keys(properties)) counts.set(name, (counts.get(name) ?? 0) + 1)
   return [...counts]
     .sort(([, one], [, other]) => other - one)
-    .slice(0, MOST_PROPERTIES)
+    .slice(0, MAX_PROPERTY_COLUMNS)
     .map(([name]) => name)
 }
 
@@ -92,7 +92,7 @@ const createForm = ({ team }: TeamRequest, topics: Topics): Section =>
   )
 
 /** Lines of the field at most, empty ones among them. */
-const MOST_LINES = 100
+const MAX_PROPERTY_LINES = 100
 
 const columnsForm = ({ team }: TeamRequest, shown: readonly string[]): Section =>
   formOf(
@@ -104,7 +104,7 @@ const columnsForm = ({ team }: TeamRequest, shown: readonly string[]): Section =
         code: true,
         rows: MOST_COLUMNS,
         value: shown.join('\n'),
-        hint: `One a line, ${MOST_COLUMNS} at most, for everybody in the team. Leave it empty for those that most contacts have. With more than ${MOST_BESIDE_TOPICS} the list leaves out the topics.`,
+        hint: `One a line, ${MOST_COLUMNS} at most, for everybody in the team. Leave it empty for those that most contacts have. With more than ${MAX_COLUMNS_BESIDE_TOPICS} the list leaves out the topics.`,
       }),
     ],
     { title: 'Columns', folded: true },
@@ -159,7 +159,7 @@ const list = get(onReplica('viewer'), '/teams/:team/contacts', async (request, d
               return [columnOf(name), text(value ?? null)]
             }),
           ),
-          ...(columns.length > MOST_BESIDE_TOPICS
+          ...(columns.length > MAX_COLUMNS_BESIDE_TOPICS
             ? {}
             : { Topics: text(contact.topic_ids.map((id) => names.get(id) ?? id).join(', ')) }),
           Added: time(contact.created_at, now),
@@ -188,7 +188,7 @@ const choose = act('editor', '/teams/:team/contacts/columns', async (by, { team,
   const names = partsTyped(form.get('columns') ?? '', {
     field: 'columns',
     between: /\r?\n/,
-    most: MOST_LINES,
+    most: MAX_PROPERTY_LINES,
   })
   await chooseContactColumns(by, team.id, names)
   return redirect(teamPath(team, 'contacts'), 'The columns were saved.')

@@ -14,7 +14,7 @@ import { act, factsOf, field, formOf, get, post, press, some, tableOf } from '..
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** How many records of one name are shown. */
-const MOST_PUBLISHED = 10
+const MAX_PUBLISHED_SHOWN = 10
 
 const RETURN_PATH =
   'Where mail leaves through an SMTP server, the return-path record brings its bounces back to the service: it is an MX record of the one domain that the operator sets for all mail (RETURN_PATH_DOMAIN), and without that setting bounces go to this domain’s own mail server and are not counted.'
@@ -65,7 +65,7 @@ function purposeOf({ name }: { name: string }): string {
 /** A record as it is needed, with what DNS has in its place. */
 type Line = Pick<RecordCheck, 'type' | 'name' | 'value'> & Partial<RecordCheck>
 
-const joined = (published: readonly string[]): string => published.slice(0, MOST_PUBLISHED).join(' · ')
+const joined = (published: readonly string[]): string => published.slice(0, MAX_PUBLISHED_SHOWN).join(' · ')
 
 /** All records in one table: what each is for, and what to publish; of one that is found, what is published. */
 const recordTable = (records: readonly Line[], zone: string | null): Section =>

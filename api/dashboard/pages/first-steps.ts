@@ -14,7 +14,7 @@ import { type TeamRequest, teamPath } from '../served/page.ts'
 import { keyState } from './keys.ts'
 
 /** For how many days after the first email somebody who is alone in a team is asked to invite others. */
-const ASKED = 7
+const INVITE_ASKED_DAYS = 7
 
 /** What everything needs that is sent through the API: a verified domain, and a key. */
 export async function setUpSteps({ team, now }: TeamRequest, { database }: PageDeps): Promise<Step[]> {
@@ -53,7 +53,7 @@ export async function firstSteps(request: TeamRequest, deps: PageDeps): Promise<
   if (team.role === 'viewer') return []
   const members = await membersOfTeam(database, team.id)
   const since = await firstDay(database, team.id, EMAIL)
-  const isAlone = since !== null && since < dayBefore(now, ASKED).toISOString().slice(0, 10)
+  const isAlone = since !== null && since < dayBefore(now, INVITE_ASKED_DAYS).toISOString().slice(0, 10)
   const link = (path: string) => ({ href: teamPath(team, path), label: '' })
   const steps: Step[] = [
     ...(await setUpSteps(request, deps)),

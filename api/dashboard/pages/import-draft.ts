@@ -31,7 +31,7 @@ import { columnFields, mappingSent, samples, settingFields } from './import-colu
 import { madeTiles, refusedTable } from './import-outcome.ts'
 
 /** How many records that would be refused are shown. */
-const SHOWN = 10
+const REFUSALS_SHOWN = 10
 
 const SEPARATORS: Readonly<Record<string, string>> = { ',': 'commas', ';': 'semicolons', '\t': 'tabs' }
 
@@ -121,8 +121,11 @@ function trialSections(draft: Draft, { tried, refusals, ...made }: Trial): Secti
       ],
     },
     refusals.length !== 0 &&
-      refusedTable(refusals.slice(0, SHOWN), draft.mapping, {
-        title: refusals.length > SHOWN ? `The first ${SHOWN} that would be refused` : 'Would be refused',
+      refusedTable(refusals.slice(0, REFUSALS_SHOWN), draft.mapping, {
+        title:
+          refusals.length > REFUSALS_SHOWN
+            ? `The first ${REFUSALS_SHOWN} that would be refused`
+            : 'Would be refused',
         note: 'The others are imported all the same; what is refused can be had as a file afterwards.',
         empty: '',
       }),

@@ -21,9 +21,9 @@ import { draftView, importDraftPages, purposeOf, uploads } from './import-draft.
 import { madeTiles, refusedTable } from './import-outcome.ts'
 
 /** How many refused records the page itself shows. */
-const SHOWN = 50
+const REFUSALS_SHOWN = 50
 /** From when on an import's pace is said, in milliseconds. */
-const SOON = 5_000
+const PACE_SHOWN_AFTER_MS = 5_000
 
 const NOTES: Readonly<Record<Purpose, string>> = {
   contacts:
@@ -99,12 +99,12 @@ async function paceOf(
 ): Promise<string> {
   const begun = reading ? null : await workById(database, team.id, id)
   const since = begun?.begun_at ?? null
-  return paceWords({ done, left: records - done, since }, now, { noun: 'record', least: SOON })
+  return paceWords({ done, left: records - done, since }, now, { noun: 'record', least: PACE_SHOWN_AFTER_MS })
 }
 
 const progress = get('editor', '/teams/:team/contacts/imports/:id', async (request, deps) => {
   const { team, params } = request
-  const shown = await showImport(deps.database, team.id, params.id, SHOWN)
+  const shown = await showImport(deps.database, team.id, params.id, REFUSALS_SHOWN)
   if (shown.draft) return show(await draftView(request, deps))
   const { id, file_name, records, done, refused, reading, fault, mapping, created, updated } = shown
   const here = teamPath(team, 'contacts', 'imports', id)
@@ -150,7 +150,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
     refusedTable(shown.refusals, mapping, {
       id: 'refused',
       live: !finished,
-      title: refused > SHOWN ? `The first ${SHOWN} refused` : 'Refused',
+      title: refused > REFUSALS_SHOWN ? `The first ${REFUSALS_SHOWN} refused` : 'Refused',
       empty: finished ? 'Nothing was refused.' : 'Nothing was refused so far.',
     }),
   ]

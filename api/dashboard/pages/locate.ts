@@ -34,7 +34,7 @@ import { kindOf, thingPath } from './things.ts'
 
 const MAX_FOUND = 50
 /** How many of each kind a search shows. */
-const FIRST = 10
+const SHOWN_OF_EACH_KIND = 10
 
 /** What is asked for, in which team, and by whom. */
 type Asked = { team: TeamRow; typed: string; request: OwnRequest; deps: PageDeps }
@@ -98,7 +98,7 @@ async function emailsFound({ team, typed, request: { now }, deps }: Asked): Prom
     searchEmails(
       { ...deps, tx: deps.database },
       { team_id: team.id, ...parsed, since: new Date(team.created_at), now },
-      { limit: FIRST },
+      { limit: SHOWN_OF_EACH_KIND },
     )
   const parsed = parseSearch(typed)
   const found = await search(parsed)
@@ -130,14 +130,18 @@ async function contactsFound({ team, typed, deps: { database } }: Asked): Promis
   const identity = parseAddress(typed)?.identity
   const own = identity === undefined ? null : await contactByIdentity(database, team.id, identity)
   if (own) return { contacts: [own], reached: null }
-  const search = (wanted: ContactSearch) => searchContacts(database, team.id, wanted, { limit: FIRST })
+  const search = (wanted: ContactSearch) =>
+    searchContacts(database, team.id, wanted, { limit: SHOWN_OF_EACH_KIND })
   const number = numberIn(typed)
   const isPart = number === null && isAddressPart(typed)
   const byAddress = isPart ? await search({ email: typed }) : { contacts: [], reached: null }
-  if (byAddress.contacts.length === FIRST) return byAddress
+  if (byAddress.contacts.length === SHOWN_OF_EACH_KIND) return byAddress
   const byWords = await search({ words: number === null ? wordsIn(typed) : [number] })
   const others = byWords.contacts.filter(({ id }) => byAddress.contacts.every((contact) => contact.id !== id))
-  return { contacts: [...byAddress.contacts, ...others].slice(0, FIRST), reached: byWords.reached }
+  return {
+    contacts: [...byAddress.contacts, ...others].slice(0, SHOWN_OF_EACH_KIND),
+    reached: byWords.reached,
+  }
 }
 
 async function contactsFor(asked: Asked): Promise<Section> {
@@ -164,7 +168,7 @@ async function messagesFor(asked: Asked): Promise<Section[]> {
   const { team, request, deps } = asked
   const number = numberIn(asked.typed)
   if (number === null) return []
-  const found = await sentToNumbers(deps.database, team.id, [number], FIRST)
+  const found = await sentToNumbers(deps.database, team.id, [number], SHOWN_OF_EACH_KIND)
   return found.map(
     ({ channel: { title, path }, sent }): Section =>
       tableOf(
@@ -184,7 +188,7 @@ async function thingsFor({ team, typed, request: { around }, deps: { database } 
   const seen = { id: team.id, ...(around ? { sees: around.sees } : {}) }
   const things = isUuid(typed)
     ? [...(await namesOfThings(database, [{ team_id: team.id, word: typed }])).values()]
-    : await thingsNamed(database, team.id, wordsIn(typed), FIRST)
+    : await thingsNamed(database, team.id, wordsIn(typed), SHOWN_OF_EACH_KIND)
   return tableOf(
     things,
     (thing) => {

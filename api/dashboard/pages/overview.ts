@@ -27,9 +27,9 @@ import { scheduledSection } from './scheduled.ts'
 import { folded, standsStill, stillAlerts, stoppedAlerts } from './stopped.ts'
 
 /** What waits for longer needs a look, in milliseconds. */
-const LONG = 5 * 60_000
+const LONG_WAIT_MS = 5 * 60_000
 /** How many that wait are counted: to count a backlog takes too long. */
-const COUNTED = 1_000
+const MAX_COUNTED = 1_000
 
 function usageTile(
   label: string,
@@ -78,14 +78,14 @@ function senderAlerts(senders: readonly ShownSender[], { person, team, now }: Te
 async function waitAlerts({ team, person, now }: TeamRequest, { database }: PageDeps): Promise<Alert[]> {
   const alerts: Alert[] = []
   for (const channel of CHANNELS) {
-    const before = new Date(now.getTime() - LONG)
-    const wanted = { channel, before, most: COUNTED + 1, operator: person.operator }
+    const before = new Date(now.getTime() - LONG_WAIT_MS)
+    const wanted = { channel, before, most: MAX_COUNTED + 1, operator: person.operator }
     const { waiting, given_up, reason } = await longWaits(database, team.id, wanted)
-    const atLeast = waiting > COUNTED ? 'at least ' : ''
+    const atLeast = waiting > MAX_COUNTED ? 'at least ' : ''
     const link = { href: `${teamPath(team, channel.path)}?status=queued`, label: 'Look at them' }
     const alert = (tone: Tone, count: number, words: string): Alert => ({
       tone,
-      title: `${atLeast}${plural(Math.min(count, COUNTED), channel.noun)} ${words}`,
+      title: `${atLeast}${plural(Math.min(count, MAX_COUNTED), channel.noun)} ${words}`,
       text: reason ?? undefined,
       link,
     })
@@ -98,7 +98,7 @@ async function waitAlerts({ team, person, now }: TeamRequest, { database }: Page
 
 /** Broadcasts that paused themselves: until a person looks, nothing more of them goes out. */
 async function broadcastAlerts({ team }: TeamRequest, { database }: PageDeps): Promise<readonly Alert[]> {
-  const alerts = stoppedAlerts(await stoppedBroadcasts(database, team.id, COUNTED))
+  const alerts = stoppedAlerts(await stoppedBroadcasts(database, team.id, MAX_COUNTED))
   return folded(alerts, `${alerts.length} broadcasts have paused themselves`)
 }
 

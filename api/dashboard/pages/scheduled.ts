@@ -29,7 +29,7 @@ export const statusFilter = <W extends string>(
       { status: word as Exclude<W, typeof SCHEDULED> | undefined }
 
 /** How many of a team's messages are counted that wait for their time. */
-const COUNTED = 100_000
+const MAX_COUNTED = 100_000
 
 type Figure = Pick<FigureRow, 'status' | 'count'>
 
@@ -40,7 +40,7 @@ export async function apart(
   channel: Channel,
   figures: readonly Figure[],
 ): Promise<Figure[]> {
-  const { messages } = await scheduledOfTeam(database, team.id, channel, COUNTED)
+  const { messages } = await scheduledOfTeam(database, team.id, channel, MAX_COUNTED)
   const queued = figures.reduce((sum, { status: word, count }) => sum + (word === 'queued' ? count : 0), 0)
   return [
     ...figures.filter(({ status: word }) => word !== 'queued'),
@@ -56,7 +56,7 @@ export async function scheduledSection(
 ): Promise<Section[]> {
   const tiles: Tile[] = []
   for (const channel of CHANNELS) {
-    const { messages, next } = await scheduledOfTeam(database, team.id, channel, COUNTED)
+    const { messages, next } = await scheduledOfTeam(database, team.id, channel, MAX_COUNTED)
     if (messages === 0 || next === null) continue
     tiles.push({
       label: `Scheduled ${channel.noun}s`,

@@ -6,12 +6,12 @@ import type { Alert } from '../drawn/section.ts'
 import { teamPath } from '../served/page.ts'
 
 /** More alerts of one kind than this are folded into one. */
-const MOST_ALIKE = 3
+const MAX_ALIKE = 3
 
 /** Several alerts of one kind behind one title. */
 export const folded = (alerts: readonly Alert[], title: string): readonly Alert[] => {
   const [first] = alerts
-  return first && alerts.length > MOST_ALIKE ? [{ tone: first.tone, title, folded: alerts }] : alerts
+  return first && alerts.length > MAX_ALIKE ? [{ tone: first.tone, title, folded: alerts }] : alerts
 }
 
 /** Whether a sender takes nothing: between two probes, or while the next one is on its way. */

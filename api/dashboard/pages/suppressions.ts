@@ -52,16 +52,16 @@ const readerOf =
     suppressedContacts(database, team.id, { ...filter.read(query), ...place })
 
 /** Contacts that are counted at most. */
-const COUNTED = 10_000
+const MAX_COUNTED = 10_000
 
 const countWords = (count: number): string =>
-  count > COUNTED ? `More than ${plural(COUNTED, 'contact')}.` : `${plural(count, 'contact')}.`
+  count > MAX_COUNTED ? `More than ${plural(MAX_COUNTED, 'contact')}.` : `${plural(count, 'contact')}.`
 
 const list = get(onReplica('viewer'), '/teams/:team/suppressions', async (request, deps) => {
   const { team, query, now } = request
   const page = await pageById(request, readerOf(request, deps))
   const set = filter.set(query)
-  const count = await suppressedCount(deps.database, team.id, COUNTED + 1)
+  const count = await suppressedCount(deps.database, team.id, MAX_COUNTED + 1)
   return show({
     title: 'Suppressions',
     lead: `${countWords(count)} The list has those that bounced for good or complained, and those that you have added. Broadcasts leave them out; an email that your program sends to one still goes out.`,

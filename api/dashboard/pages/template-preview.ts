@@ -19,7 +19,7 @@ import { alertsOf, field, formOf, get, hidden, large, post, some } from '../serv
 import { raw, type TeamRequest } from '../served/page.ts'
 import { EDITOR, partOf, templateOf, templatePath } from './template-parts.ts'
 
-const MOST_FIELDS = 50
+const MAX_FIELDS = 50
 
 /** What is previewed and sent as a test: the draft, else the version in use. */
 export type Previewed = Pick<ShownTemplate, 'name' | 'html' | 'text' | 'slots' | 'list_unsubscribe'> & {
@@ -50,7 +50,7 @@ export const valuesOf = ({ slots }: Previewed, given: URLSearchParams): Record<s
 /** Fields for the first slots; the others keep their names. */
 export const valueFields = (values: Record<string, string>): Field[] =>
   Object.entries(values)
-    .slice(0, MOST_FIELDS)
+    .slice(0, MAX_FIELDS)
     .map(([slot, value]) => field(`v.${slot}`, slot, { value }))
 
 /** What the template makes of the values. @throws Refusal bad_request, as a send of them is refused. */

@@ -33,7 +33,7 @@ import {
   valuesOf,
 } from './template-preview.ts'
 
-const MOST_VERSIONS = 50
+const MAX_VERSIONS = 50
 
 async function testForm(
   previewed: Previewed,
@@ -94,7 +94,7 @@ function history(versions: readonly ListedVersion[], template: ShownTemplate, re
 const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) => {
   const { team } = request
   const { template, draft, previewed } = await previewedOf(request, deps, request.query)
-  const versions = await versionsOfTemplate(deps.database, team.id, template.id, MOST_VERSIONS)
+  const versions = await versionsOfTemplate(deps.database, team.id, template.id, MAX_VERSIONS)
   const edits = team.role !== 'viewer'
   const emails = `${teamPath(team, 'emails')}?template=${template.id}`
   return show({

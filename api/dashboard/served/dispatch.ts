@@ -45,8 +45,8 @@ import { teamAround } from './team.ts'
  * What a form may send, in bytes: where nobody has signed in, and to a page that says nothing else. The properties of a
  * contact take the most, percent-encoded.
  */
-const OPEN_FORM = 16 * 1024
-const FORM = 2 * 1024 * 1024
+const MAX_OPEN_FORM_BYTES = 16 * 1024
+const MAX_FORM_BYTES = 2 * 1024 * 1024
 const NOTICE_SECONDS = 120
 
 type Dashboard = { assets: Assets; finder: Finder; layout: Layout; deps: PageDeps }
@@ -106,7 +106,7 @@ async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageA
 
 /** How large the form of a visit may be: without a session nobody sends much. */
 const limitOf = (page: Page, { person }: Visit): number =>
-  page.access === 'open' || !person ? OPEN_FORM : (page.takes ?? FORM)
+  page.access === 'open' || !person ? MAX_OPEN_FORM_BYTES : (page.takes ?? MAX_FORM_BYTES)
 
 /** What a form sent, once it is proved to come from a page of ours and of this session. @throws Refusal. */
 async function readForm(

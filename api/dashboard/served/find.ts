@@ -5,7 +5,7 @@ import { type Params, takenWith } from '../../http/route.ts'
 import type { Page } from './page.ts'
 
 /** More parts than any page's path has. */
-const DEEPEST = 20
+const MAX_PATH_PARTS = 20
 
 export type Found = { page: Page; params: Params; path: string }
 
@@ -48,7 +48,7 @@ export function createFinder(pages: readonly Page[]): Finder {
       return { allowed: [...new Set(fitting.flatMap(({ methods }) => methods))] }
     },
     above(path) {
-      if (path.split('/', DEEPEST + 1).length > DEEPEST) return null
+      if (path.split('/', MAX_PATH_PARTS + 1).length > MAX_PATH_PARTS) return null
       for (let at = path; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
         const found = finder.page('GET', at)
         if (found && 'page' in found) return found

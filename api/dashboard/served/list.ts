@@ -32,12 +32,14 @@ export function addressWith(
 export const LIST = 'list'
 
 /** The longest filter that the links of a list carry, in characters: each of its rows has one. */
-const LONGEST_LIST = 2_000
+const MAX_LIST_CHARACTERS = 2_000
 
 /** A link from a list to a page of its own, which finds back to the list as it is. */
 export function fromList({ query }: PageRequest, href: string): string {
   const list = query.toString()
-  return list === '' || list.length > LONGEST_LIST ? href : `${href}?${new URLSearchParams({ [LIST]: list })}`
+  return list === '' || list.length > MAX_LIST_CHARACTERS
+    ? href
+    : `${href}?${new URLSearchParams({ [LIST]: list })}`
 }
 
 /** The way back to the list that a page was opened from, filtered as it was. */
@@ -47,7 +49,7 @@ export function backTo({ query }: PageRequest, path: string, label: string): Lin
 }
 
 /** How many pages back `Newer` leads; from there on `First` does. */
-const MOST_BACK = 20
+const MAX_PAGES_BACK = 20
 
 /** How a list goes on: back in time, or on by another order. */
 type Way = 'back' | 'on'
@@ -65,7 +67,7 @@ function pageLinks(request: PageRequest, way: Way, key: string | null, label?: s
   const here = request.query.get(name) || undefined
   const back = (request.query.get('newer') ?? '').split(',').filter((part) => isUuid(part))
   const link = (words: string, to: string | undefined, passed: readonly string[]): PageLink => ({
-    href: addressWith(request, { [name]: to, newer: passed.slice(-MOST_BACK).join(',') }),
+    href: addressWith(request, { [name]: to, newer: passed.slice(-MAX_PAGES_BACK).join(',') }),
     label: words,
   })
   return some([
@@ -179,15 +181,15 @@ export const anyOf = (words: readonly string[], any = 'any'): { value: string; l
 ]
 
 /** The longest value that a filter takes: a subject has at most 998 characters. */
-const LONGEST_FILTER = 1_000
+const MAX_FILTER_CHARACTERS = 1_000
 
 const refused = (name: string, must: string) => new Refusal('bad_request', `${name} must be ${must}`)
 
 /** A parameter of the address, trimmed; undefined when it is absent or empty. @throws Refusal bad_request. */
 export function given(query: URLSearchParams, name: string): string | undefined {
   const value = query.get(name)?.trim() || undefined
-  if (value !== undefined && value.length > LONGEST_FILTER)
-    throw refused(name, `at most ${LONGEST_FILTER.toLocaleString('en-US')} characters long`)
+  if (value !== undefined && value.length > MAX_FILTER_CHARACTERS)
+    throw refused(name, `at most ${MAX_FILTER_CHARACTERS.toLocaleString('en-US')} characters long`)
   return value
 }
 

@@ -8,7 +8,14 @@ import type { Cell, Loose } from '../drawn/cell.ts'
 import type { Alert, Field, Form, Section } from '../drawn/section.ts'
 import { asActor } from './act.ts'
 import type { PageDeps } from './deps.ts'
-import { LARGE_FORM, type Page, type PageAnswer, type PageOf, type ParamsOf, type RequestOf } from './page.ts'
+import {
+  MAX_LARGE_FORM_BYTES,
+  type Page,
+  type PageAnswer,
+  type PageOf,
+  type ParamsOf,
+  type RequestOf,
+} from './page.ts'
 
 type Access = Page['access']
 
@@ -19,7 +26,7 @@ type For<A extends Access> = A | ({ access: A } & Partial<Pick<Page, 'fromReplic
 export const onReplica = <A extends Access>(access: A) => ({ access, fromReplica: true }) as const
 
 /** For a form with a file, or with a template's text. */
-export const large = <A extends Access>(access: A) => ({ access, takes: LARGE_FORM })
+export const large = <A extends Access>(access: A) => ({ access, takes: MAX_LARGE_FORM_BYTES })
 
 const made =
   (method: Page['method']) =>

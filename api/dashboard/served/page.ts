@@ -92,7 +92,7 @@ export type PageAnswer =
   | { kind: 'raw'; headers: Record<string, string>; body: string | Buffer | Readable }
 
 /** For a file, and for a template's html and text, percent-encoded. */
-export const LARGE_FORM = 8 * 1024 * 1024
+export const MAX_LARGE_FORM_BYTES = 8 * 1024 * 1024
 
 export const show = (view: View, status = 200): PageAnswer => ({ kind: 'show', view, status })
 

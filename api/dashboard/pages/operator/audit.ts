@@ -32,17 +32,14 @@ const ofAll = defineFilter({
 })
 
 /** How many teams a part of a name may mean. */
-const MOST_TEAMS = 50
+const MAX_TEAMS = 50
 
 /** The teams that words mean: one by its id, or those with the words in their names. @throws Refusal bad_request. */
 async function teamsMeant(words: string, { database }: PageDeps): Promise<string[]> {
   if (isUuid(words)) return [words.toLowerCase()]
-  const teams = await teamsAfter(database, { name: words, limit: MOST_TEAMS + 1 })
-  if (teams.length <= MOST_TEAMS) return teams.map(({ id }) => id)
-  throw new Refusal(
-    'bad_request',
-    `team must be in the names of at most ${MOST_TEAMS} teams: type more of it`,
-  )
+  const teams = await teamsAfter(database, { name: words, limit: MAX_TEAMS + 1 })
+  if (teams.length <= MAX_TEAMS) return teams.map(({ id }) => id)
+  throw new Refusal('bad_request', `team must be in the names of at most ${MAX_TEAMS} teams: type more of it`)
 }
 
 /** The word that names a thing: of an address its identity. */

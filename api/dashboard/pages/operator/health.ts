@@ -13,7 +13,7 @@ import { redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/health'
 /** How far this process's clock may be from the database's before it is worth a word, in seconds. */
-const CLOCK_APART = 2
+const MAX_CLOCK_DRIFT_S = 2
 
 const DANGEROUS = ['fsync', 'full_page_writes', 'synchronous_commit'] as const
 
@@ -32,7 +32,7 @@ async function databaseFacts(tx: Tx, now: Date) {
         text: 'A crash of the database can lose what was accepted.',
       }),
     ),
-    apart > CLOCK_APART && {
+    apart > MAX_CLOCK_DRIFT_S && {
       tone: 'warn',
       title: `This process’s clock is ${apart} seconds from the database’s`,
     },

@@ -56,7 +56,7 @@ const RESUME_ALL: Form = press(`${PATH}/restored`, 'Resume all', {
 })
 
 /** How many reasons a page lists. */
-const REASONS = 50
+const MAX_REASONS = 50
 
 /** In the unit that leaves no fraction worth reading. */
 export const rate = (perSecond: number): string =>
@@ -121,7 +121,7 @@ function queueOf({ queue }: Readonly<Record<string, string>>): JobName {
 const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { database }) => {
   const queue = queueOf(params)
   const seen = await seenNow(database)
-  const rows = await deadReasons(database, queue, REASONS)
+  const rows = await deadReasons(database, queue, MAX_REASONS)
   const all = await countDeadLetters(database, queue)
   const action = `${PATH}/${queue}/redrive`
   return show({

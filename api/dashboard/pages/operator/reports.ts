@@ -19,7 +19,7 @@ import { type PersonRequest, redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/reports'
 /** A body is shown to this length; the CLI prints the whole. */
-const SHOWN = 20_000
+const RAW_BYTES_SHOWN = 20_000
 
 const filter = defineFilter({ provider: oneOf('From', PROVIDERS), reason: search('Reason contains') })
 
@@ -92,7 +92,7 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
     lead: reason === null ? undefined : `Parked: ${reason}`,
     back: { href: PATH, label: 'Parked reports' },
     actions: { forms: state === 'parked' ? [one('replay'), one('drop')] : [] },
-    sections: [{ kind: 'code', title: 'Raw report', code: body.slice(0, SHOWN) }],
+    sections: [{ kind: 'code', title: 'Raw report', code: body.slice(0, RAW_BYTES_SHOWN) }],
     aside: [factsOf({ Received: time(received_at, now), ID: text(id, { code: true, copy: true }) })],
   })
 })

@@ -27,7 +27,7 @@ import { wordsOf, workAnswer } from '../work.ts'
 import { given, PATH, WHICH } from './parts.ts'
 
 /** How many webhooks one press sends again at most. */
-const MOST_REPLAYED = 100_000
+const MAX_REPLAYED = 100_000
 
 const one = ({ team, params }: TeamRequest<'id'>): string => teamPath(team, 'webhooks', params.id)
 
@@ -54,7 +54,7 @@ async function askToReplay(
   const { team } = request
   const { name, backlog } = await endpointOrRefusal(database, team.id, replay.endpoint_id)
   const path = teamPath(team, 'webhooks', replay.endpoint_id)
-  const count = await countReplay(database, team.id, replay, MOST_REPLAYED + 1)
+  const count = await countReplay(database, team.id, replay, MAX_REPLAYED + 1)
   if (count === 0) {
     const waiting = backlog > 0 ? ` Waiting for their next try: ${backlog.toLocaleString('en-US')}.` : ''
     return redirect(path, {
@@ -62,7 +62,7 @@ async function askToReplay(
       text: `Nothing to send again: no message fits “${WHICH[replay.what]}”.${waiting}`,
     })
   }
-  const most = Math.min(count, MOST_REPLAYED)
+  const most = Math.min(count, MAX_REPLAYED)
   const which =
     count > most ? `the oldest ${most.toLocaleString('en-US')} webhooks` : plural(count, 'webhook')
   const asked = {

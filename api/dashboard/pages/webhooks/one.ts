@@ -22,7 +22,7 @@ import {
 } from './parts.ts'
 
 /** How many tries are listed; the others are behind their messages. */
-const TRIES = 15
+const TRIES_SHOWN = 15
 
 function actionsFor({ team }: TeamRequest, { id, state, name }: EndpointRow): Actions {
   if (team.role !== 'owner') return {}
@@ -74,7 +74,7 @@ const replayForm = ({ team }: TeamRequest, { id }: EndpointRow): Section =>
 
 const triesOf = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): Section =>
   tableOf(
-    attempts.slice(0, TRIES),
+    attempts.slice(0, TRIES_SHOWN),
     (each) => ({
       At: time(each.at, now),
       Type: text(each.type, { href: teamPath(team, 'webhooks', id, 'events', each.event_id) }),
