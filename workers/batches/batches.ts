@@ -70,7 +70,7 @@ export function sorted<J extends JobName>(
 }
 
 /** How long a loop waits after a fault before it claims again, in milliseconds. */
-const BRAKE = 1_000
+const RETRY_AFTER_FAILURE_MS = 1_000
 
 /** One loop: claims and works until the claims are closed. */
 export async function runBatches<J extends JobName, D extends BatchDeps>(
@@ -109,7 +109,7 @@ async function runBatch<J extends JobName, D extends BatchDeps>(
     log.error({ err: error, jobs: jobs.length }, 'batch failed')
     reason = storableWords(error instanceof Error ? error.message : String(error))
     ends.clear()
-    await sleep(BRAKE)
+    await sleep(RETRY_AFTER_FAILURE_MS)
   }
   const left = new Map(
     jobs

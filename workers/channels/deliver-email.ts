@@ -61,7 +61,7 @@ const EVENT_OF: Record<Outcome['kind'], EmailEventKind | null> = {
   unknown: 'unknown',
 }
 /** After a lost answer a report may still come: another try waits this long (DECISIONS: Lost answers), in seconds. */
-const UNKNOWN_WAIT = 600
+const UNKNOWN_WAIT_S = 600
 
 type EmailJob = 'deliver-email' | 'deliver-broadcast' | 'deliver-test'
 
@@ -81,7 +81,7 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
   const { test } = provider
   return {
     channel,
-    unknown_wait: UNKNOWN_WAIT,
+    unknown_wait: UNKNOWN_WAIT_S,
     senders: { one: () => provider.sender() },
     async read(jobs) {
       const rows = await emailsToDeliver(

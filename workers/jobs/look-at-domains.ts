@@ -3,10 +3,10 @@ import { lookAgain } from '../../db/accounts/domains/look-again.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 /** A round ends before the next one begins, and before the queue takes it for lost; in milliseconds. */
-const ROUND = 240_000
+const MAX_ROUND_MS = 240_000
 
 export async function lookAtDomains(deps: WorkerDeps): Promise<void> {
-  const { looked, failing } = await lookAgain(deps, ROUND)
+  const { looked, failing } = await lookAgain(deps, MAX_ROUND_MS)
   if (failing > 0) {
     deps.queue.wake('mail-owners')
     deps.log.warn({ looked, failing }, 'domains have lost their DKIM records')

@@ -26,8 +26,8 @@ type At = { tx: Tx; queue: Pick<Producer, 'reenqueue'>; now: Date }
  * A row or a report is lost once it has been without a job for so long, in milliseconds: every accepted one has a job,
  * waiting or running, from the commit on.
  */
-const LOST_AFTER = 35 * 60_000
-const longAgo = (now: Date): Date => new Date(now.getTime() - LOST_AFTER)
+const LOST_AFTER_MS = 35 * 60_000
+const longAgo = (now: Date): Date => new Date(now.getTime() - LOST_AFTER_MS)
 
 async function requeueLostReports({ tx, queue, now }: At): Promise<number> {
   const lost = await lostReports(tx, longAgo(now), SWEEP_LIMIT)

@@ -35,7 +35,7 @@ export type SesOptions = {
 
 const DEFAULT_TIMEOUTS: SesTimeouts = { connect_ms: 5_000, answer_ms: 30_000, credentials_ms: 15_000 }
 /** The pace stays this much below the account's rate, and saves this much up: no second holds more than the rate. */
-const MARGIN = 0.1
+const RATE_MARGIN = 0.1
 
 /** Credentials come from the SDK's own chain: environment, profile, container, instance. */
 export function createSesProvider(options: SesOptions): EmailProvider {
@@ -53,8 +53,8 @@ export function createSesProvider(options: SesOptions): EmailProvider {
     bufferedCopies: 4,
     send: (email, cut) => in_flight.track(deliver(client, email, { configuration_set, timeouts, cut })),
     async sender() {
-      const ceiling = (await rate()) * (1 - MARGIN)
-      return { key: `ses:${options.region}`, ceiling, saved_seconds: MARGIN }
+      const ceiling = (await rate()) * (1 - RATE_MARGIN)
+      return { key: `ses:${options.region}`, ceiling, saved_seconds: RATE_MARGIN }
     },
     check: () => checkAccount(client, timeouts),
     async close() {

@@ -46,7 +46,7 @@ const DEFAULT_TIMEOUTS: SmtpTimeouts = {
   answer_ms: 600_000,
 }
 /** How long a connection is kept without work. */
-const IDLE = 15_000
+const IDLE_TIMEOUT_MS = 15_000
 
 /** Sends per second that a relay which asked to slow down begins from, and recovers to. */
 const NOMINAL_RATE = 200
@@ -120,7 +120,7 @@ function createPool(options: SmtpOptions, timeouts: SmtpTimeouts) {
     maxConnections: options.max_connections,
     // Ours come first: they know how far a send has come.
     socketTimeout: timeouts.total_ms + timeouts.answer_ms,
-    idleTimeout: IDLE,
+    idleTimeout: IDLE_TIMEOUT_MS,
     disableFileAccess: true,
     disableUrlAccess: true,
   })
