@@ -15,7 +15,7 @@ import { HOOKS } from './hooks/list.ts'
 import { answer, send } from './http/dispatch.ts'
 import { refusalAnswer, refusalForError } from './http/errors.ts'
 import { countRefusals } from './http/refusals.ts'
-import { type Params, type Route, takenWith } from './http/route.ts'
+import { allowedMethods, type Params, type Route } from './http/route.ts'
 import { opsRoutes } from './operations/routes.ts'
 import { unsubscribeRoutes } from './public/unsubscribe-page.ts'
 import { V1_ROUTES } from './v1/routes.ts'
@@ -97,7 +97,7 @@ function serveRoutes(routes: readonly Route<Deps>[], deps: Deps, deadline: numbe
         return answer(ctx, { route, params: paramsOf(ctx) }, deps, deadline)
       })
     for (const [path, own = []] of Object.entries(Object.groupBy(those, (each) => each.path))) {
-      const allowed = own.flatMap(({ method }) => takenWith(method)).join(', ')
+      const allowed = own.flatMap(({ method }) => allowedMethods(method)).join(', ')
       router.all(path, (ctx) => {
         ctx.set('Allow', allowed)
         throw new Refusal('method_not_allowed', `this path takes ${allowed} only`)

@@ -62,7 +62,7 @@ const delivery = <J extends SharedJob, A>(channelOf: (deps: WorkerDeps) => Deliv
   },
 })
 
-export const HANDLERS: { [J in JobName]: Registration<J> } = {
+export const JOB_HANDLERS: { [J in JobName]: Registration<J> } = {
   'deliver-email': delivery((deps) => emailChannel(EMAIL, deps)),
   'deliver-broadcast': delivery(broadcastChannel),
   'deliver-whatsapp': delivery(whatsappChannel),
@@ -78,7 +78,7 @@ export const HANDLERS: { [J in JobName]: Registration<J> } = {
   'check-email': { handle: checkEmail, batchSize: 10, loops: 1 },
 }
 
-export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>> = {
+export const SCHEDULED_JOBS: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>> = {
   'requeue-stale': requeueStale,
   'count-figures': countFiguresJob,
   'forget-upserts': forgetUpserts,

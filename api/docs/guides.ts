@@ -8,7 +8,7 @@ import { TEST_ADDRESSES, TEST_NUMBERS } from './test-recipients.ts'
 import { WEBHOOKS_GUIDE } from './webhooks-guide.ts'
 
 /** Stands in a guide for where the service is. */
-export const HOME = '{{home}}'
+export const HOME_PLACEHOLDER = '{{home}}'
 
 const MIB = 1024 ** 2
 
@@ -19,7 +19,7 @@ export const GUIDES: readonly Guide[] = [
     html: `<p>You need an API key with the scope <code>emails:send</code> and a verified sending domain. <code>npm start</code>
 makes both for trying things out (its domain is <code>demo.test</code>) and prints a call to paste.</p>
 ${code(`
-export HELIOGRAPH_URL=${HOME}
+export HELIOGRAPH_URL=${HOME_PLACEHOLDER}
 export HELIOGRAPH_KEY=hg_…
 curl "$HELIOGRAPH_URL/v1/emails" \\
   -H "Authorization: Bearer $HELIOGRAPH_KEY" \\
@@ -127,7 +127,7 @@ these again, not for the others. Unsubscribe links are for emails to one person:
 <code>&lt;img src="cid:logo"&gt;</code>. With the <code>resend</code> package:</p>
 ${code(`
 import { readFile } from 'node:fs/promises'
-import { Resend } from 'resend' // with RESEND_BASE_URL=${HOME}/v1 and RESEND_API_KEY=hg_…
+import { Resend } from 'resend' // with RESEND_BASE_URL=${HOME_PLACEHOLDER}/v1 and RESEND_API_KEY=hg_…
 
 await new Resend().emails.send({
   from: 'Acme &lt;hello@demo.test&gt;',
@@ -143,7 +143,7 @@ await new Resend().emails.send({
 <p>Upload a file by itself when many emails carry it, or when it is large: for 7 days emails can refer to its
 <code>id</code>.</p>
 ${code(`
-curl "${HOME}/v1/attachments?filename=terms.pdf" \\
+curl "${HOME_PLACEHOLDER}/v1/attachments?filename=terms.pdf" \\
   -H "Authorization: Bearer $HELIOGRAPH_KEY" \\
   -H 'Content-Type: application/pdf' --data-binary @terms.pdf
 # then, in each email: "attachments": [{"attachment_id": "…"}]

@@ -11,7 +11,7 @@ import type { About, Described } from './about.ts'
 import { EXPLAINED } from './codes.ts'
 import { COMPONENTS } from './components.ts'
 import { exampleOf } from './example.ts'
-import { GUIDES, HOME } from './guides.ts'
+import { GUIDES, HOME_PLACEHOLDER } from './guides.ts'
 import { type JsonSchema, schemaFields } from './json-schema.ts'
 import { GROUPS, headersOf, refusalsOf, whoMayCall } from './openapi.ts'
 import { LANGUAGES, type Sample, samplesOf } from './samples.ts'
@@ -179,7 +179,7 @@ export function documentation(routes: readonly Described[], home: string): strin
   })
   const guides = GUIDES.map(
     ({ id, title, html, samples = [] }) =>
-      `<section><h3 id="${id}">${title}</h3>${html.replaceAll(HOME, escapeHtml(home))}${calls(samples)}</section>`,
+      `<section><h3 id="${id}">${title}</h3>${html.replaceAll(HOME_PLACEHOLDER, escapeHtml(home))}${calls(samples)}</section>`,
   )
   return `<!doctype html>
 <html lang="en">

@@ -212,7 +212,7 @@ function jsonFault({ message }: Error): string {
 }
 
 /** Without the mark that some editors put before UTF-8; `decoded` leaves it out too. */
-export const withoutMark = (bytes: Buffer): Buffer =>
+export const withoutByteOrderMark = (bytes: Buffer): Buffer =>
   bytes.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf])) ? bytes.subarray(3) : bytes
 
 function decoded(bytes: Uint8Array): string {

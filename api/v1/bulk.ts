@@ -13,7 +13,7 @@ import {
 import { Refusal } from '../../db/errors.ts'
 import { idNow } from '../../db/process/ids.ts'
 import { keyOnly } from '../http/auth.ts'
-import { type BodyShape, parseBatch, withoutMark } from '../http/input.ts'
+import { type BodyShape, parseBatch, withoutByteOrderMark } from '../http/input.ts'
 import { ABOUT } from './about.ts'
 import { type BatchItem, batchAnswer } from './batch.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
@@ -61,7 +61,7 @@ const bulkBody: BodyShape<{ length: number; bytes: Buffer }> = {
   batch: { field: 'contacts', most: BULK_LIMIT },
   read: (value) => ({ length: parseBatch(value, 'contacts', BULK_LIMIT).length, bytes: Buffer.alloc(0) }),
   // As bytes from the socket to the database: 9 MiB as text held everybody up three times over.
-  withBytes: ({ length }, bytes) => ({ length, bytes: withoutMark(bytes) }),
+  withBytes: ({ length }, bytes) => ({ length, bytes: withoutByteOrderMark(bytes) }),
 }
 
 export const bulkRoutes: readonly V1Route[] = [

@@ -79,7 +79,7 @@ const ADDITIONS: readonly Addition[] = [
   },
   {
     file: 'workers/registry.ts',
-    after: 'export const HANDLERS: { [J in JobName]: Registration<J> } = {',
+    after: 'export const JOB_HANDLERS: { [J in JobName]: Registration<J> } = {',
     more: `
   'next-thing': {
     handle: ({ jobs, settle }, { database }) =>

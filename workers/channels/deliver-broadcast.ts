@@ -17,10 +17,10 @@ import { type EmailAttempt, type EmailDeps, emailChannel, type Through } from '.
 export type BroadcastDeps = EmailDeps & { bulk: EmailProvider | null }
 
 export const broadcastChannel = (deps: BroadcastDeps): DeliveryChannel<'deliver-broadcast', EmailAttempt> =>
-  withLastWords(BROADCAST, { ...deps, email: deps.bulk })
+  withFinalCheck(BROADCAST, { ...deps, email: deps.bulk })
 
 /** Delivers what may be of broadcasts: what is of none has no last word. */
-export function withLastWords<J extends 'deliver-broadcast' | 'deliver-test', T extends boolean = false>(
+export function withFinalCheck<J extends 'deliver-broadcast' | 'deliver-test', T extends boolean = false>(
   channel: Channel<J>,
   deps: Through<T>,
 ): DeliveryChannel<J, EmailAttempt> {

@@ -29,7 +29,7 @@ import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import { isAtHome } from '../../db/queue/home.sql.ts'
 import { LARGE } from '../../db/queue/jobs.ts'
-import { sorted } from '../batches/batches.ts'
+import { splitReadable } from '../batches/batches.ts'
 import { type Portion, portionsOf } from '../batches/poison-jobs.ts'
 import {
   type Admission,
@@ -164,7 +164,7 @@ async function claim<J extends DeliveryJob, A>(
     return 0
   }
   // One payload that cannot be read must not hold up the others of its batch.
-  const { readable: jobs, others } = sorted(channel.job, claimed, deps.log)
+  const { readable: jobs, others } = splitReadable(channel.job, claimed, deps.log)
   for (const [each, end] of others) endUnsent(loop.parts, [each], end)
   const portions = await orLetGo(loop.parts, jobs, () => portionsOf(deps.database, channel.job, jobs))
   const wait = await takePortions(loop, portions)

@@ -20,7 +20,7 @@ import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import { isUuid, textFault } from '../../db/text/strings.ts'
 import { storableWords } from '../../db/text/words.ts'
-import { type Batch, LEFT, LEFT_WORDS } from '../batches/batches.ts'
+import { type Batch, LEFT_TO_NEWER, LEFT_TO_NEWER_WORDS } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 type IngestJob = FetchedJob<'ingest-report'>
@@ -72,7 +72,7 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
   const pending = await pendingReports(deps.database, ids)
   const known = pending.filter((report) => isKnown(report, deps))
   const newer = pending.filter((report) => !isKnown(report, deps))
-  if (newer.length > 0) deps.log.warn({ jobs: newer.length }, LEFT_WORDS)
+  if (newer.length > 0) deps.log.warn({ jobs: newer.length }, LEFT_TO_NEWER_WORDS)
   const parsed = await readAll(known, deps)
   const now = deps.clock()
   const { results, verdicts } = await deps.database.transaction(async (tx) => {
@@ -99,7 +99,7 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
 const isKnown = (report: PendingReport, { readers }: WorkerDeps): report is KnownReport =>
   Object.hasOwn(readers, report.provider)
 
-const leaving = ({ id }: PendingReport): Verdict => ({ id, state: 'waiting', wait: LEFT.seconds })
+const leaving = ({ id }: PendingReport): Verdict => ({ id, state: 'waiting', wait: LEFT_TO_NEWER.seconds })
 
 /** Ends the jobs of reports that are done; a job whose report came too early looks again. */
 function endsOf(jobs: readonly IngestJob[], verdicts: readonly Verdict[]): Map<IngestJob, End> {

@@ -8,7 +8,7 @@ import { orRefusal, Refusal } from '../../../db/errors.ts'
 import { type GivenFields, readChange } from '../../../db/messages/broadcasts/fields.ts'
 import { keptOr, linesOf, pairOf, textOf, tickedOr } from '../drawn/lines.ts'
 import { momentOf, zoneOf } from '../drawn/zone.ts'
-import { type Draft, MAX_CONDITIONS, type Step, timeTyped } from './broadcast-fields.ts'
+import { type BroadcastDraft, type BroadcastStep, MAX_CONDITIONS, timeTyped } from './broadcast-fields.ts'
 
 /** Lines of a field at most: far more than a draft may have of values, tags and variables. */
 const MAX_HEADER_LINES = 1_000
@@ -50,7 +50,7 @@ function readAll(given: Readonly<Record<string, unknown>>, faults: readonly stri
 
 type Sent = (name: string) => string
 
-function messageOf(sent: Sent, draft: Draft | null): GivenFields {
+function messageOf(sent: Sent, draft: BroadcastDraft | null): GivenFields {
   const template_id = sent('template_id')
   const given = {
     name: keptOr(sent('name'), draft?.name),
@@ -66,7 +66,7 @@ function messageOf(sent: Sent, draft: Draft | null): GivenFields {
 }
 
 /** @param isAimed whether it must say whom it goes to. */
-function audienceOf(form: URLSearchParams, draft: Draft | null, isAimed: boolean): GivenFields {
+function audienceOf(form: URLSearchParams, draft: BroadcastDraft | null, isAimed: boolean): GivenFields {
   const topics = form.getAll('topic_ids')
   const given = {
     ...(topics.length === 0 ? {} : { topic_ids: tickedOr(topics, draft?.topic_ids) }),
@@ -77,7 +77,7 @@ function audienceOf(form: URLSearchParams, draft: Draft | null, isAimed: boolean
   return { topic_ids: [], ...readAll(given, faults) }
 }
 
-function whenOf(sent: Sent, draft: Draft | null): GivenFields {
+function whenOf(sent: Sent, draft: BroadcastDraft | null): GivenFields {
   const rate = sent('rate_per_minute').trim()
   const time = sent('send_at').trim()
   const zone = zoneOf(sent('send_at_zone'))
@@ -90,7 +90,7 @@ function whenOf(sent: Sent, draft: Draft | null): GivenFields {
   return { rate_per_minute: null, send_at: null, ...readAll(given, []) }
 }
 
-type Aimed = Pick<Draft, 'topic_ids' | 'exclude_topic_ids' | 'conditions'>
+type Aimed = Pick<BroadcastDraft, 'topic_ids' | 'exclude_topic_ids' | 'conditions'>
 
 /** Whom the form would go to, whatever else it says. @throws Refusal bad_request. */
 export function aimOf(form: URLSearchParams): Aimed {
@@ -111,8 +111,8 @@ export function aimOf(form: URLSearchParams): Aimed {
  */
 export function draftChanges(
   form: URLSearchParams,
-  draft: Draft | null,
-  step: Step,
+  draft: BroadcastDraft | null,
+  step: BroadcastStep,
   isAimed = true,
 ): GivenFields {
   const sent = (name: string): string => form.get(name) ?? ''
@@ -123,7 +123,7 @@ export function draftChanges(
   }[step]()
   if (!draft) return said
   const changed = Object.entries(said).filter(
-    ([name, value]) => !isDeepStrictEqual(value, draft[name as keyof Draft]),
+    ([name, value]) => !isDeepStrictEqual(value, draft[name as keyof BroadcastDraft]),
   )
   return Object.fromEntries(changed)
 }

@@ -12,10 +12,10 @@ import { status, text, time } from '../drawn/cell.ts'
 import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { chips, defineFilter } from '../served/filter.ts'
-import { pageBy, type Reader } from '../served/list.ts'
+import { pageBy, type RowReader } from '../served/list.ts'
 import { get, onReplica, tableOf } from '../served/made.ts'
 import { show, type TeamRequest, teamPath } from '../served/page.ts'
-import { here } from './broadcast-sections.ts'
+import { broadcastPath } from './broadcast-sections.ts'
 
 const placeOf = ({ team, params }: TeamRequest<'id'>) => ({ team_id: team.id, broadcast_id: params.id })
 
@@ -27,12 +27,12 @@ const contactOf = ({ contact_id }: { contact_id: string }): string => contact_id
 const BY_CONTACT = { keyOf: contactOf, way: 'on' } as const
 
 const reachedFor =
-  (request: TeamRequest<'id'>, { database }: PageDeps): Reader<Reached> =>
+  (request: TeamRequest<'id'>, { database }: PageDeps): RowReader<Reached> =>
   ({ before: after, limit }) =>
     reachedBy(database, placeOf(request), filter.read(request.query).status, { after, limit })
 
 const skippedFor =
-  (request: TeamRequest<'id'>, { database }: PageDeps): Reader<Skipped> =>
+  (request: TeamRequest<'id'>, { database }: PageDeps): RowReader<Skipped> =>
   ({ before: after, limit }) =>
     skippedBy(database, placeOf(request), { after, limit })
 
@@ -46,8 +46,10 @@ const reached = get(onReplica('viewer'), '/teams/:team/broadcasts/:id/people', a
   const page = await pageBy(request, reachedFor(request, deps), BY_CONTACT)
   return show({
     title: word ? `${name}: ${word}` : `${name}: everybody`,
-    back: { href: here(request), label: name },
-    actions: { links: [{ href: `${here(request, 'people.csv')}?${filter.set(query)}`, label: 'CSV' }] },
+    back: { href: broadcastPath(request), label: name },
+    actions: {
+      links: [{ href: `${broadcastPath(request, 'people.csv')}?${filter.set(query)}`, label: 'CSV' }],
+    },
     sections: [
       ...filter.shown(request),
       tableOf(
@@ -81,8 +83,8 @@ const skipped = get(onReplica('viewer'), '/teams/:team/broadcasts/:id/skips', as
   return show({
     title: `${name}: skipped`,
     lead: 'Who was in the audience but got nothing, and why.',
-    back: { href: here(request), label: name },
-    actions: { links: [{ href: here(request, 'skips.csv'), label: 'CSV' }] },
+    back: { href: broadcastPath(request), label: name },
+    actions: { links: [{ href: broadcastPath(request, 'skips.csv'), label: 'CSV' }] },
     sections: [
       tableOf(
         page.rows,

@@ -21,7 +21,7 @@ const TONES: Partial<Record<BroadcastState, Cell['tone']>> = {
   sent: 'good',
 }
 
-export const stateCell = (state: BroadcastState): Cell =>
+export const broadcastStateCell = (state: BroadcastState): Cell =>
   status(state, TONES[state] ? { tone: TONES[state] } : {})
 
 /** How many of its emails have left, of how many that are to; the tip has the rest. */
@@ -51,7 +51,7 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
       tableOf(
         views,
         (view) => ({
-          State: stateCell(view.state),
+          State: broadcastStateCell(view.state),
           Name: text(view.name, { href: teamPath(team, 'broadcasts', view.id), detail: view.subject }),
           Sent: sentCell(view),
           Bounced: number(view.figures.bounced),

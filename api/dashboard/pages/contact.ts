@@ -20,6 +20,7 @@ import { backTo } from '../served/list.ts'
 import {
   act,
   alertsOf,
+  compact,
   factsOf,
   field,
   formOf,
@@ -27,7 +28,6 @@ import {
   hidden,
   post,
   press,
-  some,
   tableOf,
 } from '../served/made.ts'
 import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
@@ -79,7 +79,7 @@ function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
   if (contact.suppression === null) return []
   const cause = contact.suppression_cause
   const since = cause ? `, ${ageOf(cause.at, now)}` : ''
-  return some([
+  return compact([
     alertsOf([
       {
         tone: 'bad',
@@ -96,7 +96,7 @@ function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
 }
 
 function actions(contact: ContactDetail, request: TeamRequest): Actions {
-  const forms = some([
+  const forms = compact([
     contact.status === 'subscribed' && press(here(request, 'unsubscribe'), 'Unsubscribe', { tone: 'quiet' }),
     contact.status === 'unsubscribed' &&
       contact.suppression === null &&
@@ -171,7 +171,7 @@ async function strangerView(email: string, request: TeamRequest, deps: PageDeps)
     state: text('no contact', { tone: 'plain' }),
     lead: 'This address is not among the contacts: it has no topics, and broadcasts do not reach it.',
     back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
-    actions: { forms: some([team.role !== 'viewer' && add]) },
+    actions: { forms: compact([team.role !== 'viewer' && add]) },
     sections: [await sent({ email, properties: {} }, request, deps)],
   }
 }
@@ -195,12 +195,12 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
     state: status(contact.status),
     back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
     actions: edits ? actions(contact, request) : undefined,
-    sections: some([
+    sections: compact([
       suppression(contact, request),
       await sent(contact, request, deps),
       edits && formOf(here(request), 'Save the contact', fields, editing),
     ]),
-    aside: some([
+    aside: compact([
       factsOf({
         Topics: text(names.join(', ')),
         Added: time(contact.created_at, now),

@@ -17,8 +17,8 @@ import { partsTyped } from '../drawn/typed.ts'
 import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { chips, defineFilter, idOf, search } from '../served/filter.ts'
-import { fromList, listOf, pageById, type Reader } from '../served/list.ts'
-import { act, field, formOf, get, onReplica, some } from '../served/made.ts'
+import { fromList, listOf, pageById, type RowReader } from '../served/list.ts'
+import { act, compact, field, formOf, get, onReplica } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { isAddressPart, wordsIn } from '../served/search.ts'
 
@@ -114,7 +114,7 @@ async function readerOf(
   { team, query }: TeamRequest,
   { database }: PageDeps,
   how = {},
-): Promise<Reader<ContactRow>> {
+): Promise<RowReader<ContactRow>> {
   const { q, ...others } = filter.read(query)
   const search = { ...others, ...(await soughtBy(database, team.id, q)) }
   return async (place) => {
@@ -140,11 +140,14 @@ const list = get(onReplica('viewer'), '/teams/:team/contacts', async (request, d
   const page = await pageById(request, await readerOf(request, deps))
   const stored = (await accountRowOf(deps.database, team.id))?.contacts_used ?? 0
   const columns = (await contactColumnsOf(deps.database, team.id)) ?? commonProperties(page.rows)
-  const more = some([{ href: `${path}.csv?${filter.set(query)}`, label: 'CSV' }, edits && importLink(team)])
+  const more = compact([
+    { href: `${path}.csv?${filter.set(query)}`, label: 'CSV' },
+    edits && importLink(team),
+  ])
   return show({
     title: 'Contacts',
     lead: `${plural(stored, 'contact')}.`,
-    sections: some([
+    sections: compact([
       ...filter.shown(request, { choices: { topic: names, ...(await importChosen(request, deps)) }, more }),
       listOf(
         page,

@@ -10,7 +10,7 @@ import { headed, status, text, time } from '../drawn/cell.ts'
 import { differenceWords, hostIn } from '../drawn/dns.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { act, factsOf, field, formOf, get, post, press, some, tableOf } from '../served/made.ts'
+import { act, compact, factsOf, field, formOf, get, post, press, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** How many records of one name are shown. */
@@ -24,7 +24,7 @@ const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { datab
   return show({
     title: 'Domains',
     lead: 'Emails can be sent only from verified domains.',
-    sections: some([
+    sections: compact([
       tableOf(
         domains,
         ({ name, status: word, verified_at, created_at }) => ({
@@ -170,7 +170,7 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
             ]
           : [],
     },
-    sections: some([
+    sections: compact([
       recordTable(records, zone),
       others.length > 0 && otherTable(others),
       factsOf({

@@ -11,13 +11,13 @@ import { parseMailbox } from '../../../db/text/address.ts'
 import { asActor } from '../served/act.ts'
 import { act, post } from '../served/made.ts'
 import { redirect, teamPath } from '../served/page.ts'
-import { emailOf, here, noteOpened } from './email-place.ts'
+import { emailOf, emailPath, noteOpened } from './email-place.ts'
 import { countOwn } from './own-mail.ts'
 import { requeueAsAsked } from './requeue.ts'
 import { scheduledActs } from './scheduled.ts'
 
 const requeue = post('editor', '/teams/:team/emails/:id/requeue', async (request, deps) => {
-  return redirect(here(request), await requeueAsAsked(request, deps, EMAIL))
+  return redirect(emailPath(request), await requeueAsAsked(request, deps, EMAIL))
 })
 
 const copy = post('editor', '/teams/:team/emails/:id/copy', async (request, deps) => {
@@ -25,7 +25,7 @@ const copy = post('editor', '/teams/:team/emails/:id/copy', async (request, deps
   const email = await emailOf(request, deps)
   await noteOpened(request, deps, email.id)
   countOwn(deps, await asActor(request, deps, (by) => copyEmail({ ...deps, ...by }, email, person.email)))
-  return redirect(here(request), `A copy is on its way to ${person.email}.`)
+  return redirect(emailPath(request), `A copy is on its way to ${person.email}.`)
 })
 
 const resend = post('editor', '/teams/:team/emails/:id/resend', async (request, deps) => {

@@ -24,7 +24,7 @@ export async function emailOf(
   throw new Refusal('not_found', `there is no email ${email.id} in this team`)
 }
 
-export const here = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
+export const emailPath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
   teamPath(team, 'emails', params.id, ...rest)
 
 export const noteOpened = async (request: TeamRequest, deps: PageDeps, id: string): Promise<void> =>

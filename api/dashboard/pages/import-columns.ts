@@ -9,8 +9,8 @@ import { Refusal } from '../../../db/errors.ts'
 import { text } from '../drawn/cell.ts'
 import { topicsOf } from '../drawn/properties.ts'
 import type { Field, Section } from '../drawn/section.ts'
-import { wordGiven } from '../served/list.ts'
-import { field, some } from '../served/made.ts'
+import { wordParam } from '../served/list.ts'
+import { compact, field } from '../served/made.ts'
 import { topicChoices } from './contacts.ts'
 
 /** How many records are shown. */
@@ -37,7 +37,7 @@ function choices({ mapping }: Draft, topics: readonly TopicRow[]) {
       ignore,
     ]
   const exported = mapping.columns.some(({ to }) => to === 'properties' || to === 'status')
-  return some([
+  return compact([
     email,
     { value: 'property', label: 'Property' },
     ...topics.map(({ id, name }) => ({ value: `topic:${id}`, label: `Topic ${name} (yes or no)` })),
@@ -154,7 +154,7 @@ export const mappingSent = (form: URLSearchParams, { table, mapping }: Draft): M
   merge: form.get('merge') === 'yes',
   topic_ids: mapping.suppress ? [] : topicsOf(form),
   suppress: mapping.suppress && {
-    as: wordGiven(form, 'as', SUPPRESSIONS) ?? 'bounced',
+    as: wordParam(form, 'as', SUPPRESSIONS) ?? 'bounced',
     detail: reasonOf(form.get('reason') ?? ''),
   },
 })

@@ -25,7 +25,7 @@ import { byteWords, plural, text, time } from '../drawn/cell.ts'
 import type { Actions, Link, Section, View } from '../drawn/section.ts'
 import { auditRead } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { alertsOf, factsOf, formOf, get, post, press, some } from '../served/made.ts'
+import { alertsOf, compact, factsOf, formOf, get, post, press } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { columnFields, mappingSent, samples, settingFields } from './import-columns.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
@@ -107,7 +107,7 @@ function fateOf({ suppress, columns, merge }: Mapping): string {
 function trialSections(draft: Draft, { tried, refusals, ...made }: Trial): Section[] {
   const first = `of the first ${tried.toLocaleString('en-US')} of ${about(draft)}`
   const of = draft.whole ? `of ${about(draft)}` : first
-  return some([
+  return compact([
     {
       kind: 'tiles',
       tiles: [
@@ -183,7 +183,7 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
       : 'Nothing is imported yet: this is what would happen. An import cannot be undone.',
     back: { href: here(request), label: 'Columns' },
     actions: discarding(request, draft),
-    sections: some([
+    sections: compact([
       ...trialSections(draft, trial),
       unusable(draft),
       !none &&

@@ -15,7 +15,7 @@ import type { Link, Section } from '../drawn/section.ts'
 import { auditRead } from '../served/act.ts'
 import { csvFile } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { act, field, formOf, get, large, some, tableOf } from '../served/made.ts'
+import { act, compact, field, formOf, get, large, tableOf } from '../served/made.ts'
 import { type PageTeam, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { draftView, importDraftPages, purposeOf, uploads } from './import-draft.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
@@ -136,7 +136,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
       id: 'outcome',
       live: !finished,
       calm: 'A worker imports it, a thousand records at a time. This page keeps up by itself.',
-      alerts: some([
+      alerts: compact([
         fault !== null && { tone: 'bad', title: `Nothing was imported: ${fault}` },
         finished && fault === null && { tone: 'good', title: `${stored}.`, link: storedLink(team, id) },
         refused !== 0 && {

@@ -25,8 +25,8 @@ import { isUuid } from '../../../db/text/strings.ts'
 import { headed, status, text, time } from '../drawn/cell.ts'
 import type { PageLink, Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { given, idGiven } from '../served/list.ts'
-import { get, some, tableOf } from '../served/made.ts'
+import { idParam, queryParam } from '../served/list.ts'
+import { compact, get, tableOf } from '../served/made.ts'
 import { type OwnRequest, redirect, show, teamPath } from '../served/page.ts'
 import { isAddressPart, numberIn, type ParsedSearch, parseSearch, wordsIn } from '../served/search.ts'
 import { recipientsCell } from './email-place.ts'
@@ -64,11 +64,11 @@ async function teamOf(
   { query, person, now, around }: OwnRequest,
   { database }: PageDeps,
 ): Promise<TeamRow | null> {
-  const id = idGiven(query, 'team') ?? around?.id
+  const id = idParam(query, 'team') ?? around?.id
   if (id === undefined) return null
   const team = id === around?.id ? await teamById(database, id) : null
   if (!team) throw new Refusal('not_found', 'there is no such team, or it is not yours to see')
-  const look = { action: 'search', subject: given(query, 'q') ?? '' }
+  const look = { action: 'search', subject: queryParam(query, 'q') ?? '' }
   await noteLook({ tx: database, now, actor: person.email }, { id, member: around?.member === true }, look)
   return team
 }
@@ -86,7 +86,7 @@ const lookedTo = (reached: string | null, now: Date): Pick<Section, 'note' | 'no
 function further({ team, typed }: Asked, path: string, reached: string | null = null): PageLink[] {
   const pageFrom = (before: string | null) =>
     `${teamPath(team, path)}?${new URLSearchParams({ q: typed, ...(before === null ? {} : { before }) })}`
-  return some([
+  return compact([
     { href: pageFrom(null), label: 'Show all' },
     reached !== null && { href: pageFrom(reached), label: 'Look further back', rel: 'next' as const },
   ])
@@ -215,14 +215,14 @@ const WAYS =
 
 const locate = get('person', '/find', async (request, deps) => {
   const { query, person } = request
-  const typed = given(query, 'q') ?? given(query, 'id')
+  const typed = queryParam(query, 'q') ?? queryParam(query, 'id')
   if (typed === undefined) return show({ title: 'Search', lead: WAYS, sections: [] })
   const teams = person.operator ? null : person.memberships.map(({ team_id }) => team_id)
   const named = await messagesWithId(deps.database, typed, { teams, limit: MAX_FOUND })
   const [first, ...others] = named
   if (first && others.length === 0) return redirect(pathTo(first))
   const team = query.has('id') ? null : await teamOf(request, deps)
-  const found = some([
+  const found = compact([
     named.length > 0 && (await choice(named, deps)),
     team && (await foundIn({ team, typed, request, deps })),
   ])

@@ -15,7 +15,7 @@ import { BASE } from '../drawn/base.ts'
 import { plural } from '../drawn/cell.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { localPath } from '../served/guard.ts'
-import { some } from '../served/made.ts'
+import { compact } from '../served/made.ts'
 import type { PageRequest } from '../served/page.ts'
 import { sendOwn } from './own-mail.ts'
 
@@ -35,7 +35,7 @@ const MAX_TEAMS_NAMED = 3
 export function placeWords(places: readonly Place[]): string {
   const named = places.slice(0, MAX_TEAMS_NAMED).map(({ name, role }) => `${role} of ${name}`)
   const others = places.length - named.length
-  const all = some([...named, others > 0 && plural(others, 'more team')])
+  const all = compact([...named, others > 0 && plural(others, 'more team')])
   return all.length === 0 ? '' : `, ${new Intl.ListFormat('en-GB').format(all)}`
 }
 

@@ -15,7 +15,7 @@ import type { Field, Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { addressWith } from '../served/list.ts'
-import { alertsOf, field, formOf, get, hidden, large, post, some } from '../served/made.ts'
+import { alertsOf, compact, field, formOf, get, hidden, large, post } from '../served/made.ts'
 import { raw, type TeamRequest } from '../served/page.ts'
 import { EDITOR, partOf, templateOf, templatePath } from './template-parts.ts'
 
@@ -67,7 +67,7 @@ export function filledOf(previewed: Previewed, values: Record<string, string>) {
 function parts(previewed: Previewed, values: Record<string, string>, frame: Section): Section[] {
   try {
     const { text: plain } = filledOf(previewed, values)
-    return some([frame, plain !== '' && { kind: 'code', title: 'Plain text', code: plain }])
+    return compact([frame, plain !== '' && { kind: 'code', title: 'Plain text', code: plain }])
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     return alertsOf([{ tone: 'bad', title: `No preview: ${error.message}` }])
@@ -82,7 +82,7 @@ const FRAME = 'preview'
 /** The previews of a template, and the values that they are filled with. */
 export function preview(previewed: Previewed, draft: DraftRow | null, request: TeamRequest): Section[] {
   const values = valuesOf(previewed, request.query)
-  const fields = some([...valueFields(values), draft && choice(previewed)])
+  const fields = compact([...valueFields(values), draft && choice(previewed)])
   const search = new URLSearchParams()
   for (const { name, value = '' } of fields) search.set(name, value)
   const edits = request.team.role !== 'viewer'

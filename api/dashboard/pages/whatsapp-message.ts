@@ -11,7 +11,7 @@ import { messageMoments, messageSentence } from '../drawn/whatsapp-timeline.ts'
 import { auditRead } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { backTo } from '../served/list.ts'
-import { factsOf, get, post, some } from '../served/made.ts'
+import { compact, factsOf, get, post } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { idsOf, timesOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueAsAsked, requeueForms } from './requeue.ts'
@@ -74,9 +74,9 @@ const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps)
     lead: messageSentence(row),
     back: backTo(request, teamPath(team, 'whatsapp'), 'WhatsApp'),
     actions: {
-      forms: some([...requeueForms(way, `${path}/requeue`), edits && cancelForm(row, 'message', path)]),
+      forms: compact([...requeueForms(way, `${path}/requeue`), edits && cancelForm(row, 'message', path)]),
     },
-    sections: some([
+    sections: compact([
       ...whyItWaits(waitingAlerts(row, request)),
       edits && moveForm(row, path, request.cookies('zone')),
       whatHappened(messageMoments(row, request)),

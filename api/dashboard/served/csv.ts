@@ -10,7 +10,7 @@ import { typedOf, zoneOf } from '../drawn/zone.ts'
 import { auditRead } from './act.ts'
 import type { PageDeps } from './deps.ts'
 import type { defineFilter } from './filter.ts'
-import { type Reader, readBy } from './list.ts'
+import { type RowReader, readBy } from './list.ts'
 import { get, onReplica } from './made.ts'
 import { type PageAnswer, raw, type TeamPage, type TeamRequest } from './page.ts'
 
@@ -54,7 +54,7 @@ export async function csvFile(
 const EXPORT_BATCH = 500
 
 /** All rows of a list, by batches, until one is short and nothing says that there are more. */
-async function* rowsBy<R>(read: Reader<R>, keyOf: (row: R) => string) {
+async function* rowsBy<R>(read: RowReader<R>, keyOf: (row: R) => string) {
   for (let before: string | undefined; ; ) {
     const { rows, reached } = await readBy(read, { before, limit: EXPORT_BATCH })
     yield* rows
@@ -66,7 +66,7 @@ async function* rowsBy<R>(read: Reader<R>, keyOf: (row: R) => string) {
 
 /** What a file is read and written by. @param keyOf what the next batch follows. @param subject for the audit trail. */
 type Lines<R> = {
-  read: Reader<R>
+  read: RowReader<R>
   keyOf: (row: R) => string
   line: (row: R) => readonly Value[]
   subject?: string

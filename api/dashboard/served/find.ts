@@ -1,7 +1,7 @@
 /** Finds the page of a path, as the API finds its routes: but a parameter called `team` or `…id` is a UUID. */
 import { match } from 'path-to-regexp'
 import { isUuid } from '../../../db/text/strings.ts'
-import { type Params, takenWith } from '../../http/route.ts'
+import { allowedMethods, type Params } from '../../http/route.ts'
 import type { Page } from './page.ts'
 
 /** More parts than any page's path has. */
@@ -34,7 +34,7 @@ function paramsOf(fit: ReturnType<typeof match<Record<string, string>>>, path: s
 export function createFinder(pages: readonly Page[]): Finder {
   const fits = pages.map((page) => ({
     page,
-    methods: takenWith(page.method),
+    methods: allowedMethods(page.method),
     fit: match<Record<string, string>>(page.path, { sensitive: true, trailing: false }),
   }))
   const finder: Finder = {

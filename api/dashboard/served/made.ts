@@ -54,14 +54,14 @@ export const act = <A extends Exclude<Access, 'open'>, P extends string>(
 type Falsy = false | null | undefined | '' | 0
 
 /** A list without what is not there: false, or null, in the place of an item or of several. */
-export const some = <T>(all: readonly (T | readonly T[] | Falsy)[]): T[] =>
+export const compact = <T>(all: readonly (T | readonly T[] | Falsy)[]): T[] =>
   all.flatMap((each) => (each ? (each as T | readonly T[]) : []))
 
 /** Cells by their labels; what is not there is left out. */
 type Labelled = Readonly<Record<string, Cell | Falsy>>
 
 const thoseOf = (cells: Labelled): { label: string; cell: Cell }[] =>
-  some(Object.entries(cells).map(([label, cell]) => cell && { label, cell }))
+  compact(Object.entries(cells).map(([label, cell]) => cell && { label, cell }))
 
 type More<K extends Section['kind'], Own extends string> = Omit<Extract<Section, { kind: K }>, 'kind' | Own>
 
@@ -77,7 +77,7 @@ export const alertsOf = (
   alerts: readonly (Alert | Falsy)[],
   more: More<'alerts', 'alerts' | 'calm'> = {},
 ): Section[] => {
-  const those = some(alerts)
+  const those = compact(alerts)
   return those.length === 0 ? [] : [{ ...more, kind: 'alerts', alerts: those }]
 }
 

@@ -14,7 +14,7 @@ import { actionLabel, actionOf } from '../../drawn/action-labels.ts'
 import { type Cell, text, time } from '../../drawn/cell.ts'
 import type { View } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
-import { DAYS, defineFilter, search } from '../../served/filter.ts'
+import { DAY_RANGE, defineFilter, search } from '../../served/filter.ts'
 import { listOf, pageById } from '../../served/list.ts'
 import { get, onReplica } from '../../served/made.ts'
 import { type PageRequest, show, teamPath } from '../../served/page.ts'
@@ -23,7 +23,7 @@ import { thingPath } from '../things.ts'
 const OF_TEAM = {
   actor: search('Person', { placeholder: 'ana@example.com' }),
   action: search('Action', { placeholder: 'Deleted emails, or email' }),
-  ...DAYS,
+  ...DAY_RANGE,
 }
 const ofOne = defineFilter(OF_TEAM)
 const ofAll = defineFilter({

@@ -10,9 +10,9 @@ import { pausedQueues, type QueuePause, RESTORED } from '../../../../db/queue/pa
 import { type Cell, duration, number, plural, status, text, time } from '../../drawn/cell.ts'
 import type { Alert, Tile } from '../../drawn/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../drawn/timeline.ts'
-import { get, some, tableOf } from '../../served/made.ts'
+import { compact, get, tableOf } from '../../served/made.ts'
 import { show } from '../../served/page.ts'
-import { folded, stillAlerts, stoppedAlerts } from '../stopped.ts'
+import { foldAlerts, stillAlerts, stoppedAlerts } from '../stopped.ts'
 import { counted, rate } from './queues.ts'
 
 const PATH = '/operator'
@@ -62,7 +62,7 @@ function queueAlerts(paused: ReadonlyMap<string, QueuePause>): Alert[] {
   const all = [...paused.values()]
   const others = all.filter(({ reason }) => reason !== RESTORED)
   const link = { href: '/operator/queues', label: 'Queues, and how to resume it' }
-  return some([
+  return compact([
     others.length < all.length && { ...RESTORED_COPY, link },
     ...others.map(({ queue, reason }) => ({ ...pausedQueue(queue, reason), link })),
   ])
@@ -131,11 +131,11 @@ const overview = get('operator', PATH, async ({ now }, { database }) => {
   const senders = await listSenders(database)
   const queues = await listQueues(database)
   const stopped = stoppedAlerts(await stoppedBroadcasts(database, null, MAX_STOPPED), true)
-  const alerts = some([
+  const alerts = compact([
     !processes.some(isWorking) && NO_WORKER,
     ...queueAlerts(await pausedQueues(database)),
     ...senderAlerts(senders),
-    ...folded(stopped, `${stopped.length} broadcasts have paused themselves`),
+    ...foldAlerts(stopped, `${stopped.length} broadcasts have paused themselves`),
   ])
   const used = sendersShown(processes, senders, now)
   return show({

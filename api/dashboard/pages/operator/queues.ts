@@ -22,7 +22,7 @@ import { type Cell, countdown, duration, number, plural, status, text, time } fr
 import type { Alert, Form } from '../../drawn/section.ts'
 import { RESTORED_COPY } from '../../drawn/timeline.ts'
 import { countedFields, countedOf, countedWords } from '../../served/counted.ts'
-import { act, alertsOf, buttonCell, get, post, press, some, tableOf } from '../../served/made.ts'
+import { act, alertsOf, buttonCell, compact, get, post, press, tableOf } from '../../served/made.ts'
 import { redirect, show } from '../../served/page.ts'
 import { stillAlerts } from '../stopped.ts'
 import { workAnswer } from '../work.ts'
@@ -128,7 +128,7 @@ const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { data
     title: `Dead letters of ${queue}`,
     back: { href: PATH, label: 'Queues' },
     lead: 'What was given up, by its reason. Fix the cause, then try again.',
-    sections: some([
+    sections: compact([
       tableOf(
         rows,
         ({ reason, count, teams, first_at, last_at, samples }) => ({

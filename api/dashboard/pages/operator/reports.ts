@@ -13,8 +13,8 @@ import type { Form } from '../../drawn/section.ts'
 import { asActor } from '../../served/act.ts'
 import { type Counted, countedFields, countedOf } from '../../served/counted.ts'
 import { defineFilter, oneOf, search } from '../../served/filter.ts'
-import { given, idGiven, pageById } from '../../served/list.ts'
-import { act, factsOf, get, hidden, press, some, tableOf } from '../../served/made.ts'
+import { idParam, pageById, queryParam } from '../../served/list.ts'
+import { act, compact, factsOf, get, hidden, press, tableOf } from '../../served/made.ts'
 import { type PersonRequest, redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/reports'
@@ -28,7 +28,7 @@ function onAll(verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>,
   const many = plural(counted.most, 'report')
   return press(`${PATH}/${verb}`, verb === 'replay' ? `Try all ${many} again` : `Drop all ${many}`, {
     fields: [
-      ...filter.names.map((name) => hidden(name, given(query, name) ?? '')),
+      ...filter.names.map((name) => hidden(name, queryParam(query, name) ?? '')),
       ...countedFields(counted),
     ],
     confirm: verb === 'replay' ? `Try ${many} again?` : `Drop ${many}?`,
@@ -55,7 +55,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
           ? []
           : [onAll('replay', request, { most: total, seen }), onAll('drop', request, { most: total, seen })],
     },
-    sections: some([
+    sections: compact([
       ...filter.shown(request),
       tableOf(reasons, ({ reason, reports: count }) => ({ Reason: text(reason), Reports: number(count) }), {
         wrap: ['Reason'],
@@ -99,7 +99,7 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
 
 /** What a form means: the report it names, or all shown that its filter fits. @throws Refusal bad_request. */
 function meantBy(form: URLSearchParams): ParkedFilter {
-  const id = idGiven(form, 'id')
+  const id = idParam(form, 'id')
   if (id !== undefined) return { ids: [id] }
   return { ...filter.read(form), ...countedOf(form) }
 }

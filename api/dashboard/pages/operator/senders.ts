@@ -7,7 +7,7 @@ import type { Tx } from '../../../../db/postgres/pool.ts'
 import { waitingOfTeams } from '../../../../db/queue/jobs.sql.ts'
 import { type Cell, countdown, plural, status, text, time } from '../../drawn/cell.ts'
 import type { Section } from '../../drawn/section.ts'
-import { act, buttonCell, get, some, tableOf } from '../../served/made.ts'
+import { act, buttonCell, compact, get, tableOf } from '../../served/made.ts'
 import { redirect, show, teamPath } from '../../served/page.ts'
 
 const PATH = '/operator/senders'
@@ -83,7 +83,7 @@ const senders = get('operator', PATH, async ({ now }, { database }) => {
   return show({
     title: 'Senders',
     lead: 'Relays, accounts and numbers that were ever paced, slowed or paused. While one is paused, what goes through it waits, and nothing is lost.',
-    sections: some([
+    sections: compact([
       tableOf(
         rows,
         (sender) => ({

@@ -18,13 +18,13 @@ import { beginWork } from '../../../../db/upkeep/work/work.ts'
 import { plural } from '../../drawn/cell.ts'
 import { countedOf, countedWords } from '../../served/counted.ts'
 import type { PageDeps } from '../../served/deps.ts'
-import { dayOf, wordGiven } from '../../served/list.ts'
+import { dayOf, wordParam } from '../../served/list.ts'
 import { act, post } from '../../served/made.ts'
 import { type PageAnswer, redirect, type TeamRequest, teamPath } from '../../served/page.ts'
 import { asking } from '../../served/question.ts'
 import { pauseWords } from '../requeue.ts'
 import { wordsOf, workAnswer } from '../work.ts'
-import { given, PATH, WHICH } from './parts.ts'
+import { endpointFields, PATH, REPLAY_LABELS } from './parts.ts'
 
 /** How many webhooks one press sends again at most. */
 const MAX_REPLAYED = 100_000
@@ -34,7 +34,12 @@ const one = ({ team, params }: TeamRequest<'id'>): string => teamPath(team, 'web
 const set = act('owner', `${PATH}/:id/set`, async (by, request) => {
   const { team, params, form } = request
   const before = await endpointOrRefusal(by.tx, team.id, params.id)
-  await changeEndpoint({ ...by, allowed: by.webhookNetworks }, team.id, before.id, given(form, before))
+  await changeEndpoint(
+    { ...by, allowed: by.webhookNetworks },
+    team.id,
+    before.id,
+    endpointFields(form, before),
+  )
   return redirect(one(request), 'The webhook was saved.')
 })
 
@@ -59,7 +64,7 @@ async function askToReplay(
     const waiting = backlog > 0 ? ` Waiting for their next try: ${backlog.toLocaleString('en-US')}.` : ''
     return redirect(path, {
       tone: 'bad',
-      text: `Nothing to send again: no message fits “${WHICH[replay.what]}”.${waiting}`,
+      text: `Nothing to send again: no message fits “${REPLAY_LABELS[replay.what]}”.${waiting}`,
     })
   }
   const most = Math.min(count, MAX_REPLAYED)
@@ -67,7 +72,7 @@ async function askToReplay(
     count > most ? `the oldest ${most.toLocaleString('en-US')} webhooks` : plural(count, 'webhook')
   const asked = {
     question: `Send ${which} to ${name} again?`,
-    warning: `Of ${WHICH[replay.what]}.`,
+    warning: `Of ${REPLAY_LABELS[replay.what]}.`,
     answer: 'Send again',
   }
   return asking(request, { ...asked, ...countedWords({ most, seen: replay.seen }) }, path)
@@ -80,7 +85,7 @@ const replay = post('owner', `${PATH}/:id/replay`, async (request, deps) => {
     from: dayOf(form, 'from'),
     to: dayOf(form, 'to', 1),
     type: form.get('type') || undefined,
-    what: wordGiven(form, 'what', REPLAYED) ?? 'failed',
+    what: wordParam(form, 'what', REPLAYED) ?? 'failed',
   }
   const replay = await replayOf(deps.database, team.id, id, filter)
   if (!form.has('confirmed')) return askToReplay(request, deps, replay)

@@ -18,7 +18,7 @@ import type { Alert, Moment } from '../../drawn/section.ts'
 import { mainReason, pausedQueue, stateAlert } from '../../drawn/timeline.ts'
 import { asActor, auditRead } from '../../served/act.ts'
 import { chips, defineFilter, oneOf } from '../../served/filter.ts'
-import { listOf, PLACE, pageById } from '../../served/list.ts'
+import { listOf, PLACE_PARAMS, pageById } from '../../served/list.ts'
 import { factsOf, get, post, press } from '../../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../../served/page.ts'
 import { whatHappened, whyItWaits } from '../message-sections.ts'
@@ -39,7 +39,7 @@ const listed = ({ team, now }: TeamRequest, endpointId: string, each: ListedWebh
 /** What happened lately, and whether the team's servers have it: over all endpoints. */
 const log = get('viewer', `${PATH}/events`, async (request, { database }) => {
   const { team, query } = request
-  filter.only(query, ...PLACE)
+  filter.only(query, ...PLACE_PARAMS)
   const names = new Map((await listEndpoints(database, team.id)).map(({ id, name }) => [id, name]))
   const asked = filter.read(query)
   const page = await pageById(request, (place) => webhooksOfTeam(database, team.id, asked, place))
@@ -70,7 +70,7 @@ const log = get('viewer', `${PATH}/events`, async (request, { database }) => {
 
 const list = get('viewer', `${PATH}/:id/messages`, async (request, { database }) => {
   const { team, params, query } = request
-  filter.only(query, ...PLACE)
+  filter.only(query, ...PLACE_PARAMS)
   const endpoint = await endpointOrRefusal(database, team.id, params.id)
   const place = { team_id: team.id, id: endpoint.id }
   const asked = filter.read(query)
