@@ -4,9 +4,9 @@ import { CONTACT_STATUSES, type ContactStatus, contactsOfTeam } from '../audienc
 import { type ByHand, SUPPRESSIONS, suppressByHand } from '../audience/suppressions/by-hand.ts'
 import { liftSuppression, showContact } from '../audience/suppressions/lift.ts'
 import { sentToContact, sentView } from '../messages/sent.ts'
+import { erasureOf } from '../upkeep/background-jobs/kinds.ts'
 import type { Erasure } from '../upkeep/retention/erase.ts'
 import { exportPerson } from '../upkeep/retention/export.ts'
-import { erasureOf } from '../upkeep/work/kinds.ts'
 import { ACTOR } from './context.ts'
 import { atMost, oneOf, only } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
@@ -42,7 +42,7 @@ const personVerbs: Verbs = ({ verb, admin }) => {
     answer(async (team: string, identity: string) => {
       const secrets = await admin.secrets()
       await teamOrRefusal(await admin.database(), team)
-      return admin.work<Erasure>(erasureOf(secrets, team, identity), secrets)
+      return admin.runBackgroundJob<Erasure>(erasureOf(secrets, team, identity), secrets)
     }),
   )
 }

@@ -37,8 +37,8 @@ export const verbs: Verbs = ({ verb, look, change, admin }) => {
     .action(
       look(async (database, queue: JobName, { reason = null }: { reason?: string | null }) => {
         const given = { queue, reason, seen: await seenNow(database) }
-        const work = { kind: 'queue.redrive', team_id: null, given } as const
-        const { redriven } = await admin.work<{ redriven: number }>(work)
+        const wanted = { kind: 'queue.redrive', team_id: null, given } as const
+        const { redriven } = await admin.runBackgroundJob<{ redriven: number }>(wanted)
         return { queue, redriven }
       }),
     )

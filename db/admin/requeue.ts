@@ -112,7 +112,12 @@ async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options
       force: options.force ?? false,
       ...{ until: last.id, at: now.toISOString(), words: wordsOf(options) },
     }
-    await admin.work({ kind: `${channel.name}.requeue`, team_id: team, given, total: found.length })
+    await admin.runBackgroundJob({
+      kind: `${channel.name}.requeue`,
+      team_id: team,
+      given,
+      total: found.length,
+    })
   }
   const all = found.map(({ id }) => id)
   const requeued = dryRun ? found : await requeuedAt(database, channel, team, { ids: all, at: now })

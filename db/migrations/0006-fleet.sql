@@ -146,7 +146,7 @@ create table broadcast_figures (
 
 -- Background jobs as people see them: what it is, how far it has come, who began it. Done in slices, each a
 -- transaction that moves the cursor, so that a process that dies loses nothing and repeats nothing.
-create table works (
+create table background_jobs (
   id uuid primary key,
   -- Null: an operator's work, which belongs to no team.
   team_id uuid references teams (id) on delete cascade,
@@ -166,9 +166,9 @@ create table works (
   moved_at timestamptz not null,
   finished_at timestamptz
 );
-create index works_of_team on works (team_id, id);
+create index background_jobs_of_team on background_jobs (team_id, id);
 -- For the sweep: few at any time.
-create index works_unfinished on works (moved_at) where finished_at is null;
+create index background_jobs_unfinished on background_jobs (moved_at) where finished_at is null;
 
 -- How far the upkeep has come, so that it need not look through all rows again.
 create table upkeep (

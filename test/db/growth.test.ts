@@ -619,7 +619,7 @@ t.test('a hundred thousand that wait change neither buffers nor plans of accept 
   const countQueued = async (tx: Tx) =>
     (await queuedByAge(tx, [0], 200_000)).find(({ channel }) => channel === 'email')?.messages
   const queued = await database.transaction(countQueued)
-  const works = {
+  const operations = {
     accept,
     claim: async (tx: Tx) => {
       t.equal(await isAnyDue(runOn(tx), 'deliver-email'), true)
@@ -630,11 +630,11 @@ t.test('a hundred thousand that wait change neither buffers nor plans of accept 
     'the count of what waits': async (tx: Tx) => t.equal(await countQueued(tx), queued),
   }
   const measure = async () => {
-    const found: { work: string; buffers: number; plan: string[] }[] = []
-    for (const [work, run] of Object.entries(works)) {
+    const found: { operation: string; buffers: number; plan: string[] }[] = []
+    for (const [operation, run] of Object.entries(operations)) {
       const { buffers, nodes } = await touched(database, run)
       found.push({
-        work,
+        operation,
         buffers,
         plan: nodes.map((node) => `${node['Node Type']} ${node['Index Name'] ?? ''}`),
       })
@@ -652,9 +652,12 @@ t.test('a hundred thousand that wait change neither buffers nor plans of accept 
     insert into email_states (team_id, id, created_at, status, scheduled_at, due_at)
     select team_id, id, created_at, 'queued', now() + interval '1 hour', now() + interval '1 hour' from made`)
   await database.query(sql.unsafe`vacuum analyze accepted_emails, email_states`)
-  for (const [nth, { work, buffers, plan }] of (await measure()).entries()) {
-    if (work === 'accept' || work === 'claim') t.strictSame(plan, before[nth]?.plan, work)
-    t.ok(buffers <= (before[nth]?.buffers ?? 0) + 20, `${work}: ${buffers}, ${before[nth]?.buffers} before`)
+  for (const [nth, { operation, buffers, plan }] of (await measure()).entries()) {
+    if (operation === 'accept' || operation === 'claim') t.strictSame(plan, before[nth]?.plan, operation)
+    t.ok(
+      buffers <= (before[nth]?.buffers ?? 0) + 20,
+      `${operation}: ${buffers}, ${before[nth]?.buffers} before`,
+    )
   }
 })
 

@@ -9,7 +9,7 @@ import { deleteImports } from '../../db/audience/import/imports.sql.ts'
 import { deleteLeftFiles } from '../../db/content/files/files.sql.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
 import { RETENTION } from '../../db/queue/jobs.ts'
-import { deleteWorks } from '../../db/upkeep/work/works.sql.ts'
+import { deleteBackgroundJobs } from '../../db/upkeep/background-jobs/background-jobs.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 const UPSERTS_KEPT_MS = 3_600_000
@@ -27,6 +27,6 @@ export async function forgetUpserts({ database, log }: WorkerDeps): Promise<void
     before: new Date(now - IMPORTS_KEPT_MS),
     draftsBefore: new Date(now - DRAFTS_KEPT_MS),
   })
-  await deleteWorks(database, new Date(now - RETENTION * 1_000))
+  await deleteBackgroundJobs(database, new Date(now - RETENTION * 1_000))
   if (forgotten > 0) log.info({ forgotten }, 'forgot bulk upserts')
 }

@@ -150,11 +150,11 @@ export type Made = Pick<ImportRow, 'created' | 'updated' | 'repeated'>
 
 const importColumns = sql.fragment`
   i.id, i.file_name, i.records, i.created_by, i.created_at, i.draft, i.mapping, i.encoding, i.created, i.updated,
-  i.repeated, i.refused, i.created + i.updated + i.repeated + i.refused as done, w.fault,
-  w.id is not null and w.finished_at is null and w.total is null as reading`
+  i.repeated, i.refused, i.created + i.updated + i.repeated + i.refused as done, j.fault,
+  j.id is not null and j.finished_at is null and j.total is null as reading`
 
-/** An import has the id of its work. */
-const imports = sql.fragment`contact_imports i left join works w on w.id = i.id`
+/** An import has the id of its background job. */
+const imports = sql.fragment`contact_imports i left join background_jobs j on j.id = i.id`
 
 /** A team's imports, newest first. */
 export const importsOfTeam = (tx: Tx, teamId: string, limit: number) =>

@@ -1,6 +1,6 @@
 /**
  * Counts the emails of a team that match a filter, and requeues or deletes those that were counted, in batches that the
- * caller puts into a transaction each (upkeep/work).
+ * caller puts into a transaction each (upkeep/background-jobs).
  * Promises: no more is changed than was counted, nor what has come to match, or arrived, since then. Counting ends at
  * `most` emails or when the time is up, and says so.
  */

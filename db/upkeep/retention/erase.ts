@@ -1,7 +1,7 @@
 /**
- * Erases a person from a team, slice by slice (db/upkeep/work): the contact, the recipient in emails and their events,
- * what was said to that person alone with its files, raw reports about the team's emails that name the address, and
- * webhooks about the contact or these emails.
+ * Erases a person from a team, slice by slice (upkeep/background-jobs): the contact, the recipient in emails and their
+ * events, what was said to that person alone with its files, raw reports about the team's emails that name the address,
+ * and webhooks about the contact or these emails.
  * Promises: it matches whole addresses, and leaves other people's and other teams' alone; it locks the account, then
  * emails, then contacts, each by id, as everybody does; repeating it is harmless, and so is a crash between; of
  * somebody who had unsubscribed, bounced or complained, or had left topics, a keyed hash stays, so that marketing never

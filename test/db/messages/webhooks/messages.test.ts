@@ -134,7 +134,7 @@ t.test('thousands are sent again in slices: each once, with the progress on a pa
   shows(t, asked, /Send 1,500 webhooks to .* again\? Of what failed\./)
   const [answer = {}] = formsTo(asked, `${at}/replay`)
   const { location } = await owner.post(`${at}/replay`, answer)
-  t.match(location, `/teams/${team.id}/works/`, 'more than one slice: it goes on without the page')
+  t.match(location, `/teams/${team.id}/background-jobs/`, 'more than one slice: it goes on without the page')
   shows(t, await owner.get(location ?? ''), 'Queued again 1,000')
   t.match((await owner.post(`${at}/replay`, { what: 'everything' })).status, 400)
   await startWorker(t, service)
