@@ -31,7 +31,7 @@ export async function contactsStored({ database }: Service, { id }: TestTeam): P
 
 /** A report of a provider's, as it reaches a contact. */
 export async function report(
-  { database }: Service,
+  { database }: Pick<Service, 'database'>,
   { id: team_id }: Pick<TestTeam, 'id'>,
   recipient: string,
   kind: 'bounced' | 'complained',

@@ -1,4 +1,4 @@
-/** What single events, reports and attempts make of emails. That their order means nothing is in apply-events.test.ts. */
+/** What single events, reports and attempts make of emails. That their order means nothing: apply-events.test.ts. */
 import {
   applyEmailEvents,
   applyReportedEmails,
