@@ -1,6 +1,4 @@
 /** What an unsubscribe, a resubscribe and a choice of topics each change, announce and note in the audit trail. */
-import { sql } from 'slonik'
-import { mixed, object, string } from 'yup'
 import { auditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
 import type { By } from '../../../../db/accounts/audit/record.ts'
 import { contactByIdentity } from '../../../../db/audience/contacts/contacts.sql.ts'
@@ -14,11 +12,9 @@ import {
   resubscribe,
   unsubscribe,
 } from '../../../../db/audience/subscription/subscription.ts'
-import { insertEndpoint } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
-import { idNow } from '../../../../db/process/ids.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
-import { report } from '../../../support/contacts.ts'
+import { announced, listenTo, report } from '../../../support/contacts.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'
 import { hold } from '../../../support/held.ts'
 import { lockWaits } from '../../../support/rows.ts'
@@ -29,8 +25,7 @@ import { until } from '../../../support/worker.ts'
 const { database, team: makeTeam } = await openStore(t)
 const secrets = createSecrets(SECRET_KEY)
 const team = await makeTeam('pro')
-const endpoint = { id: idNow(), url: 'https://example.com/', name: '', types: ['*'], domain: null }
-await insertEndpoint(database, team, { ...endpoint, secret: Buffer.alloc(1) }, new Date())
+await listenTo({ database }, team)
 
 let minutes = 0
 /** Acts in a transaction of its own, a minute after the one before. */
@@ -47,7 +42,6 @@ const makeContact = (email = newAddress(), topic_ids: string[] = []) =>
   act(async (by) => ({ email, id: (await createContact(by, team, { email, topic_ids })).id }))
 
 type Person = { email: string; id: string }
-const newsRow = object({ type: string().defined(), data: mixed<{ topic_ids?: string[] }>().defined() })
 
 /** What a contact is, what was announced of it, and what the trail has, oldest first. */
 async function look({ email, id }: Person) {
@@ -55,8 +49,7 @@ async function look({ email, id }: Person) {
     await contactByIdentity(database, team, email),
     await topicsOfContact(database, team, email, 'look'),
   ]
-  const news = await database.any(sql.type(newsRow)`
-    select type, body::json -> 'data' as data from webhook_messages where subject_id = ${id} order by id`)
+  const news = await announced({ database }, id)
   const entries = await auditEntries(database, { team, action: 'contact', limit: 100 })
   const own = entries.filter(({ subject }) => subject === email || subject === id).toReversed()
   return {

@@ -15,13 +15,13 @@ import {
   storeEmails,
   storeTeam,
 } from '../../../support/reports.ts'
-import { startService } from '../../../support/service.ts'
+import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
 
 const NOW = new Date(Date.UTC(2026, 0, 1, 1))
 const UNKNOWN_ID = '0190a000-0000-7000-8000-000000000000'
 
-const service = await startService(t)
+const service = await openStore(t)
 
 /** A report that an email was delayed, of nobody in particular. */
 const reported = (ref: ReportedEmail['ref'], changes: Partial<ReportedEmail> = {}): ReportedEmail => ({
