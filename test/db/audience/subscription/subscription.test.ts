@@ -101,44 +101,22 @@ t.test('topics: what is left, chosen and offered, who is noted for it, and when 
     act((by) => leaveTopics(by, team, ana.email, { topic_ids, by: 'api' }))
   const link = (topics: string[] | null) => act((by) => leaveByLink(by, team, ana.email, topics))
   const chosen = (...ids: string[]) => act((by) => choose(by, team, ana.email, ids))
+  const gone = (by: string, ...ids: string[]) => ({
+    news: [`contact.topics_left ${ids.join(' ')}`],
+    trail: [`${by} contact.leave_topics ${ids.join(', ')}`],
+  })
+  const none = { status: 'unsubscribed' as const, topics: [], left: [a, b, c] }
   const steps: [() => Promise<unknown>, Partial<Awaited<ReturnType<typeof look>>>][] = [
-    [
-      () => leave(a.toUpperCase(), d),
-      {
-        topics: [b, c],
-        left: [a],
-        news: [`contact.topics_left ${a}`],
-        trail: [`api contact.leave_topics ${a}`],
-      },
-    ],
+    [() => leave(a.toUpperCase(), d), { topics: [b, c], left: [a], ...gone('api', a) }],
     [() => leave(a), {}],
-    [
-      () => link([b]),
-      {
-        topics: [c],
-        left: [a, b],
-        news: [`contact.topics_left ${b}`],
-        trail: [`recipient contact.leave_topics ${b}`],
-      },
-    ],
-    [
-      () => chosen(a, d, 'x'),
-      {
-        topics: [a],
-        left: [b, c],
-        news: [`contact.topics_left ${c}`],
-        trail: [`recipient contact.leave_topics ${c}`],
-      },
-    ],
+    [() => link([b]), { topics: [c], left: [a, b], ...gone('recipient', b) }],
+    [() => chosen(a, d, 'x'), { topics: [a], left: [b, c], ...gone('recipient', c) }],
     [() => chosen(a), {}],
     [() => chosen(a, b), { topics: [a, b], left: [c] }],
+    [() => chosen(b), { topics: [b], left: [a, c], ...gone('recipient', a) }],
     [
       () => chosen(),
-      {
-        ...{ status: 'unsubscribed', topics: [], left: [a, b, c] },
-        news: [`contact.topics_left ${a} ${b}`, 'contact.unsubscribed'],
-        trail: [`recipient contact.leave_topics ${a}, ${b}`],
-      },
+      { ...none, trail: gone('recipient', b).trail, news: [...gone('', b).news, 'contact.unsubscribed'] },
     ],
     [() => chosen(b), { status: 'subscribed', topics: [b], left: [a, c], news: ['contact.resubscribed'] }],
     [() => link(null), { status: 'unsubscribed', news: ['contact.unsubscribed'] }],
@@ -146,34 +124,25 @@ t.test('topics: what is left, chosen and offered, who is noted for it, and when 
   for (const [index, [doing, change]] of steps.entries()) {
     const before = await look(ana)
     await doing()
-    const [news, trail] = [
-      [...before.news, ...(change.news ?? [])],
-      [...before.trail, ...(change.trail ?? [])],
-    ]
+    const news = [...before.news, ...(change.news ?? [])]
+    const trail = [...before.trail, ...(change.trail ?? [])]
     t.strictSame(await look(ana), { ...before, ...change, news, trail }, `step ${index}`)
   }
-  const offered = await topicsOffered(database, team, ana.email)
-  t.strictSame(
-    offered.map(({ id }) => id),
-    [a, b, c],
-    'those that it has or has left',
-  )
+  const offered = (await topicsOffered(database, team, ana.email)).map(({ id }) => id)
+  t.strictSame(offered, [a, b, c], 'those that it has or has left')
 })
 
-t.test(
-  'a link works for who is no contact any more: one that is made of the address begins so',
-  async (t) => {
-    for (const [wishes, status, topics] of [
-      [[null], 'unsubscribed', [a, b]],
-      [[[a]], 'subscribed', [b]],
-      [[[a], null], 'unsubscribed', [b]],
-    ] as const) {
-      const email = newAddress()
-      for (const wish of wishes) await act((by) => leaveByLink(by, team, email, wish))
-      t.match(await look(await makeContact(email, [a, b])), { status, topics })
-    }
-  },
-)
+t.test('a link works for who is no contact: one that is made of the address later begins so', async (t) => {
+  for (const [wishes, status, topics] of [
+    [[null], 'unsubscribed', [a, b]],
+    [[[a]], 'subscribed', [b]],
+    [[[a], null], 'unsubscribed', [b]],
+  ] as const) {
+    const email = newAddress()
+    for (const wish of wishes) await act((by) => leaveByLink(by, team, email, wish))
+    t.match(await look(await makeContact(email, [a, b])), { status, topics })
+  }
+})
 
 t.test('a link counts for a contact that is being made at that moment', async (t) => {
   const email = newAddress()
