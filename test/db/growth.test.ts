@@ -12,7 +12,7 @@ import { judgeSoftBounces, suppressedCount } from '../../db/audience/suppression
 import { EMAIL } from '../../db/channels/email.sql.ts'
 import { WEBHOOK_SENDERS } from '../../db/channels/webhook.sql.ts'
 import { WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
-import { doomUnused, unusedFiles } from '../../db/content/files/collect.sql.ts'
+import { orphanUnused, unusedFiles } from '../../db/content/files/collect.sql.ts'
 import { createVersions } from '../../db/content/templates/versions.ts'
 import { messagesWithId } from '../../db/delivery/locate.sql.ts'
 import { dueChannels, releaseDue } from '../../db/delivery/schedule.sql.ts'
@@ -130,8 +130,8 @@ t.test('the collector of files looks at mail that waits, not at all that has car
   const shared = await database.oneFirst(sql.type(object({ id: string().defined() }))`
     select id from files where sha256 = sha256('1')`)
   t.not(first?.id, shared, 'what waits keeps it')
-  const doomed = await touched(database, (tx) => doomUnused(tx, TEAM, [shared], { before, accepted }))
-  t.ok(doomed.buffers < 100, `${doomed.buffers} buffers to give one up`)
+  const orphaned = await touched(database, (tx) => orphanUnused(tx, TEAM, [shared], { before, accepted }))
+  t.ok(orphaned.buffers < 100, `${orphaned.buffers} buffers to orphan one`)
 })
 
 t.test('the collector of files walks past none that uploads keep, however many they are', async (t) => {

@@ -16,7 +16,7 @@ import { removeContact } from '../../audience/contacts/edit.ts'
 import { keepErased } from '../../audience/contacts/erased.sql.ts'
 import { erasureHash } from '../../audience/contacts/erased.ts'
 import { topicsOfContact } from '../../audience/subscription/subscription.sql.ts'
-import { deleteGivenUp, eraseFiles } from '../../content/files/collect.ts'
+import { deleteSomeOrphans, eraseFiles } from '../../content/files/collect.ts'
 import { ERASED } from '../../messages/emails/recipients.ts'
 import { removeEmails } from '../../messages/emails/remove.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
@@ -166,6 +166,6 @@ export async function eraseSlice(
   if (cursor.through === 'reports') return reportsSlice(at.tx, person, cursor.after)
   // Also those that the deletion of emails has just noted.
   await emptySkipsOf(at.tx, teamId, person.spellings)
-  const more = await deleteGivenUp(at.tx)
+  const more = await deleteSomeOrphans(at.tx)
   return { cursor: more ? cursor : { through: 'reports', after: NIL }, looked: 0 }
 }
