@@ -337,7 +337,7 @@ t.test('an id alone leads to its message, however many teams there are', async (
   t.ok(buffers < 600, `${buffers} buffers for a recipient`)
 })
 
-t.test('the contacts of topics are counted by what moved, however many there are', async (t) => {
+t.test('the contacts of topics are counted by deltas, however many there are', async (t) => {
   const topic = uuid('0002', 1)
   await database.query(sql.unsafe`
     insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
