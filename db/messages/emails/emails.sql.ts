@@ -8,7 +8,7 @@ import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, string } from 'yup'
 import { maySend } from '../../accounts/teams/teams.sql.ts'
 import { EMAIL_LADDER } from '../../channels/email.ts'
-import { attaching, type Carried } from '../../content/files/files.sql.ts'
+import { type AttachedFiles, attaching } from '../../content/files/files.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import type { EmailFile } from './call.ts'
@@ -146,10 +146,10 @@ const countsRow = jobsRow.concat(row({ published: number() }))
 export const insertEmailsWithFiles = (
   tx: Tx,
   rows: readonly NewEmail[],
-  { charge, jobs, carried }: With & { carried: Carried },
+  { charge, jobs, files }: With & { files: AttachedFiles },
 ) =>
   tx.one(sql.prepared('insert_emails_with_files', countsRow)`
-    with ${accepting(rows, charge)}, stored as (${insertStates}), ${attaching(carried)}, job as (${jobs})
+    with ${accepting(rows, charge)}, stored as (${insertStates}), ${attaching(files)}, job as (${jobs})
     select (select count(*) from job)::int as jobs, (select count(*) from published)::int as published`)
 
 const referenceRow = row({
