@@ -162,7 +162,7 @@ const pieceRow = row({ bytes: mixed<Buffer<ArrayBuffer>>() })
  * ones in up to three times their memory: of whole chunks V8 collected the whole heap 24 times in sixteen mails of
  * 20 MB, of pieces once or twice.
  */
-const PIECE = CHUNK / 5
+const PIECE_BYTES = CHUNK / 5
 
 /** The pieces of some chunks of a content, from the `from`th chunk on; none when its bytes are gone. */
 export async function piecesOfChunks(
@@ -173,9 +173,9 @@ export async function piecesOfChunks(
   const literal = (value: string | number) => sql.literalValue(String(value))
   const rows = await tx.any(sql.type(pieceRow)`
     copy (
-      select substring(c.bytes from at + 1 for ${literal(PIECE)})
+      select substring(c.bytes from at + 1 for ${literal(PIECE_BYTES)})
       from files f join file_chunks c on c.team_id = f.team_id and c.file_id = f.id
-        cross join lateral generate_series(0, length(c.bytes) - 1, ${literal(PIECE)}) at
+        cross join lateral generate_series(0, length(c.bytes) - 1, ${literal(PIECE_BYTES)}) at
       where f.team_id = ${literal(team_id)} and f.sha256 = decode(${literal(sha256)}, 'hex') and f.state = 'ready'
         and c.part between ${literal(from)} and ${literal(from + count - 1)}
       order by c.part, at

@@ -12,7 +12,7 @@ import { insertSenderEvents, type SenderEvent } from './events.sql.ts'
 import {
   changePaces,
   type Pace,
-  PROBE,
+  PROBE_SECONDS,
   paceAt,
   paused,
   type Sender,
@@ -136,7 +136,7 @@ function trip(
   const change = (seconds: number) => [...state.changes, { kind: 'paused' as const, words, seconds }]
   const { wait_seconds: left } = stateAt(pace, now)
   // A shorter one may be this very probe's.
-  if (left > Math.max(wait, PROBE)) return { ...state, pace: troubled, changes: change(left) }
+  if (left > Math.max(wait, PROBE_SECONDS)) return { ...state, pace: troubled, changes: change(left) }
   const isKnown = pace.troubles > 0 && pace.pause_reason === words
   const event = { kind: 'paused' as const, occurred_at: now, detail: words }
   return {

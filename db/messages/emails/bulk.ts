@@ -21,7 +21,7 @@ import { stretches, timeOf } from './stretches.ts'
 type Filter = Omit<EmailFilter, 'team_id'>
 const MATCHING_BATCH = 500
 /** How many that wait are looked at in one statement. */
-const WAITING = 5_000
+const WAITING_BATCH = 5_000
 
 /** For how long to look through further emails, in milliseconds. */
 const MATCHING_MS = 1_000
@@ -143,9 +143,9 @@ export const deleteBatch = async (
 async function waitingOf(tx: Tx, teamId: string, criteria: EmailCriteria): Promise<readonly string[]> {
   const ids: string[] = []
   for (let before: string | undefined; ; ) {
-    const batch = await waitingEmails(tx, teamId, criteria, { before, limit: WAITING })
+    const batch = await waitingEmails(tx, teamId, criteria, { before, limit: WAITING_BATCH })
     ids.push(...batch.filter(({ fits }) => fits).map(({ id }) => id))
-    if (batch.length < WAITING) return ids
+    if (batch.length < WAITING_BATCH) return ids
     before = batch.at(-1)?.id
   }
 }

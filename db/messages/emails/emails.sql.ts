@@ -239,7 +239,7 @@ const outgoingRow = emailRow.concat(
 export type OutgoingRow<T extends boolean = boolean> = InferType<typeof outgoingRow> & { test: T }
 
 /** The largest bodies that are read with their rows, in bytes. */
-const LARGE = 65_536
+const LARGE_BODY_BYTES = 65_536
 
 /**
  * Those of the emails that still have something to deliver, and whose team may send. Each is looked up by its key,
@@ -259,7 +259,7 @@ export async function emailsToDeliver<T extends boolean = false>(
     from (select team_id as ref_team, email_id as ref_id from ${rowsOf('ref', EMAIL_REF, refs)}) ref
     cross join lateral (
       select *, coalesce(octet_length(html), 0) + coalesce(octet_length(body_text), 0)
-        + coalesce(pg_column_size(variables), 0) > ${LARGE}::int as is_large
+        + coalesce(pg_column_size(variables), 0) > ${LARGE_BODY_BYTES}::int as is_large
       from emails where team_id = ref_team and id = ref_id offset 0) emails
     cross join lateral (
       select count(distinct v.occurred_at) filter (where v.kind = 'deferred') as deferrals,
