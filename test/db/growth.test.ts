@@ -475,7 +475,7 @@ t.test('a part of the sweep reads its own rows and their jobs alone, however muc
       const { lost, next } = await lostMessages(
         tx,
         WHATSAPP,
-        { after, looked: 500 },
+        { after, size: 500 },
         { before: new Date(), limit: 10 },
       )
       found.push(...lost.map(({ id }) => id))

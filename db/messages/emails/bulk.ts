@@ -67,7 +67,7 @@ export async function countEmails(
 export type Matching = { filter: Stored<Filter>; between: Between; most: number; seen: string }
 /** How many were taken, and the last that was looked at. */
 export type BatchCursor = { taken: number; before?: string }
-type Batch = { cursor: BatchCursor | null; looked: number; changed: number }
+type Batch = { cursor: BatchCursor | null; checked: number; changed: number }
 
 /** The next ids to change, and where to look on; null when all was looked through. */
 async function nextIds(tx: Tx, teamId: string, { filter, between }: Matching, { before, limit }: EmailPage) {
@@ -112,7 +112,7 @@ async function nextBatch(
   const changed = ids.length > 0 ? await work(ids) : 0
   const done = taken + ids.length
   const cursor = next.before !== null && done < wanted.most ? { taken: done, before: next.before } : null
-  return { cursor, looked: ids.length, changed }
+  return { cursor, checked: ids.length, changed }
 }
 
 /** Requeues those of a batch that no provider has taken; with `force` those too that were refused. */
