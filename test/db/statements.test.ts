@@ -91,7 +91,7 @@ async function textsOfOperations() {
     ),
     release: await proxy.textsDuring(() => releaseDue(database, EMAIL, 500)),
     sweep: await proxy.textsDuring(() =>
-      lostMessages(database, EMAIL, { after: '-infinity', looked: 2_000 }, { before: now, limit: 500 }),
+      lostMessages(database, EMAIL, { after: '-infinity', size: 2_000 }, { before: now, limit: 500 }),
     ),
     judge: await proxy.textsDuring(() =>
       judgeSoftBounces(database, [{ team_id, contact_id: id, cause: null }], {

@@ -54,13 +54,13 @@ const batchwise = <G, C extends object>(
     teamId: string,
     given: G,
     cursor: C | undefined,
-  ) => Promise<Changed & { cursor: C | null; looked: number }>,
+  ) => Promise<Changed & { cursor: C | null; checked: number }>,
 ): Kind<G & Words, C> => ({
   async slice(at, { team_id, given, cursor, done, total, result }) {
     const batch = await batchOf(at, team_id ?? '', given, cursor ?? undefined)
     const changed = ((result as Partial<Changed>).changed ?? 0) + batch.changed
-    const looked = done + batch.looked
-    return { cursor: batch.cursor, done: looked, total: totalOf(looked, batch, total), result: { changed } }
+    const checked = done + batch.checked
+    return { cursor: batch.cursor, done: checked, total: totalOf(checked, batch, total), result: { changed } }
   },
   entry({ words: detail }, result) {
     const { changed } = result as Changed
@@ -149,7 +149,7 @@ const erasing: Kind<Erasing, ErasureCursor> = {
       waiting_emails_deleted: before.waiting_emails_deleted + waiting_emails_deleted,
       reports: before.reports + reports,
     }
-    return { cursor: slice.cursor, done: done + slice.looked, total: null, result: erasure }
+    return { cursor: slice.cursor, done: done + slice.checked, total: null, result: erasure }
   },
   entry: ({ subject }) => ({ subject }),
 }
