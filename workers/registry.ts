@@ -15,7 +15,6 @@ import { createSlots, type SlotShare } from './delivery/slots.ts'
 import type { WorkerDeps } from './deps.ts'
 import { checkEmail } from './jobs/check-email.ts'
 import { countFiguresJob } from './jobs/count-figures.ts'
-import { goOnWithWork } from './jobs/do-work.ts'
 import { expandBroadcasts } from './jobs/expand-broadcast.ts'
 import { forgetMessages } from './jobs/forget-messages.ts'
 import { forgetReports } from './jobs/forget-reports.ts'
@@ -26,6 +25,7 @@ import { lookAtDomains } from './jobs/look-at-domains.ts'
 import { mailOwners } from './jobs/mail-owners.ts'
 import { requeueStale } from './jobs/requeue-stale.ts'
 import { reviewSuppressions } from './jobs/review-suppressions.ts'
+import { runBackgroundJobs } from './jobs/run-background-job.ts'
 import { syncWhatsappTemplates } from './jobs/sync-whatsapp-templates.ts'
 import { runUpserts } from './jobs/upsert-contacts.ts'
 
@@ -72,7 +72,7 @@ export const JOB_HANDLERS: { [J in JobName]: Registration<J> } = {
   'sync-whatsapp-templates': { handle: syncWhatsappTemplates, batchSize: 50, loops: 1 },
   'ingest-report': { handle: ingestReports, batchSize: 100, loops: 2 },
   'upsert-contacts': { handle: runUpserts, batchSize: 5, loops: 4 },
-  'do-work': { handle: goOnWithWork, batchSize: 1, loops: 2 },
+  'run-background-job': { handle: runBackgroundJobs, batchSize: 1, loops: 2 },
   'expand-broadcast': { handle: expandBroadcasts, batchSize: 1, loops: 2 },
   'mail-owners': { handle: mailOwners, batchSize: 10, loops: 1 },
   'check-email': { handle: checkEmail, batchSize: 10, loops: 1 },

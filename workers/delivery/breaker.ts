@@ -3,7 +3,7 @@
  * Promises: when trouble shows, sends through that sender that were released but have not begun are stopped at once.
  * Local to this process: what other workers must know is in the sender's row (db/delivery/senders/circuit-breaker.ts).
  */
-import { pauseAfter, type Signal } from '../../db/delivery/senders/circuit-breaker.ts'
+import { pauseAfter, type SenderSignal } from '../../db/delivery/senders/circuit-breaker.ts'
 import type { Sender, SenderState } from '../../db/delivery/senders/pace.ts'
 import type { AttemptOutcome } from './verdict.ts'
 
@@ -13,7 +13,7 @@ type Breaker = {
   /** Takes note that a send begins. @returns to be called when it has ended. */
   began(): () => void
   /** Takes note of one send and of its duration. @returns what it says about the sender; null when nothing. */
-  note(outcomes: readonly AttemptOutcome[], began_at: Date, seconds: number): Signal | null
+  note(outcomes: readonly AttemptOutcome[], began_at: Date, seconds: number): SenderSignal | null
   /** Takes note of what has become of the sender's row. */
   changed(kind: 'slowed' | 'paused' | 'recovered'): void
   /** Whether what was released at that moment, by `performance.now()`, shall not begin any more. */
@@ -27,7 +27,7 @@ type Breaker = {
   /** How many messages may be in flight for each that is being sent: what it takes in a second, at its last pace. */
   ahead(): number
   /** How many seconds a message waits that has met this. */
-  waitAfter(signal: Signal | null): number
+  waitAfter(signal: SenderSignal | null): number
 }
 
 export type Breakers = { of(sender: Pick<Sender, 'key'>): Breaker }
@@ -64,7 +64,11 @@ const latest = (one: Date | null, other: Date | null): Date | null =>
   one !== null && (other === null || one > other) ? one : other
 
 /** The first trouble of the sender's own among outcomes. @param strikes refusals by policy in a row, with these. */
-function troubleOf(outcomes: readonly AttemptOutcome[], began_at: Date, strikes: number): Signal | null {
+function troubleOf(
+  outcomes: readonly AttemptOutcome[],
+  began_at: Date,
+  strikes: number,
+): SenderSignal | null {
   for (const { kind, detail: words, trouble = 'setup', wait_seconds } of outcomes) {
     if (kind === 'sender') return { kind: trouble, words, wait_seconds, began_at }
     if (kind === 'policy' && strikes >= POLICY_STRIKES) return { kind: 'setup', words, began_at }

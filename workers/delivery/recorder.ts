@@ -7,7 +7,7 @@ import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import { storeEvents } from '../../db/channels/happenings/store-events.ts'
 import { gaveUpNote } from '../../db/delivery/requeue.ts'
 import { type Expired, giveUpExpired } from '../../db/delivery/schedule.ts'
-import { applySignals, type Change, type Signal } from '../../db/delivery/senders/circuit-breaker.ts'
+import { applySignals, type Change, type SenderSignal } from '../../db/delivery/senders/circuit-breaker.ts'
 import type { Sender } from '../../db/delivery/senders/pace.ts'
 import { limitWaits, type Tx } from '../../db/postgres/pool.ts'
 import type { Claims, FetchedJob } from '../../db/queue/claims.ts'
@@ -22,7 +22,7 @@ import type { AttemptOutcome } from './verdict.ts'
 export type Recording<J extends DeliveryJob, A> = {
   job: FetchedJob<J>
   end: End
-  sent?: { outgoing: Outgoing<A>; answer: A; at: Date; signal: Signal | null }
+  sent?: { outgoing: Outgoing<A>; answer: A; at: Date; signal: SenderSignal | null }
   expired?: { outgoing: Outgoing<A>; at: Date }
 }
 
@@ -82,8 +82,8 @@ function logChange({ sender, kind, seconds, words }: Change, log: DeliveryDeps['
 }
 
 /** The signals of each sender, each named once. */
-function signalsBySender<A>(sent: readonly { outgoing: Outgoing<A>; signal: Signal | null }[]) {
-  const senders = new Map<string, { sender: Sender; signals: Signal[] }>()
+function signalsBySender<A>(sent: readonly { outgoing: Outgoing<A>; signal: SenderSignal | null }[]) {
+  const senders = new Map<string, { sender: Sender; signals: SenderSignal[] }>()
   for (const { outgoing, signal } of sent) {
     if (signal === null) continue
     const { sender } = outgoing

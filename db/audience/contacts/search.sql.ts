@@ -34,7 +34,7 @@ type ContactPage = { before?: string | undefined; limit: number }
 /** What leads to the contacts that fit: any index, that of topics, or a look at the next stretch of the list. */
 type Way = 'index' | 'topic' | { look: number }
 
-const pageById = sql.fragment`order by created_at desc, id desc`
+const newestFirst = sql.fragment`order by created_at desc, id desc`
 
 const placeOf = (teamId: string, id: string) =>
   sql.fragment`(select created_at, id from contacts where team_id = ${teamId} and id = ${id})`
@@ -81,26 +81,26 @@ export async function contactsFound(
     return way === 'topic'
       ? sql.fragment`(select * from contacts where ${allOf(withTopic)} offset 0) contacts`
       : sql.fragment`(
-          select * from contacts where ${allOf(ofTeam, after)} ${pageById} limit ${way.look}) contacts`
+          select * from contacts where ${allOf(ofTeam, after)} ${newestFirst} limit ${way.look}) contacts`
   }
   // Ids from an index alone, then only the page's own rows.
   return tx.any(sql.type(contactRow)`
     select ${contactColumns} from contacts
     join (
-      select team_id as page_team, id as page_id from ${among()} where ${fits} ${pageById} limit ${limit}
-    ) page on team_id = page_team and id = page_id ${pageById}`)
+      select team_id as page_team, id as page_id from ${among()} where ${fits} ${newestFirst} limit ${limit}
+    ) page on team_id = page_team and id = page_id ${newestFirst}`)
 }
 
 /** The contact that is `count` places further in the list than `before`; null when fewer follow. */
 export async function contactFurther(tx: Tx, teamId: string, before: string | undefined, count: number) {
   const following = allOf(before !== undefined && sql.fragment`(created_at, id) < ${placeOf(teamId, before)}`)
   return tx.maybeOneFirst(sql.type(idRow)`
-    select id from contacts where team_id = ${teamId} and ${following} ${pageById}
+    select id from contacts where team_id = ${teamId} and ${following} ${newestFirst}
     offset ${count - 1} limit 1`)
 }
 
 /** How many contacts are asked which properties they have, and how many names are answered. */
-const ASKED = 1_000
+const CONTACTS_ASKED = 1_000
 const MOST_NAMES = 100
 
 const nameRow = row({ name: string() })
@@ -109,7 +109,7 @@ const nameRow = row({ name: string() })
 export const propertyNames = (tx: Tx, teamId: string) =>
   tx.anyFirst(sql.type(nameRow)`
     select name from (
-      select properties from contacts where team_id = ${teamId} ${pageById} limit ${ASKED}) contacts,
+      select properties from contacts where team_id = ${teamId} ${newestFirst} limit ${CONTACTS_ASKED}) contacts,
       jsonb_object_keys(properties) name
     group by name order by count(*) desc, name limit ${MOST_NAMES}`)
 
@@ -123,7 +123,7 @@ export async function missingProperties(
   const missing = await tx.anyFirst(sql.type(nameRow)`
     select unnest(${sql.array(names, 'text')}) as name
     except select jsonb_object_keys(properties) from (
-      select properties from contacts where team_id = ${teamId} ${pageById} limit ${ASKED}) contacts`)
+      select properties from contacts where team_id = ${teamId} ${newestFirst} limit ${CONTACTS_ASKED}) contacts`)
   return names.filter((each) => missing.includes(each))
 }
 
