@@ -121,8 +121,8 @@ export type LookedAt = InferType<typeof lookedRow>
 export const domainsToLookAt = (tx: Tx, before: Date, limit: number) =>
   tx.any(sql.type(lookedRow)`
     select team_id, ${domainColumns} from domains
-    where status = 'verified' and (looked_at is null or looked_at < ${sql.timestamp(before)}) and not ${ofTestTeam}
-    order by looked_at nulls first limit ${limit}`)
+    where status = 'verified' and (checked_at is null or checked_at < ${sql.timestamp(before)}) and not ${ofTestTeam}
+    order by checked_at nulls first limit ${limit}`)
 
 /** What a look saw of the key with this selector; `found` null: DNS gave no answer. */
 export type Look = Pick<LookedAt, 'team_id' | 'id' | 'dkim_selector'> & { found: boolean | null }
@@ -145,7 +145,7 @@ export async function noteLooks(
       select * from domains where (team_id, id) in (select team_id, id from look) order by team_id, id for update
     ), noted as (
       update domains set
-        looked_at = ${at},
+        checked_at = ${at},
         found_at = case when look.found then ${at} else d.found_at end,
         missing_since = case
           when look.found then null
