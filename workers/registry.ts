@@ -38,7 +38,7 @@ export type SlotShares = Readonly<Record<SharedJob, SlotShare>>
 
 /**
  * Opens the slots of a process: emails share theirs, of which broadcasts have half at most, so that single emails go
- * first. Webhooks give way to messages that somebody waits for. What is simulated takes a slot of nobody's.
+ * first. Webhooks yield to messages that somebody waits for. What is simulated takes a slot of nobody's.
  */
 export function openSlots({ concurrency, webhooks }: WorkerDeps): SlotShares {
   const emails = createSlots(concurrency)
@@ -50,7 +50,7 @@ export function openSlots({ concurrency, webhooks }: WorkerDeps): SlotShares {
     'deliver-whatsapp': whatsapp,
     'deliver-test': createSlots(concurrency).share(),
     'deliver-test-whatsapp': createSlots(concurrency).share(),
-    'deliver-webhook': createSlots(webhooks.concurrency).share({ after: [single, whatsapp] }),
+    'deliver-webhook': createSlots(webhooks.concurrency).share({ prior: [single, whatsapp] }),
   }
 }
 

@@ -51,7 +51,7 @@ export const verbs: Verbs = ({ verb, look, change, admin }) => {
 
   verb(
     'pause QUEUE',
-    'let what a queue holds wait: workers finish what they have and take nothing more of it',
+    'let what a queue holds wait: within a second workers take nothing more, and finish what they have',
     QUEUE,
   ).action(
     change(async (by, queue: JobName) => {

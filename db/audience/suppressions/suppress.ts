@@ -176,6 +176,6 @@ export async function reviewSoftSuppressions(database: Database, now: Date): Pro
     })
     back += changed
     after = refs.at(-1) ?? null
-    if (refs.length < REJUDGE_BATCH || after === null) return back
+    if (refs.length < REJUDGE_BATCH) return back
   }
 }

@@ -100,7 +100,7 @@ t.test('what waits is requeued by a filter, what failed with --force; nobody els
   t.match(await requeue('--type', 'email.delivered', '--dry-run'), { requeued: 2, dry_run: true })
   t.match(await requeue('--webhook', other.endpoint.id), { requeued: 0 })
   t.match(await requeue('--webhook', endpoint.id), { requeued: 2, paused: EMPTY })
-  t.match(await cli.fault(['webhook', 'requeue', team.id]), /name one message, or a filter/)
+  t.match(await cli.fault(['webhook', 'requeue', team.id]), /a filter: --status, --since, --webhook, --type/)
   await service.database.query(sql.unsafe`
     update webhook_messages set status = 'failed' where endpoint_id = ${endpoint.id}`)
   t.match(await requeue('--webhook', endpoint.id), { requeued: 0 })
