@@ -243,7 +243,7 @@ create table domains (
   check (num_nulls(next_dkim_selector, next_dkim_public_key, next_dkim_private_key) in (0, 3)),
   check (failing_since is null or missing_since is not null)
 );
-create index domains_to_check on domains (checked_at nulls first) where status = 'verified';
+create index domains_to_recheck on domains (checked_at nulls first) where status = 'verified';
 
 -- The audit trail: what people and operators changed. It outlives what it tells of, so it refers to nothing; an
 -- operator's acts belong to no team.
