@@ -280,7 +280,7 @@ t.test('what happened passes through one seam: nobody else stores events or turn
   for (const { file, text } of calling) t.match(text, /publishContacts\(/, file)
   const publishing = all.filter(({ imports }) => imports.includes('db/channels/happenings/publish.ts'))
   t.strictSame(publishing.map(({ file }) => file).sort(), [
-    'db/accounts/domains/look-again.ts',
+    'db/accounts/domains/recheck.ts',
     'db/audience/contacts/changes.ts',
     'db/channels/happenings/store-events.ts',
     'db/messages/broadcasts/change-state.ts',

@@ -21,8 +21,8 @@ import { forgetReports } from './jobs/forget-reports.ts'
 import { forgetSessions } from './jobs/forget-sessions.ts'
 import { forgetUpserts } from './jobs/forget-upserts.ts'
 import { ingestReports } from './jobs/ingest-report.ts'
-import { lookAtDomains } from './jobs/look-at-domains.ts'
 import { mailOwners } from './jobs/mail-owners.ts'
+import { recheckDomainsJob } from './jobs/recheck-domains.ts'
 import { requeueStale } from './jobs/requeue-stale.ts'
 import { reviewSuppressions } from './jobs/review-suppressions.ts'
 import { runBackgroundJobs } from './jobs/run-background-job.ts'
@@ -86,5 +86,5 @@ export const SCHEDULED_JOBS: Record<ScheduleName, (deps: WorkerDeps) => Promise<
   'forget-sessions': forgetSessions,
   'forget-messages': forgetMessages,
   'review-suppressions': reviewSuppressions,
-  'look-at-domains': lookAtDomains,
+  'recheck-domains': recheckDomainsJob,
 }

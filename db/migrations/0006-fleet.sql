@@ -163,12 +163,12 @@ create table background_jobs (
   fault text,
   begun_by text not null,
   begun_at timestamptz not null,
-  moved_at timestamptz not null,
+  progressed_at timestamptz not null,
   finished_at timestamptz
 );
 create index background_jobs_of_team on background_jobs (team_id, id);
 -- For the sweep: few at any time.
-create index background_jobs_unfinished on background_jobs (moved_at) where finished_at is null;
+create index background_jobs_unfinished on background_jobs (progressed_at) where finished_at is null;
 
 -- How far the upkeep has come, so that it need not look through all rows again.
 create table upkeep (

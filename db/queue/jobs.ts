@@ -229,7 +229,7 @@ export const SCHEDULES = {
   'forget-messages': { cron: '23 3 * * *' },
   'review-suppressions': { cron: '23 * * * *' },
   // Each night, in as many rounds as there are domains for.
-  'look-at-domains': { cron: '*/5 2-4 * * *' },
+  'recheck-domains': { cron: '*/5 2-4 * * *' },
 } as const
 
 /** How long a message is tried before it is given up: 24 h (DECISIONS: Refused for now), in milliseconds. */

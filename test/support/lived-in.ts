@@ -179,7 +179,7 @@ async function storeService({ database }: Service, { id }: TestTeam) {
   await storeSignOfLife(database, { ...life, ...signs, started_at: new Date() }, [])
   const report = await database.oneFirst(sql.type(idRow)`select id from reports order by id desc limit 1`)
   const job = await database.oneFirst(sql.type(idRow)`
-    insert into background_jobs (id, team_id, kind, done, total, begun_by, begun_at, moved_at)
+    insert into background_jobs (id, team_id, kind, done, total, begun_by, begun_at, progressed_at)
     values (uuidv7(), ${id}, 'email.requeue', 1200, 7051, 'ana@example.com', now(), now()) returning id`)
   return { report, job }
 }

@@ -29,7 +29,7 @@ type NewBackgroundJob = Pick<BackgroundJobRow, 'id' | 'team_id' | 'kind' | 'begu
 /** Stores a job that is to be done. */
 export const insertBackgroundJob = (tx: Tx, job: NewBackgroundJob, now: Date) =>
   tx.query(sql.type(object())`
-    insert into background_jobs (id, team_id, kind, given, total, begun_by, begun_at, moved_at)
+    insert into background_jobs (id, team_id, kind, given, total, begun_by, begun_at, progressed_at)
     values (${job.id}, ${job.team_id}, ${job.kind}, ${JSON.stringify(job.given)}, ${job.total}, ${job.begun_by},
       ${sql.timestamp(now)}, ${sql.timestamp(now)})`)
 
@@ -49,7 +49,7 @@ export async function advanceBackgroundJob(tx: Tx, id: string, step: BackgroundJ
   const over = step.cursor === null
   return tx.one(sql.type(backgroundJobRow)`
     update background_jobs set done = ${step.done}, total = ${step.total}, result = ${JSON.stringify(step.result)},
-      cursor = ${over ? null : JSON.stringify(step.cursor)}, moved_at = ${sql.timestamp(now)},
+      cursor = ${over ? null : JSON.stringify(step.cursor)}, progressed_at = ${sql.timestamp(now)},
       given = case when not ${over} then given end,
       finished_at = case when ${over} then ${sql.timestamp(now)} end
     where id = ${id} returning ${columns}`)
@@ -58,7 +58,7 @@ export async function advanceBackgroundJob(tx: Tx, id: string, step: BackgroundJ
 /** Ends a job that cannot be done, saying why. */
 export const failBackgroundJob = (tx: Tx, id: string, fault: string, now: Date) =>
   tx.query(sql.type(object())`
-    update background_jobs set fault = ${fault}, cursor = null, given = null, moved_at = ${sql.timestamp(now)},
+    update background_jobs set fault = ${fault}, cursor = null, given = null, progressed_at = ${sql.timestamp(now)},
       finished_at = ${sql.timestamp(now)}
     where id = ${id} and finished_at is null`)
 
@@ -77,9 +77,9 @@ export async function latestBackgroundJobs(tx: Tx, team: string | null, limit: n
 /** Unfinished ones that have not moved since `before` and have no job in the queue. */
 export const lostBackgroundJobs = (tx: Tx, before: Date, limit: number) =>
   tx.anyFirst(sql.type(idRow)`
-    select id from background_jobs b where finished_at is null and moved_at < ${sql.timestamp(before)}
+    select id from background_jobs b where finished_at is null and progressed_at < ${sql.timestamp(before)}
       and ${withoutJob('run-background-job', sql.fragment`b.id`)}
-    order by moved_at limit ${limit}`)
+    order by progressed_at limit ${limit}`)
 
 export const deleteBackgroundJobs = (tx: Tx, before: Date) =>
   tx.query(sql.type(object())`

@@ -10,7 +10,7 @@ const editor = await signedIn(service, { team: team.id, role: 'editor' })
 /** A job that began some time ago. @returns its id. */
 const aBackgroundJob = (minutes: number, done: number, total: number | null, over = false) =>
   service.database.oneFirst(sql.unsafe`
-    insert into background_jobs (id, team_id, kind, done, total, begun_by, begun_at, moved_at, finished_at)
+    insert into background_jobs (id, team_id, kind, done, total, begun_by, begun_at, progressed_at, finished_at)
     values (uuidv7(), ${team.id}, 'email.requeue', ${done}, ${total}, 'ana@example.com',
       now() - make_interval(secs => ${minutes * 60}), now(), case when ${over} then now() end) returning id`)
 

@@ -1,9 +1,9 @@
-/** Verified domains are looked at again each night, by a DNS server of ours. DECISIONS: Domains looked at again. */
+/** Verified domains are checked again each night, by a DNS server of ours. DECISIONS: Domains checked again. */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { addDomain, domainView } from '../../../../db/accounts/domains/add.ts'
 import { domainByName } from '../../../../db/accounts/domains/domains.sql.ts'
-import { lookAgain } from '../../../../db/accounts/domains/look-again.ts'
+import { recheckDomains } from '../../../../db/accounts/domains/recheck.ts'
 import { createTxtLookup, type TxtLookup, verifyDomain } from '../../../../db/accounts/domains/verify.ts'
 import { mailOwnersOf } from '../../../../db/messages/notice.ts'
 import { addEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
@@ -33,7 +33,7 @@ async function start(t: Test, { test = false } = {}) {
     if (record) dns.records.set(record.name, [record.value.match(/.{1,255}/gs) ?? []])
   }
   const look = (lookup: TxtLookup = lookupTxt) =>
-    lookAgain({ database, lookupTxt: lookup, queue: deps.queue }, 60_000)
+    recheckDomains({ database, lookupTxt: lookup, queue: deps.queue }, 60_000)
   return {
     ...{ service, database, deps, dns, team, publish, look, lookupTxt },
     now: () => now,
