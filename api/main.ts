@@ -16,7 +16,7 @@ import { spfIncludes } from '../db/process/config.ts'
 import { createKeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
-import { DRAIN, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
+import { DRAIN_MS, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
 import { createQueueStatus } from '../db/queue/jobs.sql.ts'
 import { createProducer } from '../db/queue/producer.ts'
 import { createWaker } from '../db/queue/wake.ts'
@@ -84,7 +84,7 @@ const semaphoresFor = (size: number) => ({
 
 /** Lets requests in flight end; those that still wait for a worker near the deadline get an answer by then. */
 async function drain(server: Awaited<ReturnType<typeof serve>>, replies: Replies): Promise<void> {
-  const deadline = setTimeout(() => void replies.close(), DRAIN - FLUSH)
+  const deadline = setTimeout(() => void replies.close(), DRAIN_MS - FLUSH)
   await server.drain()
   clearTimeout(deadline)
 }

@@ -10,7 +10,7 @@ import { joinFleet } from '../db/figures/fleet/fleet.ts'
 import { openSecrets } from '../db/process/canary.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
-import { DRAIN, failToStart, stopOnSignal, type Up } from '../db/process/shutdown.ts'
+import { DRAIN_MS, failToStart, stopOnSignal, type Up } from '../db/process/shutdown.ts'
 import { openConsumer } from '../db/queue/boss.ts'
 import { createQueuePauses } from '../db/queue/pauses.ts'
 import { onWake } from '../db/queue/wake.ts'
@@ -86,7 +86,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   const stop = async (): Promise<void> => {
     health?.drain()
     await Promise.all([hints.close(), work.drain(CUT)])
-    await queue.stop(DRAIN - CUT)
+    await queue.stop(DRAIN_MS - CUT)
     await Promise.all([email?.close(), bulk?.close()])
     await Promise.all(Object.values(others).map((one) => one?.provider.close()))
     await Promise.all([member.leave(), endWatch()])

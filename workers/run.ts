@@ -19,7 +19,7 @@ type Work = {
 
 export async function startWork(jobs: readonly JobName[], deps: WorkerDeps): Promise<Work> {
   const slots = openSlots(deps)
-  const works = jobs.map((job) => startQueue(job, deps, slots))
+  const running = jobs.map((job) => startQueue(job, deps, slots))
   for (const [name, run] of Object.entries(SCHEDULED)) {
     await deps.queue.schedule(name as keyof typeof SCHEDULED, async () => {
       try {
@@ -33,7 +33,7 @@ export async function startWork(jobs: readonly JobName[], deps: WorkerDeps): Pro
   return {
     async drain(patience) {
       deps.queue.close()
-      await Promise.all([releasing.drain(), ...works.map((work) => work.drain(patience))])
+      await Promise.all([releasing.drain(), ...running.map((queue) => queue.drain(patience))])
     },
   }
 }

@@ -17,7 +17,7 @@ import type { Duplex } from 'node:stream'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../../db/errors.ts'
 import { portFault } from '../../db/process/config.ts'
-import { DRAIN } from '../../db/process/shutdown.ts'
+import { DRAIN_MS } from '../../db/process/shutdown.ts'
 import { refusalAnswer } from './errors.ts'
 import { type BodyPace, watchBodies } from './slow-bodies.ts'
 
@@ -158,7 +158,7 @@ function answerOutsiders(server: Server, requests: Requests): void {
  * closes the connections that are still open then.
  */
 async function drain(server: Server, requests: Requests): Promise<void> {
-  const late = sleep(DRAIN, undefined, { ref: false })
+  const late = sleep(DRAIN_MS, undefined, { ref: false })
   const drained = requests.drain()
   // A request may be on its way over a connection that is idle as yet, or that has not even been accepted.
   await sleep(LINGER)

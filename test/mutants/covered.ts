@@ -28,7 +28,7 @@ export const COVERED: Record<string, readonly string[]> = {
   'db/text/address.ts': ['test/db/text/address.test.ts', 'test/db/text/mailbox.test.ts'],
   'workers/delivery/slots.ts': [
     'test/workers/delivery/slots.test.ts',
-    'test/workers/delivery/giving-way.test.ts',
+    'test/workers/delivery/yielding.test.ts',
   ],
   'db/text/slots.ts': ['test/db/text/slots.test.ts'],
   'workers/providers/smtp/replies.ts': [

@@ -1,10 +1,12 @@
 /** What tests of contacts share: a team's allowance, and the two ways to count what it has used of it. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { number, object } from 'yup'
+import { mixed, number, object } from 'yup'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
 import { applyContactEffects, lockTouchedContacts } from '../../db/audience/suppressions/suppress.ts'
+import { insertEndpoint } from '../../db/messages/webhooks/endpoints.sql.ts'
+import { idNow } from '../../db/process/ids.ts'
 import { byCli, makeTeam, type Service, type TestTeam } from './service.ts'
 
 /** A team that may store `contacts` contacts. */
@@ -31,7 +33,7 @@ export async function contactsStored({ database }: Service, { id }: TestTeam): P
 
 /** A report of a provider's, as it reaches a contact. */
 export async function report(
-  { database }: Service,
+  { database }: Pick<Service, 'database'>,
   { id: team_id }: Pick<TestTeam, 'id'>,
   recipient: string,
   kind: 'bounced' | 'complained',
@@ -44,3 +46,16 @@ export async function report(
     await applyContactEffects(tx, contactOf, [event], new Date())
   })
 }
+
+/** Has somebody listen to all that happens in a team. */
+export const listenTo = async ({ database }: Pick<Service, 'database'>, teamId: string): Promise<void> => {
+  const endpoint = { id: idNow(), url: 'https://example.com/', name: '', types: ['*'], domain: null }
+  await insertEndpoint(database, teamId, { ...endpoint, secret: Buffer.alloc(1) }, new Date())
+}
+
+type Announced = { type: string; timestamp: string; data: { detail: string; topic_ids?: string[] } }
+
+/** What was announced of a contact, oldest first. */
+export const announced = ({ database }: Pick<Service, 'database'>, id: string) =>
+  database.anyFirst(sql.type(object({ body: mixed<Announced>().defined() }))`
+    select body::json as body from webhook_messages where subject_id = ${id} order by id`)

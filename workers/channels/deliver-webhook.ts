@@ -26,7 +26,7 @@ import type { End } from '../../db/queue/jobs.ts'
 import type { Producer } from '../../db/queue/producer.ts'
 import { storableText } from '../../db/text/words.ts'
 import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
-import type { Circumstances, Judged, Tried } from '../delivery/verdict.ts'
+import type { AttemptHistory, AttemptOutcome, VerdictContext } from '../delivery/verdict.ts'
 import { type Connections, createConnections } from '../providers/webhook/connections.ts'
 import { postWebhook, type WebhookAnswer, type WebhookDelivery } from '../providers/webhook/post.ts'
 
@@ -74,8 +74,7 @@ export function webhookChannel(deps: WebhookDeps): DeliveryChannel<'deliver-webh
     },
     judge: (attempt) => attempt,
     outcomesOf: ({ answer }) => [outcomeOf(answer)],
-    verdict: (attempt, tried, circumstances) =>
-      verdictOf(attempt, tried, { ...circumstances, ...deps.webhooks }),
+    verdict: (attempt, history, context) => verdictOf(attempt, history, { ...context, ...deps.webhooks }),
     record: (tx, delivered) => record(tx, delivered, deps),
   }
 }
@@ -89,11 +88,11 @@ function outgoingOf(
     ref: { team_id, id },
     http_request_id: null,
     since,
-    tried: { since: null, deferrals: tries, unknowns: 0 },
+    history: { since: null, deferrals: tries, unknowns: 0 },
     held_at: null,
     sender: { key: `${WEBHOOK_SENDERS}${endpoint_id}`, ceiling: CEILING, on_demand: true, at_once: AT_ONCE },
     cost: 1,
-    resting_seconds: 0,
+    recipient_pause_seconds: 0,
     async send(cut) {
       const keys = keysOf(row)
       if (keys === null) return { row, answer: UNSEALED }
@@ -147,7 +146,7 @@ const isTaken = ({ status }: WebhookAnswer): boolean => status !== null && statu
 const saidOf = ({ status, response }: WebhookAnswer): string =>
   status === null ? response : `answered ${status}`
 
-function outcomeOf(answer: WebhookAnswer): Judged {
+function outcomeOf(answer: WebhookAnswer): AttemptOutcome {
   const detail = saidOf(answer)
   if (isTaken(answer)) return { kind: 'accepted', detail }
   if (answer.status === GONE) return { kind: 'refused', detail }
@@ -158,8 +157,8 @@ function outcomeOf(answer: WebhookAnswer): Judged {
 /** How a try ends: the pauses are webhooks' own. */
 function verdictOf(
   { row, answer }: Attempt,
-  { deferrals }: Tried,
-  { spread, pauses }: Circumstances & Pick<WebhookDelivery, 'pauses'>,
+  { deferrals }: AttemptHistory,
+  { spread, pauses }: VerdictContext & Pick<WebhookDelivery, 'pauses'>,
 ): End {
   const { kind, detail } = outcomeOf(answer)
   if (kind === 'accepted') return { end: 'completed' }

@@ -6,9 +6,9 @@ import type { WorkerDeps } from '../deps.ts'
 const ROUND = 240_000
 
 export async function lookAtDomains(deps: WorkerDeps): Promise<void> {
-  const { looked, failing } = await lookAgain(deps, ROUND)
+  const { checked, failing } = await lookAgain(deps, ROUND)
   if (failing > 0) {
     deps.queue.wake('mail-owners')
-    deps.log.warn({ looked, failing }, 'domains have lost their DKIM records')
+    deps.log.warn({ checked, failing }, 'domains have lost their DKIM records')
   }
 }

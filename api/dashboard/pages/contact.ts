@@ -9,9 +9,9 @@ import { type ContactDetail, liftSuppression, showContact } from '../../../db/au
 import { sentToContact } from '../../../db/messages/sent.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
+import { beginBackgroundJob } from '../../../db/upkeep/background-jobs/background-jobs.ts'
+import { erasureOf } from '../../../db/upkeep/background-jobs/kinds.ts'
 import { exportContact } from '../../../db/upkeep/retention/export.ts'
-import { erasureOf } from '../../../db/upkeep/work/kinds.ts'
-import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { ageOf, status, text, time } from '../drawn/cell.ts'
 import { changedProperties, propertyFields, topicsOf } from '../drawn/properties.ts'
 import type { Actions, Section, View } from '../drawn/section.ts'
@@ -31,8 +31,8 @@ import {
   tableOf,
 } from '../served/made.ts'
 import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { backgroundJobAnswer } from './background-job.ts'
 import { topicChoices } from './contacts.ts'
-import { workAnswer } from './work.ts'
 
 /** How many messages of each channel are shown. */
 const LATEST = 20
@@ -273,8 +273,8 @@ const exported = post('owner', '/teams/:team/contacts/:email/export', async (req
 /** Goes through all that names the person: it is a background job. */
 const erase = post('owner', '/teams/:team/contacts/:email/erase', async ({ team, params, person }, deps) => {
   const erasure = erasureOf(deps.secrets, team.id, contactIdentity(params.email))
-  const work = await beginWork(deps, { ...erasure, actor: person.email })
-  return workAnswer(work, teamPath(team, 'contacts'))
+  const job = await beginBackgroundJob(deps, { ...erasure, actor: person.email })
+  return backgroundJobAnswer(job, teamPath(team, 'contacts'))
 })
 
 export const contactPages = [

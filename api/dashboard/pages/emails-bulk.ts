@@ -4,7 +4,7 @@ import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { type Between, type Counted as CountedEmails, countEmails } from '../../../db/messages/emails/bulk.ts'
 import { storedTimes } from '../../../db/messages/stored-times.ts'
-import { beginWork } from '../../../db/upkeep/work/work.ts'
+import { beginBackgroundJob } from '../../../db/upkeep/background-jobs/background-jobs.ts'
 import { plural } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
 import { momentWords, zoneOf } from '../drawn/zone.ts'
@@ -12,9 +12,9 @@ import { type Counted, countedFields, countedOf } from '../served/counted.ts'
 import { addressWith, idGiven } from '../served/list.ts'
 import { field, get, hidden, post, press, some } from '../served/made.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { backgroundJobAnswer, wordsOf } from './background-job.ts'
 import { filter, meantBy, searchOf } from './emails-filter.ts'
 import { FORCE, pauseWords } from './requeue.ts'
-import { wordsOf, workAnswer } from './work.ts'
 
 /** How many emails one press changes at most. */
 const MAX_CHANGED = 10_000
@@ -127,13 +127,13 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
       const matching = { filter: storedTimes(meantBy(form)), between: betweenOf(form), ...counted, most }
       const given = { ...matching, force, words }
       const wanted = { given, total: most, team_id: team.id, actor: person.email }
-      const work = await beginWork(deps, { kind: `email.${verb}`, ...wanted })
-      const said = wordsOf(work).outcome(work.result)
+      const job = await beginBackgroundJob(deps, { kind: `email.${verb}`, ...wanted })
+      const said = wordsOf(job).outcome(job.result)
       const paused =
-        verb === 'requeue' && Number(work.result.changed) > 0
+        verb === 'requeue' && Number(job.result.changed) > 0
           ? await pauseWords(deps, EMAIL, { team, person })
           : ''
-      return workAnswer(work, `${teamPath(team, 'emails')}?${filter.set(form)}`, said + paused)
+      return backgroundJobAnswer(job, `${teamPath(team, 'emails')}?${filter.set(form)}`, said + paused)
     },
   )
 

@@ -20,7 +20,7 @@ import {
   type Purpose,
 } from '../../../db/audience/import/mapping.ts'
 import { isSlotName } from '../../../db/text/slots.ts'
-import { beginWork } from '../../../db/upkeep/work/work.ts'
+import { beginBackgroundJob } from '../../../db/upkeep/background-jobs/background-jobs.ts'
 import { byteWords, plural, text, time } from '../drawn/cell.ts'
 import type { Actions, Link, Section, View } from '../drawn/section.ts'
 import { noteLook } from '../served/act.ts'
@@ -197,7 +197,7 @@ const start = post('editor', '/teams/:team/contacts/imports/:id/start', async (r
   const { id, file_name, mapping } = await showDraft(deps.database, team.id, params.id)
   checkMapping(mapping)
   const { suppress } = mapping
-  await beginWork(deps, {
+  await beginBackgroundJob(deps, {
     kind: suppress ? 'suppression.import' : 'contact.import',
     id,
     given: { import_id: id, file_name, ...(suppress ? { words: `${suppress.as}: ${suppress.detail}` } : {}) },

@@ -8,7 +8,7 @@ import { refusedRecords, showImport } from '../../../db/audience/import/import.t
 import { type ImportRow, importsOfTeam } from '../../../db/audience/import/imports.sql.ts'
 import type { Purpose } from '../../../db/audience/import/mapping.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { workById } from '../../../db/upkeep/work/works.sql.ts'
+import { backgroundJobById } from '../../../db/upkeep/background-jobs/background-jobs.sql.ts'
 import { headed, number, plural, status, text, time } from '../drawn/cell.ts'
 import { paceWords } from '../drawn/pace.ts'
 import type { Link, Section } from '../drawn/section.ts'
@@ -97,7 +97,7 @@ async function paceOf(
   { team, now }: TeamRequest,
   { database }: PageDeps,
 ): Promise<string> {
-  const begun = reading ? null : await workById(database, team.id, id)
+  const begun = reading ? null : await backgroundJobById(database, team.id, id)
   const since = begun?.begun_at ?? null
   return paceWords({ done, left: records - done, since }, now, { noun: 'record', least: SOON })
 }

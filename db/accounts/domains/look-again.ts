@@ -54,7 +54,7 @@ async function lookAtBatch({ database, lookupTxt, queue }: LookDeps) {
   const now = await serviceTime(database)
   const before = new Date(now.getTime() - DAY_APART)
   const domains = await domainsToLookAt(database, before, LOOK_BATCH)
-  if (domains.length === 0) return { looked: 0, failing: 0 }
+  if (domains.length === 0) return { checked: 0, failing: 0 }
   const keys = await Promise.all(domains.map((domain) => keyOf(domain, lookupTxt)))
   const looks = domains.map(({ team_id, id, dkim_selector }, index): Look => {
     const key = keys[index]
@@ -72,18 +72,18 @@ async function lookAtBatch({ database, lookupTxt, queue }: LookDeps) {
     await queue.enqueue(tx, 'mail-owners', notices)
     return failing.length
   })
-  return { looked: domains.length, failing }
+  return { checked: domains.length, failing }
 }
 
 /** Looks at what is due until none is left, or for so long, in milliseconds. @returns how many, and how many fail. */
 export async function lookAgain(deps: LookDeps, patience: number) {
   const end = performance.now() + patience
-  const all = { looked: 0, failing: 0 }
+  const all = { checked: 0, failing: 0 }
   do {
     const batch = await lookAtBatch(deps)
-    all.looked += batch.looked
+    all.checked += batch.checked
     all.failing += batch.failing
-    if (batch.looked < LOOK_BATCH) break
+    if (batch.checked < LOOK_BATCH) break
   } while (performance.now() < end)
   return all
 }

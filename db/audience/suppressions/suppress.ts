@@ -132,10 +132,14 @@ export async function suppress(
       .filter(([{ suppression }]) => suppression === null || !already.includes(suppression))
       .map(([{ contact_id }, { cause }]) => [contact_id, cause]),
   )
-  const turns = changed.filter(({ contact_id }) => fresh.has(contact_id))
+  const changes = changed.filter(({ contact_id }) => fresh.has(contact_id))
   await publishContacts(
     tx,
-    turns.map((turn) => ({ ...turn, kind: 'suppressed', ...whenAndWhy(fresh.get(turn.contact_id), now) })),
+    changes.map((change) => ({
+      ...change,
+      kind: 'suppressed',
+      ...whenAndWhy(fresh.get(change.contact_id), now),
+    })),
   )
 }
 
@@ -148,10 +152,10 @@ async function judge(tx: Tx, refs: readonly Suppressed[], now: Date): Promise<nu
   const causes = new Map(refs.map(({ contact_id, cause }) => [contact_id, cause]))
   await publishContacts(
     tx,
-    changed.map(({ over, ...turn }) => ({
-      ...turn,
+    changed.map(({ over, ...change }) => ({
+      ...change,
       kind: over ? 'suppressed' : 'released',
-      ...whenAndWhy(over ? causes.get(turn.contact_id) : null, now),
+      ...whenAndWhy(over ? causes.get(change.contact_id) : null, now),
     })),
   )
   return changed.length
@@ -172,6 +176,6 @@ export async function reviewSoftSuppressions(database: Database, now: Date): Pro
     })
     back += changed
     after = refs.at(-1) ?? null
-    if (refs.length < REJUDGE_BATCH || after === null) return back
+    if (refs.length < REJUDGE_BATCH) return back
   }
 }

@@ -10,11 +10,11 @@
 import { GetAccountCommand, SESv2Client, SendEmailCommand } from '@aws-sdk/client-sesv2'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { storableId } from '../../../db/text/words.ts'
-import { createInFlight } from '../in-flight.ts'
 import { composeMessage } from '../mail/message.ts'
 import { bytesOf, sizeOf } from '../mail/pieces.ts'
 import { wireAddress, wireRecipients } from '../mail/recipients.ts'
 import type { EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from '../provider.ts'
+import { createSendTracker } from '../send-tracker.ts'
 import { sendingTime } from '../sending-time.ts'
 import { boundLookUps, holdCredentials } from './credentials.ts'
 import { judgeFault, type SesFault } from './faults.ts'
@@ -44,7 +44,7 @@ export function createSesProvider(options: SesOptions): EmailProvider {
   const unbound = boundLookUps()
   const held = () => holdCredentials(client, timeouts.credentials_ms)
   const rate = createRate({ client, held }, options.warn ?? (() => undefined), options.refresh_ms)
-  const in_flight = createInFlight()
+  const in_flight = createSendTracker()
   const { configuration_set } = options
   return {
     test: false,

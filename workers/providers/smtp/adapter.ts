@@ -9,12 +9,12 @@ import { createTransport, type MailMessage, type NodemailerError, type SendMailO
 import { joinSignals } from '../../../db/process/joined-signal.ts'
 import type { Relay } from '../../../db/text/relays.ts'
 import { storableWords } from '../../../db/text/words.ts'
-import { createInFlight } from '../in-flight.ts'
 import { composeMessage } from '../mail/message.ts'
 import { type Pieces, sizeOf } from '../mail/pieces.ts'
 import { wireAddress, wireRecipients } from '../mail/recipients.ts'
 import type { Describe, EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from '../provider.ts'
 import { relayHeaderLine, withoutRelayHeader } from '../relays/header.ts'
+import { createSendTracker } from '../send-tracker.ts'
 import { sendingTime } from '../sending-time.ts'
 import { type Attempt, outcomesOfFailure, outcomesOfSuccess } from './replies.ts'
 import { inSlices } from './slices.ts'
@@ -68,7 +68,7 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
   const { host, secrets } = readSmtpUrl(options.url)
   const describe: Describe = (words) => storableWords(words, secrets)
   const transport = createPool(options, timeouts)
-  const in_flight = createInFlight()
+  const in_flight = createSendTracker()
   // A relay is not paced until it asks for it: it takes what its connections take.
   const sender = { key: `smtp:${host}`, ceiling: NOMINAL_RATE, on_demand: true }
   let closed = false

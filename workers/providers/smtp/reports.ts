@@ -64,7 +64,7 @@ export function createSmtpReportReader(secrets: Secrets): ReportReader {
  * programs are not.
  */
 const claimsToReport = ({ headers }: Email): boolean =>
-  headers.some(({ key, value }) => key === 'content-type' && /^\s*multipart\/report\b/i.test(value))
+  headers.some(({ key, value }) => key === 'content-type' && /^multipart\/report\b/i.test(value))
 
 function eventsIn(
   status: string | null,
@@ -77,12 +77,13 @@ function eventsIn(
 }
 
 function beginningOf(body: Buffer): Buffer {
-  let end = -1
+  const bytes = body.subarray(0, MOST_BYTES)
+  let end = 0
   for (let line = 0; line < MOST_LINES; line++) {
-    end = body.indexOf(0x0a, end + 1)
-    if (end < 0 || end > MOST_BYTES) return body.subarray(0, MOST_BYTES)
+    end = bytes.indexOf(0x0a, end) + 1
+    if (end === 0) return bytes
   }
-  return body.subarray(0, end + 1)
+  return bytes.subarray(0, end)
 }
 
 /**
@@ -113,12 +114,8 @@ function partOf({ attachments }: Email, types: readonly string[]): string | null
   return part ? bytesOf(part).toString('utf8') : null
 }
 
-const bytesOf = ({ content }: Attachment): Buffer => {
-  if (typeof content === 'string') return Buffer.from(content)
-  return content instanceof ArrayBuffer
-    ? Buffer.from(content)
-    : Buffer.from(content.buffer, content.byteOffset, content.byteLength)
-}
+/** Text only where it is asked for, and an array of bytes only of a calendar. */
+const bytesOf = ({ content }: Attachment): Buffer => Buffer.from(content as ArrayBuffer)
 
 /** Our return address, wherever the report carries it: it went to it, or it is about a message that bore it. */
 function refOf(secrets: Secrets, email: Email, feedback: string | null): ReportedRef | null {

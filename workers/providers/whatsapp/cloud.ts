@@ -8,8 +8,8 @@ import { ask, type BoundedAnswer, keptConnections, secondsUntil } from '../../..
 import { isObject } from '../../../db/text/fields.ts'
 import { jsonOf } from '../../../db/text/strings.ts'
 import { storableId, storableWords } from '../../../db/text/words.ts'
-import { createInFlight } from '../in-flight.ts'
 import type { Describe } from '../provider.ts'
+import { createSendTracker } from '../send-tracker.ts'
 import { type CloudError, judgeError, judgeFailure, judgeStatus } from './faults.ts'
 import { listTemplates } from './listing.ts'
 import { type OutgoingWhatsapp, senderKey, type WhatsappOutcome, type WhatsappProvider } from './provider.ts'
@@ -38,7 +38,7 @@ const LONGEST_RETRY_AFTER = 3_600
 
 export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappProvider {
   const describe: Describe = (words) => storableWords(words, [options.access_token])
-  const in_flight = createInFlight()
+  const in_flight = createSendTracker()
   const connected = { ...options, agent: keptConnections(options.url) }
   return {
     test: false,

@@ -14,7 +14,7 @@ import {
 } from '../../../../db/messages/webhooks/endpoints.ts'
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { countReplay, type Replay, replayOf } from '../../../../db/messages/webhooks/replay.ts'
-import { beginWork } from '../../../../db/upkeep/work/work.ts'
+import { beginBackgroundJob } from '../../../../db/upkeep/background-jobs/background-jobs.ts'
 import { plural } from '../../drawn/cell.ts'
 import { countedOf, countedWords } from '../../served/counted.ts'
 import type { PageDeps } from '../../served/deps.ts'
@@ -22,8 +22,8 @@ import { dayOf, wordGiven } from '../../served/list.ts'
 import { act, post } from '../../served/made.ts'
 import { type PageAnswer, redirect, type TeamRequest, teamPath } from '../../served/page.ts'
 import { asking } from '../../served/question.ts'
+import { backgroundJobAnswer, wordsOf } from '../background-job.ts'
 import { pauseWords } from '../requeue.ts'
-import { wordsOf, workAnswer } from '../work.ts'
 import { given, PATH, WHICH } from './parts.ts'
 
 /** How many webhooks one press sends again at most. */
@@ -87,14 +87,14 @@ const replay = post('owner', `${PATH}/:id/replay`, async (request, deps) => {
   const counted = countedOf(form)
   const given = { ...replay, ...counted }
   const shared = { given, total: counted.most, team_id: team.id, actor: person.email }
-  const work = await beginWork(deps, { kind: 'webhook.replay', ...shared })
+  const job = await beginBackgroundJob(deps, { kind: 'webhook.replay', ...shared })
   const paused = await pauseWords(deps, WEBHOOK, request, WEBHOOK_SENDERS + id)
-  return workAnswer(work, teamPath(team, 'webhooks', id), {
-    tone: work.result.replayed === 0 ? 'bad' : 'good',
+  return backgroundJobAnswer(job, teamPath(team, 'webhooks', id), {
+    tone: job.result.replayed === 0 ? 'bad' : 'good',
     text:
-      work.result.replayed === 0
+      job.result.replayed === 0
         ? 'Nothing was sent again: what was counted has changed meanwhile.'
-        : wordsOf(work).outcome(work.result) + paused,
+        : wordsOf(job).outcome(job.result) + paused,
   })
 })
 

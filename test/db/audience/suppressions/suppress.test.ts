@@ -7,11 +7,12 @@ import { reviewSoftSuppressions } from '../../../../db/audience/suppressions/sup
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import type { EmailEvent } from '../../../../db/messages/emails/events.sql.ts'
 import type { EmailEventKind } from '../../../../db/messages/emails/status.ts'
+import { announced, listenTo } from '../../../support/contacts.ts'
 import { contactState, storeContact, storeEmails, storeTeam } from '../../../support/reports.ts'
-import { startService } from '../../../support/service.ts'
+import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
 
-const service = await startService(t)
+const service = await openStore(t)
 const { database } = service
 const HOUR = 3_600_000
 const START = Date.UTC(2026, 0, 1)
@@ -54,7 +55,7 @@ async function begin(status: 'subscribed' | 'unsubscribed' = 'subscribed') {
     database.transaction((tx) =>
       liftSuppression({ tx, now: hour(100), actor: 'cli' }, team, { identity: 'ana@example.org', reason }),
     )
-  return { team, email, happen, softBounces, shown, state, lift }
+  return { team, contact_id, email, happen, softBounces, shown, state, lift }
 }
 
 const SUPPRESSED = { status: 'bounced', suppression: 'bounced' }
@@ -205,4 +206,57 @@ t.test('of contacts that people suppress, those suppressed for as much keep thei
   })
   t.equal(await add('bounced'), 0)
   t.match(await state(), { status: 'complained' })
+})
+
+t.test('each turn is announced once, with the time and the words of what caused it', async (t) => {
+  const { team, contact_id, email, happen, softBounces, lift } = await begin()
+  await listenTo(service, team)
+  const deliver = async (at: number) => happen(await email(), 'delivered', 'delivered', hour(at))
+  const bounce = async (at: number) => happen(await email(), 'bounced', 'hard', hour(at))
+  const complain = async (at: number) => happen(await email(), 'complained', 'complaint', hour(at))
+  const steps: [() => Promise<unknown>, news?: [type: string, at: number, detail: string]][] = [
+    [() => softBounces(4, 1)],
+    [() => softBounces(1, 5), ['suppressed', 5, 'what the server said of bounced']],
+    [() => softBounces(1, 6)],
+    [() => deliver(7), ['released', 7, '']],
+    [() => deliver(8)],
+    [() => softBounces(5, 9), ['suppressed', 13, 'what the server said of bounced']],
+    [() => bounce(14)],
+    [() => complain(15), ['suppressed', 15, 'what the server said of complained']],
+    [() => bounce(16)],
+    [
+      () =>
+        database.transaction((tx) =>
+          unsubscribe({ tx, now: hour(17), actor: null }, team, 'ana@example.org'),
+        ),
+      ['unsubscribed', 17, ''],
+    ],
+    [() => complain(18)],
+    [lift, ['released', 100, 'she asked']],
+    [() => bounce(101), ['suppressed', 101, 'what the server said of bounced']],
+  ]
+  const expected = []
+  for (const [doing, news] of steps) {
+    await doing()
+    if (news) expected.push([`contact.${news[0]}`, hour(news[1]).toISOString(), news[2]])
+    const said = await announced(service, contact_id)
+    t.strictSame(
+      said.map(({ type, timestamp, data }) => [type, timestamp, data.detail]),
+      expected,
+    )
+  }
+})
+
+t.test('of one batch each event is about its own contact', async (t) => {
+  const { team, email, state } = await begin()
+  await storeContact(service, team, 'ben@example.org')
+  const [other = ''] = await storeEmails(service, team, [['ben@example.org']])
+  const event = { team_id: team, occurred_at: hour(1), detail: '', event_key: 'x', kind: 'bounced' } as const
+  const events: EmailEvent[] = [
+    { ...event, email_id: await email(), recipient: 'ana@example.org', effect: 'hard' },
+    { ...event, email_id: other, recipient: 'ben@example.org', effect: 'soft' },
+  ]
+  await database.transaction((tx) => applyEmailEvents(tx, events, hour(1)))
+  t.match(await state(), SUPPRESSED)
+  t.match(await contactState(service, team, 'ben@example.org'), FREE)
 })

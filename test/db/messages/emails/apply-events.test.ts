@@ -3,24 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { sql } from 'slonik'
 import { number, object } from 'yup'
-import {
-  applyEmailEvents,
-  applyReportedEmails,
-  type ReportedEmail,
-} from '../../../../db/messages/emails/apply-events.ts'
-import { emailById, emailsToDeliver } from '../../../../db/messages/emails/emails.sql.ts'
+import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import type { EmailEvent } from '../../../../db/messages/emails/events.sql.ts'
 import { type EmailStatus, higherStatus, statusOfEvent } from '../../../../db/messages/emails/status.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
-import {
-  contactState,
-  emailStatus,
-  setPending,
-  setProviderId,
-  storeContact,
-  storeEmails,
-  storeTeam,
-} from '../../../support/reports.ts'
+import { contactState, emailStatus, storeContact, storeEmails, storeTeam } from '../../../support/reports.ts'
 import { type Service, startService } from '../../../support/service.ts'
 import t, { type Test } from '../../../support/tap.ts'
 
@@ -261,100 +248,6 @@ t.test('the same emails in opposite order do not lock each other out', async (t)
     ])
   }
   t.equal(begun, 20, 'no transaction had to be run again')
-})
-
-t.test('a report brings the provider’s id to a row that lost it; one that is stored stays', async (t) => {
-  const service = await startService(t)
-  const team = await storeTeam(service)
-  const [lost = '', known = '', partial = ''] = await storeEmails(service, team, [
-    ['a@example.org'],
-    ['a@example.org'],
-    ['a@example.org', 'b@example.org'],
-  ])
-  await setProviderId(service, known, 'p-known')
-  await setPending(service, partial, ['b@example.org'])
-  const reported = (
-    id: string,
-    provider_message_id: string | null,
-    kind: ReportedEmail['kind'] = 'delayed',
-  ) => ({
-    ref: { team_id: team, id },
-    kind,
-    recipient: null,
-    occurred_at: NOW,
-    detail: '',
-    event_key: `${kind}:${provider_message_id}`,
-    effect: 'none' as const,
-    provider_message_id,
-  })
-  const apply = async (...events: ReportedEmail[]) =>
-    await service.database.transaction((tx) => applyReportedEmails(tx, events, NOW))
-  const idOf = async (id: string) => (await emailById(service.database, team, id))?.provider_message_id
-  const refs = [lost, known, partial].map((email_id) => ({ team_id: team, email_id }))
-  const due = async () => (await emailsToDeliver(service.database, refs)).map(({ id }) => id)
-
-  await apply(reported(lost, null), reported(partial, null))
-  t.equal(await idOf(lost), null, 'a report without an id brings none')
-  t.same((await due()).sort(), [lost, partial].sort())
-  await apply(reported(lost, 'p-1', 'sent'), reported(known, 'p-2'), reported(partial, 'p-3'))
-  t.same([await idOf(lost), await idOf(known), await idOf(partial)], ['p-1', 'p-known', 'p-3'])
-  t.same(await due(), [], 'what the provider has taken is not tried again, for nobody')
-  await apply(reported(lost, 'p-4'))
-  t.equal(await idOf(lost), 'p-1', 'what was stored first stays')
-})
-
-t.test('an attempt says who is left, unless somebody else changed the row since it read it', async (t) => {
-  const service = await start(t)
-  const team = await storeTeam(service)
-  const to = ['now@example.org', 'later@example.org']
-  const [id = ''] = await storeEmails(service, team, [to])
-  const ref = { team_id: team, email_id: id }
-  const leave = async (
-    left: string[] | null,
-    seen: { provider_message_id: string | null; pending_recipients: string[] | null },
-    key: string,
-  ) => {
-    const events = to.map(
-      (recipient, index): EmailEvent => ({
-        ...ref,
-        event_key: `${key}:${recipient}`,
-        kind: index === 0 || left === null ? 'sent' : 'deferred',
-        recipient,
-        occurred_at: NOW,
-        detail: '',
-        effect: 'none',
-      }),
-    )
-    const attempt = { ...ref, provider_message_id: 'p-1', size_kb: 1, pending_recipients: left, seen }
-    await service.database.transaction((tx) => applyEmailEvents(tx, events, NOW, [attempt]))
-    return emailById(service.database, team, id)
-  }
-  const fresh = { provider_message_id: null, pending_recipients: null }
-  const left = ['later@example.org']
-  t.match(await leave(left, fresh, 'first'), { status: 'sent', pending_recipients: left })
-  const second = { provider_message_id: 'p-1', pending_recipients: left }
-  t.match(await leave(null, second, 'second'), { status: 'sent', pending_recipients: null })
-  t.match(await leave(left, fresh, 'stale'), { provider_message_id: 'p-1', pending_recipients: null })
-})
-
-t.test('an attempt leaves nobody to be tried who was erased from the email meanwhile', async (t) => {
-  const service = await start(t)
-  const team = await storeTeam(service)
-  const [id = ''] = await storeEmails(service, team, [['now@example.org', 'Later <later@example.org>']])
-  const ref = { team_id: team, email_id: id }
-  const seen = { provider_message_id: null, pending_recipients: null }
-  for (const [gone, left] of [
-    [['Later@example.org', 'erased@example.org'], ['Later@example.org']],
-    [['erased@example.org'], null],
-  ] as const) {
-    const event = { ...ref, event_key: gone.join(), kind: 'sent' as const, recipient: 'now@example.org' }
-    const attempt = { ...ref, provider_message_id: null, size_kb: 1, pending_recipients: gone, seen }
-    await service.database.transaction((tx) =>
-      applyEmailEvents(tx, [{ ...event, occurred_at: NOW, detail: '' }], NOW, [attempt]),
-    )
-    t.match(await emailById(service.database, team, id), { pending_recipients: left })
-    seen.pending_recipients = left as never
-  }
 })
 
 t.test('reports of delivery, opening, clicking write no index: the update stays in its page', async (t) => {

@@ -1,10 +1,11 @@
-// Promise, for WhatsApp: reports in any order, any number of times, in any split, reach the same state.
-
-import fc from 'fast-check'
-import { applyReportedWhatsapp, type ReportedStatus } from '../../../../db/messages/whatsapp/apply-events.ts'
+/** What events make of WhatsApp messages and templates. That their order means nothing: event-order.test.ts. */
+import {
+  applyReportedWhatsapp,
+  applyWhatsappEvents,
+  type ReportedStatus,
+} from '../../../../db/messages/whatsapp/apply-events.ts'
 import { applyReportedTemplates } from '../../../../db/messages/whatsapp/apply-template-events.ts'
 import { eventsOfMessage, storeWhatsappEvents } from '../../../../db/messages/whatsapp/events.sql.ts'
-import { higherStatus, type WhatsappStatus } from '../../../../db/messages/whatsapp/status.ts'
 import { makeTeam, world } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
 import { aMessage, aTemplate, makeTemplate, numbers, rowsOf, templateOf } from '../../../support/whatsapp.ts'
@@ -108,40 +109,61 @@ t.test('the providerâ€™s id finds the row where ours did not come back; nobodyâ€
   t.equal((await stateOf(id))?.status, 'read')
 })
 
-t.test('events in any order, number and split over concurrent transactions end the same', async () => {
-  const STATUSES = ['sent', 'delivered', 'read', 'failed'] as const
-  const event = fc.record({ row: fc.nat(3), status: fc.constantFrom(...STATUSES), copy: fc.nat(1) })
-  const runs = fc
-    .array(event, { minLength: 1, maxLength: 30 })
-    .chain((events) =>
-      fc.record({
-        events: fc.constant(events),
-        order: fc.shuffledSubarray([...events, ...events], { minLength: events.length * 2 }),
-        lanes: fc.array(fc.nat(3), { minLength: 60, maxLength: 60 }),
-      }),
-    )
-  await fc.assert(
-    fc.asyncProperty(runs, async ({ events, order, lanes }) => {
-      const ids = await messages(4)
-      const make = ({ row, status, copy }: (typeof events)[number]) =>
-        reported(ids[row] ?? '', status, { event_key: `${row}:${status}:${copy}` })
-      const batches = [0, 1, 2, 3].map((lane) => order.filter((_, index) => lanes[index] === lane).map(make))
-      await Promise.all(batches.map(apply))
-      for (const [row, id] of ids.entries()) {
-        const own = events.filter((one) => one.row === row)
-        const expected = own.reduce<WhatsappStatus>(
-          (status, one) => higherStatus(status, one.status),
-          'queued',
-        )
-        const keys = new Set(own.map(({ status, copy }) => `${status}:${copy}`))
-        if ((await stateOf(id))?.status !== expected) return false
-        if ((await eventsOfMessage(database, team.id, id)).length !== keys.size) return false
-      }
-      return true
-    }),
-    { numRuns: 12 },
-  )
+t.test('what was taken was so at the earliest time that anything says, by the first id', async (t) => {
+  const [id = '', unnamed = ''] = await messages(2)
+  const at = (seconds: number, provider_message_id: string | null = null) => ({
+    ...{ occurred_at: new Date(1_750_000_000_000 + seconds * 1_000), event_key: `at ${seconds}` },
+    provider_message_id,
+  })
+  await apply([
+    reported(id, 'delivered', at(2, 'wamid.first')),
+    reported(id, 'sent', at(1, 'wamid.second')),
+    reported(id, 'read', at(3)),
+    reported(unnamed, 'sent', at(1)),
+  ])
+  t.match(await stateOf(id), {
+    accepted_at: new Date(1_750_000_001_000).toISOString(),
+    provider_message_id: 'wamid.first',
+  })
+  t.match(await stateOf(unnamed), { status: 'sent', accepted_at: null, provider_message_id: null })
 })
+
+t.test(
+  'what was given back is sent again, unless that was another try or its answer is on its way',
+  async (t) => {
+    const [fresh = '', lost = '', taken = '', nameless = '', other = '', sent = ''] = await messages(6)
+    const accept = (message_id: string, provider_message_id: string | null) => ({
+      ...{ team_id: team.id, message_id, kind: 'accepted' as const, provider_message_id },
+      ...{ event_key: 'attempt', occurred_at: new Date(), detail: '' },
+    })
+    await database.transaction((tx) =>
+      applyWhatsappEvents(tx, [
+        ...[accept(taken, `wamid.${taken}`), accept(nameless, null)],
+        ...[accept(other, 'wamid.later'), accept(sent, `wamid.${sent}`)],
+      ]),
+    )
+    await apply([reported(sent, 'sent')])
+    const ago = (seconds: number) => ({ occurred_at: new Date(Date.now() - seconds * 1_000) })
+    const again = (message_id: string) => ({ kind: 'applied', again: { team_id: team.id, message_id } })
+    const untaken = { status: 'queued', accepted_at: null, provider_message_id: null }
+    const cases: [id: string, seconds: number, result: object, row?: object][] = [
+      [UNKNOWN_ID, 60, { kind: 'unknown' }],
+      [fresh, 1, { kind: 'unknown' }, untaken],
+      [lost, 40, { kind: 'applied' }, untaken],
+      [taken, 1, again(taken), untaken],
+      [nameless, 1, again(nameless), untaken],
+      [other, 1, { kind: 'applied' }, { status: 'queued', provider_message_id: 'wamid.later' }],
+      [sent, 1, { kind: 'applied' }, { status: 'sent', provider_message_id: `wamid.${sent}` }],
+    ]
+    const results = await apply(cases.map(([id, seconds]) => reported(id, 'held', ago(seconds))))
+    for (const [index, [id, , result, row]] of cases.entries()) {
+      t.strictSame(results[index], result, `result ${index}`)
+      if (row) t.match(await stateOf(id), row, `row ${index}`)
+      const isStored = (await eventsOfMessage(database, team.id, id)).some(({ kind }) => kind === 'held')
+      t.equal(isStored, results[index]?.kind === 'applied', `event ${index}`)
+    }
+  },
+)
 
 t.test('a failure that the template is to blame for is noted there, unless news is newer', async (t) => {
   const definition = aTemplate()

@@ -1,0 +1,156 @@
+/** What single events, reports and attempts make of emails. That their order means nothing: apply-events.test.ts. */
+import {
+  applyEmailEvents,
+  applyReportedEmails,
+  type ReportedEmail,
+} from '../../../../db/messages/emails/apply-events.ts'
+import { emailById, emailsToDeliver } from '../../../../db/messages/emails/emails.sql.ts'
+import type { EmailEvent } from '../../../../db/messages/emails/events.sql.ts'
+import {
+  contactState,
+  eventsOf,
+  setPending,
+  setProviderId,
+  storeContact,
+  storeEmails,
+  storeTeam,
+} from '../../../support/reports.ts'
+import { openStore } from '../../../support/stored-emails.ts'
+import t from '../../../support/tap.ts'
+
+const NOW = new Date(Date.UTC(2026, 0, 1, 1))
+const UNKNOWN_ID = '0190a000-0000-7000-8000-000000000000'
+
+const service = await openStore(t)
+
+/** A report that an email was delayed, of nobody in particular. */
+const reported = (ref: ReportedEmail['ref'], changes: Partial<ReportedEmail> = {}): ReportedEmail => ({
+  ref,
+  ...{ kind: 'delayed', recipient: null, occurred_at: NOW, detail: '', effect: 'none' },
+  event_key: `${changes.kind}:${changes.recipient}:${changes.provider_message_id}`,
+  provider_message_id: null,
+  ...changes,
+})
+
+const apply = (...events: ReportedEmail[]) =>
+  service.database.transaction((tx) => applyReportedEmails(tx, events, NOW))
+
+t.test('each event has its own result; whom it names has to be on the row, in any spelling', async (t) => {
+  const team = await storeTeam(service)
+  const [one = '', two = ''] = await storeEmails(service, team, [
+    ['Ana <Ana@Example.org>'],
+    ['ana@example.org', 'ben@example.org'],
+  ])
+  await setProviderId(service, two, 'p-two')
+  const named = (recipient: string | null) => ({ recipient })
+  const applied = { kind: 'applied', team_id: team }
+  const foreign = { kind: 'ignored', reason: 'it names a recipient that the email does not have' }
+  const cases: [ReportedEmail, unknown][] = [
+    [reported({ provider_message_id: 'p-nobody' }), { kind: 'unknown' }],
+    [reported({ team_id: team, id: one }, named('ANA@example.ORG')), applied],
+    [reported({ team_id: team, id: two }, named('eve@example.org')), foreign],
+    [reported({ team_id: team, id: UNKNOWN_ID }), { kind: 'unknown' }],
+    [reported({ team_id: team, id: one }), applied],
+    [reported({ provider_message_id: 'p-two' }), applied],
+  ]
+  const results = await apply(...cases.map(([event]) => event))
+  for (const [at, [, result]] of cases.entries()) t.strictSame(results[at], result, `${at}`)
+  const recipientsOf = async (id: string) => (await eventsOf(service, id)).map(({ recipient }) => recipient)
+  t.same(await recipientsOf(one), ['Ana@Example.org', 'Ana@Example.org'], 'who is not named is the only one')
+  t.same(await recipientsOf(two), [null], 'or nobody, of several')
+})
+
+t.test(
+  'mail, which anyone of several can have sent, moves the contact of an email to one only',
+  async (t) => {
+    for (const [to, by_mail, status] of [
+      [['ana@example.org'], true, 'bounced'],
+      [['ana@example.org', 'ben@example.org'], true, 'subscribed'],
+      [['ana@example.org', 'ben@example.org'], false, 'bounced'],
+    ] as const) {
+      const team = await storeTeam(service)
+      await storeContact(service, team, 'ana@example.org')
+      const [id = ''] = await storeEmails(service, team, [to])
+      const bounce = { kind: 'bounced', effect: 'hard', recipient: 'ana@example.org', by_mail } as const
+      await apply(reported({ team_id: team, id }, bounce))
+      t.match(await contactState(service, team, 'ana@example.org'), { status }, `${to} ${by_mail}`)
+    }
+  },
+)
+
+t.test('a report brings the provider’s id to a row that lost it; one that is stored stays', async (t) => {
+  const team = await storeTeam(service)
+  const [lost = '', known = '', partial = ''] = await storeEmails(service, team, [
+    ['a@example.org'],
+    ['a@example.org'],
+    ['a@example.org', 'b@example.org'],
+  ])
+  await setProviderId(service, known, 'p-known')
+  await setPending(service, partial, ['b@example.org'])
+  const report = (id: string, provider_message_id: string | null, kind: ReportedEmail['kind'] = 'delayed') =>
+    reported({ team_id: team, id }, { provider_message_id, kind })
+  const idOf = async (id: string) => (await emailById(service.database, team, id))?.provider_message_id
+  const refs = [lost, known, partial].map((email_id) => ({ team_id: team, email_id }))
+  const due = async () => (await emailsToDeliver(service.database, refs)).map(({ id }) => id)
+
+  await apply(report(lost, null), report(partial, null))
+  t.equal(await idOf(lost), null, 'a report without an id brings none')
+  t.same((await due()).sort(), [lost, partial].sort())
+  await apply(report(lost, 'p-1', 'sent'), report(known, 'p-2'), report(partial, 'p-3'))
+  t.same([await idOf(lost), await idOf(known), await idOf(partial)], ['p-1', 'p-known', 'p-3'])
+  t.same(await due(), [], 'what the provider has taken is not tried again, for nobody')
+  await apply(report(lost, 'p-4'))
+  t.equal(await idOf(lost), 'p-1', 'what was stored first stays')
+})
+
+t.test('an attempt says who is left, unless somebody else changed the row since it read it', async (t) => {
+  const team = await storeTeam(service)
+  const to = ['now@example.org', 'later@example.org']
+  const [id = ''] = await storeEmails(service, team, [to], { size_kb: null })
+  const ref = { team_id: team, email_id: id }
+  const leave = async (
+    left: string[] | null,
+    seen: { provider_message_id: string | null; pending_recipients: string[] | null },
+    key: string,
+  ) => {
+    const events = to.map(
+      (recipient, index): EmailEvent => ({
+        ...ref,
+        event_key: `${key}:${recipient}`,
+        kind: index === 0 || left === null ? 'sent' : 'deferred',
+        recipient,
+        occurred_at: NOW,
+        detail: '',
+        effect: 'none',
+      }),
+    )
+    const attempt = { ...ref, provider_message_id: 'p-1', size_kb: 1, pending_recipients: left, seen }
+    await service.database.transaction((tx) => applyEmailEvents(tx, events, NOW, [attempt]))
+    return emailById(service.database, team, id)
+  }
+  const fresh = { provider_message_id: null, pending_recipients: null }
+  const left = ['later@example.org']
+  t.match(await leave(left, fresh, 'first'), { status: 'sent', size_kb: 1, pending_recipients: left })
+  const second = { provider_message_id: 'p-1', pending_recipients: left }
+  t.match(await leave(null, second, 'second'), { status: 'sent', pending_recipients: null })
+  t.match(await leave(left, fresh, 'stale'), { provider_message_id: 'p-1', pending_recipients: null })
+})
+
+t.test('an attempt leaves nobody to be tried who was erased from the email meanwhile', async (t) => {
+  const team = await storeTeam(service)
+  const [id = ''] = await storeEmails(service, team, [['now@example.org', 'Later <later@example.org>']])
+  const ref = { team_id: team, email_id: id }
+  const seen = { provider_message_id: null, pending_recipients: null }
+  for (const [gone, left] of [
+    [['Later@example.org', 'erased@example.org'], ['Later@example.org']],
+    [['erased@example.org'], null],
+  ] as const) {
+    const event = { ...ref, event_key: gone.join(), kind: 'sent' as const, recipient: 'now@example.org' }
+    const attempt = { ...ref, provider_message_id: null, size_kb: 1, pending_recipients: gone, seen }
+    await service.database.transaction((tx) =>
+      applyEmailEvents(tx, [{ ...event, occurred_at: NOW, detail: '' }], NOW, [attempt]),
+    )
+    t.match(await emailById(service.database, team, id), { pending_recipients: left })
+    seen.pending_recipients = left as never
+  }
+})
