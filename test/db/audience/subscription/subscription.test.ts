@@ -56,7 +56,7 @@ async function look({ email, id }: Person) {
     status: contact?.status,
     topics: topics?.topic_ids.toSorted(),
     left: topics?.left_topic_ids.toSorted(),
-    news: news.map(({ type, data }) => [type, ...(data.topic_ids ?? [])].join(' ')),
+    news: news.map(({ type, data }) => [type, ...(data.topic_ids ?? []), data.detail].join(' ').trim()),
     trail: own.map(({ actor, action, detail }) => [actor, action, detail].join(' ').trim()).slice(1),
   }
 }
@@ -113,10 +113,13 @@ t.test('topics: what is left, chosen and offered, who is noted for it, and when 
     [() => chosen(a, d, 'x'), { topics: [a], left: [b, c], ...gone('recipient', c) }],
     [() => chosen(a), {}],
     [() => chosen(a, b), { topics: [a, b], left: [c] }],
-    [() => chosen(b), { topics: [b], left: [a, c], ...gone('recipient', a) }],
     [
       () => chosen(),
-      { ...none, trail: gone('recipient', b).trail, news: [...gone('', b).news, 'contact.unsubscribed'] },
+      {
+        ...none,
+        trail: gone('recipient', a, b).trail,
+        news: [...gone('', a, b).news, 'contact.unsubscribed'],
+      },
     ],
     [() => chosen(b), { status: 'subscribed', topics: [b], left: [a, c], news: ['contact.resubscribed'] }],
     [() => link(null), { status: 'unsubscribed', news: ['contact.unsubscribed'] }],
