@@ -157,3 +157,13 @@ t.test('a link counts for a contact that is being made at that moment', async (t
   await Promise.all([commit(), leaving])
   t.match(await contactByIdentity(database, team, email), { status: 'unsubscribed' })
 })
+
+t.test('of two who leave topics at once, both count', async (t) => {
+  const ana = await makeContact(undefined, [a, b])
+  const leave = (by: By, topic: string) => leaveTopics(by, team, ana.email, { topic_ids: [topic], by: 'api' })
+  const commit = await hold(t, database, (tx) => leave({ tx, now: new Date(), actor: 'cli' }, a))
+  const leaving = act((by) => leave(by, b))
+  await until('the second waits', async () => (await lockWaits({ database })) === 1)
+  await Promise.all([commit(), leaving])
+  t.match(await look(ana), { topics: [], left: [a, b] })
+})
