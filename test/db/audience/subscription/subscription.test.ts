@@ -158,12 +158,21 @@ t.test('a link counts for a contact that is being made at that moment', async (t
   t.match(await contactByIdentity(database, team, email), { status: 'unsubscribed' })
 })
 
-t.test('of two who leave topics at once, both count', async (t) => {
-  const ana = await makeContact(undefined, [a, b])
-  const leave = (by: By, topic: string) => leaveTopics(by, team, ana.email, { topic_ids: [topic], by: 'api' })
-  const commit = await hold(t, database, (tx) => leave({ tx, now: new Date(), actor: 'cli' }, a))
-  const leaving = act((by) => leave(by, b))
-  await until('the second waits', async () => (await lockWaits({ database })) === 1)
-  await Promise.all([commit(), leaving])
-  t.match(await look(ana), { topics: [], left: [a, b] })
+t.test('of two who leave topics at once, both count, and each topic is left once', async (t) => {
+  const leave = (by: By, email: string, topic: string) =>
+    leaveTopics(by, team, email, { topic_ids: [topic], by: 'api' })
+  for (const second of [
+    (by: By, email: string): Promise<unknown> => leave(by, email, b),
+    (by: By, email: string): Promise<unknown> => choose(by, team, email, []),
+  ]) {
+    const ana = await makeContact(undefined, [a, b])
+    const by = { now: new Date(), actor: 'cli' }
+    const commit = await hold(t, database, (tx) => leave({ ...by, tx }, ana.email, a))
+    const leaving = act((by) => second(by, ana.email))
+    await until('the second waits', async () => (await lockWaits({ database })) === 1)
+    await Promise.all([commit(), leaving])
+    const { topics, left, news } = await look(ana)
+    t.strictSame([topics, left], [[], [a, b]])
+    t.strictSame(news.slice(0, 2), [`contact.topics_left ${a}`, `contact.topics_left ${b}`])
+  }
 })
