@@ -9,6 +9,8 @@ export const COVERED: Record<string, readonly string[]> = {
   'db/accounts/people/roles.ts': ['test/db/accounts/people/roles.test.ts'],
   'db/accounts/plans/period.ts': ['test/db/accounts/plans/period.test.ts'],
   'db/channels/ladder.ts': ['test/db/channels/ladder.test.ts'],
+  'db/audience/subscription/subscription.ts': ['test/db/audience/subscription/subscription.test.ts'],
+  'db/messages/emails/apply-events.ts': ['test/db/messages/emails/applied-events.test.ts'],
   'db/messages/emails/status.ts': ['test/db/channels/ladder.test.ts'],
   'db/messages/emails/recipients.ts': ['test/db/messages/emails/recipients.test.ts'],
   'db/messages/whatsapp/template.ts': ['test/db/messages/whatsapp/template.test.ts'],

@@ -94,6 +94,32 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       'ArrayDeclaration: [] → ["Stryker was here"] in const [, day] = A_TIME.exec(text) ?? []',
     ],
   },
+  'db/audience/subscription/subscription.ts': {
+    'the same topics are written again, which the test of the API notices': [
+      'ConditionalExpression: kept.length < held.topic_ids.length → true in if (kept.length < held.topic_ids.length) await keepTopics(at, teamId, held, { topic_ids: kept, by })',
+      'EqualityOperator: kept.length < held.topic_ids.length → kept.length <= held.topic_ids.length in if (kept.length < held.topic_ids.length) await keepTopics(at, teamId, held, { topic_ids: kept, by })',
+    ],
+    [`${SAME}it is asked for once more, behind the lock of the account`]: [
+      'ConditionalExpression: await lockContact(tx, teamId, identity) → false in if (await lockContact(tx, teamId, identity)) return true',
+    ],
+  },
+  'db/messages/emails/apply-events.ts': {
+    [`${SAME}nothing is stored or written then`]: [
+      'ConditionalExpression: placed.length === 0 → false in if (placed.length === 0) return results',
+      'ConditionalExpression: changes.length > 0 → true in if (changes.length > 0) await changeEmails(tx, changes)',
+      'EqualityOperator: changes.length > 0 → changes.length >= 0 in if (changes.length > 0) await changeEmails(tx, changes)',
+    ],
+    [`${SAME}what is no name of an effect is none`]: [
+      "StringLiteral: 'none' → \"\" in event.by_mail && own.size > 1 ? 'none' : (event.effect ?? 'none')",
+    ],
+    [`${SAME}what is not on the ladder is below all of it`]: [
+      "StringLiteral: 'queued' → \"\" in changes.set(keyOf(attempt), { ...attempt, status: 'queued', pending: { left, seen } })",
+      "StringLiteral: 'queued' → \"\" in ...{ team_id, email_id, status: 'queued', provider_message_id: null, size_kb: null },",
+    ],
+    [`${SAME}what is neither of the others leaves them as they were`]: [
+      "StringLiteral: 'as they were' → \"\" in pending: 'as they were',",
+    ],
+  },
   'workers/delivery/breaker.ts': {
     [`${SAME}more than ten thousand have an oldest`]: [
       'ConditionalExpression: oldest !== undefined → true in if (known.size > REMEMBERED && oldest !== undefined) known.delete(oldest)',

@@ -39,6 +39,5 @@ export async function choose(
   if (topic_ids.length === 0) return unsubscribe(own, teamId, identity)
   const contact = await contactByIdentity(tx, teamId, identity)
   if (!contact) throw noContact()
-  const isFree = contact.suppression === null && contact.status === 'unsubscribed'
-  return isFree ? resubscribe(own, teamId, identity) : contact
+  return contact.suppression === null ? resubscribe(own, teamId, identity) : contact
 }

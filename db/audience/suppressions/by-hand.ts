@@ -32,7 +32,7 @@ export async function suppressContacts({ tx, now }: At, teamId: string, marks: R
   for (const as of SUPPRESSIONS) {
     const fresh = locked.flatMap((contact) => {
       const mark = marks.get(contact.identity)
-      if (mark?.as !== as || WRITES[as].already.some((word) => word === contact.suppression)) return []
+      if (mark?.as !== as || WRITES[as].already.includes(contact.suppression)) return []
       const cause: SuppressionCause = {
         what: 'added by hand',
         at: now.toISOString(),

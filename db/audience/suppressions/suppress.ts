@@ -100,19 +100,21 @@ export async function applyContactEffects(
     }
     return [...found]
   }
-  const [hard, complaints] = [having('hard', 'permanent bounce'), having('complaint', 'complaint')]
   // A delivery matters only where soft bounces have suppressed; a soft bounce only where nothing has yet.
   const undecided = new Map([
     ...having('delivered', null).filter(([{ suppressed_softly }]) => suppressed_softly),
     ...having('soft', 'soft bounces').filter(([{ suppression }]) => suppression === null),
   ])
-  if (hard.length > 0) await suppress(tx, hard, { ...bounce, now })
-  if (complaints.length > 0) await suppress(tx, complaints, { ...complain, now })
+  for (const [contacts, how] of [
+    [having('hard', 'permanent bounce'), bounce],
+    [having('complaint', 'complaint'), complain],
+  ] as const)
+    if (contacts.length > 0) await suppress(tx, contacts, { ...how, now })
   if (undecided.size > 0) await judge(tx, [...undecided.values()], now)
 }
 
 /** How contacts are suppressed, and what is as much `already`. */
-type Suppressing = { write: typeof bounceContacts; already: readonly string[] }
+type Suppressing = { write: typeof bounceContacts; already: readonly (string | null)[] }
 export const bounce: Suppressing = { write: bounceContacts, already: ['bounced', 'complained'] }
 export const complain: Suppressing = { write: complainContacts, already: ['complained'] }
 
@@ -129,7 +131,7 @@ export async function suppress(
   )
   const fresh = new Map(
     contacts
-      .filter(([{ suppression }]) => suppression === null || !already.includes(suppression))
+      .filter(([{ suppression }]) => !already.includes(suppression))
       .map(([{ contact_id }, { cause }]) => [contact_id, cause]),
   )
   const changes = changed.filter(({ contact_id }) => fresh.has(contact_id))
@@ -172,7 +174,7 @@ export async function reviewSoftSuppressions(database: Database, now: Date): Pro
     const { refs, changed } = await database.transaction(async (tx) => {
       const refs = await lockSoftlySuppressed(tx, after, REJUDGE_BATCH)
       const judged = refs.map((ref) => ({ ...ref, cause: null }))
-      return { refs, changed: judged.length > 0 ? await judge(tx, judged, now) : 0 }
+      return { refs, changed: await judge(tx, judged, now) }
     })
     back += changed
     after = refs.at(-1) ?? null

@@ -65,7 +65,6 @@ export async function applyEmailEvents(
   now: Date,
   attempts: readonly AttemptRecord[] = [],
 ): Promise<EventResult[]> {
-  if (events.length === 0) return []
   const rows = await lockEmails(tx, events)
   const recipients = new Map(rows.map((row) => [keyOf(row), bareRecipients(row.to_emails)]))
   const results: EventResult[] = []
@@ -101,8 +100,8 @@ const effectOn = (event: AppliedEvent, own: ReadonlyMap<string, string>): Contac
  */
 function recipientOf({ recipient }: EmailEvent, own: ReadonlyMap<string, string>): string | null | undefined {
   if (recipient !== null) return own.get(recipientIdentity(recipient))
-  const [only, ...others] = own.values()
-  return only !== undefined && others.length === 0 ? only : null
+  const [only = null, ...others] = own.values()
+  return others.length === 0 ? only : null
 }
 
 /** Who is still to be tried, of those who are on the row: somebody may have been erased from it meanwhile. */

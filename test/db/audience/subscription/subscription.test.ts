@@ -56,7 +56,7 @@ async function look({ email, id }: Person) {
     status: contact?.status,
     topics: topics?.topic_ids.toSorted(),
     left: topics?.left_topic_ids.toSorted(),
-    news: news.map(({ type, data }) => [type, ...(data.topic_ids ?? [])].join(' ')),
+    news: news.map(({ type, data }) => [type, ...(data.topic_ids ?? []), data.detail].join(' ').trim()),
     trail: own.map(({ actor, action, detail }) => [actor, action, detail].join(' ').trim()).slice(1),
   }
 }
@@ -113,10 +113,13 @@ t.test('topics: what is left, chosen and offered, who is noted for it, and when 
     [() => chosen(a, d, 'x'), { topics: [a], left: [b, c], ...gone('recipient', c) }],
     [() => chosen(a), {}],
     [() => chosen(a, b), { topics: [a, b], left: [c] }],
-    [() => chosen(b), { topics: [b], left: [a, c], ...gone('recipient', a) }],
     [
       () => chosen(),
-      { ...none, trail: gone('recipient', b).trail, news: [...gone('', b).news, 'contact.unsubscribed'] },
+      {
+        ...none,
+        trail: gone('recipient', a, b).trail,
+        news: [...gone('', a, b).news, 'contact.unsubscribed'],
+      },
     ],
     [() => chosen(b), { status: 'subscribed', topics: [b], left: [a, c], news: ['contact.resubscribed'] }],
     [() => link(null), { status: 'unsubscribed', news: ['contact.unsubscribed'] }],
@@ -153,4 +156,23 @@ t.test('a link counts for a contact that is being made at that moment', async (t
   await until('the link waits', async () => (await lockWaits({ database })) === 1)
   await Promise.all([commit(), leaving])
   t.match(await contactByIdentity(database, team, email), { status: 'unsubscribed' })
+})
+
+t.test('of two who leave topics at once, both count, and each topic is left once', async (t) => {
+  const leave = (by: By, email: string, topic: string) =>
+    leaveTopics(by, team, email, { topic_ids: [topic], by: 'api' })
+  for (const second of [
+    (by: By, email: string): Promise<unknown> => leave(by, email, b),
+    (by: By, email: string): Promise<unknown> => choose(by, team, email, []),
+  ]) {
+    const ana = await makeContact(undefined, [a, b])
+    const by = { now: new Date(), actor: 'cli' }
+    const commit = await hold(t, database, (tx) => leave({ ...by, tx }, ana.email, a))
+    const leaving = act((by) => second(by, ana.email))
+    await until('the second waits', async () => (await lockWaits({ database })) === 1)
+    await Promise.all([commit(), leaving])
+    const { topics, left, news } = await look(ana)
+    t.strictSame([topics, left], [[], [a, b]])
+    t.strictSame(news.slice(0, 2), [`contact.topics_left ${a}`, `contact.topics_left ${b}`])
+  }
 })

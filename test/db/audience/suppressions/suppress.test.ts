@@ -1,13 +1,16 @@
 /** What suppresses a contact, what it leaves to be seen, and what ends it. DECISIONS: Suppression. */
+import { sql } from 'slonik'
 import type { ContactEffect } from '../../../../db/audience/contacts/effect.ts'
 import { unsubscribe } from '../../../../db/audience/subscription/subscription.ts'
 import { suppressContacts } from '../../../../db/audience/suppressions/by-hand.ts'
 import { liftSuppression, showContact } from '../../../../db/audience/suppressions/lift.ts'
 import { reviewSoftSuppressions } from '../../../../db/audience/suppressions/suppress.ts'
+import { lockContacts } from '../../../../db/audience/suppressions/suppressions.sql.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import type { EmailEvent } from '../../../../db/messages/emails/events.sql.ts'
 import type { EmailEventKind } from '../../../../db/messages/emails/status.ts'
 import { announced, listenTo } from '../../../support/contacts.ts'
+import { hold } from '../../../support/held.ts'
 import { contactState, storeContact, storeEmails, storeTeam } from '../../../support/reports.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
@@ -247,16 +250,43 @@ t.test('each turn is announced once, with the time and the words of what caused 
   }
 })
 
-t.test('of one batch each event is about its own contact', async (t) => {
-  const { team, email, state } = await begin()
-  await storeContact(service, team, 'ben@example.org')
-  const [other = ''] = await storeEmails(service, team, [['ben@example.org']])
-  const event = { team_id: team, occurred_at: hour(1), detail: '', event_key: 'x', kind: 'bounced' } as const
-  const events: EmailEvent[] = [
-    { ...event, email_id: await email(), recipient: 'ana@example.org', effect: 'hard' },
-    { ...event, email_id: other, recipient: 'ben@example.org', effect: 'soft' },
-  ]
-  await database.transaction((tx) => applyEmailEvents(tx, events, hour(1)))
-  t.match(await state(), SUPPRESSED)
-  t.match(await contactState(service, team, 'ben@example.org'), FREE)
+t.test(
+  'of one batch each event is about its own contact, or nobody’s; what means nothing waits for none',
+  async (t) => {
+    const { team, email, happen, state } = await begin()
+    await storeContact(service, team, 'ben@example.org')
+    const to = [['ben@example.org'], ['ana@example.org', 'ben@example.org']]
+    const [his = '', both = ''] = await storeEmails(service, team, to)
+    const event = {
+      team_id: team,
+      occurred_at: hour(1),
+      detail: '',
+      event_key: 'x',
+      kind: 'bounced',
+    } as const
+    const apply = (...events: EmailEvent[]) =>
+      database.transaction((tx) => applyEmailEvents(tx, events, hour(1)))
+    await apply(
+      { ...event, email_id: his, recipient: 'ben@example.org', effect: 'soft' },
+      { ...event, email_id: both, recipient: null, effect: 'complaint' },
+      { ...event, email_id: await email(), recipient: 'ana@example.org', effect: 'hard' },
+    )
+    t.match(await state(), SUPPRESSED)
+    t.match(await contactState(service, team, 'ben@example.org'), FREE)
+    const identities = ['ana@example.org', 'ben@example.org'].map((identity) => ({ team_id: team, identity }))
+    const commit = await hold(t, database, (tx) => lockContacts(tx, identities))
+    await happen(await email(), 'sent', 'none', hour(2))
+    await apply({ ...event, email_id: his, recipient: 'ben@example.org', event_key: 'y' })
+    await commit()
+  },
+)
+
+t.test('all that soft bounces suppress is judged, however many', async (t) => {
+  const team = await storeTeam(service)
+  await database.query(sql.unsafe`
+    insert into contacts (team_id, id, email, identity, status, suppression, suppressed_softly, properties, topic_ids,
+      created_at, updated_at)
+    select ${team}, gen_random_uuid(), e, e, 'bounced', 'bounced', true, '{}', '{}', now(), now()
+    from generate_series(1, 501) i cross join lateral (select i || '@example.org') one (e)`)
+  t.equal(await reviewSoftSuppressions(database, hour(0)), 501)
 })

@@ -136,7 +136,7 @@ t.test('an attempt says who is left, unless somebody else changed the row since 
   t.match(await leave(left, fresh, 'stale'), { provider_message_id: 'p-1', pending_recipients: null })
 })
 
-t.test('an attempt leaves nobody to be tried who was erased from the email meanwhile', async (t) => {
+t.test('an attempt leaves nobody to be tried who was erased meanwhile, or whose email is gone', async (t) => {
   const team = await storeTeam(service)
   const [id = ''] = await storeEmails(service, team, [['now@example.org', 'Later <later@example.org>']])
   const ref = { team_id: team, email_id: id }
@@ -148,7 +148,10 @@ t.test('an attempt leaves nobody to be tried who was erased from the email meanw
     const event = { ...ref, event_key: gone.join(), kind: 'sent' as const, recipient: 'now@example.org' }
     const attempt = { ...ref, provider_message_id: null, size_kb: 1, pending_recipients: gone, seen }
     await service.database.transaction((tx) =>
-      applyEmailEvents(tx, [{ ...event, occurred_at: NOW, detail: '' }], NOW, [attempt]),
+      applyEmailEvents(tx, [{ ...event, occurred_at: NOW, detail: '' }], NOW, [
+        { ...attempt, email_id: UNKNOWN_ID },
+        attempt,
+      ]),
     )
     t.match(await emailById(service.database, team, id), { pending_recipients: left })
     seen.pending_recipients = left as never
