@@ -224,8 +224,12 @@ t.test('a file that deadlocks with an accept gives way to it, and is applied by 
   const lines: string[] = []
   const migrated = migrate(url, (line) => lines.push(line), { directory, lockWait: 10_000 })
   const waits = async () =>
-    (await watch.query(`select from pg_locks where not granted and relation = 'allowances'::regclass`))
-      .rowCount
+    // Other tests' databases are copies of the same one: their tables have the same oids.
+    (
+      await watch.query(`
+      select from pg_locks l join pg_database d on d.oid = l.database
+      where not granted and relation = 'allowances'::regclass and datname = current_database()`)
+    ).rowCount
   while (!(await waits())) await sleep(10)
   await accept.query('lock table accepted_emails in row exclusive mode; commit')
   await migrated
