@@ -13,9 +13,9 @@ import type { Deps } from './deps.ts'
 import { docsRoutes } from './docs/routes.ts'
 import { HOOKS } from './hooks/list.ts'
 import { answer, send } from './http/dispatch.ts'
-import { refusalAnswer, refusalOf } from './http/errors.ts'
+import { refusalAnswer, refusalForError } from './http/errors.ts'
 import { countRefusals } from './http/refusals.ts'
-import { type Params, type Route, takenWith } from './http/route.ts'
+import { allowedMethods, type Params, type Route } from './http/route.ts'
 import { opsRoutes } from './operations/routes.ts'
 import { unsubscribeRoutes } from './public/unsubscribe-page.ts'
 import { V1_ROUTES } from './v1/routes.ts'
@@ -66,7 +66,7 @@ const renderErrors =
     try {
       await next()
     } catch (error) {
-      const refusal = refusalOf(error, ctx.state.id, log)
+      const refusal = refusalForError(error, ctx.state.id, log)
       countRefusals(metrics, [refusal])
       const { caller, id: request_id } = ctx.state
       const call = { method: ctx.method, route: String(ctx.state.route ?? ''), request_id, now: clock() }
@@ -97,7 +97,7 @@ function serveRoutes(routes: readonly Route<Deps>[], deps: Deps, deadline: numbe
         return answer(ctx, { route, params: paramsOf(ctx) }, deps, deadline)
       })
     for (const [path, own = []] of Object.entries(Object.groupBy(those, (each) => each.path))) {
-      const allowed = own.flatMap(({ method }) => takenWith(method)).join(', ')
+      const allowed = own.flatMap(({ method }) => allowedMethods(method)).join(', ')
       router.all(path, (ctx) => {
         ctx.set('Allow', allowed)
         throw new Refusal('method_not_allowed', `this path takes ${allowed} only`)

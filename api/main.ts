@@ -16,7 +16,7 @@ import { spfIncludes } from '../db/process/config.ts'
 import { createKeyedSemaphore } from '../db/process/keyed-semaphore.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
-import { DRAIN, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
+import { DRAIN_MS, failToStart, stopOnSignal } from '../db/process/shutdown.ts'
 import { createQueueStatus } from '../db/queue/jobs.sql.ts'
 import { createProducer } from '../db/queue/producer.ts'
 import { createWaker } from '../db/queue/wake.ts'
@@ -41,19 +41,19 @@ import { createCredentials } from './http/auth.ts'
 import { createBodies } from './http/bodies.ts'
 import { createParser } from './http/parser.ts'
 import { createRefusals } from './http/refusals.ts'
-import { FLUSH, serve } from './http/server.ts'
+import { FLUSH_MS, serve } from './http/server.ts'
 import { createAccepts } from './sends/accepts.ts'
 import { createCatalog } from './v1/plan-cache.ts'
 import { PARSER_THREAD, V1_ROUTES } from './v1/routes.ts'
 
 // DECISIONS: Unavailable. Shorter than the deadline of any request, and no longer than the grace of a shutdown.
-const UPSERT_WAIT = 25_000
+const UPSERT_WAIT_MS = 25_000
 
 // How long a statement waits for a row that somebody else holds, in milliseconds; then 503.
-const LOCK_WAIT = 3_000
+const LOCK_WAIT_MS = 3_000
 
 // The dashboard's own connections: its pages wait for each other, and never keep the API waiting.
-const DASHBOARD_POOL = { size: 3, statementTimeout: 5_000, lockTimeout: LOCK_WAIT }
+const DASHBOARD_POOL = { size: 3, statementTimeout: 5_000, lockTimeout: LOCK_WAIT_MS }
 
 async function openDashboard(settings: ApiSettings, log: Log): Promise<DashboardDeps> {
   const openid = openIdSettings(settings)
@@ -84,14 +84,14 @@ const semaphoresFor = (size: number) => ({
 
 /** Lets requests in flight end; those that still wait for a worker near the deadline get an answer by then. */
 async function drain(server: Awaited<ReturnType<typeof serve>>, replies: Replies): Promise<void> {
-  const deadline = setTimeout(() => void replies.close(), DRAIN - FLUSH)
+  const deadline = setTimeout(() => void replies.close(), DRAIN_MS - FLUSH_MS)
   await server.drain()
   clearTimeout(deadline)
 }
 
 async function start(settings: ApiSettings, log: Log) {
   const size = settings.DATABASE_POOL_SIZE
-  const { database, listenUrl } = await startDatabase(settings, { size, lockTimeout: LOCK_WAIT }, log)
+  const { database, listenUrl } = await startDatabase(settings, { size, lockTimeout: LOCK_WAIT_MS }, log)
   const replica = await startReplica(settings.DATABASE_REPLICA_URL, {
     ...{ primary: database, log },
     options: DASHBOARD_POOL,
@@ -125,7 +125,7 @@ async function start(settings: ApiSettings, log: Log) {
     reservedHeaders: reservedHeaders(settings),
     attachments: attachmentLimits(settings),
     replies,
-    upsertWait: UPSERT_WAIT,
+    upsertWait: UPSERT_WAIT_MS,
     metrics,
     fleet,
     scale: createScale(database),

@@ -21,7 +21,7 @@ const DIRECTORY = new URL('./migrations/', import.meta.url)
 // Any number that no other program uses on this database.
 const LOCK = 7_041_988
 /** How often to ask whether the other process has finished, in milliseconds. */
-const TURN_PAUSE = 300
+const LOCK_POLL_MS = 300
 /**
  * How long a file waits for a lock, in milliseconds, how often it is tried, and the pause between. Two such waits are
  * over before deadlock_timeout (1 s), so that no accept is ever ended for a deadlock with a file.
@@ -37,7 +37,7 @@ const GIVES_WAY = new Set(['55P03', '40P01'])
 function unlessItGaveWay(error: unknown): void {
   if (!GIVES_WAY.has(String((error as { code?: unknown }).code))) throw error
 }
-/** How the session is called that runs the files: only the one whose turn it is has it. */
+/** How the session is called that runs the files: only the one that has the lock has it. */
 const RUNNER = 'heliograph migrate: files'
 /** The first line of a file whose statements run one by one, such as `create index concurrently`. */
 const OUTSIDE = /^-- outside a transaction\b/
@@ -50,7 +50,7 @@ type Options = { log: (line: string) => void; directory: URL; lockWait: number; 
  * Waits until no other process migrates. The lock lasts as long as the transaction, which a pooler keeps on one
  * backend; a waiting process gives its backend back between two tries, so that the other one finds one.
  */
-async function takeTurn(holder: Client): Promise<void> {
+async function lockMigrations(holder: Client): Promise<void> {
   for (;;) {
     await holder.query('begin')
     const { rows } = await holder.query<{ ours: boolean }>('select pg_try_advisory_xact_lock($1) as ours', [
@@ -58,7 +58,7 @@ async function takeTurn(holder: Client): Promise<void> {
     ])
     if (rows[0]?.ours) break
     await holder.query('rollback')
-    await sleep(TURN_PAUSE)
+    await sleep(LOCK_POLL_MS)
   }
   await holder.query('set local idle_in_transaction_session_timeout = 0')
 }
@@ -148,7 +148,7 @@ async function applyFiles(client: Client, holder: Client, options: Options): Pro
   const files = await migrationFiles(options.directory)
   const done = await appliedOf(client, files)
   for (const migration of files.filter(({ number }) => !done.has(number))) {
-    // Fails when the turn was lost with its connection.
+    // Fails when the lock was lost with its connection.
     await holder.query('select 1')
     await apply(client, migration, options)
     options.log(`applied ${migration.file}`)
@@ -222,7 +222,7 @@ export async function migrate(
 ): Promise<void> {
   const holder = await connect(url, { application_name: 'heliograph migrate' })
   try {
-    await takeTurn(holder)
+    await lockMigrations(holder)
     const client = await openRunner(url, log)
     try {
       await applyFiles(client, holder, { log, directory, lockWait, tries })

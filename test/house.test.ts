@@ -280,7 +280,7 @@ t.test('what happened passes through one seam: nobody else stores events or turn
   for (const { file, text } of calling) t.match(text, /publishContacts\(/, file)
   const publishing = all.filter(({ imports }) => imports.includes('db/channels/happenings/publish.ts'))
   t.strictSame(publishing.map(({ file }) => file).sort(), [
-    'db/accounts/domains/look-again.ts',
+    'db/accounts/domains/recheck.ts',
     'db/audience/contacts/changes.ts',
     'db/channels/happenings/store-events.ts',
     'db/messages/broadcasts/change-state.ts',
@@ -310,13 +310,13 @@ t.test('pages of the dashboard are written one way: by made.ts, list.ts, filter.
     'a page as a literal: get, post, act': /: (?:Team|Person|Own|Open)Page = \{|\bmethod: '(?:GET|POST)'/,
     'a form as a literal: press, formOf': /\bmethod: 'post'/,
     'columns apart from their cells: tableOf': /\bcolumns: |\bcells: \[/,
-    'an empty list in place of nothing: some': /\.\.\.\([^()]*\? \[\] : \[|\.\.\.\([^?]*\?[^:]*: \[\]\)/,
+    'an empty list in place of nothing: compact': /\.\.\.\([^()]*\? \[\] : \[|\.\.\.\([^?]*\?[^:]*: \[\]\)/,
     'batches read by hand, or a file of a list: csvOf':
       /for \(let \w+: string \| undefined; ; \)|\bcsvFile\('(?!refused')/,
-    'a page of a list by hand: pageOf':
-      /\bPAGE_SIZE\b|(?:idGiven|query\.(?:get|has))\([^)]*'(?:before|after|newer)'/,
-    'a filter by hand: filterOf':
-      /kind: 'filter'|\b(?:filled|anyOf|onlyKnown|wordChips|setChips|statusChips)\(/,
+    'a page of a list by hand: pageById':
+      /\bPAGE_SIZE\b|(?:idParam|query\.(?:get|has))\([^)]*'(?:before|after|newer)'/,
+    'a filter by hand: defineFilter':
+      /kind: 'filter'|\b(?:filled|optionsWithAny|refuseUnknownParams|wordChips|setChips|statusChips)\(/,
     'a hidden field as a literal: hidden': /type: 'hidden', value/,
     'a transaction as the person by hand: act': /\.transaction\([^)]*\) =>[^;]*actor: person/,
     'a word that made.ts needs no help with: as const':

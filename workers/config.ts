@@ -20,7 +20,7 @@ import { domainToAscii } from '../db/text/address.ts'
 import type { Retention } from '../db/upkeep/retention/forget.ts'
 import { deliversEmail } from './providers/declared.ts'
 import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from './providers/list.ts'
-import { PAUSES, type WebhookDelivery } from './providers/webhook/post.ts'
+import { RETRY_PAUSES_S, type WebhookDelivery } from './providers/webhook/post.ts'
 
 const QUEUES = Object.keys(JOBS)
 
@@ -115,7 +115,7 @@ export const webhooksOf = (settings: WorkerSettings): WebhookDelivery => ({
   concurrency: settings.WEBHOOK_CONCURRENCY,
   allowed: networksOf(commaList(settings.WEBHOOK_ALLOW)),
   resolve: createNames(settings.DNS_SERVER).addresses,
-  pauses: PAUSES,
+  pauses: RETRY_PAUSES_S,
 })
 
 /** The queues this process works on: WORKER_QUEUES, or all of them that it is set up for. */

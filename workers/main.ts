@@ -10,7 +10,7 @@ import { joinFleet } from '../db/figures/fleet/fleet.ts'
 import { openSecrets } from '../db/process/canary.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
-import { DRAIN, failToStart, stopOnSignal, type Up } from '../db/process/shutdown.ts'
+import { DRAIN_MS, failToStart, stopOnSignal, type Up } from '../db/process/shutdown.ts'
 import { openConsumer } from '../db/queue/boss.ts'
 import { createQueuePauses } from '../db/queue/pauses.ts'
 import { onWake } from '../db/queue/wake.ts'
@@ -34,7 +34,7 @@ import { createReaders } from './reports/readers.ts'
 import { startWork } from './run.ts'
 
 /** When a drain cuts off the sends that have no answer yet, in milliseconds: what is left is for their records. */
-const CUT = 21_500
+const CUT_OFF_MS = 21_500
 
 /** Opens what a worker needs, and starts fetching. @returns how to stop, and what the parent gets to know. */
 async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => Promise<void>; up: Up }> {
@@ -85,8 +85,8 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   const health = settings.HEALTH_PORT === undefined ? null : await serveHealth(database, settings.HEALTH_PORT)
   const stop = async (): Promise<void> => {
     health?.drain()
-    await Promise.all([hints.close(), work.drain(CUT)])
-    await queue.stop(DRAIN - CUT)
+    await Promise.all([hints.close(), work.drain(CUT_OFF_MS)])
+    await queue.stop(DRAIN_MS - CUT_OFF_MS)
     await Promise.all([email?.close(), bulk?.close()])
     await Promise.all(Object.values(others).map((one) => one?.provider.close()))
     await Promise.all([member.leave(), endWatch()])

@@ -15,17 +15,17 @@ import { createSlots, type SlotShare } from './delivery/slots.ts'
 import type { WorkerDeps } from './deps.ts'
 import { checkEmail } from './jobs/check-email.ts'
 import { countFiguresJob } from './jobs/count-figures.ts'
-import { goOnWithWork } from './jobs/do-work.ts'
 import { expandBroadcasts } from './jobs/expand-broadcast.ts'
 import { forgetMessages } from './jobs/forget-messages.ts'
 import { forgetReports } from './jobs/forget-reports.ts'
 import { forgetSessions } from './jobs/forget-sessions.ts'
 import { forgetUpserts } from './jobs/forget-upserts.ts'
 import { ingestReports } from './jobs/ingest-report.ts'
-import { lookAtDomains } from './jobs/look-at-domains.ts'
 import { mailOwners } from './jobs/mail-owners.ts'
+import { recheckDomainsJob } from './jobs/recheck-domains.ts'
 import { requeueStale } from './jobs/requeue-stale.ts'
 import { reviewSuppressions } from './jobs/review-suppressions.ts'
+import { runBackgroundJobs } from './jobs/run-background-job.ts'
 import { syncWhatsappTemplates } from './jobs/sync-whatsapp-templates.ts'
 import { runUpserts } from './jobs/upsert-contacts.ts'
 
@@ -38,7 +38,7 @@ export type SlotShares = Readonly<Record<SharedJob, SlotShare>>
 
 /**
  * Opens the slots of a process: emails share theirs, of which broadcasts have half at most, so that single emails go
- * first. Webhooks give way to messages that somebody waits for. What is simulated takes a slot of nobody's.
+ * first. Webhooks yield to messages that somebody waits for. What is simulated takes a slot of nobody's.
  */
 export function openSlots({ concurrency, webhooks }: WorkerDeps): SlotShares {
   const emails = createSlots(concurrency)
@@ -50,7 +50,7 @@ export function openSlots({ concurrency, webhooks }: WorkerDeps): SlotShares {
     'deliver-whatsapp': whatsapp,
     'deliver-test': createSlots(concurrency).share(),
     'deliver-test-whatsapp': createSlots(concurrency).share(),
-    'deliver-webhook': createSlots(webhooks.concurrency).share({ after: [single, whatsapp] }),
+    'deliver-webhook': createSlots(webhooks.concurrency).share({ prior: [single, whatsapp] }),
   }
 }
 
@@ -62,7 +62,7 @@ const delivery = <J extends SharedJob, A>(channelOf: (deps: WorkerDeps) => Deliv
   },
 })
 
-export const HANDLERS: { [J in JobName]: Registration<J> } = {
+export const JOB_HANDLERS: { [J in JobName]: Registration<J> } = {
   'deliver-email': delivery((deps) => emailChannel(EMAIL, deps)),
   'deliver-broadcast': delivery(broadcastChannel),
   'deliver-whatsapp': delivery(whatsappChannel),
@@ -72,13 +72,13 @@ export const HANDLERS: { [J in JobName]: Registration<J> } = {
   'sync-whatsapp-templates': { handle: syncWhatsappTemplates, batchSize: 50, loops: 1 },
   'ingest-report': { handle: ingestReports, batchSize: 100, loops: 2 },
   'upsert-contacts': { handle: runUpserts, batchSize: 5, loops: 4 },
-  'do-work': { handle: goOnWithWork, batchSize: 1, loops: 2 },
+  'run-background-job': { handle: runBackgroundJobs, batchSize: 1, loops: 2 },
   'expand-broadcast': { handle: expandBroadcasts, batchSize: 1, loops: 2 },
   'mail-owners': { handle: mailOwners, batchSize: 10, loops: 1 },
   'check-email': { handle: checkEmail, batchSize: 10, loops: 1 },
 }
 
-export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>> = {
+export const SCHEDULED_JOBS: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>> = {
   'requeue-stale': requeueStale,
   'count-figures': countFiguresJob,
   'forget-upserts': forgetUpserts,
@@ -86,5 +86,5 @@ export const SCHEDULED: Record<ScheduleName, (deps: WorkerDeps) => Promise<void>
   'forget-sessions': forgetSessions,
   'forget-messages': forgetMessages,
   'review-suppressions': reviewSuppressions,
-  'look-at-domains': lookAtDomains,
+  'recheck-domains': recheckDomainsJob,
 }

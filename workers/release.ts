@@ -8,7 +8,7 @@ import { isDatabaseUnavailable } from '../db/postgres/pool.ts'
 import type { WorkerDeps } from './deps.ts'
 
 /** How often to look, in milliseconds. */
-const EVERY = 2_000
+const RELEASE_INTERVAL_MS = 2_000
 
 type Deps = Pick<WorkerDeps, 'database' | 'queue' | 'log'>
 
@@ -22,7 +22,7 @@ export function startReleasing(deps: Deps): { drain(): Promise<void> } {
       } catch (error) {
         if (!isDatabaseUnavailable(error)) deps.log.error({ err: error }, 'cannot let go what is due')
       }
-      await sleep(EVERY, undefined, { signal: closing.signal }).catch(() => {})
+      await sleep(RELEASE_INTERVAL_MS, undefined, { signal: closing.signal }).catch(() => {})
     }
   })()
   return {

@@ -9,7 +9,7 @@ import type { JobName } from '../db/queue/jobs.ts'
 import { runBatches } from './batches/batches.ts'
 import type { Delivery } from './delivery/engine.ts'
 import type { WorkerDeps } from './deps.ts'
-import { HANDLERS, openSlots, type Registration, SCHEDULED, type SlotShares } from './registry.ts'
+import { JOB_HANDLERS, openSlots, type Registration, SCHEDULED_JOBS, type SlotShares } from './registry.ts'
 import { startReleasing } from './release.ts'
 
 type Work = {
@@ -19,9 +19,9 @@ type Work = {
 
 export async function startWork(jobs: readonly JobName[], deps: WorkerDeps): Promise<Work> {
   const slots = openSlots(deps)
-  const works = jobs.map((job) => startQueue(job, deps, slots))
-  for (const [name, run] of Object.entries(SCHEDULED)) {
-    await deps.queue.schedule(name as keyof typeof SCHEDULED, async () => {
+  const running = jobs.map((job) => startQueue(job, deps, slots))
+  for (const [name, run] of Object.entries(SCHEDULED_JOBS)) {
+    await deps.queue.schedule(name as keyof typeof SCHEDULED_JOBS, async () => {
       try {
         await run(deps)
       } catch (error) {
@@ -33,13 +33,13 @@ export async function startWork(jobs: readonly JobName[], deps: WorkerDeps): Pro
   return {
     async drain(patience) {
       deps.queue.close()
-      await Promise.all([releasing.drain(), ...works.map((work) => work.drain(patience))])
+      await Promise.all([releasing.drain(), ...running.map((queue) => queue.drain(patience))])
     },
   }
 }
 
 function startQueue<J extends JobName>(job: J, deps: WorkerDeps, slots: SlotShares): Delivery {
-  const registration: Registration<J> = HANDLERS[job]
+  const registration: Registration<J> = JOB_HANDLERS[job]
   if ('deliver' in registration) return registration.deliver(deps, slots)
   const claims = deps.queue.claims(job)
   const loops = Array.from({ length: registration.loops }, () => runBatches(job, registration, claims, deps))

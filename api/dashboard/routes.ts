@@ -1,6 +1,7 @@
 /** Every page of the dashboard. A page that is not in this list is not served. */
 
 import { accountPages } from './pages/account.ts'
+import { backgroundJobPages } from './pages/background-jobs.ts'
 import { broadcastPages } from './pages/broadcast.ts'
 import { broadcastPeoplePages } from './pages/broadcast-people.ts'
 import { broadcastsPages } from './pages/broadcasts.ts'
@@ -36,7 +37,6 @@ import { webhookPages } from './pages/webhooks/one.ts'
 import { whatsappPages } from './pages/whatsapp.ts'
 import { whatsappMessagePages } from './pages/whatsapp-message.ts'
 import { whatsappTemplatePages } from './pages/whatsapp-templates.ts'
-import { workPages } from './pages/works.ts'
 import type { Page } from './served/page.ts'
 
 export const PAGES: readonly Page[] = [
@@ -59,7 +59,7 @@ export const PAGES: readonly Page[] = [
   ...contactPages,
   ...suppressionPages,
   ...topicsPages,
-  ...workPages,
+  ...backgroundJobPages,
   ...templatesPages,
   ...templatePages,
   ...domainsPages,

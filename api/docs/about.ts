@@ -20,7 +20,7 @@ export type About = {
   /** The name of its body's schema; of a batch: of an item. */
   takes?: string
   /** Whether the Idempotency-Key header is as good as the field of the body. */
-  keyed?: true
+  takesIdempotencyKey?: true
   example?: Readonly<Record<string, unknown>>
   /** The answers that are no refusal; without a component the body is empty. */
   answers: Readonly<Record<number, { when: string; body?: Component }>>

@@ -1,6 +1,6 @@
 /** What each code of a refusal means, and what to do about it: for the description and for /docs#CODE. */
 import type { Code } from '../../db/errors.ts'
-import { BODY_LIMIT, MOST_STRINGS, MOST_VALUES } from '../http/input.ts'
+import { MAX_BODY_BYTES, MAX_JSON_STRINGS, MAX_JSON_VALUES } from '../http/input.ts'
 
 type Explained = { meaning: string; remedy: string }
 
@@ -83,7 +83,7 @@ export const EXPLAINED: Readonly<Record<Code, Explained>> = {
     remedy: 'Do what the message names, then repeat the call.',
   },
   payload_too_large: {
-    meaning: `The body is larger than ${BODY_LIMIT / 1024 ** 2} MiB, or its JSON holds more than ${MOST_STRINGS.toLocaleString('en')} strings, arrays and objects, or ${MOST_VALUES.toLocaleString('en')} values.`,
+    meaning: `The body is larger than ${MAX_BODY_BYTES / 1024 ** 2} MiB, or its JSON holds more than ${MAX_JSON_STRINGS.toLocaleString('en')} strings, arrays and objects, or ${MAX_JSON_VALUES.toLocaleString('en')} values.`,
     remedy: 'Send smaller batches, and files as base64 or as uploads.',
   },
   unsupported_media_type: {

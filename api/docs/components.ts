@@ -29,7 +29,7 @@ export type Component =
 
 const reference = (name: Component | 'Fault'): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
 
-const pageOf = (name: 'Contact' | 'Broadcast'): JsonSchema =>
+const pageSchema = (name: 'Contact' | 'Broadcast'): JsonSchema =>
   record(
     {
       data: said(list(reference(name)), `The ${name.toLowerCase()}s, newest first.`),
@@ -208,10 +208,10 @@ const CONTACT = record({
 
 export const COMPONENTS: Readonly<Record<Component | 'Fault', JsonSchema>> = {
   Contact: CONTACT,
-  ContactPage: pageOf('Contact'),
+  ContactPage: pageSchema('Contact'),
   Email: EMAIL,
   Broadcast: BROADCAST,
-  BroadcastPage: pageOf('Broadcast'),
+  BroadcastPage: pageSchema('Broadcast'),
   Upload: record({
     id: said(uuid, 'For `attachment_id`.'),
     filename: said(text, 'As given.', 'invoice.pdf'),

@@ -1,14 +1,14 @@
 /** The guides of the documentation page, in HTML: what a newcomer does first, and what to know before going live. */
 
-import { BOUNDS } from '../http/bodies.ts'
-import { BODY_LIMIT, MOST_STRINGS, MOST_VALUES } from '../http/input.ts'
+import { BODY_BUDGET } from '../http/bodies.ts'
+import { MAX_BODY_BYTES, MAX_JSON_STRINGS, MAX_JSON_VALUES } from '../http/input.ts'
 import { code, type Guide, refusal, table } from './prose.ts'
 import { BATCH_SAMPLES, SIZED_BATCH_SAMPLES } from './samples.ts'
 import { TEST_ADDRESSES, TEST_NUMBERS } from './test-recipients.ts'
 import { WEBHOOKS_GUIDE } from './webhooks-guide.ts'
 
 /** Stands in a guide for where the service is. */
-export const HOME = '{{home}}'
+export const HOME_PLACEHOLDER = '{{home}}'
 
 const MIB = 1024 ** 2
 
@@ -19,7 +19,7 @@ export const GUIDES: readonly Guide[] = [
     html: `<p>You need an API key with the scope <code>emails:send</code> and a verified sending domain. <code>npm start</code>
 makes both for trying things out (its domain is <code>demo.test</code>) and prints a call to paste.</p>
 ${code(`
-export HELIOGRAPH_URL=${HOME}
+export HELIOGRAPH_URL=${HOME_PLACEHOLDER}
 export HELIOGRAPH_KEY=hg_…
 curl "$HELIOGRAPH_URL/v1/emails" \\
   -H "Authorization: Bearer $HELIOGRAPH_KEY" \\
@@ -78,7 +78,7 @@ more new emails than are left of the period is refused as a whole.</p>`,
     title: 'Later, and not at all',
     html: `<p>With a <code>scheduled_at</code> an email or a WhatsApp message waits for its time: RFC 3339 with a zone, at most 90
 days ahead. Up to five minutes in the past means now, so that a slow clock loses nothing. Items of a batch may each have
-their own.</p>
+their own. In place of the time below put one to come.</p>
 ${code(`
 curl "$HELIOGRAPH_URL/v1/emails" \\
   -H "Authorization: Bearer $HELIOGRAPH_KEY" \\
@@ -127,7 +127,7 @@ these again, not for the others. Unsubscribe links are for emails to one person:
 <code>&lt;img src="cid:logo"&gt;</code>. With the <code>resend</code> package:</p>
 ${code(`
 import { readFile } from 'node:fs/promises'
-import { Resend } from 'resend' // with RESEND_BASE_URL=${HOME}/v1 and RESEND_API_KEY=hg_…
+import { Resend } from 'resend' // with RESEND_BASE_URL=${HOME_PLACEHOLDER}/v1 and RESEND_API_KEY=hg_…
 
 await new Resend().emails.send({
   from: 'Acme &lt;hello@demo.test&gt;',
@@ -143,7 +143,7 @@ await new Resend().emails.send({
 <p>Upload a file by itself when many emails carry it, or when it is large: for 7 days emails can refer to its
 <code>id</code>.</p>
 ${code(`
-curl "${HOME}/v1/attachments?filename=terms.pdf" \\
+curl "${HOME_PLACEHOLDER}/v1/attachments?filename=terms.pdf" \\
   -H "Authorization: Bearer $HELIOGRAPH_KEY" \\
   -H 'Content-Type: application/pdf' --data-binary @terms.pdf
 # then, in each email: "attachments": [{"attachment_id": "…"}]
@@ -248,12 +248,12 @@ and set contacts to <code>bounced</code> or <code>complained</code>. The operato
         ['Variables', '10,000', refusal('bad_request')],
         [
           'A body',
-          `${BODY_LIMIT / MIB} MiB; ${MOST_STRINGS.toLocaleString('en')} strings (keys too), arrays and objects; ${MOST_VALUES.toLocaleString('en')} values`,
+          `${MAX_BODY_BYTES / MIB} MiB; ${MAX_JSON_STRINGS.toLocaleString('en')} strings (keys too), arrays and objects; ${MAX_JSON_VALUES.toLocaleString('en')} values`,
           refusal('payload_too_large'),
         ],
         [
           'Bodies at once, in a process',
-          `${BOUNDS.ofOne / MIB} MiB of one team, ${BOUNDS.inAll / MIB} MiB of all; ${BOUNDS.patience / 1_000} s of waiting for room`,
+          `${BODY_BUDGET.ofOne / MIB} MiB of one team, ${BODY_BUDGET.inAll / MIB} MiB of all; ${BODY_BUDGET.patience / 1_000} s of waiting for room`,
           refusal('unavailable'),
         ],
       ],

@@ -10,7 +10,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>
 type Description = SchemaDescription & { innerType?: SchemaDescription; fields?: Record<string, Description> }
 
 /** What a test of yup's own bounds, under the name that JSON Schema has for it. */
-const BOUNDS: Record<string, string> = { min: 'minItems', max: 'maxItems' }
+const LENGTH_KEYWORDS: Record<string, string> = { min: 'minItems', max: 'maxItems' }
 
 function schemaOfField(field: Description): JsonSchema {
   const known = (field.meta as Partial<Described> | undefined)?.jsonSchema
@@ -18,7 +18,7 @@ function schemaOfField(field: Description): JsonSchema {
   if (field.type !== 'array' || !field.innerType)
     throw new Error(`a field of type ${field.type} says nothing of itself`)
   const bounds = field.tests.flatMap(({ name, params }) => {
-    const bound = BOUNDS[name ?? '']
+    const bound = LENGTH_KEYWORDS[name ?? '']
     return bound === undefined ? [] : [[bound, params?.[name ?? '']]]
   })
   return {
@@ -32,7 +32,7 @@ function schemaOfField(field: Description): JsonSchema {
 const isRefused = (schema: JsonSchema): boolean => 'not' in schema
 
 /** The fields that a schema takes, with what has to be said of each. */
-export function fieldsOf(
+export function schemaFields(
   schema: Pick<ObjectSchema<AnyObject>, 'describe'>,
   notes: Readonly<Record<string, string>>,
 ): { name: string; required: boolean; schema: JsonSchema }[] {
@@ -50,7 +50,7 @@ export function objectSchemaOf(
   schema: Pick<ObjectSchema<AnyObject>, 'describe'>,
   notes: Readonly<Record<string, string>>,
 ): JsonSchema {
-  const fields = fieldsOf(schema, notes)
+  const fields = schemaFields(schema, notes)
   const required = fields.filter((field) => field.required).map(({ name }) => name)
   const { eitherOf } = ((schema.describe() as Description).meta ?? {}) as Partial<EitherOf>
   return {

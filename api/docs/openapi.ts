@@ -10,7 +10,7 @@ import type { Described, Group } from './about.ts'
 import { EXPLAINED } from './codes.ts'
 import { COMPONENTS, type Component } from './components.ts'
 import { exampleOf } from './example.ts'
-import { fieldsOf, type JsonSchema, objectSchemaOf } from './json-schema.ts'
+import { type JsonSchema, objectSchemaOf, schemaFields } from './json-schema.ts'
 import { describedWebhooks, WEBHOOK_SCHEMAS } from './webhooks.ts'
 
 /** The groups of operations, in the order of the page. */
@@ -121,7 +121,7 @@ const answers = (route: Described) =>
   ])
 
 function parameters({ path, query, about }: Described) {
-  const { notes = {}, keyed } = about
+  const { notes = {}, takesIdempotencyKey } = about
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
     name,
     in: 'path',
@@ -129,13 +129,13 @@ function parameters({ path, query, about }: Described) {
     description: notes[name] ?? '',
     schema: { type: 'string' },
   }))
-  const inQuery = (query ? fieldsOf(query.schema, notes) : []).map(({ name, required, schema }) => ({
+  const inQuery = (query ? schemaFields(query.schema, notes) : []).map(({ name, required, schema }) => ({
     name,
     in: 'query',
     required,
     schema,
   }))
-  return [...inPath, ...inQuery, ...(keyed ? [IDEMPOTENCY_KEY] : [])]
+  return [...inPath, ...inQuery, ...(takesIdempotencyKey ? [IDEMPOTENCY_KEY] : [])]
 }
 
 /** The schemas of what a route's body is, by name: of one object, and of a batch of them. */

@@ -11,8 +11,8 @@ import type { About, Described } from './about.ts'
 import { EXPLAINED } from './codes.ts'
 import { COMPONENTS } from './components.ts'
 import { exampleOf } from './example.ts'
-import { GUIDES, HOME } from './guides.ts'
-import { fieldsOf, type JsonSchema } from './json-schema.ts'
+import { GUIDES, HOME_PLACEHOLDER } from './guides.ts'
+import { type JsonSchema, schemaFields } from './json-schema.ts'
 import { GROUPS, headersOf, refusalsOf, whoMayCall } from './openapi.ts'
 import { LANGUAGES, type Sample, samplesOf } from './samples.ts'
 import { SCRIPT } from './script.ts'
@@ -43,7 +43,7 @@ function typeOf({ $ref, type, format, items, additionalProperties }: JsonSchema)
 }
 
 /** The fields of a component, as those of a body. */
-const fieldsOfAnswer = ({ properties, required }: JsonSchema): ReturnType<typeof fieldsOf> =>
+const fieldsOfAnswer = ({ properties, required }: JsonSchema): ReturnType<typeof schemaFields> =>
   Object.entries(properties as Record<string, JsonSchema>).map(([name, schema]) => ({
     name,
     required: (required as string[]).includes(name),
@@ -66,7 +66,7 @@ function boundsOf(schema: JsonSchema): string {
   ].join('; ')
 }
 
-function fieldTable(title: string, fields: ReturnType<typeof fieldsOf>): string {
+function fieldTable(title: string, fields: ReturnType<typeof schemaFields>): string {
   if (fields.length === 0) return ''
   const rows = fields.map(({ name, required, schema }) => {
     const { description = '' } = schema
@@ -129,8 +129,8 @@ function operation(route: Described): string {
 <p>${escapeHtml(about.summary)}. ${(about.description ?? []).map(inline).join(' ')}</p>
 <p class="soft">${inline(whoMayCall(route))}</p>
 ${calls(samplesOf(route))}
-${fieldTable('Query', query ? fieldsOf(query.schema, notes) : [])}
-${fieldTable(inBatch, body ? fieldsOf(body.schema, notes) : [])}
+${fieldTable('Query', query ? schemaFields(query.schema, notes) : [])}
+${fieldTable(inBatch, body ? schemaFields(body.schema, notes) : [])}
 <h4>Answers</h4><table><tbody>${all(answers)}</tbody></table>
 ${wire(route)}
 <h4>Refusals</h4><p>${refusals.join(' · ')}</p>
@@ -179,7 +179,7 @@ export function documentation(routes: readonly Described[], home: string): strin
   })
   const guides = GUIDES.map(
     ({ id, title, html, samples = [] }) =>
-      `<section><h3 id="${id}">${title}</h3>${html.replaceAll(HOME, escapeHtml(home))}${calls(samples)}</section>`,
+      `<section><h3 id="${id}">${title}</h3>${html.replaceAll(HOME_PLACEHOLDER, escapeHtml(home))}${calls(samples)}</section>`,
   )
   return `<!doctype html>
 <html lang="en">

@@ -11,7 +11,7 @@ import { openApi } from './openapi.ts'
 import { documentation, policy } from './page.ts'
 
 /** In seconds. */
-const FRESH_FOR = 300
+const CACHE_MAX_AGE_S = 300
 
 function once(draw: () => string, headers: Record<string, string>): () => Drawn {
   let drawn: Drawn | null = null
@@ -19,7 +19,7 @@ function once(draw: () => string, headers: Record<string, string>): () => Drawn 
     if (drawn) return drawn
     const body = draw()
     const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
-    const caching = { ETag: etag, 'Cache-Control': `public, max-age=${FRESH_FOR}` }
+    const caching = { ETag: etag, 'Cache-Control': `public, max-age=${CACHE_MAX_AGE_S}` }
     drawn = { body, headers: { ...caching, 'X-Content-Type-Options': 'nosniff', ...headers } }
     return drawn
   }

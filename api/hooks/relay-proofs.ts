@@ -17,9 +17,9 @@ type RelayPost = { headers: IncomingHttpHeaders; bytes(limit?: number): Promise<
 export type RelayProof = (post: RelayPost) => Promise<readonly string[]>
 
 /** Mailgun posts one event at a time, and its proof is inside: this much is parsed before anything is proved. */
-const LARGEST_UNPROVED = 1024 * 1024
+const MAX_UNPROVED_BYTES = 1024 * 1024
 /** How old a signed post may be. */
-const LONGEST_AGE = 86_400_000
+const MAX_AGE_MS = 86_400_000
 
 const notGenuine = () => new Refusal('unauthorized', 'this hook takes posts of its own relay only')
 
@@ -33,7 +33,7 @@ function parsed(body: Buffer): unknown {
 }
 
 /** No relay nests as deep. Said here, since how deep Node's parser goes changes with its version. */
-const DEEPEST_NESTING = 32
+const MAX_NESTING = 32
 
 /** Whether it has containers on more levels than these. */
 const isDeeperThan = (levels: number, value: unknown): boolean =>
@@ -45,20 +45,20 @@ const isDeeperThan = (levels: number, value: unknown): boolean =>
 function eventsIn(value: unknown): string[] {
   if (!Array.isArray(value) && !isObject(value)) throw notGenuine()
   const events = Array.isArray(value) ? value : [value]
-  if (isDeeperThan(1 + DEEPEST_NESTING, events)) throw notGenuine()
+  if (isDeeperThan(1 + MAX_NESTING, events)) throw notGenuine()
   return events.map((event) => JSON.stringify(event))
 }
 
 /** @throws Refusal unauthorized unless it is a time in seconds, within a day. */
 function assertRecent(seconds: string, now: Date): void {
   const at = /^\d{1,12}$/.test(seconds) ? Number(seconds) * 1_000 : Number.NaN
-  if (!(now.getTime() - at <= LONGEST_AGE)) throw notGenuine()
+  if (!(now.getTime() - at <= MAX_AGE_MS)) throw notGenuine()
 }
 
 const byMailgun =
   (secret: string): RelayProof =>
   async ({ bytes, now }) => {
-    const body = parsed(await bytes(LARGEST_UNPROVED))
+    const body = parsed(await bytes(MAX_UNPROVED_BYTES))
     const signed = isObject(body) ? body.signature : undefined
     if (!isObject(body) || !isObject(signed) || !isObject(body['event-data'])) throw notGenuine()
     const { timestamp, token, signature } = signed

@@ -16,7 +16,7 @@ import { parseEnvelope, type SnsEnvelope, TOPIC_ARN } from './sns-envelope.ts'
 import { takeReport } from './take.ts'
 
 /** An SNS message is at most 256 KiB; in JSON's escapes it may be several times that. */
-const LARGEST_POST = 512 * 1024
+const MAX_POST_BYTES = 512 * 1024
 /** SNS sends its JSON as text/plain. */
 const TYPES = /^(text\/plain|application\/json) *(;|$)/i
 
@@ -69,7 +69,7 @@ const routes = [
       // Without topics nothing can be proved, so nothing is read.
       if (!deps.hooks.sns.listens) throw notGenuine()
       assertReadable(headers)
-      const body = await bytes(LARGEST_POST)
+      const body = await bytes(MAX_POST_BYTES)
       const envelope = parseEnvelope(body)
       if (envelope === null) throw notGenuine()
       await deps.hooks.sns.authenticate(envelope, now)

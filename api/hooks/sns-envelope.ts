@@ -11,7 +11,7 @@ const TYPES = ['Notification', 'SubscriptionConfirmation', 'UnsubscribeConfirmat
 const field = () => string().required()
 
 /** How long a URL or a token is at most: SNS's own are some hundred characters. */
-const LONGEST_LINK = 3_000
+const MAX_LINK_CHARACTERS = 3_000
 
 const envelopeSchema = (types: readonly (typeof TYPES)[number][], link: StringSchema<string | undefined>) =>
   object({
@@ -22,15 +22,15 @@ const envelopeSchema = (types: readonly (typeof TYPES)[number][], link: StringSc
     Timestamp: field(),
     SignatureVersion: string().oneOf(['1', '2']).required(),
     Signature: field().matches(/^[A-Za-z0-9+/]{100,2000}={0,2}$/),
-    SigningCertURL: field().max(LONGEST_LINK),
+    SigningCertURL: field().max(MAX_LINK_CHARACTERS),
     Subject: string().nullable(),
     SubscribeURL: link,
     Token: link,
   })
 
-const notification = envelopeSchema(['Notification'], string().max(LONGEST_LINK))
+const notification = envelopeSchema(['Notification'], string().max(MAX_LINK_CHARACTERS))
 /** The others bring a link to follow. */
-const confirmation = envelopeSchema(TYPES, field().max(LONGEST_LINK))
+const confirmation = envelopeSchema(TYPES, field().max(MAX_LINK_CHARACTERS))
 export type SnsEnvelope = InferType<typeof notification>
 
 /** The envelope in a body; null when the body is none. */

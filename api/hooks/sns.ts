@@ -18,11 +18,11 @@ export type Sns = {
   confirm(envelope: SnsEnvelope): Promise<void>
 }
 
-const TIMEOUT = 5_000
-const LARGEST_ANSWER = 64 * 1024
-const KEPT_CERTIFICATES = 20
+const FETCH_TIMEOUT_MS = 5_000
+const MAX_ANSWER_BYTES = 64 * 1024
+const MAX_CERTIFICATES = 20
 /** A forger who knows a topic's name can make us ask SNS for certificates; this many at a time. */
-const FETCHES = 4
+const MAX_FETCHES = 4
 const HASHES: Record<string, string> = { 1: 'RSA-SHA1', 2: 'RSA-SHA256' }
 
 /** What is known of a certificate: whose key signs, and when. */
@@ -67,7 +67,7 @@ function createSigners(agent: Agent | undefined) {
     const signer = readCertificate(body)
     kept.set(url.href, signer)
     const [oldest] = kept.keys()
-    if (kept.size > KEPT_CERTIFICATES && oldest !== undefined) kept.delete(oldest)
+    if (kept.size > MAX_CERTIFICATES && oldest !== undefined) kept.delete(oldest)
     return signer
   }
   return async (url: URL, now: Date): Promise<Signer> => {
@@ -76,7 +76,7 @@ function createSigners(agent: Agent | undefined) {
     kept.delete(url.href)
     const under_way = fetching.get(url.href)
     if (under_way) return under_way
-    if (fetching.size >= FETCHES) throw unavailable('too many certificates are being fetched')
+    if (fetching.size >= MAX_FETCHES) throw unavailable('too many certificates are being fetched')
     const fetched = fetchSigner(url).finally(() => fetching.delete(url.href))
     fetching.set(url.href, fetched)
     return fetched
@@ -99,7 +99,7 @@ function readCertificate(pem: Buffer): Signer {
 async function fetchBytes(url: URL, agent: Agent | undefined): Promise<{ status: number; body: Buffer }> {
   // Loaded with the first certificate: it brings TLS (3 MB), which many a process does without.
   const { ask } = await import('../../db/process/bounded-answer.ts')
-  const { status, body, fault } = await ask(url, { agent }, { bytes: LARGEST_ANSWER, ms: TIMEOUT })
+  const { status, body, fault } = await ask(url, { agent }, { bytes: MAX_ANSWER_BYTES, ms: FETCH_TIMEOUT_MS })
   if (body === null) throw new Error(fault)
   return { status, body }
 }

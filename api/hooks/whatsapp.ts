@@ -16,7 +16,7 @@ import type { HookDeps } from './deps.ts'
 import { takeReport } from './take.ts'
 
 /** What is read before anything is proved, in bytes. */
-const LARGEST_POST = 1024 * 1024
+const MAX_POST_BYTES = 1024 * 1024
 
 const SIGNATURE = /^sha256=([0-9a-f]{64})$/i
 const CHALLENGE = /^[\x21-\x7e]{1,256}$/
@@ -90,7 +90,7 @@ const routes = [
       const signature = signatureOf(headers['x-hub-signature-256'])
       const secret = deps.hooks.whatsapp_app_secret
       if (secret === null) throw notGenuine()
-      const body = await bytes(LARGEST_POST)
+      const body = await bytes(MAX_POST_BYTES)
       const expected = createHmac('sha256', secret).update(body).digest()
       if (!timingSafeEqual(signature, expected)) throw notGenuine()
       return takeReport(deps, { provider: 'whatsapp', event_key: contentKey(body), body, received_at: now })

@@ -17,7 +17,7 @@ type Batching<C, O> = {
   work(calls: readonly C[], alone: boolean): Promise<CallEnd<O>[]>
   /** Whose calls go one batch after another. */
   keyOf(call: C): string
-  /** What a call weighs, in bytes; a batch ends where it would pass MAX_BYTES. */
+  /** What a call weighs, in bytes; a batch ends where it would pass MAX_BATCH_BYTES. */
   weightOf(call: C): number
   /** Whether a batch that failed so has surely left nothing behind, and its calls may be tried one by one. */
   isSafe(error: unknown): boolean
@@ -28,9 +28,9 @@ type Waiting<C, O> = { call: C; key: string; since: number } & PromiseWithResolv
 /** Batches under way at once, those of single keys apart. */
 const BATCHES_AT_ONCE = 2
 /** Keys that are gone through alone at once: they may wait for locks, each with a connection. */
-const ALONE = 3
-const MAX_CALLS = 100
-const MAX_BYTES = 4 * 1024 * 1024
+const SINGLE_KEYS_AT_ONCE = 3
+const MAX_BATCH_CALLS = 100
+const MAX_BATCH_BYTES = 4 * 1024 * 1024
 /** How long a call waits for its turn, in milliseconds. */
 const TURN_WAIT_MS = 10_000
 
@@ -45,7 +45,8 @@ function nextBatch<C, O>(
   const now = performance.now()
   let weight = 0
   for (const each of pending) {
-    const full = batch.length === MAX_CALLS || (batch.length > 0 && weight + weightOf(each.call) > MAX_BYTES)
+    const full =
+      batch.length === MAX_BATCH_CALLS || (batch.length > 0 && weight + weightOf(each.call) > MAX_BATCH_BYTES)
     if (busy.has(each.key) || full) left.push(each)
     else if (now - each.since > TURN_WAIT_MS) each.reject(late())
     else {
@@ -87,7 +88,7 @@ export function createBatcher<C, O>(gathering: Batching<C, O>): Batcher<C, O> {
 
   function start(): void {
     scheduled = false
-    while (running.alone < ALONE) {
+    while (running.alone < SINGLE_KEYS_AT_ONCE) {
       const batch = apart.shift()
       if (!batch) break
       void runAlone(batch)

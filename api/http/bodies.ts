@@ -11,7 +11,7 @@ import type { IncomingMessage } from 'node:http'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../../db/errors.ts'
 import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
-import { fieldsOf, isUrlencoded, type Pair, readForm } from './forms.ts'
+import { isUrlencoded, type Pair, readForm, toSearchParams } from './forms.ts'
 import { type BodyShape, discard, parseBody, readBytes, readJsonBytes, readPieces } from './input.ts'
 import type { Kind, Parser } from './parser.ts'
 
@@ -20,25 +20,25 @@ const MIB = 1024 * 1024
  * What a process holds of one owner's bodies and of all together, in bytes, and how long one waits for room, in
  * milliseconds: its socket is not read meanwhile. On its way to the database a body takes several times its size.
  */
-export const BOUNDS = { ofOne: 12 * MIB, inAll: 20 * MIB, patience: 25_000 }
+export const BODY_BUDGET = { ofOne: 12 * MIB, inAll: 20 * MIB, patience: 25_000 }
 /** How long what was read waits for its parsing, in milliseconds. */
 const PARSE_WAIT_MS = 10_000
 /** Bodies of more bytes leave room for others: a part of each bound is all that they may fill. */
-const SMALL = 64 * 1024
-const LARGE_PART = 7 / 8
+const SMALL_BODY_BYTES = 64 * 1024
+const LARGE_BODIES_SHARE = 7 / 8
 /** From here on a body is parsed in the thread, in bytes; and one that takes long for its length. */
-const LONG = 512 * 1024
-const LONG_IF_HEAVY = 8 * 1024
-/** One that large, or that was parsed here for that many milliseconds, is followed by a rest of REST times as long. */
-const HUGE = 1024 * 1024
-const SLOW = 10
-const REST = 3
+const THREAD_FROM_BYTES = 512 * 1024
+const THREAD_FROM_BYTES_IF_HEAVY = 8 * 1024
+/** One that large, or parsed here for that many milliseconds, is followed by a rest of REST_FACTOR times as long. */
+const REST_FROM_BYTES = 1024 * 1024
+const REST_FROM_MS = 10
+const REST_FACTOR = 3
 /** How many refused bodies are discarded at once: a socket hands over up to 2 MiB before the next one's turn. */
 const DISCARDED_AT_ONCE = 2
 /** How long a body that is refused waits to be thrown away, in milliseconds. */
 const DISCARD_WAIT_MS = 2_000
 /** However slow the machine made a parsing, the rest after it ends well before the owner's next body gives up. */
-const LONGEST_REST = 500
+const MAX_REST_MS = 500
 
 /** A route, as far as it says what it takes. */
 export type Taking = { method: string; path: string; body?: BodyShape<unknown>; heavy?: true }
@@ -69,12 +69,12 @@ const tooMany = () =>
   new Refusal('unavailable', 'too many large requests wait for each other; please retry', 1)
 
 /** Counts the bytes that are held, by owner. What finds no room waits; a small body takes what a large one cannot. */
-function createBudget({ ofOne, inAll, patience }: typeof BOUNDS) {
+function createBudget({ ofOne, inAll, patience }: typeof BODY_BUDGET) {
   const held = new Map<string, number>()
   const waiting = new Set<() => void>()
   let all = 0
   const take = (owner: string, bytes: number): boolean => {
-    const part = bytes > SMALL ? LARGE_PART : 1
+    const part = bytes > SMALL_BODY_BYTES ? LARGE_BODIES_SHARE : 1
     const own = (held.get(owner) ?? 0) + bytes
     if (bytes > 0 && (own > ofOne * part || all + bytes > inAll * part)) return false
     held.set(owner, own)
@@ -173,7 +173,7 @@ function createParsing(parser: Parser) {
       todo = null
       const took = performance.now() - began
       // Others work before this owner's next body.
-      await (isLong(took) ? sleep(Math.min(took * REST, LONGEST_REST)) : setImmediate())
+      await (isLong(took) ? sleep(Math.min(took * REST_FACTOR, MAX_REST_MS)) : setImmediate())
       return true
     }
     turns.run(key, turn, PARSE_WAIT_MS).then((done) => done ?? parsed.reject(tooMany()), parsed.reject)
@@ -181,21 +181,21 @@ function createParsing(parser: Parser) {
   }
   return (owner: string, { kind, heavy, keeps, here }: Parsing, bytes: Buffer): Promise<unknown> => {
     const { length } = bytes
-    if (length > (heavy ? LONG_IF_HEAVY : LONG))
+    if (length > (heavy ? THREAD_FROM_BYTES_IF_HEAVY : THREAD_FROM_BYTES))
       return inTurn(
         `there ${owner}`,
         (begun) => parser.parse(kind, keeps ? Buffer.from(bytes) : bytes, begun),
-        () => length > HUGE,
+        () => length > REST_FROM_BYTES,
       )
     return inTurn(
       `here ${owner}`,
       async () => here(bytes),
-      (took) => took > SLOW,
+      (took) => took > REST_FROM_MS,
     )
   }
 }
 
-export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
+export function createBodies(parser: Parser, bounds = BODY_BUDGET): Bodies {
   const budget = createBudget(bounds)
   const parse = createParsing(parser)
   const discarding = createKeyedSemaphore(DISCARDED_AT_ONCE)
@@ -210,7 +210,7 @@ export function createBodies(parser: Parser, bounds = BOUNDS): Bodies {
       const readFields = async (limit: number): Promise<URLSearchParams> => {
         const bytes = await readBytes(request, { ...account, limit })
         const pairs = await parse(owner, formOf(request.headers['content-type'] ?? ''), bytes)
-        return fieldsOf(pairs as Pair[])
+        return toSearchParams(pairs as Pair[])
       }
       /** Reads; what is refused with a rest on its way counts no longer, and is thrown away. */
       const orDiscarded = async <T>(reading: () => Promise<T>): Promise<T> => {

@@ -15,7 +15,7 @@ import { readQuery } from './forms.ts'
 import type { HttpDeps, Params, Request, Route } from './route.ts'
 
 /** From the last byte of the body. Longer than any wait that a handler allows itself, in milliseconds. */
-const DEADLINE = 28_000
+const DEADLINE_MS = 28_000
 
 /** An object is sent as JSON; a string brings its own Content-Type. */
 export function send(ctx: Context, { status, body, headers = {}, trace }: Answer): void {
@@ -64,7 +64,7 @@ export async function answer<D extends HttpDeps>(
   ctx: Context,
   found: Found<D>,
   deps: D,
-  deadline = DEADLINE,
+  deadline = DEADLINE_MS,
 ): Promise<void> {
   send(ctx, await withinDeadline(answerOf(found, deps, ctx), ctx.req, deadline))
 }

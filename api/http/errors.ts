@@ -45,15 +45,15 @@ export type Answer = { status: number; body?: unknown; headers?: Record<string, 
 export type Trace = { code?: Code; ids?: readonly string[]; accepted?: number; refused?: number }
 
 /** How many ids a log line has: enough to find the others. */
-const IDS_TRACED = 3
+const MAX_IDS_TRACED = 3
 
-export const tracing = (ids: readonly string[]): Trace => ({ ids: ids.slice(0, IDS_TRACED) })
+export const tracing = (ids: readonly string[]): Trace => ({ ids: ids.slice(0, MAX_IDS_TRACED) })
 
 /** The envelope of every failure; per item of a batch too. */
 export const envelope = ({ code, message }: Refusal) => ({ code, message })
 
 /** The refusal that a caller gets for an error; our own faults go to the log, with the request's id. */
-export function refusalOf(error: unknown, requestId: string, log: Log): Refusal {
+export function refusalForError(error: unknown, requestId: string, log: Log): Refusal {
   if (error instanceof Refusal) return error
   if (isDatabaseUnavailable(error)) {
     log.warn({ request_id: requestId, err: error }, 'the database is unavailable')

@@ -1,14 +1,14 @@
 /**
  * Reads fields as forms and addresses bring them: application/x-www-form-urlencoded and multipart/form-data.
  * Promises: time in proportion to the bytes, whatever they are; pairs and parts are counted before any is read, and
- * more than MOST_FIELDS are refused (DECISIONS: Forms). Nobody else reads them: Node's own reader takes quadratic time
+ * more than MAX_FIELDS are refused (DECISIONS: Forms). Nobody else reads them: Node's own reader takes quadratic time
  * for pairs without `=`. Must not know a request.
  */
 import { Refusal } from '../../db/errors.ts'
 import { textOfFile } from '../../db/text/decode.ts'
 
 /** How many fields a form or an address has at most: a broadcast's form names 1,000 topics twice at worst. */
-const MOST_FIELDS = 2_000
+const MAX_FIELDS = 2_000
 
 export type Pair = [name: string, value: string]
 
@@ -21,7 +21,7 @@ const DIGITS = Int8Array.from({ length: 256 }, (_, byte) =>
 const digit = (byte = 0): number => DIGITS[byte] ?? -1
 
 const tooMany = () =>
-  new Refusal('bad_request', `there must be at most ${MOST_FIELDS.toLocaleString('en-US')} fields`)
+  new Refusal('bad_request', `there must be at most ${MAX_FIELDS.toLocaleString('en-US')} fields`)
 
 /** Percent-decoded; what is not properly encoded stays as it is, as browsers have it. */
 function decoded(bytes: Buffer): string {
@@ -43,7 +43,7 @@ function rawPairs(bytes: Buffer): Buffer[] {
   const pairs: Buffer[] = []
   let from = 0
   for (let count = 0; from <= bytes.length; count += 1) {
-    if (count >= MOST_FIELDS) throw tooMany()
+    if (count >= MAX_FIELDS) throw tooMany()
     const found = bytes.indexOf(AMPERSAND, from)
     const end = found < 0 ? bytes.length : found
     if (end > from) pairs.push(bytes.subarray(from, end))
@@ -67,10 +67,10 @@ export function readQuery(search: string, check?: (name: string, raw: string) =>
     check?.(pair[0], raw.toString())
     return pair
   })
-  return fieldsOf(pairs)
+  return toSearchParams(pairs)
 }
 
-export const fieldsOf = (pairs: Pair[]): URLSearchParams => new URLSearchParams(pairs)
+export const toSearchParams = (pairs: Pair[]): URLSearchParams => new URLSearchParams(pairs)
 
 const URLENCODED = /^application\/x-www-form-urlencoded *(;|$)/i
 const MULTIPART = /^multipart\/form-data *;/i
@@ -85,7 +85,7 @@ function countParts(boundary: string, bytes: Uint8Array): void {
   let at = -1
   // The first one opens, the last one ends: between n of them are n - 1 parts.
   for (let count = 0; ; count += 1) {
-    if (count > MOST_FIELDS + 1) throw tooMany()
+    if (count > MAX_FIELDS + 1) throw tooMany()
     at = text.indexOf(`--${boundary}`, at + 1)
     if (at < 0) return
   }

@@ -11,28 +11,28 @@ import { readQuery } from './forms.ts'
 
 const MIB = 1024 * 1024
 /** The most bytes of a body, where its route does not say. */
-export const BODY_LIMIT = 10 * MIB
+export const MAX_BODY_BYTES = 10 * MIB
 /** How much of a refused body is read to its end, in bytes; for how long, and with what pauses, in milliseconds. */
-const DISCARD_LIMIT = 64 * 1024 * 1024
-const DISCARD_TIME = 10_000
-const DISCARD_PAUSE = 2_000
+const MAX_DISCARD_BYTES = 64 * 1024 * 1024
+const MAX_DISCARD_MS = 10_000
+const MAX_DISCARD_PAUSE_MS = 2_000
 /**
  * The most of what JSON holds, since parsed it takes up to fifty times its length in memory: strings (keys too), arrays
  * and objects together, of which 1,000 contacts with 100 properties each have two thirds; and values in all, which the
  * bytes of a file as a Buffer are.
  */
-export const MOST_STRINGS = 300_000
-export const MOST_VALUES = 3_000_000
+export const MAX_JSON_STRINGS = 300_000
+export const MAX_JSON_VALUES = 3_000_000
 /** What a string, array or object takes at least, in bytes. */
-const SHORTEST = 2
+const MIN_JSON_BYTES = 2
 const JSON_TYPE = /^application\/json *(;|$)/i
 const OTHER_CHARSET = /;\s*charset\s*=\s*(?!"?utf-?8\b)/i
 
 /** Reads on and throws away, within bounds, so that a client in mid-upload lives to see the answer. */
 export const discard = (request: IncomingMessage): Promise<void> =>
   new Promise((resolve) => {
-    const until = performance.now() + DISCARD_TIME
-    let left = DISCARD_LIMIT
+    const until = performance.now() + MAX_DISCARD_MS
+    let left = MAX_DISCARD_BYTES
     const end = (): void => {
       clearTimeout(pause)
       for (const event of ['end', 'close', 'error']) request.off(event, end)
@@ -44,7 +44,7 @@ export const discard = (request: IncomingMessage): Promise<void> =>
       pause.refresh()
       if (left < 0 || performance.now() > until) end()
     }
-    const pause = setTimeout(end, DISCARD_PAUSE)
+    const pause = setTimeout(end, MAX_DISCARD_PAUSE_MS)
     for (const event of ['end', 'close', 'error']) request.once(event, end)
     request.on('data', count).resume()
   })
@@ -61,7 +61,7 @@ const lengthOf = ({ headers }: IncomingMessage): number => Number(headers['conte
  * How a body is read: at most `limit` bytes. `expect` gets the length that it is said to have before anything is read,
  * and `hold` each chunk before it is kept: both may refuse it.
  */
-type Reading = {
+type ReadOptions = {
   expect: (bytes: number) => Promise<void>
   hold: (bytes: number) => void
   limit?: number | undefined
@@ -73,7 +73,7 @@ type Reading = {
  */
 export async function readBytes(
   request: IncomingMessage,
-  { expect, hold, limit = BODY_LIMIT }: Reading,
+  { expect, hold, limit = MAX_BODY_BYTES }: ReadOptions,
 ): Promise<Buffer> {
   const check = (bytes: number): void => {
     if (bytes > limit) throw tooLarge(limit)
@@ -101,7 +101,7 @@ export async function readBytes(
  */
 export async function readPieces(
   request: IncomingMessage,
-  { expect, hold, limit = BODY_LIMIT, size }: Reading & { size: number },
+  { expect, hold, limit = MAX_BODY_BYTES, size }: ReadOptions & { size: number },
   take: (piece: Buffer) => Promise<void>,
 ): Promise<void> {
   if (lengthOf(request) > limit) throw tooLarge(limit)
@@ -144,7 +144,7 @@ async function* unbroken(request: IncomingMessage): AsyncGenerator<Buffer> {
 }
 
 /** The bytes of a body that has to be JSON. @throws Refusal unsupported_media_type, and as `readBytes` does */
-export async function readJsonBytes(request: IncomingMessage, reading: Reading): Promise<Buffer> {
+export async function readJsonBytes(request: IncomingMessage, options: ReadOptions): Promise<Buffer> {
   const { headers } = request
   const hasBody = headers['transfer-encoding'] !== undefined || lengthOf(request) > 0
   const type = headers['content-type'] ?? ''
@@ -154,7 +154,7 @@ export async function readJsonBytes(request: IncomingMessage, reading: Reading):
   if (hasBody && (headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
     throw new Refusal('unsupported_media_type', 'the body must not be compressed')
   }
-  return readBytes(request, reading)
+  return readBytes(request, options)
 }
 
 /**
@@ -171,7 +171,7 @@ const [QUOTE, BACKSLASH, OPEN_LIST, OPEN_OBJECT, COMMA] = Buffer.from('"\\[{,') 
 
 /** Counts what begins in JSON that need not be valid. @throws Refusal payload_too_large */
 function checkCounts(bytes: Uint8Array): void {
-  if (bytes.length <= MOST_STRINGS * SHORTEST) return
+  if (bytes.length <= MAX_JSON_STRINGS * MIN_JSON_BYTES) return
   let [strings, values] = [0, 1]
   let isInString = false
   for (let at = 0; at < bytes.length; at += 1) {
@@ -189,8 +189,8 @@ function checkCounts(bytes: Uint8Array): void {
   const refuse = (most: number, what: string): never => {
     throw new Refusal('payload_too_large', `the body must have at most ${most.toLocaleString('en')} ${what}`)
   }
-  if (strings > MOST_STRINGS) refuse(MOST_STRINGS, 'strings, arrays and objects')
-  if (values > MOST_VALUES) refuse(MOST_VALUES, 'values')
+  if (strings > MAX_JSON_STRINGS) refuse(MAX_JSON_STRINGS, 'strings, arrays and objects')
+  if (values > MAX_JSON_VALUES) refuse(MAX_JSON_VALUES, 'values')
 }
 
 function parseJson(bytes: Uint8Array): unknown {
@@ -212,7 +212,7 @@ function jsonFault({ message }: Error): string {
 }
 
 /** Without the mark that some editors put before UTF-8; `decoded` leaves it out too. */
-export const withoutMark = (bytes: Buffer): Buffer =>
+export const withoutByteOrderMark = (bytes: Buffer): Buffer =>
   bytes.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf])) ? bytes.subarray(3) : bytes
 
 function decoded(bytes: Uint8Array): string {

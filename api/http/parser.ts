@@ -38,38 +38,38 @@ export type Reply =
   | { refused: Refused }
 
 /** Of the thread's heap, in MiB: more than the most strings and values of a body (input.ts) take. */
-const HEAP = 128
-const YOUNG_HEAP = 16
+const THREAD_HEAP_MIB = 128
+const THREAD_YOUNG_HEAP_MIB = 16
 
 /** In milliseconds: how long one body may take (the most values that are taken need about one second). */
-const TIME_LIMIT = 15_000
+const PARSE_TIMEOUT_MS = 15_000
 /** How long a body waits for the thread, and how long an idle thread is kept, in milliseconds. */
 const THREAD_WAIT_MS = 30_000
-const IDLE = 60_000
+const THREAD_IDLE_MS = 60_000
 
 /** How long the items of a batch are read before others have their turn, in milliseconds. */
-const SLICE = 4
+const SLICE_MS = 4
 
 const PRELOAD = new URL('../../db/process/preload.js', import.meta.url).href
 
-const refusalOf = ({ code, message }: Refused): Refusal => new Refusal(code, message)
+const refusalFromData = ({ code, message }: Refused): Refusal => new Refusal(code, message)
 const busy = () => new Refusal('unavailable', 'too many large requests wait for each other; please retry', 1)
 const unread = () => new Refusal('unavailable', 'the body could not be read', 1)
 
 /** The body that an answer holds. @throws Refusal */
 async function unpacked(reply: Reply): Promise<unknown> {
-  if ('refused' in reply) throw refusalOf(reply.refused)
+  if ('refused' in reply) throw refusalFromData(reply.refused)
   if ('body' in reply) return deserialize(reply.body)
   const items: unknown[] = []
   let since = performance.now()
   let at = 0
   for (const each of reply.items) {
-    if ('refused' in each) items.push(refusalOf(each.refused))
+    if ('refused' in each) items.push(refusalFromData(each.refused))
     else {
       items.push(deserialize(reply.packed.subarray(at, at + each.bytes)))
       at += each.bytes
     }
-    if (performance.now() - since < SLICE) continue
+    if (performance.now() - since < SLICE_MS) continue
     await setImmediate()
     since = performance.now()
   }
@@ -84,10 +84,13 @@ async function openThread(entry: URL) {
     filename: entry.href,
     minThreads: 0,
     maxThreads: 1,
-    idleTimeout: IDLE,
+    idleTimeout: THREAD_IDLE_MS,
     // As the process itself: what is compiled is kept between starts.
     execArgv: ['--import', PRELOAD],
-    resourceLimits: { maxOldGenerationSizeMb: HEAP, maxYoungGenerationSizeMb: YOUNG_HEAP },
+    resourceLimits: {
+      maxOldGenerationSizeMb: THREAD_HEAP_MIB,
+      maxYoungGenerationSizeMb: THREAD_YOUNG_HEAP_MIB,
+    },
   })
   // A thread that dies between two bodies harms none; without a listener the event would end the process.
   pool.on('error', () => {})
@@ -107,7 +110,7 @@ const movable = (bytes: Buffer): Uint8Array<ArrayBuffer> =>
     : new Uint8Array(bytes)
 
 /** Makes a process's parser. @param entry what the thread runs. @param timeLimit of one body, in milliseconds. */
-export function createParser(entry: URL, timeLimit = TIME_LIMIT): Parser {
+export function createParser(entry: URL, timeLimit = PARSE_TIMEOUT_MS): Parser {
   const semaphore = createKeyedSemaphore(1)
   let thread: ReturnType<typeof openThread> | null = null
   const ask = async (question: Question): Promise<Reply> => {

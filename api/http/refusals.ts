@@ -12,9 +12,9 @@ import type { Metrics } from '../../db/process/metrics.ts'
 import { storableWords } from '../../db/text/words.ts'
 
 /** How often what was gathered is stored, in milliseconds. */
-const PAUSE = 2_000
+const STORE_INTERVAL_MS = 2_000
 /** How many of a team are worth keeping. */
-const KEPT_PER_TEAM = 20
+const MAX_KEPT_PER_TEAM = 20
 
 /** Who called: the team, and the key's first characters (none for a session token). */
 type Caller = { team_id: string; key?: string }
@@ -45,9 +45,9 @@ export function createRefusals(database: Pick<Database, 'transaction'>): Refusal
         key_prefix: key ?? null,
         created_at: now.toISOString(),
       }
-      gathered.set(team_id, [...(gathered.get(team_id) ?? []), stored].slice(-KEPT_PER_TEAM))
+      gathered.set(team_id, [...(gathered.get(team_id) ?? []), stored].slice(-MAX_KEPT_PER_TEAM))
       // Refusals are no reason to fail anything, nor to keep a process alive.
-      timer ??= setTimeout(() => void flush().catch(() => {}), PAUSE).unref()
+      timer ??= setTimeout(() => void flush().catch(() => {}), STORE_INTERVAL_MS).unref()
     },
     flush,
   }

@@ -33,7 +33,7 @@ export type HttpDeps = {
 export type Params = Readonly<Record<string, string>>
 
 /** The methods of a path that has this one: HEAD is answered as GET is. */
-export const takenWith = (method: string): string[] => (method === 'GET' ? ['HEAD', 'GET'] : [method])
+export const allowedMethods = (method: string): string[] => (method === 'GET' ? ['HEAD', 'GET'] : [method])
 
 /** A request whose route has been found. `body` and `query` are what the route's shapes make of them. */
 export type Request<B = undefined, Q = undefined> = {

@@ -17,7 +17,7 @@ import type { Duplex } from 'node:stream'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../../db/errors.ts'
 import { portFault } from '../../db/process/config.ts'
-import { DRAIN } from '../../db/process/shutdown.ts'
+import { DRAIN_MS } from '../../db/process/shutdown.ts'
 import { refusalAnswer } from './errors.ts'
 import { type BodyPace, watchBodies } from './slow-bodies.ts'
 
@@ -34,19 +34,19 @@ const TIMEOUTS = {
 }
 
 /** Slower than any line of today's: what is slower holds a connection and memory for nothing. */
-const PACE: BodyPace = { bytes: 128 * 1024, window: 50_000 }
+const MIN_BODY_PACE: BodyPace = { bytes: 128 * 1024, window: 50_000 }
 
 /** How long a connection may be silent, in milliseconds: longer than any answer takes (dispatch.ts). */
-const SILENCE = 70_000
+const MAX_SILENCE_MS = 70_000
 
 /** How long a client has for reading why it is sent away, in milliseconds. */
-const PARTING = 1_000
+const PARTING_MS = 1_000
 
 // How long connections are still served when the process is asked to stop, in milliseconds.
-const LINGER = 1_000
+const LINGER_MS = 1_000
 
 /** For the last answers to leave, in milliseconds. */
-export const FLUSH = 500
+export const FLUSH_MS = 500
 
 type RequestHandler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
@@ -58,13 +58,13 @@ export async function serve(
 ): Promise<{ port: number; drain: () => Promise<void> }> {
   // Accept requests without Host; Node would answer outside our envelope.
   const settings = { ...TIMEOUTS, ...timeouts, requireHostHeader: false }
-  const bodies = watchBodies(pace ?? PACE, {
+  const bodies = watchBodies(pace ?? MIN_BODY_PACE, {
     interval: settings.connectionsCheckingInterval,
     cut: ({ socket }) => refuse(socket, new Refusal('bad_request', TOO_SLOW), requests),
   })
   const requests = trackRequests(handler, bodies)
   const server = createServer(settings, requests.handle)
-  server.timeout = SILENCE
+  server.timeout = MAX_SILENCE_MS
   answerOutsiders(server, requests)
   await listenOn(server, PORT, HOST)
   return {
@@ -121,7 +121,7 @@ function endWith(socket: Duplex, refusal: Refusal): void {
     `X-Request-Id: ${randomUUID()}`,
   ]
   socket.end([...head, `Content-Length: ${json.length}`, '', json].join('\r\n'))
-  setTimeout(() => socket.destroy(), PARTING).unref()
+  setTimeout(() => socket.destroy(), PARTING_MS).unref()
 }
 
 /** Ends a connection. What was asked properly before is answered first. */
@@ -158,16 +158,16 @@ function answerOutsiders(server: Server, requests: Requests): void {
  * closes the connections that are still open then.
  */
 async function drain(server: Server, requests: Requests): Promise<void> {
-  const late = sleep(DRAIN, undefined, { ref: false })
+  const late = sleep(DRAIN_MS, undefined, { ref: false })
   const drained = requests.drain()
   // A request may be on its way over a connection that is idle as yet, or that has not even been accepted.
-  await sleep(LINGER)
+  await sleep(LINGER_MS)
   await setImmediate()
   const closed = new Promise((resolve) => server.close(resolve))
   server.closeIdleConnections()
   await Promise.race([drained.then(requests.drain), late])
   server.closeIdleConnections()
-  await Promise.race([closed, sleep(FLUSH, undefined, { ref: false })])
+  await Promise.race([closed, sleep(FLUSH_MS, undefined, { ref: false })])
   server.closeAllConnections()
   await closed
 }

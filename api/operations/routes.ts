@@ -40,7 +40,7 @@ function assertOperator(authorization: string | undefined, token: string | null)
 }
 
 /** When to ask again, in seconds. */
-const READY_AGAIN = 5
+const READY_RETRY_AFTER_S = 5
 
 export const opsRoutes: readonly PublicRoute<OperationsDeps>[] = [
   publicRoute({
@@ -57,7 +57,7 @@ export const opsRoutes: readonly PublicRoute<OperationsDeps>[] = [
     handle: async (_request, { database, isDraining }) => {
       if (isDraining()) throw new Refusal('unavailable', 'this process is draining', 1)
       const fault = await databaseFault(database)
-      if (fault !== null) throw new Refusal('unavailable', fault, READY_AGAIN)
+      if (fault !== null) throw new Refusal('unavailable', fault, READY_RETRY_AFTER_S)
       return { status: 200, body: { status: 'ready' } }
     },
   }),

@@ -146,12 +146,12 @@ function preferencePage(contact: ContactRow, topics: readonly TopicRow[], saved:
 }
 
 /** Of a form, in bytes: room for the ids of 350 topics. */
-const LARGEST_FORM = 16 * 1024
+const MAX_FORM_BYTES = 16 * 1024
 
 /** What a form says; a one-click request may come in any other encoding, and says nothing that is needed. */
 async function formOf({ headers, bytes, form }: Request): Promise<URLSearchParams> {
-  if (isUrlencoded(headers['content-type'] ?? '')) return form(LARGEST_FORM)
-  await bytes(LARGEST_FORM)
+  if (isUrlencoded(headers['content-type'] ?? '')) return form(MAX_FORM_BYTES)
+  await bytes(MAX_FORM_BYTES)
   return new URLSearchParams()
 }
 

@@ -26,7 +26,7 @@ export const ABOUT_WHATSAPP = describedAs('WhatsApp', {
     summary: 'Send a template message to 1 to 50 numbers',
     description: ['Stores a message for each number and queues them for delivery: all of them, or none.'],
     takes: 'NewWhatsappMessage',
-    keyed: true,
+    takesIdempotencyKey: true,
     notes: MESSAGE_NOTES,
     example: { ...AMESSAGE, idempotency_key: 'order-1001-shipped' },
     answers: {

@@ -94,7 +94,7 @@ const EMAILS = describedAs('Emails', {
   sendEmail: {
     summary: 'Send one email',
     takes: 'NewEmail',
-    keyed: true,
+    takesIdempotencyKey: true,
     description: ['Stores the email and queues it for delivery. Either `html` or `template_id` is required.'],
     notes: EMAIL_NOTES,
     example: { ...ANEMAIL, idempotency_key: 'order-1001-shipped' },

@@ -10,7 +10,7 @@ import { emailsByKeys } from '../../db/messages/emails/emails.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 import { encodedSize, endingsOf, typeOfName } from '../../db/text/files.ts'
 import type { Attached } from './attachment-shape.ts'
-import { type Keyed, ownItem } from './idempotency-key.ts'
+import { type ParsedSend, withOwnKey } from './idempotency-key.ts'
 
 /** The headers of a part, and those of a message with its boundaries, in bytes: more than they come to. */
 const PART_OVERHEAD = 1_000
@@ -21,7 +21,7 @@ export type AttachmentLimits = { message_bytes: number; blocked_extensions: Read
 type Brought = { path: string; attached: readonly Attached[]; text_bytes: number }
 
 /** An item of a call before its attachments are seen to. */
-export type Draft = Keyed<EmailItem> & { brought?: Brought }
+export type EmailDraft = ParsedSend<EmailItem> & { brought?: Brought }
 
 type Uploads = ReadonlyMap<string, Upload>
 
@@ -58,8 +58,8 @@ export function refuseBlocked({ blocked_extensions }: AttachmentLimits, filename
  * The item of a draft, with its files. @throws Refusal bad_request, payload_too_large, then what the draft is refused
  * for
  */
-function judged(draft: Draft, uploads: Uploads, limits: AttachmentLimits): EmailItem {
-  if (!draft.brought) return ownItem(draft)
+function judged(draft: EmailDraft, uploads: Uploads, limits: AttachmentLimits): EmailItem {
+  if (!draft.brought) return withOwnKey(draft)
   const { path, attached, text_bytes } = draft.brought
   const files = attached.map((each) => fileOf(each, uploads))
   for (const [index, file] of files.entries()) {
@@ -74,13 +74,13 @@ function judged(draft: Draft, uploads: Uploads, limits: AttachmentLimits): Email
     const words = `${path}attachments make a message of ${size} bytes as encoded: at most ${most} MiB are taken`
     throw new Refusal('payload_too_large', words)
   }
-  return { ...ownItem(draft), attachments: files }
+  return { ...withOwnKey(draft), attachments: files }
 }
 
 /** Who sends, through which statements. */
 type Attaching = { tx: Tx; teamId: string; limits: AttachmentLimits }
 
-async function uploadsOf({ tx, teamId }: Attaching, drafts: readonly Draft[]): Promise<Uploads> {
+async function uploadsOf({ tx, teamId }: Attaching, drafts: readonly EmailDraft[]): Promise<Uploads> {
   const ids = drafts.flatMap(({ brought }) =>
     (brought?.attached ?? []).flatMap((each) => ('attachment_id' in each ? [each.attachment_id] : [])),
   )
@@ -98,9 +98,9 @@ async function storedKeys({ tx, teamId }: Attaching, items: readonly EmailItem[]
 }
 
 /** Items or refusals of drafts, with attachments that are named but not loaded. */
-export async function itemsOf(
+export async function itemsWithAttachments(
   attaching: Attaching,
-  drafts: readonly Draft[],
+  drafts: readonly EmailDraft[],
 ): Promise<(EmailItem | Refusal)[]> {
   const uploads = await uploadsOf(attaching, drafts)
   return drafts.map((draft) => orRefusal(() => judged(draft, uploads, attaching.limits)))
@@ -109,7 +109,7 @@ export async function itemsOf(
 /** Does the work of accepting items while the contents that they bring are stored. */
 export async function withContents<T>(
   attaching: Attaching,
-  { drafts, items }: { drafts: readonly Draft[]; items: readonly EmailItem[] },
+  { drafts, items }: { drafts: readonly EmailDraft[]; items: readonly EmailItem[] },
   accept: (items: readonly EmailItem[]) => Promise<T>,
 ): Promise<T> {
   const stored = await storedKeys(attaching, items)

@@ -18,9 +18,9 @@ import { ABOUT } from './about.ts'
 import { refuseBlocked } from './attached.ts'
 import { teamRoute, type V1Route } from './deps.ts'
 
-const LARGEST = 25 * 1024 * 1024
+const MAX_UPLOAD_BYTES = 25 * 1024 * 1024
 /** Until when emails can refer to it, in days. */
-const KEPT = 7
+const UPLOAD_KEPT_DAYS = 7
 
 function dispositionName(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
@@ -42,7 +42,7 @@ function filenameOf(given: string | undefined, headers: IncomingHttpHeaders): st
 }
 
 /** What curl says of a body by default: no file is of this type. */
-const UNTOLD = /^application\/x-www-form-urlencoded\b/i
+const CURL_DEFAULT_TYPE = /^application\/x-www-form-urlencoded\b/i
 
 function refuseForms(given: string | undefined): void {
   if (/^multipart\//i.test(given ?? ''))
@@ -50,7 +50,7 @@ function refuseForms(given: string | undefined): void {
 }
 
 function typeOf(given: string | undefined, filename: string): string {
-  if (given === undefined || given === '' || UNTOLD.test(given)) return typeOfName(filename)
+  if (given === undefined || given === '' || CURL_DEFAULT_TYPE.test(given)) return typeOfName(filename)
   const fault = contentTypeFault(given)
   if (fault) throw new Refusal('bad_request', `Content-Type ${fault}`)
   return given
@@ -74,8 +74,8 @@ export const attachmentRoutes: readonly V1Route[] = [
       const body = await upload(database, principal.team_id, {
         filename,
         content_type,
-        days: KEPT,
-        read: (take) => pieces({ limit: LARGEST, size: CHUNK }, take),
+        days: UPLOAD_KEPT_DAYS,
+        read: (take) => pieces({ limit: MAX_UPLOAD_BYTES, size: CHUNK }, take),
       })
       return { status: 201, body, trace: tracing([body.id]) }
     },

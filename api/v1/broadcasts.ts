@@ -36,7 +36,7 @@ import { keyOnly, type Principal } from '../http/auth.ts'
 import { json, jsonAs, optionalJson, queryOf } from '../http/input.ts'
 import { ABOUT_BROADCASTS as ABOUT } from './about-broadcasts.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
-import { pageOf, paging } from './paging.ts'
+import { paging, readPage } from './paging.ts'
 
 const testSchema = object({
   to: array(mailbox().required('${path} must be an email address'))
@@ -97,7 +97,7 @@ const draftRoutes: readonly V1Route[] = [
     access: keyOnly('broadcasts:read'),
     query: queryOf(object(paging())),
     async handle({ query, principal }, { database }) {
-      const { rows, next } = await pageOf(query, (page) =>
+      const { rows, next } = await readPage(query, (page) =>
         broadcastsOfTeam(database, principal.team_id, page),
       )
       return { status: 200, body: { data: await broadcastViews(database, rows), ...next } }

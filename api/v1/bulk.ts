@@ -13,13 +13,13 @@ import {
 import { Refusal } from '../../db/errors.ts'
 import { idNow } from '../../db/process/ids.ts'
 import { keyOnly } from '../http/auth.ts'
-import { type BodyShape, parseBatch, withoutMark } from '../http/input.ts'
+import { type BodyShape, parseBatch, withoutByteOrderMark } from '../http/input.ts'
 import { ABOUT } from './about.ts'
 import { type BatchItem, batchAnswer } from './batch.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
 
 const BULK_LIMIT = 1_000
-const RETRY_AFTER = 5
+const RETRY_AFTER_S = 5
 
 type Call = { teamId: string; bytes: Buffer; letGo(): void; now: Date }
 
@@ -46,14 +46,14 @@ async function carriedOut(deps: V1Deps, call: Call): Promise<UpsertResult> {
   throw new Refusal(
     'unavailable',
     'the upsert is stored and will be carried out, but not in time for an answer; repeating it is harmless',
-    RETRY_AFTER,
+    RETRY_AFTER_S,
   )
 }
 
-const refusalOf = ({ code, message }: StoredRefusal): Refusal => new Refusal(code, message)
+const refusalFromStored = ({ code, message }: StoredRefusal): Refusal => new Refusal(code, message)
 
-const outcomeOf = (item: string | StoredRefusal): BatchItem =>
-  typeof item === 'string' ? item : refusalOf(item)
+const bulkItemOf = (item: string | StoredRefusal): BatchItem =>
+  typeof item === 'string' ? item : refusalFromStored(item)
 
 /** The call as it came: its items are judged by the worker. */
 const bulkBody: BodyShape<{ length: number; bytes: Buffer }> = {
@@ -61,7 +61,7 @@ const bulkBody: BodyShape<{ length: number; bytes: Buffer }> = {
   batch: { field: 'contacts', most: BULK_LIMIT },
   read: (value) => ({ length: parseBatch(value, 'contacts', BULK_LIMIT).length, bytes: Buffer.alloc(0) }),
   // As bytes from the socket to the database: 9 MiB as text held everybody up three times over.
-  withBytes: ({ length }, bytes) => ({ length, bytes: withoutMark(bytes) }),
+  withBytes: ({ length }, bytes) => ({ length, bytes: withoutByteOrderMark(bytes) }),
 }
 
 export const bulkRoutes: readonly V1Route[] = [
@@ -77,8 +77,8 @@ export const bulkRoutes: readonly V1Route[] = [
       const call = { teamId: principal.team_id, bytes: body.bytes, letGo, now }
       body.bytes = Buffer.alloc(0)
       const result = await carriedOut(deps, call)
-      if ('refusal' in result) throw refusalOf(result.refusal)
-      return batchAnswer(result.items.map(outcomeOf), deps.metrics)
+      if ('refusal' in result) throw refusalFromStored(result.refusal)
+      return batchAnswer(result.items.map(bulkItemOf), deps.metrics)
     },
   }),
 ]

@@ -21,7 +21,7 @@ import { keyOnly } from '../http/auth.ts'
 import { json, queryOf } from '../http/input.ts'
 import { ABOUT } from './about.ts'
 import { teamRoute, type V1Route } from './deps.ts'
-import { pageOf, paging } from './paging.ts'
+import { paging, readPage } from './paging.ts'
 import { presentContact } from './present.ts'
 
 /** What PATCH takes, and POST besides the email. */
@@ -69,7 +69,7 @@ export const contactRoutes: readonly V1Route[] = [
     searches: true,
     async handle({ query, principal }, { database }) {
       const { email, status } = query
-      const { rows, next } = await pageOf(query, (page) =>
+      const { rows, next } = await readPage(query, (page) =>
         contactsOfTeam(database, principal.team_id, { email, status }, page),
       )
       return { status: 200, body: { data: rows.map(presentContact), ...next } }

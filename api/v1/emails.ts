@@ -31,11 +31,11 @@ import { batchOf, jsonAs } from '../http/input.ts'
 import { rateHeaders } from '../http/rate.ts'
 import { countSends } from '../sends/count.ts'
 import { ABOUT, aboutScheduled } from './about.ts'
-import { type Draft, itemsOf, withContents } from './attached.ts'
+import { type EmailDraft, itemsWithAttachments, withContents } from './attached.ts'
 import { attachedOf, attachments } from './attachment-shape.ts'
 import { acceptEach, type BatchItem, batchAnswer } from './batch.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
-import { keyed, ownItem, underKey } from './idempotency-key.ts'
+import { parseSend, withIdempotencyKey, withOwnKey } from './idempotency-key.ts'
 import { presentEmail } from './present.ts'
 import { scheduledRoutes } from './scheduled.ts'
 
@@ -45,12 +45,12 @@ const BATCH_LIMIT = 100
 const A_TAG = '${path} must be a string, such as "receipt"'
 
 /** How many recipients an email may have, of to, cc and bcc as given. */
-const MOST_RECIPIENTS = 50
+const MAX_RECIPIENTS = 50
 
 const mailboxes = () =>
   array(mailbox().required('${path} must be an email address'))
     .typeError('${path} must be an array of email addresses, such as ["name@example.com"]')
-    .max(MOST_RECIPIENTS, `\${path} must have at most ${MOST_RECIPIENTS} recipients`)
+    .max(MAX_RECIPIENTS, `\${path} must have at most ${MAX_RECIPIENTS} recipients`)
 
 /** The body of a send, and each item of a batch. */
 const sendSchema = object({
@@ -114,9 +114,9 @@ function itemOf(send: SendBody, path = ''): EmailItem {
 }
 
 /** A send before its attachments are seen to. @throws Refusal bad_request */
-function draftOf(send: SendBody, path = ''): Draft {
-  if (send.to.length + (send.cc?.length ?? 0) + (send.bcc?.length ?? 0) > MOST_RECIPIENTS) {
-    const words = `${path}to, cc and bcc must have at most ${MOST_RECIPIENTS} recipients in all`
+function emailDraft(send: SendBody, path = ''): EmailDraft {
+  if (send.to.length + (send.cc?.length ?? 0) + (send.bcc?.length ?? 0) > MAX_RECIPIENTS) {
+    const words = `${path}to, cc and bcc must have at most ${MAX_RECIPIENTS} recipients in all`
     throw new Refusal('bad_request', words)
   }
   const draft = { idempotency_key: send.idempotency_key ?? null, ...itemOrRefused(() => itemOf(send, path)) }
@@ -126,7 +126,8 @@ function draftOf(send: SendBody, path = ''): Draft {
 }
 
 /** An item of a batch. @throws Refusal bad_request */
-const toBatchItem = (value: unknown, at: string): Draft => draftOf(parse(sendSchema, value, at), `${at}.`)
+const toBatchItem = (value: unknown, at: string): EmailDraft =>
+  emailDraft(parse(sendSchema, value, at), `${at}.`)
 
 /** What the operator reserves (RESERVED_HEADER_PREFIXES), refused as what is always reserved; null for none. */
 function reservedRefusal({ reservedHeaders }: V1Deps, { headers, path }: EmailItem): Refusal | null {
@@ -148,11 +149,11 @@ const attaching = ({ database: tx, attachments: limits }: V1Deps, { team_id }: P
 async function draftedItems(
   deps: V1Deps,
   principal: Principal,
-  drafts: readonly Draft[],
+  drafts: readonly EmailDraft[],
 ): Promise<(EmailItem | Refusal)[]> {
   const items = drafts.some(({ brought }) => brought)
-    ? await itemsOf(attaching(deps, principal), drafts)
-    : drafts.map((draft) => orRefusal(() => ownItem(draft)))
+    ? await itemsWithAttachments(attaching(deps, principal), drafts)
+    : drafts.map((draft) => orRefusal(() => withOwnKey(draft)))
   return items.map((item) => (item instanceof Refusal ? item : (reservedRefusal(deps, item) ?? item)))
 }
 
@@ -160,7 +161,7 @@ async function draftedItems(
 function withFiles<T>(
   deps: V1Deps,
   principal: Principal,
-  sends: { drafts: readonly Draft[]; items: readonly EmailItem[] },
+  sends: { drafts: readonly EmailDraft[]; items: readonly EmailItem[] },
   accept: (items: readonly EmailItem[]) => Promise<T>,
 ): Promise<T> {
   const bare = sends.items.every(({ attachments }) => attachments === undefined)
@@ -217,9 +218,9 @@ export const emailRoutes: readonly V1Route[] = [
     path: '/v1/emails',
     about: ABOUT.sendEmail,
     access: keyOrSession('emails:send'),
-    body: jsonAs(sendSchema, keyed(sendSchema, draftOf)),
+    body: jsonAs(sendSchema, parseSend(sendSchema, emailDraft)),
     async handle({ id, body, headers, principal }, deps) {
-      const drafts = [underKey(body, headers)]
+      const drafts = [withIdempotencyKey(body, headers)]
       const items = (await draftedItems(deps, principal, drafts)).map(orThrow)
       const accept = (ready: readonly EmailItem[]) =>
         deps.accepts.email({ sender: senderOf(principal, id), items: ready })
@@ -244,7 +245,7 @@ export const emailRoutes: readonly V1Route[] = [
     body: batchOf({ field: 'emails', most: BATCH_LIMIT, schema: sendSchema }, toBatchItem),
     async handle({ id, body, principal }, deps) {
       const drafts = body.flatMap((each) => (each instanceof Refusal ? [] : [each]))
-      const draft = (given: readonly Draft[]) => draftedItems(deps, principal, given)
+      const draft = (given: readonly EmailDraft[]) => draftedItems(deps, principal, given)
       const checked = await acceptEach(body, draft, (item) => item)
       let headers = {}
       const accept = async (valid: readonly EmailItem[]) => {

@@ -11,22 +11,22 @@ import { idempotencyKey, parse } from '../../db/text/fields.ts'
 const headerSchema = object({ 'Idempotency-Key': idempotencyKey() })
 
 /** A send whose shape is right: its key, and the item or what is wrong with it, as data that threads can hand over. */
-export type Keyed<T> = { idempotency_key: string | null } & ItemOrRefused<T>
+export type ParsedSend<T> = { idempotency_key: string | null } & ItemOrRefused<T>
 
 /** Reads a single send. @param make throws the refusal of what the schema cannot say. */
-export const keyed =
+export const parseSend =
   <S extends AnyObject & { idempotency_key?: string | null | undefined }, T>(
     schema: ObjectSchema<S>,
     make: (send: S) => T,
   ) =>
-  (value: unknown): Keyed<T> => {
+  (value: unknown): ParsedSend<T> => {
     const send = parse(schema, value)
     return { idempotency_key: send.idempotency_key ?? null, ...itemOrRefused(() => make(send)) }
   }
 
 /** The item, under the header's key when its own is absent. @throws Refusal bad_request when they differ; its own */
-export function underKey<T extends { idempotency_key: string | null }>(
-  send: Keyed<T>,
+export function withIdempotencyKey<T extends { idempotency_key: string | null }>(
+  send: ParsedSend<T>,
   headers: IncomingHttpHeaders,
 ): T {
   const { 'Idempotency-Key': key } = parse(headerSchema, { 'Idempotency-Key': headers['idempotency-key'] })
@@ -37,7 +37,6 @@ export function underKey<T extends { idempotency_key: string | null }>(
 }
 
 /** The item under its own key. @throws Refusal its own */
-export const ownItem = <T extends object>(send: Keyed<T>): T & { idempotency_key: string | null } => ({
-  ...itemOf(send),
-  idempotency_key: send.idempotency_key,
-})
+export const withOwnKey = <T extends object>(
+  send: ParsedSend<T>,
+): T & { idempotency_key: string | null } => ({ ...itemOf(send), idempotency_key: send.idempotency_key })

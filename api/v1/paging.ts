@@ -5,16 +5,16 @@
 import { wholeNumber } from '../http/input.ts'
 
 const DEFAULT_LIMIT = 20
-const LARGEST_LIMIT = 100
+const MAX_LIMIT = 100
 
 /** What a list's query takes for it. */
 export const paging = () => ({
-  limit: wholeNumber(1, LARGEST_LIMIT),
+  limit: wholeNumber(1, MAX_LIMIT),
   cursor: wholeNumber(0, Number.MAX_SAFE_INTEGER),
 })
 
 /** The rows that are asked for, and the cursor of those after them. */
-export async function pageOf<R>(
+export async function readPage<R>(
   asked: { limit?: string | undefined; cursor?: string | undefined },
   read: (page: { limit: number; offset: number }) => Promise<readonly R[]>,
 ): Promise<{ rows: R[]; next: { next_cursor?: string } }> {

@@ -6,13 +6,13 @@
 import { allPlans, type PlanRow } from '../../db/accounts/plans/plans.sql.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
 
-/** How long a reading serves, in milliseconds. */
-const AGE = 60_000
+/** How long a read of the catalog serves, in milliseconds. */
+const CATALOG_TTL_MS = 60_000
 
-/** A reading of the catalog. `left`: for how many milliseconds it still serves. */
-type Reading = { plans: readonly PlanRow[]; left: number }
+/** The catalog as it was read. `left`: for how many milliseconds it still serves. */
+type CachedPlans = { plans: readonly PlanRow[]; left: number }
 
-export type Catalog = (tx: Tx, now: Date) => Promise<Reading>
+export type Catalog = (tx: Tx, now: Date) => Promise<CachedPlans>
 
 export function createCatalog(): Catalog {
   let kept: { plans: Promise<readonly PlanRow[]>; until: number } | null = null
@@ -25,7 +25,7 @@ export function createCatalog(): Catalog {
   }
   return async (tx, now) => {
     const time = now.getTime()
-    if (!kept || time >= kept.until) kept = read(tx, time + AGE)
+    if (!kept || time >= kept.until) kept = read(tx, time + CATALOG_TTL_MS)
     const { plans, until } = kept
     return { plans: await plans, left: until - time }
   }

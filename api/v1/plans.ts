@@ -8,7 +8,7 @@ import { ABOUT } from './about.ts'
 import { publicRoute, type V1Route } from './deps.ts'
 import { presentCatalog } from './present.ts'
 
-/** Caches may keep an answer for what is left of our own reading: a change surfaces within a minute in all. */
+/** Caches may keep an answer for what is left of our own copy: a change surfaces within a minute in all. */
 const cacheControl = (left: number): string => `public, max-age=${Math.floor(left / 1_000)}`
 
 /** The locale asked for, or English for any other. */

@@ -32,7 +32,7 @@ import { aboutScheduled } from './about.ts'
 import { ABOUT_WHATSAPP } from './about-whatsapp.ts'
 import { acceptEach, type BatchItem, batchAnswer } from './batch.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
-import { keyed, underKey } from './idempotency-key.ts'
+import { parseSend, withIdempotencyKey } from './idempotency-key.ts'
 import { scheduledRoutes } from './scheduled.ts'
 
 const BATCH_LIMIT = 100
@@ -67,14 +67,12 @@ function phonesOf(numbers: readonly string[], path: string): Phone[] {
 }
 
 /** More than any template has slots: beyond this, some of the first are unknown as well. */
-const MOST_PARAMETERS = 1_000
+const MAX_PARAMETERS = 1_000
 
 /** Parameters that are refused anyway need not travel further in full. */
 function enoughOf(parameters: Record<string, string>): Record<string, string> {
   const given = Object.entries(parameters)
-  return given.length <= MOST_PARAMETERS
-    ? parameters
-    : Object.fromEntries(given.slice(0, MOST_PARAMETERS + 1))
+  return given.length <= MAX_PARAMETERS ? parameters : Object.fromEntries(given.slice(0, MAX_PARAMETERS + 1))
 }
 
 /** An item whose fields are valid by themselves. @throws Refusal invalid_phone */
@@ -137,10 +135,10 @@ export const whatsappRoutes: readonly V1Route[] = [
     path: '/v1/whatsapp/messages',
     about: ABOUT_WHATSAPP.sendWhatsapp,
     access: keyOrSession('whatsapp:send'),
-    body: jsonAs(sendSchema, keyed(sendSchema, itemOf)),
+    body: jsonAs(sendSchema, parseSend(sendSchema, itemOf)),
     async handle({ id, body, headers, principal }, deps) {
       const { team_id } = principal
-      const items = [underKey(body, headers)]
+      const items = [withIdempotencyKey(body, headers)]
       const outcomes = await deps.accepts.whatsapp({ team_id, items, http_request_id: id })
       const [outcome] = countSends(deps.metrics, 'whatsapp', outcomes)
       if (!outcome) throw new Error('one item must have one outcome')

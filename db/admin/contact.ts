@@ -4,15 +4,15 @@ import { CONTACT_STATUSES, type ContactStatus, contactsOfTeam } from '../audienc
 import { type ByHand, SUPPRESSIONS, suppressByHand } from '../audience/suppressions/by-hand.ts'
 import { liftSuppression, showContact } from '../audience/suppressions/lift.ts'
 import { sentToContact, sentView } from '../messages/sent.ts'
+import { erasureOf } from '../upkeep/background-jobs/kinds.ts'
 import type { Erasure } from '../upkeep/retention/erase.ts'
 import { exportPerson } from '../upkeep/retention/export.ts'
-import { erasureOf } from '../upkeep/work/kinds.ts'
 import { ACTOR } from './context.ts'
 import { atMost, oneOf, only } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 /** How many messages of each channel are shown with a contact. */
-const LATEST = 20
+const MOST_MESSAGES = 20
 
 type ListOptions = { email?: string; status?: ContactStatus; limit: number }
 type Suppression = { as: ByHand['as']; reason: string }
@@ -42,7 +42,7 @@ const personVerbs: Verbs = ({ verb, admin }) => {
     answer(async (team: string, identity: string) => {
       const secrets = await admin.secrets()
       await teamOrRefusal(await admin.database(), team)
-      return admin.work<Erasure>(erasureOf(secrets, team, identity), secrets)
+      return admin.runBackgroundJob<Erasure>(erasureOf(secrets, team, identity), secrets)
     }),
   )
 }
@@ -65,7 +65,7 @@ export const verbs: Verbs = (noun) => {
   ).action(
     look(async (database, team: string, identity: string) => {
       const contact = await showContact(database, team, identity)
-      return { ...contact, ...sentView(await sentToContact(database, team, contact, LATEST)) }
+      return { ...contact, ...sentView(await sentToContact(database, team, contact, MOST_MESSAGES)) }
     }),
   )
 

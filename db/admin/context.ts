@@ -12,7 +12,7 @@ import type { Database, Tx } from '../postgres/pool.ts'
 import { commaList, readToolSettings, spfIncludes, type ToolSettings } from '../process/config.ts'
 import { LOOPBACK, networksOf } from '../process/public-address.ts'
 import type { Secrets } from '../process/secrets.ts'
-import type { Wanted } from '../upkeep/work/work.ts'
+import type { Wanted } from '../upkeep/background-jobs/background-jobs.ts'
 
 const DATA = join(import.meta.dirname, '..', '..', '.data')
 
@@ -121,10 +121,10 @@ export function createAdmin() {
     database: database.get,
     transaction,
     /** Does a background job here, all of it. @param secrets for what needs them. */
-    async work<R extends object>(wanted: Unbegun, secrets: Secrets | null = null): Promise<R> {
-      const { doWork } = await import('../upkeep/work/work.ts')
+    async runBackgroundJob<R extends object>(wanted: Unbegun, secrets: Secrets | null = null): Promise<R> {
+      const { runBackgroundJob } = await import('../upkeep/background-jobs/background-jobs.ts')
       const tools = { database: await database.get(), queue: await queue.get(), secrets }
-      return doWork(tools, { ...wanted, actor: ACTOR } as Wanted)
+      return runBackgroundJob(tools, { ...wanted, actor: ACTOR } as Wanted)
     },
     queue: queue.get,
     /** Asks for SECRET_KEY when it is first used, and for its being the database's. */

@@ -33,7 +33,7 @@ const NOUNS: readonly Noun[] = [
   ['member', 'the people of a team', () => import('./member.ts')],
   ['audit', 'who did what, when', () => import('./audit.ts')],
   ['secret', 'what SECRET_KEY protects', () => import('./secret.ts')],
-  ['work', 'background jobs: imports, bulk actions, redrives, erasures', () => import('./work.ts')],
+  ['job', 'background jobs: imports, bulk actions, redrives, erasures', () => import('./job.ts')],
   ['queue', 'job queues and dead letters', () => import('./queue.ts')],
   ['sender', 'what we send through, and its pauses', () => import('./sender.ts')],
 ]

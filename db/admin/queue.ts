@@ -10,7 +10,7 @@ import { oneOf } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 /** How many reasons are listed. */
-const REASONS = 100
+const MOST_REASONS = 100
 
 const QUEUE = { QUEUE: [QUEUES.join(', '), oneOf(QUEUES)] } as const
 
@@ -37,8 +37,8 @@ export const verbs: Verbs = ({ verb, look, change, admin }) => {
     .action(
       look(async (database, queue: JobName, { reason = null }: { reason?: string | null }) => {
         const given = { queue, reason, seen: await seenNow(database) }
-        const work = { kind: 'queue.redrive', team_id: null, given } as const
-        const { redriven } = await admin.work<{ redriven: number }>(work)
+        const wanted = { kind: 'queue.redrive', team_id: null, given } as const
+        const { redriven } = await admin.runBackgroundJob<{ redriven: number }>(wanted)
         return { queue, redriven }
       }),
     )
@@ -47,11 +47,11 @@ export const verbs: Verbs = ({ verb, look, change, admin }) => {
     'reasons QUEUE',
     'why the dead letters of a queue were given up, and how many for each reason',
     QUEUE,
-  ).action(look((database, queue: JobName) => deadReasons(database, queue, REASONS)))
+  ).action(look((database, queue: JobName) => deadReasons(database, queue, MOST_REASONS)))
 
   verb(
     'pause QUEUE',
-    'let what a queue holds wait: workers finish what they have and take nothing more of it',
+    'let what a queue holds wait: within a second workers take nothing more, and finish what they have',
     QUEUE,
   ).action(
     change(async (by, queue: JobName) => {

@@ -25,6 +25,9 @@ type Filter = {
 
 type Sort = { channel: Deliverable; statuses: readonly string[]; what: string; filter?: Filter }
 
+/** Flags that pick no messages. */
+const NOT_FILTERS = ['--force', '--dry-run']
+
 /** Adds the verb. `statuses`: the channel's. */
 export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, filter }: Sort): void {
   const about = `send again those ${what} that were not handed over: one, or all that match; also after giving up`
@@ -40,8 +43,10 @@ export function requeueVerb({ verb, admin }: Noun, { channel, statuses, what, fi
       answer((team: string, id: string | undefined, options: Options): Promise<object> => {
         const { force: _force, dryRun: _dryRun, ...chosen } = options
         if (id === undefined && Object.keys(chosen).length === 0) {
-          const others = filter ? ' and those of `find`' : ''
-          throw new Refusal('bad_request', `name one message, or a filter: --status, --since${others}`)
+          const filters = command.options
+            .map(({ long }) => long)
+            .filter((long) => !NOT_FILTERS.includes(long ?? ''))
+          throw new Refusal('bad_request', `name one message, or a filter: ${filters.join(', ')}`)
         }
         return id === undefined
           ? requeueAll(admin, { channel, filter }, { team, options })
@@ -112,7 +117,12 @@ async function requeueAll(admin: Admin, { channel, filter }: Of, { team, options
       force: options.force ?? false,
       ...{ until: last.id, at: now.toISOString(), words: wordsOf(options) },
     }
-    await admin.work({ kind: `${channel.name}.requeue`, team_id: team, given, total: found.length })
+    await admin.runBackgroundJob({
+      kind: `${channel.name}.requeue`,
+      team_id: team,
+      given,
+      total: found.length,
+    })
   }
   const all = found.map(({ id }) => id)
   const requeued = dryRun ? found : await requeuedAt(database, channel, team, { ids: all, at: now })

@@ -161,7 +161,7 @@ const stateVerbs: Verbs = ({ verb, look, change, admin }) => {
     .action(
       look(async (database, team: string, id: string, { failed = false, ...range }: Replayed) => {
         const given = await replayOf(database, team, id, { ...range, what: failed ? 'failed' : 'over' })
-        return admin.work({ kind: 'webhook.replay', given, team_id: team })
+        return admin.runBackgroundJob({ kind: 'webhook.replay', given, team_id: team })
       }),
     )
 }

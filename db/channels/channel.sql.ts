@@ -15,7 +15,7 @@ export type DeliveryJob = SharedJob
 /** An id as it may be spelt: our own, a provider's, a request's, or an idempotency key. */
 type Spellings = { uuids: readonly string[]; texts: readonly string[] }
 /** A team, and an id. */
-type NamedBy = Spellings & { team: FragmentSqlToken }
+type SpeltInTeam = Spellings & { team: FragmentSqlToken }
 
 /** What delivery, requeueing and the sweep know of messages, whether or not they are of a channel. */
 export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
@@ -76,9 +76,9 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Facts &
     /** The broadcast that a row is of. */
     broadcast: FragmentSqlToken
     /** The query for the ids of a team's messages that an id names; each of its parts is a look-up by an index. */
-    named: (by: NamedBy) => FragmentSqlToken
+    findInTeam: (by: SpeltInTeam) => FragmentSqlToken
     /** The query for messages of any team that an id names; each of its parts is a look-up by an index, too. */
-    anywhere: (by: Spellings) => FragmentSqlToken
+    findAnywhere: (by: Spellings) => FragmentSqlToken
     /**
      * The query for a team's messages to numbers in E.164 form, newest first: id, recipient, template_id, status,
      * created_at. null: it goes to no numbers.

@@ -36,13 +36,13 @@ export const EMAIL: Channel<'deliver-email'> = {
     select from email_events v
     where v.team_id = m.team_id and v.email_id = m.id
       and v.kind in ('sent', 'delivered', 'unknown')))`,
-  named: ({ team, uuids, texts }) => sql.fragment`
+  findInTeam: ({ team, uuids, texts }) => sql.fragment`
     select id from accepted_emails
     where team_id = ${team} and (id = ${anyUuid(uuids)} or idempotency_key = ${anyText(texts)}
       or http_request_id = ${anyText(texts)})
     union all
     select id from email_states where team_id = ${team} and provider_message_id = ${anyText(texts)}`,
-  anywhere: ({ uuids, texts }) => sql.fragment`
+  findAnywhere: ({ uuids, texts }) => sql.fragment`
     select team_id, id from accepted_emails where id = ${anyUuid(uuids)}
     union select team_id, id from email_states where provider_message_id = ${anyText(texts)}
     union select team_id, id from accepted_emails where http_request_id = ${anyText(texts)}

@@ -31,14 +31,14 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
   refused: sql.fragment`(status = 'failed' and accepted_at is null and not exists (
     select from whatsapp_events v
     where v.team_id = m.team_id and v.message_id = m.id and v.kind = 'unknown'))`,
-  named: ({ team, uuids, texts }) => sql.fragment`
+  findInTeam: ({ team, uuids, texts }) => sql.fragment`
     select id from whatsapp_messages
     where team_id = ${team} and (id = ${anyUuid(uuids)} or provider_message_id = ${anyText(texts)})
     union all
     select m.id from whatsapp_requests r
     join whatsapp_messages m on m.team_id = r.team_id and m.request_id = r.id
     where r.team_id = ${team} and (r.idempotency_key = ${anyText(texts)} or r.http_request_id = ${anyText(texts)})`,
-  anywhere: ({ uuids, texts }) => sql.fragment`
+  findAnywhere: ({ uuids, texts }) => sql.fragment`
     select team_id, id from whatsapp_messages where id = ${anyUuid(uuids)}
     union select team_id, id from whatsapp_messages where provider_message_id = ${anyText(texts)}
     union

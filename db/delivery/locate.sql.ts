@@ -27,9 +27,9 @@ const inEach = (query: (channel: Channel) => FragmentSqlToken) =>
 async function messagesOfTeams(tx: Tx, id: string, teams: readonly string[], limit: number) {
   const spelt = { team: sql.fragment`t.id`, ...spellingsOfId(id) }
   const found = inEach(
-    ({ name, rows, customers, named }) => sql.fragment`
+    ({ name, rows, customers, findInTeam }) => sql.fragment`
       select ${name}::text as channel, id from ${rows} m
-      where team_id = t.id and id in (${named(spelt)}) and ${customers}`,
+      where team_id = t.id and id in (${findInTeam(spelt)}) and ${customers}`,
   )
   return tx.any(sql.type(placeRow)`
     select t.id as team_id, found.channel, found.id
@@ -40,8 +40,8 @@ async function messagesOfTeams(tx: Tx, id: string, teams: readonly string[], lim
 /** Each part is one look-up, however many teams there are. */
 async function messagesAnywhere(tx: Tx, id: string, limit: number) {
   const found = inEach(
-    ({ name, anywhere }) => sql.fragment`
-      select team_id, ${name}::text as channel, id from (${anywhere(spellingsOfId(id))}) one`,
+    ({ name, findAnywhere }) => sql.fragment`
+      select team_id, ${name}::text as channel, id from (${findAnywhere(spellingsOfId(id))}) one`,
   )
   return tx.any(sql.type(placeRow)`${found} limit ${limit}`)
 }

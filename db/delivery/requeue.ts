@@ -124,13 +124,13 @@ export async function requeuePicked(
   teamId: string,
   { since, at, until, ...picked }: PickedByPerson,
   { after }: PickedCursor = { after: NIL },
-): Promise<{ cursor: PickedCursor | null; looked: number; changed: number }> {
+): Promise<{ cursor: PickedCursor | null; checked: number; changed: number }> {
   const wanted = { ...picked, since: since === undefined ? undefined : new Date(since) }
   const refs = await requeueableMessages(tx, channel, teamId, wanted, { after, until, limit: REQUEUE_BATCH })
   const how: How = { by: 'person', force: picked.force }
   const requeued = await requeueMessages({ tx, queue, now: new Date(at) }, channel, refs, how)
   const last = refs.length < REQUEUE_BATCH ? undefined : refs.at(-1)
-  return { cursor: last ? { after: last.id } : null, looked: refs.length, changed: requeued.length }
+  return { cursor: last ? { after: last.id } : null, checked: refs.length, changed: requeued.length }
 }
 
 /**

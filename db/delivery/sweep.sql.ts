@@ -11,8 +11,8 @@ import { refRow, row } from '../postgres/rows.ts'
 import { isOfNewerQueue, withoutJob } from '../queue/dead-letters.sql.ts'
 import { gaveUp } from './requeue.sql.ts'
 
-/** A part of the walk through what waits: `looked` rows, those that follow `after`. */
-type Stretch = { after: string; looked: number }
+/** A part of the walk through what waits: `size` rows, those that follow `after`. */
+type Stretch = { after: string; size: number }
 
 const stretchRow = row({
   lost: array(refRow),
@@ -29,14 +29,14 @@ const stretchRow = row({
 export const lostMessages = (
   tx: Tx,
   channel: Deliverable,
-  { after, looked }: Stretch,
+  { after, size }: Stretch,
   { before, limit }: { before: Date; limit: number },
 ) =>
   tx.one(sql.type(stretchRow)`
     with m as materialized (
       select team_id, id, created_at, requeued_at, tries_from from ${channel.rows}
       where unfinished and ${channel.job_of} = ${channel.job} and created_at > ${after}::timestamptz
-      order by created_at fetch first ${looked} rows with ties
+      order by created_at fetch first ${size} rows with ties
     ), lost as (
       select team_id, id, created_at from m
       where not ${isSuspended(sql.fragment`m.team_id`)}
@@ -46,7 +46,7 @@ export const lostMessages = (
         and not ${gaveUp(channel)}
       order by created_at limit ${limit}
     )
-    select (select case when count(*) >= ${looked} then max(created_at)::text end from m) as next,
+    select (select case when count(*) >= ${size} then max(created_at)::text end from m) as next,
       coalesce(
         (select json_agg(json_build_object('team_id', team_id, 'id', id) order by created_at) from lost), '[]') as lost`)
 

@@ -25,7 +25,7 @@ async function walkPart(
 ): Promise<{ requeued: readonly DeliveryRef[]; over: boolean }> {
   const after = await takeWalk(at.tx, channel)
   if (after === null) return { requeued: [], over: true }
-  const { lost, next } = await lostMessages(at.tx, channel, { after, looked: part }, { before, limit: most })
+  const { lost, next } = await lostMessages(at.tx, channel, { after, size: part }, { before, limit: most })
   const requeued = await requeueMessages(at, channel, lost, { by: 'sweep' })
   // A part with more than may be requeued is looked at again.
   const isFull = lost.length === most && requeued.length > 0

@@ -233,9 +233,9 @@ create table domains (
   verified_at timestamptz,
   -- When its key was last found in DNS. Null for one taken at the operator's word, which is not missed before.
   found_at timestamptz,
-  -- The nightly looks: the last one, whatever it saw; since when the key is missing, or another one; and since when its
-  -- owners know, after a second look a day later.
-  looked_at timestamptz,
+  -- The nightly checks: the last one, whatever it saw; since when the key is missing, or another one; and since when its
+  -- owners know, after a second check a day later.
+  checked_at timestamptz,
   missing_since timestamptz,
   failing_since timestamptz,
   primary key (team_id, id),
@@ -243,7 +243,7 @@ create table domains (
   check (num_nulls(next_dkim_selector, next_dkim_public_key, next_dkim_private_key) in (0, 3)),
   check (failing_since is null or missing_since is not null)
 );
-create index domains_to_look_at on domains (looked_at nulls first) where status = 'verified';
+create index domains_to_recheck on domains (checked_at nulls first) where status = 'verified';
 
 -- The audit trail: what people and operators changed. It outlives what it tells of, so it refers to nothing; an
 -- operator's acts belong to no team.

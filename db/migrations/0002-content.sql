@@ -48,7 +48,7 @@ create table template_drafts (
 );
 
 -- Bytes, stored once for each team and content. A file is `loading` until the call that brings it is accepted; only
--- `ready` ones count towards the team's storage. An unused one becomes `doomed` under the team's account lock, and is
+-- `ready` ones count towards the team's storage. An unused one becomes `orphaned` under the team's account lock, and is
 -- deleted after that.
 create table files (
   team_id uuid not null,
@@ -56,7 +56,7 @@ create table files (
   -- Known once all of it has come.
   sha256 bytea check (length(sha256) = 32),
   size bigint not null default 0 check (size >= 0),
-  state text not null default 'loading' check (state in ('loading', 'ready', 'doomed')),
+  state text not null default 'loading' check (state in ('loading', 'ready', 'orphaned')),
   created_at timestamptz not null default now(),
   -- Written at each use when it is older than an hour: a collector that looked before the use does not take the file.
   last_used_at timestamptz not null default now(),
@@ -67,7 +67,7 @@ create table files (
 );
 create unique index files_content on files (team_id, sha256) where state = 'ready';
 -- For the collector: what broken calls have left, then what was not used for longest.
-create index files_left on files (created_at) where state <> 'ready';
+create index files_not_ready on files (created_at) where state <> 'ready';
 create index files_unused on files (last_used_at) where state = 'ready' and kept_until is null;
 create index files_kept on files (kept_until) where kept_until is not null;
 

@@ -76,11 +76,11 @@ create table topic_counts (
   topic_id uuid not null,
   id bigint generated always as identity,
   count bigint not null,
-  -- Whether it is the sum of what moved until a moment; the others wait for the job.
+  -- Whether it is the sum of the changes until a moment; the others wait for the job.
   folded boolean not null default false,
   primary key (team_id, topic_id, id)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
-create index topic_counts_moved on topic_counts (team_id, topic_id) where not folded;
+create index topic_counts_unfolded on topic_counts (team_id, topic_id) where not folded;
 
 create function count_topics() returns trigger language plpgsql as $$
 begin
@@ -97,7 +97,7 @@ begin
     select team_id, topic_id, sum(n) from (
       select team_id, unnest(topic_ids) as topic_id, 1 as n from became
       union all
-      select team_id, unnest(topic_ids), -1 from was) moved
+      select team_id, unnest(topic_ids), -1 from was) delta
     group by team_id, topic_id having sum(n) <> 0;
   end if;
   return null;

@@ -28,9 +28,9 @@ create table counters (
   primary key (figure, labels)
 ) with (fillfactor = 50);
 
--- What moved of the figures of days and broadcasts: triggers append it for whatever moves rows, as topic_counts, so that
--- nobody waits for a counter and nothing is counted again. A figure is the sum of its moves; a scheduled job folds them.
-create table moved_figures (
+-- Changes of the figures of days and broadcasts: triggers append one for whatever changes rows, as topic_counts, so that
+-- nobody waits for a counter and nothing is counted again. A figure is the sum of its deltas; a scheduled job folds them.
+create table figure_deltas (
   team_id uuid not null,
   id bigint generated always as identity,
   -- 'broadcast': it is of a broadcast alone, and of no day.
@@ -42,74 +42,74 @@ create table moved_figures (
   count integer not null,
   primary key (team_id, id)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
-create index moved_figures_of_broadcasts on moved_figures (team_id, broadcast_id) where broadcast_id is not null;
+create index figure_deltas_of_broadcasts on figure_deltas (team_id, broadcast_id) where broadcast_id is not null;
 
 -- Internal mail counts in no figures. A statement that changes no status appends nothing.
 create function count_emails() returns trigger language plpgsql as $$
 begin
   if tg_op = 'UPDATE' then
-    insert into moved_figures (team_id, channel, hour, broadcast_id, status, count)
+    insert into figure_deltas (team_id, channel, hour, broadcast_id, status, count)
     select team_id, 'email', date_trunc('hour', created_at, 'UTC'), broadcast_id, status, sum(n) from (
       select team_id, created_at, broadcast_id, status, 1 as n from became where not internal
       union all
-      select team_id, created_at, broadcast_id, status, -1 from was where not internal) moved
+      select team_id, created_at, broadcast_id, status, -1 from was where not internal) delta
     group by team_id, 3, broadcast_id, status having sum(n) <> 0;
   else
-    insert into moved_figures (team_id, channel, hour, broadcast_id, status, count)
+    insert into figure_deltas (team_id, channel, hour, broadcast_id, status, count)
     select team_id, 'email', date_trunc('hour', created_at, 'UTC'), broadcast_id, status,
       case tg_op when 'INSERT' then count(*) else -count(*) end
-    from moved where not internal
+    from changed where not internal
     group by team_id, 3, broadcast_id, status;
   end if;
   return null;
 end $$;
 
 create trigger count_emails_stored after insert on email_states
-  referencing new table as moved for each statement execute function count_emails();
+  referencing new table as changed for each statement execute function count_emails();
 create trigger count_emails_deleted after delete on email_states
-  referencing old table as moved for each statement execute function count_emails();
+  referencing old table as changed for each statement execute function count_emails();
 create trigger count_emails_changed after update on email_states
   referencing old table as was new table as became for each statement execute function count_emails();
 
 create function count_whatsapp_messages() returns trigger language plpgsql as $$
 begin
   if tg_op = 'UPDATE' then
-    insert into moved_figures (team_id, channel, hour, status, count)
+    insert into figure_deltas (team_id, channel, hour, status, count)
     select team_id, 'whatsapp', date_trunc('hour', created_at, 'UTC'), status, sum(n) from (
       select team_id, created_at, status, 1 as n from became
       union all
-      select team_id, created_at, status, -1 from was) moved
+      select team_id, created_at, status, -1 from was) delta
     group by team_id, 3, status having sum(n) <> 0;
   else
-    insert into moved_figures (team_id, channel, hour, status, count)
+    insert into figure_deltas (team_id, channel, hour, status, count)
     select team_id, 'whatsapp', date_trunc('hour', created_at, 'UTC'), status,
       case tg_op when 'INSERT' then count(*) else -count(*) end
-    from moved group by team_id, 3, status;
+    from changed group by team_id, 3, status;
   end if;
   return null;
 end $$;
 
 create trigger count_whatsapp_stored after insert on whatsapp_messages
-  referencing new table as moved for each statement execute function count_whatsapp_messages();
+  referencing new table as changed for each statement execute function count_whatsapp_messages();
 create trigger count_whatsapp_deleted after delete on whatsapp_messages
-  referencing old table as moved for each statement execute function count_whatsapp_messages();
+  referencing old table as changed for each statement execute function count_whatsapp_messages();
 create trigger count_whatsapp_changed after update on whatsapp_messages
   referencing old table as was new table as became for each statement execute function count_whatsapp_messages();
 
 -- Skips are noted and forgotten; none passes from one broadcast to another.
 create function count_skips() returns trigger language plpgsql as $$
 begin
-  insert into moved_figures (team_id, channel, hour, broadcast_id, status, count)
+  insert into figure_deltas (team_id, channel, hour, broadcast_id, status, count)
   select team_id, 'broadcast', date_trunc('hour', now(), 'UTC'), broadcast_id, 'skipped',
     case tg_op when 'INSERT' then count(*) else -count(*) end
-  from moved group by team_id, broadcast_id;
+  from changed group by team_id, broadcast_id;
   return null;
 end $$;
 
 create trigger count_skips_noted after insert on broadcast_skips
-  referencing new table as moved for each statement execute function count_skips();
+  referencing new table as changed for each statement execute function count_skips();
 create trigger count_skips_forgotten after delete on broadcast_skips
-  referencing old table as moved for each statement execute function count_skips();
+  referencing old table as changed for each statement execute function count_skips();
 
 -- How many messages of a day stand at which status: what charts are drawn from.
 create table daily_figures (
@@ -146,7 +146,7 @@ create table broadcast_figures (
 
 -- Background jobs as people see them: what it is, how far it has come, who began it. Done in slices, each a
 -- transaction that moves the cursor, so that a process that dies loses nothing and repeats nothing.
-create table works (
+create table background_jobs (
   id uuid primary key,
   -- Null: an operator's work, which belongs to no team.
   team_id uuid references teams (id) on delete cascade,
@@ -163,12 +163,12 @@ create table works (
   fault text,
   begun_by text not null,
   begun_at timestamptz not null,
-  moved_at timestamptz not null,
+  progressed_at timestamptz not null,
   finished_at timestamptz
 );
-create index works_of_team on works (team_id, id);
+create index background_jobs_of_team on background_jobs (team_id, id);
 -- For the sweep: few at any time.
-create index works_unfinished on works (moved_at) where finished_at is null;
+create index background_jobs_unfinished on background_jobs (progressed_at) where finished_at is null;
 
 -- How far the upkeep has come, so that it need not look through all rows again.
 create table upkeep (

@@ -19,7 +19,7 @@ import { copyOut, isCopy } from './copy.ts'
 type Limits = { statement: number; lock: number; idle: number }
 
 /** What the server gets beyond a statement's own limit to say that it is over, in milliseconds. */
-const SILENCE = 3_000
+const SILENCE_MS = 3_000
 export const SILENT = 'the connection does not answer any more'
 
 type Parser = (value: string) => unknown
@@ -119,7 +119,7 @@ export const createDriver = (url: string, limits: Limits): DriverFactory =>
       ...(connectionTimeout === 'DISABLE_TIMEOUT' ? {} : { connectionTimeoutMillis: connectionTimeout }),
       ...(pooled ? {} : startupParameters(limits)),
     }
-    const patience = limits.statement + SILENCE
+    const patience = limits.statement + SILENCE_MS
     return {
       createPoolClient: async ({ clientEventEmitter }) => {
         const client = new pg.Client({ ...(await wayTo(address)), ...settings })

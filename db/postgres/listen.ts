@@ -9,8 +9,8 @@ import { connect, isPooled } from './connect.ts'
 
 export type Listener = { close(): Promise<void> }
 
-const RECONNECT_PAUSE = 1_000
-const HEARTBEAT = 10_000
+const RECONNECT_PAUSE_MS = 1_000
+const HEARTBEAT_MS = 10_000
 
 async function subscribe(url: string, channel: string, onPayload: (payload: string) => void) {
   const client = await connect(url, {
@@ -58,7 +58,7 @@ export function listen(
         await untilLost(client, closing.signal)
         await client.end().catch(() => {})
       } else {
-        await sleep(RECONNECT_PAUSE, undefined, { signal: closing.signal }).catch(() => {})
+        await sleep(RECONNECT_PAUSE_MS, undefined, { signal: closing.signal }).catch(() => {})
       }
     }
   }
@@ -77,7 +77,7 @@ async function untilLost(client: Client, closing: AbortSignal): Promise<void> {
   client.once('end', () => ended.abort())
   const signal = AbortSignal.any([closing, ended.signal])
   while (!signal.aborted) {
-    await sleep(HEARTBEAT, undefined, { signal }).catch(() => {})
+    await sleep(HEARTBEAT_MS, undefined, { signal }).catch(() => {})
     // A half-open connection never ends by itself.
     if (!signal.aborted) await client.query('select 1').catch(() => ended.abort())
   }

@@ -8,7 +8,7 @@ import { listen } from './listen.ts'
 import { type Database, notify } from './pool.ts'
 
 const CHANNEL = 'heliograph_replies'
-const POLL = 2_000
+const POLL_MS = 2_000
 /** How often a command looks, which waits once and listens to nothing. */
 const COMMAND_POLL = 200
 
@@ -26,7 +26,7 @@ async function rungOrLate(bell: Promise<void>, ms: number): Promise<void> {
 }
 
 /** Starts listening, unless there is no URL for it. @param poll how often to look without, in milliseconds. */
-export function createReplies(url: string | null, { poll = POLL }: { poll?: number } = {}) {
+export function createReplies(url: string | null, { poll = POLL_MS }: { poll?: number } = {}) {
   const bells = new Map<string, () => void>()
   let closing = false
   const listener = listen(url, CHANNEL, {

@@ -71,14 +71,14 @@ export const keptConnections = (url: string, most = Number.POSITIVE_INFINITY): A
   })
 
 /** How long a connection may take to stand, TLS and all, in milliseconds. */
-const CONNECT = 10_000
+const CONNECT_TIMEOUT_MS = 10_000
 const TOO_LATE = 'The operation was aborted due to timeout'
 
 /** One request. @throws Error when no answer begins; what goes wrong later is the answer's `fault`. */
 export async function ask(
   url: string | URL,
   { method = 'GET', headers = {}, body, agent }: Question,
-  { bytes, ms, connect_ms = CONNECT, signal }: Bounds,
+  { bytes, ms, connect_ms = CONNECT_TIMEOUT_MS, signal }: Bounds,
 ): Promise<BoundedAnswer> {
   signal?.throwIfAborted()
   const { asked, response: answered } = beginRequest(

@@ -182,18 +182,18 @@ function distance(one: string, other: string): number {
 }
 
 /** How many letters of a name may be wrong, and how long a name is that is looked at. */
-const MISSPELT = 2
-const SHORTEST = 8
+const MOST_TYPOS = 2
+const SHORTEST_NAME = 8
 const LONGEST_NAME = 64
 
 /** Warnings about variables whose names are nearly those of settings that are not set. */
 export function misspeltSettings(schema: ObjectSchema<object>, env: NodeJS.ProcessEnv = process.env) {
-  const unset = Object.keys(schema.fields).filter((name) => !env[name] && name.length >= SHORTEST)
+  const unset = Object.keys(schema.fields).filter((name) => !env[name] && name.length >= SHORTEST_NAME)
   const given = Object.keys(env).filter((name) => !(name in schema.fields) && name.length <= LONGEST_NAME)
   return unset.flatMap((name) =>
     given
       .filter(
-        (other) => Math.abs(other.length - name.length) <= MISSPELT && distance(other, name) <= MISSPELT,
+        (other) => Math.abs(other.length - name.length) <= MOST_TYPOS && distance(other, name) <= MOST_TYPOS,
       )
       .map((other) => `${other} is no setting: is ${name} meant?`),
   )

@@ -20,15 +20,15 @@ class Unanswered extends Error {
 /** For one question, however many servers are asked in turn, in milliseconds. */
 const LOOKUP_TIMEOUT_MS = 5_000
 /** Questions at once in this process: of names that had an answer last time, of new ones, and of those that hung. */
-const PLACES = 64
+const MOST_LOOKUPS = 64
 const PLACES_HUNG = 4
 /** For how long one that hung is left alone: twice as long each time. Milliseconds. */
 const HUNG_REST_MS = 10_000
 const LONGEST_REST = 600_000
 /** Of how many names it is remembered how they stood. */
-const REMEMBERED = 5_000
+const NAMES_REMEMBERED = 5_000
 /** For how long the system's settings hold: its name servers and its own names. */
-const SETTINGS = 10_000
+const SETTINGS_CACHED_MS = 10_000
 const HOSTS = '/etc/hosts'
 
 /** @param server `host` or `host:port`, in place of the system's name servers. */
@@ -101,14 +101,14 @@ type NameState = 'answered' | { rest: number; until: number }
 function guarded(patience: number) {
   const under_way = new Map<string, Promise<unknown>>()
   const states = new Map<string, NameState>()
-  const places = createKeyedSemaphore(PLACES)
+  const places = createKeyedSemaphore(MOST_LOOKUPS)
   const few = createKeyedSemaphore(PLACES_HUNG)
 
   const remember = (key: string, state: NameState): void => {
     states.delete(key)
     states.set(key, state)
     const [oldest] = states.keys()
-    if (states.size > REMEMBERED && oldest !== undefined) states.delete(oldest)
+    if (states.size > NAMES_REMEMBERED && oldest !== undefined) states.delete(oldest)
   }
   const attempt = async <T>(key: string, work: () => Promise<T>): Promise<readonly [T]> => {
     const last = states.get(key)
@@ -148,7 +148,7 @@ function createSystem(server: string | undefined) {
   let hosts = new Map<string, string[]>()
   let resolver: Promise<Resolver> | null = null
   const renewed = <T>(part: () => T): T => {
-    if (performance.now() - read >= SETTINGS) {
+    if (performance.now() - read >= SETTINGS_CACHED_MS) {
       read = performance.now()
       hosts = readHosts()
       resolver = null

@@ -25,20 +25,20 @@ export class AnswerTooLarge extends Error {
 }
 
 /** For the heads, before the body and beside it: a single one may be 16 KiB, by Node itself. */
-const HEADS = 32 * 1024
+const HEADS_BYTES = 32 * 1024
 /** The framing of a body is given as much as the body. */
-const FRAMED = 2
+const FRAMING_FACTOR = 2
 /** What is handed on at once, and what a piece counts at least: a byte that comes by itself costs as much. */
-const LARGEST = 8 * 1024
-const LEAST = 256
+const LARGEST_PIECE = 8 * 1024
+const PIECE_COST = 256
 /** How small the pieces of a body may be on the whole, and how many it may have at any rate. */
-const SMALLEST = 64
-const SPARE = 256
+const AVERAGE_PIECE = 64
+const SPARE_PIECES = 256
 /** Informational answers before the answer. */
 const MOST_BEFORE = 8
 const INFORMATIONAL = /HTTP\/\d\.\d 1\d\d/g
 /** One byte less than makes one, kept for what comes in two reads. */
-const OVERLAP = 11
+const OVERLAP_BYTES = 11
 
 /** The code of a connection that did not stand in time: nothing of the request can have left. */
 export const NO_CONNECTION = 'CONNECT_TIMEOUT'
@@ -73,8 +73,8 @@ export function beginRequest(
     // One that is answered by a change of protocol closes without an error.
     asked.once('close', () => reject(new Error('the connection was closed without an answer')))
   })
-  asked.once('response', (answer) => limitPieces(answer, Math.ceil(bytes / SMALLEST) + SPARE))
-  asked.once('socket', (socket) => limitWords(asked, socket, HEADS + FRAMED * bytes))
+  asked.once('response', (answer) => limitPieces(answer, Math.ceil(bytes / AVERAGE_PIECE) + SPARE_PIECES))
+  asked.once('socket', (socket) => limitWords(asked, socket, HEADS_BYTES + FRAMING_FACTOR * bytes))
   asked.end(body)
   return { asked, response }
 }
@@ -93,7 +93,7 @@ export function boundLibraries({ ms, bytes }: { ms: number; bytes: number }): ()
     request.once('socket', (socket: Socket) => {
       if (request[BOUNDED]) return
       request[BOUNDED] = true
-      limitWords(request, socket, HEADS + FRAMED * bytes)
+      limitWords(request, socket, HEADS_BYTES + FRAMING_FACTOR * bytes)
       const late = setTimeout(() => request.destroy(new Error(`no answer within ${ms / 1_000} s`)), ms)
       request.once('close', () => clearTimeout(late))
     })
@@ -115,11 +115,11 @@ function limitWords(asked: ClientRequest, socket: Socket, most: number): void {
   let before = 0
   let tail = ''
   const faultOf = (piece: Buffer): string | null => {
-    left -= Math.max(piece.length, LEAST)
+    left -= Math.max(piece.length, PIECE_COST)
     if (left < 0) return `the answer is larger than ${Math.floor(most / 1024)} KiB`
     if (answer !== null) return null
     const text = tail + piece.toString('latin1')
-    tail = text.slice(-OVERLAP)
+    tail = text.slice(-OVERLAP_BYTES)
     before += text.match(INFORMATIONAL)?.length ?? 0
     return before > MOST_BEFORE ? `more than ${MOST_BEFORE} answers before the answer` : null
   }
@@ -138,7 +138,7 @@ function limitWords(asked: ClientRequest, socket: Socket, most: number): void {
     let more = true
     // In pieces, so that it can end between two of them; in small ones at first, so that heads alone are searched.
     for (let at = 0, size = 0; at < read.length && !socket.destroyed; at += size) {
-      size = answer === null ? LEAST : LARGEST
+      size = answer === null ? PIECE_COST : LARGEST_PIECE
       more = take(read.subarray(at, at + size))
     }
     return more && !socket.destroyed

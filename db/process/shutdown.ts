@@ -11,12 +11,12 @@ import { SettingsFault } from './config.ts'
 import type { Log } from './log.ts'
 
 /** How long a process may take to end, in milliseconds. */
-const GRACE = 25_000
+const GRACE_MS = 25_000
 /** How much of the grace work in flight may take; the rest is for recording it and closing connections. */
-export const DRAIN = 23_500
+export const DRAIN_MS = 23_500
 
 /** One Ctrl-C may reach a process twice, through the terminal and through npm: so soon it counts once. Milliseconds. */
-const ECHO = 1_000
+const ECHO_MS = 1_000
 /** The exit code after a second signal. */
 const CUT_OFF = 1
 
@@ -33,12 +33,12 @@ export function stopOnSignal(log: Log, stop: () => Promise<void>, up: Up = {}): 
     if (askedAt !== null) return
     askedAt = performance.now()
     log.info('draining')
-    setTimeout(() => process.exit(0), GRACE).unref()
+    setTimeout(() => process.exit(0), GRACE_MS).unref()
     await stop().catch((error: unknown) => log.error({ err: error }, 'could not stop cleanly'))
     process.exit(0)
   }
   const signalled = (): void => {
-    if (askedAt === null || performance.now() - askedAt < ECHO) return void shutdown()
+    if (askedAt === null || performance.now() - askedAt < ECHO_MS) return void shutdown()
     log.warn('asked twice to stop: ending at once')
     process.exit(CUT_OFF)
   }

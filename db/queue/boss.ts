@@ -16,9 +16,9 @@ import { claimByGroup } from './group-claims.sql.ts'
 import {
   BY_GROUP,
   deadLetterOf,
+  JOB_RETENTION,
   JOBS,
   type JobName,
-  RETENTION,
   SCHEDULES,
   type ScheduleName,
 } from './jobs.ts'
@@ -94,7 +94,7 @@ async function start(url: string, options: BossOptions, onError: (error: Error) 
 /** How often dead workers' jobs are looked for, and what else pg-boss keeps up is done, in milliseconds. */
 const [LOOK, SUPERVISE] = [2_000, 30_000]
 /** For so long the database must have answered before a silent heartbeat counts as a dead worker, in milliseconds. */
-const STEADY = 12_000
+const STEADY_MS = 12_000
 
 /**
  * Looks for the jobs of dead workers. Not for some seconds after the database was away, or this process was frozen:
@@ -108,11 +108,11 @@ function superviseWhenSteady(boss: PgBoss, onError: (fault: unknown) => void) {
   let supervised = Number.NEGATIVE_INFINITY
   let busy = false
   const shaken = (): void => {
-    steadyFrom = performance.now() + STEADY
+    steadyFrom = performance.now() + STEADY_MS
   }
   const timer = setInterval(async () => {
     const now = performance.now()
-    if (now - last > LOOK + STEADY / 2) shaken()
+    if (now - last > LOOK + STEADY_MS / 2) shaken()
     last = now
     if (busy || now < steadyFrom) return
     busy = true
@@ -195,7 +195,7 @@ export async function migrateQueues(url: string): Promise<void> {
   const boss = await createBoss(url, { max: 2, supervise: false, schedule: false })
   boss.on('error', () => {})
   await boss.start()
-  const kept = { retentionSeconds: RETENTION, deleteAfterSeconds: 600 }
+  const kept = { retentionSeconds: JOB_RETENTION, deleteAfterSeconds: 600 }
   try {
     for (const [name, { options }] of Object.entries(JOBS)) {
       const { partition, ...rest } = options

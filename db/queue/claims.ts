@@ -67,10 +67,10 @@ type ClaimDeps = {
   claimByGroup: (limit: number, rooms: Rooms) => Promise<ClaimedRow[]>
 }
 
-const POLL = 1_000
-const HEARTBEAT = 3_000
+const POLL_MS = 1_000
+const HEARTBEAT_MS = 3_000
 /** A heartbeat that has no answer by now is sent once more beside it. */
-const SILENT = 10_000
+const SILENT_MS = 10_000
 /** What a confirmation is worth, of the heartbeat's seconds: the rest is for a send that begins just now. */
 const CONFIRMED_SHARE = 0.8
 
@@ -135,7 +135,7 @@ function startHeartbeat<J extends JobName>(job: J, { boss, onFault }: Pick<Claim
   let beating = 0
   const beat = async (): Promise<void> => {
     const started = performance.now()
-    if (confirmed.size === 0 || started - beating < SILENT) return
+    if (confirmed.size === 0 || started - beating < SILENT_MS) return
     beating = started
     try {
       const held = [...confirmed.keys()]
@@ -150,7 +150,7 @@ function startHeartbeat<J extends JobName>(job: J, { boss, onFault }: Pick<Claim
       if (beating === started) beating = 0
     }
   }
-  const timer = setInterval(beat, HEARTBEAT)
+  const timer = setInterval(beat, HEARTBEAT_MS)
   return {
     /** @param at when they were surely ours, by `performance.now()`. */
     confirm(jobs: readonly Job[], at: number): void {
@@ -184,7 +184,7 @@ function createIdlers(): Pick<Claims<JobName>, 'idle' | 'wake'> {
           idlers.delete(end)
           resolve()
         }
-        const poll = setTimeout(end, POLL)
+        const poll = setTimeout(end, POLL_MS)
         idlers.add(end)
       })
     },

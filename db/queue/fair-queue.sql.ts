@@ -14,7 +14,7 @@ export const frontOf = (job: SharedJob) => sql.fragment`
 const lineRow = row({ head: number().nullable(), top: number() })
 
 /** How many jobs of the front are looked through for one that is due, and of those that are due for longest. */
-const FRONT = 1_000
+const FRONT_JOBS = 1_000
 
 /**
  * The place of the job that goes next (null: none is due, which another index shows without reading all that is put
@@ -32,11 +32,11 @@ export async function lookAtLine(tx: Tx, job: SharedJob, given: number) {
     select case when (select start_after ${waiting} order by start_after limit 1) <= now() then coalesce(
         (
           select -priority from (
-            select priority, start_after ${waiting} order by priority desc, created_on limit ${FRONT}) front
+            select priority, start_after ${waiting} order by priority desc, created_on limit ${FRONT_JOBS}) front
           where start_after <= now() order by priority desc limit 1
         ), (
           select min(-priority) from (
-            select priority ${waiting} and start_after <= now() order by start_after limit ${FRONT}) due
+            select priority ${waiting} and start_after <= now() order by start_after limit ${FRONT_JOBS}) due
         )) end as head,
       setval(${name}, greatest(last_value, ${given}::bigint)) as top
     from ${sql.identifier([name])}`)

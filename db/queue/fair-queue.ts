@@ -14,7 +14,7 @@ export const priorityOf = (place: number): number => -Math.min(place, 2_147_483_
 /** How long a look at the line is good for, in milliseconds. */
 const LINE_CACHED_MS = 250
 /** Teams whose last place of a returning job is remembered. */
-const REMEMBERED = 10_000
+const TEAMS_REMEMBERED = 10_000
 
 /** The places of `count` more jobs of a team whose last one stands at `last`. Pure. */
 export function placesAfter(last: number, reached: number, count: number): number[] {
@@ -47,7 +47,7 @@ function createLine(job: SharedJob) {
     /** Places for jobs that come back, or come again: each behind its team's others that did. */
     async placesOf(tx: Tx, teams: readonly string[]): Promise<number[]> {
       const from = await look(tx)
-      if (last.size > REMEMBERED) last.clear()
+      if (last.size > TEAMS_REMEMBERED) last.clear()
       return teams.map((team) => {
         const [place = 0] = placesAfter(last.get(team) ?? 0, from, 1)
         last.set(team, place)

@@ -6,7 +6,7 @@ import { isDatabaseUnavailable } from '../postgres/pool.ts'
 import { IN_LOOP } from './pgboss.sql.ts'
 
 /** How long the same fault is not logged again, in milliseconds: every poll of a lost database meets it. */
-const QUIET = 10_000
+const QUIET_MS = 10_000
 
 /**
  * pg-boss reports faults as plain objects, and over and over. A lost database is one fault, whichever loop meets it
@@ -21,7 +21,7 @@ export function faultReporter(onError: (error: Error) => void): (fault: unknown)
     const lost = isDatabaseUnavailable(error)
     const key = lost ? 'the database is away' : words
     const now = performance.now()
-    if (now - (lastReported.get(key) ?? -QUIET) < QUIET) return
+    if (now - (lastReported.get(key) ?? -QUIET_MS) < QUIET_MS) return
     lastReported.set(key, now)
     if (!lost && fault instanceof Error && message) return onError(fault)
     onError(lost ? error : Object.assign(error, { queue }))

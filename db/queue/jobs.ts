@@ -22,6 +22,7 @@
  * - given up: moved to the dead letters, where it waits for a person.
  * - requeue: give a message that was not handed over a fresh job. When a person does it, tries count from zero.
  * - redrive: move all dead letters of a queue back, so that they are tried again.
+ * - background job: what a person has begun and workers go on with, slice by slice (upkeep/background-jobs).
  * - sweep: the scheduled job that requeues rows when the queue has lost their jobs. Their tries go on counting.
  * - parked: said of a report that cannot be read or matched. It waits for a person.
  */
@@ -83,7 +84,7 @@ const syncRef = object({ team_id: string().required(), sync_id: string().require
 const reportRef = object({ report_id: string().required() })
 const checkRef = object({ check_id: string().required() })
 
-const workRef = object({ work_id: string().required() })
+const backgroundJobRef = object({ background_job_id: string().required() })
 const broadcastRef = object({ team_id: string().required(), broadcast_id: string().required() })
 /** What stopped or fails: a webhook, a broadcast or a domain. */
 const noticeRef = object({
@@ -140,9 +141,9 @@ export const JOBS = {
     // A client is waiting: tried again soon at first, then for some days, since the work is promised.
     options: { ...background, retryLimit: 300, retryDelay: 1, retryDelayMax: 1_800, expireInSeconds: 120 },
   },
-  'do-work': {
-    payload: workRef,
-    id: 'work_id',
+  'run-background-job': {
+    payload: backgroundJobRef,
+    id: 'background_job_id',
     // It is promised, and goes on where it was: tried again for three days.
     options: {
       ...background,
@@ -228,13 +229,13 @@ export const SCHEDULES = {
   'forget-messages': { cron: '23 3 * * *' },
   'review-suppressions': { cron: '23 * * * *' },
   // Each night, in as many rounds as there are domains for.
-  'look-at-domains': { cron: '*/5 2-4 * * *' },
+  'recheck-domains': { cron: '*/5 2-4 * * *' },
 } as const
 
 /** How long a message is tried before it is given up: 24 h (DECISIONS: Refused for now), in milliseconds. */
 export const DELIVERY_DEADLINE = DAY * 1_000
 /** Jobs are kept for a month at most, dead letters too; in seconds. */
-export const RETENTION = 30 * DAY
+export const JOB_RETENTION = 30 * DAY
 
 /** Why a job was given up when no attempt of it has said anything. */
 export const NO_ANSWER = 'each attempt ended without an answer from its worker'

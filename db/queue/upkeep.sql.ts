@@ -40,7 +40,7 @@ export async function indexJobs(run: Run, byGroup: readonly string[]): Promise<v
 }
 
 /** From how many jobs on their counting is spread out, and how many are counted per second then, on average. */
-const MANY = 10_000
+const MANY_JOBS = 10_000
 const PER_SECOND = 5_000
 const MAX_COUNT_INTERVAL_S = 60
 
@@ -50,7 +50,7 @@ export const spreadCounts = async (run: Run): Promise<void> =>
     `update pgboss.version set monitor_backoff_on =
       now() + least(${MAX_COUNT_INTERVAL_S}, counted.jobs / ${PER_SECOND}) * interval '1 second'
     from (select sum(total_count) as jobs from pgboss.queue) counted
-    where counted.jobs > ${MANY} and coalesce(monitor_backoff_on, '-infinity') < now()`,
+    where counted.jobs > ${MANY_JOBS} and coalesce(monitor_backoff_on, '-infinity') < now()`,
   ))
 
 export async function isAnyDue(run: Run, job: string): Promise<boolean> {

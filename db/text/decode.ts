@@ -6,13 +6,13 @@
 const decoded = (encoding: string, bytes: Uint8Array): string => new TextDecoder(encoding).decode(bytes)
 
 /** How much of a file is looked at for the zeros that every second byte of UTF-16 is in most texts. */
-const LOOK = 4_096
+const SAMPLE_BYTES = 4_096
 
 function utf16Of(bytes: Uint8Array): 'utf-16le' | 'utf-16be' | null {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le'
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return 'utf-16be'
   const zeros = [0, 0] as [number, number]
-  const start = bytes.subarray(0, LOOK)
+  const start = bytes.subarray(0, SAMPLE_BYTES)
   for (const [at, byte] of start.entries()) if (byte === 0) zeros[at % 2 === 0 ? 0 : 1] += 1
   const many = start.length / 4
   if (zeros[1] > many && zeros[0] === 0) return 'utf-16le'

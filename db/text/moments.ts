@@ -16,14 +16,14 @@ export function isMoment(text: string): boolean {
 }
 
 /** How far ahead a time may be, and how late a client, in milliseconds. */
-const FARTHEST = 90 * 86_400_000
-const LATEST = 5 * 60_000
+const FARTHEST_AHEAD_MS = 90 * 86_400_000
+const LATEST_BEHIND_MS = 5 * 60_000
 
 /** What is wrong with a time to send at, after its field's name; null when it may be. */
 export function momentFault(time: string, now: Date): string | null {
   const ahead = Date.parse(time) - now.getTime()
-  if (ahead > FARTHEST) return 'must be at most 90 days ahead'
-  return ahead < -LATEST ? 'must not be more than 5 minutes in the past' : null
+  if (ahead > FARTHEST_AHEAD_MS) return 'must be at most 90 days ahead'
+  return ahead < -LATEST_BEHIND_MS ? 'must not be more than 5 minutes in the past' : null
 }
 
 /** What a send says of its time: when it is to go, and for how many seconds from then on it is worth sending. */

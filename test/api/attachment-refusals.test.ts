@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { sql } from 'slonik'
-import { deleteLeftFiles } from '../../db/content/files/files.sql.ts'
+import { deleteAbandonedFiles } from '../../db/content/files/files.sql.ts'
 import { saveTemplate } from '../../db/content/templates/save.ts'
 import { beginAttachments } from '../support/attachments.ts'
 import { startDatabaseProxy } from '../support/database-proxy.ts'
@@ -102,7 +102,7 @@ t.test('what a killed process leaves goes within the hour; an upload that gets o
       sql.unsafe`insert into file_chunks (team_id, file_id, part, bytes) values (${team.id}, ${id}, 0, 'x')`,
     )
   }
-  await deleteLeftFiles(service.database, new Date(Date.now() - 30 * 60_000))
+  await deleteAbandonedFiles(service.database, new Date(Date.now() - 30 * 60_000))
   t.strictSame(await stored(team), { files: 1, bytes: 0, chunks: 1, used: 0 })
 })
 

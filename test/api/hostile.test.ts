@@ -45,7 +45,7 @@ const THINGS: Readonly<Record<string, string>> = {
   '/whatsapp-templates/:id': `/whatsapp-templates/${lived.whatsappTemplate}`,
   '/broadcasts/:id': `/broadcasts/${broadcast}`,
   '/webhooks/:id': `/webhooks/${lived.webhook}`,
-  '/works/:id': `/works/${lived.work}`,
+  '/background-jobs/:id': `/background-jobs/${lived.job}`,
   '/teams/:id': `/teams/${team.id}`,
   '/contacts/:email': `/contacts/${contact.email}`,
   '/domains/:name': '/domains/example.com',

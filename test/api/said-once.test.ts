@@ -8,9 +8,9 @@ import { EXPLAINED } from '../../api/docs/codes.ts'
 import { GUIDES } from '../../api/docs/guides.ts'
 import type { JsonSchema } from '../../api/docs/json-schema.ts'
 import { openApi } from '../../api/docs/openapi.ts'
-import { BOUNDS } from '../../api/http/bodies.ts'
+import { BODY_BUDGET } from '../../api/http/bodies.ts'
 import { STATUS } from '../../api/http/errors.ts'
-import { BODY_LIMIT, MOST_STRINGS, MOST_VALUES } from '../../api/http/input.ts'
+import { MAX_BODY_BYTES, MAX_JSON_STRINGS, MAX_JSON_VALUES } from '../../api/http/input.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
 import { LONGEST_KEY, MOST_KEYS } from '../../db/audience/contacts/fields.ts'
 import { CODES } from '../../db/errors.ts'
@@ -90,9 +90,9 @@ const [to, numbers] = [limit('NewEmail.to', 'maxItems'), limit('NewWhatsappMessa
 const [tags, tag] = [limit('NewEmail.tags', 'maxItems'), limit('NewEmail.tags.[]', 'maxLength')]
 const variables = limit('NewEmail.variables', 'maxProperties')
 const part = `${LARGEST_PART / MIB} MiB each`
-const body = `${BODY_LIMIT / MIB} MiB`
-const [strings, values] = [whole(MOST_STRINGS), whole(MOST_VALUES)]
-const [ofOne, inAll] = [`${BOUNDS.ofOne / MIB} MiB of one team`, `${BOUNDS.inAll / MIB} MiB of all`]
+const body = `${MAX_BODY_BYTES / MIB} MiB`
+const [strings, values] = [whole(MAX_JSON_STRINGS), whole(MAX_JSON_VALUES)]
+const [ofOne, inAll] = [`${BODY_BUDGET.ofOne / MIB} MiB of one team`, `${BODY_BUDGET.inAll / MIB} MiB of all`]
 
 /** What each document says, with the figures that are enforced. */
 const SAID: readonly (readonly [name: string, text: string, said: readonly string[]])[] = [
@@ -104,7 +104,7 @@ const SAID: readonly (readonly [name: string, text: string, said: readonly strin
       `| recipients | ${to} per email, \`to\`, \`cc\` and \`bcc\` together; ${numbers} per WhatsApp message |`,
       `| attachments | ${limit('NewEmail.attachments', 'maxItems')} per email;`,
       `| body | ${body}; ${strings} strings (keys too), arrays and objects; ${values} values:`,
-      `| bodies at once | ${ofOne}, ${inAll} in a process; 503 after ${BOUNDS.patience / 1_000} s`,
+      `| bodies at once | ${ofOne}, ${inAll} in a process; 503 after ${BODY_BUDGET.patience / 1_000} s`,
       `| html and text | ${part},`,
       `| subject | ${subject}, one line |`,
       `| tags | ${tags} of ${tag} characters |`,

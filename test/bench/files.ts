@@ -86,7 +86,7 @@ async function compare(
   return found
 }
 
-/** Runs a work in a place of its own, with a relay that throws away what it takes. */
+/** Runs something in a place of its own, with a relay that throws away what it takes. */
 async function inPlace<T>(rig: Rig, work: (place: Place, relay: Relay) => Promise<T>): Promise<T> {
   const relay = await startRelayProcess()
   const place = await rig.place()

@@ -184,16 +184,16 @@ const jobs = [
 
 type Run = (statements: readonly string[]) => Promise<void>
 
-/** Opens a connection for each work at once. */
-async function beside(url: string, ...works: ((run: Run) => Promise<void>)[]): Promise<void> {
+/** Does all of it at once, each with a connection of its own. */
+async function beside(url: string, ...loads: ((run: Run) => Promise<void>)[]): Promise<void> {
   await Promise.all(
-    works.map(async (work) => {
+    loads.map(async (load) => {
       const client = new Client({ connectionString: url })
       await client.connect()
       try {
         await client.query('set session_replication_role = replica')
         await client.query('set work_mem = "256MB"')
-        await work(async (statements) => {
+        await load(async (statements) => {
           for (const statement of statements) await client.query(statement)
         })
       } finally {

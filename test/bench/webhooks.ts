@@ -76,7 +76,7 @@ async function twoTeams(place: Place): Promise<[TestTeam, TestTeam]> {
 }
 
 /**
- * Row 19: the rate of a team with an endpoint for what each mail brings, beside a team without one. Webhooks give way
+ * Row 19: the rate of a team with an endpoint for what each mail brings, beside a team without one. Webhooks yield
  * to mail that waits: the note says how it looks with all that they cost, until the last of them has come.
  */
 export async function measureNotifying(rig: Rig): Promise<Figure[]> {

@@ -80,6 +80,11 @@ async function runLane(
 async function main(): Promise<void> {
   const wanted = process.argv.slice(2)
   const faults = FAULTS.filter(({ id }) => wanted.length === 0 || wanted.some((name) => isNamed(id, name)))
+  if (faults.length === 0) {
+    print(`usage: npm run test:chaos [-- FAULT…]; there are ${FAULTS.map(({ id }) => id).join(', ')}`)
+    process.exitCode = 1
+    return
+  }
   const scale = Number(process.env.CHAOS_SCALE ?? 1)
   const stopping = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())

@@ -12,7 +12,7 @@ import { judgeSoftBounces, suppressedCount } from '../../db/audience/suppression
 import { EMAIL } from '../../db/channels/email.sql.ts'
 import { WEBHOOK_SENDERS } from '../../db/channels/webhook.sql.ts'
 import { WHATSAPP } from '../../db/channels/whatsapp.sql.ts'
-import { doomUnused, unusedFiles } from '../../db/content/files/collect.sql.ts'
+import { orphanUnused, unusedFiles } from '../../db/content/files/collect.sql.ts'
 import { createVersions } from '../../db/content/templates/versions.ts'
 import { messagesWithId } from '../../db/delivery/locate.sql.ts'
 import { dueChannels, releaseDue } from '../../db/delivery/schedule.sql.ts'
@@ -130,8 +130,8 @@ t.test('the collector of files looks at mail that waits, not at all that has car
   const shared = await database.oneFirst(sql.type(object({ id: string().defined() }))`
     select id from files where sha256 = sha256('1')`)
   t.not(first?.id, shared, 'what waits keeps it')
-  const doomed = await touched(database, (tx) => doomUnused(tx, TEAM, [shared], { before, accepted }))
-  t.ok(doomed.buffers < 100, `${doomed.buffers} buffers to give one up`)
+  const orphaned = await touched(database, (tx) => orphanUnused(tx, TEAM, [shared], { before, accepted }))
+  t.ok(orphaned.buffers < 100, `${orphaned.buffers} buffers to orphan one`)
 })
 
 t.test('the collector of files walks past none that uploads keep, however many they are', async (t) => {
@@ -337,7 +337,7 @@ t.test('an id alone leads to its message, however many teams there are', async (
   t.ok(buffers < 600, `${buffers} buffers for a recipient`)
 })
 
-t.test('the contacts of topics are counted by what moved, however many there are', async (t) => {
+t.test('the contacts of topics are counted by deltas, however many there are', async (t) => {
   const topic = uuid('0002', 1)
   await database.query(sql.unsafe`
     insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
@@ -475,7 +475,7 @@ t.test('a part of the sweep reads its own rows and their jobs alone, however muc
       const { lost, next } = await lostMessages(
         tx,
         WHATSAPP,
-        { after, looked: 500 },
+        { after, size: 500 },
         { before: new Date(), limit: 10 },
       )
       found.push(...lost.map(({ id }) => id))
@@ -619,7 +619,7 @@ t.test('a hundred thousand that wait change neither buffers nor plans of accept 
   const countQueued = async (tx: Tx) =>
     (await queuedByAge(tx, [0], 200_000)).find(({ channel }) => channel === 'email')?.messages
   const queued = await database.transaction(countQueued)
-  const works = {
+  const operations = {
     accept,
     claim: async (tx: Tx) => {
       t.equal(await isAnyDue(runOn(tx), 'deliver-email'), true)
@@ -630,11 +630,11 @@ t.test('a hundred thousand that wait change neither buffers nor plans of accept 
     'the count of what waits': async (tx: Tx) => t.equal(await countQueued(tx), queued),
   }
   const measure = async () => {
-    const found: { work: string; buffers: number; plan: string[] }[] = []
-    for (const [work, run] of Object.entries(works)) {
+    const found: { operation: string; buffers: number; plan: string[] }[] = []
+    for (const [operation, run] of Object.entries(operations)) {
       const { buffers, nodes } = await touched(database, run)
       found.push({
-        work,
+        operation,
         buffers,
         plan: nodes.map((node) => `${node['Node Type']} ${node['Index Name'] ?? ''}`),
       })
@@ -652,9 +652,12 @@ t.test('a hundred thousand that wait change neither buffers nor plans of accept 
     insert into email_states (team_id, id, created_at, status, scheduled_at, due_at)
     select team_id, id, created_at, 'queued', now() + interval '1 hour', now() + interval '1 hour' from made`)
   await database.query(sql.unsafe`vacuum analyze accepted_emails, email_states`)
-  for (const [nth, { work, buffers, plan }] of (await measure()).entries()) {
-    if (work === 'accept' || work === 'claim') t.strictSame(plan, before[nth]?.plan, work)
-    t.ok(buffers <= (before[nth]?.buffers ?? 0) + 20, `${work}: ${buffers}, ${before[nth]?.buffers} before`)
+  for (const [nth, { operation, buffers, plan }] of (await measure()).entries()) {
+    if (operation === 'accept' || operation === 'claim') t.strictSame(plan, before[nth]?.plan, operation)
+    t.ok(
+      buffers <= (before[nth]?.buffers ?? 0) + 20,
+      `${operation}: ${buffers}, ${before[nth]?.buffers} before`,
+    )
   }
 })
 

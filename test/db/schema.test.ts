@@ -31,7 +31,7 @@ const DIRECTORIES = [
   ...'plans users api_keys sessions schema_migrations secret_canary senders recipient_pauses'.split(' '),
   ...'pause_history sender_events paused_queues database_home process_marks reports'.split(' '),
   ...'login_links login_requests openid_identities dashboard_sessions dashboard_seats'.split(' '),
-  ...'audit_entries processes counters upkeep works'.split(' '),
+  ...'audit_entries processes counters upkeep background_jobs'.split(' '),
 ]
 
 const keyRow = object({

@@ -26,7 +26,7 @@ import t from '../support/tap.ts'
 
 const PLACE = join(import.meta.dirname, 'statements')
 
-/** Which of the statements of a work are kept, by the names of their files. */
+/** Which of the statements of an operation are kept, by the names of their files. */
 const KEPT = {
   accept: {
     'insert-emails': /insert into accepted_emails/,
@@ -52,8 +52,8 @@ const KEPT = {
   empty: { 'empty-emails': /update accepted_emails/ },
 }
 
-/** Does each work once. @returns the texts that the server was sent, by work. */
-async function textsOfWorks() {
+/** Does each operation once. @returns the texts that the server was sent, by operation. */
+async function textsOfOperations() {
   const store = await openStore(t)
   const team_id = await store.team()
   const proxy = await startDatabaseProxy(t, store.url)
@@ -91,7 +91,7 @@ async function textsOfWorks() {
     ),
     release: await proxy.textsDuring(() => releaseDue(database, EMAIL, 500)),
     sweep: await proxy.textsDuring(() =>
-      lostMessages(database, EMAIL, { after: '-infinity', looked: 2_000 }, { before: now, limit: 500 }),
+      lostMessages(database, EMAIL, { after: '-infinity', size: 2_000 }, { before: now, limit: 500 }),
     ),
     judge: await proxy.textsDuring(() =>
       judgeSoftBounces(database, [{ team_id, contact_id: id, cause: null }], {
@@ -105,11 +105,11 @@ async function textsOfWorks() {
 }
 
 t.test('the main statements run as their files say', async (t) => {
-  const texts = await textsOfWorks()
+  const texts = await textsOfOperations()
   const files: string[] = []
-  for (const [work, kept] of Object.entries(KEPT) as [keyof typeof KEPT, Record<string, RegExp>][])
+  for (const [operation, kept] of Object.entries(KEPT) as [keyof typeof KEPT, Record<string, RegExp>][])
     for (const [name, pattern] of Object.entries(kept)) {
-      const found = texts[work].map(linesOf).filter((text) => pattern.test(text.replaceAll(/\s+/g, ' ')))
+      const found = texts[operation].map(linesOf).filter((text) => pattern.test(text.replaceAll(/\s+/g, ' ')))
       t.equal(new Set(found).size, 1, `${name} is one of the statements`)
       const file = join(PLACE, `${name}.sql`)
       files.push(`${name}.sql`)

@@ -6,7 +6,10 @@ import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { number, object, string } from 'yup'
 import { queueStatus } from '../../db/queue/jobs.sql.ts'
-import { insertWork, latestWorks } from '../../db/upkeep/work/works.sql.ts'
+import {
+  insertBackgroundJob,
+  latestBackgroundJobs,
+} from '../../db/upkeep/background-jobs/background-jobs.sql.ts'
 import { startApi } from '../support/api-process.ts'
 import { shows, signedIn } from '../support/dashboard.ts'
 import { nextVersion } from '../support/next-version.ts'
@@ -113,16 +116,18 @@ t.test('what a newer version has let in is left by an older worker, and done by 
   await isLeft(email)
   t.equal(arrived(email), 0)
 
-  const work = { id: uuidv7(), team_id: team.id, kind: 'next.work', given: {}, total: 1, begun_by: 'someone' }
+  const job = { id: uuidv7(), team_id: team.id, kind: 'next.kind', given: {}, total: 1, begun_by: 'someone' }
   await database.transaction(async (tx) => {
-    await insertWork(tx, work, new Date())
-    await service.deps.queue.enqueue(tx, 'do-work', [{ work_id: work.id }])
+    await insertBackgroundJob(tx, job, new Date())
+    await service.deps.queue.enqueue(tx, 'run-background-job', [{ background_job_id: job.id }])
   })
-  await isLeft(work.id)
-  t.match(await latestWorks(database, team.id, 1), [{ id: work.id, finished_at: null, fault: null, done: 0 }])
+  await isLeft(job.id)
+  t.match(await latestBackgroundJobs(database, team.id, 1), [
+    { id: job.id, finished_at: null, fault: null, done: 0 },
+  ])
   const owner = await signedIn(service, { team: team.id, role: 'owner' })
-  shows(t, await owner.get(`/teams/${team.id}/works`), 'next.work')
-  shows(t, await owner.get(`/teams/${team.id}/works/${work.id}`), 'next.work')
+  shows(t, await owner.get(`/teams/${team.id}/background-jobs`), 'next.kind')
+  shows(t, await owner.get(`/teams/${team.id}/background-jobs/${job.id}`), 'next.kind')
 
   const thing = uuidv7()
   await database.query(sql.unsafe`
@@ -136,10 +141,10 @@ t.test('what a newer version has let in is left by an older worker, and done by 
   const newWorker = await worker(next)
   await hurryUntil(`${email} is sent`, async () => arrived(email) === 1)
   await hurryUntil(
-    'the work is done',
-    async () => (await latestWorks(database, team.id, 1))[0]?.finished_at !== null,
+    'the background job is done',
+    async () => (await latestBackgroundJobs(database, team.id, 1))[0]?.finished_at !== null,
   )
-  t.match(await latestWorks(database, team.id, 1), [{ fault: null, done: 1 }])
+  t.match(await latestBackgroundJobs(database, team.id, 1), [{ fault: null, done: 1 }])
   const isOver = async () => (await jobOf(thing)).state === 'completed'
   await until('the job of the new queue is over', () => isOver().catch(() => true))
   for (const each of [oldWeb, oldWorker]) await stop(each)

@@ -30,7 +30,7 @@ export const COVERED: Record<string, readonly string[]> = {
   'db/text/address.ts': ['test/db/text/address.test.ts', 'test/db/text/mailbox.test.ts'],
   'workers/delivery/slots.ts': [
     'test/workers/delivery/slots.test.ts',
-    'test/workers/delivery/giving-way.test.ts',
+    'test/workers/delivery/yielding.test.ts',
   ],
   'db/text/slots.ts': ['test/db/text/slots.test.ts'],
   'workers/providers/smtp/replies.ts': [
@@ -46,7 +46,7 @@ export const COVERED: Record<string, readonly string[]> = {
   'workers/providers/relays/header.ts': ['test/workers/providers/relays/findings.test.ts'],
   'workers/providers/relays/mailgun.ts': ['test/workers/providers/relays/findings.test.ts'],
   'workers/providers/relays/postmark.ts': ['test/workers/providers/relays/findings.test.ts'],
-  'workers/providers/relays/reading.ts': ['test/workers/providers/relays/findings.test.ts'],
+  'workers/providers/relays/read-event.ts': ['test/workers/providers/relays/findings.test.ts'],
   'workers/providers/relays/sendgrid.ts': ['test/workers/providers/relays/findings.test.ts'],
   'workers/providers/mail/effects.ts': ['test/workers/providers/mail/effects.test.ts'],
   'db/messages/emails/return-path.ts': [

@@ -293,7 +293,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       "MethodExpression: text.slice(0, 100) → text in const time = Date.parse(text.slice(0, 100).replace(/\\([^()]*\\)/g, ''))",
     ],
   },
-  'workers/providers/relays/reading.ts': {
+  'workers/providers/relays/read-event.ts': {
     'an id with brackets elsewhere is none of ours: neither form of it finds an email': [
       "Regex: /^<(.*)>$/ → /<(.*)>$/ in .replace(/^<(.*)>$/, '$1')",
     ],

@@ -59,8 +59,17 @@ export function visitor({ base }: Pick<Service, 'base'>, email = 'nobody@example
       location: location?.replace(/^\/dashboard/, '') ?? null,
     }
   }
-  const token = async (): Promise<string> =>
-    /name="csrf" value="([^"]+)"/.exec((await ask('/account', {})).html)?.[1] ?? ''
+  const known = { session: '', token: '' }
+  /** The token of the session's forms, looked up once: it is the same on each page. */
+  const token = async (): Promise<string> => {
+    const session = cookies.get('heliograph') ?? ''
+    if (session !== known.session || session === '')
+      Object.assign(known, {
+        session,
+        token: /name="csrf" value="([^"]+)"/.exec((await ask('/account', {})).html)?.[1] ?? '',
+      })
+    return known.token
+  }
   const post: Visitor['post'] = async (path, form = {}, headers = { 'Sec-Fetch-Site': 'same-origin' }) => {
     const body = new URLSearchParams()
     for (const [name, values] of Object.entries(form))

@@ -52,7 +52,7 @@ export type LivedIn = {
   /** What the webhook was sent. */
   event: string
   report: string
-  work: string
+  job: string
 }
 
 const HTML = `<div style="font-family:sans-serif;max-width:560px;margin:auto;padding:24px">
@@ -178,10 +178,10 @@ async function storeService({ database }: Service, { id }: TestTeam) {
   const signs = { gauges: { ...gauges, busy: 0.4, resident_memory_bytes: 187e6 }, senders, completed: {} }
   await storeSignOfLife(database, { ...life, ...signs, started_at: new Date() }, [])
   const report = await database.oneFirst(sql.type(idRow)`select id from reports order by id desc limit 1`)
-  const work = await database.oneFirst(sql.type(idRow)`
-    insert into works (id, team_id, kind, done, total, begun_by, begun_at, moved_at)
+  const job = await database.oneFirst(sql.type(idRow)`
+    insert into background_jobs (id, team_id, kind, done, total, begun_by, begun_at, progressed_at)
     values (uuidv7(), ${id}, 'email.requeue', 1200, 7051, 'ana@example.com', now(), now()) returning id`)
-  return { report, work }
+  return { report, job }
 }
 
 /** What a call made. @throws Error with the refusal. */

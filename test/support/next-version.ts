@@ -79,7 +79,7 @@ const ADDITIONS: readonly Addition[] = [
   },
   {
     file: 'workers/registry.ts',
-    after: 'export const HANDLERS: { [J in JobName]: Registration<J> } = {',
+    after: 'export const JOB_HANDLERS: { [J in JobName]: Registration<J> } = {',
     more: `
   'next-thing': {
     handle: ({ jobs, settle }, { database }) =>
@@ -90,10 +90,10 @@ const ADDITIONS: readonly Addition[] = [
   },
   { file: 'db/messages/emails/accept.ts', after: '{ large: true } : {}),', more: ' needs_next: true,' },
   {
-    file: 'db/upkeep/work/kinds.ts',
+    file: 'db/upkeep/background-jobs/kinds.ts',
     after: 'export const KINDS = {',
     more: `
-  'next.work': {
+  'next.kind': {
     slice: async () => ({ cursor: null, done: 1, total: 1, result: {} }),
     entry: () => null,
   },`,

@@ -115,8 +115,8 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'GET /teams/:team/topics/:id',
     'POST /teams/:team/topics/:id/rename',
     'POST /teams/:team/topics/:id/delete',
-    'GET /teams/:team/works',
-    'GET /teams/:team/works/:id',
+    'GET /teams/:team/background-jobs',
+    'GET /teams/:team/background-jobs/:id',
     'POST /teams/:team/templates',
     'POST /teams/:team/templates/:id/rename',
     'POST /teams/:team/templates/:id/duplicate',
@@ -160,8 +160,8 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
   ],
   // "operator: … and the operator's pages".
   operator: [
-    'GET /operator/works',
-    'GET /operator/works/:id',
+    'GET /operator/background-jobs',
+    'GET /operator/background-jobs/:id',
     'GET /operator',
     'GET /operator/health',
     'POST /operator/health/check',

@@ -1,10 +1,10 @@
 /** What sends may report of a sender, reported by tests: through the same door as the delivery engine. */
 
-import { applySignals, type Change, type Signal } from '../../db/delivery/senders/circuit-breaker.ts'
+import { applySignals, type Change, type SenderSignal } from '../../db/delivery/senders/circuit-breaker.ts'
 import { type Reservation, reserveSends, type Sender } from '../../db/delivery/senders/pace.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 
-const report = (tx: Tx, sender: Sender, signal: Signal): Promise<Change[]> =>
+const report = (tx: Tx, sender: Sender, signal: SenderSignal): Promise<Change[]> =>
   applySignals(tx, [{ sender, signals: [signal] }])
 
 /** The provider said that nothing goes for some seconds. */
@@ -19,7 +19,7 @@ export const slowSender = (tx: Tx, sender: Sender, began_at: Date, words: string
 export async function noteTrouble(
   tx: Tx,
   sender: Sender,
-  trouble: Extract<Signal, { words: string }>,
+  trouble: Extract<SenderSignal, { words: string }>,
 ): Promise<number | null> {
   const [change] = await report(tx, sender, trouble)
   return change?.seconds ?? null

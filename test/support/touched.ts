@@ -46,7 +46,7 @@ function touchedBy(plan: PlanNode): number {
 }
 
 /**
- * Runs a work whose every statement is explained, too. It leaves nothing behind.
+ * Runs something whose every statement is explained, too. It leaves nothing behind.
  * @returns the buffers that its statements touched, all together, and the nodes of their plans.
  */
 export async function touched(

@@ -14,7 +14,7 @@ import type { QueuePauses } from '../../db/queue/pauses.ts'
 import { isSurelyValid } from '../../db/text/valid.ts'
 import { storableWords } from '../../db/text/words.ts'
 import type { Figures } from '../monitoring/figures.ts'
-import { apart, portionsOf } from './poison-jobs.ts'
+import { oneByOne, portionsOf } from './poison-jobs.ts'
 import { retryWhileUnavailable } from './retry-while-unavailable.ts'
 
 export type Batch<J extends JobName> = {
@@ -49,11 +49,11 @@ const isNewer = (job: JobName, data: unknown): boolean =>
 const UNREADABLE: End = { end: 'given_up', reason: 'malformed payload' }
 
 /** Left to a newer worker: claimed again later, by this worker or another. */
-export const LEFT = { end: 'snoozed', seconds: 60 } as const satisfies End
-export const LEFT_WORDS = 'jobs of a newer version are left to its workers'
+export const LEFT_TO_NEWER = { end: 'snoozed', seconds: 60 } as const satisfies End
+export const LEFT_TO_NEWER_WORDS = 'jobs of a newer version are left to its workers'
 
 /** Tells claimed jobs apart: those to work on, and how the others end at once. */
-export function sorted<J extends JobName>(
+export function splitReadable<J extends JobName>(
   job: J,
   claimed: readonly FetchedJob<J>[],
   log: Log,
@@ -61,16 +61,16 @@ export function sorted<J extends JobName>(
   const others = new Map<FetchedJob<J>, End>()
   const readable = claimed.filter((each) => {
     const newer = isNewer(job, each.data)
-    if (newer || !isReadable(job, each.data)) others.set(each, newer ? LEFT : UNREADABLE)
+    if (newer || !isReadable(job, each.data)) others.set(each, newer ? LEFT_TO_NEWER : UNREADABLE)
     return !others.has(each)
   })
-  const left = [...others.values()].filter((end) => end === LEFT).length
-  if (left > 0) log.warn({ jobs: left }, LEFT_WORDS)
+  const left = [...others.values()].filter((end) => end === LEFT_TO_NEWER).length
+  if (left > 0) log.warn({ jobs: left }, LEFT_TO_NEWER_WORDS)
   return { readable, others }
 }
 
 /** How long a loop waits after a fault before it claims again, in milliseconds. */
-const BRAKE = 1_000
+const RETRY_AFTER_FAILURE_MS = 1_000
 
 /** One loop: claims and works until the claims are closed. */
 export async function runBatches<J extends JobName, D extends BatchDeps>(
@@ -84,7 +84,7 @@ export async function runBatches<J extends JobName, D extends BatchDeps>(
     const jobs = paused ? [] : await claims.fetch(batchSize)
     if (jobs.length === 0) await claims.idle()
     // While the database cannot say which are suspect, none is worked on beside another.
-    const portions = await portionsOf(deps.database, job, jobs).catch(() => apart(jobs))
+    const portions = await portionsOf(deps.database, job, jobs).catch(() => oneByOne(jobs))
     for (const portion of portions) await runBatch(job, handle, { jobs: portion.jobs, claims, deps })
   }
 }
@@ -96,7 +96,7 @@ async function runBatch<J extends JobName, D extends BatchDeps>(
 ): Promise<void> {
   const started = performance.now()
   const log = deps.log.child({ job })
-  const { readable, others } = sorted(job, jobs, log)
+  const { readable, others } = splitReadable(job, jobs, log)
   const ends = new Map<FetchedJob<J>, End>()
   const settle: Batch<J>['settle'] = async (tx, given) => {
     await claims.settle(tx, given)
@@ -109,7 +109,7 @@ async function runBatch<J extends JobName, D extends BatchDeps>(
     log.error({ err: error, jobs: jobs.length }, 'batch failed')
     reason = storableWords(error instanceof Error ? error.message : String(error))
     ends.clear()
-    await sleep(BRAKE)
+    await sleep(RETRY_AFTER_FAILURE_MS)
   }
   const left = new Map(
     jobs

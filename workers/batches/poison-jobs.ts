@@ -8,13 +8,13 @@ import type { FetchedJob } from '../../db/queue/claims.ts'
 import { oftenLost } from '../../db/queue/jobs.sql.ts'
 import type { JobName } from '../../db/queue/jobs.ts'
 
-const LOST = 2
+const POISON_AFTER_LOSSES = 2
 
 /** Claimed jobs that are worked on together; a suspect one is `alone`. */
 export type Portion<J extends JobName> = { jobs: FetchedJob<J>[]; alone: boolean }
 
 /** Each of the jobs alone, in any order, so that the same does not come first each time. */
-export const apart = <J extends JobName>(jobs: readonly FetchedJob<J>[]): Portion<J>[] =>
+export const oneByOne = <J extends JobName>(jobs: readonly FetchedJob<J>[]): Portion<J>[] =>
   jobs.map((each) => ({ jobs: [each], alone: true })).sort(() => Math.random() - 0.5)
 
 /**
@@ -26,9 +26,9 @@ export async function portionsOf<J extends JobName>(
   job: J,
   jobs: readonly FetchedJob<J>[],
 ): Promise<Portion<J>[]> {
-  const ids = jobs.filter(({ retryCount }) => retryCount >= LOST).map(({ id }) => id)
-  const suspects = ids.length === 0 ? new Set<string>() : await oftenLost(tx, job, ids, LOST)
+  const ids = jobs.filter(({ retryCount }) => retryCount >= POISON_AFTER_LOSSES).map(({ id }) => id)
+  const suspects = ids.length === 0 ? new Set<string>() : await oftenLost(tx, job, ids, POISON_AFTER_LOSSES)
   const others = jobs.filter(({ id }) => !suspects.has(id))
-  const alone = apart(jobs.filter(({ id }) => suspects.has(id)))
+  const alone = oneByOne(jobs.filter(({ id }) => suspects.has(id)))
   return others.length === 0 ? alone : [{ jobs: others, alone: false }, ...alone]
 }

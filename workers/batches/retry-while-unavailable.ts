@@ -8,8 +8,8 @@ import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
 
 // Well within the time that dead workers' jobs are left alone after the database is back (db/queue/boss.ts).
-const LONGEST_PAUSE = 1_000
-const QUIET = 10_000
+const MAX_PAUSE_MS = 1_000
+const LOG_INTERVAL_MS = 10_000
 
 /**
  * Does the work, and repeats it while the database cannot be reached. @throws the work's other errors.
@@ -21,13 +21,13 @@ export async function retryWhileUnavailable<T>(
   onFault = () => {},
 ): Promise<T> {
   let logged = Number.NEGATIVE_INFINITY
-  for (let pause = 100; ; pause = Math.min(LONGEST_PAUSE, pause * 2)) {
+  for (let pause = 100; ; pause = Math.min(MAX_PAUSE_MS, pause * 2)) {
     try {
       return await work()
     } catch (error) {
       if (!isDatabaseUnavailable(error)) throw error
       onFault()
-      if (performance.now() - logged > QUIET) {
+      if (performance.now() - logged > LOG_INTERVAL_MS) {
         logged = performance.now()
         log.warn({ err: error }, 'the database is away: what was sent is recorded when it is back')
       }

@@ -4,8 +4,8 @@
  */
 
 /** A line, without its break and with it. */
-const CHARACTERS = 76
-const LINE = CHARACTERS + 2
+const LINE_CHARACTERS = 76
+const LINE_BYTES = LINE_CHARACTERS + 2
 const CR = 0x0d
 const LF = 0x0a
 
@@ -17,9 +17,9 @@ export function writeLines(pieces: readonly Buffer[], to: Buffer): void {
   let from = to.length - pieces.reduce((sum, { length }) => sum + 4 * Math.ceil(length / 3), 0)
   let end = from
   for (const piece of pieces) end += to.write(piece.toString('base64'), end, 'latin1')
-  for (let at = 0; at + LINE <= to.length; at += LINE, from += CHARACTERS) {
-    to.copyWithin(at, from, from + CHARACTERS)
-    to[at + CHARACTERS] = CR
-    to[at + CHARACTERS + 1] = LF
+  for (let at = 0; at + LINE_BYTES <= to.length; at += LINE_BYTES, from += LINE_CHARACTERS) {
+    to.copyWithin(at, from, from + LINE_CHARACTERS)
+    to[at + LINE_CHARACTERS] = CR
+    to[at + LINE_CHARACTERS + 1] = LF
   }
 }

@@ -17,10 +17,10 @@ import { type EmailAttempt, type EmailDeps, emailChannel, type Through } from '.
 export type BroadcastDeps = EmailDeps & { bulk: EmailProvider | null }
 
 export const broadcastChannel = (deps: BroadcastDeps): DeliveryChannel<'deliver-broadcast', EmailAttempt> =>
-  withLastWords(BROADCAST, { ...deps, email: deps.bulk })
+  withFinalCheck(BROADCAST, { ...deps, email: deps.bulk })
 
 /** Delivers what may be of broadcasts: what is of none has no last word. */
-export function withLastWords<J extends 'deliver-broadcast' | 'deliver-test', T extends boolean = false>(
+export function withFinalCheck<J extends 'deliver-broadcast' | 'deliver-test', T extends boolean = false>(
   channel: Channel<J>,
   deps: Through<T>,
 ): DeliveryChannel<J, EmailAttempt> {
@@ -37,10 +37,10 @@ export function withLastWords<J extends 'deliver-broadcast' | 'deliver-test', T 
         return new Map([...checks, ...others.map(({ id }) => [id, 'go'] as const)])
       },
     }),
-    // What is in hand is sent at once: a pause or an unsubscribe may come any moment.
+    // What is in flight is sent at once: a pause or an unsubscribe may come any moment.
     ahead: 0,
     horizon: 0,
-    // A resume brings forward what waits for it, but not what was in our hands at that moment.
+    // A resume brings forward what waits for it, but not what was in flight at that moment.
     async mayGoAfterAll(tx, jobs) {
       const waiting = jobs.filter(({ data }) => paused.delete(data.email_id))
       if (waiting.length === 0) return new Set()

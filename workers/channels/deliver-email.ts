@@ -23,7 +23,7 @@ import type { Secrets } from '../../db/process/secrets.ts'
 import { isLarge } from '../../db/text/files.ts'
 import { storableId, storableWords } from '../../db/text/words.ts'
 import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
-import { ROOM_WAIT } from '../delivery/hands.ts'
+import { ROOM_WAIT_S } from '../delivery/in-flight-buffer.ts'
 import { judgePolicy } from '../delivery/verdict.ts'
 import type {
   EmailDelivery,
@@ -61,7 +61,7 @@ const EVENT_OF: Record<Outcome['kind'], EmailEventKind | null> = {
   unknown: 'unknown',
 }
 /** After a lost answer a report may still come: another try waits this long (DECISIONS: Lost answers), in seconds. */
-const UNKNOWN_WAIT = 600
+const UNKNOWN_WAIT_S = 600
 
 type EmailJob = 'deliver-email' | 'deliver-broadcast' | 'deliver-test'
 
@@ -81,7 +81,7 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
   const { test } = provider
   return {
     channel,
-    unknown_wait: UNKNOWN_WAIT,
+    unknown_wait: UNKNOWN_WAIT_S,
     senders: { one: () => provider.sender() },
     async read(jobs) {
       const rows = await emailsToDeliver(
@@ -100,8 +100,16 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
           const row = byId.get(job.data.email_id)
           const check = checks?.get(job.data.email_id) ?? (checks ? 'gone' : 'go')
           if (!row || check === 'gone') return []
-          const outgoing = outgoingOf(row, { compose, provider, sender, deps, resting_seconds: rest(row) })
-          return [[job, check === 'go' ? outgoing : { ...outgoing, resting_seconds: check.wait_seconds }]]
+          const outgoing = outgoingOf(row, {
+            compose,
+            provider,
+            sender,
+            deps,
+            recipient_pause_seconds: rest(row),
+          })
+          return [
+            [job, check === 'go' ? outgoing : { ...outgoing, recipient_pause_seconds: check.wait_seconds }],
+          ]
         }),
       )
     },
@@ -123,16 +131,16 @@ type Way<T extends boolean> = { compose: Compose<T>; provider: EmailProvider<T>;
  */
 function waitForRoom(
   { files }: Pick<EmailDeps, 'files'>,
-  { copies }: Pick<EmailProvider, 'copies'>,
+  { bufferedCopies }: Pick<EmailProvider, 'bufferedCopies'>,
 ): (row: OutgoingRow) => number {
   const hasRoom = files.look()
   return ({ team_id, attachments }) =>
-    attachments === null || hasRoom({ team_id, copies }, attachments) ? 0 : ROOM_WAIT
+    attachments === null || hasRoom({ team_id, bufferedCopies }, attachments) ? 0 : ROOM_WAIT_S
 }
 
 function outgoingOf<T extends boolean>(
   row: OutgoingRow<T>,
-  { sender, resting_seconds, ...way }: Way<T> & { sender: Sender; resting_seconds: number },
+  { sender, recipient_pause_seconds, ...way }: Way<T> & { sender: Sender; recipient_pause_seconds: number },
 ): Outgoing<EmailAttempt> {
   const { team_id, id, deferrals, unknowns, tried_since, held_at } = row
   let whole = row
@@ -140,12 +148,12 @@ function outgoingOf<T extends boolean>(
     ref: { team_id, id },
     http_request_id: row.http_request_id,
     since: row.since,
-    tried: { since: tried_since, deferrals, unknowns },
+    history: { since: tried_since, deferrals, unknowns },
     held_at: held_at === null ? null : new Date(held_at),
     expires_at: row.expires_at === null ? null : new Date(row.expires_at),
     sender,
     cost: recipientsOf(row).length,
-    resting_seconds,
+    recipient_pause_seconds,
     is_large: isLarge(row.attachments),
     load: row.is_large
       ? async () => {
@@ -194,7 +202,7 @@ async function attempt<T extends boolean>(
   let email: OutgoingEmail<T>
   let held: Held | null = null
   try {
-    const place = { team_id: row.team_id, copies: provider.copies }
+    const place = { team_id: row.team_id, bufferedCopies: provider.bufferedCopies }
     if (row.attachments !== null) held = await holdFiles(deps.files, place, row.attachments, cut)
     email = compose(row, held?.files ?? [])
   } catch (error) {
@@ -221,7 +229,7 @@ type Held = { files: readonly OutgoingFile[]; release: (isSent: boolean) => void
 /** The files of an email, in memory until they are released. @throws Error when bytes are gone */
 async function holdFiles(
   all: EncodedFiles,
-  place: { team_id: string; copies: EmailProvider['copies'] },
+  place: { team_id: string; bufferedCopies: EmailProvider['bufferedCopies'] },
   attachments: readonly EmailFile[],
   cut: AbortSignal,
 ): Promise<Held> {

@@ -6,13 +6,13 @@ import { type Reporting, reporting } from './deliver-test.ts'
 import { type WhatsappAttempt, type WhatsappDeps, whatsappThrough } from './deliver-whatsapp.ts'
 
 /** After a lost answer, in seconds: the simulator loses none. */
-const UNKNOWN_WAIT = 60
+const UNKNOWN_WAIT_S = 60
 
 export const testWhatsappChannel = (
   deps: Omit<WhatsappDeps, 'whatsapp'> & Reporting,
 ): DeliveryChannel<'deliver-test-whatsapp', WhatsappAttempt> =>
   reporting(
-    whatsappThrough(TEST_WHATSAPP, { provider: SIMULATED_WHATSAPP, unknown_wait: UNKNOWN_WAIT }, deps),
+    whatsappThrough(TEST_WHATSAPP, { provider: SIMULATED_WHATSAPP, unknown_wait: UNKNOWN_WAIT_S }, deps),
     deps,
     ({ answer: { row, outcome }, at }) =>
       outcome.kind === 'accepted'

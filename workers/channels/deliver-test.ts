@@ -10,7 +10,7 @@ import { storeReports, type TakenReport } from '../../db/delivery/reports/store.
 import type { Producer } from '../../db/queue/producer.ts'
 import type { Delivered, DeliveryChannel } from '../delivery/channel.ts'
 import { reportsOfEmail, SIMULATED_EMAIL } from '../providers/test/simulator.ts'
-import { withLastWords } from './deliver-broadcast.ts'
+import { withFinalCheck } from './deliver-broadcast.ts'
 import type { EmailAttempt, EmailDeps } from './deliver-email.ts'
 
 export type Reporting = { queue: Pick<Producer, 'enqueue'> }
@@ -33,7 +33,7 @@ export const testEmailChannel = (
   deps: Omit<EmailDeps, 'email'> & Reporting,
 ): DeliveryChannel<'deliver-test', EmailAttempt> =>
   reporting(
-    withLastWords(TEST_EMAIL, { ...deps, email: SIMULATED_EMAIL }),
+    withFinalCheck(TEST_EMAIL, { ...deps, email: SIMULATED_EMAIL }),
     deps,
     ({ answer: { row, delivery }, at }) =>
       [...delivery.outcomes].flatMap(([to, { kind }]) =>

@@ -26,7 +26,7 @@ import type { End } from '../../db/queue/jobs.ts'
 import type { Producer } from '../../db/queue/producer.ts'
 import { storableText } from '../../db/text/words.ts'
 import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
-import type { Circumstances, Judged, Tried } from '../delivery/verdict.ts'
+import type { AttemptHistory, AttemptOutcome, VerdictContext } from '../delivery/verdict.ts'
 import { type Connections, createConnections } from '../providers/webhook/connections.ts'
 import { postWebhook, type WebhookAnswer, type WebhookDelivery } from '../providers/webhook/post.ts'
 
@@ -42,13 +42,13 @@ export type WebhookDeps = {
 type Attempt = { row: OutgoingWebhook; answer: WebhookAnswer }
 
 /** Requests at once to an endpoint and process. */
-const AT_ONCE = 4
+const MAX_AT_ONCE = 4
 /** Faster than any server is asked. */
-const CEILING = 1_000
+const MAX_PER_SECOND = 1_000
 /** These say that the body itself will not do: the third of them gives it up. */
-const NEVER = [400, 413, 422]
-const MOST_NEVER = 3
-const GONE = 410
+const FINAL_STATUSES = [400, 413, 422]
+const MAX_FINAL_ANSWERS = 3
+const GONE_STATUS = 410
 /** How long an endpoint may fail without a success between, in milliseconds. */
 const DISABLE_AFTER_MS = 5 * 86_400_000
 
@@ -73,9 +73,9 @@ export function webhookChannel(deps: WebhookDeps): DeliveryChannel<'deliver-webh
       )
     },
     judge: (attempt) => attempt,
-    outcomesOf: ({ answer }) => [outcomeOf(answer)],
-    verdict: (attempt, tried, circumstances) =>
-      verdictOf(attempt, tried, { ...circumstances, ...deps.webhooks }),
+    outcomesOf: ({ answer }) => [webhookOutcome(answer)],
+    verdict: (attempt, history, context) =>
+      webhookVerdict(attempt, history, { ...context, ...deps.webhooks }),
     record: (tx, delivered) => record(tx, delivered, deps),
   }
 }
@@ -89,14 +89,19 @@ function outgoingOf(
     ref: { team_id, id },
     http_request_id: null,
     since,
-    tried: { since: null, deferrals: tries, unknowns: 0 },
+    history: { since: null, deferrals: tries, unknowns: 0 },
     held_at: null,
-    sender: { key: `${WEBHOOK_SENDERS}${endpoint_id}`, ceiling: CEILING, on_demand: true, at_once: AT_ONCE },
+    sender: {
+      key: `${WEBHOOK_SENDERS}${endpoint_id}`,
+      ceiling: MAX_PER_SECOND,
+      on_demand: true,
+      at_once: MAX_AT_ONCE,
+    },
     cost: 1,
-    resting_seconds: 0,
+    recipient_pause_seconds: 0,
     async send(cut) {
       const keys = keysOf(row)
-      if (keys === null) return { row, answer: UNSEALED }
+      if (keys === null) return { row, answer: UNSEALED_ANSWER }
       const headers = signedHeaders(keys, row, clock())
       const answer = await postWebhook(
         { url: row.url, headers, body: row.body },
@@ -108,7 +113,7 @@ function outgoingOf(
   }
 }
 
-const UNSEALED: WebhookAnswer = {
+const UNSEALED_ANSWER: WebhookAnswer = {
   status: null,
   ms: 0,
   response: 'not sent: its secret opens with neither key',
@@ -147,30 +152,32 @@ const isTaken = ({ status }: WebhookAnswer): boolean => status !== null && statu
 const saidOf = ({ status, response }: WebhookAnswer): string =>
   status === null ? response : `answered ${status}`
 
-function outcomeOf(answer: WebhookAnswer): Judged {
+function webhookOutcome(answer: WebhookAnswer): AttemptOutcome {
   const detail = saidOf(answer)
   if (isTaken(answer)) return { kind: 'accepted', detail }
-  if (answer.status === GONE) return { kind: 'refused', detail }
+  if (answer.status === GONE_STATUS) return { kind: 'refused', detail }
   if (answer.wait_seconds === null) return { kind: 'deferred', detail }
   return { kind: 'sender', trouble: 'connection', detail, wait_seconds: answer.wait_seconds }
 }
 
 /** How a try ends: the pauses are webhooks' own. */
-function verdictOf(
+function webhookVerdict(
   { row, answer }: Attempt,
-  { deferrals }: Tried,
-  { spread, pauses }: Circumstances & Pick<WebhookDelivery, 'pauses'>,
+  { deferrals }: AttemptHistory,
+  { spread, pauses }: VerdictContext & Pick<WebhookDelivery, 'pauses'>,
 ): End {
-  const { kind, detail } = outcomeOf(answer)
+  const { kind, detail } = webhookOutcome(answer)
   if (kind === 'accepted') return { end: 'completed' }
   // While its endpoint is paused it is not claimed at all.
   if (kind === 'sender') return { end: 'snoozed', seconds: 1 }
-  const never = [...row.statuses, answer.status].filter((status) => NEVER.includes(status ?? 0)).length
+  const never = [...row.statuses, answer.status].filter((status) =>
+    FINAL_STATUSES.includes(status ?? 0),
+  ).length
   const pause = pauses[deferrals]
   if (
     kind === 'refused' ||
     pause === undefined ||
-    (never >= MOST_NEVER && NEVER.includes(answer.status ?? 0))
+    (never >= MAX_FINAL_ANSWERS && FINAL_STATUSES.includes(answer.status ?? 0))
   )
     return { end: 'given_up', reason: detail }
   return { end: 'again', seconds: pause * (0.8 + 0.4 * spread) }
@@ -208,7 +215,7 @@ async function record(
 
 /** Why an endpoint gets nothing more; null when it does. */
 function reasonToStop(own: readonly Delivered<Attempt>[], failingSince: string | null): string | null {
-  if (own.some(({ answer: { answer } }) => answer.status === GONE)) return `it answered ${GONE}`
+  if (own.some(({ answer: { answer } }) => answer.status === GONE_STATUS)) return `it answered ${GONE_STATUS}`
   const overdue = (at: Date) =>
     failingSince !== null && at.getTime() - Date.parse(failingSince) >= DISABLE_AFTER_MS
   return own.some(({ at, answer: { answer } }) => !isTaken(answer) && overdue(at))

@@ -43,7 +43,7 @@ const EVENT_OF: Record<WhatsappOutcome['kind'], WhatsappEventKind | null> = {
   unknown: 'unknown',
 }
 /** A recipient's pause may be lifted early: its messages look again this often, in seconds. */
-const LONGEST_REST = 60
+const MAX_RECIPIENT_PAUSE_S = 60
 
 export function whatsappChannel({
   whatsapp,
@@ -105,12 +105,12 @@ function outgoingOf<T extends boolean>(
     ref: { team_id, id },
     http_request_id: row.http_request_id,
     since: row.since,
-    tried: { since: tried_since, deferrals, unknowns },
+    history: { since: tried_since, deferrals, unknowns },
     held_at: null,
     expires_at: row.expires_at === null ? null : new Date(row.expires_at),
     sender: provider.sender,
     cost: 1,
-    resting_seconds: Math.min(rest, LONGEST_REST),
+    recipient_pause_seconds: Math.min(rest, MAX_RECIPIENT_PAUSE_S),
     send: async (cut) => ({ row, outcome: storable(await provider.send(message(row), cut)) }),
   }
 }

@@ -29,7 +29,7 @@ export type EncodedFiles = {
 }
 
 /** Whose files; `copies` of the whole are made when they are sent. */
-type Owner = { team_id: string; copies: number }
+type Owner = { team_id: string; bufferedCopies: number }
 
 type Entry = {
   content: Promise<readonly Buffer[]>
@@ -40,11 +40,11 @@ type Entry = {
 }
 
 /** What a whole chunk is encoded to. */
-const BLOCK = encodedSize(CHUNK)
-const LINE_BREAK = 2
+const BLOCK_BYTES = encodedSize(CHUNK)
+const LINE_BREAK_BYTES = 2
 
 /** How many blocks are taken together. */
-const TOGETHER = Math.floor((128 * 1024 * 1024) / BLOCK)
+const BLOCKS_PER_ALLOCATION = Math.floor((128 * 1024 * 1024) / BLOCK_BYTES)
 
 /**
  * Memory for whole chunks, used again. What the budget is for is taken together, when the first is needed: it is
@@ -53,12 +53,12 @@ const TOGETHER = Math.floor((128 * 1024 * 1024) / BLOCK)
  */
 function createBlocks(budget: number) {
   const free: Buffer[] = []
-  let left = Math.floor(budget / BLOCK)
+  let left = Math.floor(budget / BLOCK_BYTES)
   const take = (): Buffer | undefined => {
     if (free.length === 0 && left > 0) {
-      const count = Math.min(left, TOGETHER)
-      const all = Buffer.allocUnsafeSlow(count * BLOCK)
-      for (let n = 0; n < count; n++) free.push(all.subarray(n * BLOCK, (n + 1) * BLOCK))
+      const count = Math.min(left, BLOCKS_PER_ALLOCATION)
+      const all = Buffer.allocUnsafeSlow(count * BLOCK_BYTES)
+      for (let n = 0; n < count; n++) free.push(all.subarray(n * BLOCK_BYTES, (n + 1) * BLOCK_BYTES))
       left -= count
     }
     return free.pop()
@@ -67,15 +67,15 @@ function createBlocks(budget: number) {
     write(pieces: readonly Buffer<ArrayBuffer>[], isLast: boolean): Buffer {
       const stored = pieces.reduce((sum, { length }) => sum + length, 0)
       // The boundary after the last one begins with a line break.
-      const size = encodedSize(stored) - (isLast ? LINE_BREAK : 0)
-      const block = (size === BLOCK ? take() : undefined) ?? Buffer.allocUnsafeSlow(size)
+      const size = encodedSize(stored) - (isLast ? LINE_BREAK_BYTES : 0)
+      const block = (size === BLOCK_BYTES ? take() : undefined) ?? Buffer.allocUnsafeSlow(size)
       writeLines(pieces, block)
       // Given back at once: garbage outside of the heap brings the next collection of all of it nearer.
       for (const { buffer } of pieces) buffer.transfer(0)
       return block
     },
     giveBack(content: readonly Buffer[]): void {
-      free.push(...content.filter(({ length }) => length === BLOCK))
+      free.push(...content.filter(({ length }) => length === BLOCK_BYTES))
     },
   }
 }
@@ -83,14 +83,14 @@ function createBlocks(budget: number) {
 type Blocks = ReturnType<typeof createBlocks>
 
 /** While a file has this many chunks left, each read is followed by a rest twice as long; at most, in milliseconds. */
-const LONG = 5
-const LONGEST_REST = 20
+const LONG_FILE_CHUNKS = 5
+const MAX_REST_MS = 20
 
 /**
  * Does one piece of work at a time. What has least left goes first: one file is whole before the next is begun. Reading
  * a long file takes a third of the time, so that it leaves most of the database's processors to others.
  */
-function createTurns() {
+function createReadTurns() {
   const waiting: { left: number; begin: () => void }[] = []
   let isBusy = false
   const serve = (): void => {
@@ -109,13 +109,13 @@ function createTurns() {
       return await work()
     } finally {
       // Whose turn it was may ask for the next one before.
-      if (left < LONG) setImmediate(serve)
-      else setTimeout(serve, Math.min(2 * (performance.now() - began), LONGEST_REST))
+      if (left < LONG_FILE_CHUNKS) setImmediate(serve)
+      else setTimeout(serve, Math.min(2 * (performance.now() - began), MAX_REST_MS))
     }
   }
 }
 
-type Source = { tx: Tx; blocks: Blocks; inTurn: ReturnType<typeof createTurns> }
+type Source = { tx: Tx; blocks: Blocks; inTurn: ReturnType<typeof createReadTurns> }
 
 /** Reads and encodes a content, a chunk at a time. @throws Error when its bytes are gone */
 async function encode(
@@ -135,12 +135,12 @@ async function encode(
 }
 
 /** What is in memory. Counted are what somebody holds, and what lies idle. */
-function createStock(budget: number, blocks: Blocks) {
+function createFileCache(budget: number, blocks: Blocks) {
   const entries = new Map<string, Entry>()
   let held = 0
   let idle = 0
-  /** What is held for emails that are not large. */
-  let aside = 0
+  /** What is held for emails that are not large: no budget bounds it. */
+  let unbudgeted = 0
   const forget = (key: string): void => {
     const entry = entries.get(key)
     if (!entry || entry.holders > 0) return
@@ -151,15 +151,15 @@ function createStock(budget: number, blocks: Blocks) {
   return {
     /** Whether this many more bytes may be held for a large email; a single one always may. */
     fits: (bytes: number, others = 0): boolean => {
-      const large = held - aside + others
+      const large = held - unbudgeted + others
       return large <= 0 || large + bytes <= budget
     },
     isHeld: (key: string): boolean => (entries.get(key)?.holders ?? 0) > 0,
     reserve(bytes: number): void {
       held += bytes
     },
-    setAside(bytes: number): void {
-      aside += bytes
+    addUnbudgeted(bytes: number): void {
+      unbudgeted += bytes
     },
     /** Reserves bytes, and drops what nobody holds until they fit beside the rest. The oldest go first. */
     admit(bytes: number): number {
@@ -193,10 +193,10 @@ function createStock(budget: number, blocks: Blocks) {
   }
 }
 
-type Stock = ReturnType<typeof createStock>
+type FileCache = ReturnType<typeof createFileCache>
 
-/** The line of those who wait for room. */
-function createLine(stock: Stock) {
+/** The queue of those who wait for room. */
+function createRoomQueue(cache: FileCache) {
   const queue: (() => boolean)[] = []
   const serve = (): void => {
     while (queue[0]?.()) queue.shift()
@@ -210,13 +210,13 @@ function createLine(stock: Stock) {
         const onCut = (): void => serve()
         queue.push(() => {
           const bytes = bytesOf()
-          if (!cut.aborted && !stock.fits(bytes)) return false
+          if (!cut.aborted && !cache.fits(bytes)) return false
           cut.removeEventListener('abort', onCut)
           if (cut.aborted) {
             reject(new Error('the worker had to end'))
             return true
           }
-          resolve(stock.admit(bytes))
+          resolve(cache.admit(bytes))
           return true
         })
         cut.addEventListener('abort', onCut, { once: true })
@@ -235,45 +235,45 @@ const distinctOf = (teamId: string, files: readonly Wanted[]): Map<string, Wante
 /** Makes a process's store. @param budget in bytes. */
 export function createEncodedFiles(tx: Tx, budget: number): EncodedFiles {
   const blocks = createBlocks(budget)
-  const source = { tx, blocks, inTurn: createTurns() }
-  const stock = createStock(budget, blocks)
-  const line = createLine(stock)
+  const source = { tx, blocks, inTurn: createReadTurns() }
+  const cache = createFileCache(budget, blocks)
+  const roomQueue = createRoomQueue(cache)
   return {
     look() {
       const seen = new Set<string>()
       let wanted = 0
-      return ({ team_id, copies }, files) => {
+      return ({ team_id, bufferedCopies: copies }, files) => {
         if (!isLarge(files)) return true
-        const fresh = [...distinctOf(team_id, files)].filter(([key]) => !seen.has(key) && !stock.isHeld(key))
+        const fresh = [...distinctOf(team_id, files)].filter(([key]) => !seen.has(key) && !cache.isHeld(key))
         const bytes = encodedSum(fresh.map(([, file]) => file)) + encodedSum(files) * copies
-        if (!line.isEmpty() || !stock.fits(bytes, wanted)) return false
+        if (!roomQueue.isEmpty() || !cache.fits(bytes, wanted)) return false
         wanted += bytes
         for (const [key] of fresh) seen.add(key)
         return true
       }
     },
-    async hold({ team_id, copies }, files, cut) {
+    async hold({ team_id, bufferedCopies: copies }, files, cut) {
       const distinct = distinctOf(team_id, files)
       const extra = encodedSum(files) * copies
-      const isFresh = ([key]: [string, Wanted]): boolean => !stock.isHeld(key)
+      const isFresh = ([key]: [string, Wanted]): boolean => !cache.isHeld(key)
       const bytesOf = (): number => encodedSum([...distinct].filter(isFresh).map(([, file]) => file)) + extra
-      const aside = isLarge(files) ? 0 : bytesOf()
-      stock.setAside(aside)
-      const reserved = isLarge(files) ? await line.admit(bytesOf, cut) : stock.admit(aside)
+      const unbudgeted = isLarge(files) ? 0 : bytesOf()
+      cache.addUnbudgeted(unbudgeted)
+      const reserved = isLarge(files) ? await roomQueue.admit(bytesOf, cut) : cache.admit(unbudgeted)
       // Taken below, in this turn of the event loop.
-      stock.reserve(extra - reserved)
+      cache.reserve(extra - reserved)
       const taken = [...distinct].map(([key, file]) => {
         const { sha256, size } = file
         const load = () => encode(source, { team_id, sha256 }, file)
-        return { key, entry: stock.take(key, encodedSize(size), load), sha256 }
+        return { key, entry: cache.take(key, encodedSize(size), load), sha256 }
       })
       // What waits for the same content needs no more room now.
-      line.serve()
+      roomQueue.serve()
       const release = (isSent: boolean, isBroken = false): void => {
-        stock.setAside(-aside)
-        stock.reserve(-extra)
-        for (const { key, entry } of taken) stock.letGo(key, entry, { isSent, isBroken })
-        line.serve()
+        cache.addUnbudgeted(-unbudgeted)
+        cache.reserve(-extra)
+        for (const { key, entry } of taken) cache.letGo(key, entry, { isSent, isBroken })
+        roomQueue.serve()
       }
       try {
         const contents = await Promise.all(

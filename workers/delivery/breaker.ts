@@ -3,9 +3,9 @@
  * Promises: when trouble shows, sends through that sender that were released but have not begun are stopped at once.
  * Local to this process: what other workers must know is in the sender's row (db/delivery/senders/circuit-breaker.ts).
  */
-import { pauseAfter, type Signal } from '../../db/delivery/senders/circuit-breaker.ts'
+import { pauseAfter, type SenderSignal } from '../../db/delivery/senders/circuit-breaker.ts'
 import type { Sender, SenderState } from '../../db/delivery/senders/pace.ts'
-import type { Judged } from './verdict.ts'
+import type { AttemptOutcome } from './verdict.ts'
 
 type Breaker = {
   /** Takes note of how its row stands. */
@@ -13,7 +13,7 @@ type Breaker = {
   /** Takes note that a send begins. @returns to be called when it has ended. */
   began(): () => void
   /** Takes note of one send and of its duration. @returns what it says about the sender; null when nothing. */
-  note(outcomes: readonly Judged[], began_at: Date, seconds: number): Signal | null
+  note(outcomes: readonly AttemptOutcome[], began_at: Date, seconds: number): SenderSignal | null
   /** Takes note of what has become of the sender's row. */
   changed(kind: 'slowed' | 'paused' | 'recovered'): void
   /** Whether what was released at that moment, by `performance.now()`, shall not begin any more. */
@@ -24,27 +24,27 @@ type Breaker = {
   acceptedAt(): Date | null
   /** Whether its last send was taken in good time, and none that is under way is late. */
   isProven(): boolean
-  /** How many messages may be in hand for each that is being sent: what it takes in a second, at its last pace. */
+  /** How many messages may be in flight for each that is being sent: what it takes in a second, at its last pace. */
   ahead(): number
   /** How many seconds a message waits that has met this. */
-  restAfter(signal: Signal | null): number
+  waitAfter(signal: SenderSignal | null): number
 }
 
 export type Breakers = { of(sender: Pick<Sender, 'key'>): Breaker }
 
 /** This many refusals by policy in a row, with nothing taken between, mean that our own set-up is at fault. */
-const STRIKES = 3
+const POLICY_STRIKES = 3
 /** A send that takes longer is slow, in seconds. */
-export const SLOW = 2
+export const SLOW_SEND_S = 2
 /**
  * In hand for each message that is being sent: at least, at most, of a sender of which nothing is known yet, and of one
  * that is slow, which would keep others waiting for as long.
  */
-export const AHEAD = { least: 2, most: 16, unknown: 8, slow: 1 }
+export const IN_FLIGHT_PER_SEND = { least: 2, most: 16, unknown: 8, slow: 1 }
 /** A pause may be lifted early, so a message looks again after this at the latest. In seconds. */
-const LONGEST_REST = 31
+const MAX_WAIT_S = 31
 /** Senders that are remembered; of a forgotten one, little is lost but that it is proven. */
-const REMEMBERED = 10_000
+const MAX_REMEMBERED = 10_000
 
 export function createBreakers(): Breakers {
   const known = new Map<string, Breaker>()
@@ -54,7 +54,7 @@ export function createBreakers(): Breakers {
       known.delete(key)
       known.set(key, breaker)
       const [oldest] = known.keys()
-      if (known.size > REMEMBERED && oldest !== undefined) known.delete(oldest)
+      if (known.size > MAX_REMEMBERED && oldest !== undefined) known.delete(oldest)
       return breaker
     },
   }
@@ -64,10 +64,14 @@ const latest = (one: Date | null, other: Date | null): Date | null =>
   one !== null && (other === null || one > other) ? one : other
 
 /** The first trouble of the sender's own among outcomes. @param strikes refusals by policy in a row, with these. */
-function troubleOf(outcomes: readonly Judged[], began_at: Date, strikes: number): Signal | null {
+function troubleOf(
+  outcomes: readonly AttemptOutcome[],
+  began_at: Date,
+  strikes: number,
+): SenderSignal | null {
   for (const { kind, detail: words, trouble = 'setup', wait_seconds } of outcomes) {
     if (kind === 'sender') return { kind: trouble, words, wait_seconds, began_at }
-    if (kind === 'policy' && strikes >= STRIKES) return { kind: 'setup', words, began_at }
+    if (kind === 'policy' && strikes >= POLICY_STRIKES) return { kind: 'setup', words, began_at }
   }
   return null
 }
@@ -83,7 +87,7 @@ export function createBreaker(): Breaker {
   const underWay = new Set<{ since: number }>()
   const isLate = (): boolean => {
     const [oldest] = underWay
-    return oldest !== undefined && performance.now() - oldest.since > SLOW * 1_000
+    return oldest !== undefined && performance.now() - oldest.since > SLOW_SEND_S * 1_000
   }
   return {
     see(seen) {
@@ -97,7 +101,7 @@ export function createBreaker(): Breaker {
     note(outcomes, began_at, seconds) {
       const isTaken = outcomes.some(({ kind }) => kind === 'accepted')
       lasted = seconds
-      proven = isTaken && seconds <= SLOW
+      proven = isTaken && seconds <= SLOW_SEND_S
       if (isTaken) {
         strikes = 0
         acceptedAt = latest(began_at, acceptedAt)
@@ -118,15 +122,15 @@ export function createBreaker(): Breaker {
     acceptedAt: () => latest(acceptedAt, state?.accepted_at ?? null),
     isProven: () => proven && !isLate(),
     ahead() {
-      if (isLate() || (lasted !== null && lasted > SLOW)) return AHEAD.slow
-      if (lasted === null) return AHEAD.unknown
-      return Math.max(AHEAD.least, Math.min(AHEAD.most, Math.floor(1 / lasted)))
+      if (isLate() || (lasted !== null && lasted > SLOW_SEND_S)) return IN_FLIGHT_PER_SEND.slow
+      if (lasted === null) return IN_FLIGHT_PER_SEND.unknown
+      return Math.max(IN_FLIGHT_PER_SEND.least, Math.min(IN_FLIGHT_PER_SEND.most, Math.floor(1 / lasted)))
     },
-    restAfter(signal) {
+    waitAfter(signal) {
       if (signal === null || signal.kind === 'accepted' || signal.kind === 'slow') return 1
       // A little longer than the pause, so that another message is the next probe.
       const pause = signal.wait_seconds ?? pauseAfter(signal.kind, troubles + 1)
-      return Math.min(LONGEST_REST, pause + 1)
+      return Math.min(MAX_WAIT_S, pause + 1)
     },
   }
 }

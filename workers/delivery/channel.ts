@@ -9,7 +9,7 @@ import type { Consumer } from '../../db/queue/boss.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import type { BatchDeps } from '../batches/batches.ts'
-import type { Circumstances, Evidence, Judged, Tried } from './verdict.ts'
+import type { AttemptHistory, AttemptOutcome, PolicyContext, VerdictContext } from './verdict.ts'
 
 export type DeliveryDeps = BatchDeps & { queue: Consumer }
 
@@ -20,7 +20,7 @@ export type Outgoing<A> = {
   http_request_id: string | null
   /** From when its tries count: it was accepted, or requeued by a person. */
   since: string
-  tried: Tried
+  history: AttemptHistory
   /** When it was held back last because its sender may be at fault. */
   held_at: Date | null
   /** From when on it is not handed over any more. */
@@ -30,7 +30,7 @@ export type Outgoing<A> = {
   /** Tokens of its sender's pace. */
   cost: number
   /** How many seconds its own recipient stays paused; 0 when it may go. */
-  resting_seconds: number
+  recipient_pause_seconds: number
   /** Whether it holds a slot for long, by its size: others do not wait for it. Not so when absent. */
   is_large?: boolean
   /**
@@ -60,8 +60,8 @@ export type DeliveryChannel<J extends DeliveryJob, A> = {
   unknown_wait: number
   senders: Senders
   /**
-   * For each slot, the messages in hand beyond the one being sent: no slot waits for a claim, and batches stay large. 2
-   * when absent; with 0, a message is claimed and read only when a slot may take it at once.
+   * For each slot, the messages in flight beyond the one being sent: no slot waits for a claim, and batches stay large.
+   * 2 when absent; with 0, a message is claimed and read only when a slot may take it at once.
    */
   ahead?: number
   /** How far ahead sends are reserved, in seconds: what is reserved goes at that pace. 5 when absent. */
@@ -69,10 +69,10 @@ export type DeliveryChannel<J extends DeliveryJob, A> = {
   /** Reads what claimed jobs are to send, in a few statements. Leaves out jobs whose row needs nothing more. */
   read(jobs: readonly FetchedJob<J>[]): Promise<ReadonlyMap<FetchedJob<J>, Outgoing<A>>>
   /** The answer, after deciding whose fault each refusal by policy is. */
-  judge(answer: A, evidence: Evidence): A
-  outcomesOf(answer: A): readonly Judged[]
+  judge(answer: A, context: PolicyContext): A
+  outcomesOf(answer: A): readonly AttemptOutcome[]
   /** How the delivery ends, where the channel has rules of its own; `verdictOf` its outcomes when absent. */
-  verdict?(answer: A, tried: Tried, circumstances: Circumstances): End
+  verdict?(answer: A, history: AttemptHistory, context: VerdictContext): End
   /**
    * Asked in the transaction that puts messages back: which of these jobs need not wait after all, since what they
    * were to wait for has come in the meantime. None when absent.

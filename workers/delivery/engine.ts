@@ -2,18 +2,19 @@
  * The delivery of one queue's messages in this process, by what their channel brings (channel.ts).
  *
  * A loop claims, and is in one of these states:
- * - full: enough is in hand (hands.ts). Ends when there is room for a batch. Enough large messages bar only these.
+ * - full: enough is in flight (in-flight-buffer.ts). Ends when there is room for a batch. Enough large messages bar
+ *   only these.
  * - barred: nothing may be claimed, because the queue or its one sender is paused, records cannot be stored, or it
- *   gives way to other queues (giving-way.ts). Looks again in half a second: a pause may be lifted early.
+ *   yields to other queues (yielding.ts). Looks again in half a second: a pause may be lifted early.
  * - idle: nothing was due, or of many senders all came that there was room for. Ends with a wake-up, such as the
- *   gate's when half of that is done, or when the next poll is due.
- * - claiming: a batch is claimed, poison jobs apart (poison-jobs.ts), read, and passed through the gate of its senders
- *   (gate.ts), which releases messages, each after a delay, or holds them.
- * - isolating: a poison job is in hand alone, once all else has ended.
+ *   admission's when half of that is done, or when the next poll is due.
+ * - claiming: a batch is claimed, poison jobs apart (poison-jobs.ts), read, and passed to the admission of its
+ *   senders (admission.ts), which releases messages, each after a delay, or holds them.
+ * - isolating: a poison job is in flight alone, once all else has ended.
  * - waiting: the sender's pace is used up; ends when its next send is due.
- * - closed: the process ends. What is in hand is sent or let go.
+ * - closed: the process ends. What is in flight is sent or let go.
  *
- * A message in hand is claimed, released, in a slot (slots.ts), sending (sending.ts), answered, recorded
+ * A message in flight is claimed, released, in a slot (slots.ts), sending (sending.ts), answered, recorded
  * (recorder.ts). Until it is sending it can be let go: put back for some seconds, without a try.
  *
  * Promises: what waits for a paused sender is neither tried nor given up. A slow message holds its own slot and
@@ -28,12 +29,18 @@ import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import { isAtHome } from '../../db/queue/home.sql.ts'
 import { LARGE } from '../../db/queue/jobs.ts'
-import { sorted } from '../batches/batches.ts'
+import { splitReadable } from '../batches/batches.ts'
 import { type Portion, portionsOf } from '../batches/poison-jobs.ts'
+import {
+  type Admission,
+  type ClaimLimits,
+  createAdmission,
+  type Message,
+  type Released,
+} from './admission.ts'
 import { createBreakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps } from './channel.ts'
-import { type Admission, createGate, type Gate, type Message, type Released } from './gate.ts'
-import { createHands, type Hands, ROOM_WAIT } from './hands.ts'
+import { createInFlightBuffer, type InFlightBuffer, ROOM_WAIT_S } from './in-flight-buffer.ts'
 import { createRecorder, type Recording } from './recorder.ts'
 import { deliver, endUnsent, letGo, type Parts } from './sending.ts'
 import { createServiceClock } from './service-clock.ts'
@@ -46,11 +53,11 @@ export type Delivery = {
 }
 
 /** How often a loop that is barred looks again, in milliseconds. */
-const LOOK = 500
-/** For each slot, the messages in hand beyond the one being sent, where the channel does not say. */
-const AHEAD = 2
+const BARRED_RECHECK_MS = 500
+/** For each slot, the messages in flight beyond the one being sent, where the channel does not say. */
+const DEFAULT_AHEAD = 2
 /** For how long a worker keeps everything else from a poison job, in milliseconds. */
-const ALONE = 5_000
+const POISON_ALONE_MS = 5_000
 
 /** Starts delivering in a share of the process's slots. */
 export function startDelivery<J extends DeliveryJob, A>(
@@ -61,18 +68,22 @@ export function startDelivery<J extends DeliveryJob, A>(
   const closing = new AbortController()
   const cut = new AbortController()
   const parts = assemble(delivery, deps, { slots, closing: closing.signal, cut: cut.signal })
-  const hands = createHands(slots.size, delivery.ahead ?? AHEAD, 'one' in delivery.senders)
-  const gate = createGate(delivery, deps, parts)
-  const pumping = pump(parts, gate, hands)
+  const inFlight = createInFlightBuffer(
+    slots.size,
+    delivery.ahead ?? DEFAULT_AHEAD,
+    'one' in delivery.senders,
+  )
+  const admission = createAdmission(delivery, deps, parts)
+  const pumping = pump(parts, admission, inFlight)
   return {
     async drain(patience) {
       parts.claims.close()
       closing.abort()
-      hands.close()
+      inFlight.close()
       slots.close()
       const late = setTimeout(() => cut.abort(), patience)
       await pumping
-      await hands.empty()
+      await inFlight.empty()
       clearTimeout(late)
       await parts.buffer.flush()
     },
@@ -98,60 +109,66 @@ function assemble<J extends DeliveryJob, A>(
 /** The loop: claims while there is room, until the claims are closed. */
 async function pump<J extends DeliveryJob, A>(
   parts: Parts<J, A>,
-  gate: Gate<J, A>,
-  hands: Hands,
+  admission: Admission<J, A>,
+  inFlight: InFlightBuffer,
 ): Promise<void> {
   const { claims, deps, pause } = parts
   while (!claims.isClosed()) {
     try {
-      await hands.roomForBatch()
+      await inFlight.roomForBatch()
       if (claims.isClosed()) return
-      const admission = await admit(parts, gate, hands)
-      await pause(admission.limit > 0 ? await claim({ parts, gate, hands }, admission) : LOOK)
+      const claimLimits = await admit(parts, admission, inFlight)
+      await pause(
+        claimLimits.limit > 0 ? await claim({ parts, admission, inFlight }, claimLimits) : BARRED_RECHECK_MS,
+      )
     } catch (error) {
       // The queue logs that the database is away, for all its loops together.
       if (!isDatabaseUnavailable(error))
         deps.log.error({ err: error }, 'cannot claim or read what is to be sent')
-      await pause(LOOK)
+      await pause(BARRED_RECHECK_MS)
     }
   }
 }
 
-const BARRED: Admission = { limit: 0, except: [] }
+const BARRED: ClaimLimits = { limit: 0, except: [] }
 
 /** What may be claimed now. */
 async function admit<J extends DeliveryJob, A>(
   { recorder, deps, delivery, slots }: Parts<J, A>,
-  gate: Gate<J, A>,
-  hands: Hands,
-): Promise<Admission> {
-  const most = slots.givingWay.most()
+  admission: Admission<J, A>,
+  inFlight: InFlightBuffer,
+): Promise<ClaimLimits> {
+  const most = slots.yielding.claimable()
   if (most < 1 || recorder.isStuck() || (await deps.pauses(delivery.channel.job))) return BARRED
-  const admission = await gate.admit(Math.min(most, hands.room()))
-  return hands.takesLarge() ? admission : { ...admission, except: [...admission.except, LARGE] }
+  const claimLimits = await admission.admit(Math.min(most, inFlight.room()))
+  return inFlight.takesLarge() ? claimLimits : { ...claimLimits, except: [...claimLimits.except, LARGE] }
 }
 
-type Loop<J extends DeliveryJob, A> = { parts: Parts<J, A>; gate: Gate<J, A>; hands: Hands }
+type Loop<J extends DeliveryJob, A> = {
+  parts: Parts<J, A>
+  admission: Admission<J, A>
+  inFlight: InFlightBuffer
+}
 
-/** Claims a batch and takes it in hand. @returns for how many milliseconds there is nothing more to claim. */
+/** Claims a batch and has it in flight. @returns for how many milliseconds there is nothing more to claim. */
 async function claim<J extends DeliveryJob, A>(
   loop: Loop<J, A>,
-  { limit, except, rooms }: Admission,
+  { limit, except, rooms }: ClaimLimits,
 ): Promise<number> {
   const { delivery, deps, claims, slots } = loop.parts
   const { channel } = delivery
   const claimed = await claims.fetch(limit, { except, rooms })
-  slots.givingWay.claimed(claimed.length, limit)
+  slots.yielding.claimed(claimed.length, limit)
   if (claimed.length === 0) {
     await claims.idle()
     return 0
   }
   // One payload that cannot be read must not hold up the others of its batch.
-  const { readable: jobs, others } = sorted(channel.job, claimed, deps.log)
+  const { readable: jobs, others } = splitReadable(channel.job, claimed, deps.log)
   for (const [each, end] of others) endUnsent(loop.parts, [each], end)
   const portions = await orLetGo(loop.parts, jobs, () => portionsOf(deps.database, channel.job, jobs))
   const wait = await takePortions(loop, portions)
-  // Of each sender all has come that there was room for: when there is more, the gate says so.
+  // Of each sender all has come that there was room for: when there is more, the admission says so.
   if (rooms && claimed.length < limit) await claims.idle()
   return wait
 }
@@ -174,9 +191,9 @@ async function takePortions<J extends DeliveryJob, A>(
   return wait
 }
 
-/** Until all that is in hand has ended and is recorded, or the others have waited for long enough. */
-const quiet = <J extends DeliveryJob, A>({ parts, hands }: Loop<J, A>): Promise<unknown> =>
-  Promise.race([hands.empty().then(() => parts.buffer.flush()), parts.pause(ALONE)])
+/** Until all that is in flight has ended and is recorded, or the others have waited for long enough. */
+const quiet = <J extends DeliveryJob, A>({ parts, inFlight }: Loop<J, A>): Promise<unknown> =>
+  Promise.race([inFlight.empty().then(() => parts.buffer.flush()), parts.pause(POISON_ALONE_MS)])
 
 /** Does the work; when it fails, lets these jobs go. @throws what the work throws. */
 async function orLetGo<J extends DeliveryJob, A, T>(
@@ -192,24 +209,24 @@ async function orLetGo<J extends DeliveryJob, A, T>(
   }
 }
 
-/** Lets go what has to wait: for its recipient, or because too much that is large is in hand. @returns the others. */
+/** Lets go what has to wait: for its recipient, or because too much that is large is in flight. @returns the others. */
 function putBack<J extends DeliveryJob, A>(
-  { parts, hands }: Pick<Loop<J, A>, 'parts' | 'hands'>,
+  { parts, inFlight }: Pick<Loop<J, A>, 'parts' | 'inFlight'>,
   messages: readonly Message<J, A>[],
 ): Message<J, A>[] {
-  let room = hands.roomForLarge()
-  return messages.filter(({ job, outgoing: { resting_seconds, is_large } }) => {
-    const wait = resting_seconds > 0 || !is_large || room-- > 0 ? resting_seconds : ROOM_WAIT
+  let room = inFlight.roomForLarge()
+  return messages.filter(({ job, outgoing: { recipient_pause_seconds: resting_seconds, is_large } }) => {
+    const wait = resting_seconds > 0 || !is_large || room-- > 0 ? resting_seconds : ROOM_WAIT_S
     if (wait <= 0) return true
     letGo(parts, [job], wait)
-    if (is_large) hands.barLarge()
+    if (is_large) inFlight.barLarge()
     return false
   })
 }
 
-/** Reads claimed jobs, passes them through the gate, and takes in hand what that releases. */
+/** Reads claimed jobs, asks admission for them, and takes in flight what that releases. */
 async function take<J extends DeliveryJob, A>(
-  { parts, gate, hands }: Loop<J, A>,
+  { parts, admission, inFlight }: Loop<J, A>,
   jobs: readonly FetchedJob<J>[],
 ): Promise<number> {
   if (jobs.length === 0) return 0
@@ -219,7 +236,7 @@ async function take<J extends DeliveryJob, A>(
   )
   if (!isHome) {
     letGo(parts, jobs, 1)
-    return LOOK
+    return BARRED_RECHECK_MS
   }
   endUnsent(
     parts,
@@ -227,19 +244,19 @@ async function take<J extends DeliveryJob, A>(
     { end: 'completed' },
   )
   const messages = [...batch].map(([job, outgoing]) => ({ job, outgoing }))
-  const ready = putBack({ parts, hands }, messages)
+  const ready = putBack({ parts, inFlight }, messages)
   if (ready.length === 0) return 0
   const passed = await orLetGo(
     parts,
     ready.map(({ job }) => job),
-    () => gate.pass(ready),
+    () => admission.release(ready),
   )
   const send = async (each: Released<J, A>): Promise<void> => {
     await deliver(parts, each)
-    const awaited = each.outgoing.is_large && !hands.takesLarge()
-    if (gate.done(each) || awaited) parts.claims.wake()
+    const awaited = each.outgoing.is_large && !inFlight.takesLarge()
+    if (admission.done(each) || awaited) parts.claims.wake()
   }
-  for (const each of passed.released) hands.add(send(each), each.outgoing.is_large ?? false)
+  for (const each of passed.released) inFlight.add(send(each), each.outgoing.is_large ?? false)
   for (const { messages: held, seconds } of passed.held)
     letGo(
       parts,

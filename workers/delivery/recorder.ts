@@ -7,7 +7,7 @@ import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import { storeEvents } from '../../db/channels/happenings/store-events.ts'
 import { gaveUpNote } from '../../db/delivery/requeue.ts'
 import { type Expired, giveUpExpired } from '../../db/delivery/schedule.ts'
-import { applySignals, type Change, type Signal } from '../../db/delivery/senders/circuit-breaker.ts'
+import { applySignals, type Change, type SenderSignal } from '../../db/delivery/senders/circuit-breaker.ts'
 import type { Sender } from '../../db/delivery/senders/pace.ts'
 import { limitWaits, type Tx } from '../../db/postgres/pool.ts'
 import type { Claims, FetchedJob } from '../../db/queue/claims.ts'
@@ -16,13 +16,13 @@ import { storableWords } from '../../db/text/words.ts'
 import { retryWhileUnavailable } from '../batches/retry-while-unavailable.ts'
 import type { Breakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps, Outgoing } from './channel.ts'
-import type { Judged } from './verdict.ts'
+import type { AttemptOutcome } from './verdict.ts'
 
 /** A job and its end; `sent` when the provider was asked, `expired` when it was too late for that. */
 export type Recording<J extends DeliveryJob, A> = {
   job: FetchedJob<J>
   end: End
-  sent?: { outgoing: Outgoing<A>; answer: A; at: Date; signal: Signal | null }
+  sent?: { outgoing: Outgoing<A>; answer: A; at: Date; signal: SenderSignal | null }
   expired?: { outgoing: Outgoing<A>; at: Date }
 }
 
@@ -33,19 +33,19 @@ export type Recorder<J extends DeliveryJob, A> = {
 }
 
 /** Milliseconds. A lock that is held for longer is tried again: the wait must not use up the connection. */
-const WAITS = { lock: 2_000, statement: 10_000 }
+const RECORD_WAITS_MS = { lock: 2_000, statement: 10_000 }
 
 /** How many ids a line names. */
-const NAMED = 5
+const MAX_NAMED_IDS = 5
 
 const few = (values: readonly (string | null)[]): string[] =>
-  [...new Set(values.filter((value) => value !== null))].slice(0, NAMED)
+  [...new Set(values.filter((value) => value !== null))].slice(0, MAX_NAMED_IDS)
 
 const withoutPerson = (word: string): string =>
   word.includes('@') ? '…' : word.replaceAll(/\+?\d{8,}/g, '…')
 
 /** What was said most often, without the addresses and numbers in it; undefined when nothing was refused or put off. */
-function commonReason(judged: readonly Judged[]): string | undefined {
+function commonReason(judged: readonly AttemptOutcome[]): string | undefined {
   const words = judged
     .filter(({ kind }) => kind !== 'accepted')
     .map(({ detail }) => detail.replaceAll(/[^\s<>]+/g, withoutPerson))
@@ -82,8 +82,8 @@ function logChange({ sender, kind, seconds, words }: Change, log: DeliveryDeps['
 }
 
 /** The signals of each sender, each named once. */
-function signalsBySender<A>(sent: readonly { outgoing: Outgoing<A>; signal: Signal | null }[]) {
-  const senders = new Map<string, { sender: Sender; signals: Signal[] }>()
+function signalsBySender<A>(sent: readonly { outgoing: Outgoing<A>; signal: SenderSignal | null }[]) {
+  const senders = new Map<string, { sender: Sender; signals: SenderSignal[] }>()
   for (const { outgoing, signal } of sent) {
     if (signal === null) continue
     const { sender } = outgoing
@@ -117,7 +117,7 @@ async function store<J extends DeliveryJob, A>(
   recordings: readonly Recording<J, A>[],
   { delivery, claims }: { delivery: DeliveryChannel<J, A>; claims: Claims<J> },
 ): Promise<Change[]> {
-  await limitWaits(tx, WAITS)
+  await limitWaits(tx, RECORD_WAITS_MS)
   const ends = await endsNow(tx, recordings, delivery)
   const sent = recordings.flatMap(({ end, sent: one }) => (one ? [{ ...one, end }] : []))
   if (sent.length > 0) await delivery.record(tx, sent)

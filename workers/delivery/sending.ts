@@ -6,9 +6,9 @@
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import type { Claims, FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
+import type { Message, Released } from './admission.ts'
 import type { Breakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps } from './channel.ts'
-import type { Message, Released } from './gate.ts'
 import type { Recorder, Recording } from './recorder.ts'
 import type { ServiceClock } from './service-clock.ts'
 import type { SlotShare } from './slots.ts'
@@ -114,7 +114,7 @@ async function send<J extends DeliveryJob, A>(
   { delivery, deps, clock, breakers, cut }: Parts<J, A>,
   { job, outgoing }: Message<J, A>,
 ): Promise<Recording<J, A>> {
-  const { sender, tried, held_at, since } = outgoing
+  const { sender, history, held_at, since } = outgoing
   const breaker = breakers.of(sender)
   const began_at = clock.now()
   const started = performance.now()
@@ -126,13 +126,13 @@ async function send<J extends DeliveryJob, A>(
   const outcomes = delivery.outcomesOf(answer)
   const signal = breaker.note(outcomes, began_at, seconds)
   const at = clock.now()
-  const circumstances = {
+  const context = {
     now: at,
     unknown_wait: delivery.unknown_wait,
-    rest: breaker.restAfter(signal),
+    sender_pause: breaker.waitAfter(signal),
     spread: Math.random(),
   }
-  const end = delivery.verdict?.(answer, tried, circumstances) ?? verdictOf(outcomes, tried, circumstances)
+  const end = delivery.verdict?.(answer, history, context) ?? verdictOf(outcomes, history, context)
   deps.figures?.ended(delivery.channel.job, end.end)
   deps.figures?.tried({
     job: delivery.channel.job,

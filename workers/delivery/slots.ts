@@ -5,22 +5,22 @@
  * bound of its own for too long gives its slot to others and counts apart, as many of these as there are slots. Large
  * messages, which hold theirs for long, have at most half of the slots, and count for nothing in their queue's turn.
  * A slot that comes free goes to the queue that holds fewest, in it to the message that has waited longest
- * and may go. What gets no slot within its patience, or after the queue was closed, never begins. A queue may give way
- * to others (giving-way.ts).
+ * and may go. What gets no slot within its patience, or after the queue was closed, never begins. A queue may yield to
+ * others (yielding.ts).
  */
 import type { Sender } from '../../db/delivery/senders/pace.ts'
-import { SLOW } from './breaker.ts'
-import { createGivingWay, type First, type GivingWay } from './giving-way.ts'
+import { SLOW_SEND_S } from './breaker.ts'
+import { createYielding, type Prior, type Yielding } from './yielding.ts'
 
 /** What is asked for a slot: its sender, whether that answers well, and whether the message is large. */
 export type Applicant = { sender: Pick<Sender, 'key' | 'at_once'>; isProven(): boolean; is_large?: boolean }
 
 /** A queue's part of the slots. */
-export type SlotShare = First & {
+export type SlotShare = Prior & {
   /** How many slots it may hold at once. */
   size: number
   /** How much of it may be claimed. */
-  givingWay: GivingWay
+  yielding: Yielding
   /**
    * Does work in a slot.
    * @param patience milliseconds to wait for one.
@@ -35,9 +35,9 @@ type Slots = {
   /**
    * Opens a queue's part.
    * @param most the part of all slots that it may hold at once, from 0 to 1; all when absent.
-   * @param after the queues that it gives way to, whatever slots those share; none when absent.
+   * @param prior the queues that it yields to, whatever slots those share; none when absent.
    */
-  share(part?: { most?: number; after?: readonly First[] }): SlotShare
+  share(part?: { most?: number; prior?: readonly Prior[] }): SlotShare
 }
 
 type Waiting = { applicant: Applicant; answer: (given: boolean) => void; late: boolean }
@@ -50,7 +50,7 @@ type Queue = {
   closed: boolean
   /** How many have begun, and when one that is not large waited last, by `performance.now()`. */
   begun: number
-  short_at: number
+  starved_at: number
 }
 
 /** A slot that is held: it counts among the unproven ones no more, or not at all. */
@@ -109,7 +109,7 @@ const loadOf = ({ busy, large }: Queue): number => busy - large
 /** Takes note of one that begins: whether it had to wait says whether its queue is short of slots. */
 function noteBegun(queue: Queue, { applicant, late }: Waiting): void {
   queue.begun += 1
-  if (late && !applicant.is_large) queue.short_at = performance.now()
+  if (late && !applicant.is_large) queue.starved_at = performance.now()
 }
 
 /** Who gets a slot when. @param limit how many there are. */
@@ -175,7 +175,7 @@ function createTurns(limit: number): Turns {
 }
 
 /** @param limit how many there are. @param patience for how long a sender may keep one to itself, in milliseconds. */
-export function createSlots(limit: number, patience = SLOW * 1_000): Slots {
+export function createSlots(limit: number, patience = SLOW_SEND_S * 1_000): Slots {
   const turns = createTurns(limit)
   let overtime = 0
 
@@ -202,27 +202,27 @@ export function createSlots(limit: number, patience = SLOW * 1_000): Slots {
     }
   }
   return {
-    share: ({ most = 1, after = [] } = {}) => {
+    share: ({ most = 1, prior = [] } = {}) => {
       const size = Math.max(1, Math.floor(limit * most))
-      const counts = { busy: 0, large: 0, begun: 0, short_at: Number.NEGATIVE_INFINITY }
+      const counts = { busy: 0, large: 0, begun: 0, starved_at: Number.NEGATIVE_INFINITY }
       const queue: Queue = { size, waiting: new Set(), closed: false, ...counts }
       turns.open(queue)
-      return shareOf(queue, createGivingWay(after), (applicant, wait) => enter(queue, applicant, wait))
+      return shareOf(queue, createYielding(prior), (applicant, wait) => enter(queue, applicant, wait))
     },
   }
 }
 
 function shareOf(
   queue: Queue,
-  givingWay: GivingWay,
+  yielding: Yielding,
   enter: (applicant: Applicant, patience: number) => Promise<(() => void) | null>,
 ): SlotShare {
   return {
     size: queue.size,
-    givingWay,
+    yielding,
     // Large ones wait for each other; what holds them up is rarely a processor.
-    shortAt: () =>
-      [...queue.waiting].some(({ applicant }) => !applicant.is_large) ? performance.now() : queue.short_at,
+    lastStarvedAt: () =>
+      [...queue.waiting].some(({ applicant }) => !applicant.is_large) ? performance.now() : queue.starved_at,
     begun: () => queue.begun,
     async run(applicant, work, patience) {
       const leave = await enter(applicant, patience)

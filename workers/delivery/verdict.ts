@@ -9,49 +9,54 @@ import { DELIVERY_DEADLINE, type End } from '../../db/queue/jobs.ts'
 import type { Outcome, SenderTrouble } from '../providers/provider.ts'
 
 /** An outcome, as far as it decides how the delivery ends. */
-export type Judged = { kind: Outcome['kind']; detail: string; wait_seconds?: number; trouble?: SenderTrouble }
+export type AttemptOutcome = {
+  kind: Outcome['kind']
+  detail: string
+  wait_seconds?: number
+  trouble?: SenderTrouble
+}
 
 /**
  * What has come of a message since its tries count: how often it was put off, or left unanswered. `since` is its first
  * refusal, later by as long as it could not be tried because its sender, its queue or its team stood still.
  */
-export type Tried = { since: string | null; deferrals: number; unknowns: number }
+export type AttemptHistory = { since: string | null; deferrals: number; unknowns: number }
 
 /** What an end depends on beside outcomes and past. */
-export type Circumstances = {
+export type VerdictContext = {
   now: Date
   /** How long a report may still spare another try after an answer was lost, in seconds. */
   unknown_wait: number
   /** How long the sender stays paused, in seconds: looking again before that is no use. */
-  rest: number
+  sender_pause: number
   /** From 0 to 1: spreads out messages that were put off together. */
   spread: number
 }
 
-const FIRST_PAUSE = 2
-const LONGEST_PAUSE = 1_800
+const FIRST_PAUSE_S = 2
+const MAX_PAUSE_S = 1_800
 /** After this many tries without an answer a message waits for a person, or for a report. */
-const MOST_UNKNOWNS = 3
+const MAX_UNKNOWNS = 3
 /** A message that waits for its sender looks again after this long at least, in seconds. */
-const SNOOZE = 1
+const MIN_SNOOZE_S = 1
 
 /** Growing pauses: 2 to 4 s, doubled with each try, half an hour at most; at least what the provider asks for. */
 function pauseBefore(deferrals: number, wait_seconds: number | undefined, spread: number): number {
-  const first = wait_seconds ?? FIRST_PAUSE * (1 + spread)
+  const first = wait_seconds ?? FIRST_PAUSE_S * (1 + spread)
   const grown = first * 2 ** Math.min(deferrals, 16)
-  return Math.max(wait_seconds ?? 0, Math.min(grown, LONGEST_PAUSE))
+  return Math.max(wait_seconds ?? 0, Math.min(grown, MAX_PAUSE_S))
 }
 
 export function verdictOf(
-  outcomes: readonly Judged[],
-  tried: Tried,
-  { now, unknown_wait, rest, spread }: Circumstances,
+  outcomes: readonly AttemptOutcome[],
+  history: AttemptHistory,
+  { now, unknown_wait, sender_pause, spread }: VerdictContext,
 ): End {
-  const of = (kind: Judged['kind']) => outcomes.filter((outcome) => outcome.kind === kind)
+  const of = (kind: AttemptOutcome['kind']) => outcomes.filter((outcome) => outcome.kind === kind)
   const [unknown] = of('unknown')
   if (unknown !== undefined) {
-    if (tried.unknowns + 1 >= MOST_UNKNOWNS) {
-      const reason = `no answer after ${MOST_UNKNOWNS} tries, it may have arrived: ${unknown.detail}`
+    if (history.unknowns + 1 >= MAX_UNKNOWNS) {
+      const reason = `no answer after ${MAX_UNKNOWNS} tries, it may have arrived: ${unknown.detail}`
       return { end: 'given_up', reason }
     }
     return { end: 'again', seconds: Math.max(unknown_wait, unknown.wait_seconds ?? 0) }
@@ -60,17 +65,17 @@ export function verdictOf(
   if (deferred !== undefined) {
     const waits = of('deferred').flatMap(({ wait_seconds }) => wait_seconds ?? [])
     const wait_seconds = waits.length === 0 ? undefined : Math.max(...waits)
-    const { since, deferrals } = tried
+    const { since, deferrals } = history
     const isOverdue = since !== null && now.getTime() - Date.parse(since) > DELIVERY_DEADLINE
     if (isOverdue) return { end: 'given_up', reason: deferred.detail }
     return { end: 'again', seconds: pauseBefore(deferrals, wait_seconds, spread) }
   }
   const held = of('sender').length > 0 || of('policy').length > 0
-  return held ? { end: 'snoozed', seconds: Math.max(SNOOZE, rest) } : { end: 'completed' }
+  return held ? { end: 'snoozed', seconds: Math.max(MIN_SNOOZE_S, sender_pause) } : { end: 'completed' }
 }
 
 /** What is known when a provider refuses a recipient or an identity by policy. */
-export type Evidence = {
+export type PolicyContext = {
   /** When this message was held back for it before; null when it never was. */
   held_at: Date | null
   /** When a message was begun that the same sender's provider has taken. */
@@ -78,7 +83,7 @@ export type Evidence = {
 }
 
 /** How long an identity that the provider does not know waits, in seconds. */
-const IDENTITY_WAIT = 600
+const IDENTITY_WAIT_S = 600
 
 /**
  * Decides whose fault a refusal by policy is. It is the message's when others of the same attempt were taken, or when
@@ -86,7 +91,7 @@ const IDENTITY_WAIT = 600
  */
 export function judgePolicy(
   outcomes: ReadonlyMap<string, Outcome>,
-  { held_at, accepted_at }: Evidence,
+  { held_at, accepted_at }: PolicyContext,
 ): ReadonlyMap<string, Outcome> {
   const amongAccepted = [...outcomes.values()].some(({ kind }) => kind === 'accepted')
   const takenSince = held_at !== null && accepted_at !== null && accepted_at > held_at
@@ -96,7 +101,7 @@ export function judgePolicy(
       if (outcome.kind !== 'policy') return [recipient, outcome]
       const { blames, detail } = outcome
       if (blames === 'recipient') return [recipient, { kind: 'refused', detail, effect: 'none' }]
-      return [recipient, { kind: 'deferred', detail, wait_seconds: IDENTITY_WAIT }]
+      return [recipient, { kind: 'deferred', detail, wait_seconds: IDENTITY_WAIT_S }]
     }),
   )
 }

@@ -1,4 +1,4 @@
-/** Folds what moved into the figures of days and of broadcasts. */
+/** Folds deltas into the figures of days and of broadcasts. */
 import { foldFigures } from '../../db/figures/daily/fold.ts'
 import type { WorkerDeps } from '../deps.ts'
 

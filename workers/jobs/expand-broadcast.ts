@@ -15,14 +15,16 @@ type ExpandBatch = Batch<'expand-broadcast'>
 /** For how long one claim walks, in milliseconds. */
 const EXPAND_TURN_MS = 3_000
 /** How many emails of a broadcast may wait: this many, or what its sender takes in this many seconds. */
-const AHEAD = { emails: 2_000, seconds: 10 }
+const MAX_AHEAD = { emails: 2_000, seconds: 10 }
 /** How soon it is looked again whether emails have gone, in seconds; and at most, for one that begins later. */
-const LOOK = 1
+const RECHECK_S = 1
 const MAX_SNOOZE_S = 86_400
 
 async function aheadOf({ bulk }: WorkerDeps): Promise<number> {
   const rate = bulk ? (await bulk.sender()).ceiling : 0
-  return Number.isFinite(rate) ? Math.max(AHEAD.emails, Math.ceil(rate * AHEAD.seconds)) : AHEAD.emails
+  return Number.isFinite(rate)
+    ? Math.max(MAX_AHEAD.emails, Math.ceil(rate * MAX_AHEAD.seconds))
+    : MAX_AHEAD.emails
 }
 
 /** How the job ends after a step; null: another step may follow. */
@@ -30,7 +32,7 @@ function endAfter(step: WalkStep, hasTime: boolean): End | null {
   if (step.kind === 'over') return { end: 'completed' }
   if (step.kind === 'early') return { end: 'snoozed', seconds: Math.min(step.seconds, MAX_SNOOZE_S) }
   if (step.kind === 'moved') return hasTime ? null : { end: 'snoozed', seconds: 0 }
-  return { end: 'snoozed', seconds: LOOK }
+  return { end: 'snoozed', seconds: RECHECK_S }
 }
 
 async function expand(

@@ -5,13 +5,13 @@
 
 import { deleteOldReports } from '../../db/delivery/reports/reports.sql.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
+import { deleteInBatches } from '../delete-in-batches.ts'
 import type { WorkerDeps } from '../deps.ts'
-import { untilNone } from '../until-none.ts'
 
 const DAY = 86_400_000
 
 export async function forgetReports({ database, retention, log }: WorkerDeps): Promise<void> {
   const before = new Date((await serviceTime(database)).getTime() - retention.reports * DAY)
-  const forgotten = await untilNone(1_000, (most) => deleteOldReports(database, before, most))
+  const forgotten = await deleteInBatches(1_000, (most) => deleteOldReports(database, before, most))
   if (forgotten > 0) log.info({ forgotten }, 'forgot reports')
 }

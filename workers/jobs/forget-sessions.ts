@@ -1,11 +1,11 @@
 /** Deletes session tokens that have expired: nobody can use them any more, revoked or not. */
 import { deleteExpiredSessions } from '../../db/accounts/credentials/credentials.sql.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
+import { deleteInBatches } from '../delete-in-batches.ts'
 import type { WorkerDeps } from '../deps.ts'
-import { untilNone } from '../until-none.ts'
 
 export async function forgetSessions({ database, log }: WorkerDeps): Promise<void> {
   const now = await serviceTime(database)
-  const forgotten = await untilNone(10_000, (most) => deleteExpiredSessions(database, now, most))
+  const forgotten = await deleteInBatches(10_000, (most) => deleteExpiredSessions(database, now, most))
   if (forgotten > 0) log.info({ forgotten }, 'deleted expired sessions')
 }

@@ -20,7 +20,7 @@ import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import { isUuid, textFault } from '../../db/text/strings.ts'
 import { storableWords } from '../../db/text/words.ts'
-import { type Batch, LEFT, LEFT_WORDS } from '../batches/batches.ts'
+import { type Batch, LEFT_TO_NEWER, LEFT_TO_NEWER_WORDS } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 type IngestJob = FetchedJob<'ingest-report'>
@@ -29,7 +29,7 @@ type IngestJob = FetchedJob<'ingest-report'>
 type KnownReport = PendingReport & { provider: Provider }
 
 /** One report, read: its events, or why it could not be. */
-type Reading = { report: KnownReport; events: readonly ReportedEvent[]; fault: string | null }
+type ParsedReport = { report: KnownReport; events: readonly ReportedEvent[]; fault: string | null }
 
 /** How a report ends this time. `wait`: seconds until the next try. */
 type Verdict = { id: string } & (
@@ -40,7 +40,7 @@ type Verdict = { id: string } & (
 /** How many bytes of reports are in memory at a time; a larger report is read alone. */
 const CHUNK_BYTES = 16 * 1024 * 1024
 /** Seconds between tries, by the seconds since the report came: most are only a moment early. */
-const PAUSES: readonly [age: number, wait: number][] = [
+const RETRY_PAUSES_S: readonly [age: number, wait: number][] = [
   [30, 5],
   [300, 30],
   [Number.POSITIVE_INFINITY, 300],
@@ -72,16 +72,16 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
   const pending = await pendingReports(deps.database, ids)
   const known = pending.filter((report) => isKnown(report, deps))
   const newer = pending.filter((report) => !isKnown(report, deps))
-  if (newer.length > 0) deps.log.warn({ jobs: newer.length }, LEFT_WORDS)
-  const readings = await readAll(known, deps)
+  if (newer.length > 0) deps.log.warn({ jobs: newer.length }, LEFT_TO_NEWER_WORDS)
+  const parsed = await readAll(known, deps)
   const now = deps.clock()
   const { results, verdicts } = await deps.database.transaction(async (tx) => {
     const results = await applyEvents(
       tx,
-      readings.flatMap(({ events }) => events),
+      parsed.flatMap(({ events }) => events),
       now,
     )
-    const verdicts = readings.map((reading) => verdictOf(reading, results, now))
+    const verdicts = parsed.map((one) => reportVerdict(one, results, now))
     const ended = verdicts.filter((verdict) => verdict.state !== 'waiting')
     if (ended.length > 0) await endReports(tx, ended)
     await followEvents({ tx, queue: deps.queue }, [...results.values()])
@@ -90,7 +90,7 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
   })
   logPauses(results, deps)
   deps.figures?.applied(results)
-  for (const [at, { report }] of readings.entries()) {
+  for (const [at, { report }] of parsed.entries()) {
     const age = (now.getTime() - Date.parse(report.received_at)) / 1_000
     deps.figures?.reported(report.provider, verdicts[at]?.state ?? 'waiting', age)
   }
@@ -99,7 +99,7 @@ async function ingest({ jobs, settle }: Batch<'ingest-report'>, deps: WorkerDeps
 const isKnown = (report: PendingReport, { readers }: WorkerDeps): report is KnownReport =>
   Object.hasOwn(readers, report.provider)
 
-const leaving = ({ id }: PendingReport): Verdict => ({ id, state: 'waiting', wait: LEFT.seconds })
+const leaving = ({ id }: PendingReport): Verdict => ({ id, state: 'waiting', wait: LEFT_TO_NEWER.seconds })
 
 /** Ends the jobs of reports that are done; a job whose report came too early looks again. */
 function endsOf(jobs: readonly IngestJob[], verdicts: readonly Verdict[]): Map<IngestJob, End> {
@@ -124,15 +124,15 @@ function logPauses(results: ReadonlyMap<ReportedEvent, EventResult>, { log }: Wo
 }
 
 /** Reads reports chunk by chunk, so that a batch of large ones never lies in memory whole. */
-async function readAll(reports: readonly KnownReport[], deps: WorkerDeps): Promise<Reading[]> {
-  const readings: Reading[] = []
+async function readAll(reports: readonly KnownReport[], deps: WorkerDeps): Promise<ParsedReport[]> {
+  const parsed: ParsedReport[] = []
   for (const chunk of chunksOf(reports)) {
     const large = chunk.flatMap(({ id, body }) => (body === null ? [id] : []))
     const bodies = large.length === 0 ? null : await reportBodies(deps.database, large)
     for (const report of chunk)
-      readings.push(await readOne(report, report.body ?? bodies?.get(report.id), deps))
+      parsed.push(await readOne(report, report.body ?? bodies?.get(report.id), deps))
   }
-  return readings
+  return parsed
 }
 
 function chunksOf(reports: readonly KnownReport[]): KnownReport[][] {
@@ -149,7 +149,11 @@ function chunksOf(reports: readonly KnownReport[]): KnownReport[][] {
   return chunks
 }
 
-async function readOne(report: KnownReport, body: Buffer | undefined, deps: WorkerDeps): Promise<Reading> {
+async function readOne(
+  report: KnownReport,
+  body: Buffer | undefined,
+  deps: WorkerDeps,
+): Promise<ParsedReport> {
   const read = deps.readers[report.provider]
   try {
     if (!body) throw new Error('its bytes are gone')
@@ -164,7 +168,7 @@ async function readOne(report: KnownReport, body: Buffer | undefined, deps: Work
 }
 
 /** An event dated before this is misdated: nobody had sent anything. */
-const EARLIEST = Date.UTC(2000)
+const EARLIEST_PLAUSIBLE = Date.UTC(2000)
 
 /**
  * Keeps the report's id, so that people can find what suppressed a contact. Nothing happened after it was reported, and
@@ -172,7 +176,7 @@ const EARLIEST = Date.UTC(2000)
  */
 function ofReport(event: ReportedEvent, { id, received_at }: PendingReport): ReportedEvent {
   const received = new Date(received_at)
-  const plausible = event.occurred_at.getTime() >= EARLIEST && event.occurred_at <= received
+  const plausible = event.occurred_at.getTime() >= EARLIEST_PLAUSIBLE && event.occurred_at <= received
   const dated = plausible ? event : { ...event, occurred_at: received }
   return dated.channel === 'email' ? { ...dated, report_id: id } : dated
 }
@@ -203,8 +207,8 @@ function teamsOf(
   return [...teams]
 }
 
-function verdictOf(
-  { report, events, fault }: Reading,
+function reportVerdict(
+  { report, events, fault }: ParsedReport,
   results: ReadonlyMap<ReportedEvent, EventResult>,
   now: Date,
 ): Verdict {
@@ -216,7 +220,7 @@ function verdictOf(
     const left = (new Date(report.retry_until).getTime() - now.getTime()) / 1_000
     if (left <= 0) return { id, state: 'parked', reason: 'there is no such message', team_ids }
     const age = (now.getTime() - new Date(report.received_at).getTime()) / 1_000
-    const pause = PAUSES.find(([until]) => age < until)?.[1] ?? 300
+    const pause = RETRY_PAUSES_S.find(([until]) => age < until)?.[1] ?? 300
     return { id, state: 'waiting', wait: Math.max(1, Math.min(pause, Math.ceil(left))) }
   }
   const reasons = own.flatMap((result) => (result?.kind === 'ignored' ? [result.reason] : []))

@@ -14,7 +14,7 @@ import { lostWalks } from '../../db/messages/broadcasts/waiting.sql.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
 import type { Producer } from '../../db/queue/producer.ts'
-import { lostWorks } from '../../db/upkeep/work/works.sql.ts'
+import { lostBackgroundJobs } from '../../db/upkeep/background-jobs/background-jobs.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 /** The most that one round takes of each. */
@@ -26,8 +26,8 @@ type At = { tx: Tx; queue: Pick<Producer, 'reenqueue'>; now: Date }
  * A row or a report is lost once it has been without a job for so long, in milliseconds: every accepted one has a job,
  * waiting or running, from the commit on.
  */
-const LOST_AFTER = 35 * 60_000
-const longAgo = (now: Date): Date => new Date(now.getTime() - LOST_AFTER)
+const LOST_AFTER_MS = 35 * 60_000
+const longAgo = (now: Date): Date => new Date(now.getTime() - LOST_AFTER_MS)
 
 async function requeueLostReports({ tx, queue, now }: At): Promise<number> {
   const lost = await lostReports(tx, longAgo(now), SWEEP_LIMIT)
@@ -35,10 +35,10 @@ async function requeueLostReports({ tx, queue, now }: At): Promise<number> {
   return queue.reenqueue(tx, 'ingest-report', jobs)
 }
 
-async function requeueLostWorks({ tx, queue, now }: At): Promise<number> {
-  const lost = await lostWorks(tx, longAgo(now), SWEEP_LIMIT)
-  const jobs = lost.map((work_id) => ({ work_id }))
-  return queue.reenqueue(tx, 'do-work', jobs)
+async function requeueLostBackgroundJobs({ tx, queue, now }: At): Promise<number> {
+  const lost = await lostBackgroundJobs(tx, longAgo(now), SWEEP_LIMIT)
+  const jobs = lost.map((background_job_id) => ({ background_job_id }))
+  return queue.reenqueue(tx, 'run-background-job', jobs)
 }
 
 async function requeueLostWalks({ tx, queue }: At): Promise<number> {
@@ -68,7 +68,7 @@ const SWEEPS: Sweep[] = [
   ),
   ['requeued reports that had lost their job', inOneTransaction(requeueLostReports)],
   ['requeued broadcasts that had lost their job', inOneTransaction(requeueLostWalks)],
-  ['requeued background jobs that the queue had lost', inOneTransaction(requeueLostWorks)],
+  ['requeued background jobs that the queue had lost', inOneTransaction(requeueLostBackgroundJobs)],
 ]
 
 /** One round: up to a thousand of each, and the pauses that are over. */

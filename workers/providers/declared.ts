@@ -15,13 +15,13 @@ import type { ReportReader } from './report.ts'
 export type Sends = { WORKER_CONCURRENCY: number }
 
 /** What reports are read with. `settings`: those of all providers, as far as they are set. */
-export type Reading<S> = { secrets: Secrets; settings: Partial<S> }
+export type ReaderContext<S> = { secrets: Secrets; settings: Partial<S> }
 
 export type Declared = {
   /** As its reports and its settings name it. */
   name: string
   settings: ObjectShape
-  reader(reading: Reading<never>): ReportReader
+  reader(context: ReaderContext<never>): ReportReader
 }
 
 /** A way to send email; EMAIL_PROVIDER chooses one. Opening it loads its SDK, which is some megabytes. */

@@ -107,7 +107,7 @@ export type EmailProvider<T extends boolean = false> = {
   /** Whether emails are signed with our own DKIM keys; else the provider signs them itself. */
   signs: boolean
   /** How many times a message is in memory while it is sent, beside its files. */
-  copies: number
+  bufferedCopies: number
   send(email: OutgoingEmail<T>, cut?: AbortSignal): Promise<EmailDelivery>
   /** What these sends share a pace with, by its present ceiling; one send costs a token for each recipient. */
   sender(): Promise<Sender>

@@ -10,9 +10,9 @@ import { SIMULATOR } from '../providers/test/reports.ts'
 
 export type Readers = Readonly<Record<Provider, ReportReader>>
 
-/** Makes them. @param reading with the settings of providers that reports are read by. */
-export function createReaders(reading: { secrets: Secrets; settings?: Partial<WorkerSettings> }): Readers {
-  const { secrets, settings = {} } = reading
+/** Makes them. @param context with the settings of providers that reports are read by. */
+export function createReaders(context: { secrets: Secrets; settings?: Partial<WorkerSettings> }): Readers {
+  const { secrets, settings = {} } = context
   const providers = [...EMAIL_PROVIDERS, ...HOSTED_RELAYS, ...Object.values(CHANNEL_PROVIDERS), SIMULATOR]
   return Object.fromEntries(
     providers.map(({ name, reader }) => [name, reader({ secrets, settings })]),

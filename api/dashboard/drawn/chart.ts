@@ -140,7 +140,7 @@ function chartOf(title: string, { spans, layers }: Stretch): Section {
 }
 
 /** The same figures as a table, the latest first; days or hours without messages are left out. */
-const tableOf = ({ spans, layers, column, title, note }: Stretch): Section => ({
+const chartTable = ({ spans, layers, column, title, note }: Stretch): Section => ({
   kind: 'table',
   title,
   fold: spans.some(({ total }) => total > 0),
@@ -162,5 +162,5 @@ const tableOf = ({ spans, layers, column, title, note }: Stretch): Section => ({
 /** A stretch as a chart with its table; the table's words alone while there is nothing to draw. */
 export const figureSections = (title: string, stretch: Stretch): Section[] =>
   stretch.spans.some(({ total }) => total > 0)
-    ? [chartOf(title, stretch), tableOf(stretch)]
-    : [{ ...tableOf(stretch), title }]
+    ? [chartOf(title, stretch), chartTable(stretch)]
+    : [{ ...chartTable(stretch), title }]

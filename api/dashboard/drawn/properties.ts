@@ -19,11 +19,11 @@ const checked = (pairs: readonly (readonly [string, string])[]): Record<string, 
   parse(schema, { properties: Object.fromEntries(pairs) }).properties ?? {}
 
 /** Lines at most, empty ones among them: a contact has 100 properties. */
-const MOST_LINES = 1_000
+const MAX_PROPERTY_LINES = 1_000
 
 /** @throws Refusal bad_request naming the line, or what a property may not be. */
 const propertiesOf = (typed: string): Record<string, string> =>
-  checked(namedLines(typed, 'properties', MOST_LINES))
+  checked(namedLines(typed, 'properties', MAX_PROPERTY_LINES))
 
 const fields = object({ email: address().required('${path} is required'), topic_ids: uuids() })
 

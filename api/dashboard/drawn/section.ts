@@ -93,7 +93,7 @@ export type Alert = Loose<{
 /** A choice of a list's filter. @param off whether a press takes the choice away. */
 export type Chip = Loose<{ href: string; label: string; current?: boolean; count?: string; off?: boolean }>
 /** What a new team does first. */
-export type Step = Loose<{ title: string; text?: string; link?: Link; done: boolean }>
+export type ChecklistItem = Loose<{ title: string; text?: string; link?: Link; done: boolean }>
 export type Row = Loose<{ key?: string; cells: readonly Cell[] }>
 export type Moment = Loose<{ tone: Tone; title: string; at: Cell; detail?: string; who?: string }>
 /** @param wrap whether long values take several lines; otherwise a row is one line, with the whole in its tip. */
@@ -135,7 +135,7 @@ export type Section = Titled &
         })
     | ({ kind: 'filter'; reset: Link | null; more?: readonly Link[]; further?: readonly Field[] } & Form)
     | { kind: 'chips'; chips: readonly Chip[] }
-    | { kind: 'steps'; steps: readonly Step[] }
+    | { kind: 'steps'; steps: readonly ChecklistItem[] }
     | ({ kind: 'actions' } & Actions)
     | { kind: 'tabs'; links: readonly (Link & { current: boolean })[] }
     | { kind: 'timeline'; moments: readonly Moment[]; live?: boolean; empty: string }

@@ -44,7 +44,7 @@ export function queuedSentence(
   return last.detail.startsWith('expired:') ? 'Not sent: it had expired.' : 'Given up after many tries.'
 }
 
-export function sentenceOf(email: ShownEmail): string {
+export function emailSentence(email: ShownEmail): string {
   const { status, events, waiting } = email
   const last = events.findLast(({ kind }) => kind === 'bounced' || kind === 'gave_up')
   if (status === 'bounced') {

@@ -1,9 +1,9 @@
 /** What counts of emails by status come to, as shares, against what mailbox providers put up with. Pure. */
 import type { Tone } from './cell.ts'
 
-/** Shares from which mailbox providers turn against a sender; with fewer emails than FEW they mean nothing. */
+/** Shares from which mailbox providers turn against a sender; with fewer than MIN_SENT_FOR_SHARES they mean nothing. */
 export const ALARMING_SHARE = { bounced: 0.05, complained: 0.001 }
-const FEW = 50
+const MIN_SENT_FOR_SHARES = 50
 
 const DELIVERED = ['delivered', 'opened', 'clicked', 'complained']
 
@@ -37,4 +37,6 @@ export const shareWords = (sums: Sums, kind: Share): string =>
 
 /** Bad for a share with which mailbox providers do not put up, once there are enough emails to tell. */
 export const toneOf = (sums: Sums, kind: Share): Tone =>
-  kind !== 'delivered' && sums.sent >= FEW && sums[kind] / sums.sent > ALARMING_SHARE[kind] ? 'bad' : 'plain'
+  kind !== 'delivered' && sums.sent >= MIN_SENT_FOR_SHARES && sums[kind] / sums.sent > ALARMING_SHARE[kind]
+    ? 'bad'
+    : 'plain'

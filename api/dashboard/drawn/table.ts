@@ -8,21 +8,22 @@ import type { Column, Section } from './section.ts'
 type Table = Extract<Section, { kind: 'table' }>
 
 /** A value longer than this may be cut in a row. */
-const LONG = 20
+const LONG_CELL_CHARACTERS = 20
 /** The same where there are more columns than a row has room for. */
 const LONG_AMONG_MANY = 8
 const MANY_COLUMNS = 6
 
 /** Long words in parts: an address breaks after its @ and its dots, an id after its dashes. */
-export function parted(words: string): string[] {
+export function withBreaks(words: string): string[] {
   return words.split(/(?<=[@._/-])(?=[^@._/\s-])/)
 }
 
 /** A cell by itself. @param of what its button is about. */
 export const cellReady = (cell: Cell, of?: string) => {
   const { short: _, ...whole } = cell
-  const parts = whole.text.length > LONG && whole.tone === undefined ? parted(whole.text) : null
-  return { ...whole, of, parts, detailed: parted(whole.detail ?? '') }
+  const parts =
+    whole.text.length > LONG_CELL_CHARACTERS && whole.tone === undefined ? withBreaks(whole.text) : null
+  return { ...whole, of, parts, detailed: withBreaks(whole.detail ?? '') }
 }
 
 /** What a row is about: its first words, else what it begins with. */
@@ -78,10 +79,10 @@ function lookOf(cell: Cell, { wrap }: Column, { wide, clear, main, times }: Cell
 export function tableReady(section: Table) {
   const { columns, rows } = section
   const cards = columns.slice(1).some(({ number }) => !number)
-  const long = columns.length > MANY_COLUMNS ? LONG_AMONG_MANY : LONG
+  const long = columns.length > MANY_COLUMNS ? LONG_AMONG_MANY : LONG_CELL_CHARACTERS
   const places = columns.map((column, index) => ({
     wide: isLong(rows, column, index, long),
-    clear: isLong(rows, column, index, LONG),
+    clear: isLong(rows, column, index, LONG_CELL_CHARACTERS),
   }))
   const shown = rows.map(({ key, cells }) => {
     const of = subjectOf(cells)
@@ -99,8 +100,8 @@ export function tableReady(section: Table) {
           ...cell,
           of,
           look,
-          parts: column.wrap ? parted(cell.text) : undefined,
-          detailed: parted(cell.detail ?? ''),
+          parts: column.wrap ? withBreaks(cell.text) : undefined,
+          detailed: withBreaks(cell.detail ?? ''),
           label: cards && !look.includes('self') && column.label,
           whole: isCut && words,
         }

@@ -40,10 +40,10 @@ export const wordingOf = (kind: string): Wording =>
   (WORDING as Record<string, Wording>)[kind] ?? { title: kind.replaceAll('_', ' '), tone: 'plain' }
 
 /** Who reads it, and when. */
-export type Reader = { person: { operator: boolean }; now: Date }
+export type Viewer = { person: { operator: boolean }; now: Date }
 
 /** The provider's words in an entry of a timeline, as far as this reader may read them. */
-export const wordsFor = ({ person }: Reader, { kind, detail }: { kind: string; detail: string }): string =>
+export const wordsFor = ({ person }: Viewer, { kind, detail }: { kind: string; detail: string }): string =>
   kind === 'held' && !person.operator ? '' : detail
 
 /** A message's timeline, the latest first. @param said what is said of an event, but for its time. */
@@ -57,7 +57,7 @@ export const timelineOf = <E extends { time: string }>(
 ]
 
 /** An email's timeline. */
-export const momentsOf = (email: Pick<ShownEmail, 'events' | 'created_at'>, reader: Reader): Moment[] =>
+export const momentsOf = (email: Pick<ShownEmail, 'events' | 'created_at'>, reader: Viewer): Moment[] =>
   timelineOf(email, reader.now, (event) => {
     const link = linkIn(event)
     const detail = link ? `By ${link.by}.` : wordsFor(reader, event)
@@ -74,7 +74,7 @@ function addresseesOf({ to_emails, cc_emails = [], bcc_emails = [] }: ShownEmail
 }
 
 /** What became of each recipient: the highest rung that any event gives it. */
-export function outcomesOf(email: ShownEmail, reader: Reader): Outcome[] {
+export function recipientOutcomes(email: ShownEmail, reader: Viewer): Outcome[] {
   const { events, status } = email
   const rung = (kind: string): number => (EMAIL_LADDER as readonly string[]).indexOf(kind)
   return addresseesOf(email).map(({ address, as }) => {
@@ -174,7 +174,7 @@ export function mainReason(
 }
 
 /** Why a message has not gone out yet; nothing when it has. */
-export function waitingAlerts({ waiting, events, created_at }: Waits, reader: Reader): Alert[] {
+export function waitingAlerts({ waiting, events, created_at }: Waits, reader: Viewer): Alert[] {
   if (!waiting) return []
   const { now, person } = reader
   const seconds = (now.getTime() - new Date(created_at).getTime()) / 1_000

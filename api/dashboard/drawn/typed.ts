@@ -5,7 +5,7 @@
 import { Refusal } from '../../../db/errors.ts'
 
 /** How much of a line a refusal quotes, in characters. */
-const QUOTED = 100
+const MAX_QUOTED = 100
 
 /** The parts of a text, without empty ones: `most` counts those, too. @throws Refusal bad_request naming the field. */
 export function partsTyped(
@@ -32,6 +32,6 @@ export const namedLines = (typed: string, field: string, most: number): [name: s
   partsTyped(typed, { field, between: /\r?\n/, most }).map((line) => {
     const at = line.indexOf(':')
     if (at > 0) return [line.slice(0, at).trim(), line.slice(at + 1).trim()]
-    const quoted = JSON.stringify(line.slice(0, QUOTED))
+    const quoted = JSON.stringify(line.slice(0, MAX_QUOTED))
     throw new Refusal('bad_request', `${field}: ${quoted} is not of the form name: value`)
   })

@@ -3,7 +3,7 @@ import { meaningOf } from '../../../db/messages/whatsapp/meaning.ts'
 import type { ShownMessage } from '../../../db/messages/whatsapp/show.ts'
 import type { Moment } from './section.ts'
 import { queuedSentence } from './sentence.ts'
-import { type Reader, timelineOf, WORDING, type Wording, wordingOf, wordsFor } from './timeline.ts'
+import { timelineOf, type Viewer, WORDING, type Wording, wordingOf, wordsFor } from './timeline.ts'
 
 const WHATSAPP_WORDING: Record<string, Wording> = {
   ...WORDING,
@@ -18,7 +18,7 @@ const WHATSAPP_WORDING: Record<string, Wording> = {
 /** A WhatsApp message's timeline, the latest first, with the provider's fault codes in plain words. */
 export const messageMoments = (
   message: Pick<ShownMessage, 'events' | 'created_at'>,
-  reader: Reader,
+  reader: Viewer,
 ): Moment[] =>
   timelineOf(message, reader.now, (event) => {
     const { kind, code = null } = event

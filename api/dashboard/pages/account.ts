@@ -6,7 +6,7 @@
 import { deleteOtherSessions, sessionsOfPerson } from '../../../db/accounts/people/sessions.sql.ts'
 import { idleSince } from '../../../db/accounts/people/sign-in.ts'
 import { plural, status, text, time } from '../drawn/cell.ts'
-import { get, post, press, some, tableOf } from '../served/made.ts'
+import { compact, get, post, press, tableOf } from '../served/made.ts'
 import { type PageTeam, redirect, show, teamPath } from '../served/page.ts'
 
 /** A page of the person's own, in the frame of the team that it was opened from. */
@@ -21,7 +21,7 @@ const account = get('person', '/account', async ({ person, now, around }, { data
   return show({
     title: 'Your sessions',
     lead: `You are ${person.email}. A session ends after 12 hours without use, and after 7 days at most.`,
-    sections: some([
+    sections: compact([
       tableOf(
         sessions,
         ({ id, user_agent, created_at, seen_at }) => ({

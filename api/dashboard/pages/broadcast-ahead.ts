@@ -9,10 +9,10 @@ import { duration, headed, number, plural, time } from '../drawn/cell.ts'
 import type { Actions, Field, Section, Tile } from '../drawn/section.ts'
 import { momentWords, zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { alertsOf, hidden, press, some } from '../served/made.ts'
+import { alertsOf, compact, hidden, press } from '../served/made.ts'
 import type { TeamRequest } from '../served/page.ts'
-import { type Step, stepPath } from './broadcast-fields.ts'
-import { here, namesOf } from './broadcast-sections.ts'
+import { type BroadcastStep, stepPath } from './broadcast-fields.ts'
+import { broadcastPath, namesOf } from './broadcast-sections.ts'
 import { slotWords } from './template-parts.ts'
 
 /** What a press is bound to, with the form. */
@@ -71,11 +71,11 @@ function aheadSections(row: BroadcastRow, ready: Readiness, { cookies, now }: Te
     value: time(row.send_at, now).age ?? '',
     detail: momentWords(row.send_at, zoneOf(cookies('zone'))),
   }
-  return some<Section>([
+  return compact<Section>([
     {
       kind: 'tiles',
       title: isScheduled ? 'What is going to happen' : 'Audience',
-      tiles: some([
+      tiles: compact([
         starts,
         {
           label: 'Contacts',
@@ -114,16 +114,16 @@ function buttonsOf(
   const begins =
     row.send_at === null ? '' : ` for ${momentWords(row.send_at, zoneOf(request.cookies('zone')))}`
   const topics = namesOf(row.topic_ids, names)
-  const start = press(here(request, 'send'), begins ? 'Schedule' : 'Send now', {
+  const start = press(broadcastPath(request, 'send'), begins ? 'Schedule' : 'Send now', {
     fields: seenFields({ ...row, template_version_id: ready.version_id, audience: ready.audience }),
     confirm: `${begins ? 'Schedule' : 'Send'} “${row.name}” to ${audience} of ${topics}${begins}?`,
   })
-  const remove = press(here(request, 'delete'), 'Delete the draft', {
+  const remove = press(broadcastPath(request, 'delete'), 'Delete the draft', {
     tone: 'danger',
     confirm: `Delete the draft “${row.name}”?`,
   })
-  const editing = (step: Step, label: string, main = false) => ({
-    href: stepPath(here(request), step),
+  const editing = (step: BroadcastStep, label: string, main = false) => ({
+    href: stepPath(broadcastPath(request), step),
     label,
     main,
   })
@@ -133,7 +133,7 @@ function buttonsOf(
     editing('audience', isAimed ? 'Edit audience' : 'Choose the audience', !isAimed),
     editing('when', 'Edit time'),
   ]
-  return { links, forms: some([isAimed && start, remove]) }
+  return { links, forms: compact([isAimed && start, remove]) }
 }
 
 /** What a draft would do, what keeps it from starting, and its buttons. */

@@ -22,9 +22,9 @@ export type Choices = {
 }
 
 /** What the fields of a form show: a draft's, or nothing yet. */
-export type Draft = Omit<BroadcastFields, 'headers'>
+export type BroadcastDraft = Omit<BroadcastFields, 'headers'>
 
-export const MOST_CONDITIONS = 10
+export const MAX_CONDITIONS = 10
 const FREE_CONDITIONS = 2
 const OPERATOR_WORDS: Record<(typeof OPERATORS)[number], string> = {
   eq: 'is',
@@ -45,7 +45,7 @@ export const conditionWords = ({ property, op, value }: Condition): string =>
   [property, OPERATOR_WORDS[op], Array.isArray(value) ? value.join(', ') : (value ?? '')].join(' ').trim()
 
 function conditionFields(conditions: readonly Condition[], properties: readonly string[]): Field[] {
-  const rows = Math.min(MOST_CONDITIONS, conditions.length + FREE_CONDITIONS)
+  const rows = Math.min(MAX_CONDITIONS, conditions.length + FREE_CONDITIONS)
   return Array.from({ length: rows }, (_, at): Field[] => {
     const { property = '', op = 'eq', value = '' } = conditions[at] ?? {}
     const nth = at + 1
@@ -107,12 +107,13 @@ const chosenOf = (choices: readonly Choice[], chosen: string | undefined) => [
 ]
 
 export const STEPS = ['message', 'audience', 'when'] as const
-export type Step = (typeof STEPS)[number]
+export type BroadcastStep = (typeof STEPS)[number]
 
 /** Where a step of a draft is written. @param path of the draft's page. */
-export const stepPath = (path: string, step: Step): string => `${path}/edit?${new URLSearchParams({ step })}`
+export const stepPath = (path: string, step: BroadcastStep): string =>
+  `${path}/edit?${new URLSearchParams({ step })}`
 
-const messageFields = ({ templates, from }: Choices, draft: Draft | null): Field[] => [
+const messageFields = ({ templates, from }: Choices, draft: BroadcastDraft | null): Field[] => [
   field('name', 'Name', { required: true, value: draft?.name ?? '', hint: 'Only your team sees it.' }),
   field('template_id', 'Template', {
     type: 'select',
@@ -142,13 +143,13 @@ const messageFields = ({ templates, from }: Choices, draft: Draft | null): Field
   }),
 ]
 
-const audienceFields = (choices: Choices, draft: Draft | null): Field[] => [
+const audienceFields = (choices: Choices, draft: BroadcastDraft | null): Field[] => [
   topicField('topic_ids', 'Topics: contacts in any of these', choices, draft?.topic_ids ?? []),
   topicField('exclude_topic_ids', 'Except contacts in any of these', choices, draft?.exclude_topic_ids ?? []),
   ...conditionFields(draft?.conditions ?? [], choices.properties),
 ]
 
-const whenFields = (draft: Draft | null, zone: string): Field[] => [
+const whenFields = (draft: BroadcastDraft | null, zone: string): Field[] => [
   field('send_at', `Send at (${zone} time; empty: as soon as it is started)`, {
     type: 'datetime-local',
     value: timeTyped(draft, zone),
@@ -161,12 +162,16 @@ const whenFields = (draft: Draft | null, zone: string): Field[] => [
 ]
 
 /** The fields of a draft, step by step; of a new one without it. @param zone in which its time is typed. */
-export const draftFields = (choices: Choices, draft: Draft | null, zone: string): Record<Step, Field[]> => ({
+export const draftFields = (
+  choices: Choices,
+  draft: BroadcastDraft | null,
+  zone: string,
+): Record<BroadcastStep, Field[]> => ({
   message: messageFields(choices, draft),
   audience: audienceFields(choices, draft),
   when: whenFields(draft, zone),
 })
 
 /** The time of a draft as its field holds it: to the minute. */
-export const timeTyped = (draft: Draft | null, zone: string): string =>
+export const timeTyped = (draft: BroadcastDraft | null, zone: string): string =>
   draft?.send_at ? typedOf(draft.send_at, zone) : ''

@@ -8,29 +8,31 @@ import { orRefusal, Refusal } from '../../../db/errors.ts'
 import { type GivenFields, readChange } from '../../../db/messages/broadcasts/fields.ts'
 import { keptOr, linesOf, pairOf, textOf, tickedOr } from '../drawn/lines.ts'
 import { momentOf, zoneOf } from '../drawn/zone.ts'
-import { type Draft, MOST_CONDITIONS, type Step, timeTyped } from './broadcast-fields.ts'
+import { type BroadcastDraft, type BroadcastStep, MAX_CONDITIONS, timeTyped } from './broadcast-fields.ts'
 
 /** Lines of a field at most: far more than a draft may have of values, tags and variables. */
-const MOST_LINES = 1_000
-const MOST_VARIABLE_LINES = 20_000
+const MAX_HEADER_LINES = 1_000
+const MAX_VARIABLE_LINES = 20_000
 
 function conditionsOf(form: URLSearchParams): object[] {
-  return Array.from({ length: MOST_CONDITIONS }, (_, at) => {
+  return Array.from({ length: MAX_CONDITIONS }, (_, at) => {
     const property = textOf(form.get(`property.${at}`) ?? '')
     const op = form.get(`op.${at}`) ?? 'eq'
     const value = form.get(`value.${at}`) ?? ''
     if (property === '') return []
     if (op === 'exists' || op === 'missing') return [{ property, op }]
     return [
-      { property, op, value: op === 'in' ? linesOf(value, 'value', MOST_LINES).map(textOf) : textOf(value) },
+      {
+        property,
+        op,
+        value: op === 'in' ? linesOf(value, 'value', MAX_HEADER_LINES).map(textOf) : textOf(value),
+      },
     ]
   }).flat()
 }
 
 const variablesOf = (typed: string): Record<string, string> =>
-  Object.fromEntries(
-    linesOf(typed, 'variables', MOST_VARIABLE_LINES).map((line) => pairOf(line, 'variables')),
-  )
+  Object.fromEntries(linesOf(typed, 'variables', MAX_VARIABLE_LINES).map((line) => pairOf(line, 'variables')))
 
 /** Reads what a step says. @param faults what is known already. @throws Refusal naming all fields at fault. */
 function readAll(given: Readonly<Record<string, unknown>>, faults: readonly string[]): GivenFields {
@@ -48,7 +50,7 @@ function readAll(given: Readonly<Record<string, unknown>>, faults: readonly stri
 
 type Sent = (name: string) => string
 
-function messageOf(sent: Sent, draft: Draft | null): GivenFields {
+function messageOf(sent: Sent, draft: BroadcastDraft | null): GivenFields {
   const template_id = sent('template_id')
   const given = {
     name: keptOr(sent('name'), draft?.name),
@@ -57,14 +59,14 @@ function messageOf(sent: Sent, draft: Draft | null): GivenFields {
     reply_to: keptOr(sent('reply_to'), draft?.reply_to) || undefined,
     subject: sent('subject'),
     variables: variablesOf(sent('variables')),
-    tags: linesOf(sent('tags'), 'tags', MOST_LINES).map(textOf),
+    tags: linesOf(sent('tags'), 'tags', MAX_HEADER_LINES).map(textOf),
   }
   const faults = template_id === '' ? ['template_id is required'] : []
   return { reply_to: '', variables: {}, tags: [], ...readAll(given, faults) }
 }
 
 /** @param isAimed whether it must say whom it goes to. */
-function audienceOf(form: URLSearchParams, draft: Draft | null, isAimed: boolean): GivenFields {
+function audienceOf(form: URLSearchParams, draft: BroadcastDraft | null, isAimed: boolean): GivenFields {
   const topics = form.getAll('topic_ids')
   const given = {
     ...(topics.length === 0 ? {} : { topic_ids: tickedOr(topics, draft?.topic_ids) }),
@@ -75,7 +77,7 @@ function audienceOf(form: URLSearchParams, draft: Draft | null, isAimed: boolean
   return { topic_ids: [], ...readAll(given, faults) }
 }
 
-function whenOf(sent: Sent, draft: Draft | null): GivenFields {
+function whenOf(sent: Sent, draft: BroadcastDraft | null): GivenFields {
   const rate = sent('rate_per_minute').trim()
   const time = sent('send_at').trim()
   const zone = zoneOf(sent('send_at_zone'))
@@ -88,7 +90,7 @@ function whenOf(sent: Sent, draft: Draft | null): GivenFields {
   return { rate_per_minute: null, send_at: null, ...readAll(given, []) }
 }
 
-type Aimed = Pick<Draft, 'topic_ids' | 'exclude_topic_ids' | 'conditions'>
+type Aimed = Pick<BroadcastDraft, 'topic_ids' | 'exclude_topic_ids' | 'conditions'>
 
 /** Whom the form would go to, whatever else it says. @throws Refusal bad_request. */
 export function aimOf(form: URLSearchParams): Aimed {
@@ -107,7 +109,12 @@ export function aimOf(form: URLSearchParams): Aimed {
  * What the form of a step has changed of a draft; of a new one all that it says. @throws Refusal as the API's.
  * @param isAimed whether the step that says whom it goes to must name a topic.
  */
-export function draftOf(form: URLSearchParams, draft: Draft | null, step: Step, isAimed = true): GivenFields {
+export function draftChanges(
+  form: URLSearchParams,
+  draft: BroadcastDraft | null,
+  step: BroadcastStep,
+  isAimed = true,
+): GivenFields {
   const sent = (name: string): string => form.get(name) ?? ''
   const said = {
     message: () => messageOf(sent, draft),
@@ -116,7 +123,7 @@ export function draftOf(form: URLSearchParams, draft: Draft | null, step: Step, 
   }[step]()
   if (!draft) return said
   const changed = Object.entries(said).filter(
-    ([name, value]) => !isDeepStrictEqual(value, draft[name as keyof Draft]),
+    ([name, value]) => !isDeepStrictEqual(value, draft[name as keyof BroadcastDraft]),
   )
   return Object.fromEntries(changed)
 }

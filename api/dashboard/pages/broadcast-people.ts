@@ -11,43 +11,45 @@ import {
 import { status, text, time } from '../drawn/cell.ts'
 import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { chips, filterOf } from '../served/filter.ts'
-import { pageBy, type Reader } from '../served/list.ts'
-import { get, lagging, tableOf } from '../served/made.ts'
+import { chips, defineFilter } from '../served/filter.ts'
+import { pageBy, type RowReader } from '../served/list.ts'
+import { get, onReplica, tableOf } from '../served/made.ts'
 import { show, type TeamRequest, teamPath } from '../served/page.ts'
-import { here } from './broadcast-sections.ts'
+import { broadcastPath } from './broadcast-sections.ts'
 
 const placeOf = ({ team, params }: TeamRequest<'id'>) => ({ team_id: team.id, broadcast_id: params.id })
 
-const filter = filterOf({ status: chips(EMAIL_LADDER) })
+const filter = defineFilter({ status: chips(EMAIL_LADDER) })
 /** Nothing is asked for. */
-const ALL = filterOf({})
+const ALL = defineFilter({})
 
 const contactOf = ({ contact_id }: { contact_id: string }): string => contact_id
 const BY_CONTACT = { keyOf: contactOf, way: 'on' } as const
 
 const reachedFor =
-  (request: TeamRequest<'id'>, { database }: PageDeps): Reader<Reached> =>
+  (request: TeamRequest<'id'>, { database }: PageDeps): RowReader<Reached> =>
   ({ before: after, limit }) =>
     reachedBy(database, placeOf(request), filter.read(request.query).status, { after, limit })
 
 const skippedFor =
-  (request: TeamRequest<'id'>, { database }: PageDeps): Reader<Skipped> =>
+  (request: TeamRequest<'id'>, { database }: PageDeps): RowReader<Skipped> =>
   ({ before: after, limit }) =>
     skippedBy(database, placeOf(request), { after, limit })
 
 const broadcastOf = ({ team, params }: TeamRequest<'id'>, { database }: PageDeps) =>
   broadcastOrRefusal(database, team.id, params.id)
 
-const reached = get(lagging('viewer'), '/teams/:team/broadcasts/:id/people', async (request, deps) => {
+const reached = get(onReplica('viewer'), '/teams/:team/broadcasts/:id/people', async (request, deps) => {
   const { team, query, now } = request
   const { name } = await broadcastOf(request, deps)
   const { status: word } = filter.read(query)
   const page = await pageBy(request, reachedFor(request, deps), BY_CONTACT)
   return show({
     title: word ? `${name}: ${word}` : `${name}: everybody`,
-    back: { href: here(request), label: name },
-    actions: { links: [{ href: `${here(request, 'people.csv')}?${filter.set(query)}`, label: 'CSV' }] },
+    back: { href: broadcastPath(request), label: name },
+    actions: {
+      links: [{ href: `${broadcastPath(request, 'people.csv')}?${filter.set(query)}`, label: 'CSV' }],
+    },
     sections: [
       ...filter.shown(request),
       tableOf(
@@ -74,15 +76,15 @@ const SKIP_WORDS: Readonly<Record<string, string>> = {
   cancelled: 'the broadcast was cancelled',
 }
 
-const skipped = get(lagging('viewer'), '/teams/:team/broadcasts/:id/skips', async (request, deps) => {
+const skipped = get(onReplica('viewer'), '/teams/:team/broadcasts/:id/skips', async (request, deps) => {
   const { team, now } = request
   const { name } = await broadcastOf(request, deps)
   const page = await pageBy(request, skippedFor(request, deps), BY_CONTACT)
   return show({
     title: `${name}: skipped`,
     lead: 'Who was in the audience but got nothing, and why.',
-    back: { href: here(request), label: name },
-    actions: { links: [{ href: here(request, 'skips.csv'), label: 'CSV' }] },
+    back: { href: broadcastPath(request), label: name },
+    actions: { links: [{ href: broadcastPath(request, 'skips.csv'), label: 'CSV' }] },
     sections: [
       tableOf(
         page.rows,

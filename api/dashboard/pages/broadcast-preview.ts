@@ -13,16 +13,16 @@ import { previewOf } from '../../../db/messages/emails/content.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
-import { given, idGiven } from '../served/list.ts'
-import { alertsOf, field, get, some } from '../served/made.ts'
+import { idParam, queryParam } from '../served/list.ts'
+import { alertsOf, compact, field, get } from '../served/made.ts'
 import { raw, type TeamRequest } from '../served/page.ts'
-import { here } from './broadcast-sections.ts'
+import { broadcastPath } from './broadcast-sections.ts'
 
 /** Where a preview's unsubscribe link leads: nowhere. */
 const LINK = '#unsubscribe'
 
 /** Among how many contacts the next of an audience is looked for: a page must not wait for one that few fit. */
-const LOOK = 10_000
+const MAX_LOOKED_AT = 10_000
 
 /** The version that is sent: the one fixed at the start, before that the template's newest. */
 async function versionOf(
@@ -43,8 +43,9 @@ async function shownTo(
   { query }: TeamRequest,
   { database }: PageDeps,
 ): Promise<(Addressee & { id: string }) | null> {
-  const chosen = given(query, 'contact')
-  if (chosen === undefined) return memberAfter(database, row, idGiven(query, 'follows') ?? null, LOOK)
+  const chosen = queryParam(query, 'contact')
+  if (chosen === undefined)
+    return memberAfter(database, row, idParam(query, 'follows') ?? null, MAX_LOOKED_AT)
   const contact = await contactByIdentity(database, row.team_id, contactIdentity(chosen))
   if (!contact) throw noContact()
   return contact
@@ -70,8 +71,14 @@ async function mailingFor(row: BroadcastRow, contact: Addressee | null, deps: Pa
 
 /** Whose email is shown, the way to the next contact, and how to choose another one. */
 function choice(contact: (Addressee & { id: string }) | null, request: TeamRequest): Section {
-  const next = contact && { href: `${here(request)}?follows=${contact.id}#preview`, label: 'Next contact' }
-  const first = request.query.has('follows') && { href: `${here(request)}#preview`, label: 'First contact' }
+  const next = contact && {
+    href: `${broadcastPath(request)}?follows=${contact.id}#preview`,
+    label: 'Next contact',
+  }
+  const first = request.query.has('follows') && {
+    href: `${broadcastPath(request)}#preview`,
+    label: 'First contact',
+  }
   return {
     kind: 'filter',
     id: 'preview',
@@ -79,7 +86,7 @@ function choice(contact: (Addressee & { id: string }) | null, request: TeamReque
     note: contact
       ? `What ${contact.email} gets.`
       : `No ${first ? 'further ' : ''}contact of the audience was found, so variables without a default value show their names.`,
-    action: here(request),
+    action: broadcastPath(request),
     method: 'get',
     fields: [
       field('contact', 'As this contact gets it', {
@@ -90,7 +97,7 @@ function choice(contact: (Addressee & { id: string }) | null, request: TeamReque
     ],
     submit: 'Show',
     reset: null,
-    more: some([next, first]),
+    more: compact([next, first]),
   }
 }
 
@@ -106,10 +113,10 @@ export async function previewSections(
     chosen = choice(contact, request)
     const { subject, text } = await mailingFor(row, contact, deps)
     const search = new URLSearchParams({ contact: contact?.email ?? '' })
-    return some([
+    return compact([
       chosen,
       { kind: 'code', title: 'Subject', code: subject },
-      { kind: 'frame', title: 'HTML', src: `${here(request, 'preview')}?${search}` },
+      { kind: 'frame', title: 'HTML', src: `${broadcastPath(request, 'preview')}?${search}` },
       text !== '' && { kind: 'code', title: 'Plain text', code: text },
     ])
   } catch (error) {
@@ -120,7 +127,8 @@ export async function previewSections(
 
 const frame = get('viewer', '/teams/:team/broadcasts/:id/preview', async (request, deps) => {
   const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id)
-  const contact = given(request.query, 'contact') === undefined ? null : await shownTo(row, request, deps)
+  const contact =
+    queryParam(request.query, 'contact') === undefined ? null : await shownTo(row, request, deps)
   const { html } = await mailingFor(row, contact, deps)
   return raw(frameHeaders(false), framed(html))
 })

@@ -10,15 +10,15 @@ import { ageOf, headed, number, plural, type Tone, text, time } from '../drawn/c
 import { paceWords } from '../drawn/pace.ts'
 import type { Actions, Section } from '../drawn/section.ts'
 import { isUnreported, UNREPORTED } from '../drawn/shares.ts'
-import { alertsOf, factsOf, field, formOf, press, some, tableOf } from '../served/made.ts'
+import { alertsOf, compact, factsOf, field, formOf, press, tableOf } from '../served/made.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 import { conditionWords } from './broadcast-fields.ts'
 import { whatHappened } from './message-sections.ts'
 
-export const MOST_TESTS = 5
+export const MAX_TESTS = 5
 
 /** The address of a broadcast's page, or of one below it. */
-export const here = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
+export const broadcastPath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
   teamPath(team, 'broadcasts', params.id, ...rest)
 
 const percent = (part: number, of: number): string => `${of === 0 ? 0 : ((part * 100) / of).toFixed(2)} %`
@@ -74,7 +74,7 @@ export function progressWords({ audience, figures }: Pick<BroadcastView, 'audien
 }
 
 /** How it stands, in one sentence; one that was stopped says by whom. */
-export function sentenceOf(
+export function broadcastSentence(
   { state, audience, figures: counted, send_at }: BroadcastView,
   entries: readonly HistoryEntry[],
   now: Date,
@@ -167,8 +167,10 @@ export function outcomes({ figures: counted }: BroadcastView): Section {
 /** How far each email got, with the list of its people. */
 export function figures({ figures: counted, audience }: BroadcastView, request: TeamRequest): Section {
   const listOf = (figure: Figure): string => {
-    if (figure === 'skipped') return here(request, 'skips')
-    return figure === 'made' ? here(request, 'people') : `${here(request, 'people')}?status=${figure}`
+    if (figure === 'skipped') return broadcastPath(request, 'skips')
+    return figure === 'made'
+      ? broadcastPath(request, 'people')
+      : `${broadcastPath(request, 'people')}?status=${figure}`
   }
   return {
     ...tableOf(
@@ -192,19 +194,19 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
   const { name, state, figures: counted, audience } = view
   const left = Math.max(0, (audience ?? 0) - counted.made - counted.skipped) + counted.queued
   const rest = audience === null ? 'its audience' : `the ${plural(left, 'contact')} that are left`
-  const pause = press(here(request, 'pause'), 'Pause broadcast', {
+  const pause = press(broadcastPath(request, 'pause'), 'Pause broadcast', {
     confirm: `Pause “${name}”, with ${rest} still to go?`,
   })
-  const resume = press(here(request, 'resume'), 'Resume broadcast', {
+  const resume = press(broadcastPath(request, 'resume'), 'Resume broadcast', {
     confirm: `Resume “${name}” to ${rest}? So far: ${outcomeWords(counted)}.`,
   })
-  const unschedule = press(here(request, 'unschedule'), 'Back to draft')
-  const cancel = press(here(request, 'cancel'), 'Cancel broadcast', {
+  const unschedule = press(broadcastPath(request, 'unschedule'), 'Back to draft')
+  const cancel = press(broadcastPath(request, 'cancel'), 'Cancel broadcast', {
     tone: 'danger',
     keep: 'Keep broadcast',
     confirm: `Cancel “${name}” for good? It will not go to ${rest}.`,
   })
-  const duplicate = press(here(request, 'duplicate'), 'Duplicate broadcast')
+  const duplicate = press(broadcastPath(request, 'duplicate'), 'Duplicate broadcast')
   const copy = { ...duplicate, tone: 'quiet' } as const
   const forms = {
     sending: [pause, copy, cancel],
@@ -216,19 +218,19 @@ export function actions(view: BroadcastView, request: TeamRequest): Actions {
   }[state]
   const ended = (state === 'sent' || state === 'cancelled') && audience !== null
   const of_it = new URLSearchParams({ broadcast: view.id })
-  const links = some([
+  const links = compact([
     audience !== null && {
       href: `${teamPath(request.team, 'emails', 'all')}?${of_it}`,
       label: 'Send failed emails again',
     },
-    ended && { href: here(request, 'again'), label: 'Send to those not reached yet' },
+    ended && { href: broadcastPath(request, 'again'), label: 'Send to those not reached yet' },
   ])
   return { forms, links }
 }
 
 export const testForm = (request: TeamRequest): Section =>
   formOf(
-    here(request, 'test'),
+    broadcastPath(request, 'test'),
     'Send a test',
     [
       field('to', 'To, separated by commas', { required: true, value: request.person.email }),
@@ -240,6 +242,6 @@ export const testForm = (request: TeamRequest): Section =>
     {
       title: 'Send a test',
       folded: true,
-      note: `Sends it as one contact would get it to at most ${MOST_TESTS} addresses. It counts in no figure of the broadcast.`,
+      note: `Sends it as one contact would get it to at most ${MAX_TESTS} addresses. It counts in no figure of the broadcast.`,
     },
   )

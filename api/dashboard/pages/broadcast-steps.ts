@@ -17,19 +17,23 @@ import type { Form, Section, Tile, View } from '../drawn/section.ts'
 import { zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { asSent } from '../served/form.ts'
-import { wordGiven } from '../served/list.ts'
-import { formOf, hidden, some } from '../served/made.ts'
+import { wordParam } from '../served/list.ts'
+import { compact, formOf, hidden } from '../served/made.ts'
 import { type PageAnswer, show, type TeamRequest } from '../served/page.ts'
 import { asTextTiles, unfilledSection } from './broadcast-ahead.ts'
-import { type Choices, draftFields, STEPS, type Step } from './broadcast-fields.ts'
+import { type BroadcastStep, type Choices, draftFields, STEPS } from './broadcast-fields.ts'
 import { aimOf } from './broadcast-form.ts'
 
-const TITLES: Readonly<Record<Step, string>> = { message: 'Message', audience: 'Audience', when: 'When' }
+const TITLES: Readonly<Record<BroadcastStep, string>> = {
+  message: 'Message',
+  audience: 'Audience',
+  when: 'When',
+}
 
 /** A draft that is written: where its form is sent, what is stored of it, how its pages are called. */
 export type Writing = Pick<View, 'title' | 'back'> & { action: string; draft: BroadcastRow | null }
 
-const isStep = (word: string | null): word is Step => STEPS.some((step) => step === word)
+const isStep = (word: string | null): word is BroadcastStep => STEPS.some((step) => step === word)
 
 async function choicesOf(team: { id: string }, { database }: PageDeps): Promise<Choices> {
   const topics = await topicsOfTeam(database, team.id)
@@ -70,13 +74,13 @@ const audienceSection = async (...asked: Parameters<typeof audienceTiles>): Prom
 })
 
 /** The buttons of a step. @param isWhole whether what is stored says already whom it goes to. */
-function buttonsOf(step: Step, isWhole: boolean): Pick<Form, 'submit' | 'next' | 'others'> {
+function buttonsOf(step: BroadcastStep, isWhole: boolean): Pick<Form, 'submit' | 'next' | 'others'> {
   const at = STEPS.indexOf(step)
   const [before, after] = [STEPS[at - 1], STEPS[at + 1]]
   const save = { next: 'save', label: 'Save the draft' }
   const on = after && { next: after, label: 'Continue' }
   const main = isWhole || !on ? save : on
-  const others = some([
+  const others = compact([
     on && (main === on ? save : on),
     step === 'audience' && { next: 'audience', label: 'Count', counts: true },
     before && { next: before, label: 'Back' },
@@ -87,7 +91,7 @@ function buttonsOf(step: Step, isWhole: boolean): Pick<Form, 'submit' | 'next' |
 /** A step as its page shows it. @param sent what the form says so far; absent: what is stored. */
 async function stepView(
   { title, back, action, draft }: Writing,
-  step: Step,
+  step: BroadcastStep,
   request: TeamRequest,
   deps: PageDeps,
   sent: URLSearchParams | null = null,
@@ -101,12 +105,12 @@ async function stepView(
       ? 'Each step is saved when you leave it. Nothing is sent until you have looked at the draft and started it.'
       : 'It is kept as a draft from the next step on. Nothing is sent until you have looked at it and started it.',
     back,
-    sections: some<Section>([
+    sections: compact<Section>([
       draft && unfilledSection(await unfilledSlots(deps.database, draft)),
       formOf(
         action,
         '',
-        some([fields, hidden('step', step, true), draft && hidden('seen', draft.updated_at, true)]),
+        compact([fields, hidden('step', step, true), draft && hidden('seen', draft.updated_at, true)]),
         {
           title: `${STEPS.indexOf(step) + 1} of ${STEPS.length}: ${TITLES[step]}`,
           ...buttonsOf(step, draft !== null && draft.topic_ids.length > 0),
@@ -120,18 +124,18 @@ async function stepView(
 /** The step that is asked for; after a refusal the one that was sent. */
 export async function stepShown(writing: Writing, request: TeamRequest, deps: PageDeps): Promise<PageAnswer> {
   const typed = request.form.get('step')
-  const asked = isStep(typed) ? typed : wordGiven(request.query, 'step', STEPS)
+  const asked = isStep(typed) ? typed : wordParam(request.query, 'step', STEPS)
   const step = (writing.draft && asked) || 'message'
   return show(await stepView(writing, step, request, deps))
 }
 
-export const stepSent = ({ form }: Pick<TeamRequest, 'form'>): Step => {
+export const stepSent = ({ form }: Pick<TeamRequest, 'form'>): BroadcastStep => {
   const step = form.get('step')
   return isStep(step) ? step : 'message'
 }
 
 /** The step that a press leads to; null: the draft itself. */
-export const stepWanted = ({ form }: Pick<TeamRequest, 'form'>): Step | null => {
+export const stepWanted = ({ form }: Pick<TeamRequest, 'form'>): BroadcastStep | null => {
   const next = form.get('next')
   return isStep(next) ? next : null
 }
@@ -144,5 +148,5 @@ export const stepCounted = async (
 ): Promise<PageAnswer> => show(await stepView(writing, stepSent(request), request, deps, request.form))
 
 /** Whether a press leads back: then a step need not be whole. */
-export const isBack = (from: Step, next: Step | null): boolean =>
+export const isBack = (from: BroadcastStep, next: BroadcastStep | null): boolean =>
   next !== null && STEPS.indexOf(next) < STEPS.indexOf(from)

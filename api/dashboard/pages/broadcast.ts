@@ -28,29 +28,29 @@ import { broadcastView } from '../../../db/messages/broadcasts/view.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { plural } from '../drawn/cell.ts'
 import { partsTyped } from '../drawn/typed.ts'
-import { inPerson } from '../served/act.ts'
+import { asActor } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { act, get, post, press, some } from '../served/made.ts'
+import { act, compact, get, post, press } from '../served/made.ts'
 import { redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { draftParts, scheduledSections, seenFields, seenIn } from './broadcast-ahead.ts'
 import { stepPath } from './broadcast-fields.ts'
-import { draftOf } from './broadcast-form.ts'
+import { draftChanges } from './broadcast-form.ts'
 import { broadcastPreviewPages, previewSections } from './broadcast-preview.ts'
 import {
   actions,
+  broadcastPath,
+  broadcastSentence,
   facts,
   figures,
-  here,
   history,
-  MOST_TESTS,
+  MAX_TESTS,
   outcomes,
   pausedAlert,
   progress,
-  sentenceOf,
   testForm,
 } from './broadcast-sections.ts'
 import { isBack, stepCounted, stepSent, stepShown, stepWanted, type Writing } from './broadcast-steps.ts'
-import { stateCell } from './broadcasts.ts'
+import { broadcastStateCell } from './broadcasts.ts'
 
 const actingOf = ({ team }: TeamRequest) => ({ team_id: team.id, domain: null })
 
@@ -72,11 +72,11 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
       : { sections: await outcome(), buttons: actions(view, request) }
   return show({
     title: row.name,
-    state: stateCell(row.state),
-    lead: sentenceOf(view, entries, request.now),
+    state: broadcastStateCell(row.state),
+    lead: broadcastSentence(view, entries, request.now),
     back: { href: teamPath(team, 'broadcasts'), label: 'Broadcasts' },
     actions: buttons,
-    sections: some([
+    sections: compact([
       ...pausedAlert(row),
       ...sections,
       ...(await previewSections(row, request, deps)),
@@ -88,29 +88,29 @@ const page = get('viewer', '/teams/:team/broadcasts/:id', async (request, deps) 
 
 const writing = (request: TeamRequest, draft: BroadcastRow): Writing => ({
   title: draft.name,
-  back: { href: here(request), label: draft.name },
-  action: here(request, 'edit'),
+  back: { href: broadcastPath(request), label: draft.name },
+  action: broadcastPath(request, 'edit'),
   draft,
 })
 
 const edit = get('editor', '/teams/:team/broadcasts/:id/edit', async (request, deps) => {
   const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id)
-  return row.state === 'draft' ? stepShown(writing(request, row), request, deps) : redirect(here(request))
+  return row.state === 'draft'
+    ? stepShown(writing(request, row), request, deps)
+    : redirect(broadcastPath(request))
 })
 
 const save = post('editor', '/teams/:team/broadcasts/:id/edit', async (request, deps) => {
   const row = await broadcastOrRefusal(deps.database, request.team.id, request.params.id)
   const [step, next] = [stepSent(request), stepWanted(request)]
   if (next === step) return stepCounted(writing(request, row), request, deps)
-  const fields = draftOf(request.form, row, step, !isBack(step, next))
+  const fields = draftChanges(request.form, row, step, !isBack(step, next))
   const isChanged = Object.keys(fields).length > 0
   const seen = request.form.get('seen') ?? ''
   if (isChanged)
-    await inPerson(request, deps, (by) =>
-      changeSeenBroadcast(by, actingOf(request), row.id, { fields, seen }),
-    )
-  if (next) return redirect(stepPath(here(request), next))
-  return redirect(here(request), isChanged ? 'The draft is saved.' : 'Nothing was changed.')
+    await asActor(request, deps, (by) => changeSeenBroadcast(by, actingOf(request), row.id, { fields, seen }))
+  if (next) return redirect(stepPath(broadcastPath(request), next))
+  return redirect(broadcastPath(request), isChanged ? 'The draft is saved.' : 'Nothing was changed.')
 })
 
 const remove = act('editor', '/teams/:team/broadcasts/:id/delete', async (by, request) => {
@@ -130,7 +130,10 @@ const stateButton = (
 ): TeamPage =>
   act('editor', `/teams/:team/broadcasts/:id/${verb}`, async (by, request) => {
     const row = await change(by, actingOf(request), request.params.id, seenIn(request))
-    return redirect(here(request), `${row.name} ${row.state === 'scheduled' ? 'is scheduled' : done}.`)
+    return redirect(
+      broadcastPath(request),
+      `${row.name} ${row.state === 'scheduled' ? 'is scheduled' : done}.`,
+    )
   })
 
 /** The addresses that were typed. @throws Refusal bad_request. */
@@ -138,15 +141,15 @@ function addressesOf(typed: string): string[] {
   const to = partsTyped(typed, { field: 'to', between: /[,;\s]/, most: 1_000 })
   const odd = to.find((each) => parseMailbox(each) === null)
   if (odd !== undefined) throw new Refusal('bad_request', `${JSON.stringify(odd)} is not an email address`)
-  if (to.length > 0 && to.length <= MOST_TESTS) return to
-  throw new Refusal('bad_request', `name 1 to ${MOST_TESTS} addresses`)
+  if (to.length > 0 && to.length <= MAX_TESTS) return to
+  throw new Refusal('bad_request', `name 1 to ${MAX_TESTS} addresses`)
 }
 
 const test = act('editor', '/teams/:team/broadcasts/:id/test', async (by, request) => {
   const to = addressesOf(request.form.get('to') ?? '')
   const contact = request.form.get('contact')?.trim() || undefined
   await sendTest(by, actingOf(request), request.params.id, { to, contact })
-  return redirect(here(request), 'A test is on its way.')
+  return redirect(broadcastPath(request), 'A test is on its way.')
 })
 
 /** Whom one that has ended has not gone to yet: counted here alone, since that may take seconds. */
@@ -157,12 +160,12 @@ const again = get('editor', '/teams/:team/broadcasts/:id/again', async (request,
   return show({
     title: `Send “${row.name}” to those not reached yet`,
     lead: `${rest} fit now and have no email of it. Nobody gets it twice.`,
-    back: { href: here(request), label: row.name },
+    back: { href: broadcastPath(request), label: row.name },
     sections: [
       {
         kind: 'actions',
         forms: [
-          press(here(request, 'again'), `Send to ${rest}`, {
+          press(broadcastPath(request, 'again'), `Send to ${rest}`, {
             confirm: `Send “${row.name}” to ${rest} more?`,
             fields: seenFields({ ...row, audience }),
           }),

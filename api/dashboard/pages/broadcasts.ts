@@ -7,11 +7,11 @@ import { createBroadcast } from '../../../db/messages/broadcasts/draft.ts'
 import type { BroadcastState } from '../../../db/messages/broadcasts/state.ts'
 import { type BroadcastView, broadcastViews } from '../../../db/messages/broadcasts/view.ts'
 import { type Cell, number, status, text, time } from '../drawn/cell.ts'
-import { pageOf } from '../served/list.ts'
+import { pageById } from '../served/list.ts'
 import { act, alertsOf, get, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { stepPath } from './broadcast-fields.ts'
-import { draftOf } from './broadcast-form.ts'
+import { draftChanges } from './broadcast-form.ts'
 import { progressWords } from './broadcast-sections.ts'
 import { stepShown, stepWanted, type Writing } from './broadcast-steps.ts'
 
@@ -21,7 +21,7 @@ const TONES: Partial<Record<BroadcastState, Cell['tone']>> = {
   sent: 'good',
 }
 
-export const stateCell = (state: BroadcastState): Cell =>
+export const broadcastStateCell = (state: BroadcastState): Cell =>
   status(state, TONES[state] ? { tone: TONES[state] } : {})
 
 /** How many of its emails have left, of how many that are to; the tip has the rest. */
@@ -38,7 +38,7 @@ const begins = ({ state, started_at, send_at }: BroadcastView): string | null =>
 
 const list = get('viewer', '/teams/:team/broadcasts', async (request, { database }) => {
   const { team, now } = request
-  const page = await pageOf(request, (place) => broadcastsOfTeam(database, team.id, place))
+  const page = await pageById(request, (place) => broadcastsOfTeam(database, team.id, place))
   const views = await broadcastViews(database, page.rows)
   const fresh = { href: teamPath(team, 'broadcasts', 'new'), label: 'New broadcast' }
   const edits = team.role !== 'viewer'
@@ -51,7 +51,7 @@ const list = get('viewer', '/teams/:team/broadcasts', async (request, { database
       tableOf(
         views,
         (view) => ({
-          State: stateCell(view.state),
+          State: broadcastStateCell(view.state),
           Name: text(view.name, { href: teamPath(team, 'broadcasts', view.id), detail: view.subject }),
           Sent: sentCell(view),
           Bounced: number(view.figures.bounced),
@@ -99,7 +99,7 @@ const fresh = get('editor', '/teams/:team/broadcasts/new', async (request, deps)
 /** Its first step: what it says. It is a draft from then on. */
 const create = act('editor', '/teams/:team/broadcasts/new', async (by, request) => {
   const { team, form } = request
-  const fields = draftOf(form, null, 'message')
+  const fields = draftChanges(form, null, 'message')
   const acting = { team_id: team.id, domain: null }
   const { row } = await createBroadcast(by, acting, { fields, idempotency_key: null })
   const path = teamPath(team, 'broadcasts', row.id)

@@ -9,9 +9,9 @@ import { type ContactDetail, liftSuppression, showContact } from '../../../db/au
 import { sentToContact } from '../../../db/messages/sent.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
+import { beginBackgroundJob } from '../../../db/upkeep/background-jobs/background-jobs.ts'
+import { erasureOf } from '../../../db/upkeep/background-jobs/kinds.ts'
 import { exportContact } from '../../../db/upkeep/retention/export.ts'
-import { erasureOf } from '../../../db/upkeep/work/kinds.ts'
-import { beginWork } from '../../../db/upkeep/work/work.ts'
 import { ageOf, status, text, time } from '../drawn/cell.ts'
 import { changedProperties, propertyFields, topicsOf } from '../drawn/properties.ts'
 import type { Actions, Section, View } from '../drawn/section.ts'
@@ -20,6 +20,7 @@ import { backTo } from '../served/list.ts'
 import {
   act,
   alertsOf,
+  compact,
   factsOf,
   field,
   formOf,
@@ -27,15 +28,14 @@ import {
   hidden,
   post,
   press,
-  some,
   tableOf,
 } from '../served/made.ts'
 import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
+import { backgroundJobAnswer } from './background-job.ts'
 import { topicChoices } from './contacts.ts'
-import { workAnswer } from './work.ts'
 
 /** How many messages of each channel are shown. */
-const LATEST = 20
+const MESSAGES_SHOWN = 20
 
 const here = ({ team, params }: TeamRequest<'email'>, ...rest: string[]): string =>
   teamPath(team, 'contacts', params.email, ...rest)
@@ -79,7 +79,7 @@ function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
   if (contact.suppression === null) return []
   const cause = contact.suppression_cause
   const since = cause ? `, ${ageOf(cause.at, now)}` : ''
-  return some([
+  return compact([
     alertsOf([
       {
         tone: 'bad',
@@ -96,7 +96,7 @@ function suppression(contact: ContactDetail, request: TeamRequest): Section[] {
 }
 
 function actions(contact: ContactDetail, request: TeamRequest): Actions {
-  const forms = some([
+  const forms = compact([
     contact.status === 'subscribed' && press(here(request, 'unsubscribe'), 'Unsubscribe', { tone: 'quiet' }),
     contact.status === 'unsubscribed' &&
       contact.suppression === null &&
@@ -122,7 +122,7 @@ async function sent(
   { team, now }: TeamRequest,
   { database }: PageDeps,
 ): Promise<Section> {
-  const { emails, to_numbers } = await sentToContact(database, team.id, contact, LATEST)
+  const { emails, to_numbers } = await sentToContact(database, team.id, contact, MESSAGES_SHOWN)
   const toAll = new URLSearchParams({ recipient: contact.email })
   const all = [
     ...emails.map(({ id, subject, ...rest }) => ({
@@ -149,7 +149,7 @@ async function sent(
     {
       title: 'Everything sent',
       next:
-        emails.length < LATEST
+        emails.length < MESSAGES_SHOWN
           ? []
           : [{ href: `${teamPath(team, 'emails')}?${toAll}`, label: 'All emails sent' }],
       empty:
@@ -171,7 +171,7 @@ async function strangerView(email: string, request: TeamRequest, deps: PageDeps)
     state: text('no contact', { tone: 'plain' }),
     lead: 'This address is not among the contacts: it has no topics, and broadcasts do not reach it.',
     back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
-    actions: { forms: some([team.role !== 'viewer' && add]) },
+    actions: { forms: compact([team.role !== 'viewer' && add]) },
     sections: [await sent({ email, properties: {} }, request, deps)],
   }
 }
@@ -195,12 +195,12 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
     state: status(contact.status),
     back: backTo(request, teamPath(team, 'contacts'), 'Contacts'),
     actions: edits ? actions(contact, request) : undefined,
-    sections: some([
+    sections: compact([
       suppression(contact, request),
       await sent(contact, request, deps),
       edits && formOf(here(request), 'Save the contact', fields, editing),
     ]),
-    aside: some([
+    aside: compact([
       factsOf({
         Topics: text(names.join(', ')),
         Added: time(contact.created_at, now),
@@ -273,8 +273,8 @@ const exported = post('owner', '/teams/:team/contacts/:email/export', async (req
 /** Goes through all that names the person: it is a background job. */
 const erase = post('owner', '/teams/:team/contacts/:email/erase', async ({ team, params, person }, deps) => {
   const erasure = erasureOf(deps.secrets, team.id, contactIdentity(params.email))
-  const work = await beginWork(deps, { ...erasure, actor: person.email })
-  return workAnswer(work, teamPath(team, 'contacts'))
+  const job = await beginBackgroundJob(deps, { ...erasure, actor: person.email })
+  return backgroundJobAnswer(job, teamPath(team, 'contacts'))
 })
 
 export const contactPages = [

@@ -16,9 +16,9 @@ import type { Field, Section } from '../drawn/section.ts'
 import { partsTyped } from '../drawn/typed.ts'
 import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { chips, filterOf, idOf, search } from '../served/filter.ts'
-import { fromList, listOf, pageOf, type Reader } from '../served/list.ts'
-import { act, field, formOf, get, lagging, some } from '../served/made.ts'
+import { chips, defineFilter, idOf, search } from '../served/filter.ts'
+import { fromList, listOf, pageById, type RowReader } from '../served/list.ts'
+import { act, compact, field, formOf, get, onReplica } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { isAddressPart, wordsIn } from '../served/search.ts'
 
@@ -29,7 +29,7 @@ const importLink = (team: { id: string }) => ({
   label: 'Import from CSV',
 })
 
-const filter = filterOf({
+const filter = defineFilter({
   q: search('Address or properties', { short: 'Search' }),
   topic: idOf('Topic'),
   import: idOf('Import'),
@@ -46,9 +46,9 @@ async function soughtBy(tx: Tx, teamId: string, typed: string | undefined): Prom
 }
 
 /** How many properties are columns while nobody has chosen them, and what the list's own columns are called. */
-const MOST_PROPERTIES = 2
+const MAX_PROPERTY_COLUMNS = 2
 /** With more of them topics have no column: the address needs the room. */
-const MOST_BESIDE_TOPICS = 2
+const MAX_COLUMNS_BESIDE_TOPICS = 2
 const OWN_COLUMNS = ['Status', 'Address', 'Topics', 'Added']
 
 /** The properties that most of these contacts have; of as many the one that comes first. */
@@ -58,7 +58,7 @@ function commonProperties(contacts: readonly ContactRow[]): string[] {
     for (const name of Object.keys(properties)) counts.set(name, (counts.get(name) ?? 0) + 1)
   return [...counts]
     .sort(([, one], [, other]) => other - one)
-    .slice(0, MOST_PROPERTIES)
+    .slice(0, MAX_PROPERTY_COLUMNS)
     .map(([name]) => name)
 }
 
@@ -92,7 +92,7 @@ const createForm = ({ team }: TeamRequest, topics: Topics): Section =>
   )
 
 /** Lines of the field at most, empty ones among them. */
-const MOST_LINES = 100
+const MAX_PROPERTY_LINES = 100
 
 const columnsForm = ({ team }: TeamRequest, shown: readonly string[]): Section =>
   formOf(
@@ -104,7 +104,7 @@ const columnsForm = ({ team }: TeamRequest, shown: readonly string[]): Section =
         code: true,
         rows: MOST_COLUMNS,
         value: shown.join('\n'),
-        hint: `One a line, ${MOST_COLUMNS} at most, for everybody in the team. Leave it empty for those that most contacts have. With more than ${MOST_BESIDE_TOPICS} the list leaves out the topics.`,
+        hint: `One a line, ${MOST_COLUMNS} at most, for everybody in the team. Leave it empty for those that most contacts have. With more than ${MAX_COLUMNS_BESIDE_TOPICS} the list leaves out the topics.`,
       }),
     ],
     { title: 'Columns', folded: true },
@@ -114,7 +114,7 @@ async function readerOf(
   { team, query }: TeamRequest,
   { database }: PageDeps,
   how = {},
-): Promise<Reader<ContactRow>> {
+): Promise<RowReader<ContactRow>> {
   const { q, ...others } = filter.read(query)
   const search = { ...others, ...(await soughtBy(database, team.id, q)) }
   return async (place) => {
@@ -132,19 +132,22 @@ async function importChosen({ team, query }: TeamRequest, { database }: PageDeps
   return id ? { import: new Map([[id, found ? found.file_name : 'no longer listed']]) } : {}
 }
 
-const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, deps) => {
+const list = get(onReplica('viewer'), '/teams/:team/contacts', async (request, deps) => {
   const { team, query, now, path } = request
   const topics = await topicsOfTeam(deps.database, team.id)
   const names = namesOf(topics)
   const edits = team.role !== 'viewer'
-  const page = await pageOf(request, await readerOf(request, deps))
+  const page = await pageById(request, await readerOf(request, deps))
   const stored = (await accountRowOf(deps.database, team.id))?.contacts_used ?? 0
   const columns = (await contactColumnsOf(deps.database, team.id)) ?? commonProperties(page.rows)
-  const more = some([{ href: `${path}.csv?${filter.set(query)}`, label: 'CSV' }, edits && importLink(team)])
+  const more = compact([
+    { href: `${path}.csv?${filter.set(query)}`, label: 'CSV' },
+    edits && importLink(team),
+  ])
   return show({
     title: 'Contacts',
     lead: `${plural(stored, 'contact')}.`,
-    sections: some([
+    sections: compact([
       ...filter.shown(request, { choices: { topic: names, ...(await importChosen(request, deps)) }, more }),
       listOf(
         page,
@@ -159,7 +162,7 @@ const list = get(lagging('viewer'), '/teams/:team/contacts', async (request, dep
               return [columnOf(name), text(value ?? null)]
             }),
           ),
-          ...(columns.length > MOST_BESIDE_TOPICS
+          ...(columns.length > MAX_COLUMNS_BESIDE_TOPICS
             ? {}
             : { Topics: text(contact.topic_ids.map((id) => names.get(id) ?? id).join(', ')) }),
           Added: time(contact.created_at, now),
@@ -188,7 +191,7 @@ const choose = act('editor', '/teams/:team/contacts/columns', async (by, { team,
   const names = partsTyped(form.get('columns') ?? '', {
     field: 'columns',
     between: /\r?\n/,
-    most: MOST_LINES,
+    most: MAX_PROPERTY_LINES,
   })
   await chooseContactColumns(by, team.id, names)
   return redirect(teamPath(team, 'contacts'), 'The columns were saved.')

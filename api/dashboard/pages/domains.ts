@@ -10,11 +10,11 @@ import { headed, status, text, time } from '../drawn/cell.ts'
 import { differenceWords, hostIn } from '../drawn/dns.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { act, factsOf, field, formOf, get, post, press, some, tableOf } from '../served/made.ts'
+import { act, compact, factsOf, field, formOf, get, post, press, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** How many records of one name are shown. */
-const MOST_PUBLISHED = 10
+const MAX_PUBLISHED_SHOWN = 10
 
 const RETURN_PATH =
   'Where mail leaves through an SMTP server, the return-path record brings its bounces back to the service: it is an MX record of the one domain that the operator sets for all mail (RETURN_PATH_DOMAIN), and without that setting bounces go to this domain’s own mail server and are not counted.'
@@ -24,7 +24,7 @@ const list = get('viewer', '/teams/:team/domains', async ({ team, now }, { datab
   return show({
     title: 'Domains',
     lead: 'Emails can be sent only from verified domains.',
-    sections: some([
+    sections: compact([
       tableOf(
         domains,
         ({ name, status: word, verified_at, created_at }) => ({
@@ -65,7 +65,7 @@ function purposeOf({ name }: { name: string }): string {
 /** A record as it is needed, with what DNS has in its place. */
 type Line = Pick<RecordCheck, 'type' | 'name' | 'value'> & Partial<RecordCheck>
 
-const joined = (published: readonly string[]): string => published.slice(0, MOST_PUBLISHED).join(' · ')
+const joined = (published: readonly string[]): string => published.slice(0, MAX_PUBLISHED_SHOWN).join(' · ')
 
 /** All records in one table: what each is for, and what to publish; of one that is found, what is published. */
 const recordTable = (records: readonly Line[], zone: string | null): Section =>
@@ -170,7 +170,7 @@ const page = get('viewer', '/teams/:team/domains/:name', async (request, deps) =
             ]
           : [],
     },
-    sections: some([
+    sections: compact([
       recordTable(records, zone),
       others.length > 0 && otherTable(others),
       factsOf({

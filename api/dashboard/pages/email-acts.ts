@@ -8,24 +8,24 @@ import { Refusal } from '../../../db/errors.ts'
 import { removeEmail } from '../../../db/messages/emails/remove.ts'
 import { copyEmail, resendEmail } from '../../../db/messages/emails/send-again.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
-import { inPerson } from '../served/act.ts'
+import { asActor } from '../served/act.ts'
 import { act, post } from '../served/made.ts'
 import { redirect, teamPath } from '../served/page.ts'
-import { emailOf, here, noteOpened } from './email-place.ts'
+import { emailOf, emailPath, noteOpened } from './email-place.ts'
 import { countOwn } from './own-mail.ts'
 import { requeueAsAsked } from './requeue.ts'
 import { scheduledActs } from './scheduled.ts'
 
 const requeue = post('editor', '/teams/:team/emails/:id/requeue', async (request, deps) => {
-  return redirect(here(request), await requeueAsAsked(request, deps, EMAIL))
+  return redirect(emailPath(request), await requeueAsAsked(request, deps, EMAIL))
 })
 
 const copy = post('editor', '/teams/:team/emails/:id/copy', async (request, deps) => {
   const { person } = request
   const email = await emailOf(request, deps)
   await noteOpened(request, deps, email.id)
-  countOwn(deps, await inPerson(request, deps, (by) => copyEmail({ ...deps, ...by }, email, person.email)))
-  return redirect(here(request), `A copy is on its way to ${person.email}.`)
+  countOwn(deps, await asActor(request, deps, (by) => copyEmail({ ...deps, ...by }, email, person.email)))
+  return redirect(emailPath(request), `A copy is on its way to ${person.email}.`)
 })
 
 const resend = post('editor', '/teams/:team/emails/:id/resend', async (request, deps) => {
@@ -35,7 +35,7 @@ const resend = post('editor', '/teams/:team/emails/:id/resend', async (request, 
   if (!mailbox) throw new Refusal('bad_request', 'to must be an email address')
   const id = countOwn(
     deps,
-    await inPerson(request, deps, (by) => resendEmail({ ...deps, ...by }, email, mailbox)),
+    await asActor(request, deps, (by) => resendEmail({ ...deps, ...by }, email, mailbox)),
   )
   return redirect(teamPath(team, 'emails', id), `Sent to ${mailbox.address}: this is the new email.`)
 })

@@ -2,9 +2,9 @@
 import type { ShownEmail } from '../../../db/messages/emails/show.ts'
 import { text } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
-import { addressWith, wordGiven } from '../served/list.ts'
+import { addressWith, wordParam } from '../served/list.ts'
 import type { TeamRequest } from '../served/page.ts'
-import { here } from './email-place.ts'
+import { emailPath } from './email-place.ts'
 
 const VIEW_LABELS = {
   preview: 'Preview',
@@ -28,8 +28,8 @@ const headersShown = ({ headers }: ShownEmail): Section =>
 
 /** The html in a frame of its own, as wide as a phone, a tablet, or the page. */
 function previewShown(request: TeamRequest): Section {
-  const pictures = wordGiven(request.query, 'pictures', ['on']) === 'on'
-  const width = wordGiven(request.query, 'width', ['390', '768'])
+  const pictures = wordParam(request.query, 'pictures', ['on']) === 'on'
+  const width = wordParam(request.query, 'width', ['390', '768'])
   const link = (label: string, changes: Record<string, string | undefined>, current: boolean) => ({
     href: addressWith(request, changes),
     label,
@@ -48,7 +48,7 @@ function previewShown(request: TeamRequest): Section {
         ? link('Without pictures', { pictures: undefined }, false)
         : link('Show pictures', { pictures: 'on' }, false),
     ],
-    src: here(request, `preview${pictures ? '-with-pictures' : ''}`),
+    src: emailPath(request, `preview${pictures ? '-with-pictures' : ''}`),
     width: width && (width === '390' ? 'phone' : 'tablet'),
   }
 }
@@ -71,7 +71,7 @@ export function content(email: ShownEmail, request: TeamRequest): Section[] {
     const words = 'This email holds a sign-in link, which is for its recipient alone: it is not shown.'
     return [{ kind: 'text', title: 'Content', paragraphs: [words] }]
   }
-  const view = wordGiven(request.query, 'view', VIEWS) ?? 'preview'
+  const view = wordParam(request.query, 'view', VIEWS) ?? 'preview'
   const links = VIEWS.map((one) => ({
     href: addressWith(request, { view: one === 'preview' ? undefined : one }),
     label: VIEW_LABELS[one],

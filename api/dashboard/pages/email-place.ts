@@ -9,7 +9,7 @@ import { type ShownEmail, showEmail } from '../../../db/messages/emails/show.ts'
 import type { ListedEmail } from '../../../db/messages/emails/view.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { type Cell, text } from '../drawn/cell.ts'
-import { noteLook } from '../served/act.ts'
+import { auditRead } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 
@@ -24,11 +24,11 @@ export async function emailOf(
   throw new Refusal('not_found', `there is no email ${email.id} in this team`)
 }
 
-export const here = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
+export const emailPath = ({ team, params }: TeamRequest<'id'>, ...rest: string[]): string =>
   teamPath(team, 'emails', params.id, ...rest)
 
 export const noteOpened = async (request: TeamRequest, deps: PageDeps, id: string): Promise<void> =>
-  noteLook(request, deps, { action: 'email.open', subject: id })
+  auditRead(request, deps, { action: 'email.open', subject: id })
 
 /** Whom an email went to, as a list has it: the address first, since names alike say nothing once cut. */
 export function recipientsCell(email: ListedEmail): Cell {

@@ -12,21 +12,21 @@ import type { LinkKind } from '../../../db/messages/emails/status.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { ageOf, type Cell, status, text } from '../drawn/cell.ts'
 import type { Actions, Alert, Section } from '../drawn/section.ts'
-import { sentenceOf } from '../drawn/sentence.ts'
-import { momentsOf, outcomesOf, waitingAlerts } from '../drawn/timeline.ts'
-import { noteLook } from '../served/act.ts'
+import { emailSentence } from '../drawn/sentence.ts'
+import { momentsOf, recipientOutcomes, waitingAlerts } from '../drawn/timeline.ts'
+import { auditRead } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { backTo } from '../served/list.ts'
-import { alertsOf, factsOf, field, formOf, get, press, some, tableOf } from '../served/made.ts'
+import { alertsOf, compact, factsOf, field, formOf, get, press, tableOf } from '../served/made.ts'
 import { raw, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { emailActs } from './email-acts.ts'
 import { content } from './email-content.ts'
 import { fileAnswer, fileAt, filesTable, withPictures } from './email-files.ts'
-import { emailOf, here, noteOpened } from './email-place.ts'
+import { emailOf, emailPath, noteOpened } from './email-place.ts'
 import { idsOf, timesOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueForms } from './requeue.ts'
-import { cancelForm, moveForm, stateOf } from './scheduled.ts'
+import { cancelForm, moveForm, scheduledState } from './scheduled.ts'
 
 /** An email that is looked at, and by whom. */
 type Looked = { email: ShownEmail; request: TeamRequest<'id'>; deps: PageDeps }
@@ -101,7 +101,7 @@ function recipients(email: ShownEmail, contacts: Contacts, request: TeamRequest)
   }
   const hasCopies = everyone(email).length > email.to_emails.length
   return tableOf(
-    outcomesOf(email, request),
+    recipientOutcomes(email, request),
     ({ address, as, outcome, words }) => ({
       As: hasCopies && text(as),
       Address: addressCell(address),
@@ -127,12 +127,12 @@ function actions({ email, request }: Looked, way: Way): Actions {
   const { team } = request
   if (team.role === 'viewer') return {}
   return {
-    forms: some([
-      ...requeueForms(way, here(request, 'requeue')),
-      cancelForm(email, 'email', here(request)),
-      !email.internal && press(here(request, 'copy'), 'Send a copy to me', { tone: 'quiet' }),
+    forms: compact([
+      ...requeueForms(way, emailPath(request, 'requeue')),
+      cancelForm(email, 'email', emailPath(request)),
+      !email.internal && press(emailPath(request, 'copy'), 'Send a copy to me', { tone: 'quiet' }),
       team.role === 'owner' &&
-        press(here(request, 'delete'), 'Delete email', {
+        press(emailPath(request, 'delete'), 'Delete email', {
           confirm: `Delete “${email.subject}” to ${everyone(email).join(', ')}?`,
           warning: 'The email is deleted with its timeline. This cannot be undone.',
           tone: 'danger',
@@ -152,7 +152,7 @@ function resending(email: ShownEmail, request: TeamRequest): Section | null {
     value: former?.address ?? '',
     hint: `A new email with the same content${former?.name ? `, still to “${former.name}”` : ''}${all.length > 1 ? ', to this address alone' : ''}. It counts as any email.`,
   })
-  return formOf(here(request, 'resend'), 'Send to a corrected address', [to], { folded: true })
+  return formOf(emailPath(request, 'resend'), 'Send to a corrected address', [to], { folded: true })
 }
 
 const LINKED: Record<LinkKind, { title: string; label: string }> = {
@@ -184,7 +184,7 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
   const contacts = await contactsOf(looked)
   const edits = team.role !== 'viewer'
   const way = edits ? await requeueWay(deps.database, EMAIL, { team_id: team.id, id: email.id }) : null
-  const link = { href: here(request, 'content'), label: 'Open the content' }
+  const link = { href: emailPath(request, 'content'), label: 'Open the content' }
   const body: Section[] = team.member
     ? content(email, request)
     : [
@@ -197,16 +197,16 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
       ]
   return show({
     title: email.subject || '(no subject)',
-    state: stateOf(email),
-    lead: sentenceOf(email),
+    state: scheduledState(email),
+    lead: emailSentence(email),
     back: backTo(request, teamPath(team, 'emails'), 'Emails'),
     actions: actions(looked, way),
-    sections: some([
+    sections: compact([
       ...whyItWaits(waitingAlerts(email, request)),
       ...(await linked(looked)),
       ...suppressed(contacts, request),
       ...takenNote(looked, way),
-      edits && moveForm(email, here(request), request.cookies('zone')),
+      edits && moveForm(email, emailPath(request), request.cookies('zone')),
       resending(email, request),
       everyone(email).length > 1 && recipients(email, contacts, request),
       whatHappened(momentsOf(email, request)),
@@ -220,7 +220,7 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
 const opened = get('viewer', '/teams/:team/emails/:id/content', async (request, deps) => {
   const email = await emailOf(request, deps)
   await noteOpened(request, deps, email.id)
-  const back = { href: here(request), label: 'Back to the email' }
+  const back = { href: emailPath(request), label: 'Back to the email' }
   return show({ title: email.subject, back, sections: content(email, request) })
 })
 
@@ -240,7 +240,7 @@ const download = get('viewer', '/teams/:team/emails/:id/files/:place', async (re
   const email = await emailOf(request, deps)
   if (email.internal) throw new Refusal('not_found', 'this email is not shown')
   const file = fileAt(email, request.params.place)
-  await noteLook(request, deps, { action: 'email.file', subject: `${email.id} ${file.filename}` })
+  await auditRead(request, deps, { action: 'email.file', subject: `${email.id} ${file.filename}` })
   return fileAnswer(request, deps, file)
 })
 

@@ -4,17 +4,17 @@ import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { type Between, type Counted as CountedEmails, countEmails } from '../../../db/messages/emails/bulk.ts'
 import { storedTimes } from '../../../db/messages/stored-times.ts'
-import { beginWork } from '../../../db/upkeep/work/work.ts'
+import { beginBackgroundJob } from '../../../db/upkeep/background-jobs/background-jobs.ts'
 import { plural } from '../drawn/cell.ts'
 import type { Form, Section } from '../drawn/section.ts'
 import { momentWords, zoneOf } from '../drawn/zone.ts'
 import { type Counted, countedFields, countedOf } from '../served/counted.ts'
-import { addressWith, idGiven } from '../served/list.ts'
-import { field, get, hidden, post, press, some } from '../served/made.ts'
+import { addressWith, idParam } from '../served/list.ts'
+import { compact, field, get, hidden, post, press } from '../served/made.ts'
 import { show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
-import { filter, meantBy, searchOf } from './emails-filter.ts'
+import { backgroundJobAnswer, wordsOf } from './background-job.ts'
+import { filter, parseEmailFilter, searchOf } from './emails-filter.ts'
 import { FORCE, pauseWords } from './requeue.ts'
-import { wordsOf, workAnswer } from './work.ts'
 
 /** How many emails one press changes at most. */
 const MAX_CHANGED = 10_000
@@ -87,7 +87,7 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
     many: count > MAX_CHANGED ? `the newest ${HOW_MANY} emails` : plural(count, 'email'),
     between,
   }
-  const limits = some([
+  const limits = compact([
     ...(bulk
       ? ['Emails that are accepted, or come to match, from now on are left alone.']
       : ['Nothing matches, so there is nothing to do.']),
@@ -98,7 +98,7 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
     title: `Bulk actions: ${countWords(counted)}`,
     lead: asked || 'No filter is set: these are all emails of the team.',
     back: { href: here, label: 'Back to the list' },
-    sections: some([
+    sections: compact([
       { kind: 'text', paragraphs: limits },
       bulk && requeueing(request, bulk),
       bulk && team.role === 'owner' && deletion(request, bulk),
@@ -108,8 +108,8 @@ const all = get('editor', '/teams/:team/emails/all', async (request, deps) => {
 
 /** Between which emails those lie that the page counted. @throws Refusal bad_request without. */
 function betweenOf(form: URLSearchParams): Between {
-  const newest = idGiven(form, 'newest')
-  const oldest = idGiven(form, 'oldest')
+  const newest = idParam(form, 'newest')
+  const oldest = idParam(form, 'oldest')
   if (newest !== undefined && oldest !== undefined) return { newest, oldest }
   throw new Refusal('bad_request', 'this form does not say which emails were counted: open the page again')
 }
@@ -124,16 +124,21 @@ const bulk = (verb: 'requeue' | 'delete'): TeamPage =>
       const words = force ? `${search} with the refused ones`.trim() : search
       const counted = countedOf(form)
       const most = Math.min(counted.most, MAX_CHANGED)
-      const matching = { filter: storedTimes(meantBy(form)), between: betweenOf(form), ...counted, most }
+      const matching = {
+        filter: storedTimes(parseEmailFilter(form)),
+        between: betweenOf(form),
+        ...counted,
+        most,
+      }
       const given = { ...matching, force, words }
       const wanted = { given, total: most, team_id: team.id, actor: person.email }
-      const work = await beginWork(deps, { kind: `email.${verb}`, ...wanted })
-      const said = wordsOf(work).outcome(work.result)
+      const job = await beginBackgroundJob(deps, { kind: `email.${verb}`, ...wanted })
+      const said = wordsOf(job).outcome(job.result)
       const paused =
-        verb === 'requeue' && Number(work.result.changed) > 0
+        verb === 'requeue' && Number(job.result.changed) > 0
           ? await pauseWords(deps, EMAIL, { team, person })
           : ''
-      return workAnswer(work, `${teamPath(team, 'emails')}?${filter.set(form)}`, said + paused)
+      return backgroundJobAnswer(job, `${teamPath(team, 'emails')}?${filter.set(form)}`, said + paused)
     },
   )
 

@@ -5,15 +5,15 @@ import { EMAIL_LADDER } from '../../../db/channels/email.ts'
 import { Refusal } from '../../../db/errors.ts'
 import type { EmailFilter } from '../../../db/messages/emails/search.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { chips, DAYS, filterOf, idOf, search } from '../served/filter.ts'
+import { chips, DAY_RANGE, defineFilter, idOf, search } from '../served/filter.ts'
 import type { TeamRequest } from '../served/page.ts'
-import { soughtIn } from '../served/search.ts'
-import { SCHEDULED, statusFilter } from './scheduled.ts'
+import { parseSearch } from '../served/search.ts'
+import { SCHEDULED_STATUS, statusFilter } from './scheduled.ts'
 
-export const filter = filterOf(
+export const filter = defineFilter(
   {
     q: search('Search', { placeholder: 'Recipient, subject or ID' }),
-    status: chips([...EMAIL_LADDER, SCHEDULED]),
+    status: chips([...EMAIL_LADDER, SCHEDULED_STATUS]),
   },
   {
     recipient: search('Recipient', { placeholder: 'someone@example.com' }),
@@ -23,22 +23,22 @@ export const filter = filterOf(
     template: idOf('Template'),
     broadcast: idOf('Broadcast'),
     tag: search('Tag'),
-    ...DAYS,
+    ...DAY_RANGE,
   },
 )
 
 /** The emails that the address, or a form, means. @throws Refusal bad_request. */
-export function meantBy(query: URLSearchParams): Omit<EmailFilter, 'team_id'> {
+export function parseEmailFilter(query: URLSearchParams): Omit<EmailFilter, 'team_id'> {
   const { q, status, template, broadcast, ...asked } = filter.read(query)
-  const sought = q === undefined ? {} : soughtIn(q)
-  const twice = (['recipient', 'id', 'subject'] as const).find((name) => name in sought && asked[name])
+  const parsed = q === undefined ? {} : parseSearch(q)
+  const twice = (['recipient', 'id', 'subject'] as const).find((name) => name in parsed && asked[name])
   if (twice !== undefined)
     throw new Refusal('bad_request', `q names another ${twice} than the field for it: clear one of them`)
-  return { ...asked, ...sought, ...statusFilter(status), template_id: template, broadcast_id: broadcast }
+  return { ...asked, ...parsed, ...statusFilter(status), template_id: template, broadcast_id: broadcast }
 }
 
 /** The same, with what a search of a team's emails goes by: no email of the team is older than it. */
 export async function searchOf({ team, query, now }: TeamRequest, { database }: PageDeps) {
   const since = new Date((await teamOrRefusal(database, team.id)).created_at)
-  return { ...meantBy(query), team_id: team.id, since, now }
+  return { ...parseEmailFilter(query), team_id: team.id, since, now }
 }

@@ -11,12 +11,12 @@ import { type Cell, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { fromList, listOf, pageOf, type Reader } from '../served/list.ts'
-import { get, lagging, some } from '../served/made.ts'
+import { fromList, listOf, pageById, type RowReader } from '../served/list.ts'
+import { compact, get, onReplica } from '../served/made.ts'
 import { show, type TeamRequest, teamPath } from '../served/page.ts'
 import { recipientsCell } from './email-place.ts'
 import { filter, searchOf } from './emails-filter.ts'
-import { apart, listedState } from './scheduled.ts'
+import { listedState, scheduledApart } from './scheduled.ts'
 import { testEmailForm } from './test-email.ts'
 
 type Names = ReadonlyMap<string, string>
@@ -40,7 +40,7 @@ const shownOf = (request: TeamRequest, names: Names, named: boolean) => (email: 
 })
 
 /** @throws Refusal bad_request for a filter that does not parse. */
-async function readerOf(request: TeamRequest, deps: PageDeps): Promise<Reader<ListedEmail>> {
+async function readerOf(request: TeamRequest, deps: PageDeps): Promise<RowReader<ListedEmail>> {
   const search = await searchOf(request, deps)
   return async (place) => {
     const { emails, reached } = await searchEmails({ ...deps, tx: deps.database }, search, place)
@@ -50,7 +50,7 @@ async function readerOf(request: TeamRequest, deps: PageDeps): Promise<Reader<Li
 
 async function listSection(request: TeamRequest, deps: PageDeps, names: Names): Promise<Section> {
   try {
-    const page = await pageOf(request, await readerOf(request, deps))
+    const page = await pageById(request, await readerOf(request, deps))
     const named = page.rows.some(({ template_id }) => template_id !== null)
     return listOf(page, shownOf(request, names, named), {
       ...{ fresh: true, many: 'emails' },
@@ -67,12 +67,12 @@ async function listSection(request: TeamRequest, deps: PageDeps, names: Names): 
   }
 }
 
-const list = get(lagging('viewer'), '/teams/:team/emails', async (request, deps) => {
+const list = get(onReplica('viewer'), '/teams/:team/emails', async (request, deps) => {
   const { team, query, path } = request
   const templates = await templatesOfTeam(deps.database, team.id)
   const figures = await figuresSince(deps.database, team.id, EMAIL, dayBefore(request.now, 29))
   const names = new Map(templates.map(({ id, name }) => [id, name]))
-  const more = some([
+  const more = compact([
     { href: `${path}.csv?${filter.set(query)}`, label: 'CSV' },
     team.role !== 'viewer' && { href: `${path}/all?${filter.set(query)}`, label: 'Bulk actions' },
   ])
@@ -82,7 +82,7 @@ const list = get(lagging('viewer'), '/teams/:team/emails', async (request, deps)
       ...filter.shown(request, {
         choices: { template: names },
         more,
-        figures: await apart(request, deps, EMAIL, figures),
+        figures: await scheduledApart(request, deps, EMAIL, figures),
       }),
       await listSection(request, deps, names),
       ...(await testEmailForm(request, deps.database)),

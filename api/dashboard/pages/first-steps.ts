@@ -8,16 +8,19 @@ import { membersOfTeam } from '../../../db/accounts/people/people.sql.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { firstDay } from '../../../db/figures/daily/figures.sql.ts'
 import { dayBefore } from '../../../db/figures/daily/fold.ts'
-import type { Section, Step } from '../drawn/section.ts'
+import type { ChecklistItem, Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 import { keyState } from './keys.ts'
 
 /** For how many days after the first email somebody who is alone in a team is asked to invite others. */
-const ASKED = 7
+const INVITE_ASKED_DAYS = 7
 
 /** What everything needs that is sent through the API: a verified domain, and a key. */
-export async function setUpSteps({ team, now }: TeamRequest, { database }: PageDeps): Promise<Step[]> {
+export async function setUpSteps(
+  { team, now }: TeamRequest,
+  { database }: PageDeps,
+): Promise<ChecklistItem[]> {
   const domains = await domainsOfTeam(database, team.id)
   const keys = await keysOfTeam(database, team.id)
   const verified = domains.find(({ status }) => status === 'verified')
@@ -53,9 +56,9 @@ export async function firstSteps(request: TeamRequest, deps: PageDeps): Promise<
   if (team.role === 'viewer') return []
   const members = await membersOfTeam(database, team.id)
   const since = await firstDay(database, team.id, EMAIL)
-  const isAlone = since !== null && since < dayBefore(now, ASKED).toISOString().slice(0, 10)
+  const isAlone = since !== null && since < dayBefore(now, INVITE_ASKED_DAYS).toISOString().slice(0, 10)
   const link = (path: string) => ({ href: teamPath(team, path), label: '' })
-  const steps: Step[] = [
+  const steps: ChecklistItem[] = [
     ...(await setUpSteps(request, deps)),
     {
       title: 'Send a test email',

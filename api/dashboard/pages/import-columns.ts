@@ -9,15 +9,15 @@ import { Refusal } from '../../../db/errors.ts'
 import { text } from '../drawn/cell.ts'
 import { topicsOf } from '../drawn/properties.ts'
 import type { Field, Section } from '../drawn/section.ts'
-import { wordGiven } from '../served/list.ts'
-import { field, some } from '../served/made.ts'
+import { wordParam } from '../served/list.ts'
+import { compact, field } from '../served/made.ts'
 import { topicChoices } from './contacts.ts'
 
 /** How many records are shown. */
-const SAMPLES = 5
+const SAMPLE_RECORDS = 5
 /** How much of a value is shown below its column's field, and how much in the table. */
-const GLIMPSE = 40
-const LOOK = 120
+const FIELD_SAMPLE_CHARACTERS = 40
+const TABLE_SAMPLE_CHARACTERS = 120
 
 const cut = (value: string, most: number): string =>
   value.length > most ? `${value.slice(0, most).toWellFormed()}…` : value
@@ -37,7 +37,7 @@ function choices({ mapping }: Draft, topics: readonly TopicRow[]) {
       ignore,
     ]
   const exported = mapping.columns.some(({ to }) => to === 'properties' || to === 'status')
-  return some([
+  return compact([
     email,
     { value: 'property', label: 'Property' },
     ...topics.map(({ id, name }) => ({ value: `topic:${id}`, label: `Topic ${name} (yes or no)` })),
@@ -53,7 +53,7 @@ function glimpseOf({ table }: Draft, at: number): string {
   const values = table.records.map(({ cells }) => cells[at] ?? '').filter((value) => value !== '')
   const few = [...new Set(values)].slice(0, 3)
   if (few.length === 0) return 'empty in the first records'
-  return few.map((value) => cut(value, GLIMPSE)).join(' · ')
+  return few.map((value) => cut(value, FIELD_SAMPLE_CHARACTERS)).join(' · ')
 }
 
 /** A choice for each column; for contacts the name of its property beside it. */
@@ -118,7 +118,7 @@ export const settingFields = ({ mapping }: Draft, topics: readonly TopicRow[]): 
 
 /** The first records, a row for each column: files are wider than pages. */
 export function samples({ table: { header, records } }: Draft): Section {
-  const first = records.slice(0, SAMPLES)
+  const first = records.slice(0, SAMPLE_RECORDS)
   return {
     kind: 'table',
     title: first.length === 1 ? 'The first record' : `The first ${first.length} records`,
@@ -130,7 +130,7 @@ export function samples({ table: { header, records } }: Draft): Section {
     rows: header.map((name, at) => ({
       cells: [
         text(name || `Column ${at + 1}`),
-        ...first.map(({ cells }) => text(cut(cells[at] ?? '', LOOK))),
+        ...first.map(({ cells }) => text(cut(cells[at] ?? '', TABLE_SAMPLE_CHARACTERS))),
       ],
     })),
     empty: 'The file has no records.',
@@ -154,7 +154,7 @@ export const mappingSent = (form: URLSearchParams, { table, mapping }: Draft): M
   merge: form.get('merge') === 'yes',
   topic_ids: mapping.suppress ? [] : topicsOf(form),
   suppress: mapping.suppress && {
-    as: wordGiven(form, 'as', SUPPRESSIONS) ?? 'bounced',
+    as: wordParam(form, 'as', SUPPRESSIONS) ?? 'bounced',
     detail: reasonOf(form.get('reason') ?? ''),
   },
 })

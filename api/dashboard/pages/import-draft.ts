@@ -20,18 +20,18 @@ import {
   type Purpose,
 } from '../../../db/audience/import/mapping.ts'
 import { isSlotName } from '../../../db/text/slots.ts'
-import { beginWork } from '../../../db/upkeep/work/work.ts'
+import { beginBackgroundJob } from '../../../db/upkeep/background-jobs/background-jobs.ts'
 import { byteWords, plural, text, time } from '../drawn/cell.ts'
 import type { Actions, Link, Section, View } from '../drawn/section.ts'
-import { noteLook } from '../served/act.ts'
+import { auditRead } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { alertsOf, factsOf, formOf, get, post, press, some } from '../served/made.ts'
+import { alertsOf, compact, factsOf, formOf, get, post, press } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { columnFields, mappingSent, samples, settingFields } from './import-columns.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
 
 /** How many records that would be refused are shown. */
-const SHOWN = 10
+const REFUSALS_SHOWN = 10
 
 const SEPARATORS: Readonly<Record<string, string>> = { ',': 'commas', ';': 'semicolons', '\t': 'tabs' }
 
@@ -72,7 +72,7 @@ export async function draftView(request: TeamRequest<'id'>, deps: PageDeps): Pro
   const { database } = deps
   const { team, params, now } = request
   const draft = await showDraft(database, team.id, params.id)
-  await noteLook(request, deps, { action: 'import.open', subject: draft.file_name })
+  await auditRead(request, deps, { action: 'import.open', subject: draft.file_name })
   const topics = await topicsOfTeam(database, team.id)
   return {
     title: draft.file_name,
@@ -107,7 +107,7 @@ function fateOf({ suppress, columns, merge }: Mapping): string {
 function trialSections(draft: Draft, { tried, refusals, ...made }: Trial): Section[] {
   const first = `of the first ${tried.toLocaleString('en-US')} of ${about(draft)}`
   const of = draft.whole ? `of ${about(draft)}` : first
-  return some([
+  return compact([
     {
       kind: 'tiles',
       tiles: [
@@ -121,8 +121,11 @@ function trialSections(draft: Draft, { tried, refusals, ...made }: Trial): Secti
       ],
     },
     refusals.length !== 0 &&
-      refusedTable(refusals.slice(0, SHOWN), draft.mapping, {
-        title: refusals.length > SHOWN ? `The first ${SHOWN} that would be refused` : 'Would be refused',
+      refusedTable(refusals.slice(0, REFUSALS_SHOWN), draft.mapping, {
+        title:
+          refusals.length > REFUSALS_SHOWN
+            ? `The first ${REFUSALS_SHOWN} that would be refused`
+            : 'Would be refused',
         note: 'The others are imported all the same; what is refused can be had as a file afterwards.',
         empty: '',
       }),
@@ -169,7 +172,7 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
   const { team, params, now } = request
   const { database, secrets } = deps
   const draft = await showDraft(database, team.id, params.id)
-  await noteLook(request, deps, { action: 'import.open', subject: draft.file_name })
+  await auditRead(request, deps, { action: 'import.open', subject: draft.file_name })
   const trial = await tryDraft({ tx: database, now, secrets }, team.id, draft)
   const topics = await topicsOfTeam(database, team.id)
   const none = draft.whole && trial.refusals.length === trial.tried
@@ -180,7 +183,7 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
       : 'Nothing is imported yet: this is what would happen. An import cannot be undone.',
     back: { href: here(request), label: 'Columns' },
     actions: discarding(request, draft),
-    sections: some([
+    sections: compact([
       ...trialSections(draft, trial),
       unusable(draft),
       !none &&
@@ -197,7 +200,7 @@ const start = post('editor', '/teams/:team/contacts/imports/:id/start', async (r
   const { id, file_name, mapping } = await showDraft(deps.database, team.id, params.id)
   checkMapping(mapping)
   const { suppress } = mapping
-  await beginWork(deps, {
+  await beginBackgroundJob(deps, {
     kind: suppress ? 'suppression.import' : 'contact.import',
     id,
     given: { import_id: id, file_name, ...(suppress ? { words: `${suppress.as}: ${suppress.detail}` } : {}) },

@@ -8,22 +8,22 @@ import { refusedRecords, showImport } from '../../../db/audience/import/import.t
 import { type ImportRow, importsOfTeam } from '../../../db/audience/import/imports.sql.ts'
 import type { Purpose } from '../../../db/audience/import/mapping.ts'
 import { Refusal } from '../../../db/errors.ts'
-import { workById } from '../../../db/upkeep/work/works.sql.ts'
+import { backgroundJobById } from '../../../db/upkeep/background-jobs/background-jobs.sql.ts'
 import { headed, number, plural, status, text, time } from '../drawn/cell.ts'
 import { paceWords } from '../drawn/pace.ts'
 import type { Link, Section } from '../drawn/section.ts'
-import { noteLook } from '../served/act.ts'
+import { auditRead } from '../served/act.ts'
 import { csvFile } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { act, field, formOf, get, large, some, tableOf } from '../served/made.ts'
+import { act, compact, field, formOf, get, large, tableOf } from '../served/made.ts'
 import { type PageTeam, redirect, show, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 import { draftView, importDraftPages, purposeOf, uploads } from './import-draft.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
 
 /** How many refused records the page itself shows. */
-const SHOWN = 50
+const REFUSALS_SHOWN = 50
 /** From when on an import's pace is said, in milliseconds. */
-const SOON = 5_000
+const PACE_SHOWN_AFTER_MS = 5_000
 
 const NOTES: Readonly<Record<Purpose, string>> = {
   contacts:
@@ -32,7 +32,7 @@ const NOTES: Readonly<Record<Purpose, string>> = {
     'A list of addresses not to write to, such as another service’s. The first line names the columns; what each becomes is asked next. Addresses that are no contacts yet become some.',
 }
 
-const stateOf = ({ draft, fault, reading, done, records }: ImportRow): string => {
+const importState = ({ draft, fault, reading, done, records }: ImportRow): string => {
   if (draft) return 'not started'
   if (fault !== null) return 'failed'
   return reading || done < records ? 'running' : 'done'
@@ -62,7 +62,7 @@ const form = (purpose: Purpose): TeamPage =>
           imports,
           (one) => ({
             File: text(one.file_name, { href: teamPath(team, 'contacts', 'imports', one.id) }),
-            State: status(stateOf(one)),
+            State: status(importState(one)),
             Records: one.draft ? text(null, { number: true }) : number(one.records),
             Done: one.draft ? text(null, { number: true }) : number(one.done),
             By: text(one.created_by),
@@ -97,14 +97,14 @@ async function paceOf(
   { team, now }: TeamRequest,
   { database }: PageDeps,
 ): Promise<string> {
-  const begun = reading ? null : await workById(database, team.id, id)
+  const begun = reading ? null : await backgroundJobById(database, team.id, id)
   const since = begun?.begun_at ?? null
-  return paceWords({ done, left: records - done, since }, now, { noun: 'record', least: SOON })
+  return paceWords({ done, left: records - done, since }, now, { noun: 'record', least: PACE_SHOWN_AFTER_MS })
 }
 
 const progress = get('editor', '/teams/:team/contacts/imports/:id', async (request, deps) => {
   const { team, params } = request
-  const shown = await showImport(deps.database, team.id, params.id, SHOWN)
+  const shown = await showImport(deps.database, team.id, params.id, REFUSALS_SHOWN)
   if (shown.draft) return show(await draftView(request, deps))
   const { id, file_name, records, done, refused, reading, fault, mapping, created, updated } = shown
   const here = teamPath(team, 'contacts', 'imports', id)
@@ -136,7 +136,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
       id: 'outcome',
       live: !finished,
       calm: 'A worker imports it, a thousand records at a time. This page keeps up by itself.',
-      alerts: some([
+      alerts: compact([
         fault !== null && { tone: 'bad', title: `Nothing was imported: ${fault}` },
         finished && fault === null && { tone: 'good', title: `${stored}.`, link: storedLink(team, id) },
         refused !== 0 && {
@@ -150,7 +150,7 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
     refusedTable(shown.refusals, mapping, {
       id: 'refused',
       live: !finished,
-      title: refused > SHOWN ? `The first ${SHOWN} refused` : 'Refused',
+      title: refused > REFUSALS_SHOWN ? `The first ${REFUSALS_SHOWN} refused` : 'Refused',
       empty: finished ? 'Nothing was refused.' : 'Nothing was refused so far.',
     }),
   ]
@@ -160,7 +160,10 @@ const progress = get('editor', '/teams/:team/contacts/imports/:id', async (reque
 const refused = get('editor', '/teams/:team/contacts/imports/:id/refused.csv', async (request, deps) => {
   const { team, params } = request
   const { header, rows } = await refusedRecords(deps.database, team.id, params.id)
-  await noteLook(request, deps, { action: 'contact.export', subject: `what the import ${params.id} refused` })
+  await auditRead(request, deps, {
+    action: 'contact.export',
+    subject: `what the import ${params.id} refused`,
+  })
   return csvFile(request, 'refused', header, rows)
 })
 

@@ -12,7 +12,7 @@ import { TEST_ADDRESSES, TEST_NUMBERS } from '../../docs/test-recipients.ts'
 import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { act, buttonCell, get, press, some, tableOf } from '../served/made.ts'
+import { act, buttonCell, compact, get, press, tableOf } from '../served/made.ts'
 import { type PageTeam, redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { setUpSteps } from './first-steps.ts'
 import { testEmailForm, testEmailPages } from './test-email.ts'
@@ -157,7 +157,7 @@ const mayOf = ({ role }: Token): string => (role === 'viewer' ? 'read' : 'send, 
 function tokens(request: TeamRequest, rows: readonly Token[]): Section[] {
   const { team, now } = request
   const frozen = team.suspended && !request.person.operator
-  return some([
+  return compact([
     tableOf(
       rows,
       (row) => ({

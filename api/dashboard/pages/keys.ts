@@ -8,7 +8,7 @@ import { type Cell, status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { dayLabel } from '../served/filter.ts'
 import { dayOf } from '../served/list.ts'
-import { act, buttonCell, field, formOf, get, some, tableOf } from '../served/made.ts'
+import { act, buttonCell, compact, field, formOf, get, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 export function keyState({ revoked_at, expires_at }: KeyRow, now: Date): 'active' | 'revoked' | 'expired' {
@@ -76,7 +76,7 @@ const list = get('viewer', '/teams/:team/keys', async (request, { database }) =>
   return show({
     title: 'API keys',
     lead: 'A key is shown once, when it is created. Its last use is recorded to the hour.',
-    sections: some([
+    sections: compact([
       tableOf(keys, (key) => shownOf(key, request), {
         id: 'keys',
         live: true,

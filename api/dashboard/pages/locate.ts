@@ -25,16 +25,16 @@ import { isUuid } from '../../../db/text/strings.ts'
 import { headed, status, text, time } from '../drawn/cell.ts'
 import type { PageLink, Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { given, idGiven } from '../served/list.ts'
-import { get, some, tableOf } from '../served/made.ts'
+import { idParam, queryParam } from '../served/list.ts'
+import { compact, get, tableOf } from '../served/made.ts'
 import { type OwnRequest, redirect, show, teamPath } from '../served/page.ts'
-import { isAddressPart, numberIn, type Sought, soughtIn, wordsIn } from '../served/search.ts'
+import { isAddressPart, numberIn, type ParsedSearch, parseSearch, wordsIn } from '../served/search.ts'
 import { recipientsCell } from './email-place.ts'
 import { kindOf, thingPath } from './things.ts'
 
 const MAX_FOUND = 50
 /** How many of each kind a search shows. */
-const FIRST = 10
+const SHOWN_OF_EACH_KIND = 10
 
 /** What is asked for, in which team, and by whom. */
 type Asked = { team: TeamRow; typed: string; request: OwnRequest; deps: PageDeps }
@@ -64,11 +64,11 @@ async function teamOf(
   { query, person, now, around }: OwnRequest,
   { database }: PageDeps,
 ): Promise<TeamRow | null> {
-  const id = idGiven(query, 'team') ?? around?.id
+  const id = idParam(query, 'team') ?? around?.id
   if (id === undefined) return null
   const team = id === around?.id ? await teamById(database, id) : null
   if (!team) throw new Refusal('not_found', 'there is no such team, or it is not yours to see')
-  const look = { action: 'search', subject: given(query, 'q') ?? '' }
+  const look = { action: 'search', subject: queryParam(query, 'q') ?? '' }
   await noteLook({ tx: database, now, actor: person.email }, { id, member: around?.member === true }, look)
   return team
 }
@@ -86,7 +86,7 @@ const lookedTo = (reached: string | null, now: Date): Pick<Section, 'note' | 'no
 function further({ team, typed }: Asked, path: string, reached: string | null = null): PageLink[] {
   const pageFrom = (before: string | null) =>
     `${teamPath(team, path)}?${new URLSearchParams({ q: typed, ...(before === null ? {} : { before }) })}`
-  return some([
+  return compact([
     { href: pageFrom(null), label: 'Show all' },
     reached !== null && { href: pageFrom(reached), label: 'Look further back', rel: 'next' as const },
   ])
@@ -94,15 +94,15 @@ function further({ team, typed }: Asked, path: string, reached: string | null = 
 
 /** A whole address is found by an index; what only looks like one may be a part of another, or words. */
 async function emailsFound({ team, typed, request: { now }, deps }: Asked): Promise<Searched> {
-  const search = (sought: Sought) =>
+  const search = (parsed: ParsedSearch) =>
     searchEmails(
       { ...deps, tx: deps.database },
-      { team_id: team.id, ...sought, since: new Date(team.created_at), now },
-      { limit: FIRST },
+      { team_id: team.id, ...parsed, since: new Date(team.created_at), now },
+      { limit: SHOWN_OF_EACH_KIND },
     )
-  const sought = soughtIn(typed)
-  const found = await search(sought)
-  return 'recipient' in sought && found.emails.length === 0 ? search({ text: typed }) : found
+  const parsed = parseSearch(typed)
+  const found = await search(parsed)
+  return 'recipient' in parsed && found.emails.length === 0 ? search({ text: typed }) : found
 }
 
 async function emailsFor(asked: Asked): Promise<Section> {
@@ -130,14 +130,18 @@ async function contactsFound({ team, typed, deps: { database } }: Asked): Promis
   const identity = parseAddress(typed)?.identity
   const own = identity === undefined ? null : await contactByIdentity(database, team.id, identity)
   if (own) return { contacts: [own], reached: null }
-  const search = (wanted: ContactSearch) => searchContacts(database, team.id, wanted, { limit: FIRST })
+  const search = (wanted: ContactSearch) =>
+    searchContacts(database, team.id, wanted, { limit: SHOWN_OF_EACH_KIND })
   const number = numberIn(typed)
   const isPart = number === null && isAddressPart(typed)
   const byAddress = isPart ? await search({ email: typed }) : { contacts: [], reached: null }
-  if (byAddress.contacts.length === FIRST) return byAddress
+  if (byAddress.contacts.length === SHOWN_OF_EACH_KIND) return byAddress
   const byWords = await search({ words: number === null ? wordsIn(typed) : [number] })
   const others = byWords.contacts.filter(({ id }) => byAddress.contacts.every((contact) => contact.id !== id))
-  return { contacts: [...byAddress.contacts, ...others].slice(0, FIRST), reached: byWords.reached }
+  return {
+    contacts: [...byAddress.contacts, ...others].slice(0, SHOWN_OF_EACH_KIND),
+    reached: byWords.reached,
+  }
 }
 
 async function contactsFor(asked: Asked): Promise<Section> {
@@ -164,7 +168,7 @@ async function messagesFor(asked: Asked): Promise<Section[]> {
   const { team, request, deps } = asked
   const number = numberIn(asked.typed)
   if (number === null) return []
-  const found = await sentToNumbers(deps.database, team.id, [number], FIRST)
+  const found = await sentToNumbers(deps.database, team.id, [number], SHOWN_OF_EACH_KIND)
   return found.map(
     ({ channel: { title, path }, sent }): Section =>
       tableOf(
@@ -184,7 +188,7 @@ async function thingsFor({ team, typed, request: { around }, deps: { database } 
   const seen = { id: team.id, ...(around ? { sees: around.sees } : {}) }
   const things = isUuid(typed)
     ? [...(await namesOfThings(database, [{ team_id: team.id, word: typed }])).values()]
-    : await thingsNamed(database, team.id, wordsIn(typed), FIRST)
+    : await thingsNamed(database, team.id, wordsIn(typed), SHOWN_OF_EACH_KIND)
   return tableOf(
     things,
     (thing) => {
@@ -211,14 +215,14 @@ const WAYS =
 
 const locate = get('person', '/find', async (request, deps) => {
   const { query, person } = request
-  const typed = given(query, 'q') ?? given(query, 'id')
+  const typed = queryParam(query, 'q') ?? queryParam(query, 'id')
   if (typed === undefined) return show({ title: 'Search', lead: WAYS, sections: [] })
   const teams = person.operator ? null : person.memberships.map(({ team_id }) => team_id)
   const named = await messagesWithId(deps.database, typed, { teams, limit: MAX_FOUND })
   const [first, ...others] = named
   if (first && others.length === 0) return redirect(pathTo(first))
   const team = query.has('id') ? null : await teamOf(request, deps)
-  const found = some([
+  const found = compact([
     named.length > 0 && (await choice(named, deps)),
     team && (await foundIn({ team, typed, request, deps })),
   ])

@@ -17,7 +17,7 @@ import { BASE } from '../drawn/base.ts'
 import type { Form, Section, View } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { localPath, seal, unseal } from '../served/guard.ts'
-import { field, get, hidden, post, press, some } from '../served/made.ts'
+import { compact, field, get, hidden, post, press } from '../served/made.ts'
 import type { Flow } from '../served/openid.ts'
 import { type Cookie, type PageRequest, redirect, show } from '../served/page.ts'
 import { linkPath, mailLink, placeWords } from './mail-link.ts'
@@ -52,7 +52,7 @@ function loginView({ query }: PageRequest, { from, openid }: PageDeps): View {
   const search = new URLSearchParams({ return_to: BASE + returnTo })
   const links = [{ href: `/openid?${search}`, label: 'Sign in with your account' }]
   const byMail = from !== null && !openid?.only
-  const sections = some<Section>([
+  const sections = compact<Section>([
     openid && { kind: 'actions', links },
     byMail && { kind: 'form', title: 'With a link by mail', ...mailForm(returnTo) },
     CLI,

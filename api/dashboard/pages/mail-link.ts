@@ -15,12 +15,12 @@ import { BASE } from '../drawn/base.ts'
 import { plural } from '../drawn/cell.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { localPath } from '../served/guard.ts'
-import { some } from '../served/made.ts'
+import { compact } from '../served/made.ts'
 import type { PageRequest } from '../served/page.ts'
 import { sendOwn } from './own-mail.ts'
 
 /** How long any answer takes at least, in milliseconds: longer than the work behind it. */
-const PACE = 400
+const MIN_ANSWER_MS = 400
 
 /** Where a link leads, after /dashboard. @param returnTo where its owner wanted to go, after /dashboard. */
 export const linkPath = (secret: string, returnTo: string): string => {
@@ -29,13 +29,13 @@ export const linkPath = (secret: string, returnTo: string): string => {
 }
 
 /** How many of somebody's teams are named. */
-const MOST_NAMED = 3
+const MAX_TEAMS_NAMED = 3
 
 /** What a link opens: `, owner of Northwind and viewer of Contoso`; '' for an operator who is in no team. */
 export function placeWords(places: readonly Place[]): string {
-  const named = places.slice(0, MOST_NAMED).map(({ name, role }) => `${role} of ${name}`)
+  const named = places.slice(0, MAX_TEAMS_NAMED).map(({ name, role }) => `${role} of ${name}`)
   const others = places.length - named.length
-  const all = some([...named, others > 0 && plural(others, 'more team')])
+  const all = compact([...named, others > 0 && plural(others, 'more team')])
   return all.length === 0 ? '' : `, ${new Intl.ListFormat('en-GB').format(all)}`
 }
 
@@ -75,5 +75,5 @@ export async function mailLink(request: PageRequest, deps: PageDeps, email: stri
   const sent = send(request, deps, email).catch((error: unknown) =>
     deps.log.error({ err: error }, 'a sign-in link was not sent'),
   )
-  await Promise.all([sent, sleep(PACE)])
+  await Promise.all([sent, sleep(MIN_ANSWER_MS)])
 }

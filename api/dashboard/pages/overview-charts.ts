@@ -11,11 +11,11 @@ import { daysOf, figureSections, hoursOf } from '../drawn/chart.ts'
 import type { Section } from '../drawn/section.ts'
 import { zoneOf } from '../drawn/zone.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { some } from '../served/made.ts'
+import { compact } from '../served/made.ts'
 import type { TeamRequest } from '../served/page.ts'
 
 /** How many days are drawn, today's among them. */
-export const DAYS = 30
+export const CHART_DAYS = 30
 const HOURS = 24
 const HOUR = 3_600_000
 
@@ -35,9 +35,9 @@ export async function chartsOf(
   const from = new Date(Math.floor(now.getTime() / HOUR) * HOUR - (HOURS - 1) * HOUR)
   const figures = await hoursSince(database, team.id, channel, from)
   const hours = hoursOf(channel, figures, from, { hours: HOURS, zone: zoneOf(cookies('zone')) })
-  return some([
+  return compact([
     figures.length > 0 && figureSections(`${many(channel)} of the last ${HOURS} hours`, hours),
     ((channel === EMAIL && !isNew) || days.length > 0) &&
-      figureSections(`${many(channel)} of the last 30 days`, daysOf(channel, days, since, DAYS)),
+      figureSections(`${many(channel)} of the last 30 days`, daysOf(channel, days, since, CHART_DAYS)),
   ])
 }

@@ -19,17 +19,17 @@ import { type Share, shareWords, sumsOf, toneOf } from '../drawn/shares.ts'
 import { pausedDelivery, pausedQueue, RESTORED_COPY } from '../drawn/timeline.ts'
 import { weekTiles } from '../drawn/week.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { get, some } from '../served/made.ts'
+import { compact, get } from '../served/made.ts'
 import { type PageTeam, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { firstSteps } from './first-steps.ts'
-import { chartsOf, DAYS, many } from './overview-charts.ts'
+import { CHART_DAYS, chartsOf, many } from './overview-charts.ts'
 import { scheduledSection } from './scheduled.ts'
-import { folded, standsStill, stillAlerts, stoppedAlerts } from './stopped.ts'
+import { foldAlerts, isStopped, stillAlerts, stoppedAlerts } from './stopped.ts'
 
 /** What waits for longer needs a look, in milliseconds. */
-const LONG = 5 * 60_000
+const LONG_WAIT_MS = 5 * 60_000
 /** How many that wait are counted: to count a backlog takes too long. */
-const COUNTED = 1_000
+const MAX_COUNTED = 1_000
 
 function usageTile(
   label: string,
@@ -54,7 +54,7 @@ function shareAlerts(figures: readonly FigureRow[], emails: string): Alert[] {
       title: `${shareWords(sums, status)} of the last 30 days’ emails ${words}`,
       link: { href: `${emails}?status=${status}`, label: 'Which ones' },
     }
-  return some([alert('bounced', 'bounced'), alert('complained', 'were reported as spam')])
+  return compact([alert('bounced', 'bounced'), alert('complained', 'were reported as spam')])
 }
 
 const queuesOf = ({ test }: PageTeam): readonly Channel[] =>
@@ -68,7 +68,7 @@ function senderAlerts(senders: readonly ShownSender[], { person, team, now }: Te
       title: `Nothing goes out through ${key} ${paused_until ? 'until' : 'for now: it is being tried again'}`,
       at: paused_until ? time(paused_until, now) : undefined,
     }))
-  const still = senders.filter(standsStill)
+  const still = senders.filter(isStopped)
   return queuesOf(team)
     .filter((channel) => still.some(({ key }) => sendsFor(channel, key)))
     .map(({ title }) => pausedDelivery(title))
@@ -78,14 +78,14 @@ function senderAlerts(senders: readonly ShownSender[], { person, team, now }: Te
 async function waitAlerts({ team, person, now }: TeamRequest, { database }: PageDeps): Promise<Alert[]> {
   const alerts: Alert[] = []
   for (const channel of CHANNELS) {
-    const before = new Date(now.getTime() - LONG)
-    const wanted = { channel, before, most: COUNTED + 1, operator: person.operator }
+    const before = new Date(now.getTime() - LONG_WAIT_MS)
+    const wanted = { channel, before, most: MAX_COUNTED + 1, operator: person.operator }
     const { waiting, given_up, reason } = await longWaits(database, team.id, wanted)
-    const atLeast = waiting > COUNTED ? 'at least ' : ''
+    const atLeast = waiting > MAX_COUNTED ? 'at least ' : ''
     const link = { href: `${teamPath(team, channel.path)}?status=queued`, label: 'Look at them' }
     const alert = (tone: Tone, count: number, words: string): Alert => ({
       tone,
-      title: `${atLeast}${plural(Math.min(count, COUNTED), channel.noun)} ${words}`,
+      title: `${atLeast}${plural(Math.min(count, MAX_COUNTED), channel.noun)} ${words}`,
       text: reason ?? undefined,
       link,
     })
@@ -98,8 +98,8 @@ async function waitAlerts({ team, person, now }: TeamRequest, { database }: Page
 
 /** Broadcasts that paused themselves: until a person looks, nothing more of them goes out. */
 async function broadcastAlerts({ team }: TeamRequest, { database }: PageDeps): Promise<readonly Alert[]> {
-  const alerts = stoppedAlerts(await stoppedBroadcasts(database, team.id, COUNTED))
-  return folded(alerts, `${alerts.length} broadcasts have paused themselves`)
+  const alerts = stoppedAlerts(await stoppedBroadcasts(database, team.id, MAX_COUNTED))
+  return foldAlerts(alerts, `${alerts.length} broadcasts have paused themselves`)
 }
 
 /** Webhooks that were disabled by themselves, and those that nothing but failures come back from. */
@@ -156,11 +156,11 @@ async function alertsOf(
     title: 'Nothing goes out: the team is suspended',
     text: 'What is queued goes out once an operator resumes the team.',
   }
-  return some([
+  return compact([
     team.suspended && suspended,
     ...(await broadcastAlerts(request, deps)),
     ...webhooks.disabled,
-    ...folded(
+    ...foldAlerts(
       failing.map(
         ({ name, missing_since }): Alert => ({
           tone: 'bad',
@@ -173,14 +173,14 @@ async function alertsOf(
       `The DKIM records of ${failing.length} domains are missing or different`,
     ),
     ...queueAlerts(await pausedQueues(database), request),
-    ...folded(
+    ...foldAlerts(
       senderAlerts(senders, request),
-      `Nothing goes out through ${senders.filter(standsStill).length} senders`,
+      `Nothing goes out through ${senders.filter(isStopped).length} senders`,
     ),
     ...(await waitAlerts(request, deps)),
     ...webhooks.failing,
     ...shareAlerts(figures, teamPath(team, 'emails')),
-    ...folded(
+    ...foldAlerts(
       pending.map(
         ({ name }): Alert => ({
           tone: 'warn',
@@ -199,7 +199,7 @@ const calmOf = ({ test }: PageTeam): string =>
 const overview = get('viewer', '/teams/:team', async (request, deps) => {
   const { team, now } = request
   const { plan, limits, used, period } = await showTeam(deps.database, team.id)
-  const since = dayBefore(now, DAYS - 1)
+  const since = dayBefore(now, CHART_DAYS - 1)
   const figures = new Map<Channel, readonly FigureRow[]>()
   for (const channel of CHANNELS)
     figures.set(channel, await figuresSince(deps.database, team.id, channel, since))
@@ -229,7 +229,7 @@ const overview = get('viewer', '/teams/:team', async (request, deps) => {
   return show({
     title: 'Overview',
     lead: `Plan ${plan}. Resets ${dayWords(period.end)}, in ${duration((Date.parse(period.end) - now.getTime()) / 1_000)}.`,
-    sections: some([
+    sections: compact([
       isNew && steps,
       {
         kind: 'alerts',

@@ -16,7 +16,7 @@ import { Refusal } from '../../../db/errors.ts'
 import { BASE } from '../drawn/base.ts'
 import { status, text, time } from '../drawn/cell.ts'
 import type { Field } from '../drawn/section.ts'
-import { act, field, formOf, get, press, some, tableOf } from '../served/made.ts'
+import { act, compact, field, formOf, get, press, tableOf } from '../served/made.ts'
 import { type Notice, redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 const SAYS: Record<Role, string> = {
@@ -49,7 +49,7 @@ const list = get('viewer', '/teams/:team/people', async ({ team, now }, { databa
   return show({
     title: 'People',
     lead: 'The people who can see this team, and what each of them may do.',
-    sections: some([
+    sections: compact([
       tableOf(
         members,
         ({ email, role, last_seen_at, user_id }) => ({

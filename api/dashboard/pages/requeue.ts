@@ -7,7 +7,7 @@
 import type { Channel, Deliverable, DeliveryJob } from '../../../db/channels/channel.sql.ts'
 import { pausesOf, requeueOne, type requeueWay } from '../../../db/delivery/requeue.ts'
 import type { Form } from '../drawn/section.ts'
-import { inPerson } from '../served/act.ts'
+import { asActor } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { hidden, press } from '../served/made.ts'
 import type { TeamRequest } from '../served/page.ts'
@@ -56,6 +56,6 @@ export async function requeueAsAsked<J extends DeliveryJob>(
   const { team, params, form } = request
   const ref = { team_id: team.id, id: params.id }
   const force = form.get('force') === FORCE
-  await inPerson(request, deps, (by) => requeueOne({ ...by, queue: deps.queue }, channel, ref, { force }))
+  await asActor(request, deps, (by) => requeueOne({ ...by, queue: deps.queue }, channel, ref, { force }))
   return requeuedWords(await pauseWords(deps, channel, request))
 }

@@ -17,35 +17,35 @@ import { act, field, formOf, hidden, press } from '../served/made.ts'
 import { redirect, type TeamPage, type TeamRequest, teamPath } from '../served/page.ts'
 
 /** How a filter calls what waits for its time, beside the statuses. */
-export const SCHEDULED = 'scheduled' as const
+export const SCHEDULED_STATUS = 'scheduled' as const
 
 /** What the word of a list's chip means. */
 export const statusFilter = <W extends string>(
   word: W | undefined,
-): { status?: Exclude<W, typeof SCHEDULED> | undefined; scheduled?: true } =>
-  word === SCHEDULED
+): { status?: Exclude<W, typeof SCHEDULED_STATUS> | undefined; scheduled?: true } =>
+  word === SCHEDULED_STATUS
     ? { scheduled: true }
     : // As the condition says.
-      { status: word as Exclude<W, typeof SCHEDULED> | undefined }
+      { status: word as Exclude<W, typeof SCHEDULED_STATUS> | undefined }
 
 /** How many of a team's messages are counted that wait for their time. */
-const COUNTED = 100_000
+const MAX_COUNTED = 100_000
 
 type Figure = Pick<FigureRow, 'status' | 'count'>
 
 /** The figures of a list, with what waits for its time apart from what is queued. */
-export async function apart(
+export async function scheduledApart(
   { team }: TeamRequest,
   { database }: PageDeps,
   channel: Channel,
   figures: readonly Figure[],
 ): Promise<Figure[]> {
-  const { messages } = await scheduledOfTeam(database, team.id, channel, COUNTED)
+  const { messages } = await scheduledOfTeam(database, team.id, channel, MAX_COUNTED)
   const queued = figures.reduce((sum, { status: word, count }) => sum + (word === 'queued' ? count : 0), 0)
   return [
     ...figures.filter(({ status: word }) => word !== 'queued'),
     { status: 'queued', count: Math.max(0, queued - messages) },
-    { status: SCHEDULED, count: messages },
+    { status: SCHEDULED_STATUS, count: messages },
   ]
 }
 
@@ -56,13 +56,13 @@ export async function scheduledSection(
 ): Promise<Section[]> {
   const tiles: Tile[] = []
   for (const channel of CHANNELS) {
-    const { messages, next } = await scheduledOfTeam(database, team.id, channel, COUNTED)
+    const { messages, next } = await scheduledOfTeam(database, team.id, channel, MAX_COUNTED)
     if (messages === 0 || next === null) continue
     tiles.push({
       label: `Scheduled ${channel.noun}s`,
       value: messages.toLocaleString('en-US'),
       detail: `the first ${ageOf(next, now)}`,
-      href: `${teamPath(team, channel.path)}?status=${SCHEDULED}`,
+      href: `${teamPath(team, channel.path)}?status=${SCHEDULED_STATUS}`,
     })
   }
   return tiles.length === 0 ? [] : [{ kind: 'tiles', title: 'Waiting for their time', tiles }]
@@ -79,7 +79,7 @@ const dueAt = ({ waiting }: Waits): string | null =>
   waiting?.state === 'scheduled' ? waiting.next_attempt_at : null
 
 /** The chip beside the title. */
-export const stateOf = (message: Waits): Cell =>
+export const scheduledState = (message: Waits): Cell =>
   status(dueAt(message) === null ? message.status : 'scheduled')
 
 /** The chip in a list: its time says whether it waits. */

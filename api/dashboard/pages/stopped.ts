@@ -6,16 +6,16 @@ import type { Alert } from '../drawn/section.ts'
 import { teamPath } from '../served/page.ts'
 
 /** More alerts of one kind than this are folded into one. */
-const MOST_ALIKE = 3
+const MAX_ALIKE = 3
 
 /** Several alerts of one kind behind one title. */
-export const folded = (alerts: readonly Alert[], title: string): readonly Alert[] => {
+export const foldAlerts = (alerts: readonly Alert[], title: string): readonly Alert[] => {
   const [first] = alerts
-  return first && alerts.length > MOST_ALIKE ? [{ tone: first.tone, title, folded: alerts }] : alerts
+  return first && alerts.length > MAX_ALIKE ? [{ tone: first.tone, title, folded: alerts }] : alerts
 }
 
 /** Whether a sender takes nothing: between two probes, or while the next one is on its way. */
-export const standsStill = ({ state }: ShownSender): boolean => state === 'paused' || state === 'probing'
+export const isStopped = ({ state }: ShownSender): boolean => state === 'paused' || state === 'probing'
 
 /** Senders that take nothing, with the provider's words. @param shown what a page says of one besides. */
 export const stillAlerts = (
@@ -23,7 +23,7 @@ export const stillAlerts = (
   shown: (sender: ShownSender) => Omit<Alert, 'text'>,
 ): Alert[] =>
   senders
-    .filter(standsStill)
+    .filter(isStopped)
     .map((sender) => ({ ...shown(sender), text: sender.reason ?? 'It gave no reason.' }))
 
 /** Broadcasts that paused themselves, with why. @param ofTeams whether each says whose it is. */

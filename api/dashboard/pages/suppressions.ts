@@ -14,9 +14,9 @@ import { plural, status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { chips, filterOf, search } from '../served/filter.ts'
-import { fromList, listOf, pageOf, type Reader, wordGiven } from '../served/list.ts'
-import { act, field, formOf, get, lagging, some } from '../served/made.ts'
+import { chips, defineFilter, search } from '../served/filter.ts'
+import { fromList, listOf, pageById, type RowReader, wordParam } from '../served/list.ts'
+import { act, compact, field, formOf, get, onReplica } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 const addForm = ({ team }: TeamRequest): Section =>
@@ -44,34 +44,34 @@ const addForm = ({ team }: TeamRequest): Section =>
     { folded: true },
   )
 
-const filter = filterOf({ email: search('Part of the address'), status: chips(SUPPRESSIONS) })
+const filter = defineFilter({ email: search('Part of the address'), status: chips(SUPPRESSIONS) })
 
 const readerOf =
-  ({ team, query }: TeamRequest, { database }: PageDeps): Reader<SuppressedRow> =>
+  ({ team, query }: TeamRequest, { database }: PageDeps): RowReader<SuppressedRow> =>
   (place) =>
     suppressedContacts(database, team.id, { ...filter.read(query), ...place })
 
 /** Contacts that are counted at most. */
-const COUNTED = 10_000
+const MAX_COUNTED = 10_000
 
 const countWords = (count: number): string =>
-  count > COUNTED ? `More than ${plural(COUNTED, 'contact')}.` : `${plural(count, 'contact')}.`
+  count > MAX_COUNTED ? `More than ${plural(MAX_COUNTED, 'contact')}.` : `${plural(count, 'contact')}.`
 
-const list = get(lagging('viewer'), '/teams/:team/suppressions', async (request, deps) => {
+const list = get(onReplica('viewer'), '/teams/:team/suppressions', async (request, deps) => {
   const { team, query, now } = request
-  const page = await pageOf(request, readerOf(request, deps))
+  const page = await pageById(request, readerOf(request, deps))
   const set = filter.set(query)
-  const count = await suppressedCount(deps.database, team.id, COUNTED + 1)
+  const count = await suppressedCount(deps.database, team.id, MAX_COUNTED + 1)
   return show({
     title: 'Suppressions',
     lead: `${countWords(count)} The list has those that bounced for good or complained, and those that you have added. Broadcasts leave them out; an email that your program sends to one still goes out.`,
     actions: {
-      links: some([
+      links: compact([
         team.role !== 'viewer' && { href: teamPath(team, 'suppressions', 'import'), label: 'Import' },
         { href: `${teamPath(team, 'suppressions.csv')}${set.size > 0 ? `?${set}` : ''}`, label: 'CSV' },
       ]),
     },
-    sections: some([
+    sections: compact([
       ...filter.shown(request),
       listOf(
         page,
@@ -105,7 +105,7 @@ const csv = csvOf<SuppressedRow>(
 const add = act('editor', '/teams/:team/suppressions', async (by, { team, form }) => {
   const given = {
     email: form.get('email') ?? '',
-    as: wordGiven(form, 'as', SUPPRESSIONS) ?? 'bounced',
+    as: wordParam(form, 'as', SUPPRESSIONS) ?? 'bounced',
     reason: form.get('reason') ?? '',
   }
   const { email } = await suppressByHand(by, team.id, given)

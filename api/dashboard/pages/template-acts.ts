@@ -4,7 +4,7 @@ import { removeTemplate } from '../../../db/content/templates/remove.ts'
 import { renameTemplate, saveTemplate } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import type { Actions, Form, Section } from '../drawn/section.ts'
-import { act, field, formOf, press, some } from '../served/made.ts'
+import { act, compact, field, formOf, press } from '../served/made.ts'
 import { redirect, type TeamRequest, teamPath } from '../served/page.ts'
 import { templateOf, templatePath } from './template-parts.ts'
 
@@ -25,7 +25,7 @@ export const wholeActions = (
   publish: Form | null,
   request: TeamRequest,
 ): Actions => ({
-  forms: some([
+  forms: compact([
     publish,
     press(templatePath(request, 'delete'), 'Delete template', {
       tone: 'danger',

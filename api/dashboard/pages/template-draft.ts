@@ -7,8 +7,8 @@ import { Refusal } from '../../../db/errors.ts'
 import { ageOf } from '../drawn/cell.ts'
 import { difference } from '../drawn/difference.ts'
 import type { Form, Section } from '../drawn/section.ts'
-import { idGiven } from '../served/list.ts'
-import { act, alertsOf, formOf, get, hidden, large, press, some } from '../served/made.ts'
+import { idParam } from '../served/list.ts'
+import { act, alertsOf, compact, formOf, get, hidden, large, press } from '../served/made.ts'
 import { redirect, show, type TeamRequest } from '../served/page.ts'
 import { EDITOR, partFields, partOf, slotWords, templateOf, templatePath } from './template-parts.ts'
 
@@ -74,7 +74,7 @@ export const draftSections = (
   draft: DraftRow | null,
   request: TeamRequest,
 ): Section[] =>
-  some([
+  compact([
     draft && sectionsOf(template, draft, request),
     request.team.role !== 'viewer' && editor(template, draft, request),
   ])
@@ -102,7 +102,7 @@ const save = act(large('editor'), '/teams/:team/templates/:id/draft', async (by,
   const written = {
     html: partOf(form, 'html', shown.html),
     text: partOf(form, 'text', shown.text),
-    seen: idGiven(form, 'seen') ?? '',
+    seen: idParam(form, 'seen') ?? '',
   }
   const draft = await saveDraft(by, team.id, template.id, written)
   return redirect(
@@ -113,7 +113,7 @@ const save = act(large('editor'), '/teams/:team/templates/:id/draft', async (by,
 
 const publish = act('editor', '/teams/:team/templates/:id/publish', async (by, request) => {
   const { team, params, form } = request
-  const seen = { draft: idGiven(form, 'draft') ?? '', version: idGiven(form, 'version') ?? '' }
+  const seen = { draft: idParam(form, 'draft') ?? '', version: idParam(form, 'version') ?? '' }
   const { slots } = await publishDraft(by, team.id, params.id, seen)
   const variables = slotWords(slots) || 'none'
   return redirect(templatePath(request), `The draft is published. Variables: ${variables}.`)
@@ -121,7 +121,7 @@ const publish = act('editor', '/teams/:team/templates/:id/publish', async (by, r
 
 const discard = act('editor', '/teams/:team/templates/:id/discard', async (by, request) => {
   const { team, params, form } = request
-  await discardTemplateDraft(by, team.id, params.id, idGiven(form, 'draft') ?? '')
+  await discardTemplateDraft(by, team.id, params.id, idParam(form, 'draft') ?? '')
   return redirect(templatePath(request), 'The draft is discarded.')
 })
 

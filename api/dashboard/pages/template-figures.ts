@@ -6,7 +6,7 @@ import { isUnreported, type Share, shareWords, sumsOf, toneOf, UNREPORTED } from
 import type { PageDeps } from '../served/deps.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 
-const DAYS = 30
+const FIGURE_DAYS = 30
 /** Emails that are counted at most. */
 const MAX_COUNTED = 5_000
 
@@ -16,7 +16,7 @@ export async function templateFigures(
   { database }: PageDeps,
   id: string,
 ): Promise<Section> {
-  const since = new Date(now.getTime() - DAYS * 86_400_000)
+  const since = new Date(now.getTime() - FIGURE_DAYS * 86_400_000)
   const counts = await countsOfTemplate(database, { team_id: team.id, id }, { since, most: MAX_COUNTED })
   const made = counts.reduce((sum, { count }) => sum + count, 0)
   const sums = sumsOf(counts)
@@ -32,7 +32,7 @@ export async function templateFigures(
   const waiting = made - sums.sent
   return {
     kind: 'tiles',
-    title: `The last ${DAYS} days`,
+    title: `The last ${FIGURE_DAYS} days`,
     note: made === MAX_COUNTED ? `Of the newest ${number(made).text} emails that use it.` : undefined,
     tiles: [
       {

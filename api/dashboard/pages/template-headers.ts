@@ -3,7 +3,7 @@
 import { updateTemplate } from '../../../db/content/templates/save.ts'
 import type { ShownTemplate } from '../../../db/content/templates/templates.sql.ts'
 import type { Section } from '../drawn/section.ts'
-import { act, hidden, press, some } from '../served/made.ts'
+import { act, compact, hidden, press } from '../served/made.ts'
 import { redirect, type TeamRequest } from '../served/page.ts'
 import { templatePath } from './template-parts.ts'
 
@@ -22,7 +22,7 @@ export const headersSection = (
   kind: 'actions',
   title: `List-Unsubscribe headers: ${has ? 'on' : 'off'}`,
   note: has ? ON : OFF,
-  forms: some([
+  forms: compact([
     request.team.role !== 'viewer' &&
       press(templatePath(request, 'list-unsubscribe'), `Turn the headers ${has ? 'off' : 'on'}`, {
         fields: [hidden('wanted', has ? 'no' : 'yes', true)],

@@ -7,7 +7,7 @@ import type { Field } from '../drawn/section.ts'
 import { field } from '../served/made.ts'
 import { type TeamRequest, teamPath } from '../served/page.ts'
 
-const MOST_NAMED = 20
+const MAX_SLOTS_NAMED = 20
 
 /** The name of the editor's form: what is previewed belongs to it. */
 export const EDITOR = 'editor'
@@ -25,8 +25,8 @@ export async function templateOf({ team, params }: TeamRequest<'id'>, tx: Tx): P
 
 /** The first of a template's slots, and how many more there are. */
 export const slotWords = (slots: readonly string[]): string =>
-  slots.slice(0, MOST_NAMED).join(', ') +
-  (slots.length > MOST_NAMED ? ` and ${slots.length - MOST_NAMED} more` : '')
+  slots.slice(0, MAX_SLOTS_NAMED).join(', ') +
+  (slots.length > MAX_SLOTS_NAMED ? ` and ${slots.length - MAX_SLOTS_NAMED} more` : '')
 
 export const partFields = ({ html, text: plain }: { html: string; text: string }): Field[] => [
   field('html', 'HTML', {

@@ -15,11 +15,11 @@ import type { Field, Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { framed, frameHeaders } from '../served/guard.ts'
 import { addressWith } from '../served/list.ts'
-import { alertsOf, field, formOf, get, hidden, large, post, some } from '../served/made.ts'
+import { alertsOf, compact, field, formOf, get, hidden, large, post } from '../served/made.ts'
 import { raw, type TeamRequest } from '../served/page.ts'
 import { EDITOR, partOf, templateOf, templatePath } from './template-parts.ts'
 
-const MOST_FIELDS = 50
+const MAX_FIELDS = 50
 
 /** What is previewed and sent as a test: the draft, else the version in use. */
 export type Previewed = Pick<ShownTemplate, 'name' | 'html' | 'text' | 'slots' | 'list_unsubscribe'> & {
@@ -50,7 +50,7 @@ export const valuesOf = ({ slots }: Previewed, given: URLSearchParams): Record<s
 /** Fields for the first slots; the others keep their names. */
 export const valueFields = (values: Record<string, string>): Field[] =>
   Object.entries(values)
-    .slice(0, MOST_FIELDS)
+    .slice(0, MAX_FIELDS)
     .map(([slot, value]) => field(`v.${slot}`, slot, { value }))
 
 /** What the template makes of the values. @throws Refusal bad_request, as a send of them is refused. */
@@ -67,7 +67,7 @@ export function filledOf(previewed: Previewed, values: Record<string, string>) {
 function parts(previewed: Previewed, values: Record<string, string>, frame: Section): Section[] {
   try {
     const { text: plain } = filledOf(previewed, values)
-    return some([frame, plain !== '' && { kind: 'code', title: 'Plain text', code: plain }])
+    return compact([frame, plain !== '' && { kind: 'code', title: 'Plain text', code: plain }])
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     return alertsOf([{ tone: 'bad', title: `No preview: ${error.message}` }])
@@ -82,7 +82,7 @@ const FRAME = 'preview'
 /** The previews of a template, and the values that they are filled with. */
 export function preview(previewed: Previewed, draft: DraftRow | null, request: TeamRequest): Section[] {
   const values = valuesOf(previewed, request.query)
-  const fields = some([...valueFields(values), draft && choice(previewed)])
+  const fields = compact([...valueFields(values), draft && choice(previewed)])
   const search = new URLSearchParams()
   for (const { name, value = '' } of fields) search.set(name, value)
   const edits = request.team.role !== 'viewer'

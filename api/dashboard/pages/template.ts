@@ -13,8 +13,8 @@ import { parseMailbox } from '../../../db/text/address.ts'
 import { type Cell, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { idGiven } from '../served/list.ts'
-import { act, buttonCell, factsOf, field, formOf, get, post, some, tableOf } from '../served/made.ts'
+import { idParam } from '../served/list.ts'
+import { act, buttonCell, compact, factsOf, field, formOf, get, post, tableOf } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { sendOwn } from './own-mail.ts'
 import { templateActs, wholeActions, wholeForms } from './template-acts.ts'
@@ -33,7 +33,7 @@ import {
   valuesOf,
 } from './template-preview.ts'
 
-const MOST_VERSIONS = 50
+const MAX_VERSIONS = 50
 
 async function testForm(
   previewed: Previewed,
@@ -78,7 +78,7 @@ function history(versions: readonly ListedVersion[], template: ShownTemplate, re
   const edits = request.team.role !== 'viewer'
   const shown = ({ id, number, created_at, created_by }: ListedVersion, index: number) => {
     const older = versions[index + 1]
-    const notes = some([id === template.version_id && 'in use', created_by !== null && `by ${created_by}`])
+    const notes = compact([id === template.version_id && 'in use', created_by !== null && `by ${created_by}`])
     return {
       Version: text(`v${number}`, { detail: notes.join(', ') }),
       Published: time(created_at, request.now),
@@ -94,7 +94,7 @@ function history(versions: readonly ListedVersion[], template: ShownTemplate, re
 const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) => {
   const { team } = request
   const { template, draft, previewed } = await previewedOf(request, deps, request.query)
-  const versions = await versionsOfTemplate(deps.database, team.id, template.id, MOST_VERSIONS)
+  const versions = await versionsOfTemplate(deps.database, team.id, template.id, MAX_VERSIONS)
   const edits = team.role !== 'viewer'
   const emails = `${teamPath(team, 'emails')}?template=${template.id}`
   return show({
@@ -105,7 +105,7 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
       ? wholeActions(template, draft && publishForm(template, draft, request), request)
       : undefined,
     even: true,
-    sections: some([
+    sections: compact([
       edits && (await testForm(previewed, request, deps)),
       edits && wholeForms(template, request),
       ...draftSections(template, draft, request),
@@ -126,7 +126,7 @@ const page = get('viewer', '/teams/:team/templates/:id', async (request, deps) =
 
 const restore = act('editor', '/teams/:team/templates/:id/restore', async (by, request) => {
   const { team, params, form } = request
-  const version = idGiven(form, 'version')
+  const version = idParam(form, 'version')
   const refs = version === undefined ? [] : [{ team_id: team.id, id: version }]
   const [row] = await versionsByIds(by.tx, refs)
   if (!row || row.template_id !== params.id) throw new Refusal('not_found', 'there is no such version')

@@ -6,7 +6,7 @@ import { templatesOfTeam, versionsByIds } from '../../../db/content/templates/te
 import { Refusal } from '../../../db/errors.ts'
 import { text, time } from '../drawn/cell.ts'
 import { difference } from '../drawn/difference.ts'
-import { act, field, formOf, get, large, some, tableOf } from '../served/made.ts'
+import { act, compact, field, formOf, get, large, tableOf } from '../served/made.ts'
 import { redirect, show, teamPath } from '../served/page.ts'
 import { partFields, partOf, slotWords } from './template-parts.ts'
 
@@ -16,7 +16,7 @@ const list = get('viewer', '/teams/:team/templates', async ({ team, now }, { dat
   return show({
     title: 'Templates',
     lead: 'Publishing a change makes a new version: emails accepted before keep theirs.',
-    sections: some([
+    sections: compact([
       tableOf(
         templates,
         ({ id, name, slots, updated_at }) => ({

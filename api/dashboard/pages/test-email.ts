@@ -6,8 +6,8 @@ import { fromOf } from '../../../db/messages/emails/item.ts'
 import type { Tx } from '../../../db/postgres/pool.ts'
 import { formatMailbox, parseMailbox } from '../../../db/text/address.ts'
 import type { Section } from '../drawn/section.ts'
-import { given } from '../served/list.ts'
-import { field, formOf, post, some } from '../served/made.ts'
+import { queryParam } from '../served/list.ts'
+import { compact, field, formOf, post } from '../served/made.ts'
 import { redirect, type TeamRequest, teamPath } from '../served/page.ts'
 import { sendOwn } from './own-mail.ts'
 
@@ -18,7 +18,7 @@ const TEXT = 'It works: this email was accepted, signed and delivered as every e
 export async function testEmailForm({ team, person }: TeamRequest, tx: Tx): Promise<Section[]> {
   const domains = await domainsOfTeam(tx, team.id)
   const from = domains.flatMap(({ name, status }) => (status === 'verified' ? [`hello@${name}`] : []))
-  return some([
+  return compact([
     team.role !== 'viewer' &&
       from.length > 0 &&
       formOf(
@@ -37,9 +37,9 @@ export async function testEmailForm({ team, person }: TeamRequest, tx: Tx): Prom
 }
 
 const send = post('editor', '/teams/:team/test-email', async ({ team, form }, deps) => {
-  const mailbox = parseMailbox(given(form, 'to') ?? '')
+  const mailbox = parseMailbox(queryParam(form, 'to') ?? '')
   if (!mailbox) throw new Refusal('bad_request', 'to must be an email address')
-  const [from, to] = [fromOf(given(form, 'from') ?? ''), formatMailbox(mailbox)]
+  const [from, to] = [fromOf(queryParam(form, 'from') ?? ''), formatMailbox(mailbox)]
   const mail = { from, to: [to], subject: SUBJECT, html: `<p>${TEXT}</p>`, text: TEXT }
   const id = await sendOwn(deps, { team_id: team.id, domain: null, rated: false }, mail)
   return redirect(teamPath(team, 'emails', id), `A test email is on its way to ${to}.`)

@@ -5,7 +5,7 @@ import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { createTopic, removeTopic, renameTopic } from '../../../db/audience/contacts/topics.ts'
 import { number, plural, text, time } from '../drawn/cell.ts'
 import { keptOr } from '../drawn/lines.ts'
-import { act, field, formOf, get, press, some, tableOf } from '../served/made.ts'
+import { act, compact, field, formOf, get, press, tableOf } from '../served/made.ts'
 import { redirect, show, teamPath } from '../served/page.ts'
 
 const list = get('viewer', '/teams/:team/topics', async ({ team, now }, { database }) => {
@@ -16,7 +16,7 @@ const list = get('viewer', '/teams/:team/topics', async ({ team, now }, { databa
   return show({
     title: 'Topics',
     lead: 'What your contacts can be subscribed to, and unsubscribe from one by one.',
-    sections: some([
+    sections: compact([
       tableOf(
         topics,
         ({ id, name, created_at }) => ({

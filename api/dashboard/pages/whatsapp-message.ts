@@ -8,14 +8,14 @@ import { text } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { waitingAlerts } from '../drawn/timeline.ts'
 import { messageMoments, messageSentence } from '../drawn/whatsapp-timeline.ts'
-import { noteLook } from '../served/act.ts'
+import { auditRead } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { backTo } from '../served/list.ts'
-import { factsOf, get, post, some } from '../served/made.ts'
+import { compact, factsOf, get, post } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { idsOf, timesOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueAsAsked, requeueForms } from './requeue.ts'
-import { cancelForm, moveForm, scheduledActs, stateOf } from './scheduled.ts'
+import { cancelForm, moveForm, scheduledActs, scheduledState } from './scheduled.ts'
 
 const filling = ({ parameters }: Pick<ShownMessage, 'parameters'>): Section[] =>
   Object.keys(parameters).length === 0
@@ -39,7 +39,7 @@ function parametersOf(message: ShownMessage, { team }: TeamRequest): Section[] {
 const opened = get('viewer', '/teams/:team/whatsapp/:id/content', async (request, deps) => {
   const { team, params, now } = request
   const message = await showMessage({ tx: deps.database, now }, team.id, params.id)
-  await noteLook(request, deps, { action: 'whatsapp.open', subject: message.id })
+  await auditRead(request, deps, { action: 'whatsapp.open', subject: message.id })
   const back = { href: teamPath(team, 'whatsapp', message.id), label: 'Back to the message' }
   return show({ title: `To ${message.to}`, back, sections: filling(message) })
 })
@@ -70,13 +70,13 @@ const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps)
   const path = teamPath(team, 'whatsapp', row.id)
   return show({
     title: `To ${row.to}`,
-    state: stateOf(row),
+    state: scheduledState(row),
     lead: messageSentence(row),
     back: backTo(request, teamPath(team, 'whatsapp'), 'WhatsApp'),
     actions: {
-      forms: some([...requeueForms(way, `${path}/requeue`), edits && cancelForm(row, 'message', path)]),
+      forms: compact([...requeueForms(way, `${path}/requeue`), edits && cancelForm(row, 'message', path)]),
     },
-    sections: some([
+    sections: compact([
       ...whyItWaits(waitingAlerts(row, request)),
       edits && moveForm(row, path, request.cookies('zone')),
       whatHappened(messageMoments(row, request)),

@@ -8,7 +8,7 @@ import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates
 import { status, text, time } from '../drawn/cell.ts'
 import type { Section } from '../drawn/section.ts'
 import { jsonTyped } from '../drawn/typed.ts'
-import { act, alertsOf, factsOf, field, formOf, get, press, some, tableOf } from '../served/made.ts'
+import { act, alertsOf, compact, factsOf, field, formOf, get, press, tableOf } from '../served/made.ts'
 import { redirect, show, teamPath } from '../served/page.ts'
 
 const PATH = '/teams/:team/whatsapp-templates'
@@ -20,7 +20,7 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
     title: 'WhatsApp templates',
     lead: 'Templates are created and approved at the provider; a sync brings their states here.',
     actions: { forms: team.role === 'viewer' ? [] : [press(`${here}/sync`, 'Sync now', { tone: 'quiet' })] },
-    sections: some([
+    sections: compact([
       tableOf(
         templates,
         (template) => ({

@@ -9,23 +9,23 @@ import { type MessageFilter, messagesFound } from '../../../db/messages/whatsapp
 import { whatsappTemplatesOfTeam } from '../../../db/messages/whatsapp/templates.sql.ts'
 import { normalisePhone } from '../../../db/text/phone.ts'
 import { text, time } from '../drawn/cell.ts'
-import { chips, DAYS, filterOf, idOf, search } from '../served/filter.ts'
-import { fromList, listOf, pageOf } from '../served/list.ts'
-import { get, lagging } from '../served/made.ts'
+import { chips, DAY_RANGE, defineFilter, idOf, search } from '../served/filter.ts'
+import { fromList, listOf, pageById } from '../served/list.ts'
+import { get, onReplica } from '../served/made.ts'
 import { show, teamPath } from '../served/page.ts'
 import { numberIn } from '../served/search.ts'
-import { apart, listedState, SCHEDULED, statusFilter } from './scheduled.ts'
+import { listedState, SCHEDULED_STATUS, scheduledApart, statusFilter } from './scheduled.ts'
 
-const filter = filterOf(
+const filter = defineFilter(
   {
     q: search('Search', { placeholder: 'Number, or any ID' }),
-    status: chips([...WHATSAPP_LADDER, SCHEDULED]),
+    status: chips([...WHATSAPP_LADDER, SCHEDULED_STATUS]),
   },
   {
     recipient: search('Number', { placeholder: '+15551234567' }),
     id: search('Message, request or idempotency ID', { short: 'ID' }),
     template: idOf('Template'),
-    ...DAYS,
+    ...DAY_RANGE,
   },
 )
 
@@ -48,13 +48,13 @@ function meantBy(query: URLSearchParams): MessageFilter {
   }
 }
 
-const list = get(lagging('viewer'), '/teams/:team/whatsapp', async (request, deps) => {
+const list = get(onReplica('viewer'), '/teams/:team/whatsapp', async (request, deps) => {
   const { team, query, now } = request
   const { database } = deps
   const templates = await whatsappTemplatesOfTeam(database, team.id)
   const names = new Map(templates.map(({ id, name }) => [id, name]))
   const meant = meantBy(query)
-  const page = await pageOf(request, (place) => messagesFound(database, team.id, meant, place))
+  const page = await pageById(request, (place) => messagesFound(database, team.id, meant, place))
   const figures = await figuresSince(database, team.id, WHATSAPP, dayBefore(now, 29))
   const choices = new Map(templates.map(({ id, name, language }) => [id, `${name} (${language})`]))
   return show({
@@ -62,7 +62,7 @@ const list = get(lagging('viewer'), '/teams/:team/whatsapp', async (request, dep
     sections: [
       ...filter.shown(request, {
         choices: { template: choices },
-        figures: await apart(request, deps, WHATSAPP, figures),
+        figures: await scheduledApart(request, deps, WHATSAPP, figures),
       }),
       listOf(
         page,

@@ -9,7 +9,7 @@ import type { PageDeps } from './deps.ts'
 import type { PersonRequest, TeamRequest } from './page.ts'
 
 /** Does something as the person of the request, in one transaction. */
-export const inPerson = <T>(
+export const asActor = <T>(
   { person }: PersonRequest,
   { database }: Pick<PageDeps, 'database'>,
   work: (by: By) => Promise<T>,
@@ -17,7 +17,7 @@ export const inPerson = <T>(
   database.transaction(async (tx) => work({ tx, now: await serviceTime(tx), actor: person.email }))
 
 /** An operator who reads what a team's messages and lists hold, without being its member, leaves a trace. */
-export const noteLook = (
+export const auditRead = (
   { team, person, now }: TeamRequest,
   { database }: Pick<PageDeps, 'database'>,
   look: { action: string; subject: string },

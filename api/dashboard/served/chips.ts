@@ -3,12 +3,15 @@
  * take it away. Promises: a press begins at the list's first page. Must not know any list.
  */
 import type { Chip, Section } from '../drawn/section.ts'
-import { addressWith, PLACE } from './list.ts'
+import { addressWith, PLACE_PARAMS } from './list.ts'
 import type { PageRequest } from './page.ts'
 
 /** The address of the list's first page with a part of its filter changed. */
 const filteredBy = (request: PageRequest, name: string, value: string | undefined): string =>
-  addressWith(request, { ...Object.fromEntries(PLACE.map((part) => [part, undefined])), [name]: value })
+  addressWith(request, {
+    ...Object.fromEntries(PLACE_PARAMS.map((part) => [part, undefined])),
+    [name]: value,
+  })
 
 /** A chip for each word that a part of the filter may be, behind one for all. @param counts of each. */
 export function wordChips(

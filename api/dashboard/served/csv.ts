@@ -7,15 +7,15 @@
  */
 import { Readable } from 'node:stream'
 import { typedOf, zoneOf } from '../drawn/zone.ts'
-import { noteLook } from './act.ts'
+import { auditRead } from './act.ts'
 import type { PageDeps } from './deps.ts'
-import type { filterOf } from './filter.ts'
-import { type Reader, readBy } from './list.ts'
-import { get, lagging } from './made.ts'
+import type { defineFilter } from './filter.ts'
+import { type RowReader, readBy } from './list.ts'
+import { get, onReplica } from './made.ts'
 import { type PageAnswer, raw, type TeamPage, type TeamRequest } from './page.ts'
 
 type Value = string | null | undefined
-type Filter = Pick<ReturnType<typeof filterOf>, 'only' | 'set'>
+type Filter = Pick<ReturnType<typeof defineFilter>, 'only' | 'set'>
 
 function csvCell(value: string): string {
   const tame = /^'*[=+\-@\t\r]/.test(value) ? `'${value}` : value
@@ -54,7 +54,7 @@ export async function csvFile(
 const EXPORT_BATCH = 500
 
 /** All rows of a list, by batches, until one is short and nothing says that there are more. */
-async function* rowsBy<R>(read: Reader<R>, keyOf: (row: R) => string) {
+async function* rowsBy<R>(read: RowReader<R>, keyOf: (row: R) => string) {
   for (let before: string | undefined; ; ) {
     const { rows, reached } = await readBy(read, { before, limit: EXPORT_BATCH })
     yield* rows
@@ -66,7 +66,7 @@ async function* rowsBy<R>(read: Reader<R>, keyOf: (row: R) => string) {
 
 /** What a file is read and written by. @param keyOf what the next batch follows. @param subject for the audit trail. */
 type Lines<R> = {
-  read: Reader<R>
+  read: RowReader<R>
   keyOf: (row: R) => string
   line: (row: R) => readonly Value[]
   subject?: string
@@ -86,13 +86,13 @@ export const csvOf = <R>(
   }: { name: string; action: string; header: readonly string[]; filter: Filter },
   open: (request: TeamRequest, deps: PageDeps) => Lines<R> | Promise<Lines<R>>,
 ): TeamPage =>
-  get(lagging('viewer'), path, async (request, deps) => {
+  get(onReplica('viewer'), path, async (request, deps) => {
     filter.only(request.query)
     const { read, keyOf, line, subject = filter.set(request.query).toString() } = await open(request, deps)
     async function* lines() {
       for await (const row of rowsBy(read, keyOf)) yield line(row)
     }
     const file = await csvFile(request, name, header, lines())
-    await noteLook(request, deps, { action, subject })
+    await auditRead(request, deps, { action, subject })
     return file
   })

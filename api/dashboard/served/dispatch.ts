@@ -45,8 +45,8 @@ import { teamAround } from './team.ts'
  * What a form may send, in bytes: where nobody has signed in, and to a page that says nothing else. The properties of a
  * contact take the most, percent-encoded.
  */
-const OPEN_FORM = 16 * 1024
-const FORM = 2 * 1024 * 1024
+const MAX_OPEN_FORM_BYTES = 16 * 1024
+const MAX_FORM_BYTES = 2 * 1024 * 1024
 const NOTICE_SECONDS = 120
 
 type Dashboard = { assets: Assets; finder: Finder; layout: Layout; deps: PageDeps }
@@ -62,7 +62,7 @@ type Visit = {
 
 const nothingHere = () => new Refusal('not_found', 'there is no such page, or it is not yours to see')
 
-const refusalOf = ({ sees }: PageTeam, needed: Role): Refusal =>
+const roleRefusal = ({ sees }: PageTeam, needed: Role): Refusal =>
   new Refusal(
     'insufficient_scope',
     reaches(sees, needed)
@@ -77,7 +77,7 @@ const reading = (
   deps: PageDeps,
   read: (deps: PageDeps) => Promise<PageAnswer>,
 ) =>
-  page.lags && page.method === 'GET' && request.cookies('notice') === undefined
+  page.fromReplica && page.method === 'GET' && request.cookies('notice') === undefined
     ? deps.replica.read(deps.database, (database) => read({ ...deps, database }))
     : read(deps)
 
@@ -100,13 +100,13 @@ async function answerOf(page: Page, visit: Visit, deps: PageDeps): Promise<PageA
   if (membership) await noteUse({ tx: deps.database, now: request.now }, person, membership)
   const role = page.method === 'GET' ? team.sees : team.role
   const frozen = page.method !== 'GET' && team.suspended && !person.operator
-  if (frozen || !reaches(role, page.access)) throw refusalOf(team, page.access)
+  if (frozen || !reaches(role, page.access)) throw roleRefusal(team, page.access)
   return reading(page, visit, deps, (near) => page.handle({ ...request, person, team }, near))
 }
 
 /** How large the form of a visit may be: without a session nobody sends much. */
 const limitOf = (page: Page, { person }: Visit): number =>
-  page.access === 'open' || !person ? OPEN_FORM : (page.takes ?? FORM)
+  page.access === 'open' || !person ? MAX_OPEN_FORM_BYTES : (page.takes ?? MAX_FORM_BYTES)
 
 /** What a form sent, once it is proved to come from a page of ours and of this session. @throws Refusal. */
 async function readForm(
@@ -270,13 +270,13 @@ function sendAsset(ctx: Context, { byPath }: Assets, path: string): boolean {
 export function serveDashboard(pages: readonly Page[], deps: SharedDeps, own: DashboardDeps): Middleware {
   const assets = readAssets()
   const layout = createLayout(compileViews(), assets)
-  const board: Dashboard = { assets, layout, finder: createFinder(pages), deps: { ...deps, ...own } }
+  const app: Dashboard = { assets, layout, finder: createFinder(pages), deps: { ...deps, ...own } }
   return async (ctx) => {
     const path = ctx.path.slice(BASE.length).replace(/\/$/, '')
     const home = homeOf(ctx, own.publicUrl)
     ctx.set(safeHeaders(home))
     if (sendAsset(ctx, assets, path)) return
-    const found = board.finder.page(ctx.method, path)
+    const found = app.finder.page(ctx.method, path)
     const known = found && 'page' in found ? found : null
     ctx.state.route = known ? BASE + known.page.path : `${BASE}/…`
     const request: PageRequest = {
@@ -291,6 +291,6 @@ export function serveDashboard(pages: readonly Page[], deps: SharedDeps, own: Da
       cookies: (name) => readCookie(ctx, home, name),
       now: deps.clock(),
     }
-    await serve(board, { ctx, request, person: null, team: null }, found)
+    await serve(app, { ctx, request, person: null, team: null }, found)
   }
 }

@@ -2,7 +2,7 @@
 import { type Code, Refusal } from '../../../db/errors.ts'
 import { isTooSlow } from '../../../db/postgres/pool.ts'
 import type { Log } from '../../../db/process/log.ts'
-import { refusalOf, STATUS } from '../../http/errors.ts'
+import { refusalForError, STATUS } from '../../http/errors.ts'
 import type { View } from '../drawn/section.ts'
 
 export type Fault = { status: number; title: string; words: string; retry_after?: number | undefined }
@@ -36,7 +36,7 @@ export function faultOf(error: unknown, requestId: string, log: Log): Fault {
     const words = 'This took too long and was stopped. Narrow the filter, or choose a shorter time.'
     return { status: 503, title: 'Too much to look through', words }
   }
-  const { code, message, retry_after } = refusalOf(error, requestId, log)
+  const { code, message, retry_after } = refusalForError(error, requestId, log)
   const status = STATUS[code]
   const own = error instanceof Refusal ? undefined : WORDS[code]
   if (own) return { status, title: own.title, words: own.words(requestId) }

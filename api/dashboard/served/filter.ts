@@ -5,8 +5,8 @@
  */
 import type { Field, Link, Section } from '../drawn/section.ts'
 import { setChips, statusChips, wordChips } from './chips.ts'
-import { anyOf, dayOf, filled, given, idGiven, onlyKnown, wordGiven } from './list.ts'
-import { some } from './made.ts'
+import { dayOf, filled, idParam, optionsWithAny, queryParam, refuseUnknownParams, wordParam } from './list.ts'
+import { compact } from './made.ts'
 import type { PageRequest } from './page.ts'
 
 /** @param short what it is called where it is set. @param words those that are chosen by chips. */
@@ -24,24 +24,24 @@ const part = <V>(read: Part<V>['read'], label: string, { short, ...field }: More
 }
 
 /** Words that somebody types. */
-export const search = (label: string, more: More = {}) => part(given, label, { type: 'search', ...more })
+export const search = (label: string, more: More = {}) => part(queryParam, label, { type: 'search', ...more })
 
 /** One of some words, chosen in a list of them. */
 export const oneOf = <W extends string>(label: string, words: readonly W[], more: More = {}) =>
-  part((query, name) => wordGiven(query, name, words), label, {
+  part((query, name) => wordParam(query, name, words), label, {
     type: 'select',
-    options: anyOf(words),
+    options: optionsWithAny(words),
     ...more,
   })
 
 /** One of some words, chosen by a press. */
 export const chips = <W extends string>(words: readonly W[]) => ({
-  ...part((query, name) => wordGiven(query, name, words), '', { type: 'hidden' }),
+  ...part((query, name) => wordParam(query, name, words), '', { type: 'hidden' }),
   words,
 })
 
 /** One of the things that there are, by its id; without choices it is set by links alone. */
-export const idOf = (label: string, more: More = {}) => part(idGiven, label, { type: 'select', ...more })
+export const idOf = (label: string, more: More = {}) => part(idParam, label, { type: 'select', ...more })
 
 /** What a field for a day is called: with the zone that days are read in (list.ts). */
 export const dayLabel = (label: string): string => `${label} (UTC)`
@@ -50,7 +50,7 @@ const day = (short: string, later: number) =>
   part((query, name) => dayOf(query, name, later), dayLabel(`${short} day`), { type: 'date', short })
 
 /** From one day to another, which counts whole. */
-export const DAYS = { from: day('From', 0), to: day('To', 1) }
+export const DAY_RANGE = { from: day('From', 0), to: day('To', 1) }
 
 type Parts = Readonly<Record<string, Part<unknown>>>
 type ReadOf<P extends Parts> = { [N in keyof P]: P[N] extends Part<infer V> ? V | undefined : never }
@@ -64,13 +64,23 @@ type Around = {
 }
 
 /** A select without options, and without choices, is no field: links alone set it. */
-function fieldsOf(parts: Parts, { query }: PageRequest, choices: NonNullable<Around['choices']>): Field[] {
+function filterFields(
+  parts: Parts,
+  { query }: PageRequest,
+  choices: NonNullable<Around['choices']>,
+): Field[] {
   const fields = Object.entries(parts).flatMap(([name, { label, field }]): Field[] => {
     const named = choices[name]
     if (field.type === 'select' && !field.options && !named) return []
     const options = [...(named ?? [])].map(([value, words]) => ({ value, label: words }))
     return [
-      { name, label, type: 'search', ...(named ? { options: [...anyOf([]), ...options] } : {}), ...field },
+      {
+        name,
+        label,
+        type: 'search',
+        ...(named ? { options: [...optionsWithAny([]), ...options] } : {}),
+        ...field,
+      },
     ]
   })
   return filled(fields, query)
@@ -85,7 +95,7 @@ const pressed = (parts: Parts, request: PageRequest, set: URLSearchParams, { fig
   })
 
 /** @param further what is asked for behind a fold; then whatever is set shows as a chip. */
-export function filterOf<P extends Parts, F extends Parts = Record<never, never>>(near: P, further?: F) {
+export function defineFilter<P extends Parts, F extends Parts = Record<never, never>>(near: P, further?: F) {
   const parts: Parts = { ...near, ...further }
   const names = Object.keys(parts)
   const set = (query: URLSearchParams): URLSearchParams =>
@@ -93,8 +103,8 @@ export function filterOf<P extends Parts, F extends Parts = Record<never, never>
 
   const formOf = (request: PageRequest, { choices = {}, more = [] }: Around): Section => ({
     ...{ kind: 'filter', action: request.path, method: 'get', submit: 'Find' },
-    fields: fieldsOf(near, request, choices),
-    further: further && fieldsOf(further, request, choices),
+    fields: filterFields(near, request, choices),
+    further: further && filterFields(further, request, choices),
     more,
     reset: set(request.query).size > 0 ? { href: request.path, label: 'Clear' } : null,
   })
@@ -107,13 +117,14 @@ export function filterOf<P extends Parts, F extends Parts = Record<never, never>
     read: (query: URLSearchParams) =>
       Object.fromEntries(names.map((name) => [name, parts[name]?.read(query, name)])) as ReadOf<P & F>,
     /** Refuses whatever else an address says. @throws Refusal bad_request. */
-    only: (query: URLSearchParams, ...others: string[]): void => onlyKnown(query, [...names, ...others]),
+    only: (query: URLSearchParams, ...others: string[]): void =>
+      refuseUnknownParams(query, [...names, ...others]),
     /** Its form, unless presses are all there is to it, and its chips. */
     shown(request: PageRequest, around: Around = {}): Section[] {
       const isSet = set(request.query)
       const said = (name: string, value: string) => around.choices?.[name]?.get(value) ?? value
       const called = (name: string) => parts[name]?.short ?? parts[name]?.label ?? name
-      return some([
+      return compact([
         Object.values(parts).some(({ words }) => !words) && formOf(request, around),
         further && setChips(request, isSet, called, said),
         pressed(parts, request, isSet, around),

@@ -1,11 +1,11 @@
 /** Finds the page of a path, as the API finds its routes: but a parameter called `team` or `…id` is a UUID. */
 import { match } from 'path-to-regexp'
 import { isUuid } from '../../../db/text/strings.ts'
-import { type Params, takenWith } from '../../http/route.ts'
+import { allowedMethods, type Params } from '../../http/route.ts'
 import type { Page } from './page.ts'
 
 /** More parts than any page's path has. */
-const DEEPEST = 20
+const MAX_PATH_PARTS = 20
 
 export type Found = { page: Page; params: Params; path: string }
 
@@ -34,7 +34,7 @@ function paramsOf(fit: ReturnType<typeof match<Record<string, string>>>, path: s
 export function createFinder(pages: readonly Page[]): Finder {
   const fits = pages.map((page) => ({
     page,
-    methods: takenWith(page.method),
+    methods: allowedMethods(page.method),
     fit: match<Record<string, string>>(page.path, { sensitive: true, trailing: false }),
   }))
   const finder: Finder = {
@@ -48,7 +48,7 @@ export function createFinder(pages: readonly Page[]): Finder {
       return { allowed: [...new Set(fitting.flatMap(({ methods }) => methods))] }
     },
     above(path) {
-      if (path.split('/', DEEPEST + 1).length > DEEPEST) return null
+      if (path.split('/', MAX_PATH_PARTS + 1).length > MAX_PATH_PARTS) return null
       for (let at = path; at !== ''; at = at.slice(0, at.lastIndexOf('/'))) {
         const found = finder.page('GET', at)
         if (found && 'page' in found) return found

@@ -6,7 +6,7 @@ import type { Person } from '../../../db/accounts/people/sign-in.ts'
 import type { Assets } from '../drawn/assets.ts'
 import { ICONS } from '../drawn/icons.ts'
 import type { Section, View } from '../drawn/section.ts'
-import { cellReady, parted, tableReady } from '../drawn/table.ts'
+import { cellReady, tableReady, withBreaks } from '../drawn/table.ts'
 import type { Render } from '../drawn/views.ts'
 import { formReady, type Refused, wordsOn } from './form.ts'
 import { navigation, places } from './nav.ts'
@@ -86,8 +86,8 @@ export const createLayout =
     const acts = all.flatMap((section, index) => (isOpened(section) ? [{ section, index }] : []))
     return render({
       ...view,
-      heading: parted(view.title),
-      lead: view.lead && parted(view.lead),
+      heading: withBreaks(view.title),
+      lead: view.lead && withBreaks(view.lead),
       icons: ICONS,
       css: paths['dashboard.css'],
       js: paths['dashboard.js'],

@@ -7,7 +7,7 @@ import { Refusal } from '../../../db/errors.ts'
 import { isUuid } from '../../../db/text/strings.ts'
 import { readQuery } from '../../http/forms.ts'
 import type { Field, Link, PageLink, Section } from '../drawn/section.ts'
-import { some, tableOf } from './made.ts'
+import { compact, tableOf } from './made.ts'
 import type { PageRequest } from './page.ts'
 
 /** How many rows a page of a list has; a query reads one more, to know whether more follow. */
@@ -32,12 +32,14 @@ export function addressWith(
 export const LIST = 'list'
 
 /** The longest filter that the links of a list carry, in characters: each of its rows has one. */
-const LONGEST_LIST = 2_000
+const MAX_LIST_CHARACTERS = 2_000
 
 /** A link from a list to a page of its own, which finds back to the list as it is. */
 export function fromList({ query }: PageRequest, href: string): string {
   const list = query.toString()
-  return list === '' || list.length > LONGEST_LIST ? href : `${href}?${new URLSearchParams({ [LIST]: list })}`
+  return list === '' || list.length > MAX_LIST_CHARACTERS
+    ? href
+    : `${href}?${new URLSearchParams({ [LIST]: list })}`
 }
 
 /** The way back to the list that a page was opened from, filtered as it was. */
@@ -47,7 +49,7 @@ export function backTo({ query }: PageRequest, path: string, label: string): Lin
 }
 
 /** How many pages back `Newer` leads; from there on `First` does. */
-const MOST_BACK = 20
+const MAX_PAGES_BACK = 20
 
 /** How a list goes on: back in time, or on by another order. */
 type Way = 'back' | 'on'
@@ -57,7 +59,7 @@ const WAYS = {
 } as const
 
 /** What an address says of the page of a list. */
-export const PLACE = ['before', 'after', 'newer'] as const
+export const PLACE_PARAMS = ['before', 'after', 'newer'] as const
 
 /** The links to the first page, to the one before, and to rows beyond `key`; null: there are none. */
 function pageLinks(request: PageRequest, way: Way, key: string | null, label?: string): PageLink[] {
@@ -65,15 +67,15 @@ function pageLinks(request: PageRequest, way: Way, key: string | null, label?: s
   const here = request.query.get(name) || undefined
   const back = (request.query.get('newer') ?? '').split(',').filter((part) => isUuid(part))
   const link = (words: string, to: string | undefined, passed: readonly string[]): PageLink => ({
-    href: addressWith(request, { [name]: to, newer: passed.slice(-MOST_BACK).join(',') }),
+    href: addressWith(request, { [name]: to, newer: passed.slice(-MAX_PAGES_BACK).join(',') }),
     label: words,
   })
-  return some([
+  return compact([
     here !== undefined && [
       link('First', undefined, []),
       { ...link(newer, back.at(-1), back.slice(0, -1)), rel: 'prev' },
     ],
-    key !== null && { ...link(label ?? older, key, some([...back, here])), rel: 'next' },
+    key !== null && { ...link(label ?? older, key, compact([...back, here])), rel: 'next' },
   ])
 }
 
@@ -81,15 +83,15 @@ function pageLinks(request: PageRequest, way: Way, key: string | null, label?: s
  * What reads a list, a page or a batch at a time: the rows that follow the key `before`, and where a search was broken
  * off, if it was.
  */
-export type Reader<R> = (place: {
+export type RowReader<R> = (place: {
   before: string | undefined
   limit: number
 }) => Promise<readonly R[] | { rows: readonly R[]; reached: string | null }>
 
 /** @param reached null where nothing was broken off. */
 export async function readBy<R>(
-  read: Reader<R>,
-  place: Parameters<Reader<R>>[0],
+  read: RowReader<R>,
+  place: Parameters<RowReader<R>>[0],
 ): Promise<{ rows: readonly R[]; reached: string | null }> {
   const found = await read(place)
   return 'rows' in found ? found : { rows: found, reached: null }
@@ -104,16 +106,18 @@ type Paged<R> = {
 }
 
 /** The page of a list that the address asks for. */
-export const pageOf = <R extends { id: string }>(request: PageRequest, read: Reader<R>): Promise<Paged<R>> =>
-  pageBy(request, read, { keyOf: ({ id }) => id, way: 'back' })
+export const pageById = <R extends { id: string }>(
+  request: PageRequest,
+  read: RowReader<R>,
+): Promise<Paged<R>> => pageBy(request, read, { keyOf: ({ id }) => id, way: 'back' })
 
 /** The same of any list. @param keyOf what the next page follows. */
 export async function pageBy<R>(
   request: PageRequest,
-  read: Reader<R>,
+  read: RowReader<R>,
   { keyOf, way }: { keyOf: (row: R) => string; way: Way },
 ): Promise<Paged<R>> {
-  const before = idGiven(request.query, WAYS[way].name)
+  const before = idParam(request.query, WAYS[way].name)
   const { rows, reached } = await readBy(read, { before, limit: PAGE_SIZE + 1 })
   const shown = rows.slice(0, PAGE_SIZE)
   const last = shown.at(-1)
@@ -171,45 +175,45 @@ export const filled = (fields: readonly Field[], given: URLSearchParams, sent = 
   })
 
 /** Choices from words. The first is for any. */
-export const anyOf = (words: readonly string[], any = 'any'): { value: string; label: string }[] => [
+export const optionsWithAny = (words: readonly string[], any = 'any'): { value: string; label: string }[] => [
   { value: '', label: any },
   ...words.map((word) => ({ value: word, label: word.replaceAll('_', ' ') })),
 ]
 
 /** The longest value that a filter takes: a subject has at most 998 characters. */
-const LONGEST_FILTER = 1_000
+const MAX_FILTER_CHARACTERS = 1_000
 
 const refused = (name: string, must: string) => new Refusal('bad_request', `${name} must be ${must}`)
 
 /** A parameter of the address, trimmed; undefined when it is absent or empty. @throws Refusal bad_request. */
-export function given(query: URLSearchParams, name: string): string | undefined {
+export function queryParam(query: URLSearchParams, name: string): string | undefined {
   const value = query.get(name)?.trim() || undefined
-  if (value !== undefined && value.length > LONGEST_FILTER)
-    throw refused(name, `at most ${LONGEST_FILTER.toLocaleString('en-US')} characters long`)
+  if (value !== undefined && value.length > MAX_FILTER_CHARACTERS)
+    throw refused(name, `at most ${MAX_FILTER_CHARACTERS.toLocaleString('en-US')} characters long`)
   return value
 }
 
 /** An id of the address. @throws Refusal bad_request for what is no UUID. */
-export function idGiven(query: URLSearchParams, name: string): string | undefined {
-  const value = given(query, name)
+export function idParam(query: URLSearchParams, name: string): string | undefined {
+  const value = queryParam(query, name)
   if (value === undefined || isUuid(value)) return value?.toLowerCase()
   throw refused(name, 'an id, such as 019a0000-0000-7000-8000-000000000000')
 }
 
 /** One of some words of the address. @throws Refusal bad_request for any other. */
-export function wordGiven<W extends string>(
+export function wordParam<W extends string>(
   query: URLSearchParams,
   name: string,
   words: readonly W[],
 ): W | undefined {
-  const value = given(query, name)
+  const value = queryParam(query, name)
   const word = words.find((candidate) => candidate === value)
   if (value === undefined || word !== undefined) return word
   throw refused(name, `one of ${words.join(', ')}`)
 }
 
 /** Refuses an address that names anything else than these, or one of them twice. @throws Refusal bad_request. */
-export function onlyKnown(query: URLSearchParams, names: readonly string[]): void {
+export function refuseUnknownParams(query: URLSearchParams, names: readonly string[]): void {
   const seen = new Set<string>()
   for (const name of query.keys()) {
     if (!names.includes(name)) throw new Refusal('bad_request', `there is no filter ${JSON.stringify(name)}`)
@@ -224,7 +228,7 @@ const YEARS = { first: 1970, last: 9998 }
 
 /** A day of the address, in UTC, plus a number of days. @throws Refusal bad_request. */
 export function dayOf(query: URLSearchParams, name: string, later = 0): Date | undefined {
-  const value = given(query, name)
+  const value = queryParam(query, name)
   if (value === undefined) return undefined
   const time = new Date(/^\d{4}-\d{2}-\d{2}$/.test(value) ? `${value}T00:00:00Z` : Number.NaN)
   const year = time.getUTCFullYear()

@@ -6,20 +6,27 @@
 import type { By } from '../../../db/accounts/audit/record.ts'
 import type { Cell, Loose } from '../drawn/cell.ts'
 import type { Alert, Field, Form, Section } from '../drawn/section.ts'
-import { inPerson } from './act.ts'
+import { asActor } from './act.ts'
 import type { PageDeps } from './deps.ts'
-import { LARGE_FORM, type Page, type PageAnswer, type PageOf, type ParamsOf, type RequestOf } from './page.ts'
+import {
+  MAX_LARGE_FORM_BYTES,
+  type Page,
+  type PageAnswer,
+  type PageOf,
+  type ParamsOf,
+  type RequestOf,
+} from './page.ts'
 
 type Access = Page['access']
 
 /** Whom a page is for, and what is apart about it. */
-type For<A extends Access> = A | ({ access: A } & Partial<Pick<Page, 'lags' | 'takes'>>)
+type For<A extends Access> = A | ({ access: A } & Partial<Pick<Page, 'fromReplica' | 'takes'>>)
 
 /** For a list that only reads, and may be a moment behind (DECISIONS: Reads from a replica). */
-export const lagging = <A extends Access>(access: A) => ({ access, lags: true }) as const
+export const onReplica = <A extends Access>(access: A) => ({ access, fromReplica: true }) as const
 
 /** For a form with a file, or with a template's text. */
-export const large = <A extends Access>(access: A) => ({ access, takes: LARGE_FORM })
+export const large = <A extends Access>(access: A) => ({ access, takes: MAX_LARGE_FORM_BYTES })
 
 const made =
   (method: Page['method']) =>
@@ -42,21 +49,19 @@ export const act = <A extends Exclude<Access, 'open'>, P extends string>(
   path: P,
   work: (by: PageDeps & By, request: RequestOf<A, ParamsOf<P>>) => Promise<PageAnswer>,
 ): PageOf<A> =>
-  post<A, P>(whom, path, (request, deps) =>
-    inPerson(request, deps, (by) => work({ ...deps, ...by }, request)),
-  )
+  post<A, P>(whom, path, (request, deps) => asActor(request, deps, (by) => work({ ...deps, ...by }, request)))
 
 type Falsy = false | null | undefined | '' | 0
 
 /** A list without what is not there: false, or null, in the place of an item or of several. */
-export const some = <T>(all: readonly (T | readonly T[] | Falsy)[]): T[] =>
+export const compact = <T>(all: readonly (T | readonly T[] | Falsy)[]): T[] =>
   all.flatMap((each) => (each ? (each as T | readonly T[]) : []))
 
 /** Cells by their labels; what is not there is left out. */
 type Labelled = Readonly<Record<string, Cell | Falsy>>
 
 const thoseOf = (cells: Labelled): { label: string; cell: Cell }[] =>
-  some(Object.entries(cells).map(([label, cell]) => cell && { label, cell }))
+  compact(Object.entries(cells).map(([label, cell]) => cell && { label, cell }))
 
 type More<K extends Section['kind'], Own extends string> = Omit<Extract<Section, { kind: K }>, 'kind' | Own>
 
@@ -72,7 +77,7 @@ export const alertsOf = (
   alerts: readonly (Alert | Falsy)[],
   more: More<'alerts', 'alerts' | 'calm'> = {},
 ): Section[] => {
-  const those = some(alerts)
+  const those = compact(alerts)
   return those.length === 0 ? [] : [{ ...more, kind: 'alerts', alerts: those }]
 }
 

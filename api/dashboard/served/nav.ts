@@ -44,7 +44,7 @@ const TEAM_PAGES: readonly { label: string; places: readonly Place[] }[] = [
       ['webhooks', 'Webhooks', 'webhook'],
       ['people', 'People', 'person'],
       ['integration', 'Integration', 'code'],
-      ['works', 'Background jobs', 'clock', 'editor'],
+      ['background-jobs', 'Background jobs', 'clock', 'editor'],
       ['audit', 'Audit', 'shield', 'owner'],
     ],
   },
@@ -58,7 +58,7 @@ const OPERATOR_PAGES: readonly Place[] = [
   ['senders', 'Senders', 'send'],
   ['reports', 'Reports', 'inbox'],
   ['teams', 'Teams', 'people'],
-  ['works', 'Background jobs', 'clock'],
+  ['background-jobs', 'Background jobs', 'clock'],
   ['plans', 'Plans', 'plan'],
   ['audit', 'Audit', 'shield'],
 ]

@@ -37,7 +37,7 @@ export type OpenId = {
 const LOOPBACK = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/
 
 /** Of each answer of the provider's: its description, its keys, its tokens. */
-const BOUNDS = { bytes: 1024 * 1024, ms: 5_000 }
+const FETCH_LIMITS = { bytes: 1024 * 1024, ms: 5_000 }
 
 const callback = (site: URL): string => new URL(`${BASE}/openid/callback`, site).href
 
@@ -51,7 +51,7 @@ export function createOpenId({ issuer, clientId, clientSecret, only }: OpenIdSet
       execute,
       timeout: 5,
       [customFetch]: (url, { body, ...init }) =>
-        boundedFetch(BOUNDS)(url, { ...init, ...(body == null ? {} : { body: String(body) }) }),
+        boundedFetch(FETCH_LIMITS)(url, { ...init, ...(body == null ? {} : { body: String(body) }) }),
     })
     known.catch(() => {
       known = null

@@ -19,10 +19,10 @@
  *    refusal's words, and with what was typed in the form that was sent.
  * 5. Rules and queries are use cases under db/, the CLI's own: a page has no SQL and decides nothing. What changes
  *    something is given the person as `by`, and writes its own line in the audit trail.
- * 6. A list is `pageOf` (list.ts): it hands its reader a key and a number, and makes the links around (`?before=`).
+ * 6. A list is `pageById` (list.ts): it hands its reader a key and a number, and makes the links around (`?before=`).
  *    `listOf` is its table, label by label as `tableOf`, with what is said when there is nothing. Its filter is one
- *    value, `filterOf` (filter.ts): form, reader and chips. Its file is `csvOf` (csv.ts), by the same reader.
- *    With `lagging(access)` it is read from a replica where there is one, unless it follows a change of one's own.
+ *    value, `defineFilter` (filter.ts): form, reader and chips. Its file is `csvOf` (csv.ts), by the same reader.
+ *    With `onReplica(access)` it is read from a replica where there is one, unless it follows a change of one's own.
  * 7. Add the value to its file's list, the list to routes.ts, and a link to nav.ts if it is a place of its own. Write
  *    down whom it is for in test/support/page-rights.ts; other tests walk over all pages by themselves (roles.test.ts,
  *    looks.test.ts).
@@ -92,7 +92,7 @@ export type PageAnswer =
   | { kind: 'raw'; headers: Record<string, string>; body: string | Buffer | Readable }
 
 /** For a file, and for a template's html and text, percent-encoded. */
-export const LARGE_FORM = 8 * 1024 * 1024
+export const MAX_LARGE_FORM_BYTES = 8 * 1024 * 1024
 
 export const show = (view: View, status = 200): PageAnswer => ({ kind: 'show', view, status })
 
@@ -119,7 +119,7 @@ type Serves<R> = {
   method: 'GET' | 'POST'
   path: string
   /** A list that only reads, and may be a moment behind (DECISIONS: Reads from a replica). */
-  lags?: true
+  fromReplica?: true
   /** How many bytes its form may send, where that is more than most forms do. */
   takes?: number
   handle: (request: R, deps: PageDeps) => Promise<PageAnswer>

@@ -5,23 +5,24 @@
 import { parseMailbox } from '../../../db/text/address.ts'
 import { isUuid } from '../../../db/text/strings.ts'
 
-export type Sought = { recipient: string } | { id: string } | { text: string }
+export type ParsedSearch = { recipient: string } | { id: string } | { text: string }
 
 /** A UUID in front of an @: the Message-ID of an email of ours. */
 const isOurMessageId = (text: string): boolean => isUuid(text.slice(0, 36)) && text[36] === '@'
 
 /** Which part of an email is meant. */
-export function soughtIn(typed: string): Sought {
+export function parseSearch(typed: string): ParsedSearch {
   const bare = typed.startsWith('<') && typed.endsWith('>') ? typed.slice(1, -1) : typed
   if (isUuid(bare) || isOurMessageId(bare) || (bare !== typed && bare.includes('@'))) return { id: typed }
   return parseMailbox(typed) ? { recipient: typed } : { text: typed }
 }
 
 /** The index on parts of addresses knows no shorter ones. */
-const SHORTEST = 3
+const MIN_ADDRESS_PART = 3
 
 /** Whether it may be a part of an address that an index knows. */
-export const isAddressPart = (typed: string): boolean => [...typed].length >= SHORTEST && !/\s/.test(typed)
+export const isAddressPart = (typed: string): boolean =>
+  [...typed].length >= MIN_ADDRESS_PART && !/\s/.test(typed)
 
 /** The most words that are looked for, one by one, in each row. */
 const MAX_WORDS = 20

@@ -24,7 +24,7 @@ export type AuditEntry = {
 /** A transaction of somebody's: a use case that changes something writes its own line in it. */
 export type By = At & { actor: Actor }
 
-/** As `By`, for what others do too. Null: a client of the API, the service itself, or work with a line of its own. */
+/** As `By`, for what others do too. Null: a client of the API, the service itself, or what a background job enters. */
 export type Caller = At & { actor: Actor | null }
 
 /** Adds an entry to the audit trail; nothing when nobody is named. */

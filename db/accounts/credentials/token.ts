@@ -10,8 +10,8 @@ export type CredentialKind = 'key' | 'session'
 const PREFIX = { key: 'hg_', session: 'hgs_' } as const
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 // 62^43 > 2^256 and 62^6 > 2^32.
-const BODY = 43
-const TAIL = 6
+const BODY_LENGTH = 43
+const CHECKSUM_LENGTH = 6
 const FORM = /^(hgs?_)([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/
 
 function base62(value: bigint, length: number): string {
@@ -24,11 +24,11 @@ function base62(value: bigint, length: number): string {
   return text
 }
 
-const checksum = (text: string): string => base62(BigInt(crc32(text)), TAIL)
+const checksum = (text: string): string => base62(BigInt(crc32(text)), CHECKSUM_LENGTH)
 
 /** Makes a new credential. It is shown once; store `credentialHash` and `displayPrefix` of it. */
 export function makeCredential(kind: CredentialKind): string {
-  const body = PREFIX[kind] + base62(BigInt(`0x${randomBytes(32).toString('hex')}`), BODY)
+  const body = PREFIX[kind] + base62(BigInt(`0x${randomBytes(32).toString('hex')}`), BODY_LENGTH)
   return body + checksum(body)
 }
 

@@ -18,7 +18,7 @@ const domainRow = row({
   next_dkim_public_key: string().nullable(),
   created_at: string(),
   verified_at: string().nullable(),
-  /** Since when the nightly looks have not found its key; null while it is there. */
+  /** Since when the nightly rechecks have not found its key; null while it is there. */
   missing_since: string().nullable(),
   /** Since when that is certain, and its owners know. */
   failing_since: string().nullable(),
@@ -114,48 +114,48 @@ export const promoteNextKey = (
       ${isFound(now)}
     where team_id = ${teamId} and id = ${id} and next_dkim_selector = ${selector} returning ${domainColumns}`)
 
-const lookedRow = domainRow.concat(row({ team_id: string() }))
-export type LookedAt = InferType<typeof lookedRow>
+const recheckedRow = domainRow.concat(row({ team_id: string() }))
+export type VerifiedDomain = InferType<typeof recheckedRow>
 
-/** Verified domains of live teams that were last looked at before then, the longest ago first. */
-export const domainsToLookAt = (tx: Tx, before: Date, limit: number) =>
-  tx.any(sql.type(lookedRow)`
+/** Verified domains of live teams that were last checked before then, the longest ago first. */
+export const domainsToRecheck = (tx: Tx, before: Date, limit: number) =>
+  tx.any(sql.type(recheckedRow)`
     select team_id, ${domainColumns} from domains
-    where status = 'verified' and (looked_at is null or looked_at < ${sql.timestamp(before)}) and not ${ofTestTeam}
-    order by looked_at nulls first limit ${limit}`)
+    where status = 'verified' and (checked_at is null or checked_at < ${sql.timestamp(before)}) and not ${ofTestTeam}
+    order by checked_at nulls first limit ${limit}`)
 
-/** What a look saw of the key with this selector; `found` null: DNS gave no answer. */
-export type Look = Pick<LookedAt, 'team_id' | 'id' | 'dkim_selector'> & { found: boolean | null }
+/** What a check saw of the key with this selector; `found` null: DNS gave no answer. */
+export type Recheck = Pick<VerifiedDomain, 'team_id' | 'id' | 'dkim_selector'> & { found: boolean | null }
 
-const failingRow = lookedRow.concat(row({ has_listeners: boolean() }))
+const failingRow = recheckedRow.concat(row({ has_listeners: boolean() }))
 
 /**
- * Notes looks. @param certain a domain that is missing since then at the latest fails from this look on.
+ * Notes checks. @param certain a domain that is missing since then at the latest fails from this check on.
  * @returns those that do, with whether anybody listens to their team.
  */
-export async function noteLooks(
+export async function noteRechecks(
   tx: Tx,
-  looks: readonly Look[],
+  rechecks: readonly Recheck[],
   { now, certain }: { now: Date; certain: Date },
 ) {
   const types = { team_id: 'uuid', id: 'uuid', dkim_selector: 'text', found: 'bool' }
   const at = sql.timestamp(now)
   return tx.any(sql.type(failingRow)`
-    with look as (select * from ${rowsOf('l', types, looks)}), d as materialized (
-      select * from domains where (team_id, id) in (select team_id, id from look) order by team_id, id for update
+    with recheck as (select * from ${rowsOf('l', types, rechecks)}), d as materialized (
+      select * from domains where (team_id, id) in (select team_id, id from recheck) order by team_id, id for update
     ), noted as (
       update domains set
-        looked_at = ${at},
-        found_at = case when look.found then ${at} else d.found_at end,
+        checked_at = ${at},
+        found_at = case when recheck.found then ${at} else d.found_at end,
         missing_since = case
-          when look.found then null
-          when not look.found and d.found_at is not null then coalesce(d.missing_since, ${at})
+          when recheck.found then null
+          when not recheck.found and d.found_at is not null then coalesce(d.missing_since, ${at})
           else d.missing_since end,
         failing_since = case
-          when look.found then null
-          when not look.found and d.missing_since <= ${sql.timestamp(certain)} then coalesce(d.failing_since, ${at})
+          when recheck.found then null
+          when not recheck.found and d.missing_since <= ${sql.timestamp(certain)} then coalesce(d.failing_since, ${at})
           else d.failing_since end
-      from look join d using (team_id, id, dkim_selector)
+      from recheck join d using (team_id, id, dkim_selector)
       where domains.team_id = d.team_id and domains.id = d.id
       returning domains.*, d.failing_since as known_since
     )

@@ -5,7 +5,7 @@
  */
 
 /** What it is without a policy of the owner's own. */
-const FIRST = ['v=spf1', 'a', 'mx', '~all']
+const DEFAULT_POLICY = ['v=spf1', 'a', 'mx', '~all']
 
 const termsOf = (record: string): string[] => record.trim().split(/\s+/)
 
@@ -21,7 +21,7 @@ export const allowsRelay = (published: readonly string[], includes: readonly str
 
 /** The record to publish, in place of what is. What stands behind `all` counts for nothing, so it goes before. */
 export function spfValue(includes: readonly string[], published: readonly string[] = []): string {
-  const own = published.length === 1 ? termsOf(published[0] ?? '') : FIRST
+  const own = published.length === 1 ? termsOf(published[0] ?? '') : DEFAULT_POLICY
   const lacked = lackedBy(own.join(' '), includes)
   const end = own.findIndex((term) => /^([+?~-]?all$|redirect=)/i.test(term))
   const at = end === -1 ? own.length : end

@@ -2,7 +2,7 @@
  * Verifies a domain by the records its owner has published.
  * Promises: only a published DKIM key that is ours verifies; a key that is to follow takes over once its record is
  * found; no connection is held while DNS is asked; a domain that is verified stays so, since a name server may be away
- * for a while (look-again.ts notifies its owners).
+ * for a while (recheck.ts notifies its owners).
  * The audit trail notes when that changes something. DECISIONS: From domain.
  */
 import { Refusal } from '../../errors.ts'

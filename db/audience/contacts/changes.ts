@@ -6,17 +6,17 @@ import type { ContactHappening } from '../../channels/happenings/happening.ts'
 import { publish } from '../../channels/happenings/publish.ts'
 import type { Tx } from '../../postgres/pool.ts'
 
-type ContactTurn = Pick<ContactHappening, 'team_id' | 'kind' | 'topic_ids' | 'occurred_at' | 'detail'> & {
+type ConsentChange = Pick<ContactHappening, 'team_id' | 'kind' | 'topic_ids' | 'occurred_at' | 'detail'> & {
   contact_id: string
   /** Whether anybody listens to its team. */
   has_listeners: boolean
 }
 
 /** Announces changes of contacts whose teams are listened to. */
-export const publishContacts = (tx: Tx, turns: readonly ContactTurn[]): Promise<void> =>
+export const publishContacts = (tx: Tx, changes: readonly ConsentChange[]): Promise<void> =>
   publish(
     tx,
-    turns
+    changes
       .filter(({ has_listeners }) => has_listeners)
       .map(({ team_id, contact_id: id, kind, topic_ids, occurred_at, detail }) => ({
         subject: 'contact',

@@ -100,7 +100,7 @@ export async function contactFurther(tx: Tx, teamId: string, before: string | un
 }
 
 /** How many contacts are asked which properties they have, and how many names are answered. */
-const ASKED = 1_000
+const CONTACTS_ASKED = 1_000
 const MOST_NAMES = 100
 
 const nameRow = row({ name: string() })
@@ -109,7 +109,7 @@ const nameRow = row({ name: string() })
 export const propertyNames = (tx: Tx, teamId: string) =>
   tx.anyFirst(sql.type(nameRow)`
     select name from (
-      select properties from contacts where team_id = ${teamId} ${newestFirst} limit ${ASKED}) contacts,
+      select properties from contacts where team_id = ${teamId} ${newestFirst} limit ${CONTACTS_ASKED}) contacts,
       jsonb_object_keys(properties) name
     group by name order by count(*) desc, name limit ${MOST_NAMES}`)
 
@@ -123,7 +123,7 @@ export async function missingProperties(
   const missing = await tx.anyFirst(sql.type(nameRow)`
     select unnest(${sql.array(names, 'text')}) as name
     except select jsonb_object_keys(properties) from (
-      select properties from contacts where team_id = ${teamId} ${newestFirst} limit ${ASKED}) contacts`)
+      select properties from contacts where team_id = ${teamId} ${newestFirst} limit ${CONTACTS_ASKED}) contacts`)
   return names.filter((each) => missing.includes(each))
 }
 

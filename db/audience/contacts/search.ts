@@ -17,9 +17,9 @@ const SEARCH_MS = 100
 const FIRST_STRETCH = 2_000
 const LONGEST_STRETCH = 50_000
 /** A topic with fewer contacts than this is found by its index. */
-const MANY = 5_000
+const LARGE_TOPIC = 5_000
 /** The index on parts of addresses knows no shorter ones. */
-const SHORTEST = 3
+const SHORTEST_INDEXED = 3
 
 /** What leads to the contacts that fit soonest. */
 async function wayTo(
@@ -31,10 +31,10 @@ async function wayTo(
   if (words !== undefined) return 'looking'
   if (topic !== undefined) {
     const counts = await subscribersOf(tx, teamId, [topic])
-    if ((counts.get(topic) ?? 0) < MANY) return 'topic'
+    if ((counts.get(topic) ?? 0) < LARGE_TOPIC) return 'topic'
   }
   if (status !== undefined && status !== 'subscribed') return 'index'
-  if (email !== undefined && [...email].length >= SHORTEST) return 'index'
+  if (email !== undefined && [...email].length >= SHORTEST_INDEXED) return 'index'
   return email === undefined && status === undefined && topic === undefined ? 'index' : 'looking'
 }
 

@@ -1,5 +1,5 @@
 /**
- * Rows of topic_counts: how many contacts have each topic, as the sum of what moved. Triggers on contacts add rows in
+ * Rows of topic_counts: how many contacts have each topic, as the sum of deltas. Triggers on contacts add rows in
  * the statement that moves them. Promises: a count is never behind the contacts, and the same before and after a fold.
  */
 import { sql } from 'slonik'

@@ -13,7 +13,7 @@ export type CsvRecord = { row: number; cells: string[] }
 export type CsvTable = { header: string[]; records: CsvRecord[] }
 
 /** How many bytes are parsed at once; more where a single record is longer. */
-const SLICE = 128 * 1024
+const SLICE_BYTES = 128 * 1024
 /** What a record may take, in bytes: more than all properties of a contact. */
 const LONGEST_RECORD = 1024 * 1024
 /** A contact has at most 100 properties; other services export more columns than anybody needs. */
@@ -201,7 +201,7 @@ export async function readSlice(
 ): Promise<{ table: CsvTable; place: CsvPlace | null; separator: string }> {
   const { at, line, breaks } = place ?? { at: 0, line: 0, breaks: 0 }
   let separator = place?.separator
-  for (let length = SLICE; ; length *= 2) {
+  for (let length = SLICE_BYTES; ; length *= 2) {
     const bytes = await readBytes(at, length)
     const isLast = bytes.length < length
     separator ??= separatorOf(bytes.toString())

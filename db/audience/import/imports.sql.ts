@@ -11,7 +11,7 @@ type NewImport = Pick<ImportRow, 'id' | 'file_name' | 'mapping' | 'records' | 'c
 }
 
 /** How long the chunks are that a file lies in, in bytes. */
-const CHUNK = 128 * 1024
+const CHUNK_BYTES = 128 * 1024
 
 export async function insertImport(tx: Tx, teamId: string, row: NewImport, now: Date): Promise<void> {
   await tx.query(sql.unsafe`
@@ -19,8 +19,8 @@ export async function insertImport(tx: Tx, teamId: string, row: NewImport, now: 
       team_id, id, file_name, records, created_by, created_at, draft, mapping, encoding)
     values (${teamId}, ${row.id}, ${row.file_name}, ${row.records}, ${row.created_by}, ${sql.timestamp(now)},
       true, ${JSON.stringify(row.mapping)}, ${row.encoding})`)
-  const chunks = Array.from({ length: Math.ceil(row.bytes.length / CHUNK) }, (_, at) => {
-    const bytes = row.bytes.subarray(at * CHUNK, (at + 1) * CHUNK)
+  const chunks = Array.from({ length: Math.ceil(row.bytes.length / CHUNK_BYTES) }, (_, at) => {
+    const bytes = row.bytes.subarray(at * CHUNK_BYTES, (at + 1) * CHUNK_BYTES)
     return sql.fragment`(${teamId}, ${row.id}, ${at}, ${sql.binary(bytes)})`
   })
   await tx.query(sql.unsafe`
@@ -67,12 +67,12 @@ const chunkRow = row({ bytes: mixed<Buffer>() })
 export const importBytes =
   (tx: Tx, teamId: string, importId: string) =>
   async (at: number, length: number): Promise<Buffer> => {
-    const first = Math.floor(at / CHUNK)
+    const first = Math.floor(at / CHUNK_BYTES)
     const rows = await tx.any(sql.type(chunkRow)`
       select bytes from contact_import_chunks
       where team_id = ${teamId} and import_id = ${importId}
-        and position between ${first} and ${Math.floor((at + length - 1) / CHUNK)} order by position`)
-    const start = at - first * CHUNK
+        and position between ${first} and ${Math.floor((at + length - 1) / CHUNK_BYTES)} order by position`)
+    const start = at - first * CHUNK_BYTES
     return Buffer.concat(rows.map(({ bytes }) => bytes)).subarray(start, start + length)
   }
 
@@ -150,11 +150,11 @@ export type Made = Pick<ImportRow, 'created' | 'updated' | 'repeated'>
 
 const importColumns = sql.fragment`
   i.id, i.file_name, i.records, i.created_by, i.created_at, i.draft, i.mapping, i.encoding, i.created, i.updated,
-  i.repeated, i.refused, i.created + i.updated + i.repeated + i.refused as done, w.fault,
-  w.id is not null and w.finished_at is null and w.total is null as reading`
+  i.repeated, i.refused, i.created + i.updated + i.repeated + i.refused as done, j.fault,
+  j.id is not null and j.finished_at is null and j.total is null as reading`
 
-/** An import has the id of its work. */
-const imports = sql.fragment`contact_imports i left join works w on w.id = i.id`
+/** An import has the id of its background job. */
+const imports = sql.fragment`contact_imports i left join background_jobs j on j.id = i.id`
 
 /** A team's imports, newest first. */
 export const importsOfTeam = (tx: Tx, teamId: string, limit: number) =>

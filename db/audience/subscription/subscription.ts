@@ -75,8 +75,8 @@ export async function keepTopics(
   const kept = { id, topic_ids: [...topic_ids], left_topic_ids: all }
   const has_listeners = await writeTopics(tx, teamId, kept, now)
   if (left.length === 0) return
-  const turn = { team_id: teamId, contact_id: id, has_listeners, occurred_at: now, detail: '' }
-  await publishContacts(tx, [{ ...turn, kind: 'topics_left', topic_ids: left }])
+  const change = { team_id: teamId, contact_id: id, has_listeners, occurred_at: now, detail: '' }
+  await publishContacts(tx, [{ ...change, kind: 'topics_left', topic_ids: left }])
   const entry = { team_id: teamId, action: 'contact.leave_topics', subject: id, detail: left.join(', ') }
   await record({ tx, now, actor: by }, entry)
 }

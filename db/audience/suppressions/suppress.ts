@@ -135,10 +135,14 @@ export async function suppress(
       .filter(([{ suppression }]) => !already.includes(suppression))
       .map(([{ contact_id }, { cause }]) => [contact_id, cause]),
   )
-  const turns = changed.filter(({ contact_id }) => fresh.has(contact_id))
+  const changes = changed.filter(({ contact_id }) => fresh.has(contact_id))
   await publishContacts(
     tx,
-    turns.map((turn) => ({ ...turn, kind: 'suppressed', ...whenAndWhy(fresh.get(turn.contact_id), now) })),
+    changes.map((change) => ({
+      ...change,
+      kind: 'suppressed',
+      ...whenAndWhy(fresh.get(change.contact_id), now),
+    })),
   )
 }
 
@@ -151,10 +155,10 @@ async function judge(tx: Tx, refs: readonly Suppressed[], now: Date): Promise<nu
   const causes = new Map(refs.map(({ contact_id, cause }) => [contact_id, cause]))
   await publishContacts(
     tx,
-    changed.map(({ over, ...turn }) => ({
-      ...turn,
+    changed.map(({ over, ...change }) => ({
+      ...change,
       kind: over ? 'suppressed' : 'released',
-      ...whenAndWhy(over ? causes.get(turn.contact_id) : null, now),
+      ...whenAndWhy(over ? causes.get(change.contact_id) : null, now),
     })),
   )
   return changed.length

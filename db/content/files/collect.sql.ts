@@ -1,5 +1,5 @@
 /**
- * Statements that give files up and delete them.
+ * Statements that orphan files, which nobody can use from then on, and delete them.
  * Promises: a file is looked at again once its row is locked, so a use that came between keeps it.
  */
 import { sql } from 'slonik'
@@ -41,11 +41,11 @@ export const unusedFiles = (tx: Tx, before: Date, limit: number) =>
 const sizeRow = row({ size: number() })
 
 /**
- * Gives up those of the files that are still unused: whatever has come to need one since they were found has written
+ * Orphans those of the files that are still unused: whatever has come to need one since they were found has written
  * its time of use first, and `accepted` is the first id that mail accepted meanwhile can have. The team's account is
  * locked. @returns their sizes.
  */
-export const doomUnused = (
+export const orphanUnused = (
   tx: Tx,
   teamId: string,
   ids: readonly string[],
@@ -64,7 +64,7 @@ export const doomUnused = (
         and not exists (select from needed n where n.sha256 = f.sha256)
       for update skip locked
     )
-    update files f set state = 'doomed' from unused u where f.team_id = ${teamId} and f.id = u.id
+    update files f set state = 'orphaned' from unused u where f.team_id = ${teamId} and f.id = u.id
     returning f.size`)
 
 const contentRow = row({ sha256: string() })
@@ -78,10 +78,10 @@ export async function detachFiles(tx: Tx, teamId: string, emailIds: readonly str
 }
 
 /**
- * Gives up those of the contents that no email and no live upload refers to. The team's account is locked. What is just
+ * Orphans those of the contents that no email and no live upload refers to. The team's account is locked. What is just
  * being used is passed over.
  */
-export const doomDetached = (tx: Tx, teamId: string, contents: readonly string[]) =>
+export const orphanDetached = (tx: Tx, teamId: string, contents: readonly string[]) =>
   tx.any(sql.type(sizeRow)`
     with alone as materialized (
       select id from files f
@@ -91,14 +91,14 @@ export const doomDetached = (tx: Tx, teamId: string, contents: readonly string[]
         and not ${isUploaded}
       for update skip locked
     )
-    update files f set state = 'doomed' from alone a where f.team_id = ${teamId} and f.id = a.id
+    update files f set state = 'orphaned' from alone a where f.team_id = ${teamId} and f.id = a.id
     returning f.size`)
 
-/** Deletes some of the files that were given up, with their bytes. @returns how many. */
-export async function deleteDoomed(tx: Tx, limit: number): Promise<number> {
+/** Deletes some of the orphaned files, with their bytes. @returns how many. */
+export async function deleteOrphans(tx: Tx, limit: number): Promise<number> {
   const { rowCount } = await tx.query(sql.type(object())`
     delete from files where (team_id, id) in (
-      select team_id, id from files where state = 'doomed' limit ${limit} for update skip locked)`)
+      select team_id, id from files where state = 'orphaned' limit ${limit} for update skip locked)`)
   return rowCount
 }
 

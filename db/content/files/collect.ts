@@ -1,7 +1,7 @@
 /**
  * Deletes the bytes of attachments that nobody needs any more, and uploads that have expired.
- * Promises: nothing younger than a day goes, nothing that an unfinished email or a live upload needs. A file is given
- * up and its storage refunded under the team's account lock, so storage equals a recount at any time; a call that
+ * Promises: nothing younger than a day goes, nothing that an unfinished email or a live upload needs. A file is
+ * orphaned and its storage refunded under the team's account lock, so storage equals a recount at any time; a call that
  * uses it just then either keeps it or stores its bytes again.
  */
 
@@ -9,33 +9,34 @@ import { lockAccount, saveAccount } from '../../accounts/teams/limits.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { firstIdAt } from '../../text/ids.ts'
 import {
-  deleteDoomed,
   deleteExpiredUploads,
+  deleteOrphans,
   detachFiles,
-  doomDetached,
-  doomUnused,
+  orphanDetached,
+  orphanUnused,
   releaseFiles,
   unusedFiles,
 } from './collect.sql.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
-/** How many files are looked for at once; rows of one batch; files of one statement that deletes bytes, 25 MiB each. */
-const FOUND = 2_000
+/** Files that one search finds; rows of one batch; files of one statement that deletes bytes, 25 MiB each. */
+const SEARCH_BATCH = 2_000
 const COLLECT_BATCH = 200
-const DELETED = 10
+const DELETE_BATCH = 10
 
-async function refund(tx: Tx, teamId: string, doomed: readonly { size: number }[]): Promise<number> {
-  if (doomed.length === 0) return 0
+async function refund(tx: Tx, teamId: string, orphaned: readonly { size: number }[]): Promise<number> {
+  if (orphaned.length === 0) return 0
   // Read again: what locked the account before us in this transaction may have written it since.
   const account = await lockAccount(tx, teamId)
-  account.used.storage -= doomed.reduce((sum, { size }) => sum + size, 0)
+  account.used.storage -= orphaned.reduce((sum, { size }) => sum + size, 0)
   await saveAccount(tx, teamId, account)
-  return doomed.length
+  return orphaned.length
 }
 
-/** Deletes the bytes of some of what was given up. @returns whether there may be more. */
-export const deleteGivenUp = async (tx: Tx): Promise<boolean> => (await deleteDoomed(tx, DELETED)) === DELETED
+/** Deletes the bytes of some orphaned files. @returns whether there may be more. */
+export const deleteSomeOrphans = async (tx: Tx): Promise<boolean> =>
+  (await deleteOrphans(tx, DELETE_BATCH)) === DELETE_BATCH
 
 /** Forgets uploads that have expired, and files unused for `days` days, a day at least. @returns how many files. */
 export async function collectFiles(database: Database, days: number, now: Date): Promise<number> {
@@ -45,7 +46,7 @@ export async function collectFiles(database: Database, days: number, now: Date):
   const accepted = firstIdAt(new Date(now.getTime() - HOUR))
   let total = 0
   for (;;) {
-    const found = await unusedFiles(database, before, FOUND)
+    const found = await unusedFiles(database, before, SEARCH_BATCH)
     let taken = 0
     for (const [teamId, files] of Map.groupBy(found, ({ team_id }) => team_id)) {
       const ids = files.map(({ id }) => id)
@@ -55,20 +56,20 @@ export async function collectFiles(database: Database, days: number, now: Date):
           return refund(
             tx,
             teamId,
-            await doomUnused(tx, teamId, ids.slice(at, at + COLLECT_BATCH), { before, accepted }),
+            await orphanUnused(tx, teamId, ids.slice(at, at + COLLECT_BATCH), { before, accepted }),
           )
         })
       }
     }
-    while (await deleteGivenUp(database));
+    while (await deleteSomeOrphans(database));
     total += taken
     // What could not be taken was just used, or is the next round's.
-    if (found.length < FOUND || taken === 0) return total
+    if (found.length < SEARCH_BATCH || taken === 0) return total
   }
 }
 
 /** Takes the files of emails that are erased, but for what others carry too. The team's account is locked. */
 export async function eraseFiles(tx: Tx, teamId: string, emailIds: readonly string[]): Promise<void> {
   const contents = await detachFiles(tx, teamId, emailIds)
-  if (contents.length > 0) await refund(tx, teamId, await doomDetached(tx, teamId, contents))
+  if (contents.length > 0) await refund(tx, teamId, await orphanDetached(tx, teamId, contents))
 }

@@ -105,11 +105,14 @@ export const publishFiles = (tx: Tx, files: readonly Loaded[]) =>
     with published as (${publishing(files)}) select count(*)::int as count from published`)
 
 /** What emails bring along, and which of them needs which content. */
-export type Carried = { brought: readonly Loaded[]; needs: readonly (FileRef & { email_id: string })[] }
+export type AttachedFiles = {
+  newFiles: readonly Loaded[]
+  needs: readonly (FileRef & { email_id: string })[]
+}
 
 /** Parts of the statement that stores emails: `published` has a row for each file that there was to publish. */
-export const attaching = ({ brought, needs }: Carried) => sql.fragment`
-  published as (${publishing(brought)}), noted as (
+export const attaching = ({ newFiles, needs }: AttachedFiles) => sql.fragment`
+  published as (${publishing(newFiles)}), noted as (
     insert into email_files (team_id, email_id, sha256)
     select w.team_id, w.email_id, decode(w.sha256, 'hex')
     from ${rowsOf('w', { ...FILE, email_id: 'uuid' }, needs)}
@@ -159,7 +162,7 @@ const pieceRow = row({ bytes: mixed<Buffer<ArrayBuffer>>() })
  * ones in up to three times their memory: of whole chunks V8 collected the whole heap 24 times in sixteen mails of
  * 20 MB, of pieces once or twice.
  */
-const PIECE = CHUNK / 5
+const PIECE_BYTES = CHUNK / 5
 
 /** The pieces of some chunks of a content, from the `from`th chunk on; none when its bytes are gone. */
 export async function piecesOfChunks(
@@ -170,9 +173,9 @@ export async function piecesOfChunks(
   const literal = (value: string | number) => sql.literalValue(String(value))
   const rows = await tx.any(sql.type(pieceRow)`
     copy (
-      select substring(c.bytes from at + 1 for ${literal(PIECE)})
+      select substring(c.bytes from at + 1 for ${literal(PIECE_BYTES)})
       from files f join file_chunks c on c.team_id = f.team_id and c.file_id = f.id
-        cross join lateral generate_series(0, length(c.bytes) - 1, ${literal(PIECE)}) at
+        cross join lateral generate_series(0, length(c.bytes) - 1, ${literal(PIECE_BYTES)}) at
       where f.team_id = ${literal(team_id)} and f.sha256 = decode(${literal(sha256)}, 'hex') and f.state = 'ready'
         and c.part between ${literal(from)} and ${literal(from + count - 1)}
       order by c.part, at
@@ -181,17 +184,17 @@ export async function piecesOfChunks(
 }
 
 /** Deletes what calls and uploads began, did not go on with since a time, and never published. @returns how many. */
-export async function deleteLeftFiles(tx: Tx, before: Date): Promise<number> {
+export async function deleteAbandonedFiles(tx: Tx, before: Date): Promise<number> {
   const { rowCount } = await tx.query(sql.type(object())`
     delete from files
     where state = 'loading' and created_at < ${sql.timestamp(before)} and last_used_at < ${sql.timestamp(before)}`)
   return rowCount
 }
 
-const carriedRow = contentRow.concat(row({ id: string(), filename: string() }))
+const attachedRow = contentRow.concat(row({ id: string(), filename: string() }))
 
 export const filesOfEmails = (tx: Tx, emails: readonly { team_id: string; id: string }[]) =>
-  tx.any(sql.type(carriedRow)`
+  tx.any(sql.type(attachedRow)`
     select e.team_id, e.id, a ->> 'filename' as filename, a ->> 'sha256' as sha256
     from accepted_emails e cross join lateral json_array_elements(e.attachments) a
     where e.attachments is not null and (e.team_id, e.id) in (

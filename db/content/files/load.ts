@@ -10,7 +10,7 @@ import { type Chunk, dropLoading, insertChunks, insertLoading, usedFiles } from 
 
 /** The most pieces that one statement has, and about how many bytes. */
 const MAX_CHUNKS = 100
-const LARGEST = 4 * CHUNK
+const STATEMENT_BYTES = 4 * CHUNK
 
 type Contents = ReadonlyMap<string, Uint8Array>
 
@@ -21,7 +21,7 @@ function* statementsOf(files: readonly { id: string; bytes: Uint8Array }[]): Gen
   for (const { id: file_id, bytes } of files) {
     for (let at = 0; at < bytes.length; at += CHUNK) {
       const piece = { file_id, part: at / CHUNK, bytes: bytes.subarray(at, at + CHUNK) }
-      if (batch.length === MAX_CHUNKS || (batch.length > 0 && size + piece.bytes.length > LARGEST)) {
+      if (batch.length === MAX_CHUNKS || (batch.length > 0 && size + piece.bytes.length > STATEMENT_BYTES)) {
         yield batch
         batch = []
         size = 0

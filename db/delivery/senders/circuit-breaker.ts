@@ -12,7 +12,7 @@ import { insertSenderEvents, type SenderEvent } from './events.sql.ts'
 import {
   changePaces,
   type Pace,
-  PROBE,
+  PROBE_SECONDS,
   paceAt,
   paused,
   type Sender,
@@ -42,7 +42,7 @@ type Refusal = {
  * - setup: everything is refused until a person acts.
  * - connection: it cannot be reached.
  */
-export type Signal =
+export type SenderSignal =
   | { kind: 'accepted'; began_at: Date }
   | ({ kind: 'slow' } & Refusal)
   | ({ kind: 'setup' } & Refusal)
@@ -67,15 +67,15 @@ export type Change = {
 
 type Changed = { pace: Pace; changes: Omit<Change, 'sender'>[]; news: Omit<SenderEvent, 'sender'>[] }
 
-const newestOf = <K extends Signal['kind']>(signals: readonly Signal[], kind: K) =>
+const newestOf = <K extends SenderSignal['kind']>(signals: readonly SenderSignal[], kind: K) =>
   signals
-    .filter((signal): signal is Extract<Signal, { kind: K }> => signal.kind === kind)
+    .filter((signal): signal is Extract<SenderSignal, { kind: K }> => signal.kind === kind)
     .sort((one, other) => other.began_at.getTime() - one.began_at.getTime())[0]
 
 /** Applies to each sender, named once, the signals of its sends. A few statements for all together. */
 export async function applySignals(
   tx: Tx,
-  signalled: readonly { sender: Sender; signals: readonly Signal[] }[],
+  signalled: readonly { sender: Sender; signals: readonly SenderSignal[] }[],
 ): Promise<Change[]> {
   const changed = await changePaces<Changed & { sender: string }>(
     tx,
@@ -93,7 +93,7 @@ export async function applySignals(
 }
 
 /** A sender after the newest signal of each kind. Pure. */
-function afterSignals(pace: Pace, now: Date, signals: readonly Signal[]): Changed {
+function afterSignals(pace: Pace, now: Date, signals: readonly SenderSignal[]): Changed {
   let state: Changed = { pace, changes: [], news: [] }
   const slow = newestOf(signals, 'slow')
   if (slow) state = slowDown(state, now, slow)
@@ -136,7 +136,7 @@ function trip(
   const change = (seconds: number) => [...state.changes, { kind: 'paused' as const, words, seconds }]
   const { wait_seconds: left } = stateAt(pace, now)
   // A shorter one may be this very probe's.
-  if (left > Math.max(wait, PROBE)) return { ...state, pace: troubled, changes: change(left) }
+  if (left > Math.max(wait, PROBE_SECONDS)) return { ...state, pace: troubled, changes: change(left) }
   const isKnown = pace.troubles > 0 && pace.pause_reason === words
   const event = { kind: 'paused' as const, occurred_at: now, detail: words }
   return {

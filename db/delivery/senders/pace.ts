@@ -9,8 +9,8 @@ import type { Database, Tx } from '../../postgres/pool.ts'
 import { refill, untilToken } from '../../process/bucket.ts'
 import { type KeptSender, lockSenders, type SenderRow, saveSenders, sendersByKeys } from './senders.sql.ts'
 
-const RECOVERY = 60_000
-const SLOWEST = 0.2
+const RECOVERY_MS = 60_000
+const SLOWEST_RATE = 0.2
 
 /** A sender's state at one time. */
 export type Pace = Omit<KeptSender, 'key'>
@@ -24,13 +24,13 @@ const SAVED_SECONDS = 1
 export function paceAt(row: SenderRow, ceiling: number, now: Date, saved = SAVED_SECONDS): Pace {
   const slowedAt = dateOrNull(row.slowed_at)
   const minutes =
-    slowedAt === null ? 0 : Math.max(0, Math.floor((now.getTime() - slowedAt.getTime()) / RECOVERY))
+    slowedAt === null ? 0 : Math.max(0, Math.floor((now.getTime() - slowedAt.getTime()) / RECOVERY_MS))
   const recovered = slowedAt === null ? ceiling : Math.min(ceiling, row.rate + minutes * (ceiling / 10))
   const bucket = { tokens: row.tokens, refilled_at: new Date(row.refilled_at) }
   return {
     rate: recovered,
     slowed_at:
-      recovered >= ceiling || slowedAt === null ? null : new Date(slowedAt.getTime() + minutes * RECOVERY),
+      recovered >= ceiling || slowedAt === null ? null : new Date(slowedAt.getTime() + minutes * RECOVERY_MS),
     ...refill(bucket, { rate: recovered, capacity: Math.max(1, recovered * saved) }, now),
     paused_until: dateOrNull(row.paused_until),
     pause_reason: row.pause_reason,
@@ -74,11 +74,11 @@ export function reserve(pace: Pace, costs: readonly number[], horizon: number, n
 }
 
 /** How long a probe has the sender to itself, in seconds: it may wait for a connection that never comes. */
-export const PROBE = 30
+export const PROBE_SECONDS = 30
 
 /** After a pause one send probes whether the sender works again; the others wait for its outcome. */
 function probe(pace: Pace, costs: readonly number[], now: Date): { pace: Pace; reservation: Reservation } {
-  const paused_until = new Date(now.getTime() + PROBE * 1_000)
+  const paused_until = new Date(now.getTime() + PROBE_SECONDS * 1_000)
   const reason = pace.pause_reason ?? 'the sender is probed'
   return {
     pace: costs.length === 0 ? pace : { ...pace, paused_until },
@@ -213,7 +213,7 @@ export const UNTROUBLED = { paused_until: null, troubles: 0, accepted_at: null }
 export function slowed(pace: Pace, now: Date, since: Date): { pace: Pace; isNews: boolean } {
   const floor = Math.min(since.getTime(), now.getTime() - 1_000)
   if (pace.slowed_at !== null && pace.slowed_at.getTime() > floor) return { pace, isNews: false }
-  const rate = Math.max(SLOWEST, pace.rate / 2)
+  const rate = Math.max(SLOWEST_RATE, pace.rate / 2)
   return {
     pace: { ...pace, rate, slowed_at: now, tokens: Math.min(0, pace.tokens) },
     isNews: pace.slowed_at === null,

@@ -1,6 +1,6 @@
 /**
  * Rows of broadcast_figures: how many emails of a broadcast stand at which status and how many contacts it skipped, as
- * the sum of what moved. Promises: a figure is never behind its rows, since reading adds what is not folded yet; an
+ * the sum of the deltas. Promises: a figure is never behind its rows, since reading adds what is not folded yet; an
  * email that was forgotten for its age still counts, one that was deleted does not.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
@@ -13,36 +13,36 @@ import { row, rowsOf } from '../../postgres/rows.ts'
 export const BROADCAST_FIGURES = ['made', 'skipped', ...EMAIL_LADDER] as const
 export type Figure = (typeof BROADCAST_FIGURES)[number]
 
-const MOVED_FIGURES = BROADCAST_FIGURES.filter((figure) => figure !== 'made')
+const COUNTED_FIGURES = BROADCAST_FIGURES.filter((figure) => figure !== 'made')
 
-const figureRow = row({ broadcast_id: string(), figure: string().oneOf(MOVED_FIGURES), count: number() })
+const figureRow = row({ broadcast_id: string(), figure: string().oneOf(COUNTED_FIGURES), count: number() })
 
 type FigureOf = { broadcast_id: string; figure: Figure; count: number }
 
 /** Those that are 0 may be absent. */
 export async function figuresOf(tx: Tx, teamId: string, ids: readonly string[]): Promise<FigureOf[]> {
   const those = sql.array(ids, 'uuid')
-  const moved = await tx.any(sql.prepared('figures_of_broadcasts', figureRow)`
+  const counted = await tx.any(sql.prepared('figures_of_broadcasts', figureRow)`
     select broadcast_id, figure, sum(count)::integer as count from (
       select broadcast_id, figure, count from broadcast_figures
       where team_id = ${teamId} and broadcast_id = any(${those})
       union all
-      select broadcast_id, status, count from moved_figures
+      select broadcast_id, status, count from figure_deltas
       where team_id = ${teamId} and broadcast_id = any(${those})) f
     group by broadcast_id, figure`)
   const made = new Map<string, number>()
-  for (const { broadcast_id, figure, count } of moved)
+  for (const { broadcast_id, figure, count } of counted)
     if (figure !== 'skipped') made.set(broadcast_id, (made.get(broadcast_id) ?? 0) + count)
   return [
-    ...moved,
+    ...counted,
     ...[...made].map(([broadcast_id, count]) => ({ broadcast_id, figure: 'made' as const, count })),
   ]
 }
 
-/** A part of the statement that folds: adds what moved of broadcasts. @param moves rows of moved_figures. */
-export const addToBroadcasts = (moves: FragmentSqlToken) => sql.fragment`
+/** A part of the statement that folds: adds the deltas of broadcasts. @param deltas rows of figure_deltas. */
+export const addToBroadcasts = (deltas: FragmentSqlToken) => sql.fragment`
   insert into broadcast_figures as f (team_id, broadcast_id, figure, count)
-  select team_id, broadcast_id, status, sum(count) from ${moves}
+  select team_id, broadcast_id, status, sum(count) from ${deltas}
   where (team_id, broadcast_id) in (select team_id, id from broadcasts)
   group by team_id, broadcast_id, status having sum(count) <> 0
   order by team_id, broadcast_id, status
@@ -57,7 +57,7 @@ export async function keepFigures(
   const kept = gone.filter(({ broadcast_id }) => broadcast_id !== null)
   if (kept.length === 0) return
   await tx.query(sql.type(object())`
-    insert into moved_figures (team_id, channel, hour, broadcast_id, status, count)
+    insert into figure_deltas (team_id, channel, hour, broadcast_id, status, count)
     select ${teamId}, 'broadcast', now(), broadcast_id, status, count(*)
     from ${rowsOf('kept', { broadcast_id: 'uuid', status: 'text' }, kept)} group by broadcast_id, status`)
 }

@@ -1,6 +1,6 @@
 /**
  * Rows of daily_figures and hourly_figures: how many of the messages accepted on a day, or within an hour of the last
- * two days, stand at which status, as the sum of what moved. Reading adds what is not folded yet, so that a figure is
+ * two days, stand at which status, as the sum of the deltas. Reading adds what is not folded yet, so that a figure is
  * never behind its rows. Broadcasts' are broadcasts.sql.ts's.
  */
 import { sql } from 'slonik'
@@ -11,7 +11,7 @@ import { row } from '../../postgres/rows.ts'
 import { addToBroadcasts } from './broadcasts.sql.ts'
 
 /** Waits for a fold in progress; the next statement sees what it did. */
-export const takeTurn = (tx: Tx) =>
+export const lockFigures = (tx: Tx) =>
   tx.query(sql.unsafe`select pg_advisory_xact_lock(hashtext('daily_figures'))`)
 
 /** What is kept by the hour: more than is shown, so that no hour that is shown has lost a part. */
@@ -19,12 +19,12 @@ const HOURS_KEPT = sql.fragment`now() - interval '2 days'`
 
 const foldedRow = row({ folded: number() })
 
-/** Adds up to `limit` moves to their figures. @returns how many there were. */
-export const foldMoves = (tx: Tx, limit: number) =>
+/** Adds up to `limit` deltas to their figures. @returns how many there were. */
+export const foldDeltas = (tx: Tx, limit: number) =>
   tx.oneFirst(sql.type(foldedRow)`
     with taken as (
-      delete from moved_figures
-      where (team_id, id) in (select team_id, id from moved_figures limit ${limit} for update skip locked)
+      delete from figure_deltas
+      where (team_id, id) in (select team_id, id from figure_deltas limit ${limit} for update skip locked)
       returning team_id, channel, hour, broadcast_id, status, count
     ), of_broadcasts as (
       select * from taken where broadcast_id is not null
@@ -74,7 +74,7 @@ export const firstDay = (tx: Tx, teamId: string, { name: channel }: Channel) =>
   tx.oneFirst(sql.type(dayRow)`
     select least(
       (select min(day) from daily_figures where team_id = ${teamId} and channel = ${channel}),
-      (select min((hour at time zone 'UTC')::date) from moved_figures
+      (select min((hour at time zone 'UTC')::date) from figure_deltas
         where team_id = ${teamId} and channel = ${channel}))::text as day`)
 
 const figureRow = row({ day: string(), status: string(), count: number() })
@@ -88,7 +88,7 @@ export async function figuresSince(tx: Tx, teamId: string, { name: channel }: Ch
     from (
       select channel, day, status, count from daily_figures where team_id = ${teamId}
       union all
-      select channel, (hour at time zone 'UTC')::date, status, count from moved_figures where team_id = ${teamId}) f
+      select channel, (hour at time zone 'UTC')::date, status, count from figure_deltas where team_id = ${teamId}) f
     where channel = ${channel} and day >= ${from}
     group by day, status having sum(count) <> 0
     order by day, status`)
@@ -105,7 +105,7 @@ export const hoursSince = (tx: Tx, teamId: string, { name: channel }: Channel, s
     from (
       select channel, hour, status, count from hourly_figures where team_id = ${teamId}
       union all
-      select channel, hour, status, count from moved_figures where team_id = ${teamId}) f
+      select channel, hour, status, count from figure_deltas where team_id = ${teamId}) f
     where channel = ${channel} and hour >= ${sql.timestamp(since)}
     group by hour, status having sum(count) <> 0
     order by hour, status`)

@@ -13,11 +13,11 @@ import { VERSION } from '../../process/version.ts'
 import { deleteProcess, type Gauges, type ProcessKind, storeSignOfLife } from './fleet.sql.ts'
 
 /** How often a process reports, in milliseconds. */
-const INTERVAL = 5_000
+const INTERVAL_MS = 5_000
 /** A process that has been silent for this many seconds no longer counts: it was killed, or it hangs. */
-export const SILENCE = 20
+export const SILENT_AFTER = 20
 /** After this many seconds of silence a process is forgotten; until then an operator sees when it was seen last. */
-export const FORGOTTEN = 3_600
+export const FORGOTTEN_AFTER = 3_600
 
 /** What a worker reports of itself; a web process has nothing to report. */
 export type ProcessRole = {
@@ -79,7 +79,7 @@ export function joinFleet(
     kind,
     limit,
     role = NOTHING,
-    interval = INTERVAL,
+    interval = INTERVAL_MS,
   }: { kind: ProcessKind; limit: number; role?: ProcessRole; interval?: number },
 ) {
   const own = { id: idNow(), kind, host: hostname(), pid: process.pid, started_at: new Date() }

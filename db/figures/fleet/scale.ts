@@ -7,7 +7,7 @@ import type { Database } from '../../postgres/pool.ts'
 import { type QueueStatus, queueStatus } from '../../queue/jobs.sql.ts'
 import { pausedQueues } from '../../queue/pauses.sql.ts'
 import { liveProcesses, type ProcessRow, type SenderFigures, senderStates } from './fleet.sql.ts'
-import { SILENCE } from './fleet.ts'
+import { SILENT_AFTER } from './fleet.ts'
 
 type QueueScale = { latency_seconds: number; ready: number; active: number }
 export type Scale = {
@@ -18,9 +18,9 @@ export type Scale = {
 /** How long an answer is good, in milliseconds. */
 const SCALE_CACHED_MS = 5_000
 /** A queue may be so late before more workers are asked for, in seconds. */
-const TARGET = 5
+const TARGET_DELAY = 5
 /** Fewer workers than this fullness asks for are never recommended. */
-const FULLNESS = 0.75
+const TARGET_FULLNESS = 0.75
 
 /** Whether every sender of a queue is paused or out of tokens. Without a worker no sender is known. */
 function isHeld(queue: string, workers: readonly ProcessRow[], states: ReadonlyMap<string, SenderFigures>) {
@@ -38,9 +38,9 @@ const isTaken = (queue: string, workers: readonly ProcessRow[]): boolean =>
 function recommended(latency: number, workers: readonly ProcessRow[]): number {
   const now = workers.length
   const used = workers.reduce((sum, { gauges }) => sum + gauges.busy, 0)
-  const needed = Math.max(1, Math.ceil(used / FULLNESS))
-  if (now === 0 || latency <= TARGET) return Math.min(needed, Math.max(1, now))
-  return Math.min(2 * now, Math.max(now + 1, Math.ceil((now * latency) / TARGET)))
+  const needed = Math.max(1, Math.ceil(used / TARGET_FULLNESS))
+  if (now === 0 || latency <= TARGET_DELAY) return Math.min(needed, Math.max(1, now))
+  return Math.min(2 * now, Math.max(now + 1, Math.ceil((now * latency) / TARGET_DELAY)))
 }
 
 /** The signal of these figures. Pure. */
@@ -79,7 +79,7 @@ export function createScale(database: Database): () => Promise<Scale> {
   const look = async (): Promise<Scale> => {
     const [queues, processes, senders, paused] = await Promise.all([
       queueStatus(database),
-      liveProcesses(database, SILENCE),
+      liveProcesses(database, SILENT_AFTER),
       senderStates(database),
       pausedQueues(database),
     ])

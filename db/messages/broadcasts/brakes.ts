@@ -1,6 +1,6 @@
 /**
  * When a broadcast is paused by itself: too many of its emails bounce, or too many people complain.
- * Promises: decided by what moved of its figures, never by counting emails. One that a person lets go on is judged by
+ * Promises: decided by its figures, never by counting emails. One that a person lets go on is judged by
  * what came after it was braked.
  */
 import type { Tx } from '../../postgres/pool.ts'

@@ -54,7 +54,7 @@ export async function emailsNotPaused(tx: Tx, refs: readonly EmailRef[]): Promis
 }
 
 /** How much of its rate a broadcast may save up, in seconds: so much goes at once at most. */
-const SAVED = 5
+const SAVED_SECONDS = 5
 
 const grantRow = row({ granted: number(), interval_seconds: number(), wait_seconds: number() })
 
@@ -72,7 +72,7 @@ export const takePlaces = (
       where team_id = ${team_id} and id = ${broadcast_id} and rate_per_minute is not null for no key update
     ), base as (
       select now, apart, greatest(coalesce(paced_until, now - apart),
-        now - greatest(apart, make_interval(secs => ${SAVED}))) as until from held
+        now - greatest(apart, make_interval(secs => ${SAVED_SECONDS}))) as until from held
     ), given as (
       select now, apart, until, greatest(0, least(${count}::int,
         floor(extract(epoch from now - until) / extract(epoch from apart))))::int as granted from base

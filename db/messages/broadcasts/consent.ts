@@ -11,9 +11,9 @@ import { deleteWaitingEmails, type EmailState, statesOf, takePlaces } from './co
 import { insertSkips } from './skips.sql.ts'
 
 /** How long an email of a paused broadcast waits before it looks again, in seconds: resuming brings it forward. */
-const PAUSED = 60
+const PAUSED_WAIT = 60
 /** An email whose answer was lost may have arrived: it is neither sent again nor withdrawn while nobody knows. */
-const UNKNOWN = 600
+const LOST_ANSWER_WAIT = 600
 
 /** An email that is about to go out. `unknowns`: how many of its tries have had no answer. */
 type Leaving = { team_id: string; id: string; unknowns: number }
@@ -40,8 +40,8 @@ export async function checkBeforeSend(
 }
 
 function checkOf({ reason, state }: EmailState, isUnanswered: boolean): SendCheck {
-  if (reason !== null) return isUnanswered ? { wait_seconds: UNKNOWN } : 'gone'
-  return state === 'paused' ? { wait_seconds: PAUSED, until_resumed: true } : 'go'
+  if (reason !== null) return isUnanswered ? { wait_seconds: LOST_ANSWER_WAIT } : 'gone'
+  return state === 'paused' ? { wait_seconds: PAUSED_WAIT, until_resumed: true } : 'go'
 }
 
 async function withdraw(database: Database, emails: readonly EmailState[]): Promise<void> {

@@ -23,7 +23,7 @@ export type HistoryEntry = {
 /** Of what people did with one the latest. */
 const MOST_ENTRIES = 50
 /** How long after a press a broadcast may begin for it. */
-const NEAR = 60_000
+const START_DELAY_MS = 60_000
 
 /** What people did, the latest first. */
 function named(rows: readonly BroadcastEntryRow[], { send_at }: BroadcastRow): HistoryEntry[] {
@@ -47,7 +47,7 @@ function beginning({ started_at, send_at }: BroadcastRow, entries: readonly Hist
   if (started_at === null) return []
   const isDone = entries.some(({ act, at }) => {
     const after = Date.parse(started_at) - Date.parse(at)
-    return ['start', 'resume', 'again'].includes(act) && after >= 0 && after < NEAR
+    return ['start', 'resume', 'again'].includes(act) && after >= 0 && after < START_DELAY_MS
   })
   if (isDone) return []
   return [send_at === null ? unnamed('start', started_at, false) : unnamed('begin', started_at, true)]

@@ -47,15 +47,15 @@ export type WalkStep = { kind: 'moved' | 'full' | 'walked' | 'over' } | { kind: 
 /** Emails of one transaction: the team's account is held while they are stored. */
 const EXPAND_BATCH = 200
 /** Emails that may wait of the slowest. */
-const LEAST = 20
+const LEAST_AHEAD = 20
 /** Contacts that one step looks at, however few of them fit. */
-const LOOK = 10_000
+const MOST_READ = 10_000
 /** A schedule that is later than this does not begin by itself, in milliseconds. */
-const OVERDUE = 3_600_000
+const OVERDUE_MS = 3_600_000
 /** How often one of a suspended team looks whether it may go on, in seconds. */
-const SUSPENDED = 30
+const SUSPENDED_WAIT = 30
 /** The same after a failover, or on a copy that is paused in a moment, in seconds. */
-const UNSETTLED = 2
+const UNSETTLED_WAIT = 2
 
 type Version = { version_id: string; slots: readonly string[] }
 
@@ -67,8 +67,8 @@ export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<
   if (row?.state !== 'sending' && row?.state !== 'scheduled') return OVER
   const now = await serviceTime(tx)
   const { is_home, is_suspended } = await sendingPlaceOf(tx, row)
-  if (!is_home) return { kind: 'early', seconds: UNSETTLED }
-  if (is_suspended) return { kind: 'early', seconds: SUSPENDED }
+  if (!is_home) return { kind: 'early', seconds: UNSETTLED_WAIT }
+  if (is_suspended) return { kind: 'early', seconds: SUSPENDED_WAIT }
   if (row.state === 'scheduled') return begin(deps, row, now)
   const brake = await brakeOn(tx, row, deps.brakes)
   if (brake !== null) return pause(deps, row, brake, now)
@@ -80,7 +80,7 @@ export async function walk(deps: WalkDeps, teamId: string, id: string): Promise<
 
 /** How many may wait: of one with a rate of its own what leaves in a minute, since each looks again and again. */
 const aheadOf = ({ rate_per_minute }: BroadcastRow, { ahead }: WalkDeps): number =>
-  rate_per_minute === null ? ahead : Math.min(ahead, Math.max(LEAST, rate_per_minute))
+  rate_per_minute === null ? ahead : Math.min(ahead, Math.max(LEAST_AHEAD, rate_per_minute))
 
 /** Pauses it until a person resumes it, and has its team's owners written to. */
 async function pause(
@@ -99,7 +99,7 @@ async function begin(deps: WalkDeps, row: BroadcastRow, now: Date): Promise<Walk
   const { tx } = deps
   const late = now.getTime() - Date.parse(row.send_at ?? now.toISOString())
   if (late < 0) return { kind: 'early', seconds: -late / 1_000 }
-  if (late > OVERDUE) return pause(deps, row, 'overdue', now)
+  if (late > OVERDUE_MS) return pause(deps, row, 'overdue', now)
   const { audience, blockers } = await blockersOf(tx, row)
   const [first] = blockers
   if (first) return pause(deps, row, first.kind, now)
@@ -136,7 +136,7 @@ function madeFor(mailing: Mailing, member: Member, secrets: Secrets): EmailItem 
 async function expand(deps: WalkDeps, row: BroadcastRow, most: number, now: Date): Promise<WalkStep> {
   const { tx, secrets } = deps
   const until = row.audience_until ?? now.toISOString()
-  const next = await nextMembers(tx, { ...row, until }, { after: row.cursor, look: LOOK, limit: most })
+  const next = await nextMembers(tx, { ...row, until }, { after: row.cursor, look: MOST_READ, limit: most })
   const { mailing, version } = await fixedMailing(tx, row)
   const all = next.members.map((member) => ({ member, made: madeFor(mailing, member, secrets) }))
   const items = all.flatMap(({ made }) => (typeof made === 'string' ? [] : [made]))

@@ -57,7 +57,7 @@ type TeamBatch = {
   /** The contents that the team has, in this transaction too. */
   ready: Set<string>
   /** The files that new rows bring. */
-  brought: { team_id: string; id: string }[]
+  newFiles: { team_id: string; id: string }[]
   nextId: () => string
 }
 
@@ -125,7 +125,7 @@ async function openTeamBatches(
   for (const [teamId, account] of accounts) {
     const own = references.get(teamId)
     if (!own) continue
-    const fresh = { stored: new Map(), ready: new Set<string>(), brought: [], nextId: idsAt(account.now) }
+    const fresh = { stored: new Map(), ready: new Set<string>(), newFiles: [], nextId: idsAt(account.now) }
     batches.set(teamId, { account, references: own, ...fresh })
   }
   const named = calls.flatMap(({ sender: { team_id }, items }) =>
@@ -170,13 +170,13 @@ function bytesAdded(items: readonly EmailItem[], { ready }: TeamBatch): number {
 }
 
 /** Takes over the contents of an item that the team has not, and charges for them. */
-function bring(item: EmailItem, team_id: string, { account, ready, brought }: TeamBatch): void {
+function takeFiles(item: EmailItem, team_id: string, { account, ready, newFiles }: TeamBatch): void {
   for (const { sha256, size, loaded } of filesOf(item)) {
     if (ready.has(sha256)) continue
     // It was there a moment ago: only a row that was deleted meanwhile can explain that.
     if (loaded === null)
       throw new Refusal('unavailable', 'the attachments are just changing; please retry', 1)
-    brought.push({ team_id, id: loaded })
+    newFiles.push({ team_id, id: loaded })
     ready.add(sha256)
     account.used.storage += size
   }
@@ -191,7 +191,7 @@ function store(item: EmailItem, sender: EmailSender, batch: TeamBatch): EmailOut
     account.bucket.tokens -= 1
   }
   account.used.emails += 1
-  bring(item, sender.team_id, batch)
+  takeFiles(item, sender.team_id, batch)
   const row = rowOf(item, sender, batch)
   if (item.idempotency_key !== null)
     batch.stored.set(item.idempotency_key, { id: row.id, domain: item.from.domain })
@@ -238,7 +238,7 @@ const saidOf = (job: SharedJob, { attachments }: NewEmail) => ({
 async function insert(
   tx: Tx,
   rows: readonly NewEmail[],
-  { charge, jobs, due, brought }: With & { due: number; brought: TeamBatch['brought'] },
+  { charge, jobs, due, newFiles }: With & { due: number; newFiles: TeamBatch['newFiles'] },
 ): Promise<void> {
   const needs = rows.flatMap(({ team_id, id: email_id, attachments }) =>
     (attachments ?? []).map(({ sha256 }) => ({ team_id, email_id, sha256 })),
@@ -246,9 +246,9 @@ async function insert(
   const stored =
     needs.length === 0
       ? { jobs: await insertEmails(tx, rows, { charge, jobs }), published: 0 }
-      : await insertEmailsWithFiles(tx, rows, { charge, jobs, carried: { brought, needs } })
+      : await insertEmailsWithFiles(tx, rows, { charge, jobs, files: { newFiles, needs } })
   if (stored.jobs !== due) throw new Error(`stored ${due} emails that are due but ${stored.jobs} jobs`)
-  if (stored.published !== brought.length) throw new Error('the bytes of an attachment are not there')
+  if (stored.published !== newFiles.length) throw new Error('the bytes of an attachment are not there')
 }
 
 /**
@@ -270,9 +270,9 @@ export async function acceptEmailCalls(deps: AcceptDeps, calls: readonly EmailCa
     },
     commit: async (made) => {
       const parts = await chargesAndJobs(deps, made, batches, saidOf)
-      const brought = [...batches.values()].flatMap((batch) => batch.brought)
+      const newFiles = [...batches.values()].flatMap((batch) => batch.newFiles)
       const rows = made.flatMap(({ messages }) => messages)
-      await insert(deps.tx, rows, { ...parts, brought })
+      await insert(deps.tx, rows, { ...parts, newFiles })
     },
   })
 }

@@ -1,6 +1,6 @@
 /**
  * Counts the emails of a team that match a filter, and requeues or deletes those that were counted, in batches that the
- * caller puts into a transaction each (upkeep/work).
+ * caller puts into a transaction each (upkeep/background-jobs).
  * Promises: no more is changed than was counted, nor what has come to match, or arrived, since then. Counting ends at
  * `most` emails or when the time is up, and says so.
  */
@@ -21,7 +21,7 @@ import { stretches, timeOf } from './stretches.ts'
 type Filter = Omit<EmailFilter, 'team_id'>
 const MATCHING_BATCH = 500
 /** How many that wait are looked at in one statement. */
-const WAITING = 5_000
+const WAITING_BATCH = 5_000
 
 /** For how long to look through further emails, in milliseconds. */
 const MATCHING_MS = 1_000
@@ -67,7 +67,7 @@ export async function countEmails(
 export type Matching = { filter: Stored<Filter>; between: Between; most: number; seen: string }
 /** How many were taken, and the last that was looked at. */
 export type BatchCursor = { taken: number; before?: string }
-type Batch = { cursor: BatchCursor | null; looked: number; changed: number }
+type Batch = { cursor: BatchCursor | null; checked: number; changed: number }
 
 /** The next ids to change, and where to look on; null when all was looked through. */
 async function nextIds(tx: Tx, teamId: string, { filter, between }: Matching, { before, limit }: EmailPage) {
@@ -112,7 +112,7 @@ async function nextBatch(
   const changed = ids.length > 0 ? await work(ids) : 0
   const done = taken + ids.length
   const cursor = next.before !== null && done < wanted.most ? { taken: done, before: next.before } : null
-  return { cursor, looked: ids.length, changed }
+  return { cursor, checked: ids.length, changed }
 }
 
 /** Requeues those of a batch that no provider has taken; with `force` those too that were refused. */
@@ -143,9 +143,9 @@ export const deleteBatch = async (
 async function waitingOf(tx: Tx, teamId: string, criteria: EmailCriteria): Promise<readonly string[]> {
   const ids: string[] = []
   for (let before: string | undefined; ; ) {
-    const batch = await waitingEmails(tx, teamId, criteria, { before, limit: WAITING })
+    const batch = await waitingEmails(tx, teamId, criteria, { before, limit: WAITING_BATCH })
     ids.push(...batch.filter(({ fits }) => fits).map(({ id }) => id))
-    if (batch.length < WAITING) return ids
+    if (batch.length < WAITING_BATCH) return ids
     before = batch.at(-1)?.id
   }
 }

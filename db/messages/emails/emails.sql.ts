@@ -8,7 +8,7 @@ import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, string } from 'yup'
 import { maySend } from '../../accounts/teams/teams.sql.ts'
 import { EMAIL_LADDER } from '../../channels/email.ts'
-import { attaching, type Carried } from '../../content/files/files.sql.ts'
+import { type AttachedFiles, attaching } from '../../content/files/files.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import type { EmailFile } from './call.ts'
@@ -146,10 +146,10 @@ const countsRow = jobsRow.concat(row({ published: number() }))
 export const insertEmailsWithFiles = (
   tx: Tx,
   rows: readonly NewEmail[],
-  { charge, jobs, carried }: With & { carried: Carried },
+  { charge, jobs, files }: With & { files: AttachedFiles },
 ) =>
   tx.one(sql.prepared('insert_emails_with_files', countsRow)`
-    with ${accepting(rows, charge)}, stored as (${insertStates}), ${attaching(carried)}, job as (${jobs})
+    with ${accepting(rows, charge)}, stored as (${insertStates}), ${attaching(files)}, job as (${jobs})
     select (select count(*) from job)::int as jobs, (select count(*) from published)::int as published`)
 
 const referenceRow = row({
@@ -239,7 +239,7 @@ const outgoingRow = emailRow.concat(
 export type OutgoingRow<T extends boolean = boolean> = InferType<typeof outgoingRow> & { test: T }
 
 /** The largest bodies that are read with their rows, in bytes. */
-const LARGE = 65_536
+const LARGE_BODY_BYTES = 65_536
 
 /**
  * Those of the emails that still have something to deliver, and whose team may send. Each is looked up by its key,
@@ -259,7 +259,7 @@ export async function emailsToDeliver<T extends boolean = false>(
     from (select team_id as ref_team, email_id as ref_id from ${rowsOf('ref', EMAIL_REF, refs)}) ref
     cross join lateral (
       select *, coalesce(octet_length(html), 0) + coalesce(octet_length(body_text), 0)
-        + coalesce(pg_column_size(variables), 0) > ${LARGE}::int as is_large
+        + coalesce(pg_column_size(variables), 0) > ${LARGE_BODY_BYTES}::int as is_large
       from emails where team_id = ref_team and id = ref_id offset 0) emails
     cross join lateral (
       select count(distinct v.occurred_at) filter (where v.kind = 'deferred') as deferrals,

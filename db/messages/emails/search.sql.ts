@@ -47,7 +47,7 @@ const texts = (values: readonly string[]) => sql.array(values, 'text')
 
 // Each part is a look-up by an index of its own, where the team is known beforehand.
 const anyIdIs = (id: string, team: FragmentSqlToken): FragmentSqlToken =>
-  sql.fragment`e.id in (${EMAIL.named({ team, ...spellingsOfId(id) })})`
+  sql.fragment`e.id in (${EMAIL.findInTeam({ team, ...spellingsOfId(id) })})`
 
 // What is queued and was taken all the same waits for nothing.
 const statusIs = (status: EmailStatus): FragmentSqlToken =>

@@ -38,7 +38,7 @@ export type EmailFilter = Omit<EmailCriteria, 'recipients' | 'words' | 'text' | 
 const MOST_WORDS = 20
 
 // How many rows are read at a time: those whose size is not known yet come with their html.
-const CHUNK = 100
+const READ_BATCH = 100
 
 /** A domain name as an address may spell it. @throws Refusal bad_request. */
 function domainSpellings(given: string): string[] {
@@ -76,13 +76,13 @@ export function criteriaOf({ recipient, subject, text, domain, ...rest }: EmailF
 }
 
 /** For emails that one id names: a request's has as many as its batch, at most a hundred. */
-const NAMED = 1_000
+const MOST_NAMED = 1_000
 
 /** A page of rows. What an id names is looked up before, so that only the teams that have it are asked. */
 async function rowsFound(tx: Tx, criteria: EmailCriteria, page: EmailPage): Promise<readonly EmailRow[]> {
   const { id, team_id } = criteria
   if (id === undefined || team_id !== undefined) return emailsFound(tx, criteria, page)
-  const places = await messagesWithId(tx, id, { teams: null, limit: NAMED })
+  const places = await messagesWithId(tx, id, { teams: null, limit: MOST_NAMED })
   const teams = new Set(places.filter(({ channel }) => channel === 'email').map((place) => place.team_id))
   const rows: EmailRow[] = []
   for (const team of teams) rows.push(...(await emailsFound(tx, { ...criteria, team_id: team }, page)))
@@ -94,7 +94,7 @@ async function pageOf(deps: Deps, filter: EmailFilter, { before, limit }: EmailP
   if (filter.team_id !== undefined) await teamOrRefusal(deps.tx, filter.team_id)
   const found: ListedEmail[] = []
   while (found.length < limit) {
-    const wanted = Math.min(CHUNK, limit - found.length)
+    const wanted = Math.min(READ_BATCH, limit - found.length)
     const rows = await rowsFound(deps.tx, criteria, { before: found.at(-1)?.id ?? before, limit: wanted })
     const unsized = rows.filter((row) => row.size_kb === null)
     const versionOf = await versionsOf(deps, unsized)

@@ -6,12 +6,12 @@
 
 const HOUR = 3_600_000
 /** By how much the database's clock may be ahead of ours. The first part reaches as far into the past. */
-const AHEAD = HOUR
+const CLOCK_AHEAD_MS = HOUR
 /** How long reading one part should take at most, in milliseconds: far below the limit of a statement. */
 const LONGEST_STRETCH_MS = 1_000
 
 /** The time after which nothing was accepted yet. */
-export const latest = (now: Date): number => now.getTime() + AHEAD
+export const latest = (now: Date): number => now.getTime() + CLOCK_AHEAD_MS
 
 /** The time in a UUIDv7, in milliseconds. */
 export const timeOf = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
@@ -25,7 +25,7 @@ export function* stretches(
   patience: number,
 ): Generator<{ from: Date; to: Date }> {
   const started = performance.now()
-  let width = AHEAD + HOUR
+  let width = CLOCK_AHEAD_MS + HOUR
   for (let end = last; end > first; ) {
     const began = performance.now()
     const from = Math.max(first, end - width)

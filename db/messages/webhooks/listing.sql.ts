@@ -98,7 +98,7 @@ const loggedRow = listedRow.concat(row({ endpoint_id: string() }))
 
 /** How many of a team's messages one look over all of its endpoints reads at most: no index has their states. */
 const LOOKED_AT = 10_000
-const looked = row({ rows: array(loggedRow), reached: string().nullable() })
+const logPageRow = row({ rows: array(loggedRow), reached: string().nullable() })
 
 /**
  * The messages to all endpoints of a team that fit, newest first; of those only that come before an id.
@@ -110,7 +110,7 @@ export const webhooksOfTeam = (
   filter: WebhookFilter,
   { before, limit }: { before?: string | undefined; limit: number },
 ) =>
-  tx.one(sql.type(looked)`
+  tx.one(sql.type(logPageRow)`
     with newest as materialized (
       select id, event_id, type, status, unfinished, created_at, endpoint_id from webhook_messages
       where team_id = ${teamId} and ${isBefore(before)}

@@ -1,6 +1,6 @@
 /**
- * Sends an endpoint messages again, the same ids and the same bytes, a batch at a time (db/work): what failed, all that
- * is over, or at once what waits for its next try.
+ * Sends an endpoint messages again, the same ids and the same bytes, a batch at a time (upkeep/background-jobs): what
+ * failed, all that is over, or at once what waits for its next try.
  * Promises: what was made, or has changed, since it was asked for is left alone; it ends when the endpoint is disabled.
  */
 import { NIL } from 'uuid'

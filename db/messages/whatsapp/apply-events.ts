@@ -81,7 +81,7 @@ async function raise(tx: Tx, events: readonly WhatsappEvent[]): Promise<void> {
 type Found = AppliedEvent & Pick<ReportedStatus, 'template'>
 
 /** For so long an answer that says a message was taken may still be on its way to its row, in milliseconds. */
-const RECORDING = 30_000
+const RECORDING_MS = 30_000
 
 /**
  * Takes back messages that the provider took and then gave back, unless it has taken them again since. One whose first
@@ -90,7 +90,7 @@ const RECORDING = 30_000
 async function release(tx: Tx, events: readonly Found[], now: Date): Promise<EventResult[]> {
   if (events.length === 0) return []
   const rows = new Map((await lockMessages(tx, events)).map((row) => [keyOf(row), row]))
-  const early = (event: Found) => now.getTime() - event.occurred_at.getTime() < RECORDING
+  const early = (event: Found) => now.getTime() - event.occurred_at.getTime() < RECORDING_MS
   const results = events.map((event): EventResult => {
     const row = rows.get(keyOf(event))
     if (!row || (row.status === 'queued' && row.untaken && early(event))) return UNKNOWN

@@ -18,7 +18,7 @@ import {
   type WhatsappTemplateRow,
 } from './templates.sql.ts'
 
-const LARGEST = 256 * 1024
+const LARGEST_DEFINITION = 256 * 1024
 const LONGEST_NAME = 512
 
 /** A template as the CLI prints it. Pure. */
@@ -58,7 +58,7 @@ export function readTemplate(definition: unknown): TemplateContent {
   if (!isObject(definition)) throw new Refusal('bad_request', 'the template must be an object')
   const fault = textFault(definition)
   if (fault) throw new Refusal('bad_request', `${fault.path} ${fault.problem}`)
-  if (JSON.stringify(definition).length > LARGEST) {
+  if (JSON.stringify(definition).length > LARGEST_DEFINITION) {
     throw new Refusal('bad_request', 'the template must be at most 256 KiB')
   }
   if (!Array.isArray(definition.components)) {

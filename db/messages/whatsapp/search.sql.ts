@@ -37,7 +37,7 @@ export async function messagesFound(
     sql.fragment`m.team_id = ${teamId}`,
     recipients !== undefined && sql.fragment`m.recipient = any(${sql.array(recipients, 'text')})`,
     id !== undefined &&
-      sql.fragment`m.id in (${WHATSAPP.named({ team: sql.fragment`${teamId}`, ...spellingsOfId(id) })})`,
+      sql.fragment`m.id in (${WHATSAPP.findInTeam({ team: sql.fragment`${teamId}`, ...spellingsOfId(id) })})`,
     status !== undefined && sql.fragment`m.status = ${status}`,
     scheduled && sql.fragment`m.due_at is not null`,
     template !== undefined && sql.fragment`r.template_id = ${template}`,

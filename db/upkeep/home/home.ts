@@ -34,7 +34,7 @@ type HomeTimes = {
 const TIMES: HomeTimes = { every: 1_000, hold: 3_000, patience: 30_000 }
 
 /** After how many days asleep a process remembers nothing; marks are kept for longer. */
-const FORGETS = 1
+const FORGETS_AFTER_DAYS = 1
 const MARKS_KEPT_DAYS = 2
 
 /** What a process remembers. */
@@ -66,7 +66,7 @@ export function homeVerdict(
 ): Verdict {
   if (look.home_id === null) return { kind: 'begins' }
   if (!look.found) {
-    const forgotten = home === null || last === null || days(last.at, look.at) > FORGETS
+    const forgotten = home === null || last === null || days(last.at, look.at) > FORGETS_AFTER_DAYS
     // Others have stopped it since, and a person may have let it go on.
     const known = look.how === 'restored' && look.home_id !== home
     return forgotten || known ? { kind: 'stranger' } : { kind: 'copy', why: COPY.lost }

@@ -81,7 +81,7 @@ export const emptySkipsOf = (tx: Tx, teamId: string, spellings: readonly string[
     update broadcast_skips set email = '', detail = '', person = null
     where ${isSkipOf(teamId, spellings)}`)
 
-const erasedRow = row({ last: string().nullable(), looked: number(), deleted: number() })
+const erasedRow = row({ last: string().nullable(), checked: number(), deleted: number() })
 
 /** Deletes those of a stretch of reports that are done with, about this team alone, and name the address. */
 export const deleteReportsNaming = (
@@ -99,5 +99,5 @@ export const deleteReportsNaming = (
         where ${isReportNaming(teamId, pattern)})
       returning 1
     )
-    select (select max(id::text) from stretch) as last, (select count(*) from stretch) as looked,
+    select (select max(id::text) from stretch) as last, (select count(*) from stretch) as checked,
       (select count(*) from gone) as deleted`)

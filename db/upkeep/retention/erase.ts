@@ -1,7 +1,7 @@
 /**
- * Erases a person from a team, slice by slice (db/upkeep/work): the contact, the recipient in emails and their events,
- * what was said to that person alone with its files, raw reports about the team's emails that name the address, and
- * webhooks about the contact or these emails.
+ * Erases a person from a team, slice by slice (upkeep/background-jobs): the contact, the recipient in emails and their
+ * events, what was said to that person alone with its files, raw reports about the team's emails that name the address,
+ * and webhooks about the contact or these emails.
  * Promises: it matches whole addresses, and leaves other people's and other teams' alone; it locks the account, then
  * emails, then contacts, each by id, as everybody does; repeating it is harmless, and so is a crash between; of
  * somebody who had unsubscribed, bounced or complained, or had left topics, a keyed hash stays, so that marketing never
@@ -16,7 +16,7 @@ import { removeContact } from '../../audience/contacts/edit.ts'
 import { keepErased } from '../../audience/contacts/erased.sql.ts'
 import { erasureHash } from '../../audience/contacts/erased.ts'
 import { topicsOfContact } from '../../audience/subscription/subscription.sql.ts'
-import { deleteGivenUp, eraseFiles } from '../../content/files/collect.ts'
+import { deleteSomeOrphans, eraseFiles } from '../../content/files/collect.ts'
 import { ERASED } from '../../messages/emails/recipients.ts'
 import { removeEmails } from '../../messages/emails/remove.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
@@ -100,14 +100,14 @@ async function eraseEmails(tx: Tx, person: ErasedPerson, ids: readonly string[])
 export type ErasureCursor = { through: 'emails' | 'reports'; after: string } | { through: 'tests' | 'files' }
 
 /** What one slice has erased, and how many rows it looked at. `cursor` null: it was the last one. */
-type Slice = { cursor: ErasureCursor | null; looked: number } & Partial<Erasure>
+type Slice = { cursor: ErasureCursor | null; checked: number } & Partial<Erasure>
 
 type Erasing = At & { secrets: Pick<Secrets, 'sign'> }
 
 async function beginning({ tx, now, secrets }: Erasing, person: ErasedPerson): Promise<Slice> {
   await teamOrRefusal(tx, person.teamId)
   const contact = await eraseContact({ tx, now }, person, secrets)
-  return { cursor: { through: 'emails', after: NIL }, looked: 1, contact }
+  return { cursor: { through: 'emails', after: NIL }, checked: 1, contact }
 }
 
 async function emailsSlice(tx: Tx, person: ErasedPerson, after: string): Promise<Slice> {
@@ -120,7 +120,7 @@ async function emailsSlice(tx: Tx, person: ErasedPerson, after: string): Promise
   return {
     cursor:
       last && found.length === ERASE_BATCH ? { through: 'emails', after: last.id } : { through: 'tests' },
-    looked: found.length,
+    checked: found.length,
     emails: rewritten,
     waiting_emails_deleted: deleted,
   }
@@ -140,13 +140,13 @@ async function testsSlice(tx: Tx, person: ErasedPerson): Promise<Slice> {
     await rewrite(tx, person, emptied)
     await deleteWebhooksAbout(tx, teamId, ids)
   }
-  return { cursor: { through: ids.length === ERASE_BATCH ? 'tests' : 'files' }, looked: ids.length }
+  return { cursor: { through: ids.length === ERASE_BATCH ? 'tests' : 'files' }, checked: ids.length }
 }
 
 async function reportsSlice(tx: Tx, { teamId, bytesPattern }: ErasedPerson, after: string): Promise<Slice> {
   const stretch = { after, length: ERASE_BATCH }
-  const { last, looked, deleted } = await deleteReportsNaming(tx, teamId, bytesPattern, stretch)
-  return { cursor: last === null ? null : { through: 'reports', after: last }, looked, reports: deleted }
+  const { last, checked, deleted } = await deleteReportsNaming(tx, teamId, bytesPattern, stretch)
+  return { cursor: last === null ? null : { through: 'reports', after: last }, checked, reports: deleted }
 }
 
 /**
@@ -166,6 +166,6 @@ export async function eraseSlice(
   if (cursor.through === 'reports') return reportsSlice(at.tx, person, cursor.after)
   // Also those that the deletion of emails has just noted.
   await emptySkipsOf(at.tx, teamId, person.spellings)
-  const more = await deleteGivenUp(at.tx)
-  return { cursor: more ? cursor : { through: 'reports', after: NIL }, looked: 0 }
+  const more = await deleteSomeOrphans(at.tx)
+  return { cursor: more ? cursor : { through: 'reports', after: NIL }, checked: 0 }
 }

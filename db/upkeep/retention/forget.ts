@@ -59,12 +59,12 @@ export type Retention = {
 const DAY = 86_400_000
 /** Rows of one statement, and the breath after it in milliseconds. */
 const FORGET_BATCH = 1_000
-const BREATH = 20
+const BATCH_PAUSE_MS = 20
 /** How long to look again for bodies that could not be emptied in time (just locked, or still waiting). */
 const SECOND_LOOK = 7 * DAY
 
 /** Teams of one look, which is one statement. */
-const TEAMS = 1_000
+const TEAMS_BATCH = 1_000
 
 /** Does this with one after the other. @returns how much was done in all. */
 async function sumOf<T>(items: readonly T[], work: (item: T) => Promise<number>): Promise<number> {
@@ -82,7 +82,7 @@ async function inBatches(work: (batch: RetentionBatch) => Promise<BatchEnd | Emp
     total += 'done' in batch ? batch.done : found
     if (found < FORGET_BATCH || last === null) return total
     after = last
-    await sleep(BREATH)
+    await sleep(BATCH_PAUSE_MS)
   }
 }
 
@@ -95,14 +95,14 @@ async function inTeams(
 ): Promise<number> {
   let total = 0
   for (let after: string = NIL; ; ) {
-    const teams = await teamsAndWhetherTheyHave(database, kept, span, { after, limit: TEAMS })
+    const teams = await teamsAndWhetherTheyHave(database, kept, span, { after, limit: TEAMS_BATCH })
     for (const { id, has_some } of teams) {
       if (has_some) total += await inBatches((batch) => work(id, batch), span)
     }
     const last = teams.at(-1)
-    if (last === undefined || teams.length < TEAMS) return total
+    if (last === undefined || teams.length < TEAMS_BATCH) return total
     after = last.id
-    await sleep(BREATH)
+    await sleep(BATCH_PAUSE_MS)
   }
 }
 
@@ -116,7 +116,7 @@ type Window = { from: Date; until: Date }
 /** How many emails of a page of the table are emptied by each of a batch's statements. */
 const OF_A_PAGE = [1, 4, FORGET_BATCH]
 /** How long a stretch of emails is looked through, in milliseconds, and how much time it spans at first. */
-const STRETCH = 300
+const STRETCH_MS = 300
 const FIRST_STRETCH = 60_000
 
 async function emptyBatch(database: Database, batch: RetentionBatch): Promise<Emptied> {
@@ -137,7 +137,7 @@ async function emptyAllEmails(database: Database, from: Date, until: Date): Prom
     const began = performance.now()
     const span = { from: firstIdAt(new Date(at)), before: firstIdAt(new Date(end)), until }
     total += await inBatches((batch) => emptyBatch(database, batch), span)
-    width *= Math.min(2, Math.max(0.1, STRETCH / (performance.now() - began)))
+    width *= Math.min(2, Math.max(0.1, STRETCH_MS / (performance.now() - began)))
     at = end
   }
   return total
@@ -147,7 +147,7 @@ async function emptyAllEmails(database: Database, from: Date, until: Date): Prom
 async function emptyScheduled(database: Database, channel: Channel, { from, until }: Window) {
   const batch = { until, limit: FORGET_BATCH }
   let total = 0
-  for (let after: SchedulePlace = { at: from.toISOString(), id: NIL }; ; await sleep(BREATH)) {
+  for (let after: SchedulePlace = { at: from.toISOString(), id: NIL }; ; await sleep(BATCH_PAUSE_MS)) {
     const found = await scheduledBefore(database, channel, after, batch)
     const last = found.at(-1)
     if (!last) return total
@@ -222,7 +222,7 @@ async function deleteOldSenderEvents(database: Database, until: Date): Promise<n
 }
 
 async function deleteOldFigures(database: Database, until: Date): Promise<number> {
-  for (let total = 0; ; await sleep(BREATH)) {
+  for (let total = 0; ; await sleep(BATCH_PAUSE_MS)) {
     const deleted = await deleteFigures(database, until, FORGET_BATCH)
     total += deleted
     if (deleted < FORGET_BATCH) return total

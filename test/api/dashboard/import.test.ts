@@ -1,7 +1,7 @@
 /** Contacts from a CSV file, through the page, the queue and a worker. */
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
-import { continueWork } from '../../../db/upkeep/work/work.ts'
+import { continueBackgroundJob } from '../../../db/upkeep/background-jobs/background-jobs.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -173,14 +173,14 @@ t.test('a file that is longer than a slice is read by workers, over a kill, reco
   shows(t, await editor.get(progress), /Being read [\d,]+ records so far/)
   const id = progress.split('/').at(-1) ?? ''
   const kill = () =>
-    continueWork(service.deps, id, async () => {
+    continueBackgroundJob(service.deps, id, async () => {
       throw new Error('killed')
     })
   await t.rejects(kill(), /killed/)
   for (let isRead = false; !isRead; isRead = / 0 of 2,401/.test(textOf((await editor.get(progress)).html)))
-    await continueWork(service.deps, id, async () => {})
+    await continueBackgroundJob(service.deps, id, async () => {})
   await t.rejects(kill(), /killed/, 'among its upserts, too')
-  await continueWork(service.deps, id, async () => {})
+  await continueBackgroundJob(service.deps, id, async () => {})
   shows(t, await editor.get(progress), /Being imported 1,000 of 2,401 42 % New contacts 1,000 /)
   const { stop } = await startWorker(t, service)
   await until('it is done', async () => /Done/.test((await editor.get(progress)).html))

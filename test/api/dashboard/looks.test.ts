@@ -9,7 +9,11 @@ import { chooseContactColumns } from '../../../db/audience/contacts/columns.ts'
 import { broadcastingOf } from '../../support/broadcasting.ts'
 import { fits, isAccessible, launchBrowser, signInWith } from '../../support/browser.ts'
 import { livedIn } from '../../support/lived-in.ts'
-import { anImportUnderWay, anUploadedImport, broadcastsAtEveryState } from '../../support/lived-in-work.ts'
+import {
+  anImportUnderWay,
+  anUploadedImport,
+  broadcastsAtEveryState,
+} from '../../support/lived-in-progress.ts'
 import { ask, isFramed, isWanted, lookAt, lookOver, pathsWith, redActs, WIDE } from '../../support/looks.ts'
 import { makeTeam, startService } from '../../support/service.ts'
 import t from '../../support/tap.ts'
@@ -39,7 +43,7 @@ async function looks(browser: Browser): Promise<void> {
     '/webhooks/:id': lived.webhook,
     '/events/:event_id': lived.event,
     '/reports/:report_id': lived.report,
-    '/works/:id': lived.work,
+    '/background-jobs/:id': lived.job,
     '/teams/:id': team.id,
     '/teams/:team': team.id,
     '/domains/:name': 'example.com',

@@ -95,9 +95,10 @@ t.test('an import says what replacing loses, how fast it goes on and how long it
   const id = path.split('/').at(-1) ?? ''
   await database.query(sql.unsafe`
     update contact_imports set records = 40, created = 10 where team_id = ${team.id} and id = ${id}`)
-  await database.query(sql.unsafe`update works set total = 40 where id = ${id}`)
+  await database.query(sql.unsafe`update background_jobs set total = 40 where id = ${id}`)
   t.notMatch(textOf((await editor.get(path)).html), /a minute/, 'too early to tell')
-  await database.query(sql.unsafe`update works set begun_at = now() - interval '2 minutes' where id = ${id}`)
+  await database.query(sql.unsafe`
+    update background_jobs set begun_at = now() - interval '2 minutes' where id = ${id}`)
   shows(
     t,
     await editor.get(path),

@@ -134,7 +134,7 @@ t.test('people of a suspended team look at whatever their role opens, and change
   const { html } = await people.owner.get(`/teams/${team.id}/keys`)
   for (const [place, words] of [
     ['audit', 'Audit'],
-    ['works', 'Background jobs'],
+    ['background-jobs', 'Background jobs'],
   ])
     t.match(html, new RegExp(`href="/dashboard/teams/${team.id}/${place}">.*${words}</a>`))
   t.match(html, 'class="tag warn">suspended')

@@ -4,7 +4,7 @@ import { readForm, readQuery } from '../../../api/http/forms.ts'
 import t from '../../support/tap.ts'
 
 /** DECISIONS: Forms. */
-const MOST_FIELDS = 2_000
+const MAX_FIELDS = 2_000
 const URLENCODED = 'application/x-www-form-urlencoded'
 const bytesOf = (text: string) => new TextEncoder().encode(text)
 const refusing = async (work: () => unknown): Promise<unknown> => {
@@ -30,13 +30,13 @@ t.test('a form has at most 2,000 fields, in each of its encodings; what has more
   const part = `--${boundary}\r\nContent-Disposition: form-data; name="a"\r\n\r\nb\r\n`
   const parts = (count: number) => bytesOf(`${part.repeat(count)}--${boundary}--\r\n`)
   const type = `multipart/form-data; boundary=${boundary}`
-  t.equal((await readForm(type, parts(MOST_FIELDS))).length, MOST_FIELDS)
-  t.equal((await readForm(URLENCODED, bytesOf('a&'.repeat(MOST_FIELDS - 1)))).length, MOST_FIELDS - 1)
+  t.equal((await readForm(type, parts(MAX_FIELDS))).length, MAX_FIELDS)
+  t.equal((await readForm(URLENCODED, bytesOf('a&'.repeat(MAX_FIELDS - 1)))).length, MAX_FIELDS - 1)
   const refused = { code: 'bad_request', message: 'there must be at most 2,000 fields' }
-  t.match(await refusing(() => readForm(type, parts(MOST_FIELDS + 1))), refused)
+  t.match(await refusing(() => readForm(type, parts(MAX_FIELDS + 1))), refused)
   for (const text of ['a&', 'a=&', '&', '=&'])
-    t.match(await refusing(() => readForm(URLENCODED, bytesOf(text.repeat(MOST_FIELDS)))), refused, text)
-  t.match(await refusing(() => readQuery('&'.repeat(MOST_FIELDS))), refused)
+    t.match(await refusing(() => readForm(URLENCODED, bytesOf(text.repeat(MAX_FIELDS)))), refused, text)
+  t.match(await refusing(() => readQuery('&'.repeat(MAX_FIELDS))), refused)
 })
 
 t.test('a form of a type that is none, or of parts that have no end, is refused', async (t) => {

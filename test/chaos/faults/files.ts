@@ -4,7 +4,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { collectFiles } from '../../../db/content/files/collect.ts'
-import { deleteLeftFiles } from '../../../db/content/files/files.sql.ts'
+import { deleteAbandonedFiles } from '../../../db/content/files/files.sql.ts'
 import type { TestTeam } from '../../support/service.ts'
 import { inFlight, settle } from '../account.ts'
 import { type Fault, inTurn, meanwhile } from '../fault.ts'
@@ -78,7 +78,7 @@ async function bytesOf({ sql }: World, { id }: TestTeam): Promise<{ files: numbe
 /** What is left over once an hour has passed, and once nothing has been used for days. */
 async function leftOver(world: World, team: TestTeam): Promise<{ orphaned: number; unfreed: number }> {
   const later = new Date(Date.now() + DAY)
-  await deleteLeftFiles(world.database, later)
+  await deleteAbandonedFiles(world.database, later)
   const [row] = await world.sql<{ bytes: string }>(
     `select coalesce(sum(length(c.bytes)), 0) as bytes from file_chunks c
       join files f on f.team_id = c.team_id and f.id = c.file_id

@@ -44,7 +44,7 @@ t.test('an id or words that cannot be stored never cost the record of what was s
   const email: EmailProvider = {
     test: false,
     signs: true,
-    copies: 0,
+    bufferedCopies: 0,
     send: async ({ recipients }) => ({
       provider_message_id: 'bad\u0000id',
       outcomes: new Map(recipients.map((to) => [to, { kind: 'accepted', detail: 'a\u0000b' }])),

@@ -26,7 +26,7 @@ async function stored(size = SIZE) {
 }
 
 const [one, two, three, small] = await Promise.all([stored(), stored(), stored(), stored(100)])
-const of = { team_id: team.id, copies: 0 }
+const of = { team_id: team.id, bufferedCopies: 0 }
 type Files = ReturnType<typeof createEncodedFiles>
 const hold = (files: Files, { wanted }: typeof one) => files.hold(of, [wanted], never)
 const textOf = (

@@ -1,11 +1,16 @@
 /** What a process sees of a sender between two looks at its row: when it stops, and for how long. */
-import { AHEAD, createBreaker, createBreakers, SLOW } from '../../../workers/delivery/breaker.ts'
-import type { Judged } from '../../../workers/delivery/verdict.ts'
+import {
+  createBreaker,
+  createBreakers,
+  IN_FLIGHT_PER_SEND,
+  SLOW_SEND_S,
+} from '../../../workers/delivery/breaker.ts'
+import type { AttemptOutcome } from '../../../workers/delivery/verdict.ts'
 import t, { type Test } from '../../support/tap.ts'
 
 const at = (minute: number): Date => new Date(Date.UTC(2026, 2, 1, 12, minute))
 const NOW = at(0)
-const outcome = (kind: Judged['kind'], changes: Partial<Judged> = {}): Judged => ({
+const outcome = (kind: AttemptOutcome['kind'], changes: Partial<AttemptOutcome> = {}): AttemptOutcome => ({
   ...{ kind, detail: 'words' },
   ...changes,
 })
@@ -30,7 +35,7 @@ function begin(t: Test) {
 
 t.test('a send says of its sender what it met: taken, too fast, unreachable, refused', async (t) => {
   const { breaker } = begin(t)
-  const note = (...outcomes: Judged[]) => breaker.note(outcomes, NOW, 0.1)
+  const note = (...outcomes: AttemptOutcome[]) => breaker.note(outcomes, NOW, 0.1)
   t.strictSame(note(outcome('accepted')), { kind: 'accepted', began_at: NOW })
   t.strictSame(note(outcome('refused'), outcome('accepted', { trouble: 'slow', detail: 'too fast' })), {
     ...{ kind: 'slow', words: 'too fast', began_at: NOW },
@@ -44,7 +49,7 @@ t.test('a send says of its sender what it met: taken, too fast, unreachable, ref
 
 t.test('three policies in a row are the set-up’s fault; other refusals change no count', async (t) => {
   const { breaker } = begin(t)
-  const note = (kind: Judged['kind']) => breaker.note([outcome('refused'), outcome(kind)], NOW, 0.1)
+  const note = (kind: AttemptOutcome['kind']) => breaker.note([outcome('refused'), outcome(kind)], NOW, 0.1)
   t.strictSame([note('policy'), note('deferred'), note('policy'), note('deferred')], [null, null, null, null])
   t.strictSame(note('policy'), { kind: 'setup', words: 'words', began_at: NOW })
   t.equal(note('policy')?.kind, 'setup', 'and so is the next')
@@ -67,25 +72,25 @@ t.test('trouble halts what was released until then, and nothing that is released
 t.test('a sender is proven by a send that was taken in good time, while none is late', async (t) => {
   const { breaker, later } = begin(t)
   t.notOk(breaker.isProven())
-  breaker.note(taken, NOW, SLOW)
+  breaker.note(taken, NOW, SLOW_SEND_S)
   t.ok(breaker.isProven())
-  breaker.note(taken, NOW, SLOW + 0.1)
+  breaker.note(taken, NOW, SLOW_SEND_S + 0.1)
   t.notOk(breaker.isProven(), 'it was slow')
   breaker.note(taken, NOW, 0.1)
   breaker.note([outcome('refused')], NOW, 0.1)
   t.notOk(breaker.isProven(), 'it was refused')
   breaker.note(taken, NOW, 0.1)
   const end = breaker.began()
-  later(SLOW)
+  later(SLOW_SEND_S)
   t.ok(breaker.isProven())
   later(0.1)
   t.notOk(breaker.isProven(), 'one is late')
-  t.equal(breaker.ahead(), AHEAD.slow)
+  t.equal(breaker.ahead(), IN_FLIGHT_PER_SEND.slow)
   end()
   t.ok(breaker.isProven())
 })
 
-t.test('as many are in hand as it takes in a second: two to sixteen, eight while unknown', async (t) => {
+t.test('as many are in flight as it takes in a second: two to sixteen, eight while unknown', async (t) => {
   const { breaker } = begin(t)
   const after = (seconds: number) => {
     breaker.note(taken, NOW, seconds)
@@ -116,9 +121,9 @@ t.test('the latest send that was taken is known, from its row or from here', asy
 t.test('a message rests a second longer than its sender’s pause, half a minute at most', async (t) => {
   const { breaker } = begin(t)
   const rest = (kind: 'setup' | 'connection' | 'slow', wait_seconds?: number) =>
-    breaker.restAfter({ kind, words: '', wait_seconds, began_at: NOW })
-  t.equal(breaker.restAfter(null), 1)
-  t.equal(breaker.restAfter({ kind: 'accepted', began_at: NOW }), 1)
+    breaker.waitAfter({ kind, words: '', wait_seconds, began_at: NOW })
+  t.equal(breaker.waitAfter(null), 1)
+  t.equal(breaker.waitAfter({ kind: 'accepted', began_at: NOW }), 1)
   t.strictSame([rest('slow', 9), rest('setup'), rest('connection'), rest('setup', 9)], [1, 3, 2, 10])
   t.equal(rest('setup', 3_600), 31)
   for (const kind of ['slowed', 'paused', 'slowed'] as const) breaker.changed(kind)

@@ -9,11 +9,11 @@ import { openConsumer } from '../../../db/queue/boss.ts'
 import { createQueuePauses } from '../../../db/queue/pauses.ts'
 import { emailChannel } from '../../../workers/channels/deliver-email.ts'
 import { createEncodedFiles } from '../../../workers/channels/encoded-files.ts'
-import { AHEAD } from '../../../workers/delivery/breaker.ts'
+import { IN_FLIGHT_PER_SEND } from '../../../workers/delivery/breaker.ts'
 import type { DeliveryChannel } from '../../../workers/delivery/channel.ts'
 import { startDelivery } from '../../../workers/delivery/engine.ts'
-import type { GivingWay } from '../../../workers/delivery/giving-way.ts'
 import { createSlots } from '../../../workers/delivery/slots.ts'
+import type { Yielding } from '../../../workers/delivery/yielding.ts'
 import { createSmtpProvider } from '../../../workers/providers/smtp/adapter.ts'
 import { jobStates } from '../../support/rows.ts'
 import { pauseSender } from '../../support/senders.ts'
@@ -35,7 +35,7 @@ const senderOf = (name: string) => ({
 async function begin(
   t: Test,
   sink: Parameters<typeof startSmtpSink>[1] = {},
-  givingWay: Partial<GivingWay> = {},
+  yielding: Partial<Yielding> = {},
 ) {
   const { service, team } = await world(t)
   const { url } = await startSmtpSink(t, sink)
@@ -51,18 +51,14 @@ async function begin(
         update pgboss.job set group_id = ${senderOf(name).key} where id = any(${sql.array(ids, 'uuid')})`)
     return ids
   }
-  return { service, post, start: () => startMany(t, service, { url, names, givingWay }) }
+  return { service, post, start: () => startMany(t, service, { url, names, yielding }) }
 }
 
 /** Delivers emails as if each recipient's domain were a sender of its own. */
 async function startMany(
   t: Test,
   { database, deps, url: database_url }: Service,
-  {
-    url,
-    names,
-    givingWay,
-  }: { url: string; names: ReadonlyMap<string, string>; givingWay: Partial<GivingWay> },
+  { url, names, yielding }: { url: string; names: ReadonlyMap<string, string>; yielding: Partial<Yielding> },
 ): Promise<void> {
   const queue = await openConsumer(database_url, { connections: 3, onError: () => {} })
   const email = createSmtpProvider({ url, max_connections: SLOTS })
@@ -84,7 +80,7 @@ async function startMany(
     },
   } satisfies DeliveryChannel<'deliver-email', unknown>
   const share = createSlots(SLOTS).share()
-  const slots = { ...share, givingWay: { ...share.givingWay, ...givingWay } }
+  const slots = { ...share, yielding: { ...share.yielding, ...yielding } }
   const delivery = startDelivery(channel, own, slots)
   t.teardown(async () => {
     queue.close()
@@ -168,19 +164,19 @@ t.test('a sender that hangs holds one slot; one that answers well has as many as
   const claimed = await service.database.oneFirst(sql.unsafe`
     select count(*) from pgboss.job
     where id = any(${sql.array(slow, 'uuid')}) and (state = 'active' or retry_count > 0)`)
-  t.equal(claimed, AHEAD.unknown, 'nothing is claimed to be put back')
+  t.equal(claimed, IN_FLIGHT_PER_SEND.unknown, 'nothing is claimed to be put back')
   hanging.resolve(undefined)
   await until('the slow are sent', () => allSent(service, slow))
 })
 
-t.test('a queue that gives way to others claims what it may and no more, and says what came', async (t) => {
+t.test('a queue that yields to others claims what it may and no more, and says what came', async (t) => {
   const state = { most: 0, looks: 0 }
   const claims: { count: number; asked: number }[] = []
   const { service, post, start } = await begin(
     t,
     {},
     {
-      most: () => {
+      claimable: () => {
         state.looks += 1
         return state.most
       },

@@ -1,16 +1,21 @@
 /** How deliveries end. Pure rules. DECISIONS: Refused for now, Lost answers, Our own set-up refused. */
 import { createBreakers } from '../../../workers/delivery/breaker.ts'
-import { type Judged, judgePolicy, type Tried, verdictOf } from '../../../workers/delivery/verdict.ts'
+import {
+  type AttemptHistory,
+  type AttemptOutcome,
+  judgePolicy,
+  verdictOf,
+} from '../../../workers/delivery/verdict.ts'
 import { createWriteBuffer } from '../../../workers/delivery/write-buffer.ts'
 import type { Outcome } from '../../../workers/providers/provider.ts'
 import t from '../../support/tap.ts'
 
 const NOW = new Date('2026-03-01T12:00:00Z')
 const ago = (hours: number): Date => new Date(NOW.getTime() - hours * 3_600_000)
-const fresh: Tried = { since: null, deferrals: 0, unknowns: 0 }
-const old: Tried = { since: ago(25).toISOString(), deferrals: 9, unknowns: 0 }
-const at = { now: NOW, unknown_wait: 600, rest: 1, spread: 0 }
-const outcome = (kind: Judged['kind'], changes: Partial<Judged> = {}): Judged => ({
+const fresh: AttemptHistory = { since: null, deferrals: 0, unknowns: 0 }
+const old: AttemptHistory = { since: ago(25).toISOString(), deferrals: 9, unknowns: 0 }
+const at = { now: NOW, unknown_wait: 600, sender_pause: 1, spread: 0 }
+const outcome = (kind: AttemptOutcome['kind'], changes: Partial<AttemptOutcome> = {}): AttemptOutcome => ({
   kind,
   detail: 'words',
   ...changes,
@@ -49,8 +54,8 @@ t.test('refused for now is given up after 24 h of tries, not before', async (t) 
 
 t.test('time in which its sender was in trouble is no try, however long it lasts', async (t) => {
   for (const kind of ['sender', 'policy'] as const) {
-    t.strictSame(verdictOf([outcome(kind)], old, { ...at, rest: 9 }), { end: 'snoozed', seconds: 9 })
-    t.strictSame(verdictOf([outcome(kind)], old, { ...at, rest: 0 }), { end: 'snoozed', seconds: 1 })
+    t.strictSame(verdictOf([outcome(kind)], old, { ...at, sender_pause: 9 }), { end: 'snoozed', seconds: 9 })
+    t.strictSame(verdictOf([outcome(kind)], old, { ...at, sender_pause: 0 }), { end: 'snoozed', seconds: 1 })
   }
 })
 
@@ -117,7 +122,8 @@ t.test('a refusal by policy is the recipient’s while others are being taken', 
 
 t.test('three refusals by policy in a row, with nothing taken between, stop the sender', async (t) => {
   const breaker = createBreakers().of({ key: 'smtp:relay.test' })
-  const note = (kind: Judged['kind'], began = NOW) => breaker.note([outcome(kind)], began, 0.1)?.kind ?? null
+  const note = (kind: AttemptOutcome['kind'], began = NOW) =>
+    breaker.note([outcome(kind)], began, 0.1)?.kind ?? null
   t.strictSame([note('policy'), note('policy'), note('accepted')], [null, null, 'accepted'])
   t.strictSame([note('policy'), note('policy')], [null, null])
   const released = performance.now()

@@ -54,7 +54,7 @@ t.test('a message whose job is in a queue of a newer version gets no second one'
   await moveJob(service, given_up, { to: 'deliver-next-dead', given_up: true })
   await database.query(sql.unsafe`delete from pgboss.job where id = ${lost}`)
 
-  const beginning = { after: '-infinity', looked: 10 }
+  const beginning = { after: '-infinity', size: 10 }
   const long = { before: new Date(Date.now() + 3_600_000), limit: 1 }
   const found = await database.transaction((tx) => lostMessages(tx, EMAIL, beginning, long))
   t.match(found.lost, [{ id: lost }], 'the older ones hide none that is lost')

@@ -46,7 +46,7 @@ const inLines = (parts: readonly string[], count: number, glue: string): string 
 /** How much of a body is hashed before others have their turn, in bytes. */
 const HASH_SLICE_BYTES = 256 * 1024
 /** From this many bytes on, each turn is followed by a rest, in milliseconds: most of the time is left to others. */
-const LONG = 5 * HASH_SLICE_BYTES
+const LONG_BODY_BYTES = 5 * HASH_SLICE_BYTES
 const HASH_REST_MS = 2
 
 /** The digest of a body: text, and files that are lines of base64 with no line break at their end. */
@@ -60,7 +60,7 @@ async function bodyDigest(body: Pieces): Promise<string> {
     since += piece.length
     all += piece.length
     if (since < HASH_SLICE_BYTES) continue
-    await (all < LONG ? setImmediate() : sleep(HASH_REST_MS))
+    await (all < LONG_BODY_BYTES ? setImmediate() : sleep(HASH_REST_MS))
     since = 0
   }
   return hash.digest('base64')

@@ -19,11 +19,11 @@ import type { Pieces } from './pieces.ts'
 type MessageParts = Omit<OutgoingEmail, 'team_id' | 'email_id' | 'recipients' | 'return_path' | 'reference'>
 
 /** RFC 5322 §2.1.1, without the CRLF. */
-const LONGEST_LINE = 998
+const MAX_LINE_OCTETS = 998
 /** A display name beyond this is sent as encoded words, which can be folded. */
-const LONGEST_PLAIN_NAME = 200
+const MAX_PLAIN_NAME_CHARACTERS = 200
 /** RFC 2047 allows 75 characters for an encoded word. */
-const ENCODED_WORD = 52
+const ENCODED_WORD_CHARACTERS = 52
 
 /**
  * The message as it goes on the wire, before dot-stuffing, in pieces: its files are not copied.
@@ -126,19 +126,21 @@ function subjectOptions(subject: string): MailComposerOptions {
 }
 
 /** In characters: a word that folding could not bring below the 998 octets of a line (RFC 5322). */
-const LONG_WORD = 900
+const UNFOLDABLE_WORD_CHARACTERS = 900
 
 const isDamaged = (subject: string): boolean =>
-  /=\?|\s{20}|^\s|\s$/.test(subject) || subject.split(/\s/).some(({ length }) => length >= LONG_WORD)
+  /=\?|\s{20}|^\s|\s$/.test(subject) ||
+  subject.split(/\s/).some(({ length }) => length >= UNFOLDABLE_WORD_CHARACTERS)
 
-const encodeText = (text: string): string => encodeWord(text, /^[ -~]*$/.test(text) ? 'Q' : 'B', ENCODED_WORD)
+const encodeText = (text: string): string =>
+  encodeWord(text, /^[ -~]*$/.test(text) ? 'Q' : 'B', ENCODED_WORD_CHARACTERS)
 
 function fromLine(from: string): string {
   const mailbox = parseMailbox(from)
   if (mailbox === null) throw new Error('the sender is not one mailbox')
   const address = toWireAddress(mailbox.address)
   const name = mailbox.name ?? ''
-  const plain = /^[ -~]*$/.test(name) && name.length <= LONGEST_PLAIN_NAME && !name.includes('=?')
+  const plain = /^[ -~]*$/.test(name) && name.length <= MAX_PLAIN_NAME_CHARACTERS && !name.includes('=?')
   if (plain) return `From: ${formatMailbox({ ...mailbox, address })}`
   return foldLines(`From: ${encodeText(name)} <${address}>`)
 }
@@ -165,6 +167,6 @@ const unsubscribeLines = ({ list_unsubscribe }: MessageParts): string[] =>
 /** DECISIONS: Header values. A blank value is cut instead: a line of blanks alone can end a header section. */
 function headerLine(name: string, value: string): string {
   const line = `${name}: ${value}`
-  if (line.length <= LONGEST_LINE) return line
-  return value.trim() === '' ? line.slice(0, LONGEST_LINE) : `${name}:\r\n ${value}`
+  if (line.length <= MAX_LINE_OCTETS) return line
+  return value.trim() === '' ? line.slice(0, MAX_LINE_OCTETS) : `${name}:\r\n ${value}`
 }

@@ -1,6 +1,6 @@
 /** Brevo's events. Pure. */
 import { effectOfHardBounce } from '../mail/effects.ts'
-import { type Finding, found, type RelayPage, statusIn, textAt } from './reading.ts'
+import { type Finding, found, type RelayPage, statusIn, textAt } from './read-event.ts'
 
 const REASON = ['reason']
 

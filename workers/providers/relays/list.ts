@@ -1,14 +1,14 @@
 /** The hosted relays, and how their events are read. To add one: its page here, its name and header in db/. */
-import type { Reading } from '../declared.ts'
+import type { ReaderContext } from '../declared.ts'
 import { BREVO } from './brevo.ts'
 import { MAILGUN } from './mailgun.ts'
 import { POSTMARK } from './postmark.ts'
-import { createRelayReader, type RelayPage } from './reading.ts'
+import { createRelayReader, type RelayPage } from './read-event.ts'
 import { SENDGRID } from './sendgrid.ts'
 
 const declared = <P extends RelayPage>(page: P) => ({
   name: page.relay,
-  reader: ({ secrets }: Reading<object>) => createRelayReader(page, secrets),
+  reader: ({ secrets }: ReaderContext<object>) => createRelayReader(page, secrets),
 })
 
 /** In the order of their names in db/. */

@@ -2,7 +2,7 @@
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
 import { effectOfHardBounce } from '../mail/effects.ts'
 import { OWN_NAME } from './header.ts'
-import { type Finding, found, type RelayPage, statusIn, textAt } from './reading.ts'
+import { type Finding, found, type RelayPage, statusIn, textAt } from './read-event.ts'
 
 /** Its own suppression lists: bounced before, unsubscribed there, complained there. */
 const SUPPRESSED_CODES: ReadonlySet<string> = new Set(['605', '606', '607'])

@@ -1,7 +1,7 @@
 /** SendGrid's events. Arguments of ours stand among its own keys. Pure. */
 import { effectOfHardBounce } from '../mail/effects.ts'
 import { OWN_NAME } from './header.ts'
-import { type Finding, found, isSet, type RelayPage, statusIn, textAt } from './reading.ts'
+import { type Finding, found, isSet, type RelayPage, statusIn, textAt } from './read-event.ts'
 
 /** Why it dropped a message: the address bounced before, or is none. Not its "Invalid SMTPAPI header". */
 const DEAD_ADDRESS = /^(?:bounced(?: address)?|invalid(?: (?:e-?mail )?address)?)$/i

@@ -10,11 +10,11 @@
 import { GetAccountCommand, SESv2Client, SendEmailCommand } from '@aws-sdk/client-sesv2'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { storableId } from '../../../db/text/words.ts'
-import { createInFlight } from '../in-flight.ts'
 import { composeMessage } from '../mail/message.ts'
 import { bytesOf, sizeOf } from '../mail/pieces.ts'
 import { wireAddress, wireRecipients } from '../mail/recipients.ts'
 import type { EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from '../provider.ts'
+import { createSendTracker } from '../send-tracker.ts'
 import { sendingTime } from '../sending-time.ts'
 import { boundLookUps, holdCredentials } from './credentials.ts'
 import { judgeFault, type SesFault } from './faults.ts'
@@ -35,7 +35,7 @@ export type SesOptions = {
 
 const DEFAULT_TIMEOUTS: SesTimeouts = { connect_ms: 5_000, answer_ms: 30_000, credentials_ms: 15_000 }
 /** The pace stays this much below the account's rate, and saves this much up: no second holds more than the rate. */
-const MARGIN = 0.1
+const RATE_MARGIN = 0.1
 
 /** Credentials come from the SDK's own chain: environment, profile, container, instance. */
 export function createSesProvider(options: SesOptions): EmailProvider {
@@ -44,17 +44,17 @@ export function createSesProvider(options: SesOptions): EmailProvider {
   const unbound = boundLookUps()
   const held = () => holdCredentials(client, timeouts.credentials_ms)
   const rate = createRate({ client, held }, options.warn ?? (() => undefined), options.refresh_ms)
-  const in_flight = createInFlight()
+  const in_flight = createSendTracker()
   const { configuration_set } = options
   return {
     test: false,
     signs: false,
     // Whole, in base64, in the JSON around that, and as bytes on their way.
-    copies: 4,
+    bufferedCopies: 4,
     send: (email, cut) => in_flight.track(deliver(client, email, { configuration_set, timeouts, cut })),
     async sender() {
-      const ceiling = (await rate()) * (1 - MARGIN)
-      return { key: `ses:${options.region}`, ceiling, saved_seconds: MARGIN }
+      const ceiling = (await rate()) * (1 - RATE_MARGIN)
+      return { key: `ses:${options.region}`, ceiling, saved_seconds: RATE_MARGIN }
     },
     check: () => checkAccount(client, timeouts),
     async close() {

@@ -7,10 +7,10 @@ import type { SESv2Client } from '@aws-sdk/client-sesv2'
 import { boundLibraries } from '../../../db/process/outgoing.ts'
 
 /** Far more than any credentials; and how long one request for them may take, in milliseconds. */
-const BOUNDS = { bytes: 64 * 1024, ms: 5_000 }
+const LOOK_UP_LIMITS = { bytes: 64 * 1024, ms: 5_000 }
 
 /** Bounds what the SDK asks by itself. @returns how to end it. */
-export const boundLookUps = (): (() => void) => boundLibraries(BOUNDS)
+export const boundLookUps = (): (() => void) => boundLibraries(LOOK_UP_LIMITS)
 
 /** Waits until the client has credentials. @throws Error as the SDK's, or of its name once it is too late. */
 export async function holdCredentials({ config }: SESv2Client, ms: number): Promise<void> {

@@ -50,13 +50,13 @@ const VERDICTS: Record<string, Verdict> = {
 }
 
 /** Seconds. SES's day is a moving window: a used-up quota comes back bit by bit. */
-const PAUSE = 900
+const QUOTA_PAUSE_S = 900
 /** Said of senders, and in the sandbox of recipients: either is for the operator to verify. */
 const NOT_VERIFIED = /\bnot verified\b/i
 /** What AWS's front door says of a request beyond the size that it takes: SES itself never saw it. */
 const TOO_LARGE = 413
 /** For so long its Send or Delivery event may still show that SES has taken the message. */
-const UNKNOWN_WAIT = 600
+const UNKNOWN_WAIT_S = 600
 
 /** The outcome for every recipient of a failed attempt. */
 export function judgeFault(fault: SesFault): Outcome {
@@ -64,8 +64,8 @@ export function judgeFault(fault: SesFault): Outcome {
   const words = storableWords(`${fault.name}: ${fault.message}`)
   // Taken, whatever the rest of the answer looked like: sending it again would be a duplicate.
   if (status !== undefined && status >= 200 && status < 300) return { kind: 'accepted', detail: words }
-  const verdict = verdictOf(fault)
-  if (verdict !== undefined) return outcomeOf(verdict, fault, words)
+  const verdict = sesVerdict(fault)
+  if (verdict !== undefined) return sesOutcome(verdict, fault, words)
   if (status === TOO_LARGE) {
     return { kind: 'refused', detail: storableWords(`the message is too large: ${words}`), effect: 'none' }
   }
@@ -74,10 +74,10 @@ export function judgeFault(fault: SesFault): Outcome {
   }
   if (status !== undefined) return { kind: 'deferred', detail: words }
   const detail = storableWords(`no answer after the message was handed over: ${words}`)
-  return { kind: 'unknown', detail, wait_seconds: UNKNOWN_WAIT }
+  return { kind: 'unknown', detail, wait_seconds: UNKNOWN_WAIT_S }
 }
 
-function verdictOf({ name, message }: SesFault): Verdict | undefined {
+function sesVerdict({ name, message }: SesFault): Verdict | undefined {
   const verdict = Object.hasOwn(VERDICTS, name) ? VERDICTS[name] : undefined
   // "Daily message quota exceeded" and "Maximum sending rate exceeded" come under one name.
   if (verdict === 'slow' && /^daily\b/i.test(message)) return 'pause'
@@ -85,12 +85,12 @@ function verdictOf({ name, message }: SesFault): Verdict | undefined {
   return verdict
 }
 
-function outcomeOf(verdict: Verdict, { name }: SesFault, detail: string): Outcome {
+function sesOutcome(verdict: Verdict, { name }: SesFault, detail: string): Outcome {
   switch (verdict) {
     case 'slow':
       return { kind: 'sender', detail, trouble: 'slow' }
     case 'pause':
-      return { kind: 'sender', detail, trouble: 'setup', wait_seconds: PAUSE }
+      return { kind: 'sender', detail, trouble: 'setup', wait_seconds: QUOTA_PAUSE_S }
     case 'login': {
       const detail = storableWords(`${name}: AWS does not take our credentials`)
       return { kind: 'sender', detail, trouble: 'setup' }

@@ -27,7 +27,7 @@ type Signed = {
 type Limits = { abortSignal?: AbortSignal; requestTimeout?: number }
 
 /** Far more than any answer of SES's. */
-const LARGEST_ANSWER = 256 * 1024
+const MAX_ANSWER_BYTES = 256 * 1024
 
 /** The SDK's request handler. @param endpoint another server than AWS's own. */
 export function createHandler(
@@ -39,7 +39,7 @@ export function createHandler(
     metadata: { handlerProtocol: 'http/1.1' },
     async handle(request: Signed, { abortSignal, requestTimeout = answer_ms }: Limits = {}) {
       const { method, headers, body } = request
-      const bounds = { bytes: LARGEST_ANSWER, ms: requestTimeout, connect_ms, signal: abortSignal }
+      const bounds = { bytes: MAX_ANSWER_BYTES, ms: requestTimeout, connect_ms, signal: abortSignal }
       const answer = await ask(urlOf(request), { method, headers, body, agent }, bounds)
       const { status: statusCode } = answer
       if (answer.body === null)

@@ -5,9 +5,9 @@
  */
 import { GetAccountCommand, type SESv2Client } from '@aws-sdk/client-sesv2'
 
-const REFRESH = 5 * 60_000
-const RETRY = 60_000
-const TIMEOUT = 5_000
+const REFRESH_MS = 5 * 60_000
+const RETRY_MS = 60_000
+const TIMEOUT_MS = 5_000
 /** The least that an account out of AWS's sandbox may send, for when GetAccount is not allowed. */
 const FALLBACK_RATE = 14
 
@@ -17,7 +17,7 @@ type SesRate = () => Promise<number>
 export function createRate(
   { client, held }: { client: SESv2Client; held: () => Promise<void> },
   warn: (words: string) => void,
-  refresh = REFRESH,
+  refresh = REFRESH_MS,
 ): SesRate {
   let rate: number | null = null
   let next = 0
@@ -26,7 +26,7 @@ export function createRate(
   const ask = async (): Promise<void> => {
     try {
       await held()
-      const signal = AbortSignal.timeout(TIMEOUT)
+      const signal = AbortSignal.timeout(TIMEOUT_MS)
       const { SendQuota } = await client.send(new GetAccountCommand({}), { abortSignal: signal })
       const found = SendQuota?.MaxSendRate
       if (found === undefined || !(found > 0)) throw new Error('GetAccount named no rate')
@@ -34,7 +34,7 @@ export function createRate(
       next = performance.now() + refresh
     } catch (error) {
       rate ??= FALLBACK_RATE
-      next = performance.now() + Math.min(RETRY, refresh)
+      next = performance.now() + Math.min(RETRY_MS, refresh)
       const name = error instanceof Error ? error.name : 'Error'
       warn(`cannot read the account's send rate (ses:GetAccount): ${name}; sending ${rate} a second`)
     }

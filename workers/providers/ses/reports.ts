@@ -22,7 +22,7 @@ import type { ReportReader } from '../report.ts'
 const TOPIC_TEST = /^Successfully validated SNS topic for Amazon SES event publishing/
 
 /** Far beyond SES's own; longer ones could not be looked up. */
-const LONGEST_ID = 512
+const MAX_ID_CHARACTERS = 512
 
 const envelopeSchema = object({
   Type: string().required(),
@@ -45,7 +45,7 @@ const eventSchema = object({
   eventType: string(),
   notificationType: string(),
   mail: object({
-    messageId: string().max(LONGEST_ID).required(),
+    messageId: string().max(MAX_ID_CHARACTERS).required(),
     timestamp: string(),
     tags: tags.nullable(),
   }).required(),

@@ -9,12 +9,12 @@ import { createTransport, type MailMessage, type NodemailerError, type SendMailO
 import { joinSignals } from '../../../db/process/joined-signal.ts'
 import type { Relay } from '../../../db/text/relays.ts'
 import { storableWords } from '../../../db/text/words.ts'
-import { createInFlight } from '../in-flight.ts'
 import { composeMessage } from '../mail/message.ts'
 import { type Pieces, sizeOf } from '../mail/pieces.ts'
 import { wireAddress, wireRecipients } from '../mail/recipients.ts'
 import type { Describe, EmailDelivery, EmailProvider, Outcome, OutgoingEmail } from '../provider.ts'
 import { relayHeaderLine, withoutRelayHeader } from '../relays/header.ts'
+import { createSendTracker } from '../send-tracker.ts'
 import { sendingTime } from '../sending-time.ts'
 import { type Attempt, outcomesOfFailure, outcomesOfSuccess } from './replies.ts'
 import { inSlices } from './slices.ts'
@@ -46,7 +46,7 @@ const DEFAULT_TIMEOUTS: SmtpTimeouts = {
   answer_ms: 600_000,
 }
 /** How long a connection is kept without work. */
-const IDLE = 15_000
+const IDLE_TIMEOUT_MS = 15_000
 
 /** Sends per second that a relay which asked to slow down begins from, and recovers to. */
 const NOMINAL_RATE = 200
@@ -68,7 +68,7 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
   const { host, secrets } = readSmtpUrl(options.url)
   const describe: Describe = (words) => storableWords(words, secrets)
   const transport = createPool(options, timeouts)
-  const in_flight = createInFlight()
+  const in_flight = createSendTracker()
   // A relay is not paced until it asks for it: it takes what its connections take.
   const sender = { key: `smtp:${host}`, ceiling: NOMINAL_RATE, on_demand: true }
   let closed = false
@@ -76,7 +76,7 @@ export function createSmtpProvider(options: SmtpOptions): EmailProvider {
   return {
     test: false,
     signs: true,
-    copies: 0,
+    bufferedCopies: 0,
     async send(email, cut) {
       if (closed) return deferAll(email, 'the SMTP provider is closed')
       return in_flight.track(deliver(transport, email, { timeouts, describe, cut, hosted: options.hosted }))
@@ -120,7 +120,7 @@ function createPool(options: SmtpOptions, timeouts: SmtpTimeouts) {
     maxConnections: options.max_connections,
     // Ours come first: they know how far a send has come.
     socketTimeout: timeouts.total_ms + timeouts.answer_ms,
-    idleTimeout: IDLE,
+    idleTimeout: IDLE_TIMEOUT_MS,
     disableFileAccess: true,
     disableUrlAccess: true,
   })

@@ -1,7 +1,7 @@
 /** SMTP: any relay, by its URL; broadcasts may have a relay of their own. */
 import { string, type ValidationError } from 'yup'
 import { relayName, type SettingsOf } from '../../../db/process/config.ts'
-import { type DeclaredForEmail, neededToSend, type Reading, type Sends } from '../declared.ts'
+import { type DeclaredForEmail, neededToSend, type ReaderContext, type Sends } from '../declared.ts'
 import { createSmtpReportReader } from './reports.ts'
 import { smtpUrlFault } from './url.ts'
 
@@ -39,5 +39,5 @@ export const SMTP = {
     open(SMTP_URL, WORKER_CONCURRENCY, SMTP_RELAY),
   openBulk: async ({ BULK_SMTP_URL: url, SMTP_RELAY }: Settings, most: number) =>
     url ? await open(url, most, SMTP_RELAY) : null,
-  reader: ({ secrets }: Reading<Settings>) => createSmtpReportReader(secrets),
+  reader: ({ secrets }: ReaderContext<Settings>) => createSmtpReportReader(secrets),
 } as const satisfies DeclaredForEmail

@@ -45,7 +45,7 @@ function unfold(text: string): string[] {
 /** The first value of a field, '' without one. */
 export const field = (fields: Fields, name: string): string => fields.get(name)?.[0] ?? ''
 
-const LONGEST_ADDRESS = 254
+const MAX_ADDRESS_CHARACTERS = 254
 
 /** What a field such as `rfc822; ana@example.org` names, null when it is empty. */
 export function addressOf(typed: string): string | null {
@@ -53,7 +53,7 @@ export function addressOf(typed: string): string | null {
   const type = cut < 0 ? 'rfc822' : typed.slice(0, cut).trim().toLowerCase()
   const words = bare(cut < 0 ? typed : typed.slice(cut + 1))
   const address = type === 'utf-8' ? decodeUnicode(words) : words
-  return address === '' ? null : address.slice(0, LONGEST_ADDRESS).toWellFormed()
+  return address === '' ? null : address.slice(0, MAX_ADDRESS_CHARACTERS).toWellFormed()
 }
 
 /** Without angle brackets, and without a comment after the address. */
@@ -98,9 +98,10 @@ export function timeOf(dates: readonly string[], latest: Date): Date {
   for (const text of dates) {
     // Date.parse takes RFC 5322 dates but not the comments after them.
     const time = Date.parse(text.slice(0, 100).replace(/\([^()]*\)/g, ''))
-    if (time > EARLIEST && time <= latest.getTime()) return new Date(Math.min(time + 999, latest.getTime()))
+    if (time > EARLIEST_PLAUSIBLE && time <= latest.getTime())
+      return new Date(Math.min(time + 999, latest.getTime()))
   }
   return latest
 }
 
-const EARLIEST = Date.UTC(2000)
+const EARLIEST_PLAUSIBLE = Date.UTC(2000)

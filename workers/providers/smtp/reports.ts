@@ -18,14 +18,14 @@ import type { RawReport, ReportReader } from '../report.ts'
 import { addressOf, type Fields, field, fieldGroups, recipientOf, timeOf } from './report-fields.ts'
 
 /** Far beyond what a message of ours can have: 50 recipients. */
-const MOST_RECIPIENTS = 200
+const MAX_RECIPIENTS = 200
 /** postal-mime takes 25 µs a line (measured), so that ten mebibytes of empty lines would take minutes. */
-const MOST_LINES = 20_000
-const MOST_HEADER_BYTES = 256 * 1024
+const MAX_LINES = 20_000
+const MAX_HEADER_BYTES = 256 * 1024
 
-const LIMITS = {
+const PARSER_OPTIONS = {
   maxNestingDepth: 16,
-  maxHeadersSize: MOST_HEADER_BYTES,
+  maxHeadersSize: MAX_HEADER_BYTES,
   maxRfc822NestingDepth: 1,
   // The message that a report is about is evidence, not a part of the report.
   forceRfc822Attachments: true,
@@ -79,7 +79,7 @@ function eventsIn(
 function beginningOf(body: Buffer): Buffer {
   const bytes = body.subarray(0, MOST_BYTES)
   let end = 0
-  for (let line = 0; line < MOST_LINES; line++) {
+  for (let line = 0; line < MAX_LINES; line++) {
     end = bytes.indexOf(0x0a, end) + 1
     if (end === 0) return bytes
   }
@@ -91,19 +91,19 @@ function beginningOf(body: Buffer): Buffer {
  * costs postal-mime a second (measured: 235 KB of groups).
  */
 function withoutAddressLists(body: Buffer): Buffer {
-  const head = body.subarray(0, MOST_HEADER_BYTES).toString('latin1')
+  const head = body.subarray(0, MAX_HEADER_BYTES).toString('latin1')
   const renamed = head.replace(
     /^(?=(?:from|sender|reply-to|to|cc|bcc|delivered-to|return-path)[ \t]*:)/gim,
     'x-',
   )
-  return Buffer.concat([Buffer.from(renamed, 'latin1'), body.subarray(MOST_HEADER_BYTES)])
+  return Buffer.concat([Buffer.from(renamed, 'latin1'), body.subarray(MAX_HEADER_BYTES)])
 }
 
 async function parseMail(body: Buffer): Promise<Email> {
   try {
     // Loaded with the first report (1 MB): most workers never read one.
     const { default: PostalMime } = await import('postal-mime')
-    return await PostalMime.parse(withoutAddressLists(beginningOf(body)), LIMITS)
+    return await PostalMime.parse(withoutAddressLists(beginningOf(body)), PARSER_OPTIONS)
   } catch (error) {
     throw new Error(`not a message that can be read: ${error instanceof Error ? error.message : ''}`)
   }
@@ -132,14 +132,14 @@ function refOf(secrets: Secrets, email: Email, feedback: string | null): Reporte
 }
 
 function headerOf(message: Buffer): string {
-  const text = message.subarray(0, MOST_HEADER_BYTES).toString('latin1')
+  const text = message.subarray(0, MAX_HEADER_BYTES).toString('latin1')
   const end = /\r?\n\r?\n/.exec(text)?.index
   return text.slice(0, end)
 }
 
 /** RFC 3464: a group of fields about the message, then one for each recipient. */
 function eventsByStatus(text: string, email: Email, { received_at }: RawReport): ReportedEvent[] {
-  const groups = fieldGroups(text, MOST_RECIPIENTS + 1).filter((group) => group.has('action'))
+  const groups = fieldGroups(text, MAX_RECIPIENTS + 1).filter((group) => group.has('action'))
   if (groups.length === 0) throw new Error('the delivery status names no recipient')
   return groups.map((group) => {
     const action =
@@ -203,12 +203,12 @@ function meaningOf(action: string, status: string): Meaning {
 
 /** RFC 5965: one group of fields; the recipients are often left out. */
 function eventsByFeedback(text: string, email: Email, { received_at }: RawReport): ReportedEvent[] {
-  const [fields] = fieldGroups(text, MOST_RECIPIENTS)
+  const [fields] = fieldGroups(text, MAX_RECIPIENTS)
   const type = fields && field(fields, 'feedback-type').toLowerCase()
   if (!fields || !type) throw new Error('the feedback report names no type')
   if (!isComplaint(type)) return []
   const named = (fields.get('original-rcpt-to') ?? []).map((value) => addressOf(`rfc822;${value}`))
-  if (named.length > MOST_RECIPIENTS) throw new Error('the feedback report names too many recipients')
+  if (named.length > MAX_RECIPIENTS) throw new Error('the feedback report names too many recipients')
   const by = field(fields, 'reported-domain') || field(fields, 'user-agent')
   return [...new Set(named.length > 0 ? named : [null])].map((recipient) => ({
     kind: 'complained',

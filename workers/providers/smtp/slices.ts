@@ -9,9 +9,9 @@ import { Readable, type Transform } from 'node:stream'
 import { setImmediate, setTimeout } from 'node:timers'
 import { bytesOf, type Pieces } from '../mail/pieces.ts'
 
-const SLICE = 32 * 1024
+const SLICE_BYTES = 32 * 1024
 /** Slices that go out without a rest, and the rest before each of the others, in milliseconds: some 30 MB a second. */
-const AT_ONCE = 40
+const SLICES_WITHOUT_REST = 40
 const REST_MS = 1
 
 /** The message as a stream, for nodemailer to pipe through what escapes its dots. */
@@ -24,12 +24,12 @@ export function inSlices(message: Pieces): Readable {
     stream.push(bytes)
   }
   const stream = new Readable({
-    highWaterMark: SLICE,
+    highWaterMark: SLICE_BYTES,
     read() {
       const slice = slices.next().value
       if (slice === undefined) this.push(null)
       else if (given === 0) give(this, slice)
-      else if (given < AT_ONCE) setImmediate(give, this, slice)
+      else if (given < SLICES_WITHOUT_REST) setImmediate(give, this, slice)
       else setTimeout(give, REST_MS, this, slice)
       given += 1
     },
@@ -46,7 +46,8 @@ function* slicesOf(message: Pieces): Generator<Slice, undefined> {
   for (const piece of message) {
     const isFile = typeof piece !== 'string'
     const whole = bytesOf(piece)
-    for (let at = 0; at < whole.length; at += SLICE) yield { bytes: whole.subarray(at, at + SLICE), isFile }
+    for (let at = 0; at < whole.length; at += SLICE_BYTES)
+      yield { bytes: whole.subarray(at, at + SLICE_BYTES), isFile }
   }
 }
 

@@ -9,23 +9,23 @@ import { Duplex } from 'node:stream'
 import type { SMTPTransportOptions } from 'nodemailer'
 
 /** Fifty recipients' refusals of several lines each, or a handshake with a long chain of certificates. */
-const MOST_SAID = 32 * 1024
+const MAX_REPLY_BYTES = 32 * 1024
 /** What is written at once and larger than this is a piece of a message: it gives a server no right to speak. */
-const LARGEST_COMMAND = 15 * 1024
+const MAX_COMMAND_BYTES = 15 * 1024
 const SOCKET_TIMEOUT_MS = 10_000
 
 /** Hangs up on a server that says more than it was asked. */
 function limitWords(socket: Socket): Socket {
-  let left = MOST_SAID
+  let left = MAX_REPLY_BYTES
   let written = 0
   socket.on('data', (chunk: Buffer) => {
     const since = socket.bytesWritten - written
     written = socket.bytesWritten
-    if (since > 0 && since <= LARGEST_COMMAND) left = MOST_SAID
+    if (since > 0 && since <= MAX_COMMAND_BYTES) left = MAX_REPLY_BYTES
     left -= chunk.length
     if (left >= 0 || socket.destroyed) return
     // At once, so that the client is closed before it reads this piece.
-    socket.emit('error', new Error(`the server said more than ${MOST_SAID / 1024} KiB at once`))
+    socket.emit('error', new Error(`the server said more than ${MAX_REPLY_BYTES / 1024} KiB at once`))
     socket.destroy()
   })
   // It flows once the client reads it.

@@ -11,7 +11,7 @@
 type EmailReply = 'taken' | 'deferred' | 'refused'
 export type EmailReport = 'delivered' | 'bounced' | 'complained' | 'opened' | 'clicked'
 
-const DEFERRALS = 2
+const SIMULATED_DEFERRALS = 2
 
 const EMAIL_REPORTS = new Map<string, readonly EmailReport[]>([
   ['delivered', ['delivered']],
@@ -27,7 +27,7 @@ const magicPart = (address: string): string => /^[^@+]*/.exec(address.toLowerCas
 export function emailReply(address: string, tries: number): EmailReply {
   const part = magicPart(address)
   if (part === 'refused') return 'refused'
-  return part === 'deferred' && tries < DEFERRALS ? 'deferred' : 'taken'
+  return part === 'deferred' && tries < SIMULATED_DEFERRALS ? 'deferred' : 'taken'
 }
 
 /** What is reported of mail to an address once it was taken, in order; null for one without magic. */

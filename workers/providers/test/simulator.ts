@@ -19,7 +19,7 @@ const OUTCOMES = {
 export const SIMULATED_EMAIL: EmailProvider<true> = {
   test: true,
   signs: false,
-  copies: 1,
+  bufferedCopies: 1,
   async send({ email_id, recipients, deferrals }) {
     const outcomes = new Map(recipients.map((to) => [to, OUTCOMES[emailReply(to, deferrals)]]))
     const isTaken = [...outcomes.values()].some(({ kind }) => kind === 'accepted')

@@ -13,8 +13,8 @@ export type Connections = {
 }
 
 /** Servers whose connections are kept, and idle connections to each. */
-const SERVERS = 200
-const IDLE = 4
+const MAX_SERVERS = 200
+const MAX_IDLE_PER_SERVER = 4
 
 export function createConnections(): Connections {
   const known = new Map<string, HttpAgent>()
@@ -23,11 +23,12 @@ export function createConnections(): Connections {
       const key = [protocol, host, ...[...addresses].sort()].join(' ')
       const Agent = protocol === 'https:' ? HttpsAgent : HttpAgent
       const agent =
-        known.get(key) ?? new Agent({ keepAlive: true, maxFreeSockets: IDLE, timeout: IDLE_CONNECTION_MS })
+        known.get(key) ??
+        new Agent({ keepAlive: true, maxFreeSockets: MAX_IDLE_PER_SERVER, timeout: IDLE_CONNECTION_MS })
       known.delete(key)
       known.set(key, agent)
       const [oldest] = known
-      if (known.size > SERVERS && oldest) {
+      if (known.size > MAX_SERVERS && oldest) {
         known.delete(oldest[0])
         // Idle ones end; what is under way goes on.
         for (const sockets of Object.values(oldest[1].freeSockets))

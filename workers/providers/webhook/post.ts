@@ -23,7 +23,7 @@ export type WebhookDelivery = {
 }
 
 /** Pauses of a message that is not taken: ten tries in three days. */
-export const PAUSES = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]
+export const RETRY_PAUSES_S = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]
 
 /** `status` null: no answer came, and `response` says why. */
 export type WebhookAnswer = {
@@ -37,15 +37,15 @@ export type WebhookAnswer = {
 type Given = { url: string; headers: Readonly<Record<string, string>>; body: string }
 
 /** Milliseconds: until the connection stands, and until all is over. */
-const CONNECT = 5_000
+const CONNECT_TIMEOUT_MS = 5_000
 const POST_TIMEOUT_MS = 15_000
 /** Bytes of an answer that are read, and kept. */
-const READ_BYTES = 64 * 1_024
-const KEPT_BYTES = 1_024
+const MAX_READ_BYTES = 64 * 1_024
+const MAX_KEPT_BYTES = 1_024
 /** The longest that a server may ask to wait, in seconds. */
-const LONGEST_WAIT = 86_400
+const MAX_WAIT_S = 86_400
 /** How long one is left alone that has sent more than an answer may be, in seconds: each try costs us its flood. */
-const FLOODED = 300
+const FLOOD_WAIT_S = 300
 
 /** Posts a body. @param cut ends the wait for an answer. */
 export async function postWebhook(
@@ -79,7 +79,7 @@ export async function postWebhook(
     return end(status, text, asks ? waitOf(retry_after) : null)
   } catch (error) {
     if (error instanceof NotPublic) return end(null, error.message)
-    if (error instanceof AnswerTooLarge) return end(null, error.message, FLOODED)
+    if (error instanceof AnswerTooLarge) return end(null, error.message, FLOOD_WAIT_S)
     return end(null, limit.reason() ?? faultWords(error))
   } finally {
     limit.release()
@@ -132,7 +132,7 @@ function limitTry(cut: AbortSignal): Limit {
 /** What Retry-After says, in seconds; null when it says nothing. */
 function waitOf(value: string | undefined): number | null {
   const seconds = secondsUntil(value)
-  return Number.isFinite(seconds) ? Math.min(LONGEST_WAIT, Math.max(1, Math.ceil(seconds))) : null
+  return Number.isFinite(seconds) ? Math.min(MAX_WAIT_S, Math.max(1, Math.ceil(seconds))) : null
 }
 
 /** Thrown when a connection that stood was closed before anything was answered. */
@@ -161,7 +161,10 @@ async function exchange(
       accept: '*/*',
     },
   }
-  const { asked, response } = beginRequest(url, options, { connect_ms: CONNECT, bytes: READ_BYTES })
+  const { asked, response } = beginRequest(url, options, {
+    connect_ms: CONNECT_TIMEOUT_MS,
+    bytes: MAX_READ_BYTES,
+  })
   limit.bind(asked)
   const answer = await response.catch((error: NodeJS.ErrnoException) => {
     throw asked.reusedSocket && error.code === 'ECONNRESET' ? new Stale() : error
@@ -185,11 +188,11 @@ const beginningOf = (response: IncomingMessage): Promise<string> =>
   new Promise((resolve, reject) => {
     const kept: Uint8Array[] = []
     let size = 0
-    const end = (): void => resolve(Buffer.concat(kept).subarray(0, KEPT_BYTES).toString('utf8'))
+    const end = (): void => resolve(Buffer.concat(kept).subarray(0, MAX_KEPT_BYTES).toString('utf8'))
     response.on('data', (chunk: Uint8Array) => {
-      if (size < KEPT_BYTES) kept.push(chunk)
+      if (size < MAX_KEPT_BYTES) kept.push(chunk)
       size += chunk.length
-      if (size <= READ_BYTES) return
+      if (size <= MAX_READ_BYTES) return
       end()
       response.destroy()
     })

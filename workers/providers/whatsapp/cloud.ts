@@ -8,8 +8,8 @@ import { ask, type BoundedAnswer, keptConnections, secondsUntil } from '../../..
 import { isObject } from '../../../db/text/fields.ts'
 import { jsonOf } from '../../../db/text/strings.ts'
 import { storableId, storableWords } from '../../../db/text/words.ts'
-import { createInFlight } from '../in-flight.ts'
 import type { Describe } from '../provider.ts'
+import { createSendTracker } from '../send-tracker.ts'
 import { type CloudError, judgeError, judgeFailure, judgeStatus } from './faults.ts'
 import { listTemplates } from './listing.ts'
 import { type OutgoingWhatsapp, senderKey, type WhatsappOutcome, type WhatsappProvider } from './provider.ts'
@@ -30,15 +30,15 @@ export type WhatsappCloudOptions = {
   list_timeout_ms?: number
 }
 
-const TIMEOUT = 20_000
+const TIMEOUT_MS = 20_000
 /** More than any answer of the API. */
-const LARGEST_ANSWER = 256 * 1024
+const MAX_ANSWER_BYTES = 256 * 1024
 /** A wait beyond this is probed earlier, in seconds. */
-const LONGEST_RETRY_AFTER = 3_600
+const MAX_RETRY_AFTER_S = 3_600
 
 export function createWhatsappProvider(options: WhatsappCloudOptions): WhatsappProvider {
   const describe: Describe = (words) => storableWords(words, [options.access_token])
-  const in_flight = createInFlight()
+  const in_flight = createSendTracker()
   const connected = { ...options, agent: keptConnections(options.url) }
   return {
     test: false,
@@ -80,7 +80,7 @@ function requestBody(message: OutgoingWhatsapp) {
 type Connected = WhatsappCloudOptions & { agent: Agent }
 
 async function attempt(
-  { url, access_token, phone_number_id, timeout_ms = TIMEOUT, connect_ms, agent }: Connected,
+  { url, access_token, phone_number_id, timeout_ms = TIMEOUT_MS, connect_ms, agent }: Connected,
   message: OutgoingWhatsapp,
   describe: Describe,
   cut?: AbortSignal,
@@ -92,7 +92,7 @@ async function attempt(
       body: JSON.stringify(requestBody(message)),
       agent,
     }
-    const bounds = { bytes: LARGEST_ANSWER, ms: timeout_ms, connect_ms, signal: cut }
+    const bounds = { bytes: MAX_ANSWER_BYTES, ms: timeout_ms, connect_ms, signal: cut }
     return judge(await ask(`${url}/${phone_number_id}/messages`, request, bounds), describe)
   } catch (error) {
     return judgeFailure(error, describe)
@@ -113,7 +113,7 @@ function judge(answer: BoundedAnswer, describe: Describe): WhatsappOutcome {
 /** The seconds of Retry-After, given as such or as a date; undefined without one of sense. */
 function retryAfter({ headers }: BoundedAnswer): number | undefined {
   const seconds = secondsUntil(headers['retry-after'])
-  return seconds > 0 ? Math.min(Math.ceil(seconds), LONGEST_RETRY_AFTER) : undefined
+  return seconds > 0 ? Math.min(Math.ceil(seconds), MAX_RETRY_AFTER_S) : undefined
 }
 
 /** A 2xx means taken, whatever else the answer says: a second try would be a second message. */

@@ -2,7 +2,7 @@
 import { string } from 'yup'
 import { commaList, type SettingsOf, wholeNumber } from '../../../db/process/config.ts'
 import type { JobName } from '../../../db/queue/jobs.ts'
-import type { DeclaredForChannel, Reading } from '../declared.ts'
+import type { DeclaredForChannel, ReaderContext } from '../declared.ts'
 import { createWhatsappProvider } from './cloud.ts'
 import type { WhatsappDelivery } from './provider.ts'
 import { createWhatsappReportReader } from './reports.ts'
@@ -58,6 +58,6 @@ export const WHATSAPP = {
     Boolean(WHATSAPP_ACCESS_TOKEN),
   unset: 'WHATSAPP_ACCESS_TOKEN is not set: this worker leaves WhatsApp messages queued',
   open,
-  reader: ({ settings: { WHATSAPP_BUSINESS_ACCOUNT_ID: account } }: Reading<Settings>) =>
+  reader: ({ settings: { WHATSAPP_BUSINESS_ACCOUNT_ID: account } }: ReaderContext<Settings>) =>
     createWhatsappReportReader(account ?? null),
 } as const satisfies DeclaredForChannel

@@ -11,17 +11,17 @@ import type { WhatsappOutcome } from './provider.ts'
 /** The API's error as far as we read it. `subcode` 0: none. */
 export type CloudError = { code: number; subcode: number; words: string }
 
-const MINUTES = 60
+const MINUTE_S = 60
 
 /** Token, permission, policy, payment, number: nothing goes through until a person has acted. */
 const ACCOUNT = new Set([0, 3, 10, 33, 190, 368, 131031, 131037, 131042, 131045, 133010])
 const SPAM_RATE = 131048
-const SPAM_PAUSE = 60 * MINUTES
+const SPAM_PAUSE_S = 60 * MINUTE_S
 /** Of the number, the app, the business account. */
 const TOO_FAST = new Set([4, 80007, 130429])
 /** Too fast to this recipient: it takes about one message in 6 s. */
 const PAIR_RATE = 131056
-const PAIR_PAUSE = 6
+const PAIR_PAUSE_S = 6
 /** A passing fault of theirs. */
 const FOR_NOW = new Set([1, 2, 131000, 131016, 131057, 133004])
 /** The recipient, the window, the content, an experiment: no second try changes it. */
@@ -42,9 +42,9 @@ const isTemplate = ({ code }: CloudError): boolean => code >= 132000 && code <= 
 export function judgeError(error: CloudError): WhatsappOutcome | null {
   const { code, words: detail } = error
   if (isAccount(error)) return { kind: 'sender', detail, trouble: 'setup' }
-  if (code === SPAM_RATE) return { kind: 'sender', detail, trouble: 'setup', wait_seconds: SPAM_PAUSE }
+  if (code === SPAM_RATE) return { kind: 'sender', detail, trouble: 'setup', wait_seconds: SPAM_PAUSE_S }
   if (TOO_FAST.has(code)) return { kind: 'sender', detail, trouble: 'slow' }
-  if (code === PAIR_RATE) return { kind: 'deferred', detail, wait_seconds: PAIR_PAUSE }
+  if (code === PAIR_RATE) return { kind: 'deferred', detail, wait_seconds: PAIR_PAUSE_S }
   if (FOR_NOW.has(code)) return { kind: 'deferred', detail }
   if (code === TEMPLATE_PAUSED) return { kind: 'refused', detail, template: { status: 'paused' } }
   if (code === TEMPLATE_DISABLED) return { kind: 'refused', detail, template: { status: 'disabled' } }

@@ -11,15 +11,15 @@ import { isObject } from '../../../db/text/fields.ts'
 import { jsonOf } from '../../../db/text/strings.ts'
 import { templateStateOf } from './reports.ts'
 
-const PAGE = 100
-const MOST_PAGES = 200
-const PAGE_TIMEOUT = 20_000
+const PAGE_SIZE = 100
+const MAX_PAGES = 200
+const PAGE_TIMEOUT_MS = 20_000
 /** Ten times what a page of long templates has. */
-const LARGEST_PAGE = 4 * 1024 * 1024
+const MAX_PAGE_BYTES = 4 * 1024 * 1024
 /** Of all pages together, in bytes. */
-const LARGEST_LIST = 32 * 1024 * 1024
+const MAX_LIST_BYTES = 32 * 1024 * 1024
 /** Of the whole list, in milliseconds: well within the expiry of the job that asks (db/queue/jobs.ts). */
-const LIST_TIMEOUT = 120_000
+const LIST_TIMEOUT_MS = 120_000
 
 type Options = {
   url: string
@@ -35,7 +35,7 @@ async function answerOf(
   query: URLSearchParams,
   { limit, bytes }: { limit: AbortSignal; bytes: number },
 ): Promise<BoundedAnswer & { body: Buffer }> {
-  const bounds = { bytes, ms: PAGE_TIMEOUT, signal: limit }
+  const bounds = { bytes, ms: PAGE_TIMEOUT_MS, signal: limit }
   const address = `${url}/${business_account_id}/message_templates`
   const request = { headers: { Authorization: `Bearer ${access_token}` } }
   const answer = await ask(`${address}?${query}`, request, bounds).catch((error: unknown) => {
@@ -48,7 +48,7 @@ async function answerOf(
 
 /** One page, and the cursor of the next; null after the last. @throws Error with the API's words. */
 async function page(options: Options, after: string | null, bounds: { limit: AbortSignal; bytes: number }) {
-  const query = new URLSearchParams({ limit: String(PAGE), ...(after === null ? {} : { after }) })
+  const query = new URLSearchParams({ limit: String(PAGE_SIZE), ...(after === null ? {} : { after }) })
   const { ok, status, body } = await answerOf(options, query, bounds)
   const answer = jsonOf(body.toString())
   if (!ok || !isObject(answer)) {
@@ -76,7 +76,7 @@ function contentOf(item: unknown): TemplateContent[] {
 /** @throws Error in words for people: the account is not set, the API refuses, or it takes too long. */
 export async function listTemplates(options: Options): Promise<TemplateContent[]> {
   if (!options.business_account_id) throw new Error('WHATSAPP_BUSINESS_ACCOUNT_ID is not set')
-  const { list_timeout_ms = LIST_TIMEOUT } = options
+  const { list_timeout_ms = LIST_TIMEOUT_MS } = options
   const limit = AbortSignal.timeout(list_timeout_ms)
   try {
     return await allPages(options, limit)
@@ -89,14 +89,14 @@ export async function listTemplates(options: Options): Promise<TemplateContent[]
 async function allPages(options: Options, limit: AbortSignal): Promise<TemplateContent[]> {
   const contents: TemplateContent[] = []
   let after: string | null = null
-  let left = LARGEST_LIST
-  for (let pages = 0; pages < MOST_PAGES; pages++) {
-    const most = Math.min(left, LARGEST_PAGE)
+  let left = MAX_LIST_BYTES
+  for (let pages = 0; pages < MAX_PAGES; pages++) {
+    const most = Math.min(left, MAX_PAGE_BYTES)
     const { items, next, bytes } = await page(options, after, { limit, bytes: most })
     left -= bytes
     contents.push(...items.flatMap(contentOf))
     if (next === null || next === after) return contents
     after = next
   }
-  throw new Error(`the template list has more than ${MOST_PAGES} pages`)
+  throw new Error(`the template list has more than ${MAX_PAGES} pages`)
 }

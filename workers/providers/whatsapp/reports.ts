@@ -106,13 +106,13 @@ function templateFinding(faults: readonly CloudError[]): { status: TemplateState
 }
 
 /** How long a report of a fault pauses a number or an account, in seconds. */
-const REPORTED_PAUSE = 300
+const REPORTED_PAUSE_S = 300
 
 /** The pauses that an answer to a send would have begun. Too-fast errors begin none: the pace has moved on. */
 const pausesOf = (faults: readonly CloudError[], number: string, occurred_at: Date): ReportedEvent[] =>
   faults.map(judgeError).flatMap((outcome): ReportedEvent[] => {
     if (outcome?.kind !== 'sender' || outcome.trouble === 'slow') return []
-    const { wait_seconds: seconds = REPORTED_PAUSE, detail: reason } = outcome
+    const { wait_seconds: seconds = REPORTED_PAUSE_S, detail: reason } = outcome
     return [{ channel: 'sender', sender: senderKey(number), seconds, reason, occurred_at }]
   })
 

@@ -14,32 +14,32 @@ import { actionLabel, actionOf } from '../../drawn/action-labels.ts'
 import { type Cell, text, time } from '../../drawn/cell.ts'
 import type { View } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
-import { DAYS, filterOf, search } from '../../served/filter.ts'
-import { listOf, pageOf } from '../../served/list.ts'
-import { get, lagging } from '../../served/made.ts'
+import { DAY_RANGE, defineFilter, search } from '../../served/filter.ts'
+import { listOf, pageById } from '../../served/list.ts'
+import { get, onReplica } from '../../served/made.ts'
 import { type PageRequest, show, teamPath } from '../../served/page.ts'
 import { thingPath } from '../things.ts'
 
 const OF_TEAM = {
   actor: search('Person', { placeholder: 'ana@example.com' }),
   action: search('Action', { placeholder: 'Deleted emails, or email' }),
-  ...DAYS,
+  ...DAY_RANGE,
 }
-const ofOne = filterOf(OF_TEAM)
-const ofAll = filterOf({ ...OF_TEAM, team: search('Team', { placeholder: 'a part of its name, or its ID' }) })
+const ofOne = defineFilter(OF_TEAM)
+const ofAll = defineFilter({
+  ...OF_TEAM,
+  team: search('Team', { placeholder: 'a part of its name, or its ID' }),
+})
 
 /** How many teams a part of a name may mean. */
-const MOST_TEAMS = 50
+const MAX_TEAMS = 50
 
 /** The teams that words mean: one by its id, or those with the words in their names. @throws Refusal bad_request. */
 async function teamsMeant(words: string, { database }: PageDeps): Promise<string[]> {
   if (isUuid(words)) return [words.toLowerCase()]
-  const teams = await teamsAfter(database, { name: words, limit: MOST_TEAMS + 1 })
-  if (teams.length <= MOST_TEAMS) return teams.map(({ id }) => id)
-  throw new Refusal(
-    'bad_request',
-    `team must be in the names of at most ${MOST_TEAMS} teams: type more of it`,
-  )
+  const teams = await teamsAfter(database, { name: words, limit: MAX_TEAMS + 1 })
+  if (teams.length <= MAX_TEAMS) return teams.map(({ id }) => id)
+  throw new Refusal('bad_request', `team must be in the names of at most ${MAX_TEAMS} teams: type more of it`)
 }
 
 /** The word that names a thing: of an address its identity. */
@@ -79,7 +79,9 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
   const { team: meant, ...asked } = { team: undefined, ...(only === null ? ofAll : ofOne).read(query) }
   const teams = only !== null ? [only] : meant === undefined ? undefined : await teamsMeant(meant, deps)
   const action = asked.action === undefined ? undefined : actionOf(asked.action)
-  const page = await pageOf(request, (place) => auditEntries(database, { ...asked, action, teams, ...place }))
+  const page = await pageById(request, (place) =>
+    auditEntries(database, { ...asked, action, teams, ...place }),
+  )
   const ids = only === null ? page.rows.flatMap(({ team_id }) => team_id ?? []) : []
   const teamNames = await namesOfTeams(database, [...new Set(ids)])
   const things = page.rows.flatMap(({ team_id, subject, detail }) =>
@@ -115,7 +117,7 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
   }
 }
 
-const audit = get(lagging('operator'), '/operator/audit', async (request, deps) =>
+const audit = get(onReplica('operator'), '/operator/audit', async (request, deps) =>
   show(await auditView(request, deps, null)),
 )
 

@@ -8,12 +8,12 @@ import { databaseFault } from '../../../../db/start.ts'
 import { isUuid } from '../../../../db/text/strings.ts'
 import { status, text, time } from '../../drawn/cell.ts'
 import type { Alert, Section } from '../../drawn/section.ts'
-import { act, factsOf, get, press, some } from '../../served/made.ts'
+import { act, compact, factsOf, get, press } from '../../served/made.ts'
 import { redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/health'
 /** How far this process's clock may be from the database's before it is worth a word, in seconds. */
-const CLOCK_APART = 2
+const MAX_CLOCK_DRIFT_S = 2
 
 const DANGEROUS = ['fsync', 'full_page_writes', 'synchronous_commit'] as const
 
@@ -23,7 +23,7 @@ async function databaseFacts(tx: Tx, now: Date) {
   const fault = await databaseFault(tx)
   const apart = Math.round(Math.abs(Date.parse(at) - now.getTime()) / 1_000)
   const off = DANGEROUS.filter((name) => settings[name] === 'off')
-  const alerts: Alert[] = some([
+  const alerts: Alert[] = compact([
     fault !== null && { tone: 'bad', title: 'The database cannot be used', text: fault },
     ...off.map(
       (name): Alert => ({
@@ -32,7 +32,7 @@ async function databaseFacts(tx: Tx, now: Date) {
         text: 'A crash of the database can lose what was accepted.',
       }),
     ),
-    apart > CLOCK_APART && {
+    apart > MAX_CLOCK_DRIFT_S && {
       tone: 'warn',
       title: `This process’s clock is ${apart} seconds from the database’s`,
     },

@@ -4,22 +4,22 @@ import { DELIVERIES } from '../../../../db/channels/channels.sql.ts'
 import { listQueues, QUEUES, type ShownQueue } from '../../../../db/delivery/queues.ts'
 import { listSenders, type ShownSender } from '../../../../db/delivery/senders/show.ts'
 import { liveProcesses, type ProcessRow } from '../../../../db/figures/fleet/fleet.sql.ts'
-import { FORGOTTEN, SILENCE } from '../../../../db/figures/fleet/fleet.ts'
+import { FORGOTTEN_AFTER, SILENT_AFTER } from '../../../../db/figures/fleet/fleet.ts'
 import { stoppedBroadcasts } from '../../../../db/messages/broadcasts/brakes.sql.ts'
 import { pausedQueues, type QueuePause, RESTORED } from '../../../../db/queue/pauses.sql.ts'
 import { type Cell, duration, number, plural, status, text, time } from '../../drawn/cell.ts'
 import type { Alert, Tile } from '../../drawn/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../drawn/timeline.ts'
-import { get, some, tableOf } from '../../served/made.ts'
+import { compact, get, tableOf } from '../../served/made.ts'
 import { show } from '../../served/page.ts'
-import { folded, stillAlerts, stoppedAlerts } from '../stopped.ts'
+import { foldAlerts, stillAlerts, stoppedAlerts } from '../stopped.ts'
 import { counted, rate } from './queues.ts'
 
 const PATH = '/operator'
 /** The most broadcasts that are named. */
 const MAX_STOPPED = 100
 
-const isLive = ({ silent_seconds }: ProcessRow): boolean => silent_seconds <= SILENCE
+const isLive = ({ silent_seconds }: ProcessRow): boolean => silent_seconds <= SILENT_AFTER
 
 const isWorking = (process: ProcessRow): boolean => process.kind === 'worker' && isLive(process)
 
@@ -40,7 +40,7 @@ const processShown =
     Busy: text(`${Math.round(gauges.busy * 100)} %`, { number: true }),
     Memory: text(megabytes(gauges.resident_memory_bytes), { number: true }),
     Lag: text(`${Math.round(gauges.event_loop_lag_seconds * 1_000)} ms`, { number: true }),
-    'Last sign of life': { ...time(seen_at, now), tone: silent_seconds > SILENCE ? 'bad' : undefined },
+    'Last sign of life': { ...time(seen_at, now), tone: silent_seconds > SILENT_AFTER ? 'bad' : undefined },
   })
 
 const NO_WORKER: Alert = {
@@ -62,7 +62,7 @@ function queueAlerts(paused: ReadonlyMap<string, QueuePause>): Alert[] {
   const all = [...paused.values()]
   const others = all.filter(({ reason }) => reason !== RESTORED)
   const link = { href: '/operator/queues', label: 'Queues, and how to resume it' }
-  return some([
+  return compact([
     others.length < all.length && { ...RESTORED_COPY, link },
     ...others.map(({ queue, reason }) => ({ ...pausedQueue(queue, reason), link })),
   ])
@@ -127,15 +127,15 @@ const queueShown = (queue: ShownQueue): Record<string, Cell> => ({
 })
 
 const overview = get('operator', PATH, async ({ now }, { database }) => {
-  const processes = await liveProcesses(database, FORGOTTEN)
+  const processes = await liveProcesses(database, FORGOTTEN_AFTER)
   const senders = await listSenders(database)
   const queues = await listQueues(database)
   const stopped = stoppedAlerts(await stoppedBroadcasts(database, null, MAX_STOPPED), true)
-  const alerts = some([
+  const alerts = compact([
     !processes.some(isWorking) && NO_WORKER,
     ...queueAlerts(await pausedQueues(database)),
     ...senderAlerts(senders),
-    ...folded(stopped, `${stopped.length} broadcasts have paused themselves`),
+    ...foldAlerts(stopped, `${stopped.length} broadcasts have paused themselves`),
   ])
   const used = sendersShown(processes, senders, now)
   return show({

@@ -16,16 +16,16 @@ import { countDeadLetters, deadReasons } from '../../../../db/queue/dead-letters
 import { MOST_COUNTED } from '../../../../db/queue/jobs.sql.ts'
 import type { JobName } from '../../../../db/queue/jobs.ts'
 import { RESTORED } from '../../../../db/queue/pauses.sql.ts'
+import { beginBackgroundJob } from '../../../../db/upkeep/background-jobs/background-jobs.ts'
 import { resumeRestored } from '../../../../db/upkeep/home/restored.ts'
-import { beginWork } from '../../../../db/upkeep/work/work.ts'
 import { type Cell, countdown, duration, number, plural, status, text, time } from '../../drawn/cell.ts'
 import type { Alert, Form } from '../../drawn/section.ts'
 import { RESTORED_COPY } from '../../drawn/timeline.ts'
 import { countedFields, countedOf, countedWords } from '../../served/counted.ts'
-import { act, alertsOf, buttonCell, get, post, press, some, tableOf } from '../../served/made.ts'
+import { act, alertsOf, buttonCell, compact, get, post, press, tableOf } from '../../served/made.ts'
 import { redirect, show } from '../../served/page.ts'
+import { backgroundJobAnswer } from '../background-job.ts'
 import { stillAlerts } from '../stopped.ts'
-import { workAnswer } from '../work.ts'
 
 const PATH = '/operator/queues'
 
@@ -56,7 +56,7 @@ const RESUME_ALL: Form = press(`${PATH}/restored`, 'Resume all', {
 })
 
 /** How many reasons a page lists. */
-const REASONS = 50
+const MAX_REASONS = 50
 
 /** In the unit that leaves no fraction worth reading. */
 export const rate = (perSecond: number): string =>
@@ -121,14 +121,14 @@ function queueOf({ queue }: Readonly<Record<string, string>>): JobName {
 const reasons = get('operator', `${PATH}/:queue`, async ({ params, now }, { database }) => {
   const queue = queueOf(params)
   const seen = await seenNow(database)
-  const rows = await deadReasons(database, queue, REASONS)
+  const rows = await deadReasons(database, queue, MAX_REASONS)
   const all = await countDeadLetters(database, queue)
   const action = `${PATH}/${queue}/redrive`
   return show({
     title: `Dead letters of ${queue}`,
     back: { href: PATH, label: 'Queues' },
     lead: 'What was given up, by its reason. Fix the cause, then try again.',
-    sections: some([
+    sections: compact([
       tableOf(
         rows,
         ({ reason, count, teams, first_at, last_at, samples }) => ({
@@ -179,14 +179,14 @@ const resumeCopy = act('operator', `${PATH}/restored`, async (by) => {
 const redrive = post('operator', `${PATH}/:queue/redrive`, async (request, deps) => {
   const queue = queueOf(request.params)
   const counted = countedOf(request.form)
-  const work = await beginWork(deps, {
+  const job = await beginBackgroundJob(deps, {
     kind: 'queue.redrive',
     given: { queue, reason: request.form.get('reason'), ...counted },
     total: counted.most,
     team_id: null,
     actor: request.person.email,
   })
-  return workAnswer(work, PATH, `${plural(work.done, 'job')} of ${queue} will be tried again.`)
+  return backgroundJobAnswer(job, PATH, `${plural(job.done, 'job')} of ${queue} will be tried again.`)
 })
 
 export const queuePages = [queues, reasons, pause, resume, resumeCopy, redrive]

@@ -10,25 +10,25 @@ import {
 import { seenNow } from '../../../../db/postgres/seen.sql.ts'
 import { number, plural, status, text, time } from '../../drawn/cell.ts'
 import type { Form } from '../../drawn/section.ts'
-import { inPerson } from '../../served/act.ts'
+import { asActor } from '../../served/act.ts'
 import { type Counted, countedFields, countedOf } from '../../served/counted.ts'
-import { filterOf, oneOf, search } from '../../served/filter.ts'
-import { given, idGiven, pageOf } from '../../served/list.ts'
-import { act, factsOf, get, hidden, press, some, tableOf } from '../../served/made.ts'
+import { defineFilter, oneOf, search } from '../../served/filter.ts'
+import { idParam, pageById, queryParam } from '../../served/list.ts'
+import { act, compact, factsOf, get, hidden, press, tableOf } from '../../served/made.ts'
 import { type PersonRequest, redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/reports'
 /** A body is shown to this length; the CLI prints the whole. */
-const SHOWN = 20_000
+const RAW_BYTES_SHOWN = 20_000
 
-const filter = filterOf({ provider: oneOf('From', PROVIDERS), reason: search('Reason contains') })
+const filter = defineFilter({ provider: oneOf('From', PROVIDERS), reason: search('Reason contains') })
 
 /** A button that does something to all parked reports that the filter fits, and that are there now. */
 function onAll(verb: 'replay' | 'drop', { query }: Pick<PersonRequest, 'query'>, counted: Counted): Form {
   const many = plural(counted.most, 'report')
   return press(`${PATH}/${verb}`, verb === 'replay' ? `Try all ${many} again` : `Drop all ${many}`, {
     fields: [
-      ...filter.names.map((name) => hidden(name, given(query, name) ?? '')),
+      ...filter.names.map((name) => hidden(name, queryParam(query, name) ?? '')),
       ...countedFields(counted),
     ],
     confirm: verb === 'replay' ? `Try ${many} again?` : `Drop ${many}?`,
@@ -40,7 +40,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
   const { query, now } = request
   const asked = filter.read(query)
   const seen = await seenNow(database)
-  const page = await pageOf(request, ({ before: after, limit }) =>
+  const page = await pageById(request, ({ before: after, limit }) =>
     parkedReports(database, { ...asked, after, limit }),
   )
   const reasons = await parkedByReason(database, asked)
@@ -55,7 +55,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
           ? []
           : [onAll('replay', request, { most: total, seen }), onAll('drop', request, { most: total, seen })],
     },
-    sections: some([
+    sections: compact([
       ...filter.shown(request),
       tableOf(reasons, ({ reason, reports: count }) => ({ Reason: text(reason), Reports: number(count) }), {
         wrap: ['Reason'],
@@ -79,7 +79,7 @@ const reports = get('operator', PATH, async (request, { database }) => {
 
 const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
   const { params, now } = request
-  const found = await inPerson(request, deps, (by) => readReport(by, params.report_id))
+  const found = await asActor(request, deps, (by) => readReport(by, params.report_id))
   const { id, provider, received_at, state, reason, body } = found
   const one = (verb: 'replay' | 'drop'): Form =>
     press(`${PATH}/${verb}`, verb === 'replay' ? 'Try report again' : 'Drop report', {
@@ -92,14 +92,14 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
     lead: reason === null ? undefined : `Parked: ${reason}`,
     back: { href: PATH, label: 'Parked reports' },
     actions: { forms: state === 'parked' ? [one('replay'), one('drop')] : [] },
-    sections: [{ kind: 'code', title: 'Raw report', code: body.slice(0, SHOWN) }],
+    sections: [{ kind: 'code', title: 'Raw report', code: body.slice(0, RAW_BYTES_SHOWN) }],
     aside: [factsOf({ Received: time(received_at, now), ID: text(id, { code: true, copy: true }) })],
   })
 })
 
 /** What a form means: the report it names, or all shown that its filter fits. @throws Refusal bad_request. */
 function meantBy(form: URLSearchParams): ParkedFilter {
-  const id = idGiven(form, 'id')
+  const id = idParam(form, 'id')
   if (id !== undefined) return { ids: [id] }
   return { ...filter.read(form), ...countedOf(form) }
 }

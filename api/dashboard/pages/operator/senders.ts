@@ -7,13 +7,13 @@ import type { Tx } from '../../../../db/postgres/pool.ts'
 import { waitingOfTeams } from '../../../../db/queue/jobs.sql.ts'
 import { type Cell, countdown, plural, status, text, time } from '../../drawn/cell.ts'
 import type { Section } from '../../drawn/section.ts'
-import { act, buttonCell, get, some, tableOf } from '../../served/made.ts'
+import { act, buttonCell, compact, get, tableOf } from '../../served/made.ts'
 import { redirect, show, teamPath } from '../../served/page.ts'
 
 const PATH = '/operator/senders'
 
 /** How many webhooks are listed. */
-const SHOWN = 50
+const WEBHOOKS_SHOWN = 50
 
 const resumeButton = (key: string): Cell =>
   buttonCell(`${PATH}/resume?${new URLSearchParams({ key })}`, 'Resume now')
@@ -54,14 +54,14 @@ const waitingFor = (endpoints: Awaited<ReturnType<typeof pausedEndpoints>>, now:
     {
       id: 'webhooks',
       title: 'Webhooks that ask to wait',
-      note: `Teams’ own servers: nothing else waits for them. At most ${SHOWN} are listed.`,
+      note: `Teams’ own servers: nothing else waits for them. At most ${WEBHOOKS_SHOWN} are listed.`,
       live: true,
       empty: '',
     },
   )
 
 /** How many waiting messages are counted. */
-const COUNTED = 10_000
+const MAX_COUNTED = 10_000
 
 /** What waits for each sender that takes nothing: how much, and of how many teams. */
 async function waitsOf(tx: Tx, rows: readonly ShownSender[]): Promise<ReadonlyMap<string, string>> {
@@ -69,8 +69,8 @@ async function waitsOf(tx: Tx, rows: readonly ShownSender[]): Promise<ReadonlyMa
   for (const { key, state } of rows) {
     const channel = DELIVERIES.find((one) => sendsFor(one, key))
     if (!channel || state === 'sending' || state === 'slowed') continue
-    const { jobs, teams } = await waitingOfTeams(tx, channel.job, COUNTED)
-    const atLeast = jobs < COUNTED ? '' : 'at least '
+    const { jobs, teams } = await waitingOfTeams(tx, channel.job, MAX_COUNTED)
+    const atLeast = jobs < MAX_COUNTED ? '' : 'at least '
     words.set(key, `${atLeast}${plural(jobs, channel.noun)} of ${plural(teams, 'team')}`)
   }
   return words
@@ -79,11 +79,11 @@ async function waitsOf(tx: Tx, rows: readonly ShownSender[]): Promise<ReadonlyMa
 const senders = get('operator', PATH, async ({ now }, { database }) => {
   const rows = await listSenders(database)
   const waits = await waitsOf(database, rows)
-  const endpoints = await pausedEndpoints(database, SHOWN)
+  const endpoints = await pausedEndpoints(database, WEBHOOKS_SHOWN)
   return show({
     title: 'Senders',
     lead: 'Relays, accounts and numbers that were ever paced, slowed or paused. While one is paused, what goes through it waits, and nothing is lost.',
-    sections: some([
+    sections: compact([
       tableOf(
         rows,
         (sender) => ({

@@ -24,8 +24,8 @@ import {
 } from '../../drawn/cell.ts'
 import type { Field, Form, Section } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
-import { filterOf, search } from '../../served/filter.ts'
-import { pageOf } from '../../served/list.ts'
+import { defineFilter, search } from '../../served/filter.ts'
+import { pageById } from '../../served/list.ts'
 import { act, factsOf, field, formOf, get, press, tableOf } from '../../served/made.ts'
 import { redirect, show, teamPath } from '../../served/page.ts'
 
@@ -54,12 +54,12 @@ const planField = async (tx: Tx, chosen?: string): Promise<Field> => {
   return field('plan', 'Plan', { type: 'select', options, required: true })
 }
 
-const filter = filterOf({ name: search('Name') })
+const filter = defineFilter({ name: search('Name') })
 
 const teams = get('operator', PATH, async (request, { database }) => {
   const { query, now } = request
   const asked = filter.read(query)
-  const page = await pageOf(request, (place) => teamsAfter(database, { ...asked, ...place }))
+  const page = await pageById(request, (place) => teamsAfter(database, { ...asked, ...place }))
   const ids = page.rows.map(({ id }) => id)
   const accounts = await accountRowsOf(database, ids)
   return show({
@@ -192,7 +192,7 @@ const page = get('operator', `${PATH}/:id`, async ({ params, now }, deps) => {
   })
 })
 
-/** A number as pages show it and people type it: thousands parted by commas, or by spaces of any kind. */
+/** A number as pages show it and people type it: thousands separated by commas, or by spaces of any kind. */
 const GROUPED = /^\d{1,3}([,\s]\d{3})+(\.\d+)?$/
 
 /** A figure: a number, null for the plan's own, undefined where it is not sent. @throws Refusal bad_request. */

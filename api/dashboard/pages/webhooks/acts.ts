@@ -14,27 +14,32 @@ import {
 } from '../../../../db/messages/webhooks/endpoints.ts'
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { countReplay, type Replay, replayOf } from '../../../../db/messages/webhooks/replay.ts'
-import { beginWork } from '../../../../db/upkeep/work/work.ts'
+import { beginBackgroundJob } from '../../../../db/upkeep/background-jobs/background-jobs.ts'
 import { plural } from '../../drawn/cell.ts'
 import { countedOf, countedWords } from '../../served/counted.ts'
 import type { PageDeps } from '../../served/deps.ts'
-import { dayOf, wordGiven } from '../../served/list.ts'
+import { dayOf, wordParam } from '../../served/list.ts'
 import { act, post } from '../../served/made.ts'
 import { type PageAnswer, redirect, type TeamRequest, teamPath } from '../../served/page.ts'
 import { asking } from '../../served/question.ts'
+import { backgroundJobAnswer, wordsOf } from '../background-job.ts'
 import { pauseWords } from '../requeue.ts'
-import { wordsOf, workAnswer } from '../work.ts'
-import { given, PATH, WHICH } from './parts.ts'
+import { endpointFields, PATH, REPLAY_LABELS } from './parts.ts'
 
 /** How many webhooks one press sends again at most. */
-const MOST_REPLAYED = 100_000
+const MAX_REPLAYED = 100_000
 
 const one = ({ team, params }: TeamRequest<'id'>): string => teamPath(team, 'webhooks', params.id)
 
 const set = act('owner', `${PATH}/:id/set`, async (by, request) => {
   const { team, params, form } = request
   const before = await endpointOrRefusal(by.tx, team.id, params.id)
-  await changeEndpoint({ ...by, allowed: by.webhookNetworks }, team.id, before.id, given(form, before))
+  await changeEndpoint(
+    { ...by, allowed: by.webhookNetworks },
+    team.id,
+    before.id,
+    endpointFields(form, before),
+  )
   return redirect(one(request), 'The webhook was saved.')
 })
 
@@ -54,20 +59,20 @@ async function askToReplay(
   const { team } = request
   const { name, backlog } = await endpointOrRefusal(database, team.id, replay.endpoint_id)
   const path = teamPath(team, 'webhooks', replay.endpoint_id)
-  const count = await countReplay(database, team.id, replay, MOST_REPLAYED + 1)
+  const count = await countReplay(database, team.id, replay, MAX_REPLAYED + 1)
   if (count === 0) {
     const waiting = backlog > 0 ? ` Waiting for their next try: ${backlog.toLocaleString('en-US')}.` : ''
     return redirect(path, {
       tone: 'bad',
-      text: `Nothing to send again: no message fits “${WHICH[replay.what]}”.${waiting}`,
+      text: `Nothing to send again: no message fits “${REPLAY_LABELS[replay.what]}”.${waiting}`,
     })
   }
-  const most = Math.min(count, MOST_REPLAYED)
+  const most = Math.min(count, MAX_REPLAYED)
   const which =
     count > most ? `the oldest ${most.toLocaleString('en-US')} webhooks` : plural(count, 'webhook')
   const asked = {
     question: `Send ${which} to ${name} again?`,
-    warning: `Of ${WHICH[replay.what]}.`,
+    warning: `Of ${REPLAY_LABELS[replay.what]}.`,
     answer: 'Send again',
   }
   return asking(request, { ...asked, ...countedWords({ most, seen: replay.seen }) }, path)
@@ -80,21 +85,21 @@ const replay = post('owner', `${PATH}/:id/replay`, async (request, deps) => {
     from: dayOf(form, 'from'),
     to: dayOf(form, 'to', 1),
     type: form.get('type') || undefined,
-    what: wordGiven(form, 'what', REPLAYED) ?? 'failed',
+    what: wordParam(form, 'what', REPLAYED) ?? 'failed',
   }
   const replay = await replayOf(deps.database, team.id, id, filter)
   if (!form.has('confirmed')) return askToReplay(request, deps, replay)
   const counted = countedOf(form)
   const given = { ...replay, ...counted }
   const shared = { given, total: counted.most, team_id: team.id, actor: person.email }
-  const work = await beginWork(deps, { kind: 'webhook.replay', ...shared })
+  const job = await beginBackgroundJob(deps, { kind: 'webhook.replay', ...shared })
   const paused = await pauseWords(deps, WEBHOOK, request, WEBHOOK_SENDERS + id)
-  return workAnswer(work, teamPath(team, 'webhooks', id), {
-    tone: work.result.replayed === 0 ? 'bad' : 'good',
+  return backgroundJobAnswer(job, teamPath(team, 'webhooks', id), {
+    tone: job.result.replayed === 0 ? 'bad' : 'good',
     text:
-      work.result.replayed === 0
+      job.result.replayed === 0
         ? 'Nothing was sent again: what was counted has changed meanwhile.'
-        : wordsOf(work).outcome(work.result) + paused,
+        : wordsOf(job).outcome(job.result) + paused,
   })
 })
 

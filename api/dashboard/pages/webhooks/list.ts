@@ -3,9 +3,9 @@
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { addEndpoint, listEndpoints } from '../../../../db/messages/webhooks/endpoints.ts'
 import { number, text, time } from '../../drawn/cell.ts'
-import { act, formOf, get, some, tableOf } from '../../served/made.ts'
+import { act, compact, formOf, get, tableOf } from '../../served/made.ts'
 import { redirect, show, teamPath } from '../../served/page.ts'
-import { fieldsFor, given, PATH, stateCell, typeWords } from './parts.ts'
+import { endpointFields, endpointStateCell, fieldsFor, PATH, typeWords } from './parts.ts'
 
 const list = get('viewer', PATH, async ({ team, now }, { database }) => {
   const endpoints = await listEndpoints(database, team.id)
@@ -19,11 +19,11 @@ const list = get('viewer', PATH, async ({ team, now }, { database }) => {
         { href: teamPath(team, 'webhooks', 'events'), label: 'Event log' },
       ],
     },
-    sections: some([
+    sections: compact([
       tableOf(
         endpoints,
         (endpoint) => ({
-          State: stateCell(endpoint),
+          State: endpointStateCell(endpoint),
           Name: text(endpoint.name, { href: teamPath(team, 'webhooks', endpoint.id), detail: endpoint.url }),
           Events: text(typeWords(endpoint.types)),
           'Last success': time(endpoint.last_success_at, now),
@@ -51,7 +51,7 @@ const create = act('owner', PATH, async (by, request) => {
   const { secret, id, name } = await addEndpoint(
     { ...by, allowed: by.webhookNetworks },
     request.team.id,
-    given(request.form),
+    endpointFields(request.form),
   )
   const words = `The secret of ${name}. Copy it now: it is not shown again.`
   return redirect(teamPath(request.team, 'webhooks', id), { tone: 'good', text: words, secret })

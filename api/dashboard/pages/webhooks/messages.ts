@@ -16,16 +16,16 @@ import { type ShownWebhook, showWebhook } from '../../../../db/messages/webhooks
 import { plural, status, text, time } from '../../drawn/cell.ts'
 import type { Alert, Moment } from '../../drawn/section.ts'
 import { mainReason, pausedQueue, stateAlert } from '../../drawn/timeline.ts'
-import { inPerson, noteLook } from '../../served/act.ts'
-import { chips, filterOf, oneOf } from '../../served/filter.ts'
-import { listOf, PLACE, pageOf } from '../../served/list.ts'
+import { asActor, auditRead } from '../../served/act.ts'
+import { chips, defineFilter, oneOf } from '../../served/filter.ts'
+import { listOf, PLACE_PARAMS, pageById } from '../../served/list.ts'
 import { factsOf, get, post, press } from '../../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../../served/page.ts'
 import { whatHappened, whyItWaits } from '../message-sections.ts'
 import { pauseWords, requeuedWords } from '../requeue.ts'
 import { answerCell, answerWords, EVERY_TYPE, PATH, typeOptions } from './parts.ts'
 
-const filter = filterOf({
+const filter = defineFilter({
   status: chips(WEBHOOK_STATUSES),
   type: oneOf('Type', EVERY_TYPE, { options: typeOptions('any') }),
 })
@@ -39,10 +39,10 @@ const listed = ({ team, now }: TeamRequest, endpointId: string, each: ListedWebh
 /** What happened lately, and whether the team's servers have it: over all endpoints. */
 const log = get('viewer', `${PATH}/events`, async (request, { database }) => {
   const { team, query } = request
-  filter.only(query, ...PLACE)
+  filter.only(query, ...PLACE_PARAMS)
   const names = new Map((await listEndpoints(database, team.id)).map(({ id, name }) => [id, name]))
   const asked = filter.read(query)
-  const page = await pageOf(request, (place) => webhooksOfTeam(database, team.id, asked, place))
+  const page = await pageById(request, (place) => webhooksOfTeam(database, team.id, asked, place))
   return show({
     title: 'Event log',
     lead: 'What your webhooks were sent. Delivered messages are kept for 3 days, failed ones for 30.',
@@ -70,11 +70,11 @@ const log = get('viewer', `${PATH}/events`, async (request, { database }) => {
 
 const list = get('viewer', `${PATH}/:id/messages`, async (request, { database }) => {
   const { team, params, query } = request
-  filter.only(query, ...PLACE)
+  filter.only(query, ...PLACE_PARAMS)
   const endpoint = await endpointOrRefusal(database, team.id, params.id)
   const place = { team_id: team.id, id: endpoint.id }
   const asked = filter.read(query)
-  const page = await pageOf(request, (from) => webhooksOf(database, place, asked, from))
+  const page = await pageById(request, (from) => webhooksOf(database, place, asked, from))
   return show({
     title: `Messages to ${endpoint.name}`,
     lead: 'What was delivered is kept for 3 days, what failed for 30.',
@@ -126,7 +126,7 @@ function momentsOf({ attempts, events, created_at }: ShownWebhook, now: Date): M
     }))
 }
 
-function sentenceOf({ status: word, attempts, events }: ShownWebhook): string {
+function webhookSentence({ status: word, attempts, events }: ShownWebhook): string {
   const isMissed = attempts.length === 0 && events.at(-1)?.detail === DISABLED
   if (word === 'failed' && isMissed) return 'Not sent: the webhook was disabled.'
   const tries = plural(attempts.length, 'try', 'tries')
@@ -138,13 +138,13 @@ const one = get('viewer', `${PATH}/:id/events/:event_id`, async (request, { data
   const { team, params, now } = request
   const { id: endpoint_id = '', event_id = '' } = params
   const found = await showWebhook({ tx: database, now }, team.id, { endpoint_id, event_id })
-  await noteLook(request, { database }, { action: 'webhook.read', subject: event_id })
+  await auditRead(request, { database }, { action: 'webhook.read', subject: event_id })
   const again = press(teamPath(team, 'webhooks', endpoint_id, 'events', event_id, 'requeue'), 'Send again')
   const canRetry = team.role === 'owner' && found.status !== 'delivered'
   return show({
     title: found.type,
     state: status(found.status),
-    lead: sentenceOf(found),
+    lead: webhookSentence(found),
     actions: { forms: canRetry ? [again] : [] },
     back: { href: teamPath(team, 'webhooks', endpoint_id), label: 'Webhook' },
     sections: [
@@ -174,7 +174,7 @@ const requeue = post('owner', `${PATH}/:id/events/:event_id/requeue`, async (req
     throw new Refusal('not_found', 'there is no such webhook: it may have been deleted after its time')
   const ref = { team_id: team.id, id: found.id }
   const how = { force: true, words: `event ${event_id}` }
-  await inPerson(request, deps, (by) => requeueOne({ ...by, queue: deps.queue }, WEBHOOK, ref, how))
+  await asActor(request, deps, (by) => requeueOne({ ...by, queue: deps.queue }, WEBHOOK, ref, how))
   const paused = await pauseWords(deps, WEBHOOK, request, WEBHOOK_SENDERS + endpoint_id)
   return redirect(teamPath(team, 'webhooks', endpoint_id, 'events', event_id), requeuedWords(paused))
 })

@@ -8,21 +8,21 @@ import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { countdown, text, time } from '../../drawn/cell.ts'
 import type { Actions, Alert, Section } from '../../drawn/section.ts'
 import { dayLabel } from '../../served/filter.ts'
-import { alertsOf, factsOf, field, formOf, get, press, some, tableOf } from '../../served/made.ts'
+import { alertsOf, compact, factsOf, field, formOf, get, press, tableOf } from '../../served/made.ts'
 import { show, type TeamRequest, teamPath } from '../../served/page.ts'
 import {
   answerCell,
   answerWords,
+  endpointStateCell,
   fieldsFor,
   PATH,
-  stateCell,
+  REPLAY_LABELS,
   typeOptions,
   typeWords,
-  WHICH,
 } from './parts.ts'
 
 /** How many tries are listed; the others are behind their messages. */
-const TRIES = 15
+const TRIES_SHOWN = 15
 
 function actionsFor({ team }: TeamRequest, { id, state, name }: EndpointRow): Actions {
   if (team.role !== 'owner') return {}
@@ -62,7 +62,7 @@ const replayForm = ({ team }: TeamRequest, { id }: EndpointRow): Section =>
       field('type', 'Type', { type: 'select', options: typeOptions('all') }),
       field('what', 'Which', {
         type: 'select',
-        options: REPLAYED.map((what) => ({ value: what, label: WHICH[what] })),
+        options: REPLAYED.map((what) => ({ value: what, label: REPLAY_LABELS[what] })),
       }),
     ],
     {
@@ -74,7 +74,7 @@ const replayForm = ({ team }: TeamRequest, { id }: EndpointRow): Section =>
 
 const triesOf = ({ team, now }: TeamRequest, { id, attempts }: ShownEndpoint): Section =>
   tableOf(
-    attempts.slice(0, TRIES),
+    attempts.slice(0, TRIES_SHOWN),
     (each) => ({
       At: time(each.at, now),
       Type: text(each.type, { href: teamPath(team, 'webhooks', id, 'events', each.event_id) }),
@@ -131,11 +131,11 @@ const page = get('viewer', `${PATH}/:id`, async (request, { database }) => {
   const isOwner = team.role === 'owner'
   return show({
     title: endpoint.name,
-    state: stateCell(endpoint),
+    state: endpointStateCell(endpoint),
     lead: endpoint.url,
     back: { href: teamPath(team, 'webhooks'), label: 'Webhooks' },
     actions: actionsFor(request, endpoint),
-    sections: some([
+    sections: compact([
       ...troubles(endpoint, now),
       triesOf(request, endpoint),
       isOwner && endpoint.state === 'enabled' && replayForm(request, endpoint),

@@ -6,7 +6,7 @@ import type { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import type { Cell } from '../../drawn/cell.ts'
 import { keptOr, tickedOr } from '../../drawn/lines.ts'
 import type { Field } from '../../drawn/section.ts'
-import { field, some } from '../../served/made.ts'
+import { compact, field } from '../../served/made.ts'
 
 export const PATH = '/teams/:team/webhooks'
 
@@ -18,13 +18,13 @@ export const typeOptions = (all: string) => [
   ...EVERY_TYPE.map((type) => ({ value: type, label: type })),
 ]
 
-export const WHICH: Readonly<Record<(typeof REPLAYED)[number], string>> = {
+export const REPLAY_LABELS: Readonly<Record<(typeof REPLAYED)[number], string>> = {
   failed: 'what failed',
   over: 'all that was sent, or failed',
   waiting: 'what waits for its next try, now',
 }
 
-export const stateCell = ({ state, failing_since, paused_until }: EndpointRow): Cell => {
+export const endpointStateCell = ({ state, failing_since, paused_until }: EndpointRow): Cell => {
   if (state === 'disabled') return { text: 'disabled', tone: 'bad' }
   if (paused_until !== null) return { text: 'asks to wait', tone: 'warn' }
   return failing_since === null ? { text: 'enabled', tone: 'good' } : { text: 'failing', tone: 'warn' }
@@ -67,7 +67,7 @@ export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | nu
   const types = endpoint?.types ?? []
   const hasAll = types.includes(ALL_TYPES)
   // A domain that was removed stays chosen: saving the rest must not widen the endpoint to all.
-  const choices = new Set(some([...domains, endpoint?.domain && endpoint.domain]))
+  const choices = new Set(compact([...domains, endpoint?.domain && endpoint.domain]))
   return [
     field('url', 'URL', {
       required: true,
@@ -99,7 +99,7 @@ export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | nu
 }
 
 /** What a form says of an endpoint; of one that there is, what it leaves as it is stays so. */
-export function given(
+export function endpointFields(
   form: URLSearchParams,
   before: EndpointRow | null = null,
 ): EndpointFields & { url: string } {

@@ -1,4 +1,4 @@
-/** Promise: counts of topics, as the sum of what moved, are what a recount of the contacts would give. */
+/** Promise: counts of topics, as the sum of deltas, are what a recount of the contacts would give. */
 import fc from 'fast-check'
 import { type QuerySqlToken, sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'

@@ -7,7 +7,7 @@ import { setMapping, showDraft, startDraft, storeDraft } from '../../../../db/au
 import { leaveByLink } from '../../../../db/audience/subscription/subscription.ts'
 import { liftSuppression } from '../../../../db/audience/suppressions/lift.ts'
 import { Refusal } from '../../../../db/errors.ts'
-import { doWork } from '../../../../db/upkeep/work/work.ts'
+import { runBackgroundJob } from '../../../../db/upkeep/background-jobs/background-jobs.ts'
 import { report } from '../../../support/contacts.ts'
 import { erasePerson } from '../../../support/erase.ts'
 import { makeTeam, startService, type TestTeam } from '../../../support/service.ts'
@@ -52,7 +52,7 @@ async function importFile(team: string, people: readonly string[], purpose: 'con
   const { mapping } = await showDraft(database, team, id)
   const suppress = mapping.suppress && { ...mapping.suppress, detail: 'a list from elsewhere' }
   await setMapping(database, team, id, { ...mapping, suppress })
-  await doWork(deps, {
+  await runBackgroundJob(deps, {
     kind: 'contact.import',
     given: { import_id: id, file_name: file.name },
     ...{ team_id: team, actor: 'cli' },

@@ -2,7 +2,7 @@
 import {
   applySignals,
   pauseAfter,
-  type Signal,
+  type SenderSignal,
   stateOfSender,
   troubledSenders,
 } from '../../../../db/delivery/senders/circuit-breaker.ts'
@@ -22,8 +22,8 @@ const seconds = (time: string | null | undefined): number | null =>
 const database = await openDatabase((await testDatabase(t)).url, { size: 2 })
 t.teardown(() => database.end())
 
-type Said = [kind: Signal['kind'], began: number, words?: string, wait_seconds?: number]
-const signalOf = ([kind, began, words = 'words', wait_seconds]: Said): Signal =>
+type Said = [kind: SenderSignal['kind'], began: number, words?: string, wait_seconds?: number]
+const signalOf = ([kind, began, words = 'words', wait_seconds]: Said): SenderSignal =>
   kind === 'accepted'
     ? { kind, began_at: at(began) }
     : { kind, began_at: at(began), words, ...(wait_seconds !== undefined && { wait_seconds }) }

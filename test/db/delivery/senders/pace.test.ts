@@ -1,7 +1,7 @@
 /** The pace of a sender at a time: how it recovers, fills up, is halved, paused and probed. Pure rules. */
 import {
   type Pace,
-  PROBE,
+  PROBE_SECONDS,
   paceAt,
   paused,
   reserve,
@@ -69,7 +69,7 @@ t.test('a pause without a reason has words of ours', async (t) => {
 
 t.test('after a trouble one send probes, and has the sender to itself for half a minute', async (t) => {
   const troubled = { ...pace, troubles: 1, pause_reason: 'logged out' }
-  t.equal(PROBE, 30)
+  t.equal(PROBE_SECONDS, 30)
   const { pace: left, reservation } = reserve(troubled, [1, 1], 5, START)
   t.strictSame(left, { ...troubled, paused_until: after(30) })
   t.strictSame(reservation, {

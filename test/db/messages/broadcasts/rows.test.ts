@@ -1,4 +1,4 @@
-/** What the database itself promises of broadcasts: one email for a contact, figures by what moved, skips once. */
+/** What the database itself promises of broadcasts: one email for a contact, figures by deltas, skips once. */
 import fc from 'fast-check'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
@@ -149,7 +149,9 @@ t.test('whatever happens to emails, by any door and at once, figures equal a rec
     ),
     { numRuns: 15 },
   )
-  t.match(await database.one(sql.unsafe`select count(*)::integer as moves from moved_figures`), { moves: 0 })
+  t.match(await database.one(sql.unsafe`select count(*)::integer as deltas from figure_deltas`), {
+    deltas: 0,
+  })
 })
 
 t.test('an email that is forgotten for its age stays in the figures of its broadcast', async (t) => {

@@ -100,7 +100,7 @@ t.test('what waits is requeued by a filter, what failed with --force; nobody els
   t.match(await requeue('--type', 'email.delivered', '--dry-run'), { requeued: 2, dry_run: true })
   t.match(await requeue('--webhook', other.endpoint.id), { requeued: 0 })
   t.match(await requeue('--webhook', endpoint.id), { requeued: 2, paused: EMPTY })
-  t.match(await cli.fault(['webhook', 'requeue', team.id]), /name one message, or a filter/)
+  t.match(await cli.fault(['webhook', 'requeue', team.id]), /a filter: --status, --since, --webhook, --type/)
   await service.database.query(sql.unsafe`
     update webhook_messages set status = 'failed' where endpoint_id = ${endpoint.id}`)
   t.match(await requeue('--webhook', endpoint.id), { requeued: 0 })
@@ -134,7 +134,7 @@ t.test('thousands are sent again in slices: each once, with the progress on a pa
   shows(t, asked, /Send 1,500 webhooks to .* again\? Of what failed\./)
   const [answer = {}] = formsTo(asked, `${at}/replay`)
   const { location } = await owner.post(`${at}/replay`, answer)
-  t.match(location, `/teams/${team.id}/works/`, 'more than one slice: it goes on without the page')
+  t.match(location, `/teams/${team.id}/background-jobs/`, 'more than one slice: it goes on without the page')
   shows(t, await owner.get(location ?? ''), 'Queued again 1,000')
   t.match((await owner.post(`${at}/replay`, { what: 'everything' })).status, 400)
   await startWorker(t, service)

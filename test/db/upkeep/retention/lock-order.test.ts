@@ -86,10 +86,10 @@ t.test('erasing, deleting, bulk upserts, requeueing and reports at once: not one
         await tx.query(sql.unsafe`
           select from contacts where team_id = ${team.id} order by id offset ${PEOPLE / 2} limit 1 for update`)
     })
-    const works = begin()
+    const calls = begin()
     let over = 0
-    const ended = works.map((work) => seen(work).finally(() => (over += 1)))
-    await until('all have come up to the gate', async () => over + (await waiting()) >= works.length)
+    const ended = calls.map((call) => seen(call).finally(() => (over += 1)))
+    await until('all have come up to the gate', async () => over + (await waiting()) >= calls.length)
     await Promise.all([commit(), ...ended])
   }
   for (let round = 0; round < ROUNDS; round += 1) {

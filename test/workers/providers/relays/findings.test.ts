@@ -11,7 +11,7 @@ import {
   type RelayPage,
   statusIn,
   textAt,
-} from '../../../../workers/providers/relays/reading.ts'
+} from '../../../../workers/providers/relays/read-event.ts'
 import { SENDGRID } from '../../../../workers/providers/relays/sendgrid.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'

@@ -1,14 +1,14 @@
 /** Looks verified domains up again at night, so that owners get to know of a DKIM record that went missing. */
-import { lookAgain } from '../../db/accounts/domains/look-again.ts'
+import { recheckDomains } from '../../db/accounts/domains/recheck.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 /** A round ends before the next one begins, and before the queue takes it for lost; in milliseconds. */
-const ROUND = 240_000
+const MAX_ROUND_MS = 240_000
 
-export async function lookAtDomains(deps: WorkerDeps): Promise<void> {
-  const { looked, failing } = await lookAgain(deps, ROUND)
+export async function recheckDomainsJob(deps: WorkerDeps): Promise<void> {
+  const { checked, failing } = await recheckDomains(deps, MAX_ROUND_MS)
   if (failing > 0) {
     deps.queue.wake('mail-owners')
-    deps.log.warn({ looked, failing }, 'domains have lost their DKIM records')
+    deps.log.warn({ checked, failing }, 'domains have lost their DKIM records')
   }
 }

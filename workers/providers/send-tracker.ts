@@ -1,13 +1,13 @@
 /** The sends of an adapter that are under way, so that closing can wait for them. Must not know what they send. */
 
-type InFlight = {
+type SendTracker = {
   /** Counts a send until it ends, and passes on how it ended. */
   track<T>(send: Promise<T>): Promise<T>
   /** Resolves once all that are under way have ended, however. */
   settled(): Promise<void>
 }
 
-export function createInFlight(): InFlight {
+export function createSendTracker(): SendTracker {
   const sends = new Set<Promise<unknown>>()
   return {
     async track(send) {

@@ -1,16 +1,16 @@
 /**
- * Background jobs in words, and where a press that has begun some leads: back with the result if it is done already,
+ * Background jobs in words, and where a press that has begun one leads: back with the result if it is done already,
  * else to the page that shows how far it has come.
  */
 import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { WEBHOOK } from '../../../db/channels/webhook.sql.ts'
-import type { WorkRow } from '../../../db/upkeep/work/works.sql.ts'
+import type { BackgroundJobRow } from '../../../db/upkeep/background-jobs/background-jobs.sql.ts'
 import { plural } from '../drawn/cell.ts'
 import { type Notice, type PageAnswer, redirect, teamPath } from '../served/page.ts'
 
 type Words = { title: string; verb: string; outcome: (result: Record<string, unknown>) => string }
 
-/** What each kind of work is called, and what is said of what it has brought. */
+/** What each kind of job is called, and what is said of what it has brought. */
 const WORDS: Readonly<Record<string, Words>> = {
   'contact.import': {
     title: 'Import contacts',
@@ -55,16 +55,16 @@ const WORDS: Readonly<Record<string, Words>> = {
   },
 }
 
-/** The words for work; for a kind that nobody here knows its own name. */
-export const wordsOf = ({ kind }: Pick<WorkRow, 'kind'>): Words =>
+/** The words for a job; for a kind that nobody here knows its own name. */
+export const wordsOf = ({ kind }: Pick<BackgroundJobRow, 'kind'>): Words =>
   WORDS[kind] ?? { title: kind, verb: 'Done', outcome: () => '' }
 
-export const workPath = ({ team_id, id }: Pick<WorkRow, 'team_id' | 'id'>): string =>
-  team_id === null ? `/operator/works/${id}` : teamPath({ id: team_id }, 'works', id)
+export const backgroundJobPath = ({ team_id, id }: Pick<BackgroundJobRow, 'team_id' | 'id'>): string =>
+  team_id === null ? `/operator/background-jobs/${id}` : teamPath({ id: team_id }, 'background-jobs', id)
 
-/** What a press answers that has begun work. @param path where it leads when the work is done. */
-export const workAnswer = (
-  work: WorkRow,
+/** What a press answers that has begun a job. @param path where it leads once the job is done. */
+export const backgroundJobAnswer = (
+  job: BackgroundJobRow,
   path: string,
-  words: string | Notice = wordsOf(work).outcome(work.result),
-): PageAnswer => (work.finished_at === null ? redirect(workPath(work)) : redirect(path, words))
+  words: string | Notice = wordsOf(job).outcome(job.result),
+): PageAnswer => (job.finished_at === null ? redirect(backgroundJobPath(job)) : redirect(path, words))

@@ -1,4 +1,4 @@
-/** Promise: figures of days and hours, as the sum of what moved, are what a recount of the rows would give. */
+/** Promise: figures of days and hours, as the sum of their deltas, are what a recount of the rows would give. */
 import fc from 'fast-check'
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
@@ -159,8 +159,8 @@ t.test('whatever happens to messages, in any order and at once, figures equal a 
     ),
     { numRuns: 12 },
   )
-  const moves = object({ moves: number().defined() })
-  t.match(await database.one(sql.type(moves)`select count(*) as moves from moved_figures`), { moves: 0 })
+  const deltas = object({ deltas: number().defined() })
+  t.match(await database.one(sql.type(deltas)`select count(*) as deltas from figure_deltas`), { deltas: 0 })
 })
 
 t.test('rows that are changed by hand count, too: the database itself keeps the figures', async (t) => {
@@ -190,9 +190,9 @@ t.test('figures of hours are kept for two days, and an hour that is over for lon
       values (${team}, 'email', date_trunc('hour', now(), 'UTC') - make_interval(hours => ${hours}), 'sent', 1)`)
   await insert(47)
   await insert(49)
-  const moved = sql.fragment`date_trunc('hour', now(), 'UTC') - interval '50 hours'`
+  const hour = sql.fragment`date_trunc('hour', now(), 'UTC') - interval '50 hours'`
   await database.query(sql.unsafe`
-    insert into moved_figures (team_id, channel, hour, status, count) values (${team}, 'email', ${moved}, 'opened', 1)`)
+    insert into figure_deltas (team_id, channel, hour, status, count) values (${team}, 'email', ${hour}, 'opened', 1)`)
   await foldFigures(database)
   t.match(await hoursSince(database, team, EMAIL, EVER), [{ status: 'sent' }, { status: 'queued' }])
 })

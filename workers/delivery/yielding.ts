@@ -5,47 +5,51 @@
  * been behind, so that it never starves. Knows numbers alone.
  */
 
-/** What a queue gives way to. */
-export type First = {
+/** A queue that others yield to. */
+export type Prior = {
   /** When one of them waited for a slot last, by `performance.now()`: now, while one does. */
-  shortAt(): number
+  lastStarvedAt(): number
   /** How many have begun since the process started. */
   begun(): number
 }
 
-export type GivingWay = {
+export type Yielding = {
   /** How many may be claimed now. */
-  most(): number
+  claimable(): number
   /** Takes note of a claim, of how many that were asked for. */
   claimed(count: number, asked: number): void
 }
 
-/** For each of the others that begins, and in a second whatever they do. */
-const PART = 1 / 8
-const PER_SECOND = 20
+/** What may be claimed for each of the others that begins, and in a second whatever they do. */
+const YIELDING_SHARE = 1 / 8
+const MIN_PER_SECOND = 20
 /** Milliseconds: what is claimed together, and how long it takes until twice as many are. */
-const TOGETHER = 500
-const DOUBLED = 10_000
+const CLAIM_INTERVAL_MS = 500
+const DOUBLING_MS = 10_000
 /**
  * For how long nobody has waited when nobody does any more: between two batches of a backlog none does for a moment.
  */
-const RECENT = 100
+const STARVED_GRACE_MS = 100
 
 /** @param clock `performance.now()`, or a test's. */
-export function createGivingWay(first: readonly First[], clock = () => performance.now()): GivingWay {
-  const begun = () => first.reduce((sum, each) => sum + each.begun(), 0)
+export function createYielding(prior: readonly Prior[], clock = () => performance.now()): Yielding {
+  const begun = () => prior.reduce((sum, each) => sum + each.begun(), 0)
   let last = { at: clock(), begun: begun() }
   /** Since when more has waited than was claimed. */
   let behind: number | null = null
   return {
-    most() {
+    claimable() {
       const now = clock()
-      if (first.every((each) => now - each.shortAt() > RECENT)) return Number.POSITIVE_INFINITY
+      if (prior.every((each) => now - each.lastStarvedAt() > STARVED_GRACE_MS))
+        return Number.POSITIVE_INFINITY
       behind ??= now
       const passed = now - last.at
-      if (passed < TOGETHER) return 0
-      const share = Math.max((begun() - last.begun) * PART, PER_SECOND * (TOGETHER / 1_000))
-      return Math.floor(share * 2 ** ((now - behind) / DOUBLED))
+      if (passed < CLAIM_INTERVAL_MS) return 0
+      const share = Math.max(
+        (begun() - last.begun) * YIELDING_SHARE,
+        MIN_PER_SECOND * (CLAIM_INTERVAL_MS / 1_000),
+      )
+      return Math.floor(share * 2 ** ((now - behind) / DOUBLING_MS))
     },
     claimed(count, asked) {
       last = { at: clock(), begun: begun() }

@@ -1,39 +1,43 @@
-/** How much webhooks may claim while mail waits: the rules, by a clock of the test's own, and who gives way to whom. */
-import { createGivingWay } from '../../../workers/delivery/giving-way.ts'
+/** How much webhooks may claim while mail waits: the rules, by a clock of the test's own, and who yields to whom. */
+
 import type { SlotShare } from '../../../workers/delivery/slots.ts'
+import { createYielding } from '../../../workers/delivery/yielding.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { openSlots } from '../../../workers/registry.ts'
 import t from '../../support/tap.ts'
 
-/** What is given way to, and the time: both as the test says. */
+/** What is yielded to, and the time: both as the test says. */
 function begin() {
-  const state = { short: true, short_at: Number.NEGATIVE_INFINITY, begun: 0, now: 0 }
-  const first = { shortAt: () => (state.short ? state.now : state.short_at), begun: () => state.begun }
-  const way = createGivingWay([first], () => state.now)
+  const state = { starved: true, starved_at: Number.NEGATIVE_INFINITY, begun: 0, now: 0 }
+  const prior = {
+    lastStarvedAt: () => (state.starved ? state.now : state.starved_at),
+    begun: () => state.begun,
+  }
+  const yielding = createYielding([prior], () => state.now)
   /** What may be claimed once time has passed and others have begun; it is claimed, and more is there. */
   const after = (milliseconds: number, begun: number): number => {
     state.now += milliseconds
     state.begun += begun
-    const most = way.most()
-    if (most > 0) way.claimed(most, most)
+    const most = yielding.claimable()
+    if (most > 0) yielding.claimed(most, most)
     return most
   }
-  return { state, way, after }
+  return { state, yielding, after }
 }
 
 t.test('nothing is held back while nobody waits', async (t) => {
   const { state, after } = begin()
-  state.short = false
+  state.starved = false
   t.equal(after(0, 1_000), Number.POSITIVE_INFINITY)
   t.equal(after(1, 0), Number.POSITIVE_INFINITY)
 })
 
 t.test('nobody waits any more when nobody has for a moment', async (t) => {
-  const { state, way } = begin()
-  Object.assign(state, { short: false, short_at: 1_000, now: 1_100 })
-  t.equal(way.most(), 10)
+  const { state, yielding } = begin()
+  Object.assign(state, { starved: false, starved_at: 1_000, now: 1_100 })
+  t.equal(yielding.claimable(), 10)
   state.now = 1_101
-  t.equal(way.most(), Number.POSITIVE_INFINITY)
+  t.equal(yielding.claimable(), Number.POSITIVE_INFINITY)
 })
 
 t.test('one is claimed for each eight of the others, half a second’s together', async (t) => {
@@ -51,14 +55,14 @@ t.test('some are claimed while none of the others begins', async (t) => {
 })
 
 t.test('the longer it has been behind, the more it may claim, until it keeps up', async (t) => {
-  const { way, state, after } = begin()
+  const { yielding, state, after } = begin()
   t.equal(after(500, 80), 10)
   t.equal(after(10_000, 80), 20)
   t.equal(after(10_000, 80), 40)
   t.equal(after(20_000, 80), 160, 'twice as many as of the others')
-  way.claimed(159, 160)
+  yielding.claimed(159, 160)
   state.now += 500
-  t.equal(way.most(), 10, 'it has caught up')
+  t.equal(yielding.claimable(), 10, 'it has caught up')
 })
 
 /** Has more begin in a share than it has slots. @returns how to end it. */
@@ -77,19 +81,19 @@ for (const [first, gives] of [
   ['deliver-whatsapp', true],
   ['deliver-broadcast', false],
 ] as const)
-  t.test(`webhooks ${gives ? '' : 'do not '}give way to what ${first} has waiting`, async (t) => {
+  t.test(`webhooks ${gives ? '' : 'do not '}yield to what ${first} has waiting`, async (t) => {
     const slots = openSlots({ concurrency: 4, webhooks: { concurrency: 4 } } as WorkerDeps)
-    const most = () => slots['deliver-webhook'].givingWay.most()
+    const most = () => slots['deliver-webhook'].yielding.claimable()
     t.equal(most(), Number.POSITIVE_INFINITY)
     const end = overfill(slots[first])
     t.equal(Number.isFinite(most()), gives)
     t.equal(slots[first].begun(), slots[first].size)
     const before = performance.now()
     for (const job of ['deliver-email', 'deliver-broadcast', 'deliver-whatsapp'] as const)
-      t.equal(slots[job].givingWay.most(), Number.POSITIVE_INFINITY, `${job} gives way to nothing`)
+      t.equal(slots[job].yielding.claimable(), Number.POSITIVE_INFINITY, `${job} yields to nothing`)
     await end()
     t.equal(slots[first].begun(), slots[first].size + 1)
-    t.ok(slots[first].shortAt() >= before, 'one has waited until then')
+    t.ok(slots[first].lastStarvedAt() >= before, 'one has waited until then')
   })
 
 t.test('large messages that wait for each other hold no webhook back', async (t) => {
@@ -99,8 +103,8 @@ t.test('large messages that wait for each other hold no webhook back', async (t)
   const single = slots['deliver-email']
   const all = Array.from({ length: 3 }, () => single.run(applicant, () => promise, 60_000))
   t.equal(single.begun(), 2, 'one waits')
-  t.equal(slots['deliver-webhook'].givingWay.most(), Number.POSITIVE_INFINITY)
+  t.equal(slots['deliver-webhook'].yielding.claimable(), Number.POSITIVE_INFINITY)
   resolve()
   await Promise.all(all)
-  t.equal(slots['deliver-webhook'].givingWay.most(), Number.POSITIVE_INFINITY)
+  t.equal(slots['deliver-webhook'].yielding.claimable(), Number.POSITIVE_INFINITY)
 })

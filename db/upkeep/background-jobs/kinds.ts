@@ -1,6 +1,6 @@
 /**
  * Every kind of background job: what one slice of it does, and its line in the audit trail.
- * To add a kind: a value in KINDS, and its words for people in api/dashboard/pages/work.ts. Its name is the
+ * To add a kind: a value in KINDS, and its words for people in api/dashboard/pages/background-job.ts. Its name is the
  * audit's action.
  * Promises: a slice is short (a batch of rows), does all in the transaction that it is given, and goes by the cursor
  * alone.
@@ -19,21 +19,21 @@ import type { Secrets } from '../../process/secrets.ts'
 import type { JobName } from '../../queue/jobs.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { type Erasure, type ErasureCursor, eraseSlice, NOTHING_ERASED } from '../retention/erase.ts'
-import type { OpenWork, WorkStep } from './works.sql.ts'
+import type { BackgroundJobStep, OpenBackgroundJob } from './background-jobs.sql.ts'
 
-export type WorkTools = {
+export type BackgroundJobTools = {
   queue: Pick<Producer, 'enqueue' | 'reenqueue' | 'redrive'>
   /** Null where none was asked for: the CLI opens them for what needs them. */
   secrets: Pick<Secrets, 'signatures' | 'sign'> | null
 }
 
-type Slicing = By & WorkTools
+type Slicing = By & BackgroundJobTools
 
 export type Kind<G, C> = {
   slice(
     at: Slicing,
-    work: Omit<OpenWork, 'given' | 'cursor'> & { given: G; cursor: C | null },
-  ): Promise<WorkStep>
+    job: Omit<OpenBackgroundJob, 'given' | 'cursor'> & { given: G; cursor: C | null },
+  ): Promise<BackgroundJobStep>
   /** Null: nothing was changed. */
   entry(given: G, result: object): Pick<AuditEntry, 'subject' | 'detail'> | null
 }
@@ -49,18 +49,18 @@ type Changed = { changed: number }
 /** Something done with a team's messages, batch by batch. @param nouns what the audit trail calls them. */
 const batchwise = <G, C extends object>(
   nouns: string,
-  work: (
+  batchOf: (
     at: Slicing,
     teamId: string,
     given: G,
     cursor: C | undefined,
-  ) => Promise<Changed & { cursor: C | null; looked: number }>,
+  ) => Promise<Changed & { cursor: C | null; checked: number }>,
 ): Kind<G & Words, C> => ({
   async slice(at, { team_id, given, cursor, done, total, result }) {
-    const batch = await work(at, team_id ?? '', given, cursor ?? undefined)
+    const batch = await batchOf(at, team_id ?? '', given, cursor ?? undefined)
     const changed = ((result as Partial<Changed>).changed ?? 0) + batch.changed
-    const looked = done + batch.looked
-    return { cursor: batch.cursor, done: looked, total: totalOf(looked, batch, total), result: { changed } }
+    const checked = done + batch.checked
+    return { cursor: batch.cursor, done: checked, total: totalOf(checked, batch, total), result: { changed } }
   },
   entry({ words: detail }, result) {
     const { changed } = result as Changed
@@ -149,7 +149,7 @@ const erasing: Kind<Erasing, ErasureCursor> = {
       waiting_emails_deleted: before.waiting_emails_deleted + waiting_emails_deleted,
       reports: before.reports + reports,
     }
-    return { cursor: slice.cursor, done: done + slice.looked, total: null, result: erasure }
+    return { cursor: slice.cursor, done: done + slice.checked, total: null, result: erasure }
   },
   entry: ({ subject }) => ({ subject }),
 }
@@ -175,5 +175,5 @@ export const KINDS = {
   'webhook.replay': replaying,
 }
 
-export type WorkKind = keyof typeof KINDS
-export type Given<K extends WorkKind> = (typeof KINDS)[K] extends Kind<infer G, infer _C> ? G : never
+export type BackgroundJobKind = keyof typeof KINDS
+export type Given<K extends BackgroundJobKind> = (typeof KINDS)[K] extends Kind<infer G, infer _C> ? G : never

@@ -1,5 +1,5 @@
 /**
- * The gate of senders: what may be claimed at all, and when each claimed message may go out through its sender.
+ * Admission by sender: what may be claimed at all, and when each claimed message may go out through its sender.
  * Promises: nothing is claimed for a sender that is paused, and one that is probed gets one message in the whole
  * fleet. Any number of senders in a batch costs the statements of one. Knows what a sender's row says and what this
  * process has seen of it; sends nothing.
@@ -9,7 +9,7 @@ import { stateOfSender, troubledSenders } from '../../db/delivery/senders/circui
 import { reserveSends, type Sender } from '../../db/delivery/senders/pace.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { Rooms } from '../../db/queue/group-claims.sql.ts'
-import { AHEAD, type Breakers } from './breaker.ts'
+import { type Breakers, IN_FLIGHT_PER_SEND } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps, Outgoing } from './channel.ts'
 import type { ServiceClock } from './service-clock.ts'
 
@@ -20,9 +20,9 @@ export type Message<J extends DeliveryJob, A> = { job: FetchedJob<J>; outgoing: 
 export type Released<J extends DeliveryJob, A> = Message<J, A> & { delay: number; at: number }
 
 /** How many messages may be claimed, of which groups none, and of each sender how many, where there are many. */
-export type Admission = { limit: number; except: readonly string[]; rooms?: Rooms }
+export type ClaimLimits = { limit: number; except: readonly string[]; rooms?: Rooms }
 
-type Passed<J extends DeliveryJob, A> = {
+type AdmissionResult<J extends DeliveryJob, A> = {
   released: Released<J, A>[]
   /** Messages that must wait for their sender, and for how many seconds. */
   held: { messages: Message<J, A>[]; seconds: number }[]
@@ -30,30 +30,30 @@ type Passed<J extends DeliveryJob, A> = {
   wait: number
 }
 
-export type Gate<J extends DeliveryJob, A> = {
+export type Admission<J extends DeliveryJob, A> = {
   /** What may be claimed into so much room. */
-  admit(room: number): Promise<Admission>
+  admit(room: number): Promise<ClaimLimits>
   /** Reserves the messages' sends, in one go for all their senders. */
-  pass(messages: readonly Message<J, A>[]): Promise<Passed<J, A>>
-  /** One message is no longer in hand. @returns whether there may be more to claim, now that it is not. */
+  release(messages: readonly Message<J, A>[]): Promise<AdmissionResult<J, A>>
+  /** One message is no longer in flight. @returns whether there may be more to claim, now that it is not. */
   done(message: Message<J, A>): boolean
 }
 
 /** How far ahead sends are reserved, in seconds, where the channel does not say. */
-const HORIZON = 5
-/** How long a message is put back whose sender has enough in hand, in seconds. */
-const FULL_WAIT = 1
+const DEFAULT_HORIZON_S = 5
+/** How long a message is put back whose sender has enough in flight, in seconds. */
+const FULL_WAIT_S = 1
 /** A message of a paused sender that was claimed all the same looks again after this, in seconds. */
-const LONGEST_HOLD = 60
+const MAX_HOLD_S = 60
 
-export function createGate<J extends DeliveryJob, A>(
-  { channel: { job }, senders, horizon = HORIZON }: DeliveryChannel<J, A>,
+export function createAdmission<J extends DeliveryJob, A>(
+  { channel: { job }, senders, horizon = DEFAULT_HORIZON_S }: DeliveryChannel<J, A>,
   { database, figures }: Pick<DeliveryDeps, 'database' | 'figures'>,
   { breakers, clock }: { breakers: Breakers; clock: ServiceClock },
-): Gate<J, A> {
-  const queued = createInHandBySender(breakers)
+): Admission<J, A> {
+  const queued = createInFlightBySender(breakers)
 
-  async function admitOne(sender: Sender, room: number): Promise<Admission> {
+  async function admitOne(sender: Sender, room: number): Promise<ClaimLimits> {
     figures?.sendsThrough(job, sender.key)
     const state = await stateOfSender(database, sender.key)
     clock.set(state.now)
@@ -62,7 +62,7 @@ export function createGate<J extends DeliveryJob, A>(
     return { limit: state.probing ? Math.min(1, room) : room, except: [] }
   }
 
-  async function admitMany(prefix: string, room: number): Promise<Admission> {
+  async function admitMany(prefix: string, room: number): Promise<ClaimLimits> {
     const { now, states } = await troubledSenders(database, prefix)
     clock.set(now)
     const of = queued.rooms()
@@ -70,13 +70,13 @@ export function createGate<J extends DeliveryJob, A>(
       if (wait_seconds > 0) of.set(key, 0)
       else if (probing) of.set(key, Math.min(1, of.get(key) ?? 1))
     }
-    return { limit: room, except: [], rooms: { of, others: AHEAD.unknown } }
+    return { limit: room, except: [], rooms: { of, others: IN_FLIGHT_PER_SEND.unknown } }
   }
 
   return {
     admit: async (room) =>
       'one' in senders ? admitOne(await senders.one(), room) : admitMany(senders.prefix, room),
-    async pass(messages) {
+    async release(messages) {
       const { taken, over } = queued.take(messages)
       const groups = [...Map.groupBy(taken, ({ outgoing }) => outgoing.sender.key).values()]
       const wanted = groups.flatMap((own) => wantedOf(own))
@@ -85,23 +85,23 @@ export function createGate<J extends DeliveryJob, A>(
         for (const each of taken) queued.leave(each)
         throw error
       })
-      const passed: Passed<J, A> = { released: [], held: [], wait: 0 }
-      if (over.length > 0) passed.held.push({ messages: over, seconds: FULL_WAIT })
+      const result: AdmissionResult<J, A> = { released: [], held: [], wait: 0 }
+      if (over.length > 0) result.held.push({ messages: over, seconds: FULL_WAIT_S })
       for (const [index, own] of groups.entries()) {
         const [first] = own
         const { delays = [], wait_seconds = 1, state } = reservations[index] ?? {}
         if (first && state) breakers.of(first.outgoing.sender).see(state)
         for (const [place, each] of own.slice(0, delays.length).entries())
-          passed.released.push({ ...each, delay: (delays[place] ?? 0) * 1_000, at })
+          result.released.push({ ...each, delay: (delays[place] ?? 0) * 1_000, at })
         const left = own.slice(delays.length)
         if (left.length === 0) continue
         for (const each of left) queued.leave(each)
         // A pause may end early, another worker's probe within a moment: what is let go looks again soon.
-        const seconds = Math.min(wait_seconds, 'one' in senders ? HORIZON : LONGEST_HOLD)
-        passed.held.push({ messages: left, seconds })
-        if ('one' in senders) passed.wait = seconds * 1_000
+        const seconds = Math.min(wait_seconds, 'one' in senders ? DEFAULT_HORIZON_S : MAX_HOLD_S)
+        result.held.push({ messages: left, seconds })
+        if ('one' in senders) result.wait = seconds * 1_000
       }
-      return passed
+      return result
     },
     done: (message) => queued.leave(message),
   }
@@ -112,14 +112,14 @@ const wantedOf = <J extends DeliveryJob, A>(own: readonly Message<J, A>[]) => {
   return first ? [{ sender: first.outgoing.sender, costs: own.map(({ outgoing }) => outgoing.cost) }] : []
 }
 
-/** Senders that are remembered although nothing of them is in hand, since they take less than one that is unknown. */
-const REMEMBERED = 1_000
+/** Senders that are remembered although nothing of them is in flight, since they take less than one that is unknown. */
+const MAX_REMEMBERED = 1_000
 
 /**
- * Counts the messages in hand of each sender that has a bound of its own. One that hangs must not fill the hands of a
- * worker, and one that answers at once must not wait for claims.
+ * Counts the messages in flight of each sender that has a bound of its own. One that hangs must not fill a worker,
+ * and one that answers at once must not wait for claims.
  */
-function createInHandBySender(breakers: Breakers) {
+function createInFlightBySender(breakers: Breakers) {
   type Known = { sender: Sender; count: number }
   const known = new Map<string, Known>()
   /** What there was room for at the last look, and those of which all of that came: there may be more. */
@@ -131,7 +131,7 @@ function createInHandBySender(breakers: Breakers) {
   }
   const roomOf = ({ sender, count }: Known): number => Math.max(0, mostOf(sender) - count)
   const forget = (): void => {
-    if (known.size <= REMEMBERED) return
+    if (known.size <= MAX_REMEMBERED) return
     const [idle] = [...known].find(([, { count }]) => count === 0) ?? []
     if (idle !== undefined) known.delete(idle)
   }
@@ -139,7 +139,7 @@ function createInHandBySender(breakers: Breakers) {
     /** For how many more of each there is room, where that is not what it is for an unknown one. */
     rooms(): Map<string, number> {
       for (const [key, { sender, count }] of known)
-        if (count === 0 && mostOf(sender) >= AHEAD.unknown) known.delete(key)
+        if (count === 0 && mostOf(sender) >= IN_FLIGHT_PER_SEND.unknown) known.delete(key)
       rooms = new Map([...known].map(([key, each]) => [key, roomOf(each)]))
       for (const [key, room] of rooms) if (room === 0) missed.add(key)
       return new Map(rooms)
@@ -157,7 +157,7 @@ function createInHandBySender(breakers: Breakers) {
         known.set(key, { sender, count: one.count + some.length })
         taken.push(...some)
         over.push(...own.slice(some.length))
-        if (own.length >= (rooms.get(key) ?? AHEAD.unknown)) missed.add(key)
+        if (own.length >= (rooms.get(key) ?? IN_FLIGHT_PER_SEND.unknown)) missed.add(key)
       }
       return { taken, over }
     },
@@ -167,7 +167,7 @@ function createInHandBySender(breakers: Breakers) {
       if (!one) return false
       const count = one.count - 1
       known.delete(sender.key)
-      if (count > 0 || mostOf(sender) < AHEAD.unknown) known.set(sender.key, { sender, count })
+      if (count > 0 || mostOf(sender) < IN_FLIGHT_PER_SEND.unknown) known.set(sender.key, { sender, count })
       forget()
       return count <= mostOf(sender) / 2 && missed.delete(sender.key)
     },

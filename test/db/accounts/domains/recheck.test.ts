@@ -1,9 +1,9 @@
-/** Verified domains are looked at again each night, by a DNS server of ours. DECISIONS: Domains looked at again. */
+/** Verified domains are checked again each night, by a DNS server of ours. DECISIONS: Domains checked again. */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { addDomain, domainView } from '../../../../db/accounts/domains/add.ts'
 import { domainByName } from '../../../../db/accounts/domains/domains.sql.ts'
-import { lookAgain } from '../../../../db/accounts/domains/look-again.ts'
+import { recheckDomains } from '../../../../db/accounts/domains/recheck.ts'
 import { createTxtLookup, type TxtLookup, verifyDomain } from '../../../../db/accounts/domains/verify.ts'
 import { mailOwnersOf } from '../../../../db/messages/notice.ts'
 import { addEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
@@ -33,7 +33,7 @@ async function start(t: Test, { test = false } = {}) {
     if (record) dns.records.set(record.name, [record.value.match(/.{1,255}/gs) ?? []])
   }
   const look = (lookup: TxtLookup = lookupTxt) =>
-    lookAgain({ database, lookupTxt: lookup, queue: deps.queue }, 60_000)
+    recheckDomains({ database, lookupTxt: lookup, queue: deps.queue }, 60_000)
   return {
     ...{ service, database, deps, dns, team, publish, look, lookupTxt },
     now: () => now,
@@ -104,15 +104,15 @@ t.test('two nights without the record: owners know by page, mail, webhook, and m
     team.id,
     wishOf(['domain.failing'], 'other.example.com'),
   )
-  t.match(await night(), { looked: 3, failing: 0 })
+  t.match(await night(), { checked: 3, failing: 0 })
   t.strictSame(await missing('mail.example.com'), ['verified', null, null])
   dns.records.delete('hg1._domainkey.mail.example.com')
-  t.match(await night(), { looked: 3, failing: 0 })
+  t.match(await night(), { checked: 3, failing: 0 })
   t.strictSame(await missing('mail.example.com'), ['verified', '2027-03-03', null])
-  t.match(await look(), { looked: 0 }, 'once a night')
+  t.match(await look(), { checked: 0 }, 'once a night')
   t.match(await overview(), 'Nothing. Everything is going out.')
   t.strictSame(await webhooks(), [])
-  t.match(await night(), { looked: 3, failing: 1 })
+  t.match(await night(), { checked: 3, failing: 1 })
   t.strictSame(await missing('mail.example.com'), ['verified', '2027-03-03', '2027-03-04'])
   t.strictSame(await missing('other.example.com'), ['verified', null, null])
   t.match(
@@ -232,14 +232,14 @@ t.test('they are asked about 50 at a time, every one of them in a night, slow on
     from domains, generate_series(1, 129) n where team_id = ${team.id}`)
   let [open, most] = [0, 0]
   const asked = new Set<string>()
-  const looked = await night(async (name) => {
+  const checked = await night(async (name) => {
     asked.add(name)
     most = Math.max(most, ++open)
     await new Promise((done) => setTimeout(done, 20))
     open -= 1
     return []
   })
-  t.strictSame(looked, { looked: 130, failing: 0 })
+  t.strictSame(checked, { checked: 130, failing: 0 })
   t.equal(asked.size, 130)
   t.equal(most, 50)
 })

@@ -1,10 +1,10 @@
-/** What is taken in hand of senders that have a bound of their own, by how they answer. */
+/** What is taken in flight of senders that have a bound of their own, by how they answer. */
 import { sql } from 'slonik'
 import type { Sender } from '../../../db/delivery/senders/pace.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
+import { createAdmission, type Message } from '../../../workers/delivery/admission.ts'
 import { createBreakers } from '../../../workers/delivery/breaker.ts'
 import type { DeliveryChannel } from '../../../workers/delivery/channel.ts'
-import { createGate, type Message } from '../../../workers/delivery/gate.ts'
 import { createServiceClock } from '../../../workers/delivery/service-clock.ts'
 import { testDatabase } from '../../support/database.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -14,56 +14,61 @@ type Some = Message<'deliver-webhook', never>
 const ROOM = 96
 const sender: Sender = { key: 'webhook:one', ceiling: 1_000, on_demand: true, at_once: 4 }
 
-/** A gate, and a sender whose last message was taken within these seconds; null: none was sent. */
+/** An admission, and a sender whose last message was taken within these seconds; null: none was sent. */
 async function begin(t: Test, seconds: number | null) {
   const { url } = await testDatabase(t)
   const database = await openDatabase(url, { size: 2 })
   t.teardown(() => database.end())
   const breakers = createBreakers()
   const channel = { channel: { job: 'deliver-webhook' }, senders: { prefix: 'webhook:' } }
-  const gate = createGate(
+  const admission = createAdmission(
     channel as unknown as DeliveryChannel<'deliver-webhook', never>,
     { database },
     { breakers, clock: createServiceClock() },
   )
   if (seconds !== null) breakers.of(sender).note([{ kind: 'accepted', detail: '' }], new Date(), seconds)
   const pass = async (count: number) => {
-    const { released, held } = await gate.pass(Array.from({ length: count }, message))
+    const { released, held } = await admission.release(Array.from({ length: count }, message))
     return { released: released.length, held: held.flatMap((each) => each.messages).length }
   }
   /** How many of it may be claimed; undefined: as many as of any other. */
-  const room = async () => (await gate.admit(ROOM)).rooms?.of.get(sender.key)
-  return { database, gate, pass, room }
+  const room = async () => (await admission.admit(ROOM)).rooms?.of.get(sender.key)
+  return { database, admission, pass, room }
 }
 
 const message = () => ({ job: {}, outgoing: { sender, cost: 1 } }) as Some
 
 t.test('of a sender that answers well much is taken, and more is asked for when half is sent', async (t) => {
-  const { gate, pass, room } = await begin(t, 0.01)
+  const { admission, pass, room } = await begin(t, 0.01)
   t.equal(await room(), undefined, 'at first it may have what an unknown one may')
   t.strictSame(await pass(8), { released: 8, held: 0 })
   t.equal(await room(), 56)
   const { released, held } = await pass(60)
   t.strictSame([released, held], [56, 4])
   t.equal(await room(), 0)
-  const news = Array.from({ length: 64 }, () => gate.done(message()))
+  const news = Array.from({ length: 64 }, () => admission.done(message()))
   t.equal(news.filter(Boolean).length, 1, 'there is more to claim, said once')
   t.equal(news.indexOf(true), 31)
   t.equal(await room(), undefined)
 })
 
 t.test('who gets as many as there was room for may have more; who gets fewer has no more', async (t) => {
-  const { gate, pass, room } = await begin(t, null)
+  const { admission, pass, room } = await begin(t, null)
   await room()
   await pass(7)
-  t.notOk(gate.done(message()) || gate.done(message()) || gate.done(message()) || gate.done(message()))
+  t.notOk(
+    admission.done(message()) ||
+      admission.done(message()) ||
+      admission.done(message()) ||
+      admission.done(message()),
+  )
   t.equal(await room(), 5)
   await pass(5)
-  t.notOk(gate.done(message()) || gate.done(message()) || gate.done(message()))
-  t.ok(gate.done(message()), 'half of eight is done')
+  t.notOk(admission.done(message()) || admission.done(message()) || admission.done(message()))
+  t.ok(admission.done(message()), 'half of eight is done')
 })
 
-t.test('an unknown or slow sender gets little in hand, one that hangs nothing more', async (t) => {
+t.test('an unknown or slow sender gets little in flight, one that hangs nothing more', async (t) => {
   const slow = await begin(t, 1)
   t.strictSame(await slow.pass(ROOM), { released: 8, held: ROOM - 8 })
   const unknown = await begin(t, null)
@@ -71,8 +76,8 @@ t.test('an unknown or slow sender gets little in hand, one that hangs nothing mo
   const hangs = await begin(t, 3)
   t.strictSame(await hangs.pass(ROOM), { released: 1, held: ROOM - 1 })
   t.equal(await hangs.room(), 0)
-  t.ok(hangs.gate.done(message()), 'then it may have the next')
-  t.equal(await hangs.room(), 1, 'it is not unknown because nothing of it is in hand')
+  t.ok(hangs.admission.done(message()), 'then it may have the next')
+  t.equal(await hangs.room(), 1, 'it is not unknown because nothing of it is in flight')
 })
 
 t.test('a sender that is paused has no room, one that is probed room for one', async (t) => {

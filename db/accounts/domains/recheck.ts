@@ -1,8 +1,8 @@
 /**
  * Looks verified domains up again each night, so that a key that went missing is noticed before mail lands in spam.
  * Promises: each verified domain of a live team once a night, some at a time; no connection is held while DNS is asked;
- * what gives no answer says nothing; a domain fails by two looks a day apart that both missed its key, and works again
- * by one that found it. Mail goes on whatever is seen. DECISIONS: Domains looked at again.
+ * what gives no answer says nothing; a domain fails by two checks a day apart that both missed its key, and works again
+ * by one that found it. Mail goes on whatever is seen. DECISIONS: Domains checked again.
  */
 import { publish } from '../../channels/happenings/publish.ts'
 import { Refusal } from '../../errors.ts'
@@ -11,18 +11,18 @@ import { serviceTime } from '../../postgres/time.sql.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { dkimRecord } from './dkim.ts'
-import { domainsToLookAt, type Look, type LookedAt, noteLooks } from './domains.sql.ts'
+import { domainsToRecheck, noteRechecks, type Recheck, type VerifiedDomain } from './domains.sql.ts'
 import { checkKey, type RecordCheck, type TxtLookup } from './verify.ts'
 
 /** How many are asked about at once. */
-const LOOK_BATCH = 50
-/** From one look at a domain to the next, at least: a night's round may reach it earlier than the one before did. */
+const RECHECK_BATCH = 50
+/** From one check of a domain to the next, at least: a night's round may reach it earlier than the one before did. */
 const DAY_APART = 23 * 3_600_000
 
-type LookDeps = { database: Database; lookupTxt: TxtLookup; queue: Pick<Producer, 'enqueue'> }
+type RecheckDeps = { database: Database; lookupTxt: TxtLookup; queue: Pick<Producer, 'enqueue'> }
 
 /** What DNS has in the place of a domain's key; null without an answer. */
-async function keyOf(domain: LookedAt, lookupTxt: TxtLookup): Promise<RecordCheck | null> {
+async function keyOf(domain: VerifiedDomain, lookupTxt: TxtLookup): Promise<RecordCheck | null> {
   try {
     return await checkKey(dkimRecord(domain), domain.dkim_public_key, lookupTxt)
   } catch (error) {
@@ -34,7 +34,7 @@ async function keyOf(domain: LookedAt, lookupTxt: TxtLookup): Promise<RecordChec
 type Missed = RecordCheck & { state: 'missing' | 'different' }
 const isMissed = (key: RecordCheck | null | undefined): key is Missed => key != null && key.state !== 'found'
 
-type Failing = Awaited<ReturnType<typeof noteLooks>>[number]
+type Failing = Awaited<ReturnType<typeof noteRechecks>>[number]
 
 const happeningOf = (
   { team_id, id, name, missing_since }: Failing,
@@ -47,22 +47,22 @@ const happeningOf = (
 })
 
 /**
- * Looks at the next batch. @returns how many there were, and how many of them fail since this look; fewer than a batch
+ * Checks the next batch. @returns how many there were, and how many of them fail since this check; fewer than a batch
  * when none is left for this night.
  */
-async function lookAtBatch({ database, lookupTxt, queue }: LookDeps) {
+async function recheckBatch({ database, lookupTxt, queue }: RecheckDeps) {
   const now = await serviceTime(database)
   const before = new Date(now.getTime() - DAY_APART)
-  const domains = await domainsToLookAt(database, before, LOOK_BATCH)
-  if (domains.length === 0) return { looked: 0, failing: 0 }
+  const domains = await domainsToRecheck(database, before, RECHECK_BATCH)
+  if (domains.length === 0) return { checked: 0, failing: 0 }
   const keys = await Promise.all(domains.map((domain) => keyOf(domain, lookupTxt)))
-  const looks = domains.map(({ team_id, id, dkim_selector }, index): Look => {
+  const rechecks = domains.map(({ team_id, id, dkim_selector }, index): Recheck => {
     const key = keys[index]
     return { team_id, id, dkim_selector, found: key ? key.state === 'found' : null }
   })
   const keyById = new Map(domains.map(({ id }, index) => [id, keys[index]]))
   const failing = await database.transaction(async (tx) => {
-    const failing = await noteLooks(tx, looks, { now, certain: before })
+    const failing = await noteRechecks(tx, rechecks, { now, certain: before })
     const happenings = failing.flatMap((domain) => {
       const key = keyById.get(domain.id)
       return domain.has_listeners && isMissed(key) ? [happeningOf(domain, key, now)] : []
@@ -72,18 +72,18 @@ async function lookAtBatch({ database, lookupTxt, queue }: LookDeps) {
     await queue.enqueue(tx, 'mail-owners', notices)
     return failing.length
   })
-  return { looked: domains.length, failing }
+  return { checked: domains.length, failing }
 }
 
-/** Looks at what is due until none is left, or for so long, in milliseconds. @returns how many, and how many fail. */
-export async function lookAgain(deps: LookDeps, patience: number) {
+/** Checks what is due until none is left, or for so long, in milliseconds. @returns how many, and how many fail. */
+export async function recheckDomains(deps: RecheckDeps, patience: number) {
   const end = performance.now() + patience
-  const all = { looked: 0, failing: 0 }
+  const all = { checked: 0, failing: 0 }
   do {
-    const batch = await lookAtBatch(deps)
-    all.looked += batch.looked
+    const batch = await recheckBatch(deps)
+    all.checked += batch.checked
     all.failing += batch.failing
-    if (batch.looked < LOOK_BATCH) break
+    if (batch.checked < RECHECK_BATCH) break
   } while (performance.now() < end)
   return all
 }

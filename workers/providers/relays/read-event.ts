@@ -41,9 +41,9 @@ export type RelayPage = {
 type Path = readonly string[]
 
 /** An address with its mailbox's name is far shorter. */
-const LONGEST_ADDRESS = 1_000
+const MAX_ADDRESS_CHARACTERS = 1_000
 /** Later numbers of seconds than this are milliseconds. */
-const MOST_SECONDS = 1e11
+const MAX_UNIX_SECONDS = 1e11
 
 /** The value at a path of own keys; undefined where there is none. */
 const valueAt = (event: unknown, path: Path): unknown =>
@@ -114,14 +114,14 @@ function refOf(page: RelayPage, event: unknown, secrets: Secrets): ReportedRef |
 /** @throws Error when there is none. */
 function bareAddress(text: string): string {
   if (text === '') throw new Error('the event names no recipient')
-  if (text.length > LONGEST_ADDRESS) throw new Error('the event names a recipient that is no address')
+  if (text.length > MAX_ADDRESS_CHARACTERS) throw new Error('the event names a recipient that is no address')
   return parseMailbox(text)?.address ?? text
 }
 
 /** Whole seconds stand for their end, so that nothing seems to come before what led to it. */
 function timeOf(text: string, received_at: Date): Date {
   const number = Number(text)
-  const ms = number < MOST_SECONDS ? number * 1_000 + (Number.isInteger(number) ? 999 : 0) : number
+  const ms = number < MAX_UNIX_SECONDS ? number * 1_000 + (Number.isInteger(number) ? 999 : 0) : number
   const time = new Date(text === '' || Number.isNaN(number) ? Date.parse(text) : ms)
   return Number.isNaN(time.getTime()) ? received_at : time
 }

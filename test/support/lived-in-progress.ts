@@ -34,7 +34,7 @@ export async function anImportUnderWay(service: Service, team: TestTeam): Promis
     insert into contact_import_slices (team_id, import_id, first_record, contact_ids, refused)
     values (${id}, ${importId}, 0, '{}', ${JSON.stringify(refused)})`)
   await database.query(sql.unsafe`
-    insert into works (id, team_id, kind, done, total, begun_by, begun_at, moved_at)
+    insert into background_jobs (id, team_id, kind, done, total, begun_by, begun_at, progressed_at)
     values (${importId}, ${id}, 'contact.import', 3000, 5000, ${ACTOR}, now() - interval '20 seconds', now())`)
   return importId
 }

@@ -1,6 +1,6 @@
-/** Verbs of `work`: how far background jobs have come. */
+/** Verbs of `job`: how far background jobs have come. */
 import { Refusal } from '../errors.ts'
-import { latestWorks, workById } from '../upkeep/work/works.sql.ts'
+import { backgroundJobById, latestBackgroundJobs } from '../upkeep/background-jobs/background-jobs.sql.ts'
 import { atMost, uuidArgument } from './input.ts'
 import type { Verbs } from './noun.ts'
 
@@ -10,13 +10,13 @@ export const verbs: Verbs = ({ verb, look }) => {
     .option('--limit <n>', ...atMost(50))
     .action(
       look((database, { team, limit }: { team?: string; limit: number }) =>
-        latestWorks(database, team ?? null, limit),
+        latestBackgroundJobs(database, team ?? null, limit),
       ),
     )
 
   verb('show ID', 'one background job: done of total, and what came of it').action(
     look(async (database, id: string) => {
-      const shown = await workById(database, null, id)
+      const shown = await backgroundJobById(database, null, id)
       if (shown) return shown
       throw new Refusal(
         'not_found',

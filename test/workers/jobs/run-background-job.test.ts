@@ -4,8 +4,8 @@ import { object, string } from 'yup'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { acceptEmails } from '../../../db/messages/emails/accept.ts'
 import { countEmails } from '../../../db/messages/emails/bulk.ts'
-import { continueWork } from '../../../db/upkeep/work/work.ts'
-import { latestWorks } from '../../../db/upkeep/work/works.sql.ts'
+import { latestBackgroundJobs } from '../../../db/upkeep/background-jobs/background-jobs.sql.ts'
+import { continueBackgroundJob } from '../../../db/upkeep/background-jobs/background-jobs.ts'
 import { requeueStale } from '../../../workers/jobs/requeue-stale.ts'
 import { runClock, shiftClock } from '../../support/clock.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
@@ -38,44 +38,44 @@ async function press(verb: 'requeue' | 'delete', tag: string, emails: number) {
 
 const linesOf = async (action: string) =>
   (await auditEntries(database, { team: team.id, limit: 50 })).filter((line) => line.action === action)
-const workNow = async () => (await latestWorks(database, team.id, 1))[0]
+const jobNow = async () => (await latestBackgroundJobs(database, team.id, 1))[0]
 
 t.test('a press on more than a batch shows its progress; a worker does the rest, in one line', async (t) => {
   const pressed = await press('delete', 'many', 1_101)
-  const work = await workNow()
-  t.equal(pressed.location, `/teams/${team.id}/works/${work?.id}`)
+  const job = await jobNow()
+  t.equal(pressed.location, `/teams/${team.id}/background-jobs/${job?.id}`)
   shows(t, await owner.get(pressed.location ?? ''), 'Checked 500')
   t.strictSame(await linesOf('email.delete'), [])
   const worker = await startWorker(t, service)
-  await until('it is over', async () => (await workNow())?.finished_at !== null)
+  await until('it is over', async () => (await jobNow())?.finished_at !== null)
   await worker.stop()
   shows(t, await owner.get(pressed.location ?? ''), /Done 1,101 .*1,101 emails deleted\./)
-  shows(t, await owner.get(`/teams/${team.id}/works`), /Delete emails done 1,101/)
+  shows(t, await owner.get(`/teams/${team.id}/background-jobs`), /Delete emails done 1,101/)
   const lines = await linesOf('email.delete')
   t.match(lines, [{ actor: owner.email, subject: '1101 emails', detail: 'tag=many' }])
   t.equal(lines.length, 1)
 })
 
-t.test('work whose worker died goes on where it was, once the sweep has found it', async (t) => {
+t.test('a job whose worker died goes on where it was, once the sweep has found it', async (t) => {
   await press('requeue', 'swept', 1_001)
-  const id = (await workNow())?.id ?? ''
-  const died = continueWork(deps, id, async () => {
+  const id = (await jobNow())?.id ?? ''
+  const died = continueBackgroundJob(deps, id, async () => {
     throw new Error('killed')
   })
   await t.rejects(died, /killed/)
-  t.match(await workNow(), { done: 500, total: 1_001, finished_at: null }, 'only what was committed counts')
+  t.match(await jobNow(), { done: 500, total: 1_001, finished_at: null }, 'only what was committed counts')
   await loseJobs(service, [id])
   await shiftClock(database, 3_600)
   await requeueStale(deps as unknown as Parameters<typeof requeueStale>[0])
   await runClock(database)
   const worker = await startWorker(t, service)
-  await until('it is over', async () => (await workNow())?.finished_at !== null)
+  await until('it is over', async () => (await jobNow())?.finished_at !== null)
   await worker.stop()
-  t.match(await workNow(), { done: 1_001, result: { changed: 1_001 } })
+  t.match(await jobNow(), { done: 1_001, result: { changed: 1_001 } })
   t.match(await linesOf('email.requeue'), [{ subject: '1001 emails' }])
 })
 
-t.test('workers erase a person, whom neither the work nor the audit trail names afterwards', async (t) => {
+t.test('workers erase a person, whom neither the job nor the audit trail names afterwards', async (t) => {
   const address = 'eve.erased@example.org'
   const { call } = service
   t.equal((await call('POST', '/v1/contacts', { key: team.key, body: { email: address } })).status, 201)
@@ -85,23 +85,23 @@ t.test('workers erase a person, whom neither the work nor the audit trail names 
   t.equal((await editor.post(`${path}/erase`)).status, 403)
   const pressed = await owner.post(`${path}/erase`)
   t.equal(pressed.status, 303)
-  const id = (await workNow())?.id ?? ''
-  t.match(pressed.headers.get('location'), new RegExp(`/works/${id}$`))
+  const id = (await jobNow())?.id ?? ''
+  t.match(pressed.headers.get('location'), new RegExp(`/background-jobs/${id}$`))
   const worker = await startWorker(t, service)
-  await until('it is over', async () => (await workNow())?.finished_at !== null)
+  await until('it is over', async () => (await jobNow())?.finished_at !== null)
   await worker.stop()
-  t.match(await workNow(), { fault: null, result: { contact: true, waiting_emails_deleted: 3 } })
+  t.match(await jobNow(), { fault: null, result: { contact: true, waiting_emails_deleted: 3 } })
   t.match(await linesOf('contact.erase'), [{ subject: /^[0-9a-f]{64}$/, actor: owner.email }])
   t.equal((await call('GET', `/v1/contacts/${address}`, { key: team.key })).status, 404)
   const left = await database.oneFirst(sql.type(object({ text: string().defined() }))`
-    select coalesce(string_agg(w::text, ''), '') as text from works w`)
+    select coalesce(string_agg(j::text, ''), '') as text from background_jobs j`)
   t.notMatch(left, /eve\.erased/)
-  shows(t, await owner.get(`/teams/${team.id}/works`), 'Erase a person')
+  shows(t, await owner.get(`/teams/${team.id}/background-jobs`), 'Erase a person')
 })
 
-t.test('the CLI lists and shows work', async (t) => {
-  const [latest] = await cli.json(['work', 'list', '--team', team.id])
+t.test('the CLI lists and shows background jobs', async (t) => {
+  const [latest] = await cli.json(['job', 'list', '--team', team.id])
   t.match(latest, { kind: 'contact.erase', begun_by: owner.email, fault: null })
-  t.strictSame(await cli.json(['work', 'show', latest.id]), latest)
-  t.match(await cli.fault(['work', 'show', team.id]), /no such background job/)
+  t.strictSame(await cli.json(['job', 'show', latest.id]), latest)
+  t.match(await cli.fault(['job', 'show', team.id]), /no such background job/)
 })

@@ -1,0 +1,127 @@
+/** Background jobs: what a team's people, or operators, have begun lately, and how far each has come. */
+
+import { Refusal } from '../../../db/errors.ts'
+import {
+  type BackgroundJobRow,
+  backgroundJobById,
+  latestBackgroundJobs,
+} from '../../../db/upkeep/background-jobs/background-jobs.sql.ts'
+import { number, status, text, time } from '../drawn/cell.ts'
+import { paceWords } from '../drawn/pace.ts'
+import type { Section, View } from '../drawn/section.ts'
+import { factsOf, get, tableOf } from '../served/made.ts'
+import { show, teamPath } from '../served/page.ts'
+import { backgroundJobPath, wordsOf } from './background-job.ts'
+
+/** How many are listed. */
+const LATEST = 50
+
+const stateOf = ({ finished_at, fault }: BackgroundJobRow): string =>
+  fault !== null ? 'failed' : finished_at === null ? 'running' : 'done'
+
+/** For how long a job goes on before its pace says something, in milliseconds. */
+const TELLING = 10_000
+
+/** How fast a job goes on and how long it may take still; '' for one that is over. */
+const paceOf = ({ done, total, begun_at, finished_at }: BackgroundJobRow, now: Date): string =>
+  finished_at !== null || total === null
+    ? ''
+    : paceWords({ done, left: total - done, since: begun_at }, now, { noun: 'item', least: TELLING })
+
+/** How far a job has come, of how many where that is known. */
+const doneWords = ({ done, total }: BackgroundJobRow): string =>
+  total === null ? number(done).text : `${number(done).text} of ${number(total).text}`
+
+function listView(jobs: readonly BackgroundJobRow[], now: Date): View {
+  return {
+    title: 'Background jobs',
+    lead: 'Imports and bulk actions that take longer than a page should. Workers carry on where one of them stopped.',
+    sections: [
+      tableOf(
+        jobs,
+        (job) => ({
+          What: text(wordsOf(job).title, { href: backgroundJobPath(job) }),
+          State: status(stateOf(job), { detail: paceOf(job, now) }),
+          Done: text(doneWords(job), { number: true }),
+          By: text(job.begun_by),
+          Started: time(job.begun_at, now),
+        }),
+        {
+          id: 'background-jobs',
+          live: jobs.some(({ finished_at }) => finished_at === null),
+          empty: 'Nothing lately.',
+          wrap: ['State'],
+        },
+      ),
+    ],
+  }
+}
+
+function jobView(job: BackgroundJobRow, now: Date, back: string): View {
+  const { title, verb, outcome } = wordsOf(job)
+  const { done, total, finished_at, fault } = job
+  const live = finished_at === null
+  const tone = fault !== null ? 'bad' : live ? 'busy' : 'good'
+  const sections: Section[] = [
+    {
+      kind: 'tiles',
+      id: 'progress',
+      live,
+      tiles: [
+        {
+          label: fault !== null ? 'Failed' : live ? verb : 'Done',
+          value: doneWords(job),
+          detail: paceOf(job, now),
+          filled: total ? Math.round((done / total) * 100) : undefined,
+          tone,
+        },
+      ],
+    },
+    {
+      kind: 'alerts',
+      id: 'outcome',
+      live,
+      calm: 'Workers do it in batches. This page updates by itself, and you need not wait for it.',
+      alerts: live ? [] : [fault === null ? { tone, title: outcome(job.result) } : { tone, title: fault }],
+    },
+    factsOf({
+      'Started by': text(job.begun_by),
+      Started: time(job.begun_at, now),
+      Ended: finished_at !== null && time(finished_at, now),
+      ID: text(job.id, { code: true, copy: true }),
+    }),
+  ]
+  return { title, back: { href: back, label: 'Background jobs' }, sections }
+}
+
+const found = (job: BackgroundJobRow | null): BackgroundJobRow => {
+  if (job) return job
+  throw new Refusal('not_found', 'there is no such job; finished jobs are forgotten after a month')
+}
+
+const ofTeam = get('editor', '/teams/:team/background-jobs', async ({ team, now }, { database }) =>
+  show(listView(await latestBackgroundJobs(database, team.id, LATEST), now)),
+)
+
+const oneOfTeam = get(
+  'editor',
+  '/teams/:team/background-jobs/:id',
+  async ({ team, params, now }, { database }) =>
+    show(
+      jobView(
+        found(await backgroundJobById(database, team.id, params.id)),
+        now,
+        teamPath(team, 'background-jobs'),
+      ),
+    ),
+)
+
+const all = get('operator', '/operator/background-jobs', async ({ now }, { database }) =>
+  show(listView(await latestBackgroundJobs(database, null, LATEST), now)),
+)
+
+const one = get('operator', '/operator/background-jobs/:id', async ({ params, now }, { database }) =>
+  show(jobView(found(await backgroundJobById(database, null, params.id)), now, '/operator/background-jobs')),
+)
+
+export const backgroundJobPages = [ofTeam, oneOfTeam, all, one]

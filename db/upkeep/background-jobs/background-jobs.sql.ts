@@ -1,0 +1,86 @@
+/** Rows of background jobs: how far each has come and what it has brought. */
+import { sql } from 'slonik'
+import { type InferType, mixed, number, object, string } from 'yup'
+import { allOf } from '../../postgres/conditions.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { idRow, row } from '../../postgres/rows.ts'
+import { withoutJob } from '../../queue/dead-letters.sql.ts'
+
+const backgroundJobRow = row({
+  id: string(),
+  team_id: string().nullable(),
+  kind: string(),
+  done: number(),
+  total: number().nullable(),
+  result: mixed<Record<string, unknown>>(),
+  fault: string().nullable(),
+  begun_by: string(),
+  begun_at: string(),
+  finished_at: string().nullable(),
+})
+export type BackgroundJobRow = InferType<typeof backgroundJobRow>
+
+const columns = sql.fragment`id, team_id, kind, done, total, result, fault, begun_by, begun_at, finished_at`
+
+type NewBackgroundJob = Pick<BackgroundJobRow, 'id' | 'team_id' | 'kind' | 'begun_by' | 'total'> & {
+  given: object
+}
+
+/** Stores a job that is to be done. */
+export const insertBackgroundJob = (tx: Tx, job: NewBackgroundJob, now: Date) =>
+  tx.query(sql.type(object())`
+    insert into background_jobs (id, team_id, kind, given, total, begun_by, begun_at, progressed_at)
+    values (${job.id}, ${job.team_id}, ${job.kind}, ${JSON.stringify(job.given)}, ${job.total}, ${job.begun_by},
+      ${sql.timestamp(now)}, ${sql.timestamp(now)})`)
+
+const openRow = backgroundJobRow.concat(row({ given: mixed<object>(), cursor: mixed<object>().nullable() }))
+export type OpenBackgroundJob = InferType<typeof openRow>
+
+/** A job that is not over, locked until the transaction ends; null when it is over or gone. */
+export const lockBackgroundJob = (tx: Tx, id: string) =>
+  tx.maybeOne(sql.type(openRow)`
+    select ${columns}, given, cursor from background_jobs where id = ${id} and finished_at is null for update`)
+
+/** What a slice leads to. `cursor` null: it was the last one. */
+export type BackgroundJobStep = { cursor: object | null; done: number; total: number | null; result: object }
+
+/** Stores what a slice has done. The last one takes away what was asked for, since it may name a person. */
+export async function advanceBackgroundJob(tx: Tx, id: string, step: BackgroundJobStep, now: Date) {
+  const over = step.cursor === null
+  return tx.one(sql.type(backgroundJobRow)`
+    update background_jobs set done = ${step.done}, total = ${step.total}, result = ${JSON.stringify(step.result)},
+      cursor = ${over ? null : JSON.stringify(step.cursor)}, progressed_at = ${sql.timestamp(now)},
+      given = case when not ${over} then given end,
+      finished_at = case when ${over} then ${sql.timestamp(now)} end
+    where id = ${id} returning ${columns}`)
+}
+
+/** Ends a job that cannot be done, saying why. */
+export const failBackgroundJob = (tx: Tx, id: string, fault: string, now: Date) =>
+  tx.query(sql.type(object())`
+    update background_jobs set fault = ${fault}, cursor = null, given = null, progressed_at = ${sql.timestamp(now)},
+      finished_at = ${sql.timestamp(now)}
+    where id = ${id} and finished_at is null`)
+
+/** One job; null without it. @param team whose; null: anybody's, for operators. */
+export const backgroundJobById = (tx: Tx, team: string | null, id: string) =>
+  tx.maybeOne(sql.type(backgroundJobRow)`
+    select ${columns} from background_jobs where id = ${id} and (${team}::uuid is null or team_id = ${team})`)
+
+/** Jobs, newest first. @param team whose; null: everybody's, for operators. */
+export async function latestBackgroundJobs(tx: Tx, team: string | null, limit: number) {
+  const own = allOf(team !== null && sql.fragment`team_id = ${team}`)
+  return tx.any(sql.type(backgroundJobRow)`
+    select ${columns} from background_jobs where ${own} order by id desc limit ${limit}`)
+}
+
+/** Unfinished ones that have not moved since `before` and have no job in the queue. */
+export const lostBackgroundJobs = (tx: Tx, before: Date, limit: number) =>
+  tx.anyFirst(sql.type(idRow)`
+    select id from background_jobs b where finished_at is null and progressed_at < ${sql.timestamp(before)}
+      and ${withoutJob('run-background-job', sql.fragment`b.id`)}
+    order by progressed_at limit ${limit}`)
+
+export const deleteBackgroundJobs = (tx: Tx, before: Date) =>
+  tx.query(sql.type(object())`
+    delete from background_jobs where finished_at is not null and begun_at < ${sql.timestamp(before)}`)

@@ -1,0 +1,143 @@
+/**
+ * A background job, begun by a person and done in slices: by the process that began it as far as one slice goes, by
+ * workers beyond that, or wholly by the CLI.
+ * Promises: each slice is one transaction with the cursor that it moves, so that the process that goes on after a kill
+ * neither repeats nor leaves out anything; its line in the audit trail is written once, by the slice that ends it. A
+ * job of a kind that only a newer version knows stays as it is. Must not know what a kind of job does (kinds.ts).
+ */
+import { type Actor, record } from '../../accounts/audit/record.ts'
+import { Refusal } from '../../errors.ts'
+import { type Database, isTooSlow, type Tx } from '../../postgres/pool.ts'
+import { serviceTime } from '../../postgres/time.sql.ts'
+import { idNow } from '../../process/ids.ts'
+import {
+  advanceBackgroundJob,
+  type BackgroundJobRow,
+  failBackgroundJob,
+  insertBackgroundJob,
+  lockBackgroundJob,
+} from './background-jobs.sql.ts'
+import { type BackgroundJobKind, type BackgroundJobTools, type Given, KINDS, type Kind } from './kinds.ts'
+
+type BackgroundJobDeps = BackgroundJobTools & { database: Database }
+
+/** What somebody wants to be done. */
+export type Wanted = { [K in BackgroundJobKind]: { kind: K; given: Given<K> } }[BackgroundJobKind] & {
+  team_id: string | null
+  actor: Actor
+  /** How much there is to do, where that is known. */
+  total?: number | null
+  /** Its id, when something else is to have the same one. */
+  id?: string
+  /** Stores what the job is about, in the transaction that begins it. */
+  store?: (tx: Tx, now: Date) => Promise<void>
+}
+
+async function begin(tx: Tx, { team_id, kind, given, actor, store, total, id = idNow() }: Wanted) {
+  const now = await serviceTime(tx)
+  await store?.(tx, now)
+  await insertBackgroundJob(tx, { id, team_id, kind, given, total: total ?? null, begun_by: actor }, now)
+  return id
+}
+
+const isKnown = ({ kind }: Pick<BackgroundJobRow, 'kind'>): boolean => Object.hasOwn(KINDS, kind)
+
+/** Does the next slice, of a kind that is known. @returns the job as it stands then; null when it was over already. */
+async function slice(tx: Tx, tools: BackgroundJobTools, id: string): Promise<BackgroundJobRow | null> {
+  const job = await lockBackgroundJob(tx, id)
+  if (!job || !isKnown(job)) return job
+  const kind = KINDS[job.kind as BackgroundJobKind] as Kind<object, object>
+  const now = await serviceTime(tx)
+  const by = { tx, now, actor: job.begun_by }
+  const step = await kind.slice({ ...tools, ...by }, job)
+  const entry = step.cursor === null ? kind.entry(job.given, step.result) : null
+  if (entry) await record(by, { team_id: job.team_id, action: job.kind, ...entry })
+  return advanceBackgroundJob(tx, id, step, now)
+}
+
+/**
+ * Begins a job and does its first slice; the rest is for the workers.
+ * @returns it as it stands, finished when it was small. @throws Refusal when it cannot be begun.
+ */
+export async function beginBackgroundJob(
+  { database, ...tools }: BackgroundJobDeps,
+  wanted: Wanted,
+): Promise<BackgroundJobRow> {
+  const start = (withSlice: boolean) =>
+    database.transaction(async (tx) => {
+      const id = await begin(tx, wanted)
+      const job = withSlice ? await slice(tx, tools, id) : null
+      if (job?.finished_at) return { ...job, id }
+      await tools.queue.enqueue(tx, 'run-background-job', [{ background_job_id: id }])
+      return { ...(job ?? begun(wanted)), id }
+    })
+  try {
+    return await start(true)
+  } catch (error) {
+    if (!isTooSlow(error)) throw error
+    return start(false)
+  }
+}
+
+/** A job before its first slice. */
+const begun = ({ team_id, kind, actor, total = null }: Wanted): Omit<BackgroundJobRow, 'id'> => ({
+  team_id,
+  kind,
+  done: 0,
+  total,
+  result: {},
+  fault: null,
+  begun_by: actor,
+  begun_at: '',
+  finished_at: null,
+})
+
+/** What a slice leaves to do: nothing, more, or all of it to a newer worker, which knows the kind. */
+export type Remaining = 'nothing' | 'more' | 'to_newer'
+
+const remainingAfter = (job: BackgroundJobRow | null): Remaining => {
+  if (job === null || job.finished_at !== null) return 'nothing'
+  return isKnown(job) ? 'more' : 'to_newer'
+}
+
+/**
+ * Does the next slice of a job in a transaction of its own, with `after` in it. A job that is refused ends with the
+ * refusal's words.
+ */
+export async function continueBackgroundJob(
+  { database, ...tools }: BackgroundJobDeps,
+  id: string,
+  after: (tx: Tx, remaining: Remaining) => Promise<void>,
+): Promise<void> {
+  try {
+    await database.transaction(async (tx) => after(tx, remainingAfter(await slice(tx, tools, id))))
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    await database.transaction(async (tx) => {
+      await failBackgroundJob(tx, id, error.message, await serviceTime(tx))
+      await after(tx, 'nothing')
+    })
+  }
+}
+
+/**
+ * Begins a job and does all of it here; if this process dies, the sweep hands the rest to the workers.
+ * @returns what came of it. @throws Refusal when it cannot be done.
+ */
+export async function runBackgroundJob<R extends object>(
+  deps: BackgroundJobDeps,
+  wanted: Wanted,
+): Promise<R> {
+  const { database, ...tools } = deps
+  const id = await database.transaction((tx) => begin(tx, wanted))
+  for (;;) {
+    const job = await database
+      .transaction((tx) => slice(tx, tools, id))
+      .catch(async (error: unknown) => {
+        if (error instanceof Refusal)
+          await failBackgroundJob(database, id, error.message, await serviceTime(database))
+        throw error
+      })
+    if (job === null || job.finished_at !== null) return (job?.result ?? {}) as R
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * Runs background jobs (db/upkeep/background-jobs), slice by slice.
+ * Promises: after some seconds others have their turn, and a drain is never kept waiting; the job of the queue ends in
+ * the transaction of the slice that it ends with, so that a background job is never without either. One of a kind that
+ * is not known here is left to a newer worker.
+ */
+import type { End } from '../../db/queue/jobs.ts'
+import { continueBackgroundJob, type Remaining } from '../../db/upkeep/background-jobs/background-jobs.ts'
+import { type Batch, LEFT_TO_NEWER, LEFT_TO_NEWER_WORDS } from '../batches/batches.ts'
+import type { WorkerDeps } from '../deps.ts'
+
+/** For how long one goes on before others have their turn, in milliseconds. */
+const TURN_MS = 5_000
+
+const ENDS: Record<Remaining, End> = {
+  nothing: { end: 'completed' },
+  more: { end: 'snoozed', seconds: 0 },
+  to_newer: LEFT_TO_NEWER,
+}
+
+export async function runBackgroundJobs(
+  { jobs, settle }: Batch<'run-background-job'>,
+  deps: WorkerDeps,
+): Promise<void> {
+  for (const job of jobs) {
+    const until = performance.now() + TURN_MS
+    for (let goesOn = true; goesOn; ) {
+      await continueBackgroundJob(deps, job.data.background_job_id, async (tx, remaining) => {
+        goesOn = remaining === 'more' && performance.now() < until
+        if (remaining === 'to_newer') deps.log.warn({ jobs: 1 }, LEFT_TO_NEWER_WORDS)
+        if (!goesOn) await settle(tx, new Map([[job, ENDS[remaining]]]))
+      })
+    }
+  }
+}
