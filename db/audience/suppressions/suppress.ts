@@ -62,7 +62,8 @@ export async function lockTouchedContacts(tx: Tx, events: readonly Touched[]): P
       return ref ? [[keyOf(ref), ref] as const] : []
     }),
   )
-  const rows = wanted.size === 0 ? [] : await lockContacts(tx, [...wanted.values()])
+  if (wanted.size === 0) return () => undefined
+  const rows = await lockContacts(tx, [...wanted.values()])
   const locked = new Map<string, LockedContact>(rows.map((row) => [keyOf(row), row]))
   return (event) => {
     const ref = refOf(event)
@@ -168,7 +169,7 @@ async function judge(tx: Tx, refs: readonly Suppressed[], now: Date): Promise<nu
  * stayed `sent` for a day. @returns how many came back.
  */
 export async function reviewSoftSuppressions(database: Database, now: Date): Promise<number> {
-  let after: ContactRef | null = null
+  let after: ContactRef | undefined
   let back = 0
   for (;;) {
     const { refs, changed } = await database.transaction(async (tx) => {
@@ -177,7 +178,7 @@ export async function reviewSoftSuppressions(database: Database, now: Date): Pro
       return { refs, changed: await judge(tx, judged, now) }
     })
     back += changed
-    after = refs.at(-1) ?? null
+    after = refs.at(-1)
     if (refs.length < REJUDGE_BATCH) return back
   }
 }

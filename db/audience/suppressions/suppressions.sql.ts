@@ -119,9 +119,9 @@ export const judgeSoftBounces = (tx: Tx, refs: readonly Suppressed[], { most, un
 const contactRefRow = row({ team_id: string(), contact_id: string() })
 
 /** Contacts that soft bounces alone suppress, after `after` in the order of their ids, locked. */
-export async function lockSoftlySuppressed(tx: Tx, after: ContactRef | null, limit: number) {
+export async function lockSoftlySuppressed(tx: Tx, after: ContactRef | undefined, limit: number) {
   const further = allOf(
-    after !== null && sql.fragment`(team_id, id) > (${after.team_id}::uuid, ${after.contact_id}::uuid)`,
+    after !== undefined && sql.fragment`(team_id, id) > (${after.team_id}::uuid, ${after.contact_id}::uuid)`,
   )
   return tx.any(sql.type(contactRefRow)`
     select team_id, id as contact_id from contacts where suppressed_softly and ${further}
