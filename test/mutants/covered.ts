@@ -1,6 +1,6 @@
 /**
  * The sources whose mutants `npm run test:mutants` makes, each with the tests that judge it: what decides, and says of
- * a text or a report what it means. Not here yet: consent and suppressions, what events do to rows, how SNS's
+ * a text or a report what it means. Not here yet: suppressions, what events do to WhatsApp messages, how SNS's
  * certificates are fetched, the reader of SMTP's reports.
  */
 export const COVERED: Record<string, readonly string[]> = {

@@ -99,9 +99,6 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       'ConditionalExpression: kept.length < held.topic_ids.length → true in if (kept.length < held.topic_ids.length) await keepTopics(at, teamId, held, { topic_ids: kept, by })',
       'EqualityOperator: kept.length < held.topic_ids.length → kept.length <= held.topic_ids.length in if (kept.length < held.topic_ids.length) await keepTopics(at, teamId, held, { topic_ids: kept, by })',
     ],
-    [`${SAME}it is asked for once more, behind the lock of the account`]: [
-      'ConditionalExpression: await lockContact(tx, teamId, identity) → false in if (await lockContact(tx, teamId, identity)) return true',
-    ],
   },
   'db/messages/emails/apply-events.ts': {
     [`${SAME}nothing is stored or written then`]: [
