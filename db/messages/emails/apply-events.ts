@@ -65,6 +65,8 @@ export async function applyEmailEvents(
   now: Date,
   attempts: readonly AttemptRecord[] = [],
 ): Promise<EventResult[]> {
+  // A batch of deliveries may have none, and pays for no statement then.
+  if (events.length === 0) return []
   const rows = await lockEmails(tx, events)
   const recipients = new Map(rows.map((row) => [keyOf(row), bareRecipients(row.to_emails)]))
   const results: EventResult[] = []

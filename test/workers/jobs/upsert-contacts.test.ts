@@ -208,7 +208,11 @@ t.test('20 bulks at once of 1,000 overlapping contacts, by two API and two worke
     Array.from({ length: 20 }, async (_, round) => {
       const team = round % 2 ? small : roomy
       const sent = shuffled((round % 5) * 250, 1_000, round)
-      return { team, sent, reply: await bulk(round % 4 < 2 ? one : two, team, sent) }
+      const call = () => bulk(round % 4 < 2 ? one : two, team, sent)
+      let reply = await call()
+      // On a machine that others use, a call may wait for longer than it may: its client repeats it.
+      while (reply.status === 503) reply = await call()
+      return { team, sent, reply }
     }),
   )
   const of = (team: TestTeam) => calls.filter((each) => each.team === team)

@@ -94,7 +94,7 @@ t.test('what could not be counted in time is said, and not changed', async (t) =
   const { id: later } = await email(team_id, new Date(now.getTime() + 1_000), { tags: ['a'] })
   const counted = { ...wanted, between: part.between, seen: part.seen }
   const batch = await database.transaction((tx) => deleteBatch({ tx }, team_id, counted, { taken: 0 }))
-  t.strictSame(batch, { cursor: null, looked: 1, changed: 1 })
+  t.strictSame(batch, { cursor: null, checked: 1, changed: 1 })
   const left = await countEmails(at, team_id, wanted)
   t.match(left, { count: 2, between: { newest: later, oldest: old }, lookedTo: null })
 })
