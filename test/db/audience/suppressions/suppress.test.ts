@@ -268,9 +268,9 @@ t.test(
       database.transaction((tx) => applyEmailEvents(tx, events, hour(1)))
     await apply(
       { ...event, email_id: await email(), recipient: 'ana@example.org', effect: 'hard' },
-    { ...event, email_id: his, recipient: 'ben@example.org', effect: 'soft' },
+      { ...event, email_id: his, recipient: 'ben@example.org', effect: 'soft' },
       { ...event, email_id: both, recipient: null, effect: 'complaint' },
-      )
+    )
     t.match(await state(), SUPPRESSED)
     t.match(await contactState(service, team, 'ben@example.org'), FREE)
     const identities = ['ana@example.org', 'ben@example.org'].map((identity) => ({ team_id: team, identity }))
