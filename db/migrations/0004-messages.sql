@@ -84,7 +84,7 @@ create table email_states (
   created_at timestamptz not null,
   broadcast_id uuid,
   -- Of an email of a broadcast: its contact.
-  reached_id uuid,
+  contact_id uuid,
   -- As the email's own: it counts in no figures.
   internal boolean not null default false,
   status text not null check (status in ('queued', 'sent', 'delivered', 'opened', 'clicked', 'bounced', 'complained')),
@@ -137,7 +137,7 @@ create index email_states_provider_message_id on email_states (provider_message_
 create index email_states_broadcast_unfinished on email_states (team_id, broadcast_id)
   where unfinished and broadcast_id is not null;
 -- The people behind a figure of a broadcast are listed without reading all of its emails.
-create index email_states_broadcast_people on email_states (team_id, broadcast_id, broadcast_status, reached_id)
+create index email_states_broadcast_people on email_states (team_id, broadcast_id, broadcast_status, contact_id)
   where broadcast_id is not null;
 create index email_states_rare on email_states (team_id, rare_status, id) where rare_status is not null;
 -- What waits is what is queued, nearly all of it: taken for independent, the two conditions count as few as their

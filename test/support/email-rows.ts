@@ -23,7 +23,7 @@ export const insertEmailRows = async ({ database }: Place, selected: FragmentSql
       from item cross join lateral jsonb_populate_record(null::accepted_emails, to_jsonb(item)) r
     )
     insert into email_states (
-      team_id, id, created_at, internal, status, size_kb, provider_message_id, broadcast_id, reached_id)
+      team_id, id, created_at, internal, status, size_kb, provider_message_id, broadcast_id, contact_id)
     select r.team_id, r.id, r.created_at, false, r.status, r.size_kb, r.provider_message_id, r.broadcast_id,
       case when r.broadcast_id is not null then (to_jsonb(item) ->> 'contact_id')::uuid end
     from item cross join lateral jsonb_populate_record(null::email_states, to_jsonb(item)) r`)

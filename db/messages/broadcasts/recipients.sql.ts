@@ -36,10 +36,10 @@ export async function reachedBy(
         where team_id = ${team_id} and broadcast_id = ${broadcast_id} and contact_id > ${behind}
         order by contact_id limit ${limit}`
       : sql.fragment`
-        select team_id, id, reached_id as contact_id from email_states
+        select team_id, id, contact_id from email_states
         where team_id = ${team_id} and broadcast_id = ${broadcast_id} and broadcast_status = ${status}
-          and reached_id > ${behind}
-        order by reached_id limit ${limit}`
+          and contact_id > ${behind}
+        order by contact_id limit ${limit}`
   return tx.any(sql.type(reachedRow)`
     select page.id, page.contact_id, e.to_emails[1] as email, e.status, e.created_at, (
       select v.detail from email_events v

@@ -124,7 +124,7 @@ const accepting = (rows: readonly NewEmail[], charge: FragmentSqlToken): Fragmen
     )`
 
 const insertStates = sql.fragment`
-  insert into email_states (team_id, id, created_at, broadcast_id, reached_id, internal, ${stateNames})
+  insert into email_states (team_id, id, created_at, broadcast_id, contact_id, internal, ${stateNames})
   select team_id, id, created_at, broadcast_id, case when broadcast_id is not null then contact_id end, internal,
     ${stateNames}
   from item`

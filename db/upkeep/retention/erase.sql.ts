@@ -31,7 +31,7 @@ export async function rewriteEmails(tx: Tx, teamId: string, emails: readonly Era
         pending_recipients = nullif(array(
           select p from unnest(s.pending_recipients) p
           where recipient_identities(array[p]) && recipient_identities(array(select json_array_elements_text(n.recipients)))), '{}'),
-        reached_id = null,
+        contact_id = null,
         rewrites = s.rewrites + 1
       from n where s.team_id = ${teamId} and s.id = n.id
     )

@@ -32,7 +32,7 @@ with charged as (
     body_text, headers, reply_to, http_request_id, attachments, internal, person
   from item
 ), stored as (
-  insert into email_states (team_id, id, created_at, broadcast_id, reached_id, internal, status, size_kb,
+  insert into email_states (team_id, id, created_at, broadcast_id, contact_id, internal, status, size_kb,
     scheduled_at, expires_at, due_at)
   select team_id, id, created_at, broadcast_id, case when broadcast_id is not null then contact_id end,
     internal, status, size_kb, scheduled_at, expires_at, due_at
