@@ -47,8 +47,12 @@ t.test('hostile bytes cost bounded time, and what is read can be stored', async 
     Buffer.alloc(10 * 1024 * 1024, 'x\n'),
     `A: b\r\n\r\n${'\n'.repeat(10_000_000)}`,
     report(mail_from, 'A: b\r\n'.repeat(1_000_000)),
+    report(mail_from, `Feedback-Type: ${'x'.repeat(400_000)}\r\n`, 'message/feedback-report'),
   ]
-  for (const body of heavy) await readBytes(body).catch(() => {})
+  for (const body of heavy) {
+    const events = await readBytes(body).catch(() => [])
+    t.ok(JSON.stringify(events).length < 5_000)
+  }
   const [event] = await readBytes(
     report(
       mail_from,

@@ -20,6 +20,9 @@ import t from '../../../support/tap.ts'
 /** A status part about one recipient. */
 const GONE = 'X: y\r\n\r\nFinal-Recipient: rfc822;ana@example.org\r\nAction: failed\r\nStatus: 5.1.1\r\n'
 
+type Events = Awaited<ReturnType<typeof readBytes>>
+const keysOf = (events: Events) => events.map((event) => 'event_key' in event && event.event_key)
+
 const readStatus = async (status: RecipientFields, recipient = 'ana@example.org') =>
   await readBytes(deliveryStatus({ mail_from, raw, at }, [{ recipient, ...status }]))
 
@@ -108,6 +111,9 @@ t.test(
       ['Status: 5.1.1\r\nDiagnostic-Code: smtp; 550 5.7.1 Blocked', '5.1.1'],
       ['Status: 5.0.0\r\nDiagnostic-Code: smtp; 5.7.1 Blocked', '5.7.1'],
       ['Status: 5.0.0\r\nDiagnostic-Code: smtp; 550 Host 5.7.1 unknown', '5.0.0'],
+      ['Diagnostic-Code: smtp; 550 5.700.126 Blocked', '5.700.126'],
+      ['Diagnostic-Code: smtp; host says 550', ''],
+      ['Status: none', ''],
     ] as const) {
       const [event] = await readBytes(report(mail_from, `X: y\r\n\r\nAction: failed\r\n${fields}\r\n`))
       t.match(event, { recipient: null, kind: 'bounced', by_mail: true, event_key: `:${code}:` }, fields)
@@ -138,15 +144,13 @@ t.test('each recipient has its own status; the provider’s words and time are k
     { recipient: 'ben@example.org', kind: 'delivered', detail: 'delivered 2.1.5' },
     { recipient: 'eve@example.org' },
   ])
-  t.equal(new Set(events.map((event) => 'event_key' in event && event.event_key)).size, 3)
+  t.equal(new Set(keysOf(events)).size, 3)
 })
 
 t.test('the same status has the same key, however it is reported; a later delay has another', async (t) => {
   const keyOf = async (status: RecipientFields, at: Date) => {
-    const [event] = await readBytes(
-      deliveryStatus({ mail_from, raw, at }, [{ recipient: 'ana@example.org', ...status }]),
-    )
-    return event && 'event_key' in event ? event.event_key : ''
+    const body = deliveryStatus({ mail_from, raw, at }, [{ recipient: 'ana@example.org', ...status }])
+    return keysOf(await readBytes(body))[0]
   }
   const later = new Date('2026-03-01T11:59:30Z')
   const failed: RecipientFields = { action: 'failed', status: '5.1.1' }
@@ -239,8 +243,20 @@ t.test('a complaint needs no recipient’s name; not-spam and auth-failure are n
     [{ ...complaint, recipient: null }],
     'found by the Return-Path of the message',
   )
-  const bare = 'Feedback-Type: abuse\r\nUser-Agent: Loop/1\r\n'
-  t.match(await readBytes(report(mail_from, bare, 'message/feedback-report')), [{ detail: 'abuse: Loop/1' }])
+  const readFeedback = (fields: string) =>
+    readBytes(report(mail_from, `Feedback-Type: abuse\r\n${fields}`, 'message/feedback-report'))
+  for (const [fields, detail] of [
+    ['', 'abuse'],
+    ['User-Agent: Loop/1\r\n', 'abuse: Loop/1'],
+    ['User-Agent: Loop/1\r\nReported-Domain: example.com\r\n', 'abuse: example.com'],
+  ] as const)
+    t.match(await readFeedback(fields), [{ detail: new RegExp(`^${detail}$`) }])
+  const to = (...names: string[]) =>
+    names.map((name) => `Original-Rcpt-To: <${name}@example.org>\r\n`).join('')
+  const [ana, ben] = keysOf(await readFeedback(to('ana', 'ben')))
+  t.not(ana, ben, 'each recipient’s has a key of its own')
+  t.strictSame(keysOf(await readFeedback(to('Ana'))), [ana], 'and the same one in another report')
+  t.equal((await readFeedback(to('ana').repeat(200))).length, 1)
   t.same(await readBytes(feedbackReport(about, 'not-spam')), [])
   t.same(await readBytes(feedbackReport(about, 'auth-failure')), [])
 })
