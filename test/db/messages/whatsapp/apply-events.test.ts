@@ -109,24 +109,27 @@ t.test('the provider’s id finds the row where ours did not come back; nobody�
   t.equal((await stateOf(id))?.status, 'read')
 })
 
-t.test('what was taken was so at the earliest time that anything says, by the first id', async (t) => {
-  const [id = '', unnamed = ''] = await messages(2)
-  const at = (seconds: number, provider_message_id: string | null = null) => ({
-    ...{ occurred_at: new Date(1_750_000_000_000 + seconds * 1_000), event_key: `at ${seconds}` },
-    provider_message_id,
-  })
-  await apply([
-    reported(id, 'delivered', at(2, 'wamid.first')),
-    reported(id, 'sent', at(1, 'wamid.second')),
-    reported(id, 'read', at(3)),
-    reported(unnamed, 'sent', at(1)),
-  ])
-  t.match(await stateOf(id), {
-    accepted_at: new Date(1_750_000_001_000).toISOString(),
-    provider_message_id: 'wamid.first',
-  })
-  t.match(await stateOf(unnamed), { status: 'sent', accepted_at: null, provider_message_id: null })
-})
+t.test(
+  'of reports that come together the earliest says when it was taken, the first id counts',
+  async (t) => {
+    const [id = '', unnamed = ''] = await messages(2)
+    const at = (seconds: number, provider_message_id: string | null = null) => ({
+      ...{ occurred_at: new Date(1_750_000_000_000 + seconds * 1_000), event_key: `at ${seconds}` },
+      provider_message_id,
+    })
+    await apply([
+      reported(id, 'delivered', at(2, 'wamid.first')),
+      reported(id, 'sent', at(1, 'wamid.second')),
+      reported(id, 'read', at(3, 'wamid.third')),
+      reported(unnamed, 'sent', at(1)),
+    ])
+    t.match(await stateOf(id), {
+      accepted_at: new Date(1_750_000_001_000).toISOString(),
+      provider_message_id: 'wamid.first',
+    })
+    t.match(await stateOf(unnamed), { status: 'sent', accepted_at: null, provider_message_id: null })
+  },
+)
 
 t.test(
   'what was given back is sent again, unless that was another try or its answer is on its way',
@@ -231,7 +234,7 @@ t.test('news of a template move every team’s of that name; the latest count, i
   t.same(await states(), ['paused', 'paused'], 'older news change nothing')
   await apply(news('approved', 20))
   t.same(await states(), ['approved', 'approved'])
-  await apply(news('disabled', 20))
+  await apply(news('paused', 20), news('disabled', 20), news('approved', 20))
   await apply(news('approved', 20))
   t.same(await states(), ['disabled', 'disabled'], 'of one second the most restrictive counts')
 })
