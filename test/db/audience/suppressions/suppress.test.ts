@@ -1,5 +1,6 @@
 /** What suppresses a contact, what it leaves to be seen, and what ends it. DECISIONS: Suppression. */
 import { sql } from 'slonik'
+import { auditEntries } from '../../../../db/accounts/audit/audit.sql.ts'
 import type { ContactEffect } from '../../../../db/audience/contacts/effect.ts'
 import { unsubscribe } from '../../../../db/audience/subscription/subscription.ts'
 import { suppressContacts } from '../../../../db/audience/suppressions/by-hand.ts'
@@ -146,7 +147,11 @@ t.test('without any report, a contact comes back once an email to it stays sent 
 t.test('lifting restores the status of before, with a reason; soft bounces count from zero', async (t) => {
   const subscribed = await begin()
   await subscribed.softBounces(5)
-  await t.rejects(subscribed.lift('  '), { code: 'bad_request' })
+  for (const reason of ['  ', 'x'.repeat(501)])
+    await t.rejects(subscribed.lift(reason), {
+      code: 'bad_request',
+      message: 'the reason must have 1 to 500 characters',
+    })
   t.match(await subscribed.lift(), {
     ...FREE,
     suppression_cause: null,
@@ -169,7 +174,13 @@ t.test('lifting restores the status of before, with a reason; soft bounces count
     unsubscribe({ tx, now: hour(2), actor: null }, later.team, 'ana@example.org'),
   )
   await later.happen(await later.email(), 'bounced', 'hard', hour(3))
-  t.match(await later.lift(), { status: 'unsubscribed', suppression: null }, 'unsubscribed while suppressed')
+  t.match(await later.shown(), { suppression_cause: { what: 'complaint' } }, 'the first one stays')
+  const reason = 'x'.repeat(500)
+  t.match(await later.lift(reason), { status: 'unsubscribed', suppression: null }, 'unsubscribed meanwhile')
+  t.match(await auditEntries(database, { team: later.team, limit: 1 }), [
+    { actor: 'cli', action: 'contact.lift', subject: 'ana@example.org', detail: reason },
+  ])
+  await t.rejects(showContact(database, later.team, 'nobody@example.org'), { code: 'contact_not_found' })
   await t.rejects(
     database.transaction((tx) =>
       liftSuppression({ tx, now: hour(1), actor: 'cli' }, later.team, {
@@ -211,7 +222,7 @@ t.test('of contacts that people suppress, those suppressed for as much keep thei
   t.match(await state(), { status: 'complained' })
 })
 
-t.test('each turn is announced once, with the time and the words of what caused it', async (t) => {
+t.test('each change is announced once, with the time and the words of what caused it', async (t) => {
   const { team, contact_id, email, happen, softBounces, lift } = await begin()
   await listenTo(service, team)
   const deliver = async (at: number) => happen(await email(), 'delivered', 'delivered', hour(at))
@@ -254,9 +265,9 @@ t.test(
   'of one batch each event is about its own contact, or nobody’s; what means nothing waits for none',
   async (t) => {
     const { team, email, happen, state } = await begin()
-    await storeContact(service, team, 'ben@example.org')
-    const to = [['ben@example.org'], ['ana@example.org', 'ben@example.org']]
-    const [his = '', both = ''] = await storeEmails(service, team, to)
+    for (const name of ['ben', 'eve']) await storeContact(service, team, `${name}@example.org`)
+    const to = [['ben@example.org'], ['ana@example.org', 'ben@example.org'], ['eve@example.org']]
+    const [his = '', both = '', hers = ''] = await storeEmails(service, team, to)
     const event = {
       team_id: team,
       occurred_at: hour(1),
@@ -268,11 +279,13 @@ t.test(
       database.transaction((tx) => applyEmailEvents(tx, events, hour(1)))
     await apply(
       { ...event, email_id: await email(), recipient: 'ana@example.org', effect: 'hard' },
-      { ...event, email_id: his, recipient: 'ben@example.org', effect: 'soft' },
+      { ...event, email_id: his, recipient: 'ben@example.org', effect: 'hard' },
+      { ...event, email_id: hers, recipient: 'eve@example.org', effect: 'soft' },
       { ...event, email_id: both, recipient: null, effect: 'complaint' },
     )
     t.match(await state(), SUPPRESSED)
-    t.match(await contactState(service, team, 'ben@example.org'), FREE)
+    t.match(await contactState(service, team, 'ben@example.org'), SUPPRESSED)
+    t.match(await contactState(service, team, 'eve@example.org'), FREE)
     const identities = ['ana@example.org', 'ben@example.org'].map((identity) => ({ team_id: team, identity }))
     const commit = await hold(t, database, (tx) => lockContacts(tx, identities))
     await happen(await email(), 'sent', 'none', hour(2))
@@ -281,12 +294,16 @@ t.test(
   },
 )
 
-t.test('all that soft bounces suppress is judged, however many', async (t) => {
+t.test('whom soft bounces suppress is judged again, however many stay suppressed before', async (t) => {
   const team = await storeTeam(service)
   await database.query(sql.unsafe`
     insert into contacts (team_id, id, email, identity, status, suppression, suppressed_softly, properties, topic_ids,
       created_at, updated_at)
     select ${team}, gen_random_uuid(), e, e, 'bounced', 'bounced', true, '{}', '{}', now(), now()
     from generate_series(1, 501) i cross join lateral (select i || '@example.org') one (e)`)
-  t.equal(await reviewSoftSuppressions(database, hour(0)), 501)
+  await database.query(sql.unsafe`
+    insert into email_events (team_id, email_id, event_key, kind, occurred_at, detail, contact_id, effect)
+    select team_id, id, decode(md5(i::text), 'hex'), 'bounced', now(), '', id, 'soft'
+    from (select team_id, id from contacts where team_id = ${team} order by id limit 500) c, generate_series(1, 5) i`)
+  t.equal(await reviewSoftSuppressions(database, hour(0)), 1, 'who has no soft bounces comes back')
 })
