@@ -8,10 +8,15 @@ t.test('fields of addresses cost next to nothing, however they are made', async 
   const bounce = deliveryStatus({ mail_from, raw, at }, [
     { recipient: 'ana@example.org', action: 'failed', status: '5.1.1', diagnostic: '550 5.1.1 x' },
   ])
+  /** The least of three, in microseconds: the first one loads the parser. */
   const costOf = async (field: string): Promise<number> => {
-    const before = process.cpuUsage()
-    t.match(await readBytes(Buffer.concat([Buffer.from(field), bounce])), [{ kind: 'bounced' }])
-    return process.cpuUsage(before).user
+    const costs: number[] = []
+    while (costs.length < 3) {
+      const before = process.cpuUsage()
+      t.match(await readBytes(Buffer.concat([Buffer.from(field), bounce])), [{ kind: 'bounced' }])
+      costs.push(process.cpuUsage(before).user)
+    }
+    return Math.min(...costs)
   }
   const harmless = await costOf(`X-Cc: ${'a:'.repeat(100_000)}\r\n`)
   for (const name of ['From', 'Cc ', 'to'])
