@@ -55,6 +55,7 @@ t.test('each event has its own result; whom it names has to be on the row, in an
   ]
   const results = await apply(...cases.map(([event]) => event))
   for (const [at, [, result]] of cases.entries()) t.strictSame(results[at], result, `${at}`)
+  t.strictSame(await service.database.transaction((tx) => applyEmailEvents(tx, [], NOW)), [])
   const recipientsOf = async (id: string) => (await eventsOf(service, id)).map(({ recipient }) => recipient)
   t.same(await recipientsOf(one), ['Ana@Example.org', 'Ana@Example.org'], 'who is not named is the only one')
   t.same(await recipientsOf(two), [null], 'or nobody, of several')

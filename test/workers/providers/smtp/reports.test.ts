@@ -112,6 +112,7 @@ t.test(
       ['Status: 5.0.0\r\nDiagnostic-Code: smtp; 5.7.1 Blocked', '5.7.1'],
       ['Status: 5.0.0\r\nDiagnostic-Code: smtp; 550 Host 5.7.1 unknown', '5.0.0'],
       ['Diagnostic-Code: smtp; 550 5.700.126 Blocked', '5.700.126'],
+      ['Diagnostic-Code: 5.7.1; Blocked', '5.7.1'],
       ['Diagnostic-Code: smtp; host says 550', ''],
       ['Status: none', ''],
     ] as const) {
