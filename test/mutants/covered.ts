@@ -1,7 +1,7 @@
 /**
  * The sources whose mutants `npm run test:mutants` makes, each with the tests that judge it: what decides, and says of
- * a text or a report what it means. Not here yet: suppressions, what events do to WhatsApp messages, how SNS's
- * certificates are fetched, the reader of SMTP's reports.
+ * a text or a report what it means. Not here yet: what events do to WhatsApp messages, how SNS's certificates are
+ * fetched.
  */
 export const COVERED: Record<string, readonly string[]> = {
   'api/hooks/relay-proofs.ts': ['test/api/hooks/relay-proofs.test.ts'],
@@ -9,6 +9,9 @@ export const COVERED: Record<string, readonly string[]> = {
   'db/accounts/people/roles.ts': ['test/db/accounts/people/roles.test.ts'],
   'db/accounts/plans/period.ts': ['test/db/accounts/plans/period.test.ts'],
   'db/channels/ladder.ts': ['test/db/channels/ladder.test.ts'],
+  'db/audience/suppressions/lift.ts': ['test/db/audience/suppressions/suppress.test.ts'],
+  'db/audience/suppressions/suppress.ts': ['test/db/audience/suppressions/suppress.test.ts'],
+  'db/audience/subscription/preferences.ts': ['test/db/audience/subscription/subscription.test.ts'],
   'db/audience/subscription/subscription.ts': ['test/db/audience/subscription/subscription.test.ts'],
   'db/messages/emails/apply-events.ts': ['test/db/messages/emails/applied-events.test.ts'],
   'db/messages/emails/status.ts': ['test/db/channels/ladder.test.ts'],
@@ -38,6 +41,7 @@ export const COVERED: Record<string, readonly string[]> = {
     'test/workers/providers/smtp/adapter.test.ts',
   ],
   'workers/providers/smtp/report-fields.ts': ['test/workers/providers/smtp/report-fields.test.ts'],
+  'workers/providers/smtp/reports.ts': ['test/workers/providers/smtp/reports.test.ts'],
   'workers/providers/whatsapp/faults.ts': ['test/workers/providers/whatsapp/cloud.test.ts'],
   'workers/providers/ses/faults.ts': ['test/workers/providers/ses/faults.test.ts'],
   'workers/providers/ses/reports.ts': ['test/workers/providers/ses/reports.test.ts'],
