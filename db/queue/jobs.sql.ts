@@ -37,7 +37,7 @@ const lengthsRow = row({
   failed: number(),
   oldest_ready_seconds: number().nullable(),
 })
-/** How full a queue is. `dead` counts its dead letters. What waits is counted up to `MOST_COUNTED`. */
+/** How full a queue is. `dead` counts its dead letters. What waits is counted up to `MAX_COUNTED`. */
 export type QueueStatus = InferType<typeof lengthsRow> & { queue: string; dead: number }
 
 const statusRow = lengthsRow.concat(row({ name: string() }))
@@ -47,13 +47,13 @@ const EMPTY = { ready: 0, active: 0, deferred: 0, failed: 0, oldest_ready_second
 const STATUS_TIMEOUT = 3_000
 
 /** Up to how many of what waits is counted: people want to know whether it is much, and a count reads each. */
-export const MOST_COUNTED = 100_000
+export const MAX_COUNTED = 100_000
 
 /**
  * Every queue of jobs.ts. What waits is counted by the index of what is due, each figure up to `most`; what is active
  * by one of its own; failed jobs, which no index finds, are as pg-boss counted them up to a minute ago.
  */
-export async function queueStatus(database: Database, most = MOST_COUNTED): Promise<QueueStatus[]> {
+export async function queueStatus(database: Database, most = MAX_COUNTED): Promise<QueueStatus[]> {
   const waiting = sql.fragment`from pgboss.job where name = q.name and state < 'active' and not blocked`
   const rows = await database.transaction(async (tx) => {
     await tx.query(sql.unsafe`select set_config('statement_timeout', ${String(STATUS_TIMEOUT)}, true)`)

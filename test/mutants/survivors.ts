@@ -158,10 +158,10 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
     ],
     [`${SAME}it is parsed again, or kept for longer`]: [
       'ConditionalExpression: known !== undefined → false in if (known !== undefined) return known',
-      'ConditionalExpression: lately.size >= MOST_PARSED → false in if (lately.size >= MOST_PARSED) lately.clear()',
-      'ConditionalExpression: lately.size >= MOST_PARSED → true in if (lately.size >= MOST_PARSED) lately.clear()',
-      'EqualityOperator: lately.size >= MOST_PARSED → lately.size > MOST_PARSED in if (lately.size >= MOST_PARSED) lately.clear()',
-      'EqualityOperator: lately.size >= MOST_PARSED → lately.size < MOST_PARSED in if (lately.size >= MOST_PARSED) lately.clear()',
+      'ConditionalExpression: lately.size >= MAX_PARSED → false in if (lately.size >= MAX_PARSED) lately.clear()',
+      'ConditionalExpression: lately.size >= MAX_PARSED → true in if (lately.size >= MAX_PARSED) lately.clear()',
+      'EqualityOperator: lately.size >= MAX_PARSED → lately.size > MAX_PARSED in if (lately.size >= MAX_PARSED) lately.clear()',
+      'EqualityOperator: lately.size >= MAX_PARSED → lately.size < MAX_PARSED in if (lately.size >= MAX_PARSED) lately.clear()',
       'ConditionalExpression: text.length <= LONGEST_PARSED → true in if (text.length <= LONGEST_PARSED) lately.set(text, mailbox)',
       'ConditionalExpression: text.length <= LONGEST_PARSED → false in if (text.length <= LONGEST_PARSED) lately.set(text, mailbox)',
       'EqualityOperator: text.length <= LONGEST_PARSED → text.length < LONGEST_PARSED in if (text.length <= LONGEST_PARSED) lately.set(text, mailbox)',
@@ -356,7 +356,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
   },
   'db/messages/emails/return-path.ts': {
     [`${SAME}what matches has its digits`]: [
-      "StringLiteral: '' → \"Stryker was here!\" in for (const [, digits = ''] of text.matchAll(TOKEN).take(MOST_CANDIDATES)) {",
+      "StringLiteral: '' → \"Stryker was here!\" in for (const [, digits = ''] of text.matchAll(TOKEN).take(MAX_CANDIDATES)) {",
     ],
     [`${SAME}a digit of base 36 is read in either case`]: [
       'MethodExpression: digits.toLowerCase() → digits.toUpperCase() in const ref = readDigits(secrets, digits.toLowerCase())',

@@ -1,7 +1,7 @@
 /** A team's contacts: the list with its filter, as CSV, and a new one. */
 
 import { accountRowOf, contactColumnsOf } from '../../../db/accounts/teams/teams.sql.ts'
-import { chooseContactColumns, MOST_COLUMNS } from '../../../db/audience/contacts/columns.ts'
+import { chooseContactColumns, MAX_COLUMNS } from '../../../db/audience/contacts/columns.ts'
 import { CONTACT_STATUSES, type ContactRow } from '../../../db/audience/contacts/contacts.sql.ts'
 import { createContact } from '../../../db/audience/contacts/edit.ts'
 import type { ContactSearch } from '../../../db/audience/contacts/search.sql.ts'
@@ -102,9 +102,9 @@ const columnsForm = ({ team }: TeamRequest, shown: readonly string[]): Section =
       field('columns', 'Properties shown as columns', {
         type: 'textarea',
         code: true,
-        rows: MOST_COLUMNS,
+        rows: MAX_COLUMNS,
         value: shown.join('\n'),
-        hint: `One a line, ${MOST_COLUMNS} at most, for everybody in the team. Leave it empty for those that most contacts have. With more than ${MAX_COLUMNS_BESIDE_TOPICS} the list leaves out the topics.`,
+        hint: `One a line, ${MAX_COLUMNS} at most, for everybody in the team. Leave it empty for those that most contacts have. With more than ${MAX_COLUMNS_BESIDE_TOPICS} the list leaves out the topics.`,
       }),
     ],
     { title: 'Columns', folded: true },
