@@ -119,7 +119,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
   },
   'workers/delivery/breaker.ts': {
     [`${SAME}more than ten thousand have an oldest`]: [
-      'ConditionalExpression: oldest !== undefined → true in if (known.size > REMEMBERED && oldest !== undefined) known.delete(oldest)',
+      'ConditionalExpression: oldest !== undefined → true in if (known.size > MAX_REMEMBERED && oldest !== undefined) known.delete(oldest)',
     ],
     [`${SAME}null is neither later nor earlier than anything: the comparison says what the question would`]: [
       'ConditionalExpression: one !== null → true in one !== null && (other === null || one > other) ? one : other',
@@ -129,7 +129,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       'EqualityOperator: one > other → one >= other in one !== null && (other === null || one > other) ? one : other',
     ],
     [`${SAME}null is no more than two seconds`]: [
-      'ConditionalExpression: lasted !== null → true in if (isLate() || (lasted !== null && lasted > SLOW)) return AHEAD.slow',
+      'ConditionalExpression: lasted !== null → true in if (isLate() || (lasted !== null && lasted > SLOW_SEND_S)) return IN_FLIGHT_PER_SEND.slow',
     ],
   },
   'workers/delivery/verdict.ts': {
@@ -210,7 +210,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       'BooleanLiteral: false → true in const waiting = { applicant, answer, late: false }',
     ],
     'tests give their own patience': [
-      'ArithmeticOperator: SLOW * 1_000 → SLOW / 1_000 in export function createSlots(limit: number, patience = SLOW * 1_000): Slots {',
+      'ArithmeticOperator: SLOW_SEND_S * 1_000 → SLOW_SEND_S / 1_000 in export function createSlots(limit: number, patience = SLOW_SEND_S * 1_000): Slots {',
     ],
     'no test yet: one that is late steps aside once, and who waits for its sender hears of its end': [
       'CallExpression: clearInterval(timer) → ; in clearInterval(timer)',
@@ -373,7 +373,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
   },
   'db/delivery/senders/pace.ts': {
     [`${SAME}who was never slowed has its ceiling`]: [
-      'ConditionalExpression: slowedAt === null → false in recovered >= ceiling || slowedAt === null ? null : new Date(slowedAt.getTime() + minutes * RECOVERY),',
+      'ConditionalExpression: slowedAt === null → false in recovered >= ceiling || slowedAt === null ? null : new Date(slowedAt.getTime() + minutes * RECOVERY_MS),',
     ],
     [`${SAME}null is no later than now`]: [
       'ConditionalExpression: pace.paused_until !== null → true in if (pace.paused_until !== null && pace.paused_until > now) {',
