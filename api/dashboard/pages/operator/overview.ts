@@ -12,7 +12,7 @@ import type { Alert, Tile } from '../../drawn/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../drawn/timeline.ts'
 import { compact, get, tableOf } from '../../served/made.ts'
 import { show } from '../../served/page.ts'
-import { foldAlerts, stillAlerts, stoppedAlerts } from '../stopped.ts'
+import { foldAlerts, pausedSenderAlerts, stoppedBroadcastAlerts } from '../stopped.ts'
 import { counted, rate } from './queues.ts'
 
 const PATH = '/operator'
@@ -51,7 +51,7 @@ const NO_WORKER: Alert = {
 
 /** A sender that a live worker delivers through, and cannot: as the workers' own tries found it. */
 const senderAlerts = (senders: readonly ShownSender[]): Alert[] =>
-  stillAlerts(senders, ({ key }) => ({
+  pausedSenderAlerts(senders, ({ key }) => ({
     tone: 'bad',
     title: `${key} takes nothing`,
     link: { href: '/operator/senders', label: 'What happened, and how to resume' },
@@ -130,7 +130,7 @@ const overview = get('operator', PATH, async ({ now }, { database }) => {
   const processes = await liveProcesses(database, FORGOTTEN_AFTER)
   const senders = await listSenders(database)
   const queues = await listQueues(database)
-  const stopped = stoppedAlerts(await stoppedBroadcasts(database, null, MAX_STOPPED), true)
+  const stopped = stoppedBroadcastAlerts(await stoppedBroadcasts(database, null, MAX_STOPPED), true)
   const alerts = compact([
     !processes.some(isWorking) && NO_WORKER,
     ...queueAlerts(await pausedQueues(database)),

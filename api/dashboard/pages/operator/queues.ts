@@ -25,7 +25,7 @@ import { countedFields, countedOf, countedWords } from '../../served/counted.ts'
 import { act, alertsOf, buttonCell, compact, get, post, press, tableOf } from '../../served/made.ts'
 import { redirect, show } from '../../served/page.ts'
 import { backgroundJobAnswer } from '../background-job.ts'
-import { stillAlerts } from '../stopped.ts'
+import { pausedSenderAlerts } from '../stopped.ts'
 
 const PATH = '/operator/queues'
 
@@ -64,7 +64,7 @@ export const rate = (perSecond: number): string =>
 
 /** Why a queue stands though it is not paused: what its messages go through takes nothing. */
 async function senderAlerts(database: Tx, now: Date): Promise<Alert[]> {
-  return stillAlerts(await listSenders(database), ({ key, paused_until, troubled_at }) => {
+  return pausedSenderAlerts(await listSenders(database), ({ key, paused_until, troubled_at }) => {
     const queue = DELIVERIES.find((channel) => sendsFor(channel, key))?.job
     const next = paused_until === null ? 'being probed now' : `next probe ${countdown(paused_until, now)}`
     return {
