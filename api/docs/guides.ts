@@ -1,7 +1,8 @@
 /** The guides of the documentation page, in HTML: what a newcomer does first, and what to know before going live. */
 
 import { BODY_BUDGET } from '../http/bodies.ts'
-import { MAX_BODY_BYTES, MAX_JSON_STRINGS, MAX_JSON_VALUES } from '../http/input.ts'
+import { MAX_JSON_STRINGS, MAX_JSON_VALUES } from '../http/input.ts'
+import { MAX_BODY_BYTES } from '../http/read-body.ts'
 import { code, type Guide, refusal, table } from './prose.ts'
 import { BATCH_SAMPLES, SIZED_BATCH_SAMPLES } from './samples.ts'
 import { TEST_ADDRESSES, TEST_NUMBERS } from './test-recipients.ts'
