@@ -67,10 +67,8 @@ export function readQuery(search: string, check?: (name: string, raw: string) =>
     check?.(pair[0], raw.toString())
     return pair
   })
-  return toSearchParams(pairs)
+  return new URLSearchParams(pairs)
 }
-
-export const toSearchParams = (pairs: Pair[]): URLSearchParams => new URLSearchParams(pairs)
 
 const URLENCODED = /^application\/x-www-form-urlencoded *(;|$)/i
 const MULTIPART = /^multipart\/form-data *;/i
