@@ -16,7 +16,7 @@ const DIGITS = 62
 /** What looks like an address of ours is tried this often: each try costs a signature. */
 const MAX_CANDIDATES = 200
 /** A report says what it says at its beginning; the message that it returns comes last, and may be large. */
-export const MAX_BYTES = 512 * 1024
+export const MAX_REPORT_BYTES = 512 * 1024
 
 const TOKEN = new RegExp(`(?<![a-z0-9])${PREFIX}([a-z0-9]{${DIGITS}})@`, 'gi')
 
@@ -57,7 +57,7 @@ export function findReturnPath(secrets: Secrets, text: string): Ids | null {
  * Quoted-printable parts break long lines; an address is found across such a break.
  */
 export function carriesReturnPath(secrets: Secrets, mail: Buffer): boolean {
-  const text = mail.subarray(0, MAX_BYTES).toString('latin1')
+  const text = mail.subarray(0, MAX_REPORT_BYTES).toString('latin1')
   return findReturnPath(secrets, text.replace(/=\r?\n/g, '').replaceAll('=40', '@')) !== null
 }
 
