@@ -11,7 +11,7 @@ import type { IncomingMessage } from 'node:http'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../../db/errors.ts'
 import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
-import { isUrlencoded, type Pair, readForm } from './forms.ts'
+import { isUrlencoded, type Pair, readForm, toSearchParams } from './forms.ts'
 import { type BodyShape, parseBody } from './input.ts'
 import type { Kind, Parser } from './parser.ts'
 import { discard, readBytes, readJsonBytes, readPieces } from './read-body.ts'
@@ -211,7 +211,7 @@ export function createBodies(parser: Parser, bounds = BODY_BUDGET): Bodies {
       const readFields = async (limit: number): Promise<URLSearchParams> => {
         const bytes = await readBytes(request, { ...account, limit })
         const pairs = await parse(owner, formOf(request.headers['content-type'] ?? ''), bytes)
-        return new URLSearchParams(pairs as Pair[])
+        return toSearchParams(pairs as Pair[])
       }
       /** Reads; what is refused with a rest on its way counts no longer, and is thrown away. */
       const orDiscarded = async <T>(reading: () => Promise<T>): Promise<T> => {

@@ -67,8 +67,11 @@ export function readQuery(search: string, check?: (name: string, raw: string) =>
     check?.(pair[0], raw.toString())
     return pair
   })
-  return new URLSearchParams(pairs)
+  return toSearchParams(pairs)
 }
+
+/** Here, since only who bounds fields makes any (test/house.test.ts). */
+export const toSearchParams = (pairs: Pair[]): URLSearchParams => new URLSearchParams(pairs)
 
 const URLENCODED = /^application\/x-www-form-urlencoded *(;|$)/i
 const MULTIPART = /^multipart\/form-data *;/i
