@@ -7,7 +7,7 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, mixed, number, string } from 'yup'
 import type { Database, Tx } from '../postgres/pool.ts'
 import { idRow, row, rowsOf } from '../postgres/rows.ts'
-import { deadLetterOf, JOB_RETENTION, JOBS, type JobName } from './jobs.ts'
+import { deadLetterOf, JOB_RETENTION_S, JOBS, type JobName } from './jobs.ts'
 
 const openRow = row({ active: boolean(), at: string(), dead: boolean() })
 
@@ -158,7 +158,7 @@ export const postponeJobs = (tx: Tx, job: JobName, attempts: readonly Postponeme
       started_on = case when p.tried then j.started_on end,
       retry_count = j.retry_count + case when p.tried then 0 else 1 end,
       retry_limit = j.retry_limit + 1,
-      keep_until = now() + ${JOB_RETENTION} * interval '1 second'
+      keep_until = now() + ${JOB_RETENTION_S} * interval '1 second'
     from ${rowsOf('p', POSTPONEMENT, attempts)}
     where j.name = ${job} and j.id = p.id and j.retry_count = p.attempt and j.state = 'active'`)
 

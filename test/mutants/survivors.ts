@@ -134,7 +134,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
   },
   'workers/delivery/verdict.ts': {
     [`${SAME}what has no time is no time ago`]: [
-      'ConditionalExpression: since !== null → true in const isOverdue = since !== null && now.getTime() - Date.parse(since) > DELIVERY_DEADLINE',
+      'ConditionalExpression: since !== null → true in const isOverdue = since !== null && now.getTime() - Date.parse(since) > DELIVERY_DEADLINE_MS',
       'ConditionalExpression: accepted_at !== null → true in const takenSince = held_at !== null && accepted_at !== null && accepted_at > held_at',
     ],
   },

@@ -20,7 +20,7 @@ import {
   scheduledMessages,
   senderStates,
 } from './fleet.sql.ts'
-import { SILENT_AFTER } from './fleet.ts'
+import { SILENT_AFTER_S } from './fleet.ts'
 
 export const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
@@ -123,7 +123,7 @@ type Reads = Pick<Replica, 'read'>
 type QueueLook = () => Promise<QueueStatus[]>
 
 async function gaugeSamples(database: Database, status: QueueLook, replica: Reads): Promise<GaugeSamples> {
-  const processes = await liveProcesses(database, SILENT_AFTER)
+  const processes = await liveProcesses(database, SILENT_AFTER_S)
   const senders = await senderStates(database)
   const queues = await status()
   const paused = [...(await pausedQueues(database)).values()]

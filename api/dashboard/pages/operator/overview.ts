@@ -4,7 +4,7 @@ import { DELIVERIES } from '../../../../db/channels/channels.sql.ts'
 import { listQueues, QUEUES, type ShownQueue } from '../../../../db/delivery/queues.ts'
 import { listSenders, type ShownSender } from '../../../../db/delivery/senders/show.ts'
 import { liveProcesses, type ProcessRow } from '../../../../db/figures/fleet/fleet.sql.ts'
-import { FORGOTTEN_AFTER, SILENT_AFTER } from '../../../../db/figures/fleet/fleet.ts'
+import { FORGOTTEN_AFTER_S, SILENT_AFTER_S } from '../../../../db/figures/fleet/fleet.ts'
 import { stoppedBroadcasts } from '../../../../db/messages/broadcasts/brakes.sql.ts'
 import { pausedQueues, type QueuePause, RESTORED } from '../../../../db/queue/pauses.sql.ts'
 import { type Cell, duration, number, plural, status, text, time } from '../../drawn/cell.ts'
@@ -19,7 +19,7 @@ const PATH = '/operator'
 /** The most broadcasts that are named. */
 const MAX_STOPPED = 100
 
-const isLive = ({ silent_seconds }: ProcessRow): boolean => silent_seconds <= SILENT_AFTER
+const isLive = ({ silent_seconds }: ProcessRow): boolean => silent_seconds <= SILENT_AFTER_S
 
 const isWorking = (process: ProcessRow): boolean => process.kind === 'worker' && isLive(process)
 
@@ -40,7 +40,7 @@ const processShown =
     Busy: text(`${Math.round(gauges.busy * 100)} %`, { number: true }),
     Memory: text(megabytes(gauges.resident_memory_bytes), { number: true }),
     Lag: text(`${Math.round(gauges.event_loop_lag_seconds * 1_000)} ms`, { number: true }),
-    'Last sign of life': { ...time(seen_at, now), tone: silent_seconds > SILENT_AFTER ? 'bad' : undefined },
+    'Last sign of life': { ...time(seen_at, now), tone: silent_seconds > SILENT_AFTER_S ? 'bad' : undefined },
   })
 
 const NO_WORKER: Alert = {
@@ -127,7 +127,7 @@ const queueShown = (queue: ShownQueue): Record<string, Cell> => ({
 })
 
 const overview = get('operator', PATH, async ({ now }, { database }) => {
-  const processes = await liveProcesses(database, FORGOTTEN_AFTER)
+  const processes = await liveProcesses(database, FORGOTTEN_AFTER_S)
   const senders = await listSenders(database)
   const queues = await listQueues(database)
   const stopped = stoppedBroadcastAlerts(await stoppedBroadcasts(database, null, MAX_STOPPED), true)
