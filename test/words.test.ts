@@ -1,6 +1,7 @@
-/** The words of our house, checked: what comments cite, how wide they are, and which words nobody writes. */
+/** The words of our house, checked: what comments and survivors.ts cite, wide comments, and words that nobody writes. */
 import { readFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import { SURVIVORS } from './mutants/survivors.ts'
 import { ROOT, sources } from './support/sources.ts'
 import t from './support/tap.ts'
 
@@ -36,6 +37,18 @@ t.test('a comment cites headings of api/DECISIONS.md alone, and no document from
     [],
   )
   t.strictSame(linesWith(/\breliability:? [A-F]\d*\b|\b[Ii]ssues? #?\d/), [])
+})
+
+t.test('survivors.ts cites lines of its sources as they are, so that a rename is followed', async (t) => {
+  const cited = Object.entries(SURVIVORS).flatMap(([file, reasons]) =>
+    Object.values(reasons).flatMap((names) => names.map((name) => ({ file, name }))),
+  )
+  t.ok(cited.length > 100)
+  const lines = new Map(all.map(({ file, text }) => [file, text.split('\n').map((line) => line.trim())]))
+  // A mutant of one line ends with it; one of several has none.
+  const isStale = ({ file, name }: { file: string; name: string }): boolean =>
+    name.includes(' in ') && !lines.get(file)?.some((line) => line !== '' && name.endsWith(` in ${line}`))
+  t.strictSame(cited.filter(isStale), [])
 })
 
 t.test('no comment is wider than 120 columns', async (t) => {

@@ -1,6 +1,7 @@
 /** What each code of a refusal means, and what to do about it: for the description and for /docs#CODE. */
 import type { Code } from '../../db/errors.ts'
-import { MAX_BODY_BYTES, MAX_JSON_STRINGS, MAX_JSON_VALUES } from '../http/input.ts'
+import { MAX_JSON_STRINGS, MAX_JSON_VALUES } from '../http/input.ts'
+import { MAX_BODY_BYTES } from '../http/read-body.ts'
 
 type Explained = { meaning: string; remedy: string }
 

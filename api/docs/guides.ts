@@ -1,7 +1,8 @@
 /** The guides of the documentation page, in HTML: what a newcomer does first, and what to know before going live. */
 
 import { BODY_BUDGET } from '../http/bodies.ts'
-import { MAX_BODY_BYTES, MAX_JSON_STRINGS, MAX_JSON_VALUES } from '../http/input.ts'
+import { MAX_JSON_STRINGS, MAX_JSON_VALUES } from '../http/input.ts'
+import { MAX_BODY_BYTES } from '../http/read-body.ts'
 import { code, type Guide, refusal, table } from './prose.ts'
 import { BATCH_SAMPLES, SIZED_BATCH_SAMPLES } from './samples.ts'
 import { TEST_ADDRESSES, TEST_NUMBERS } from './test-recipients.ts'
@@ -78,7 +79,7 @@ more new emails than are left of the period is refused as a whole.</p>`,
     title: 'Later, and not at all',
     html: `<p>With a <code>scheduled_at</code> an email or a WhatsApp message waits for its time: RFC 3339 with a zone, at most 90
 days ahead. Up to five minutes in the past means now, so that a slow clock loses nothing. Items of a batch may each have
-their own. In place of the time below put one to come.</p>
+their own. Put a time that is to come in place of the one below.</p>
 ${code(`
 curl "$HELIOGRAPH_URL/v1/emails" \\
   -H "Authorization: Bearer $HELIOGRAPH_KEY" \\

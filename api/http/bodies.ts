@@ -12,8 +12,9 @@ import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '../../db/errors.ts'
 import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
 import { isUrlencoded, type Pair, readForm, toSearchParams } from './forms.ts'
-import { type BodyShape, discard, parseBody, readBytes, readJsonBytes, readPieces } from './input.ts'
+import { type BodyShape, parseBody } from './input.ts'
 import type { Kind, Parser } from './parser.ts'
+import { discard, readBytes, readJsonBytes, readPieces } from './read-body.ts'
 
 const MIB = 1024 * 1024
 /**

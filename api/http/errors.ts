@@ -69,7 +69,7 @@ export function refusalAnswer(refusal: Refusal): Answer {
   if (refusal.retry_after !== undefined) headers['Retry-After'] = String(refusal.retry_after)
   if (refusal instanceof LimitReached) Object.assign(headers, rateHeaders(refusal.limit_state))
   if (refusal.code === 'unauthorized') headers['WWW-Authenticate'] = 'Bearer'
-  // Past a bound the rest of an oversized body is not read (input.ts): the connection can't be used again.
+  // Past a bound the rest of an oversized body is not read (read-body.ts): the connection can't be used again.
   if (refusal.code === 'payload_too_large') headers.Connection = 'close'
   const { code } = refusal
   return { status: STATUS[code], body: { error: envelope(refusal) }, headers, trace: { code } }

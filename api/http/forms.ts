@@ -70,6 +70,7 @@ export function readQuery(search: string, check?: (name: string, raw: string) =>
   return toSearchParams(pairs)
 }
 
+/** Here, since only who bounds fields makes any (test/house.test.ts). */
 export const toSearchParams = (pairs: Pair[]): URLSearchParams => new URLSearchParams(pairs)
 
 const URLENCODED = /^application\/x-www-form-urlencoded *(;|$)/i

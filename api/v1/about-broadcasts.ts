@@ -107,7 +107,7 @@ export const ABOUT_BROADCASTS = describedAs('Broadcasts', {
   },
   pauseBroadcast: {
     summary: 'Pause it',
-    description: ['Emails that are in hand still go; the others wait.'],
+    description: ['Emails that are being sent still go; the others wait.'],
     notes: ID,
     answers: { 200: { when: 'Paused.', body: 'Broadcast' } },
     refusals: CHANGE,

@@ -24,7 +24,7 @@ import {
   whenOf,
 } from '../../db/text/fields.ts'
 import { headersFault, reservedFault } from '../../db/text/headers.ts'
-import { LARGEST_PART, MOST_VARIABLES, utf8Bytes } from '../../db/text/strings.ts'
+import { LARGEST_PART, MAX_VARIABLES, utf8Bytes } from '../../db/text/strings.ts'
 import { keyOnly, keyOrSession, type Principal } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
 import { batchOf, jsonAs } from '../http/input.ts'
@@ -63,7 +63,7 @@ const sendSchema = object({
     .matches(/^[^\r\n]*$/, '${path} must be a single line'),
   html: bytes(LARGEST_PART),
   template_id: uuid(),
-  variables: stringMap(MOST_VARIABLES),
+  variables: stringMap(MAX_VARIABLES),
   text: bytes(LARGEST_PART),
   headers: stringMap(),
   reply_to: text().typeError('${path} must be a string with one address'),

@@ -64,7 +64,7 @@ const steps: Verbs = ({ verb, change, admin }) => {
       ),
     )
 
-  verb('pause TEAM ID', 'pause it: emails that are in hand still go').action(moved(pauseBroadcast))
+  verb('pause TEAM ID', 'pause it: emails that are being sent still go').action(moved(pauseBroadcast))
   verb('resume TEAM ID', 'go on with a paused one').action(moved(resumeBroadcast))
   verb('cancel TEAM ID', 'end it for good: emails that wait are withdrawn').action(moved(cancelBroadcast))
 }

@@ -12,7 +12,7 @@ import { atMost, oneOf, only } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 /** How many messages of each channel are shown with a contact. */
-const MOST_MESSAGES = 20
+const MAX_MESSAGES = 20
 
 type ListOptions = { email?: string; status?: ContactStatus; limit: number }
 type Suppression = { as: ByHand['as']; reason: string }
@@ -65,7 +65,7 @@ export const verbs: Verbs = (noun) => {
   ).action(
     look(async (database, team: string, identity: string) => {
       const contact = await showContact(database, team, identity)
-      return { ...contact, ...sentView(await sentToContact(database, team, contact, MOST_MESSAGES)) }
+      return { ...contact, ...sentView(await sentToContact(database, team, contact, MAX_MESSAGES)) }
     }),
   )
 

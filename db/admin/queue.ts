@@ -10,7 +10,7 @@ import { oneOf } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 /** How many reasons are listed. */
-const MOST_REASONS = 100
+const MAX_REASONS = 100
 
 const QUEUE = { QUEUE: [QUEUES.join(', '), oneOf(QUEUES)] } as const
 
@@ -47,7 +47,7 @@ export const verbs: Verbs = ({ verb, look, change, admin }) => {
     'reasons QUEUE',
     'why the dead letters of a queue were given up, and how many for each reason',
     QUEUE,
-  ).action(look((database, queue: JobName) => deadReasons(database, queue, MOST_REASONS)))
+  ).action(look((database, queue: JobName) => deadReasons(database, queue, MAX_REASONS)))
 
   verb(
     'pause QUEUE',

@@ -7,7 +7,7 @@ import { type By, record } from '../accounts/audit/record.ts'
 import type { DeliveryJob } from '../channels/channel.sql.ts'
 import { DELIVERIES } from '../channels/channels.sql.ts'
 import { liveProcesses } from '../figures/fleet/fleet.sql.ts'
-import { FORGOTTEN_AFTER, SILENT_AFTER } from '../figures/fleet/fleet.ts'
+import { FORGOTTEN_AFTER_S, SILENT_AFTER_S } from '../figures/fleet/fleet.ts'
 import type { At, Database } from '../postgres/pool.ts'
 import { queueStatus } from '../queue/jobs.sql.ts'
 import { JOBS, type JobName, type Payload } from '../queue/jobs.ts'
@@ -25,9 +25,9 @@ export type ShownQueue = Awaited<ReturnType<typeof listQueues>>[number]
 
 /** Each queue as it stands, with the workers on it and their last sign of life. */
 export async function listQueues(database: Database) {
-  const processes = await liveProcesses(database, FORGOTTEN_AFTER)
+  const processes = await liveProcesses(database, FORGOTTEN_AFTER_S)
   const paused = await pausedQueues(database)
-  const live = processes.filter(({ silent_seconds }) => silent_seconds <= SILENT_AFTER)
+  const live = processes.filter(({ silent_seconds }) => silent_seconds <= SILENT_AFTER_S)
   return (await queueStatus(database)).map((queue) => ({
     ...queue,
     paused: paused.has(queue.queue),

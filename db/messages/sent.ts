@@ -14,7 +14,7 @@ import { type SentBy, sentToNumbers } from './to-numbers.sql.ts'
 type SentToContact = { emails: readonly SentEmailRow[]; to_numbers: readonly SentBy[] }
 
 /** How many of its properties are taken for numbers: properties are free-form. */
-const MOST_NUMBERS = 5
+const MAX_NUMBERS = 5
 
 /** The latest messages to a contact, at most `limit` of each channel. */
 export async function sentToContact(
@@ -25,7 +25,7 @@ export async function sentToContact(
 ): Promise<SentToContact> {
   const spellings = [...new Set([contactIdentity(email), email.toLowerCase()])]
   const phones = Object.values(properties).flatMap((value) => normalisePhone(value)?.e164 ?? [])
-  const recipients = [...new Set(phones)].slice(0, MOST_NUMBERS)
+  const recipients = [...new Set(phones)].slice(0, MAX_NUMBERS)
   const emails = await emailsToContact(tx, teamId, spellings, limit)
   return { emails, to_numbers: await sentToNumbers(tx, teamId, recipients, limit) }
 }

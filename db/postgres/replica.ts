@@ -23,7 +23,7 @@ export class ElsewhereError extends Error {}
 const GOOD_FOR = 2_000
 const BAD_FOR = 5_000
 /** How far it may be behind, in seconds. */
-const MOST_BEHIND = 60
+const MAX_BEHIND = 60
 
 type Log = { warn(what: object, words: string): void; info(what: object, words: string): void }
 type Options = { primary: Database; log: Log; options: Parameters<typeof openDatabase>[1] }
@@ -36,7 +36,7 @@ async function faultOf(standby: Database, primary: Database): Promise<string | n
   if (there.system !== here.system || there.database !== here.database)
     throw new ElsewhereError('it is another database than that of DATABASE_URL')
   if (!there.standby) return 'it is no standby'
-  return there.behind !== null && there.behind > MOST_BEHIND
+  return there.behind !== null && there.behind > MAX_BEHIND
     ? `it is ${Math.round(there.behind)} seconds behind`
     : null
 }

@@ -182,7 +182,7 @@ function distance(one: string, other: string): number {
 }
 
 /** How many letters of a name may be wrong, and how long a name is that is looked at. */
-const MOST_TYPOS = 2
+const MAX_TYPOS = 2
 const SHORTEST_NAME = 8
 const LONGEST_NAME = 64
 
@@ -193,7 +193,7 @@ export function misspeltSettings(schema: ObjectSchema<object>, env: NodeJS.Proce
   return unset.flatMap((name) =>
     given
       .filter(
-        (other) => Math.abs(other.length - name.length) <= MOST_TYPOS && distance(other, name) <= MOST_TYPOS,
+        (other) => Math.abs(other.length - name.length) <= MAX_TYPOS && distance(other, name) <= MAX_TYPOS,
       )
       .map((other) => `${other} is no setting: is ${name} meant?`),
   )

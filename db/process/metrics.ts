@@ -55,7 +55,7 @@ export const FIGURES = {
     buckets: WAITS,
   },
   heliograph_jobs_total: {
-    help: 'Jobs that a worker has had in hand, by how they ended.',
+    help: 'Jobs that a worker has had in flight, by how they ended.',
     labels: ['queue', 'end'],
   },
   heliograph_cpu_seconds_total: { help: 'Processor time used.', labels: ['process'] },

@@ -20,7 +20,7 @@ class Unanswered extends Error {
 /** For one question, however many servers are asked in turn, in milliseconds. */
 const LOOKUP_TIMEOUT_MS = 5_000
 /** Questions at once in this process: of names that had an answer last time, of new ones, and of those that hung. */
-const MOST_LOOKUPS = 64
+const MAX_LOOKUPS = 64
 const PLACES_HUNG = 4
 /** For how long one that hung is left alone: twice as long each time. Milliseconds. */
 const HUNG_REST_MS = 10_000
@@ -101,7 +101,7 @@ type NameState = 'answered' | { rest: number; until: number }
 function guarded(patience: number) {
   const under_way = new Map<string, Promise<unknown>>()
   const states = new Map<string, NameState>()
-  const places = createKeyedSemaphore(MOST_LOOKUPS)
+  const places = createKeyedSemaphore(MAX_LOOKUPS)
   const few = createKeyedSemaphore(PLACES_HUNG)
 
   const remember = (key: string, state: NameState): void => {

@@ -35,7 +35,7 @@ const PIECE_COST = 256
 const AVERAGE_PIECE = 64
 const SPARE_PIECES = 256
 /** Informational answers before the answer. */
-const MOST_BEFORE = 8
+const MAX_BEFORE = 8
 const INFORMATIONAL = /HTTP\/\d\.\d 1\d\d/g
 /** One byte less than makes one, kept for what comes in two reads. */
 const OVERLAP_BYTES = 11
@@ -121,7 +121,7 @@ function limitWords(asked: ClientRequest, socket: Socket, most: number): void {
     const text = tail + piece.toString('latin1')
     tail = text.slice(-OVERLAP_BYTES)
     before += text.match(INFORMATIONAL)?.length ?? 0
-    return before > MOST_BEFORE ? `more than ${MOST_BEFORE} answers before the answer` : null
+    return before > MAX_BEFORE ? `more than ${MAX_BEFORE} answers before the answer` : null
   }
   const take = (piece: Buffer): boolean => {
     const fault = faultOf(piece)

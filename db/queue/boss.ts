@@ -16,7 +16,7 @@ import { claimByGroup } from './group-claims.sql.ts'
 import {
   BY_GROUP,
   deadLetterOf,
-  JOB_RETENTION,
+  JOB_RETENTION_S,
   JOBS,
   type JobName,
   SCHEDULES,
@@ -195,7 +195,7 @@ export async function migrateQueues(url: string): Promise<void> {
   const boss = await createBoss(url, { max: 2, supervise: false, schedule: false })
   boss.on('error', () => {})
   await boss.start()
-  const kept = { retentionSeconds: JOB_RETENTION, deleteAfterSeconds: 600 }
+  const kept = { retentionSeconds: JOB_RETENTION_S, deleteAfterSeconds: 600 }
   try {
     for (const [name, { options }] of Object.entries(JOBS)) {
       const { partition, ...rest } = options

@@ -127,7 +127,7 @@ export function openClaims<J extends JobName>(
   }
 }
 
-/** Confirms the jobs in hand every few seconds, and knows until when each confirmation holds. */
+/** Confirms the claimed jobs every few seconds, and knows until when each confirmation holds. */
 function startHeartbeat<J extends JobName>(job: J, { boss, onFault }: Pick<ClaimDeps, 'boss' | 'onFault'>) {
   type Job = FetchedJob<J>
   const confirmed = new Map<Job, number>()

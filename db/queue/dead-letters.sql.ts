@@ -52,14 +52,14 @@ const reasonRow = row({
 })
 
 /** How many of a reason's dead letters are named. */
-const MOST_SAMPLES = 5
+const MAX_SAMPLES = 5
 
 /** The reasons for which a queue's jobs were given up, and how many dead letters have each: the most frequent first. */
 export const deadReasons = (tx: Tx, job: JobName, limit: number) =>
   tx.any(sql.type(reasonRow)`
     select ${deadReason} as reason, count(*) as count, count(distinct data ->> 'team_id') as teams,
       min(created_on) as first_at, max(created_on) as last_at,
-      (array_agg(source_id::text order by created_on desc))[1:${MOST_SAMPLES}] as samples
+      (array_agg(source_id::text order by created_on desc))[1:${MAX_SAMPLES}] as samples
     from pgboss.job where name = ${deadLetterOf(job)} and state < 'active'
     group by 1 order by count desc, reason limit ${limit}`)
 

@@ -7,7 +7,7 @@ import { type FragmentSqlToken, sql } from 'slonik'
 import { boolean, type InferType, mixed, number, string } from 'yup'
 import type { Database, Tx } from '../postgres/pool.ts'
 import { idRow, row, rowsOf } from '../postgres/rows.ts'
-import { deadLetterOf, JOB_RETENTION, JOBS, type JobName } from './jobs.ts'
+import { deadLetterOf, JOB_RETENTION_S, JOBS, type JobName } from './jobs.ts'
 
 const openRow = row({ active: boolean(), at: string(), dead: boolean() })
 
@@ -37,7 +37,7 @@ const lengthsRow = row({
   failed: number(),
   oldest_ready_seconds: number().nullable(),
 })
-/** How full a queue is. `dead` counts its dead letters. What waits is counted up to `MOST_COUNTED`. */
+/** How full a queue is. `dead` counts its dead letters. What waits is counted up to `MAX_COUNTED`. */
 export type QueueStatus = InferType<typeof lengthsRow> & { queue: string; dead: number }
 
 const statusRow = lengthsRow.concat(row({ name: string() }))
@@ -47,13 +47,13 @@ const EMPTY = { ready: 0, active: 0, deferred: 0, failed: 0, oldest_ready_second
 const STATUS_TIMEOUT = 3_000
 
 /** Up to how many of what waits is counted: people want to know whether it is much, and a count reads each. */
-export const MOST_COUNTED = 100_000
+export const MAX_COUNTED = 100_000
 
 /**
  * Every queue of jobs.ts. What waits is counted by the index of what is due, each figure up to `most`; what is active
  * by one of its own; failed jobs, which no index finds, are as pg-boss counted them up to a minute ago.
  */
-export async function queueStatus(database: Database, most = MOST_COUNTED): Promise<QueueStatus[]> {
+export async function queueStatus(database: Database, most = MAX_COUNTED): Promise<QueueStatus[]> {
   const waiting = sql.fragment`from pgboss.job where name = q.name and state < 'active' and not blocked`
   const rows = await database.transaction(async (tx) => {
     await tx.query(sql.unsafe`select set_config('statement_timeout', ${String(STATUS_TIMEOUT)}, true)`)
@@ -158,7 +158,7 @@ export const postponeJobs = (tx: Tx, job: JobName, attempts: readonly Postponeme
       started_on = case when p.tried then j.started_on end,
       retry_count = j.retry_count + case when p.tried then 0 else 1 end,
       retry_limit = j.retry_limit + 1,
-      keep_until = now() + ${JOB_RETENTION} * interval '1 second'
+      keep_until = now() + ${JOB_RETENTION_S} * interval '1 second'
     from ${rowsOf('p', POSTPONEMENT, attempts)}
     where j.name = ${job} and j.id = p.id and j.retry_count = p.attempt and j.state = 'active'`)
 

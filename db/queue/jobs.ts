@@ -233,9 +233,9 @@ export const SCHEDULES = {
 } as const
 
 /** How long a message is tried before it is given up: 24 h (DECISIONS: Refused for now), in milliseconds. */
-export const DELIVERY_DEADLINE = DAY * 1_000
+export const DELIVERY_DEADLINE_MS = DAY * 1_000
 /** Jobs are kept for a month at most, dead letters too; in seconds. */
-export const JOB_RETENTION = 30 * DAY
+export const JOB_RETENTION_S = 30 * DAY
 
 /** Why a job was given up when no attempt of it has said anything. */
 export const NO_ANSWER = 'each attempt ended without an answer from its worker'

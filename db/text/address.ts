@@ -54,7 +54,7 @@ export function parseAddress(text: string): Address | null {
 
 /** What was parsed last: one send asks several times about each of its addresses, and a batch has one sender. */
 const lately = new Map<string, Mailbox | null>()
-const MOST_PARSED = 500
+const MAX_PARSED = 500
 const LONGEST_PARSED = 400
 
 /**
@@ -66,7 +66,7 @@ export function parseMailbox(text: string): Mailbox | null {
   const known = lately.get(text)
   if (known !== undefined) return known
   const mailbox = readMailbox(text)
-  if (lately.size >= MOST_PARSED) lately.clear()
+  if (lately.size >= MAX_PARSED) lately.clear()
   if (text.length <= LONGEST_PARSED) lately.set(text, mailbox)
   return mailbox
 }

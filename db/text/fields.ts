@@ -47,7 +47,7 @@ function missingFields<T extends AnyObject>(schema: ObjectSchema<T>, fields: Rec
 
 /** The schema of some fields of another one, made once: what is absent and optional needs no validation. */
 const parts = new WeakMap<object, Map<string, unknown>>()
-const MOST_PARTS = 200
+const MAX_PARTS = 200
 
 function partOf<T extends AnyObject>(
   schema: ObjectSchema<T>,
@@ -56,7 +56,7 @@ function partOf<T extends AnyObject>(
   const known = parts.get(schema) ?? new Map<string, unknown>()
   const key = names.join()
   const part = (known.get(key) ?? schema.pick(names as (keyof T)[])) as ObjectSchema<AnyObject>
-  if (known.size < MOST_PARTS) parts.set(schema, known.set(key, part))
+  if (known.size < MAX_PARTS) parts.set(schema, known.set(key, part))
   return part
 }
 
@@ -203,17 +203,17 @@ export const mailbox = () =>
     })
 
 /** How many ids a list may hold. */
-const MOST_IDS = 1_000
+const MAX_IDS = 1_000
 
 /** A list of UUIDs. One test for all of them: yup takes its time with each. */
 export const uuids = () =>
   mixed<string[]>()
-    .meta(described({ type: 'array', maxItems: MOST_IDS, items: { type: 'string', format: 'uuid' } }))
+    .meta(described({ type: 'array', maxItems: MAX_IDS, items: { type: 'string', format: 'uuid' } }))
     .test('uuids', '${path} must be an array of UUIDs', (value, { path, createError }) => {
       if (value === undefined) return true
       if (!Array.isArray(value)) return false
-      if (value.length > MOST_IDS)
-        return createError({ message: `${path} must have at most ${MOST_IDS} items` })
+      if (value.length > MAX_IDS)
+        return createError({ message: `${path} must have at most ${MAX_IDS} items` })
       const odd = value.findIndex((id) => typeof id !== 'string' || !isUuid(id))
       return odd < 0 || createError({ message: `${path}[${odd}] must be a UUID` })
     })

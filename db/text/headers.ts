@@ -5,7 +5,7 @@
  */
 import { memberPath } from './strings.ts'
 
-const MOST_HEADERS = 10
+const MAX_HEADERS = 10
 const LONGEST_NAME = 126
 const LONGEST_VALUE = 995
 
@@ -33,7 +33,7 @@ const RESERVED_PREFIXES = ['x-ses', 'x-provider'] as const
  */
 export function headersFault(headers: Readonly<Record<string, string>>): string | null {
   const entries = Object.entries(headers)
-  if (entries.length > MOST_HEADERS) return `headers must have at most ${MOST_HEADERS} entries`
+  if (entries.length > MAX_HEADERS) return `headers must have at most ${MAX_HEADERS} entries`
   const seen = new Set<string>()
   for (const [name, value] of entries) {
     const problem = nameProblem(name, seen) ?? valueProblem(value)

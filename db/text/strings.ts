@@ -11,7 +11,7 @@ export const LARGEST_PART = 1024 * 1024
  * How many variables a send gives at most, and so how many slots a template has. Measured: each 100,000 keys kept all
  * other requests waiting for 0.1 s.
  */
-export const MOST_VARIABLES = 10_000
+export const MAX_VARIABLES = 10_000
 
 /** The first breach found: where (`contacts[3].email`, '' for the value itself) and what, after a "must". */
 type TextFault = { path: string; problem: string }

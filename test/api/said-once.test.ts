@@ -10,9 +10,10 @@ import type { JsonSchema } from '../../api/docs/json-schema.ts'
 import { openApi } from '../../api/docs/openapi.ts'
 import { BODY_BUDGET } from '../../api/http/bodies.ts'
 import { STATUS } from '../../api/http/errors.ts'
-import { MAX_BODY_BYTES, MAX_JSON_STRINGS, MAX_JSON_VALUES } from '../../api/http/input.ts'
+import { MAX_JSON_STRINGS, MAX_JSON_VALUES } from '../../api/http/input.ts'
+import { MAX_BODY_BYTES } from '../../api/http/read-body.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
-import { LONGEST_KEY, MOST_KEYS } from '../../db/audience/contacts/fields.ts'
+import { LONGEST_KEY, MAX_KEYS } from '../../db/audience/contacts/fields.ts'
 import { CODES } from '../../db/errors.ts'
 import { LARGEST_PART } from '../../db/text/strings.ts'
 import { RIGHTS } from '../support/page-rights.ts'
@@ -108,7 +109,7 @@ const SAID: readonly (readonly [name: string, text: string, said: readonly strin
       `| html and text | ${part},`,
       `| subject | ${subject}, one line |`,
       `| tags | ${tags} of ${tag} characters |`,
-      `| properties | ${MOST_KEYS} keys of ${LONGEST_KEY} characters,`,
+      `| properties | ${MAX_KEYS} keys of ${LONGEST_KEY} characters,`,
       `| \`topic_ids\` | ${limit('NewContact.topic_ids', 'maxItems')} |`,
       `| variables | ${variables} keys |`,
       `(1–${limit('NewEmail.idempotency_key', 'maxLength')} printable ASCII characters`,
@@ -119,7 +120,7 @@ const SAID: readonly (readonly [name: string, text: string, said: readonly strin
     decisions,
     [
       `html and text ${part}; subject ${subject} on one line; ${to} recipients; ${tags} tags of ${tag} characters;`,
-      `${MOST_KEYS} properties, keys of ${LONGEST_KEY} and`,
+      `${MAX_KEYS} properties, keys of ${LONGEST_KEY} and`,
       `${variables} variables; idempotency keys of 1–${limit('NewEmail.idempotency_key', 'maxLength')} printable`,
       `email addresses of ${limit('Unsubscription.email', 'maxLength')}.`,
       `at most ${body}, ${strings} strings, arrays and objects, and ${values} values`,

@@ -1,5 +1,5 @@
 /**
- * The forms of words that the API's contract fixes, one block for each sentence that fixes one: keys, codes with their
+ * The forms of words that clients rely on (api/README.md, /docs), one block for each: keys, codes with their
  * statuses, headers, empty values. What the words are about is tested with each endpoint.
  */
 import { sql } from 'slonik'

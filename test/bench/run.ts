@@ -118,7 +118,7 @@ const MADE_OF: Record<string, string> = {
   '12b': 'as of row 12a',
   '12c': 'its two figures are minutes apart, 0.8 to 1.1 in four runs',
   '14a':
-    'about 100 MB is code, half of it Node’s (slonik with zod 6, pg-boss 5); the rest garbage between collections',
+    'about 100 MB is code, half of it Node’s (slonik with zod 6, pg-boss 5), some 80 the thread that parses batches; the rest garbage between collections',
   '14b': 'as for the API',
   '14c': GROWING,
   '14d': GROWING,

@@ -149,7 +149,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
   },
   'workers/delivery/breaker.ts': {
     [`${SAME}more than ten thousand have an oldest`]: [
-      'ConditionalExpression: oldest !== undefined → true in if (known.size > REMEMBERED && oldest !== undefined) known.delete(oldest)',
+      'ConditionalExpression: oldest !== undefined → true in if (known.size > MAX_REMEMBERED && oldest !== undefined) known.delete(oldest)',
     ],
     [`${SAME}null is neither later nor earlier than anything: the comparison says what the question would`]: [
       'ConditionalExpression: one !== null → true in one !== null && (other === null || one > other) ? one : other',
@@ -159,12 +159,12 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       'EqualityOperator: one > other → one >= other in one !== null && (other === null || one > other) ? one : other',
     ],
     [`${SAME}null is no more than two seconds`]: [
-      'ConditionalExpression: lasted !== null → true in if (isLate() || (lasted !== null && lasted > SLOW)) return AHEAD.slow',
+      'ConditionalExpression: lasted !== null → true in if (isLate() || (lasted !== null && lasted > SLOW_SEND_S)) return IN_FLIGHT_PER_SEND.slow',
     ],
   },
   'workers/delivery/verdict.ts': {
     [`${SAME}what has no time is no time ago`]: [
-      'ConditionalExpression: since !== null → true in const isOverdue = since !== null && now.getTime() - Date.parse(since) > DELIVERY_DEADLINE',
+      'ConditionalExpression: since !== null → true in const isOverdue = since !== null && now.getTime() - Date.parse(since) > DELIVERY_DEADLINE_MS',
       'ConditionalExpression: accepted_at !== null → true in const takenSince = held_at !== null && accepted_at !== null && accepted_at > held_at',
     ],
   },
@@ -188,10 +188,10 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
     ],
     [`${SAME}it is parsed again, or kept for longer`]: [
       'ConditionalExpression: known !== undefined → false in if (known !== undefined) return known',
-      'ConditionalExpression: lately.size >= MOST_PARSED → false in if (lately.size >= MOST_PARSED) lately.clear()',
-      'ConditionalExpression: lately.size >= MOST_PARSED → true in if (lately.size >= MOST_PARSED) lately.clear()',
-      'EqualityOperator: lately.size >= MOST_PARSED → lately.size > MOST_PARSED in if (lately.size >= MOST_PARSED) lately.clear()',
-      'EqualityOperator: lately.size >= MOST_PARSED → lately.size < MOST_PARSED in if (lately.size >= MOST_PARSED) lately.clear()',
+      'ConditionalExpression: lately.size >= MAX_PARSED → false in if (lately.size >= MAX_PARSED) lately.clear()',
+      'ConditionalExpression: lately.size >= MAX_PARSED → true in if (lately.size >= MAX_PARSED) lately.clear()',
+      'EqualityOperator: lately.size >= MAX_PARSED → lately.size > MAX_PARSED in if (lately.size >= MAX_PARSED) lately.clear()',
+      'EqualityOperator: lately.size >= MAX_PARSED → lately.size < MAX_PARSED in if (lately.size >= MAX_PARSED) lately.clear()',
       'ConditionalExpression: text.length <= LONGEST_PARSED → true in if (text.length <= LONGEST_PARSED) lately.set(text, mailbox)',
       'ConditionalExpression: text.length <= LONGEST_PARSED → false in if (text.length <= LONGEST_PARSED) lately.set(text, mailbox)',
       'EqualityOperator: text.length <= LONGEST_PARSED → text.length < LONGEST_PARSED in if (text.length <= LONGEST_PARSED) lately.set(text, mailbox)',
@@ -240,7 +240,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       'BooleanLiteral: false → true in const waiting = { applicant, answer, late: false }',
     ],
     'tests give their own patience': [
-      'ArithmeticOperator: SLOW * 1_000 → SLOW / 1_000 in export function createSlots(limit: number, patience = SLOW * 1_000): Slots {',
+      'ArithmeticOperator: SLOW_SEND_S * 1_000 → SLOW_SEND_S / 1_000 in export function createSlots(limit: number, patience = SLOW_SEND_S * 1_000): Slots {',
     ],
     'no test yet: one that is late steps aside once, and who waits for its sender hears of its end': [
       'CallExpression: clearInterval(timer) → ; in clearInterval(timer)',
@@ -420,7 +420,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
   },
   'db/messages/emails/return-path.ts': {
     [`${SAME}what matches has its digits`]: [
-      "StringLiteral: '' → \"Stryker was here!\" in for (const [, digits = ''] of text.matchAll(TOKEN).take(MOST_CANDIDATES)) {",
+      "StringLiteral: '' → \"Stryker was here!\" in for (const [, digits = ''] of text.matchAll(TOKEN).take(MAX_CANDIDATES)) {",
     ],
     [`${SAME}a digit of base 36 is read in either case`]: [
       'MethodExpression: digits.toLowerCase() → digits.toUpperCase() in const ref = readDigits(secrets, digits.toLowerCase())',
@@ -437,7 +437,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
   },
   'db/delivery/senders/pace.ts': {
     [`${SAME}who was never slowed has its ceiling`]: [
-      'ConditionalExpression: slowedAt === null → false in recovered >= ceiling || slowedAt === null ? null : new Date(slowedAt.getTime() + minutes * RECOVERY),',
+      'ConditionalExpression: slowedAt === null → false in recovered >= ceiling || slowedAt === null ? null : new Date(slowedAt.getTime() + minutes * RECOVERY_MS),',
     ],
     [`${SAME}null is no later than now`]: [
       'ConditionalExpression: pace.paused_until !== null → true in if (pace.paused_until !== null && pace.paused_until > now) {',

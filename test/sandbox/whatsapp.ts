@@ -88,7 +88,7 @@ export type WhatsappSandbox = {
 const MOST = 1_000
 const REPORT_PAUSE = 200
 const REPEATS = 10
-const MOST_STATUSES = 100
+const MAX_STATUSES = 100
 const BUSINESS_ACCOUNT = '100000000000001'
 
 export const cloudError = (code: number, message: string, details = ''): Json => ({
@@ -297,7 +297,7 @@ async function report(
 /** One webhook at a time, with whatever has come together meanwhile. */
 async function postWaiting(state: State, phone_number_id: string): Promise<void> {
   while (state.waiting.length > 0)
-    await post(state, statusWebhook(phone_number_id, state.waiting.splice(0, MOST_STATUSES)))
+    await post(state, statusWebhook(phone_number_id, state.waiting.splice(0, MAX_STATUSES)))
 }
 
 /** Posts a webhook until it is taken, as the provider does, only faster. */

@@ -121,7 +121,7 @@ export async function cloneDatabase({
 }
 
 // Each test makes a few; one of ten thousand shows nothing that its first ones do not.
-const MOST_JOBS = 2_000
+const MAX_JOBS = 2_000
 
 /** Has the canary look at what the queue keeps, and at what metrics are drawn from. */
 export async function noteRest(url: string, watch: Canary = canary): Promise<void> {
@@ -129,7 +129,7 @@ export async function noteRest(url: string, watch: Canary = canary): Promise<voi
   await client.connect()
   try {
     const { rows } = await client.query<{ where: string; text: string }>(
-      `(select 'a job' as where, concat_ws(' ', name, data, output) as text from pgboss.job limit ${MOST_JOBS})
+      `(select 'a job' as where, concat_ws(' ', name, data, output) as text from pgboss.job limit ${MAX_JOBS})
        union all select 'the metrics', concat_ws(' ', figure, labels) from counters`,
     )
     for (const row of rows) watch.note(row)

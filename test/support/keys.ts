@@ -9,7 +9,7 @@ import type { Service } from './service.ts'
 import { until } from './worker.ts'
 
 /** More stops than any page has between its first and what one looks for. */
-const MOST_STOPS = 250
+const MAX_STOPS = 250
 
 /** What has the focus: its name, and what is wrong with how it shows that; '' for nothing. */
 type Stop = { name: string; inMain: boolean; wrong: string }
@@ -65,7 +65,7 @@ export async function tab(t: Test, page: Page): Promise<Stop> {
 export async function tabTo(t: Test, page: Page, name: string | RegExp): Promise<void> {
   const seen: string[] = []
   const is = (one: string): boolean => (typeof name === 'string' ? one === name : name.test(one))
-  for (let stops = 0; stops < MOST_STOPS; stops += 1) {
+  for (let stops = 0; stops < MAX_STOPS; stops += 1) {
     const stop = await tab(t, page)
     if (is(stop.name)) return
     seen.push(stop.name)

@@ -25,7 +25,7 @@ export type Day = {
 }
 
 /** Fewer soft bounces than suppress anybody. */
-const MOST_SOFT = 4
+const MAX_SOFT = 4
 
 /** Random numbers that are the same for the same seed. */
 export function randomFrom(seed: number): () => number {
@@ -74,7 +74,7 @@ export function relayDay(
     const recipient = isForeign ? `nobody${n}@example.org` : pick(email.to)
     const [kind, effect] = is.split(' ') as [EmailEventKind, ContactEffect]
     const soft = softs.get(recipient) ?? 0
-    if (effect === 'soft' && soft >= MOST_SOFT) continue
+    if (effect === 'soft' && soft >= MAX_SOFT) continue
     const at = new Date(Date.now() - Math.floor(random() * 80_000_000))
     const about = { recipient, at, id: `e${seed}-${n}`, reference: signedReference(secrets, email) }
     ;(isForged ? forged : genuine).push(eventAbout(relay, event, about))

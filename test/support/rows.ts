@@ -5,7 +5,7 @@ import { mixed, number, object, string } from 'yup'
 import { credentialHash } from '../../db/accounts/credentials/token.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
-import { JOB_RETENTION } from '../../db/queue/jobs.ts'
+import { JOB_RETENTION_S } from '../../db/queue/jobs.ts'
 import { ageEmailRows } from './email-rows.ts'
 import type { Service } from './service.ts'
 
@@ -74,7 +74,7 @@ export const jobStates = async ({ database }: Place, id: string): Promise<string
 const waitRow = object({ seconds: number().defined() })
 
 /** For how many seconds a job was put back, whenever that was: putting it back sets both times. */
-export const putBackFor = sql.fragment`(extract(epoch from start_after - keep_until) + ${JOB_RETENTION})::float8`
+export const putBackFor = sql.fragment`(extract(epoch from start_after - keep_until) + ${JOB_RETENTION_S})::float8`
 
 /** Makes a waiting job due at once. @returns for how many seconds it had been put back. */
 export const setJobsDue = async ({ database }: Place, id: string): Promise<number> =>

@@ -19,7 +19,7 @@ export type BroadcastDeps = EmailDeps & { bulk: EmailProvider | null }
 export const broadcastChannel = (deps: BroadcastDeps): DeliveryChannel<'deliver-broadcast', EmailAttempt> =>
   withFinalCheck(BROADCAST, { ...deps, email: deps.bulk })
 
-/** Delivers what may be of broadcasts: what is of none has no last word. */
+/** Delivers what may be of broadcasts: what is of none needs no final check. */
 export function withFinalCheck<J extends 'deliver-broadcast' | 'deliver-test', T extends boolean = false>(
   channel: Channel<J>,
   deps: Through<T>,

@@ -100,21 +100,13 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
           const row = byId.get(job.data.email_id)
           const check = checks?.get(job.data.email_id) ?? (checks ? 'gone' : 'go')
           if (!row || check === 'gone') return []
-          const outgoing = outgoingOf(row, {
-            compose,
-            provider,
-            sender,
-            deps,
-            recipient_pause_seconds: rest(row),
-          })
-          return [
-            [job, check === 'go' ? outgoing : { ...outgoing, recipient_pause_seconds: check.wait_seconds }],
-          ]
+          const outgoing = outgoingOf(row, { compose, provider, sender, deps, own_wait_seconds: rest(row) })
+          return [[job, check === 'go' ? outgoing : { ...outgoing, own_wait_seconds: check.wait_seconds }]]
         }),
       )
     },
-    judge: (attempt, evidence) => {
-      const outcomes = judgePolicy(attempt.delivery.outcomes, evidence)
+    judge: (attempt, context) => {
+      const outcomes = judgePolicy(attempt.delivery.outcomes, context)
       return { ...attempt, delivery: { ...attempt.delivery, outcomes } }
     },
     outcomesOf: ({ delivery }) => [...delivery.outcomes.values()],
@@ -140,7 +132,7 @@ function waitForRoom(
 
 function outgoingOf<T extends boolean>(
   row: OutgoingRow<T>,
-  { sender, recipient_pause_seconds, ...way }: Way<T> & { sender: Sender; recipient_pause_seconds: number },
+  { sender, own_wait_seconds, ...way }: Way<T> & { sender: Sender; own_wait_seconds: number },
 ): Outgoing<EmailAttempt> {
   const { team_id, id, deferrals, unknowns, tried_since, held_at } = row
   let whole = row
@@ -153,7 +145,7 @@ function outgoingOf<T extends boolean>(
     expires_at: row.expires_at === null ? null : new Date(row.expires_at),
     sender,
     cost: recipientsOf(row).length,
-    recipient_pause_seconds,
+    own_wait_seconds,
     is_large: isLarge(row.attachments),
     load: row.is_large
       ? async () => {

@@ -46,8 +46,8 @@ const MAX_AT_ONCE = 4
 /** Faster than any server is asked. */
 const MAX_PER_SECOND = 1_000
 /** These say that the body itself will not do: the third of them gives it up. */
-const FINAL_STATUSES = [400, 413, 422]
-const MAX_FINAL_ANSWERS = 3
+const BODY_REFUSED_STATUSES = [400, 413, 422]
+const MAX_BODY_REFUSALS = 3
 const GONE_STATUS = 410
 /** How long an endpoint may fail without a success between, in milliseconds. */
 const DISABLE_AFTER_MS = 5 * 86_400_000
@@ -98,7 +98,7 @@ function outgoingOf(
       at_once: MAX_AT_ONCE,
     },
     cost: 1,
-    recipient_pause_seconds: 0,
+    own_wait_seconds: 0,
     async send(cut) {
       const keys = keysOf(row)
       if (keys === null) return { row, answer: UNSEALED_ANSWER }
@@ -170,14 +170,14 @@ function webhookVerdict(
   if (kind === 'accepted') return { end: 'completed' }
   // While its endpoint is paused it is not claimed at all.
   if (kind === 'sender') return { end: 'snoozed', seconds: 1 }
-  const never = [...row.statuses, answer.status].filter((status) =>
-    FINAL_STATUSES.includes(status ?? 0),
+  const refusals = [...row.statuses, answer.status].filter((status) =>
+    BODY_REFUSED_STATUSES.includes(status ?? 0),
   ).length
   const pause = pauses[deferrals]
   if (
     kind === 'refused' ||
     pause === undefined ||
-    (never >= MAX_FINAL_ANSWERS && FINAL_STATUSES.includes(answer.status ?? 0))
+    (refusals >= MAX_BODY_REFUSALS && BODY_REFUSED_STATUSES.includes(answer.status ?? 0))
   )
     return { end: 'given_up', reason: detail }
   return { end: 'again', seconds: pause * (0.8 + 0.4 * spread) }

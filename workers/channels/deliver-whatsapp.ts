@@ -110,7 +110,7 @@ function outgoingOf<T extends boolean>(
     expires_at: row.expires_at === null ? null : new Date(row.expires_at),
     sender: provider.sender,
     cost: 1,
-    recipient_pause_seconds: Math.min(rest, MAX_RECIPIENT_PAUSE_S),
+    own_wait_seconds: Math.min(rest, MAX_RECIPIENT_PAUSE_S),
     send: async (cut) => ({ row, outcome: storable(await provider.send(message(row), cut)) }),
   }
 }

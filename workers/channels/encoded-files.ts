@@ -28,7 +28,7 @@ export type EncodedFiles = {
   hold(of: Owner, files: readonly Wanted[], cut: AbortSignal): Promise<HeldFiles>
 }
 
-/** Whose files; `copies` of the whole are made when they are sent. */
+/** Whose files; how many copies of the whole are in memory while they are sent. */
 type Owner = { team_id: string; bufferedCopies: number }
 
 type Entry = {
@@ -242,19 +242,19 @@ export function createEncodedFiles(tx: Tx, budget: number): EncodedFiles {
     look() {
       const seen = new Set<string>()
       let wanted = 0
-      return ({ team_id, bufferedCopies: copies }, files) => {
+      return ({ team_id, bufferedCopies }, files) => {
         if (!isLarge(files)) return true
         const fresh = [...distinctOf(team_id, files)].filter(([key]) => !seen.has(key) && !cache.isHeld(key))
-        const bytes = encodedSum(fresh.map(([, file]) => file)) + encodedSum(files) * copies
+        const bytes = encodedSum(fresh.map(([, file]) => file)) + encodedSum(files) * bufferedCopies
         if (!roomQueue.isEmpty() || !cache.fits(bytes, wanted)) return false
         wanted += bytes
         for (const [key] of fresh) seen.add(key)
         return true
       }
     },
-    async hold({ team_id, bufferedCopies: copies }, files, cut) {
+    async hold({ team_id, bufferedCopies }, files, cut) {
       const distinct = distinctOf(team_id, files)
-      const extra = encodedSum(files) * copies
+      const extra = encodedSum(files) * bufferedCopies
       const isFresh = ([key]: [string, Wanted]): boolean => !cache.isHeld(key)
       const bytesOf = (): number => encodedSum([...distinct].filter(isFresh).map(([, file]) => file)) + extra
       const unbudgeted = isLarge(files) ? 0 : bytesOf()

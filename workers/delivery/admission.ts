@@ -43,15 +43,15 @@ export type Admission<J extends DeliveryJob, A> = {
 const DEFAULT_HORIZON_S = 5
 /** How long a message is put back whose sender has enough in flight, in seconds. */
 const FULL_WAIT_S = 1
-/** A message of a paused sender that was claimed all the same looks again after this, in seconds. */
-const MAX_HOLD_S = 60
+/** A message of a paused sender that was claimed all the same looks again after this: of the one, of many. Seconds. */
+const MAX_HOLD_S = { one: 5, many: 60 }
 
 export function createAdmission<J extends DeliveryJob, A>(
   { channel: { job }, senders, horizon = DEFAULT_HORIZON_S }: DeliveryChannel<J, A>,
   { database, figures }: Pick<DeliveryDeps, 'database' | 'figures'>,
   { breakers, clock }: { breakers: Breakers; clock: ServiceClock },
 ): Admission<J, A> {
-  const queued = createInFlightBySender(breakers)
+  const inFlight = createInFlightBySender(breakers)
 
   async function admitOne(sender: Sender, room: number): Promise<ClaimLimits> {
     figures?.sendsThrough(job, sender.key)
@@ -65,7 +65,7 @@ export function createAdmission<J extends DeliveryJob, A>(
   async function admitMany(prefix: string, room: number): Promise<ClaimLimits> {
     const { now, states } = await troubledSenders(database, prefix)
     clock.set(now)
-    const of = queued.rooms()
+    const of = inFlight.rooms()
     for (const [key, { wait_seconds, probing }] of states) {
       if (wait_seconds > 0) of.set(key, 0)
       else if (probing) of.set(key, Math.min(1, of.get(key) ?? 1))
@@ -77,12 +77,12 @@ export function createAdmission<J extends DeliveryJob, A>(
     admit: async (room) =>
       'one' in senders ? admitOne(await senders.one(), room) : admitMany(senders.prefix, room),
     async release(messages) {
-      const { taken, over } = queued.take(messages)
+      const { taken, over } = inFlight.take(messages)
       const groups = [...Map.groupBy(taken, ({ outgoing }) => outgoing.sender.key).values()]
       const wanted = groups.flatMap((own) => wantedOf(own))
       const at = performance.now()
       const reservations = await reserveSends(database, wanted, horizon).catch((error: unknown) => {
-        for (const each of taken) queued.leave(each)
+        for (const each of taken) inFlight.leave(each)
         throw error
       })
       const result: AdmissionResult<J, A> = { released: [], held: [], wait: 0 }
@@ -95,15 +95,15 @@ export function createAdmission<J extends DeliveryJob, A>(
           result.released.push({ ...each, delay: (delays[place] ?? 0) * 1_000, at })
         const left = own.slice(delays.length)
         if (left.length === 0) continue
-        for (const each of left) queued.leave(each)
+        for (const each of left) inFlight.leave(each)
         // A pause may end early, another worker's probe within a moment: what is let go looks again soon.
-        const seconds = Math.min(wait_seconds, 'one' in senders ? DEFAULT_HORIZON_S : MAX_HOLD_S)
+        const seconds = Math.min(wait_seconds, 'one' in senders ? MAX_HOLD_S.one : MAX_HOLD_S.many)
         result.held.push({ messages: left, seconds })
         if ('one' in senders) result.wait = seconds * 1_000
       }
       return result
     },
-    done: (message) => queued.leave(message),
+    done: (message) => inFlight.leave(message),
   }
 }
 

@@ -37,8 +37,8 @@ const POLICY_STRIKES = 3
 /** A send that takes longer is slow, in seconds. */
 export const SLOW_SEND_S = 2
 /**
- * In hand for each message that is being sent: at least, at most, of a sender of which nothing is known yet, and of one
- * that is slow, which would keep others waiting for as long.
+ * In flight for each message that is being sent: at least, at most, of a sender of which nothing is known yet, and of
+ * one that is slow, which would keep others waiting for as long.
  */
 export const IN_FLIGHT_PER_SEND = { least: 2, most: 16, unknown: 8, slow: 1 }
 /** A pause may be lifted early, so a message looks again after this at the latest. In seconds. */

@@ -29,8 +29,8 @@ export type Outgoing<A> = {
   sender: Sender
   /** Tokens of its sender's pace. */
   cost: number
-  /** How many seconds its own recipient stays paused; 0 when it may go. */
-  recipient_pause_seconds: number
+  /** How many seconds it waits for what is its own, such as a paused recipient or room for its files; 0: it may go. */
+  own_wait_seconds: number
   /** Whether it holds a slot for long, by its size: others do not wait for it. Not so when absent. */
   is_large?: boolean
   /**

@@ -6,10 +6,10 @@
  *   only these.
  * - barred: nothing may be claimed, because the queue or its one sender is paused, records cannot be stored, or it
  *   yields to other queues (yielding.ts). Looks again in half a second: a pause may be lifted early.
- * - idle: nothing was due, or of many senders all came that there was room for. Ends with a wake-up, such as the
- *   admission's when half of that is done, or when the next poll is due.
- * - claiming: a batch is claimed, poison jobs apart (poison-jobs.ts), read, and passed to the admission of its
- *   senders (admission.ts), which releases messages, each after a delay, or holds them.
+ * - idle: nothing was due, or of many senders all came that there was room for. Ends with a wake-up, such as
+ *   that of admission when half of that is done, or when the next poll is due.
+ * - claiming: a batch is claimed, poison jobs apart (poison-jobs.ts), read, and passed to admission (admission.ts),
+ *   which releases messages, each after a delay, or holds them.
  * - isolating: a poison job is in flight alone, once all else has ended.
  * - waiting: the sender's pace is used up; ends when its next send is due.
  * - closed: the process ends. What is in flight is sent or let go.
@@ -150,7 +150,7 @@ type Loop<J extends DeliveryJob, A> = {
   inFlight: InFlightBuffer
 }
 
-/** Claims a batch and has it in flight. @returns for how many milliseconds there is nothing more to claim. */
+/** Claims a batch and sends it off. @returns for how many milliseconds there is nothing more to claim. */
 async function claim<J extends DeliveryJob, A>(
   loop: Loop<J, A>,
   { limit, except, rooms }: ClaimLimits,
@@ -168,7 +168,7 @@ async function claim<J extends DeliveryJob, A>(
   for (const [each, end] of others) endUnsent(loop.parts, [each], end)
   const portions = await orLetGo(loop.parts, jobs, () => portionsOf(deps.database, channel.job, jobs))
   const wait = await takePortions(loop, portions)
-  // Of each sender all has come that there was room for: when there is more, the admission says so.
+  // Of each sender all has come that there was room for: when there is more, admission says so.
   if (rooms && claimed.length < limit) await claims.idle()
   return wait
 }
@@ -209,14 +209,14 @@ async function orLetGo<J extends DeliveryJob, A, T>(
   }
 }
 
-/** Lets go what has to wait: for its recipient, or because too much that is large is in flight. @returns the others. */
+/** Lets go what has to wait: for what is its own, or since too much that is large is in flight. @returns the others. */
 function putBack<J extends DeliveryJob, A>(
   { parts, inFlight }: Pick<Loop<J, A>, 'parts' | 'inFlight'>,
   messages: readonly Message<J, A>[],
 ): Message<J, A>[] {
   let room = inFlight.roomForLarge()
-  return messages.filter(({ job, outgoing: { recipient_pause_seconds: resting_seconds, is_large } }) => {
-    const wait = resting_seconds > 0 || !is_large || room-- > 0 ? resting_seconds : ROOM_WAIT_S
+  return messages.filter(({ job, outgoing: { own_wait_seconds, is_large } }) => {
+    const wait = own_wait_seconds > 0 || !is_large || room-- > 0 ? own_wait_seconds : ROOM_WAIT_S
     if (wait <= 0) return true
     letGo(parts, [job], wait)
     if (is_large) inFlight.barLarge()
@@ -224,7 +224,7 @@ function putBack<J extends DeliveryJob, A>(
   })
 }
 
-/** Reads claimed jobs, asks admission for them, and takes in flight what that releases. */
+/** Reads claimed jobs, asks admission for them, and sends what that releases. @returns as `claim` does. */
 async function take<J extends DeliveryJob, A>(
   { parts, admission, inFlight }: Loop<J, A>,
   jobs: readonly FetchedJob<J>[],

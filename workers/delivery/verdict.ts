@@ -5,7 +5,7 @@
  * after 24 h of tries, or after three lost answers, because each of those may have arrived (DECISIONS: Refused for
  * now, Lost answers). Must not know a channel or a provider.
  */
-import { DELIVERY_DEADLINE, type End } from '../../db/queue/jobs.ts'
+import { DELIVERY_DEADLINE_MS, type End } from '../../db/queue/jobs.ts'
 import type { Outcome, SenderTrouble } from '../providers/provider.ts'
 
 /** An outcome, as far as it decides how the delivery ends. */
@@ -66,7 +66,7 @@ export function verdictOf(
     const waits = of('deferred').flatMap(({ wait_seconds }) => wait_seconds ?? [])
     const wait_seconds = waits.length === 0 ? undefined : Math.max(...waits)
     const { since, deferrals } = history
-    const isOverdue = since !== null && now.getTime() - Date.parse(since) > DELIVERY_DEADLINE
+    const isOverdue = since !== null && now.getTime() - Date.parse(since) > DELIVERY_DEADLINE_MS
     if (isOverdue) return { end: 'given_up', reason: deferred.detail }
     return { end: 'again', seconds: pauseBefore(deferrals, wait_seconds, spread) }
   }

@@ -1,13 +1,13 @@
 /** Forgets events, bodies and rows of messages as the RETENTION_DAYS_ settings say, and processes that were killed. */
 
 import { deleteSilentProcesses } from '../../db/figures/fleet/fleet.sql.ts'
-import { FORGOTTEN_AFTER } from '../../db/figures/fleet/fleet.ts'
+import { FORGOTTEN_AFTER_S } from '../../db/figures/fleet/fleet.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
 import { forgetMessages as forget } from '../../db/upkeep/retention/forget.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 export async function forgetMessages({ database, retention, log }: WorkerDeps): Promise<void> {
-  await deleteSilentProcesses(database, FORGOTTEN_AFTER)
+  await deleteSilentProcesses(database, FORGOTTEN_AFTER_S)
   const forgotten = await forget(database, retention, await serviceTime(database))
   if (Object.values(forgotten).some((count) => count > 0)) log.info(forgotten, 'forgot old data')
 }

@@ -8,7 +8,7 @@ import { deleteUpserts } from '../../db/audience/contacts/upserts.sql.ts'
 import { deleteImports } from '../../db/audience/import/imports.sql.ts'
 import { deleteAbandonedFiles } from '../../db/content/files/files.sql.ts'
 import { serviceTime } from '../../db/postgres/time.sql.ts'
-import { JOB_RETENTION } from '../../db/queue/jobs.ts'
+import { JOB_RETENTION_S } from '../../db/queue/jobs.ts'
 import { deleteBackgroundJobs } from '../../db/upkeep/background-jobs/background-jobs.sql.ts'
 import type { WorkerDeps } from '../deps.ts'
 
@@ -20,13 +20,13 @@ export async function forgetUpserts({ database, log }: WorkerDeps): Promise<void
   const now = (await serviceTime(database)).getTime()
   const forgotten = await deleteUpserts(database, {
     finishedBefore: new Date(now - UPSERTS_KEPT_MS),
-    createdBefore: new Date(now - JOB_RETENTION * 1_000),
+    createdBefore: new Date(now - JOB_RETENTION_S * 1_000),
   })
   await deleteAbandonedFiles(database, new Date(now - UPSERTS_KEPT_MS / 2))
   await deleteImports(database, {
     before: new Date(now - IMPORTS_KEPT_MS),
     draftsBefore: new Date(now - DRAFTS_KEPT_MS),
   })
-  await deleteBackgroundJobs(database, new Date(now - JOB_RETENTION * 1_000))
+  await deleteBackgroundJobs(database, new Date(now - JOB_RETENTION_S * 1_000))
   if (forgotten > 0) log.info({ forgotten }, 'forgot bulk upserts')
 }

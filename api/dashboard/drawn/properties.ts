@@ -4,7 +4,7 @@
  * too.
  */
 import { object } from 'yup'
-import { contactProperties, MOST_KEYS } from '../../../db/audience/contacts/fields.ts'
+import { contactProperties, MAX_KEYS } from '../../../db/audience/contacts/fields.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { address, parse, uuids } from '../../../db/text/fields.ts'
 import { jsonOf } from '../../../db/text/strings.ts'
@@ -83,7 +83,7 @@ export function changedProperties(form: URLSearchParams, stored: Properties): Re
   const removed = new Set(form.getAll('remove'))
   const sent = firstOf(form)
   // One more than there may be is refused as it is.
-  for (let at = 0; pairs.length <= MOST_KEYS; at += 1) {
+  for (let at = 0; pairs.length <= MAX_KEYS; at += 1) {
     const name = nameIn(sent.get(`name.${at}`))
     if (name === null) break
     if (removed.has(JSON.stringify(name))) continue

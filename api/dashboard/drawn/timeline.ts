@@ -42,7 +42,7 @@ export const wordingOf = (kind: string): Wording =>
 /** Who reads it, and when. */
 export type Viewer = { person: { operator: boolean }; now: Date }
 
-/** The provider's words in an entry of a timeline, as far as this reader may read them. */
+/** The provider's words in an entry of a timeline, as far as this viewer may read them. */
 export const wordsFor = ({ person }: Viewer, { kind, detail }: { kind: string; detail: string }): string =>
   kind === 'held' && !person.operator ? '' : detail
 
@@ -57,10 +57,10 @@ export const timelineOf = <E extends { time: string }>(
 ]
 
 /** An email's timeline. */
-export const momentsOf = (email: Pick<ShownEmail, 'events' | 'created_at'>, reader: Viewer): Moment[] =>
-  timelineOf(email, reader.now, (event) => {
+export const momentsOf = (email: Pick<ShownEmail, 'events' | 'created_at'>, viewer: Viewer): Moment[] =>
+  timelineOf(email, viewer.now, (event) => {
     const link = linkIn(event)
-    const detail = link ? `By ${link.by}.` : wordsFor(reader, event)
+    const detail = link ? `By ${link.by}.` : wordsFor(viewer, event)
     return { ...wordingOf(event.kind), who: event.recipient ?? undefined, detail }
   })
 
@@ -74,7 +74,7 @@ function addresseesOf({ to_emails, cc_emails = [], bcc_emails = [] }: ShownEmail
 }
 
 /** What became of each recipient: the highest rung that any event gives it. */
-export function recipientOutcomes(email: ShownEmail, reader: Viewer): Outcome[] {
+export function recipientOutcomes(email: ShownEmail, viewer: Viewer): Outcome[] {
   const { events, status } = email
   const rung = (kind: string): number => (EMAIL_LADDER as readonly string[]).indexOf(kind)
   return addresseesOf(email).map(({ address, as }) => {
@@ -88,7 +88,7 @@ export function recipientOutcomes(email: ShownEmail, reader: Viewer): Outcome[] 
       : 'queued'
     const outcome = rung(highest) > rung(common) ? highest : own.length === 0 ? status : common
     const last = own.at(-1)
-    return { address, as, outcome, words: last ? wordsFor(reader, last) : '' }
+    return { address, as, outcome, words: last ? wordsFor(viewer, last) : '' }
   })
 }
 
@@ -174,12 +174,12 @@ export function mainReason(
 }
 
 /** Why a message has not gone out yet; nothing when it has. */
-export function waitingAlerts({ waiting, events, created_at }: Waits, reader: Viewer): Alert[] {
+export function waitingAlerts({ waiting, events, created_at }: Waits, viewer: Viewer): Alert[] {
   if (!waiting) return []
-  const { now, person } = reader
+  const { now, person } = viewer
   const seconds = (now.getTime() - new Date(created_at).getTime()) / 1_000
   const refusal = events.findLast(({ kind, detail }) => kind === 'held' && detail === waiting.last_refusal)
-  const said = { ...waiting, last_refusal: refusal ? wordsFor(reader, refusal) : waiting.last_refusal }
+  const said = { ...waiting, last_refusal: refusal ? wordsFor(viewer, refusal) : waiting.last_refusal }
   const attempt = stateAlert(said, seconds, now)
   if (waiting.queue_paused)
     return mainReason(attempt, [pausedQueue('Its queue', waiting.queue_pause_reason)], said)

@@ -18,11 +18,11 @@ const WHATSAPP_WORDING: Record<string, Wording> = {
 /** A WhatsApp message's timeline, the latest first, with the provider's fault codes in plain words. */
 export const messageMoments = (
   message: Pick<ShownMessage, 'events' | 'created_at'>,
-  reader: Viewer,
+  viewer: Viewer,
 ): Moment[] =>
-  timelineOf(message, reader.now, (event) => {
+  timelineOf(message, viewer.now, (event) => {
     const { kind, code = null } = event
-    const detail = wordsFor(reader, event)
+    const detail = wordsFor(viewer, event)
     const words = [detail !== '' && meaningOf(code), detail].filter(Boolean).join(' · ')
     return { ...(WHATSAPP_WORDING[kind] ?? wordingOf(kind)), detail: words }
   })

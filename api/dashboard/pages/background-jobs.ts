@@ -14,19 +14,22 @@ import { show, teamPath } from '../served/page.ts'
 import { backgroundJobPath, wordsOf } from './background-job.ts'
 
 /** How many are listed. */
-const LATEST = 50
+const JOBS_SHOWN = 50
 
 const stateOf = ({ finished_at, fault }: BackgroundJobRow): string =>
   fault !== null ? 'failed' : finished_at === null ? 'running' : 'done'
 
 /** For how long a job goes on before its pace says something, in milliseconds. */
-const TELLING = 10_000
+const PACE_SHOWN_AFTER_MS = 10_000
 
 /** How fast a job goes on and how long it may take still; '' for one that is over. */
 const paceOf = ({ done, total, begun_at, finished_at }: BackgroundJobRow, now: Date): string =>
   finished_at !== null || total === null
     ? ''
-    : paceWords({ done, left: total - done, since: begun_at }, now, { noun: 'item', least: TELLING })
+    : paceWords({ done, left: total - done, since: begun_at }, now, {
+        noun: 'item',
+        least: PACE_SHOWN_AFTER_MS,
+      })
 
 /** How far a job has come, of how many where that is known. */
 const doneWords = ({ done, total }: BackgroundJobRow): string =>
@@ -100,7 +103,7 @@ const found = (job: BackgroundJobRow | null): BackgroundJobRow => {
 }
 
 const ofTeam = get('editor', '/teams/:team/background-jobs', async ({ team, now }, { database }) =>
-  show(listView(await latestBackgroundJobs(database, team.id, LATEST), now)),
+  show(listView(await latestBackgroundJobs(database, team.id, JOBS_SHOWN), now)),
 )
 
 const oneOfTeam = get(
@@ -117,7 +120,7 @@ const oneOfTeam = get(
 )
 
 const all = get('operator', '/operator/background-jobs', async ({ now }, { database }) =>
-  show(listView(await latestBackgroundJobs(database, null, LATEST), now)),
+  show(listView(await latestBackgroundJobs(database, null, JOBS_SHOWN), now)),
 )
 
 const one = get('operator', '/operator/background-jobs/:id', async ({ params, now }, { database }) =>

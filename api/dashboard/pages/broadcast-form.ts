@@ -11,7 +11,7 @@ import { momentOf, zoneOf } from '../drawn/zone.ts'
 import { type BroadcastDraft, type BroadcastStep, MAX_CONDITIONS, timeTyped } from './broadcast-fields.ts'
 
 /** Lines of a field at most: far more than a draft may have of values, tags and variables. */
-const MAX_HEADER_LINES = 1_000
+const MAX_FIELD_LINES = 1_000
 const MAX_VARIABLE_LINES = 20_000
 
 function conditionsOf(form: URLSearchParams): object[] {
@@ -25,7 +25,7 @@ function conditionsOf(form: URLSearchParams): object[] {
       {
         property,
         op,
-        value: op === 'in' ? linesOf(value, 'value', MAX_HEADER_LINES).map(textOf) : textOf(value),
+        value: op === 'in' ? linesOf(value, 'value', MAX_FIELD_LINES).map(textOf) : textOf(value),
       },
     ]
   }).flat()
@@ -59,7 +59,7 @@ function messageOf(sent: Sent, draft: BroadcastDraft | null): GivenFields {
     reply_to: keptOr(sent('reply_to'), draft?.reply_to) || undefined,
     subject: sent('subject'),
     variables: variablesOf(sent('variables')),
-    tags: linesOf(sent('tags'), 'tags', MAX_HEADER_LINES).map(textOf),
+    tags: linesOf(sent('tags'), 'tags', MAX_FIELD_LINES).map(textOf),
   }
   const faults = template_id === '' ? ['template_id is required'] : []
   return { reply_to: '', variables: {}, tags: [], ...readAll(given, faults) }

@@ -13,7 +13,7 @@ import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { chips, defineFilter } from '../served/filter.ts'
 import { pageBy, type RowReader } from '../served/list.ts'
-import { get, onReplica, tableOf } from '../served/made.ts'
+import { fromReplica, get, tableOf } from '../served/made.ts'
 import { show, type TeamRequest, teamPath } from '../served/page.ts'
 import { broadcastPath } from './broadcast-sections.ts'
 
@@ -39,7 +39,7 @@ const skippedFor =
 const broadcastOf = ({ team, params }: TeamRequest<'id'>, { database }: PageDeps) =>
   broadcastOrRefusal(database, team.id, params.id)
 
-const reached = get(onReplica('viewer'), '/teams/:team/broadcasts/:id/people', async (request, deps) => {
+const reached = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/people', async (request, deps) => {
   const { team, query, now } = request
   const { name } = await broadcastOf(request, deps)
   const { status: word } = filter.read(query)
@@ -76,7 +76,7 @@ const SKIP_WORDS: Readonly<Record<string, string>> = {
   cancelled: 'the broadcast was cancelled',
 }
 
-const skipped = get(onReplica('viewer'), '/teams/:team/broadcasts/:id/skips', async (request, deps) => {
+const skipped = get(fromReplica('viewer'), '/teams/:team/broadcasts/:id/skips', async (request, deps) => {
   const { team, now } = request
   const { name } = await broadcastOf(request, deps)
   const page = await pageBy(request, skippedFor(request, deps), BY_CONTACT)

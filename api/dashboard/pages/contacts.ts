@@ -1,7 +1,7 @@
 /** A team's contacts: the list with its filter, as CSV, and a new one. */
 
 import { accountRowOf, contactColumnsOf } from '../../../db/accounts/teams/teams.sql.ts'
-import { chooseContactColumns, MOST_COLUMNS } from '../../../db/audience/contacts/columns.ts'
+import { chooseContactColumns, MAX_COLUMNS } from '../../../db/audience/contacts/columns.ts'
 import { CONTACT_STATUSES, type ContactRow } from '../../../db/audience/contacts/contacts.sql.ts'
 import { createContact } from '../../../db/audience/contacts/edit.ts'
 import type { ContactSearch } from '../../../db/audience/contacts/search.sql.ts'
@@ -18,7 +18,7 @@ import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { chips, defineFilter, idOf, search } from '../served/filter.ts'
 import { fromList, listOf, pageById, type RowReader } from '../served/list.ts'
-import { act, compact, field, formOf, get, onReplica } from '../served/made.ts'
+import { act, compact, field, formOf, fromReplica, get } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { isAddressPart, wordsIn } from '../served/search.ts'
 
@@ -92,7 +92,7 @@ const createForm = ({ team }: TeamRequest, topics: Topics): Section =>
   )
 
 /** Lines of the field at most, empty ones among them. */
-const MAX_PROPERTY_LINES = 100
+const MAX_COLUMN_LINES = 100
 
 const columnsForm = ({ team }: TeamRequest, shown: readonly string[]): Section =>
   formOf(
@@ -102,9 +102,9 @@ const columnsForm = ({ team }: TeamRequest, shown: readonly string[]): Section =
       field('columns', 'Properties shown as columns', {
         type: 'textarea',
         code: true,
-        rows: MOST_COLUMNS,
+        rows: MAX_COLUMNS,
         value: shown.join('\n'),
-        hint: `One a line, ${MOST_COLUMNS} at most, for everybody in the team. Leave it empty for those that most contacts have. With more than ${MAX_COLUMNS_BESIDE_TOPICS} the list leaves out the topics.`,
+        hint: `One a line, ${MAX_COLUMNS} at most, for everybody in the team. Leave it empty for those that most contacts have. With more than ${MAX_COLUMNS_BESIDE_TOPICS} the list leaves out the topics.`,
       }),
     ],
     { title: 'Columns', folded: true },
@@ -132,7 +132,7 @@ async function importChosen({ team, query }: TeamRequest, { database }: PageDeps
   return id ? { import: new Map([[id, found ? found.file_name : 'no longer listed']]) } : {}
 }
 
-const list = get(onReplica('viewer'), '/teams/:team/contacts', async (request, deps) => {
+const list = get(fromReplica('viewer'), '/teams/:team/contacts', async (request, deps) => {
   const { team, query, now, path } = request
   const topics = await topicsOfTeam(deps.database, team.id)
   const names = namesOf(topics)
@@ -191,7 +191,7 @@ const choose = act('editor', '/teams/:team/contacts/columns', async (by, { team,
   const names = partsTyped(form.get('columns') ?? '', {
     field: 'columns',
     between: /\r?\n/,
-    most: MAX_PROPERTY_LINES,
+    most: MAX_COLUMN_LINES,
   })
   await chooseContactColumns(by, team.id, names)
   return redirect(teamPath(team, 'contacts'), 'The columns were saved.')

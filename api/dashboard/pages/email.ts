@@ -26,7 +26,7 @@ import { fileAnswer, fileAt, filesTable, withPictures } from './email-files.ts'
 import { emailOf, emailPath, noteOpened } from './email-place.ts'
 import { idsOf, timesOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueForms } from './requeue.ts'
-import { cancelForm, moveForm, scheduledState } from './scheduled.ts'
+import { cancelForm, moveForm, shownState } from './scheduled.ts'
 
 /** An email that is looked at, and by whom. */
 type Looked = { email: ShownEmail; request: TeamRequest<'id'>; deps: PageDeps }
@@ -197,7 +197,7 @@ const page = get('viewer', '/teams/:team/emails/:id', async (request, deps) => {
       ]
   return show({
     title: email.subject || '(no subject)',
-    state: scheduledState(email),
+    state: shownState(email),
     lead: emailSentence(email),
     back: backTo(request, teamPath(team, 'emails'), 'Emails'),
     actions: actions(looked, way),

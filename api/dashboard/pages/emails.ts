@@ -12,7 +12,7 @@ import type { Section } from '../drawn/section.ts'
 import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { fromList, listOf, pageById, type RowReader } from '../served/list.ts'
-import { compact, get, onReplica } from '../served/made.ts'
+import { compact, fromReplica, get } from '../served/made.ts'
 import { show, type TeamRequest, teamPath } from '../served/page.ts'
 import { recipientsCell } from './email-place.ts'
 import { filter, searchOf } from './emails-filter.ts'
@@ -67,7 +67,7 @@ async function listSection(request: TeamRequest, deps: PageDeps, names: Names): 
   }
 }
 
-const list = get(onReplica('viewer'), '/teams/:team/emails', async (request, deps) => {
+const list = get(fromReplica('viewer'), '/teams/:team/emails', async (request, deps) => {
   const { team, query, path } = request
   const templates = await templatesOfTeam(deps.database, team.id)
   const figures = await figuresSince(deps.database, team.id, EMAIL, dayBefore(request.now, 29))

@@ -6,7 +6,7 @@
  * index is looked for newest first for a moment only: the answer says how far, and offers to go on.
  */
 
-import { noteLook } from '../../../db/accounts/audit/look.ts'
+import { auditRead } from '../../../db/accounts/audit/audit-read.ts'
 import { namesOfTeams } from '../../../db/accounts/teams/directory.sql.ts'
 import { type TeamRow, teamById } from '../../../db/accounts/teams/teams.sql.ts'
 import { namesOfThings, thingsNamed } from '../../../db/accounts/teams/things.sql.ts'
@@ -68,8 +68,8 @@ async function teamOf(
   if (id === undefined) return null
   const team = id === around?.id ? await teamById(database, id) : null
   if (!team) throw new Refusal('not_found', 'there is no such team, or it is not yours to see')
-  const look = { action: 'search', subject: queryParam(query, 'q') ?? '' }
-  await noteLook({ tx: database, now, actor: person.email }, { id, member: around?.member === true }, look)
+  const read = { action: 'search', subject: queryParam(query, 'q') ?? '' }
+  await auditRead({ tx: database, now, actor: person.email }, { id, member: around?.member === true }, read)
   return team
 }
 

@@ -24,7 +24,7 @@ import { type PageTeam, show, type TeamRequest, teamPath } from '../served/page.
 import { firstSteps } from './first-steps.ts'
 import { CHART_DAYS, chartsOf, many } from './overview-charts.ts'
 import { scheduledSection } from './scheduled.ts'
-import { foldAlerts, isStopped, stillAlerts, stoppedAlerts } from './stopped.ts'
+import { foldAlerts, isPaused, pausedSenderAlerts, stoppedBroadcastAlerts } from './stopped.ts'
 
 /** What waits for longer needs a look, in milliseconds. */
 const LONG_WAIT_MS = 5 * 60_000
@@ -63,14 +63,14 @@ const queuesOf = ({ test }: PageTeam): readonly Channel[] =>
 /** Senders that take nothing. A team reads that they do: a provider's words can name somebody else's recipient. */
 function senderAlerts(senders: readonly ShownSender[], { person, team, now }: TeamRequest): Alert[] {
   if (person.operator)
-    return stillAlerts(senders, ({ key, paused_until }) => ({
+    return pausedSenderAlerts(senders, ({ key, paused_until }) => ({
       tone: 'bad',
       title: `Nothing goes out through ${key} ${paused_until ? 'until' : 'for now: it is being tried again'}`,
       at: paused_until ? time(paused_until, now) : undefined,
     }))
-  const still = senders.filter(isStopped)
+  const paused = senders.filter(isPaused)
   return queuesOf(team)
-    .filter((channel) => still.some(({ key }) => sendsFor(channel, key)))
+    .filter((channel) => paused.some(({ key }) => sendsFor(channel, key)))
     .map(({ title }) => pausedDelivery(title))
 }
 
@@ -98,7 +98,7 @@ async function waitAlerts({ team, person, now }: TeamRequest, { database }: Page
 
 /** Broadcasts that paused themselves: until a person looks, nothing more of them goes out. */
 async function broadcastAlerts({ team }: TeamRequest, { database }: PageDeps): Promise<readonly Alert[]> {
-  const alerts = stoppedAlerts(await stoppedBroadcasts(database, team.id, MAX_COUNTED))
+  const alerts = stoppedBroadcastAlerts(await stoppedBroadcasts(database, team.id, MAX_COUNTED))
   return foldAlerts(alerts, `${alerts.length} broadcasts have paused themselves`)
 }
 
@@ -175,7 +175,7 @@ async function alertsOf(
     ...queueAlerts(await pausedQueues(database), request),
     ...foldAlerts(
       senderAlerts(senders, request),
-      `Nothing goes out through ${senders.filter(isStopped).length} senders`,
+      `Nothing goes out through ${senders.filter(isPaused).length} senders`,
     ),
     ...(await waitAlerts(request, deps)),
     ...webhooks.failing,

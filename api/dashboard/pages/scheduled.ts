@@ -79,7 +79,7 @@ const dueAt = ({ waiting }: Waits): string | null =>
   waiting?.state === 'scheduled' ? waiting.next_attempt_at : null
 
 /** The chip beside the title. */
-export const scheduledState = (message: Waits): Cell =>
+export const shownState = (message: Waits): Cell =>
   status(dueAt(message) === null ? message.status : 'scheduled')
 
 /** The chip in a list: its time says whether it waits. */

@@ -15,19 +15,19 @@ export const foldAlerts = (alerts: readonly Alert[], title: string): readonly Al
 }
 
 /** Whether a sender takes nothing: between two probes, or while the next one is on its way. */
-export const isStopped = ({ state }: ShownSender): boolean => state === 'paused' || state === 'probing'
+export const isPaused = ({ state }: ShownSender): boolean => state === 'paused' || state === 'probing'
 
 /** Senders that take nothing, with the provider's words. @param shown what a page says of one besides. */
-export const stillAlerts = (
+export const pausedSenderAlerts = (
   senders: readonly ShownSender[],
   shown: (sender: ShownSender) => Omit<Alert, 'text'>,
 ): Alert[] =>
   senders
-    .filter(isStopped)
+    .filter(isPaused)
     .map((sender) => ({ ...shown(sender), text: sender.reason ?? 'It gave no reason.' }))
 
 /** Broadcasts that paused themselves, with why. @param ofTeams whether each says whose it is. */
-export const stoppedAlerts = (
+export const stoppedBroadcastAlerts = (
   stopped: Awaited<ReturnType<typeof stoppedBroadcasts>>,
   ofTeams = false,
 ): Alert[] =>

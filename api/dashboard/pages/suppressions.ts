@@ -16,7 +16,7 @@ import { csvOf } from '../served/csv.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { chips, defineFilter, search } from '../served/filter.ts'
 import { fromList, listOf, pageById, type RowReader, wordParam } from '../served/list.ts'
-import { act, compact, field, formOf, get, onReplica } from '../served/made.ts'
+import { act, compact, field, formOf, fromReplica, get } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 
 const addForm = ({ team }: TeamRequest): Section =>
@@ -57,7 +57,7 @@ const MAX_COUNTED = 10_000
 const countWords = (count: number): string =>
   count > MAX_COUNTED ? `More than ${plural(MAX_COUNTED, 'contact')}.` : `${plural(count, 'contact')}.`
 
-const list = get(onReplica('viewer'), '/teams/:team/suppressions', async (request, deps) => {
+const list = get(fromReplica('viewer'), '/teams/:team/suppressions', async (request, deps) => {
   const { team, query, now } = request
   const page = await pageById(request, readerOf(request, deps))
   const set = filter.set(query)

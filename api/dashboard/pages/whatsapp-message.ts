@@ -15,7 +15,7 @@ import { compact, factsOf, get, post } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { idsOf, timesOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueAsAsked, requeueForms } from './requeue.ts'
-import { cancelForm, moveForm, scheduledActs, scheduledState } from './scheduled.ts'
+import { cancelForm, moveForm, scheduledActs, shownState } from './scheduled.ts'
 
 const filling = ({ parameters }: Pick<ShownMessage, 'parameters'>): Section[] =>
   Object.keys(parameters).length === 0
@@ -70,7 +70,7 @@ const message = get('viewer', '/teams/:team/whatsapp/:id', async (request, deps)
   const path = teamPath(team, 'whatsapp', row.id)
   return show({
     title: `To ${row.to}`,
-    state: scheduledState(row),
+    state: shownState(row),
     lead: messageSentence(row),
     back: backTo(request, teamPath(team, 'whatsapp'), 'WhatsApp'),
     actions: {

@@ -11,7 +11,7 @@ import { normalisePhone } from '../../../db/text/phone.ts'
 import { text, time } from '../drawn/cell.ts'
 import { chips, DAY_RANGE, defineFilter, idOf, search } from '../served/filter.ts'
 import { fromList, listOf, pageById } from '../served/list.ts'
-import { get, onReplica } from '../served/made.ts'
+import { fromReplica, get } from '../served/made.ts'
 import { show, teamPath } from '../served/page.ts'
 import { numberIn } from '../served/search.ts'
 import { listedState, SCHEDULED_STATUS, scheduledApart, statusFilter } from './scheduled.ts'
@@ -30,7 +30,7 @@ const filter = defineFilter(
 )
 
 /** The messages that the address means. @throws Refusal bad_request. */
-function meantBy(query: URLSearchParams): MessageFilter {
+function parseMessageFilter(query: URLSearchParams): MessageFilter {
   const { q, status, recipient, id, template, ...asked } = filter.read(query)
   const sought = q === undefined ? null : numberIn(q)
   if (q !== undefined && (sought === null ? id : recipient) !== undefined)
@@ -48,12 +48,12 @@ function meantBy(query: URLSearchParams): MessageFilter {
   }
 }
 
-const list = get(onReplica('viewer'), '/teams/:team/whatsapp', async (request, deps) => {
+const list = get(fromReplica('viewer'), '/teams/:team/whatsapp', async (request, deps) => {
   const { team, query, now } = request
   const { database } = deps
   const templates = await whatsappTemplatesOfTeam(database, team.id)
   const names = new Map(templates.map(({ id, name }) => [id, name]))
-  const meant = meantBy(query)
+  const meant = parseMessageFilter(query)
   const page = await pageById(request, (place) => messagesFound(database, team.id, meant, place))
   const figures = await figuresSince(database, team.id, WHATSAPP, dayBefore(now, 29))
   const choices = new Map(templates.map(({ id, name, language }) => [id, `${name} (${language})`]))

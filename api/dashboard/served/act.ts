@@ -2,7 +2,7 @@
  * Who acts behind a page: use cases are given the person of the request, at the database's time, and write their own
  * line in the audit trail (db/accounts/audit/record.ts). Must not write lines.
  */
-import { noteLook as note } from '../../../db/accounts/audit/look.ts'
+import { auditRead as audit } from '../../../db/accounts/audit/audit-read.ts'
 import type { By } from '../../../db/accounts/audit/record.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
 import type { PageDeps } from './deps.ts'
@@ -20,5 +20,5 @@ export const asActor = <T>(
 export const auditRead = (
   { team, person, now }: TeamRequest,
   { database }: Pick<PageDeps, 'database'>,
-  look: { action: string; subject: string },
-): Promise<void> => note({ tx: database, now, actor: person.email }, team, look)
+  read: { action: string; subject: string },
+): Promise<void> => audit({ tx: database, now, actor: person.email }, team, read)

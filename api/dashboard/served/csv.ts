@@ -11,7 +11,7 @@ import { auditRead } from './act.ts'
 import type { PageDeps } from './deps.ts'
 import type { defineFilter } from './filter.ts'
 import { type RowReader, readBy } from './list.ts'
-import { get, onReplica } from './made.ts'
+import { fromReplica, get } from './made.ts'
 import { type PageAnswer, raw, type TeamPage, type TeamRequest } from './page.ts'
 
 type Value = string | null | undefined
@@ -86,7 +86,7 @@ export const csvOf = <R>(
   }: { name: string; action: string; header: readonly string[]; filter: Filter },
   open: (request: TeamRequest, deps: PageDeps) => Lines<R> | Promise<Lines<R>>,
 ): TeamPage =>
-  get(onReplica('viewer'), path, async (request, deps) => {
+  get(fromReplica('viewer'), path, async (request, deps) => {
     filter.only(request.query)
     const { read, keyOf, line, subject = filter.set(request.query).toString() } = await open(request, deps)
     async function* lines() {

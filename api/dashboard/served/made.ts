@@ -23,7 +23,7 @@ type Access = Page['access']
 type For<A extends Access> = A | ({ access: A } & Partial<Pick<Page, 'fromReplica' | 'takes'>>)
 
 /** For a list that only reads, and may be a moment behind (DECISIONS: Reads from a replica). */
-export const onReplica = <A extends Access>(access: A) => ({ access, fromReplica: true }) as const
+export const fromReplica = <A extends Access>(access: A) => ({ access, fromReplica: true }) as const
 
 /** For a form with a file, or with a template's text. */
 export const large = <A extends Access>(access: A) => ({ access, takes: MAX_LARGE_FORM_BYTES })

@@ -22,7 +22,7 @@
  * 6. A list is `pageById` (list.ts): it hands its reader a key and a number, and makes the links around (`?before=`).
  *    `listOf` is its table, label by label as `tableOf`, with what is said when there is nothing. Its filter is one
  *    value, `defineFilter` (filter.ts): form, reader and chips. Its file is `csvOf` (csv.ts), by the same reader.
- *    With `onReplica(access)` it is read from a replica where there is one, unless it follows a change of one's own.
+ *    With `fromReplica(access)` it is read from a replica where there is one, unless it follows a change of one's own.
  * 7. Add the value to its file's list, the list to routes.ts, and a link to nav.ts if it is a place of its own. Write
  *    down whom it is for in test/support/page-rights.ts; other tests walk over all pages by themselves (roles.test.ts,
  *    looks.test.ts).

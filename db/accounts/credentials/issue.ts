@@ -15,7 +15,7 @@ import { insertKey, insertSession, SCOPES, type Scope, upsertMember } from './cr
 import { credentialHash, displayPrefix, makeCredential } from './token.ts'
 
 /** How long a session token lives, in milliseconds. */
-export const SESSION_LENGTH = 30 * 86_400_000
+export const SESSION_LENGTH_MS = 30 * 86_400_000
 
 type KeyRequest = {
   name: string
@@ -90,7 +90,7 @@ export async function issueSession(by: By, teamId: string, user: string | null) 
   const member = parsed && { id: idNow(), email: parsed.address, identity: parsed.identity }
   const userId = member && (await upsertMember(tx, teamId, member, now))
   const token = makeCredential('session')
-  const expires = new Date(now.getTime() + SESSION_LENGTH)
+  const expires = new Date(now.getTime() + SESSION_LENGTH_MS)
   const session = { id: idNow(), user_id: userId, hash: credentialHash(token), expires_at: expires }
   await insertSession(tx, teamId, session, now)
   const detail = parsed?.address ?? ''

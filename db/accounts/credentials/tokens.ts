@@ -10,7 +10,7 @@ import { type By, record } from '../audit/record.ts'
 import { membersOfTeam } from '../people/people.sql.ts'
 import { lesser, type Role } from '../people/roles.ts'
 import { insertSession, revokeSessions, type SessionRow, sessionsOfTeam } from './credentials.sql.ts'
-import { SESSION_LENGTH } from './issue.ts'
+import { SESSION_LENGTH_MS } from './issue.ts'
 import { credentialHash, makeCredential } from './token.ts'
 
 /** How many of one person's in one team are good at once. */
@@ -32,7 +32,7 @@ export async function makeToken(
     throw new Refusal('bad_request', `you have ${good.length} session tokens in this team: revoke one first`)
   const role = lesser(member.role, given)
   const token = makeCredential('session')
-  const expires_at = new Date(now.getTime() + SESSION_LENGTH)
+  const expires_at = new Date(now.getTime() + SESSION_LENGTH_MS)
   const session = { id: idNow(), user_id, role, hash: credentialHash(token), expires_at }
   await insertSession(tx, teamId, session, now)
   const entry = { action: 'session.create', subject: session.id, detail: `${member.email}: ${role}` }

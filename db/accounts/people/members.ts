@@ -24,7 +24,7 @@ import {
 } from './people.sql.ts'
 import type { Role } from './roles.ts'
 import { deleteSessionMemberships } from './sessions.sql.ts'
-import { INVITATION_LENGTH, makeLink } from './sign-in.ts'
+import { INVITATION_LENGTH_MS, makeLink } from './sign-in.ts'
 
 /** @throws Refusal bad_request. */
 function addressOf(email: string) {
@@ -138,7 +138,7 @@ export async function memberLink(by: By, teamId: string, { user_id, email }: Mem
 /** Makes somebody a member for an owner, with an invitation to hand on. @throws Refusal bad_request for a member. */
 export async function invite(by: By, teamId: string, wish: Wish): Promise<{ email: string; secret: string }> {
   const member = await makeMember(by, teamId, wish)
-  return { email: member.email, secret: await memberLink(by, teamId, member, INVITATION_LENGTH) }
+  return { email: member.email, secret: await memberLink(by, teamId, member, INVITATION_LENGTH_MS) }
 }
 
 /** Signs a member out of this team, in every browser; their sessions elsewhere stay. */

@@ -39,7 +39,7 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 const LINK_LENGTH = 15 * MINUTE
 /** An invitation waits until a colleague has the time for it. */
-export const INVITATION_LENGTH = 7 * 24 * HOUR
+export const INVITATION_LENGTH_MS = 7 * 24 * HOUR
 const IDLE_SESSION_MS = 12 * HOUR
 /** A session's age at its end, in milliseconds; its cookie's, too. */
 export const LONGEST_SESSION_MS = 7 * 24 * HOUR

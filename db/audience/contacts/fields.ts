@@ -5,14 +5,14 @@ import { codePoints, memberPath } from '../../text/strings.ts'
 import type { ContactStatus } from './contacts.sql.ts'
 
 /** Properties of a contact. */
-export const MOST_KEYS = 100
+export const MAX_KEYS = 100
 export const LONGEST_KEY = 128
 const LONGEST_VALUE = 2_048
 
 /** The first breach of the limits: where it is under `path`, and what, after a "must". */
 export function breach(map: Readonly<Record<string, string>>, path: string): string | null {
   const entries = Object.entries(map)
-  if (entries.length > MOST_KEYS) return `${path} must have at most ${MOST_KEYS} keys`
+  if (entries.length > MAX_KEYS) return `${path} must have at most ${MAX_KEYS} keys`
   for (const [key, value] of entries) {
     if (codePoints(key) > LONGEST_KEY) {
       return `${memberPath(path, key)} must have a key of at most ${LONGEST_KEY} characters`

@@ -101,7 +101,7 @@ export async function contactFurther(tx: Tx, teamId: string, before: string | un
 
 /** How many contacts are asked which properties they have, and how many names are answered. */
 const CONTACTS_ASKED = 1_000
-const MOST_NAMES = 100
+const MAX_NAMES = 100
 
 const nameRow = row({ name: string() })
 
@@ -111,7 +111,7 @@ export const propertyNames = (tx: Tx, teamId: string) =>
     select name from (
       select properties from contacts where team_id = ${teamId} ${newestFirst} limit ${CONTACTS_ASKED}) contacts,
       jsonb_object_keys(properties) name
-    group by name order by count(*) desc, name limit ${MOST_NAMES}`)
+    group by name order by count(*) desc, name limit ${MAX_NAMES}`)
 
 /** Which of these properties none of a team's latest contacts has. */
 export async function missingProperties(

@@ -45,14 +45,14 @@ export async function renameTopic(
 }
 
 /** How many broadcasts are named where a topic is in use. */
-const MOST_NAMED = 5
+const MAX_NAMED = 5
 
 /** Without a topic that it excludes, a broadcast would go to everybody in it. @throws Refusal invalid_state. */
 async function assertUnused(tx: Tx, teamId: string, id: string): Promise<void> {
   const users = await broadcastsNaming(tx, teamId, id)
   if (users.length === 0) return
-  const names = users.slice(0, MOST_NAMED).map(({ name, state }) => `${JSON.stringify(name)} (${state})`)
-  const more = users.length > MOST_NAMED ? ` and ${users.length - MOST_NAMED} more` : ''
+  const names = users.slice(0, MAX_NAMED).map(({ name, state }) => `${JSON.stringify(name)} (${state})`)
+  const more = users.length > MAX_NAMED ? ` and ${users.length - MAX_NAMED} more` : ''
   throw new Refusal(
     'invalid_state',
     `the topic is in use by the ${users.length === 1 ? 'broadcast' : 'broadcasts'} ${names.join(', ')}${more}`,

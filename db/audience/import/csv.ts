@@ -17,9 +17,9 @@ const SLICE_BYTES = 128 * 1024
 /** What a record may take, in bytes: more than all properties of a contact. */
 const LONGEST_RECORD = 1024 * 1024
 /** A contact has at most 100 properties; other services export more columns than anybody needs. */
-const MOST_COLUMNS = 200
+const MAX_COLUMNS = 200
 /** Cells of a record, empty ones too: as many as a spreadsheet has columns. The parser takes long for each of them. */
-const MOST_CELLS = 16_384
+const MAX_CELLS = 16_384
 const SEPARATORS = [',', ';', '\t'] as const
 
 /** The separator that stands most often in the first line, outside of quotes. */
@@ -82,10 +82,10 @@ function scan(bytes: Buffer, separator = '', line = 0) {
     if (byte === QUOTE) isQuoted = !isQuoted
     else if (byte === between && !isQuoted) {
       cells += 1
-      if (cells > MOST_CELLS)
+      if (cells > MAX_CELLS)
         throw new Refusal(
           'bad_request',
-          `${recordAfter(begun)} has more than ${MOST_CELLS.toLocaleString('en-US')} cells`,
+          `${recordAfter(begun)} has more than ${MAX_CELLS.toLocaleString('en-US')} cells`,
         )
     }
   }
@@ -175,10 +175,10 @@ const notCsv = (error: unknown, line: number): Refusal => {
 const headerOf = (row: CsvRecord | undefined): string[] => {
   const header = [...(row?.cells ?? [])]
   while (header.at(-1) === '') header.pop()
-  if (header.length > MOST_COLUMNS)
+  if (header.length > MAX_COLUMNS)
     throw new Refusal(
       'bad_request',
-      `the first line names ${header.length} columns, more than the ${MOST_COLUMNS} that can be imported: separators are commas, semicolons or tabs`,
+      `the first line names ${header.length} columns, more than the ${MAX_COLUMNS} that can be imported: separators are commas, semicolons or tabs`,
     )
   return header
 }

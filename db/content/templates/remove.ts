@@ -9,7 +9,7 @@ import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { deleteTemplate, templateById, versionsOfTemplate } from './templates.sql.ts'
 
-const MOST_VERSIONS = 1_000
+const MAX_VERSIONS = 1_000
 
 const unknown = (id: string) => new Refusal('not_found', `there is no template ${id} in this team`)
 
@@ -18,7 +18,7 @@ export async function showTemplate(tx: Tx, teamId: string, id: string) {
   await teamOrRefusal(tx, teamId)
   const template = await templateById(tx, teamId, id)
   if (!template) throw unknown(id)
-  return { ...template, versions: await versionsOfTemplate(tx, teamId, id, MOST_VERSIONS) }
+  return { ...template, versions: await versionsOfTemplate(tx, teamId, id, MAX_VERSIONS) }
 }
 
 /** Deletes a template. @throws Refusal not_found. */

@@ -10,7 +10,7 @@ import type { At } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import { checkName } from '../../text/name.ts'
 import { compileTemplate, TemplateFault, UNSUBSCRIBE_SLOT } from '../../text/slots.ts'
-import { LARGEST_PART, MOST_VARIABLES, textFault, utf8Bytes } from '../../text/strings.ts'
+import { LARGEST_PART, MAX_VARIABLES, textFault, utf8Bytes } from '../../text/strings.ts'
 import {
   type CurrentVersion,
   insertTemplate,
@@ -52,10 +52,10 @@ export function slotsOfParts({ html, text, list_unsubscribe }: Parts): string[] 
   if (html === '') throw new Refusal('bad_request', 'html must not be empty')
   const asked = list_unsubscribe ? [UNSUBSCRIBE_SLOT] : []
   const slots = [...new Set([...slotsOf('html', html), ...slotsOf('text', text), ...asked])]
-  if (slots.length <= MOST_VARIABLES) return slots
+  if (slots.length <= MAX_VARIABLES) return slots
   throw new Refusal(
     'bad_request',
-    `a template must have at most ${MOST_VARIABLES} slots: a send gives no more variables`,
+    `a template must have at most ${MAX_VARIABLES} slots: a send gives no more variables`,
   )
 }
 

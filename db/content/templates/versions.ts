@@ -23,7 +23,7 @@ type VersionRef = { team_id: string; id: string }
 export type Versions = (tx: Tx, refs: readonly VersionRef[]) => Promise<Map<string, CompiledVersion>>
 
 /** How many bytes of template source are kept at most. */
-const MOST_KEPT = 32 * 1024 * 1024
+const MAX_KEPT = 32 * 1024 * 1024
 
 /** Makes a process's compiled versions, of which those kept longest give way to others. */
 export function createVersions(): Versions {
@@ -35,7 +35,7 @@ export function createVersions(): Versions {
     size += bytes
     // A Map iterates in insertion order, so the first one is the oldest.
     for (const [oldest, { bytes: freed }] of kept) {
-      if (size <= MOST_KEPT || oldest === key) break
+      if (size <= MAX_KEPT || oldest === key) break
       kept.delete(oldest)
       size -= freed
     }

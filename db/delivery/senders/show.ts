@@ -25,7 +25,7 @@ export type ShownSender = {
   events: { time: string; kind: string; detail: string }[]
 }
 
-const MOST_EVENTS = 20
+const MAX_EVENTS = 20
 
 function shown(row: TimedSender): Omit<ShownSender, 'events'> {
   const { key, rate, paused_until, pause_reason, troubles, troubled_at, slowed_at } = row
@@ -44,7 +44,7 @@ function shown(row: TimedSender): Omit<ShownSender, 'events'> {
 
 /** Every sender of ours that was ever paced, slowed or paused: teams’ own servers apart (db/messages/webhooks). */
 export async function listSenders(tx: Tx): Promise<ShownSender[]> {
-  const events = Map.groupBy(await senderEvents(tx, MOST_EVENTS), ({ sender }) => sender)
+  const events = Map.groupBy(await senderEvents(tx, MAX_EVENTS), ({ sender }) => sender)
   return (await ownSenders(tx)).map((row) => ({
     ...shown(row),
     events: (events.get(row.key) ?? []).map(({ sender: _sender, ...event }) => event),

@@ -6,7 +6,7 @@
 import type { Database } from '../../postgres/pool.ts'
 import { NO_REPLICA, type Replica } from '../../postgres/replica.ts'
 import { FIGURES, type FigureName } from '../../process/metrics.ts'
-import { MOST_COUNTED, type QueueStatus, queueStatus } from '../../queue/jobs.sql.ts'
+import { MAX_COUNTED, type QueueStatus, queueStatus } from '../../queue/jobs.sql.ts'
 import { pausedQueues, RESTORED } from '../../queue/pauses.sql.ts'
 import {
   broadcastStates,
@@ -20,7 +20,7 @@ import {
   scheduledMessages,
   senderStates,
 } from './fleet.sql.ts'
-import { SILENT_AFTER } from './fleet.ts'
+import { SILENT_AFTER_S } from './fleet.ts'
 
 export const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
@@ -38,9 +38,9 @@ export const GAUGES = {
     'Connections of the pools, in use or at most, and callers that wait for one.',
   heliograph_worker_busy_ratio: 'How full the workers are, from 0 to 1, on average.',
   heliograph_senders: 'Relays, accounts and numbers that are sent through, by how they stand.',
-  heliograph_queued_messages: `Messages that no provider has taken yet, and that are older than the label says, in seconds; up to ${MOST_COUNTED}.`,
+  heliograph_queued_messages: `Messages that no provider has taken yet, and that are older than the label says, in seconds; up to ${MAX_COUNTED}.`,
   heliograph_scheduled_messages: 'Messages that wait for their time: none of them waits to be delivered.',
-  heliograph_queue_jobs: `Jobs of a queue, by state, up to ${MOST_COUNTED} of each; dead are its dead letters.`,
+  heliograph_queue_jobs: `Jobs of a queue, by state, up to ${MAX_COUNTED} of each; dead are its dead letters.`,
   heliograph_queues_paused:
     'Queues that an operator has paused, and that stand because the database was restored or copied.',
   heliograph_queue_oldest_ready_seconds:
@@ -123,14 +123,14 @@ type Reads = Pick<Replica, 'read'>
 type QueueLook = () => Promise<QueueStatus[]>
 
 async function gaugeSamples(database: Database, status: QueueLook, replica: Reads): Promise<GaugeSamples> {
-  const processes = await liveProcesses(database, SILENT_AFTER)
+  const processes = await liveProcesses(database, SILENT_AFTER_S)
   const senders = await senderStates(database)
   const queues = await status()
   const paused = [...(await pausedQueues(database)).values()]
   // What grows with a backlog. A counter that fell, or a process that seemed to be silent, would raise alarms.
   const broadcasts = await broadcastStates(database)
   const [queued, reports, scheduled] = await replica.read(database, async (near) => [
-    await queuedByAge(near, AGES, MOST_COUNTED),
+    await queuedByAge(near, AGES, MAX_COUNTED),
     await openReports(near),
     await scheduledMessages(near),
   ])

@@ -15,9 +15,9 @@ import { deleteProcess, type Gauges, type ProcessKind, storeSignOfLife } from '.
 /** How often a process reports, in milliseconds. */
 const INTERVAL_MS = 5_000
 /** A process that has been silent for this many seconds no longer counts: it was killed, or it hangs. */
-export const SILENT_AFTER = 20
+export const SILENT_AFTER_S = 20
 /** After this many seconds of silence a process is forgotten; until then an operator sees when it was seen last. */
-export const FORGOTTEN_AFTER = 3_600
+export const FORGOTTEN_AFTER_S = 3_600
 
 /** What a worker reports of itself; a web process has nothing to report. */
 export type ProcessRole = {

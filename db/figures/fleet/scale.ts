@@ -7,7 +7,7 @@ import type { Database } from '../../postgres/pool.ts'
 import { type QueueStatus, queueStatus } from '../../queue/jobs.sql.ts'
 import { pausedQueues } from '../../queue/pauses.sql.ts'
 import { liveProcesses, type ProcessRow, type SenderFigures, senderStates } from './fleet.sql.ts'
-import { SILENT_AFTER } from './fleet.ts'
+import { SILENT_AFTER_S } from './fleet.ts'
 
 type QueueScale = { latency_seconds: number; ready: number; active: number }
 export type Scale = {
@@ -79,7 +79,7 @@ export function createScale(database: Database): () => Promise<Scale> {
   const look = async (): Promise<Scale> => {
     const [queues, processes, senders, paused] = await Promise.all([
       queueStatus(database),
-      liveProcesses(database, SILENT_AFTER),
+      liveProcesses(database, SILENT_AFTER_S),
       senderStates(database),
       pausedQueues(database),
     ])

@@ -21,16 +21,16 @@ import {
 } from '../../text/fields.ts'
 import { headersFault } from '../../text/headers.ts'
 import { compileTemplate, TemplateFault } from '../../text/slots.ts'
-import { codePoints, MOST_VARIABLES } from '../../text/strings.ts'
+import { codePoints, MAX_VARIABLES } from '../../text/strings.ts'
 import { fromOf, replyToOf } from '../emails/item.ts'
 import type { BroadcastFields, Condition } from './broadcasts.sql.ts'
 
-const MOST_TOPICS = 20
-const MOST_CONDITIONS = 10
+const MAX_TOPICS = 20
+const MAX_CONDITIONS = 10
 /** Of the values of an `in`. */
-const MOST_VALUES = 100
-const MOST_RATE = 1_000_000
-const NO_RATE = `\${path} must be a whole number from 1 to ${MOST_RATE}`
+const MAX_VALUES = 100
+const MAX_RATE = 1_000_000
+const NO_RATE = `\${path} must be a whole number from 1 to ${MAX_RATE}`
 /** What properties are at most, of a name and of a value. */
 const MAX_CONDITION_LENGTH = { property: 128, value: 2_048 }
 
@@ -52,9 +52,9 @@ function conditionFault(given: unknown): string | null {
     const fits =
       Array.isArray(value) &&
       value.length > 0 &&
-      value.length <= MOST_VALUES &&
+      value.length <= MAX_VALUES &&
       value.every((each) => isText(each, MAX_CONDITION_LENGTH.value))
-    return fits ? null : `.value must be an array of 1 to ${MOST_VALUES} strings`
+    return fits ? null : `.value must be an array of 1 to ${MAX_VALUES} strings`
   }
   return isText(value, MAX_CONDITION_LENGTH.value) ? null : '.value must be a string'
 }
@@ -64,7 +64,7 @@ const conditions = () =>
     .meta({
       jsonSchema: {
         type: 'array',
-        maxItems: MOST_CONDITIONS,
+        maxItems: MAX_CONDITIONS,
         items: {
           type: 'object',
           properties: {
@@ -79,8 +79,8 @@ const conditions = () =>
     .test('conditions', '${path} must be an array of conditions', (value, { path, createError }) => {
       if (value === undefined) return true
       if (!Array.isArray(value)) return false
-      if (value.length > MOST_CONDITIONS)
-        return createError({ message: `${path} must have at most ${MOST_CONDITIONS} conditions` })
+      if (value.length > MAX_CONDITIONS)
+        return createError({ message: `${path} must have at most ${MAX_CONDITIONS} conditions` })
       const faults = value.map((each) => conditionFault(each))
       const index = faults.findIndex((fault) => fault !== null)
       return index < 0 || createError({ message: `${path}[${index}]${faults[index]}` })
@@ -90,8 +90,8 @@ const topics = (min: number) =>
   uuids()
     .test(
       'most',
-      `\${path} must have at most ${MOST_TOPICS} topics`,
-      (value) => (value?.length ?? 0) <= MOST_TOPICS,
+      `\${path} must have at most ${MAX_TOPICS} topics`,
+      (value) => (value?.length ?? 0) <= MAX_TOPICS,
     )
     .test(
       'least',
@@ -135,17 +135,17 @@ export const changeSchema = object({
   topic_ids: topics(1),
   exclude_topic_ids: topics(0),
   where: conditions(),
-  variables: stringMap(MOST_VARIABLES),
+  variables: stringMap(MAX_VARIABLES),
   headers: stringMap(),
   tags: array(text({ max: 128 }).defined('${path} must be a string'))
     .typeError('${path} must be an array of strings')
     .max(20, '${path} must have at most 20 tags'),
   rate_per_minute: number()
-    .meta({ jsonSchema: { type: 'integer', minimum: 1, maximum: MOST_RATE } } satisfies Described)
+    .meta({ jsonSchema: { type: 'integer', minimum: 1, maximum: MAX_RATE } } satisfies Described)
     .typeError(NO_RATE)
     .integer(NO_RATE)
     .min(1, NO_RATE)
-    .max(MOST_RATE, NO_RATE),
+    .max(MAX_RATE, NO_RATE),
   ...ownTime(),
 })
 

@@ -21,7 +21,7 @@ export type HistoryEntry = {
 }
 
 /** Of what people did with one the latest. */
-const MOST_ENTRIES = 50
+const MAX_ENTRIES = 50
 /** How long after a press a broadcast may begin for it. */
 const START_DELAY_MS = 60_000
 
@@ -67,8 +67,8 @@ function standing(row: BroadcastRow, entries: readonly HistoryEntry[]): HistoryE
 
 export async function broadcastHistory(tx: Tx, row: BroadcastRow): Promise<HistoryEntry[]> {
   const actions = ACTS.map((act) => `broadcast.${act}`)
-  const entries = named(await entriesOfBroadcast(tx, row, actions, MOST_ENTRIES), row)
-  const isMade = entries.length === MOST_ENTRIES || entries.some(({ act }) => act === 'create')
+  const entries = named(await entriesOfBroadcast(tx, row, actions, MAX_ENTRIES), row)
+  const isMade = entries.length === MAX_ENTRIES || entries.some(({ act }) => act === 'create')
   const made = isMade ? [] : [unnamed('create', row.created_at, false)]
   return [...standing(row, entries), ...beginning(row, entries), ...entries, ...made].sort(
     (one, other) => Date.parse(other.at) - Date.parse(one.at),

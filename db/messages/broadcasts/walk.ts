@@ -49,7 +49,7 @@ const EXPAND_BATCH = 200
 /** Emails that may wait of the slowest. */
 const LEAST_AHEAD = 20
 /** Contacts that one step looks at, however few of them fit. */
-const MOST_READ = 10_000
+const MAX_READ = 10_000
 /** A schedule that is later than this does not begin by itself, in milliseconds. */
 const OVERDUE_MS = 3_600_000
 /** How often one of a suspended team looks whether it may go on, in seconds. */
@@ -136,7 +136,7 @@ function madeFor(mailing: Mailing, member: Member, secrets: Secrets): EmailItem 
 async function expand(deps: WalkDeps, row: BroadcastRow, most: number, now: Date): Promise<WalkStep> {
   const { tx, secrets } = deps
   const until = row.audience_until ?? now.toISOString()
-  const next = await nextMembers(tx, { ...row, until }, { after: row.cursor, look: MOST_READ, limit: most })
+  const next = await nextMembers(tx, { ...row, until }, { after: row.cursor, look: MAX_READ, limit: most })
   const { mailing, version } = await fixedMailing(tx, row)
   const all = next.members.map((member) => ({ member, made: madeFor(mailing, member, secrets) }))
   const items = all.flatMap(({ made }) => (typeof made === 'string' ? [] : [made]))

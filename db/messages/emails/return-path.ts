@@ -14,9 +14,9 @@ const PREFIX = 'b-'
 const DIGITS = 62
 
 /** What looks like an address of ours is tried this often: each try costs a signature. */
-const MOST_CANDIDATES = 200
+const MAX_CANDIDATES = 200
 /** A report says what it says at its beginning; the message that it returns comes last, and may be large. */
-export const MOST_BYTES = 512 * 1024
+export const MAX_REPORT_BYTES = 512 * 1024
 
 const TOKEN = new RegExp(`(?<![a-z0-9])${PREFIX}([a-z0-9]{${DIGITS}})@`, 'gi')
 
@@ -45,7 +45,7 @@ export function returnPath(secrets: Secrets, ids: Ids, domain: string): string |
 
 /** The email whose return address stands first in a text, at whatever domain; null without one of ours. */
 export function findReturnPath(secrets: Secrets, text: string): Ids | null {
-  for (const [, digits = ''] of text.matchAll(TOKEN).take(MOST_CANDIDATES)) {
+  for (const [, digits = ''] of text.matchAll(TOKEN).take(MAX_CANDIDATES)) {
     const ref = readDigits(secrets, digits.toLowerCase())
     if (ref) return ref
   }
@@ -57,7 +57,7 @@ export function findReturnPath(secrets: Secrets, text: string): Ids | null {
  * Quoted-printable parts break long lines; an address is found across such a break.
  */
 export function carriesReturnPath(secrets: Secrets, mail: Buffer): boolean {
-  const text = mail.subarray(0, MOST_BYTES).toString('latin1')
+  const text = mail.subarray(0, MAX_REPORT_BYTES).toString('latin1')
   return findReturnPath(secrets, text.replace(/=\r?\n/g, '').replaceAll('=40', '@')) !== null
 }
 

@@ -35,7 +35,7 @@ export type EmailFilter = Omit<EmailCriteria, 'recipients' | 'words' | 'text' | 
 }
 
 /** Words are looked for one by one in each row. */
-const MOST_WORDS = 20
+const MAX_WORDS = 20
 
 // How many rows are read at a time: those whose size is not known yet come with their html.
 const READ_BATCH = 100
@@ -60,8 +60,8 @@ function recipientSpellings(given: string): string[] {
 /** The words of a part of the filter. @throws Refusal bad_request for too many. */
 function wordsOf(what: 'subject' | 'a search', given: string | undefined): string[] | undefined {
   const words = given?.split(/\s+/).filter((word) => word !== '')
-  if (words === undefined || words.length <= MOST_WORDS) return words
-  throw new Refusal('bad_request', `${what} must have at most ${MOST_WORDS} words`)
+  if (words === undefined || words.length <= MAX_WORDS) return words
+  throw new Refusal('bad_request', `${what} must have at most ${MAX_WORDS} words`)
 }
 
 /** The filter as the query takes it. @throws Refusal bad_request for what is no address or no domain. */
@@ -76,13 +76,13 @@ export function criteriaOf({ recipient, subject, text, domain, ...rest }: EmailF
 }
 
 /** For emails that one id names: a request's has as many as its batch, at most a hundred. */
-const MOST_NAMED = 1_000
+const MAX_NAMED = 1_000
 
 /** A page of rows. What an id names is looked up before, so that only the teams that have it are asked. */
 async function rowsFound(tx: Tx, criteria: EmailCriteria, page: EmailPage): Promise<readonly EmailRow[]> {
   const { id, team_id } = criteria
   if (id === undefined || team_id !== undefined) return emailsFound(tx, criteria, page)
-  const places = await messagesWithId(tx, id, { teams: null, limit: MOST_NAMED })
+  const places = await messagesWithId(tx, id, { teams: null, limit: MAX_NAMED })
   const teams = new Set(places.filter(({ channel }) => channel === 'email').map((place) => place.team_id))
   const rows: EmailRow[] = []
   for (const team of teams) rows.push(...(await emailsFound(tx, { ...criteria, team_id: team }, page)))

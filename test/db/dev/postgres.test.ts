@@ -77,35 +77,40 @@ async function killHard(owner: { kill(signal: 'SIGKILL'): boolean } & NodeJS.Eve
 const postmaster = async (home: string) =>
   Number.parseInt(await readFile(join(home, 'data/postmaster.pid'), 'utf8'), 10)
 
-t.test('a fresh directory gets a server with what the design asks for', async (t) => {
-  const directory = await scratch(t)
-  t.equal(await runningPostgres(directory), null, 'nothing runs before')
-  const { url, stop } = await start(t, directory)
-  t.match(url, /^postgres:\/\/heliograph:[0-9a-f]{48}@127\.0\.0\.1:\d+\/heliograph$/)
-  const setting = (name: string) => `current_setting('${name}') as ${name}`
-  const names = 'server_encoding timezone max_connections listen_addresses unix_socket_directories'.split(' ')
-  t.strictSame(await rows(url, `select ${names.map(setting).join(', ')}`), [
-    {
-      server_encoding: 'UTF8',
-      timezone: 'UTC',
-      max_connections: '200',
-      listen_addresses: '127.0.0.1',
-      unix_socket_directories: '',
-    },
-  ])
-  const locale = 'select datlocprovider, datlocale from pg_database where datname = current_database()'
-  t.strictSame(await rows(url, locale), [{ datlocprovider: 'b', datlocale: 'C.UTF-8' }])
-  t.strictSame(await rows(url, "select lower('ÉÖЖ') as lower"), [{ lower: 'éöж' }])
-  await t.rejects(rows(url.replace(/[0-9a-f]{48}/, 'guess'), 'select 1'), { code: '28P01' }, 'no password')
-  t.equal((await stat(join(directory, 'password'))).mode & 0o777, 0o600)
-  t.equal((await stat(join(directory, 'server.json'))).mode & 0o777, 0o600)
-  t.equal(await runningPostgres(directory), url, 'the CLI finds it')
-  await stop()
-  await stop()
-  t.equal(await runningPostgres(directory), null, 'and no longer once it has stopped')
-  seed = join(await scratch(whole), '..', 'seed')
-  await promisify(execFile)('cp', ['-a', directory, seed])
-})
+t.test(
+  'a fresh directory gets a server in UTF-8 and UTC, on the loopback alone, behind a password',
+  async (t) => {
+    const directory = await scratch(t)
+    t.equal(await runningPostgres(directory), null, 'nothing runs before')
+    const { url, stop } = await start(t, directory)
+    t.match(url, /^postgres:\/\/heliograph:[0-9a-f]{48}@127\.0\.0\.1:\d+\/heliograph$/)
+    const setting = (name: string) => `current_setting('${name}') as ${name}`
+    const names = 'server_encoding timezone max_connections listen_addresses unix_socket_directories'.split(
+      ' ',
+    )
+    t.strictSame(await rows(url, `select ${names.map(setting).join(', ')}`), [
+      {
+        server_encoding: 'UTF8',
+        timezone: 'UTC',
+        max_connections: '200',
+        listen_addresses: '127.0.0.1',
+        unix_socket_directories: '',
+      },
+    ])
+    const locale = 'select datlocprovider, datlocale from pg_database where datname = current_database()'
+    t.strictSame(await rows(url, locale), [{ datlocprovider: 'b', datlocale: 'C.UTF-8' }])
+    t.strictSame(await rows(url, "select lower('ÉÖЖ') as lower"), [{ lower: 'éöж' }])
+    await t.rejects(rows(url.replace(/[0-9a-f]{48}/, 'guess'), 'select 1'), { code: '28P01' }, 'no password')
+    t.equal((await stat(join(directory, 'password'))).mode & 0o777, 0o600)
+    t.equal((await stat(join(directory, 'server.json'))).mode & 0o777, 0o600)
+    t.equal(await runningPostgres(directory), url, 'the CLI finds it')
+    await stop()
+    await stop()
+    t.equal(await runningPostgres(directory), null, 'and no longer once it has stopped')
+    seed = join(await scratch(whole), '..', 'seed')
+    await promisify(execFile)('cp', ['-a', directory, seed])
+  },
+)
 
 t.test('a restart keeps the data, and the flush to disk is on unless the caller turns it off', async (t) => {
   const directory = await made(t)

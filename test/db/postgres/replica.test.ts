@@ -73,10 +73,10 @@ t.test('a standby serves what may lag; the primary all else, and whatever the st
   })
 
   await t.test('no page that may lag writes', async (t) => {
-    const onReplica = PAGES.filter((page) => page.fromReplica)
-    t.ok(onReplica.length >= 9)
-    t.ok(onReplica.every(({ method }) => method === 'GET'))
-    for (const page of onReplica) {
+    const fromReplica = PAGES.filter((page) => page.fromReplica)
+    t.ok(fromReplica.length >= 9)
+    t.ok(fromReplica.every(({ method }) => method === 'GET'))
+    for (const page of fromReplica) {
       const { status } = await owner.get(page.path.replace(':team', team.id).replace(':id', sent.body.id))
       t.ok(status === 200 || status === 404, `${page.path}: ${status}`)
     }

@@ -146,10 +146,10 @@ t.test('a check asks the relay of broadcasts too, where they have one of their o
 
 t.test('broadcasts hold half of the slots; pauses and unsubscribes win over all not in those', async (t) => {
   const gate = Promise.withResolvers<void>()
-  let inHand = 0
+  let inFlight = 0
   const onMessage = async ({ rcpt_to }: { rcpt_to: string[] }) => {
     if (!rcpt_to[0]?.startsWith('bulk')) return undefined
-    inHand += 1
+    inFlight += 1
     await gate.promise
     return undefined
   }
@@ -158,10 +158,10 @@ t.test('broadcasts hold half of the slots; pauses and unsubscribes win over all 
   const broadcast = await aBroadcast(service, team)
   const ids = await broadcast.emails(...Array.from({ length: 6 }, (_, at) => `bulk-${at}@example.com`))
   await startWorker(t, service, { smtp_url: sink.url, concurrency: 4 })
-  await until('half of the slots are held', () => inHand === 2)
+  await until('half of the slots are held', () => inFlight === 2)
   await call('POST', '/v1/emails', { key: team.key, body: anEmail({ to: ['single@example.com'] }) })
   await until('the single email is sent', () => received().includes('single@example.com'))
-  t.equal(inHand, 2)
+  t.equal(inFlight, 2)
   const waiting = await Promise.all(
     ids.map(async (id, at) => ((await broadcast.isWaiting(id)) ? [`bulk-${at}@example.com`] : [])),
   )
@@ -176,7 +176,7 @@ t.test('broadcasts hold half of the slots; pauses and unsubscribes win over all 
     const { sent, skipped, queued } = await broadcast.figures()
     return sent === 2 && skipped === 1 && queued === 3
   })
-  t.equal(inHand, 2, 'nothing has left since the pause')
+  t.equal(inFlight, 2, 'nothing has left since the pause')
   await call('POST', `${path}/resume`, { key: team.key })
   await until('the others are sent', async () => (await broadcast.figures()).sent === 5)
   t.same(await broadcast.skips(), { [leaves]: 'unsubscribed' })

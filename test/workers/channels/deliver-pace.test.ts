@@ -80,7 +80,7 @@ t.test('a throttled sender goes on at half the pace, and loses nothing', async (
   await until('all but the throttled one are sent', async () => (await sentCount(service, team.id)) >= 59)
   const [sender] = await sendersOf(service)
   t.match(sender, { key: 'ses:eu-west-1', rate: 18 })
-  // What was booked before the refusal still went at the old pace: 20 jobs in hand.
+  // What was booked before the refusal still went at the old pace: 20 jobs in flight.
   const late = api.calls.slice(25, 60)
   t.ok(span(late) > 1.3, `${late.length} in ${span(late)} s at 18 a second`)
   const throttled = api.calls[4]?.tags.email_id ?? ''

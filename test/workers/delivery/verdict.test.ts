@@ -89,8 +89,8 @@ const policy = (blames: 'recipient' | 'identity'): Outcome => ({ kind: 'policy',
 
 t.test('a refusal by policy is the recipient’s while others are being taken', async (t) => {
   const never = { held_at: null, accepted_at: null }
-  const judged = (given: [string, Outcome][], evidence = never as Parameters<typeof judgePolicy>[1]) =>
-    [...judgePolicy(new Map(given), evidence).values()].map(({ kind }) => kind)
+  const judged = (given: [string, Outcome][], context = never as Parameters<typeof judgePolicy>[1]) =>
+    [...judgePolicy(new Map(given), context).values()].map(({ kind }) => kind)
   t.strictSame(judged([['a', policy('recipient')]]), ['policy'], 'not known: our set-up may be at fault')
   const taken: Outcome = { kind: 'accepted', detail: '' }
   t.strictSame(

@@ -90,7 +90,7 @@ t.test('a listening connection that is lost loses no answer', async (t) => {
   t.equal((await answer).status, 200)
 })
 
-/** A stored call, and a job for it as a worker has it in hand. */
+/** A stored call, and a job for it as a worker has claimed it. */
 async function fetched({ database }: Service, { id: team_id }: TestTeam, body: string) {
   const upsert_id = uuidv7()
   await insertUpsert(database, team_id, { id: upsert_id, body: Buffer.from(body) }, new Date())

@@ -8,7 +8,7 @@ import type { Attachment, Email } from 'postal-mime'
 import type { ContactEffect } from '../../../db/audience/contacts/effect.ts'
 import type { ReportedRef } from '../../../db/delivery/reports/ref.ts'
 import type { ReportedEmail } from '../../../db/messages/emails/apply-events.ts'
-import { findReturnPath, MOST_BYTES } from '../../../db/messages/emails/return-path.ts'
+import { findReturnPath, MAX_REPORT_BYTES } from '../../../db/messages/emails/return-path.ts'
 import type { EmailEventKind } from '../../../db/messages/emails/status.ts'
 import type { Secrets } from '../../../db/process/secrets.ts'
 import { storableWords } from '../../../db/text/words.ts'
@@ -77,7 +77,7 @@ function eventsIn(
 }
 
 function beginningOf(body: Buffer): Buffer {
-  const bytes = body.subarray(0, MOST_BYTES)
+  const bytes = body.subarray(0, MAX_REPORT_BYTES)
   let end = 0
   for (let line = 0; line < MAX_LINES; line++) {
     end = bytes.indexOf(0x0a, end) + 1

@@ -4,9 +4,9 @@
  * chosen, and while the page is looked at keeps its live sections up to date every five seconds, until somebody pauses
  * that (WCAG 2.2.2). A list is never replaced under the reader: it says how many rows are new.
  */
-const EVERY = 5_000
+const REFRESH_INTERVAL_MS = 5_000
 /** How long what a press has done is shown instead of the button's name. */
-const SAID = 2_000
+const DONE_SHOWN_MS = 2_000
 
 const zoned = new Intl.DateTimeFormat(undefined, {
   year: 'numeric',
@@ -64,7 +64,7 @@ function say(button, words) {
   button.timer = setTimeout(() => {
     button.replaceChildren(...button.named)
     live.textContent = ''
-  }, SAID)
+  }, DONE_SHOWN_MS)
 }
 
 const closeMenus = (but) => {
@@ -99,7 +99,7 @@ document.addEventListener('keydown', (event) => {
 })
 
 /** How long to wait for the next page: an answer may be a file to save, which leaves this one as it is. */
-const HEARD = 10_000
+const NEXT_PAGE_WAIT_MS = 10_000
 
 function release(button) {
   button.disabled = false
@@ -113,7 +113,7 @@ document.addEventListener('submit', ({ target, submitter }) => {
   setTimeout(() => {
     submitter.disabled = true
     submitter.setAttribute('aria-busy', 'true')
-    setTimeout(release, HEARD, submitter)
+    setTimeout(release, NEXT_PAGE_WAIT_MS, submitter)
   })
 })
 addEventListener('pageshow', () => document.querySelectorAll('[aria-busy]').forEach(release))
@@ -131,7 +131,7 @@ addEventListener('beforeunload', (event) => {
 })
 
 /** How long nothing may change before an audience is counted. */
-const CALM = 400
+const QUIET_BEFORE_COUNT_MS = 400
 
 /** An audience is counted as it is chosen; the button that asks for it is for who has no script. */
 const count = document.querySelector('[data-counts]')
@@ -152,7 +152,7 @@ if (count) {
   count.hidden = true
   count.form.addEventListener('input', () => {
     clearTimeout(count.timer)
-    count.timer = setTimeout(() => recount().catch(() => {}), CALM)
+    count.timer = setTimeout(() => recount().catch(() => {}), QUIET_BEFORE_COUNT_MS)
   })
 }
 
@@ -221,5 +221,5 @@ if (pause) {
   })
   setInterval(() => {
     if (document.visibilityState === 'visible' && sessionStorage.paused !== 'yes') refresh().catch(() => {})
-  }, EVERY)
+  }, REFRESH_INTERVAL_MS)
 }

@@ -16,7 +16,7 @@ import type { View } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { DAY_RANGE, defineFilter, search } from '../../served/filter.ts'
 import { listOf, pageById } from '../../served/list.ts'
-import { get, onReplica } from '../../served/made.ts'
+import { fromReplica, get } from '../../served/made.ts'
 import { type PageRequest, show, teamPath } from '../../served/page.ts'
 import { thingPath } from '../things.ts'
 
@@ -117,7 +117,7 @@ async function auditView(request: PageRequest, deps: PageDeps, only: string | nu
   }
 }
 
-const audit = get(onReplica('operator'), '/operator/audit', async (request, deps) =>
+const audit = get(fromReplica('operator'), '/operator/audit', async (request, deps) =>
   show(await auditView(request, deps, null)),
 )
 

@@ -4,7 +4,7 @@ import { DELIVERIES } from '../../../../db/channels/channels.sql.ts'
 import { listQueues, QUEUES, type ShownQueue } from '../../../../db/delivery/queues.ts'
 import { listSenders, type ShownSender } from '../../../../db/delivery/senders/show.ts'
 import { liveProcesses, type ProcessRow } from '../../../../db/figures/fleet/fleet.sql.ts'
-import { FORGOTTEN_AFTER, SILENT_AFTER } from '../../../../db/figures/fleet/fleet.ts'
+import { FORGOTTEN_AFTER_S, SILENT_AFTER_S } from '../../../../db/figures/fleet/fleet.ts'
 import { stoppedBroadcasts } from '../../../../db/messages/broadcasts/brakes.sql.ts'
 import { pausedQueues, type QueuePause, RESTORED } from '../../../../db/queue/pauses.sql.ts'
 import { type Cell, duration, number, plural, status, text, time } from '../../drawn/cell.ts'
@@ -12,14 +12,14 @@ import type { Alert, Tile } from '../../drawn/section.ts'
 import { pausedQueue, RESTORED_COPY } from '../../drawn/timeline.ts'
 import { compact, get, tableOf } from '../../served/made.ts'
 import { show } from '../../served/page.ts'
-import { foldAlerts, stillAlerts, stoppedAlerts } from '../stopped.ts'
+import { foldAlerts, pausedSenderAlerts, stoppedBroadcastAlerts } from '../stopped.ts'
 import { counted, rate } from './queues.ts'
 
 const PATH = '/operator'
 /** The most broadcasts that are named. */
 const MAX_STOPPED = 100
 
-const isLive = ({ silent_seconds }: ProcessRow): boolean => silent_seconds <= SILENT_AFTER
+const isLive = ({ silent_seconds }: ProcessRow): boolean => silent_seconds <= SILENT_AFTER_S
 
 const isWorking = (process: ProcessRow): boolean => process.kind === 'worker' && isLive(process)
 
@@ -40,7 +40,7 @@ const processShown =
     Busy: text(`${Math.round(gauges.busy * 100)} %`, { number: true }),
     Memory: text(megabytes(gauges.resident_memory_bytes), { number: true }),
     Lag: text(`${Math.round(gauges.event_loop_lag_seconds * 1_000)} ms`, { number: true }),
-    'Last sign of life': { ...time(seen_at, now), tone: silent_seconds > SILENT_AFTER ? 'bad' : undefined },
+    'Last sign of life': { ...time(seen_at, now), tone: silent_seconds > SILENT_AFTER_S ? 'bad' : undefined },
   })
 
 const NO_WORKER: Alert = {
@@ -51,7 +51,7 @@ const NO_WORKER: Alert = {
 
 /** A sender that a live worker delivers through, and cannot: as the workers' own tries found it. */
 const senderAlerts = (senders: readonly ShownSender[]): Alert[] =>
-  stillAlerts(senders, ({ key }) => ({
+  pausedSenderAlerts(senders, ({ key }) => ({
     tone: 'bad',
     title: `${key} takes nothing`,
     link: { href: '/operator/senders', label: 'What happened, and how to resume' },
@@ -127,10 +127,10 @@ const queueShown = (queue: ShownQueue): Record<string, Cell> => ({
 })
 
 const overview = get('operator', PATH, async ({ now }, { database }) => {
-  const processes = await liveProcesses(database, FORGOTTEN_AFTER)
+  const processes = await liveProcesses(database, FORGOTTEN_AFTER_S)
   const senders = await listSenders(database)
   const queues = await listQueues(database)
-  const stopped = stoppedAlerts(await stoppedBroadcasts(database, null, MAX_STOPPED), true)
+  const stopped = stoppedBroadcastAlerts(await stoppedBroadcasts(database, null, MAX_STOPPED), true)
   const alerts = compact([
     !processes.some(isWorking) && NO_WORKER,
     ...queueAlerts(await pausedQueues(database)),

@@ -13,7 +13,7 @@ import { Refusal } from '../../../../db/errors.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { seenNow } from '../../../../db/postgres/seen.sql.ts'
 import { countDeadLetters, deadReasons } from '../../../../db/queue/dead-letters.sql.ts'
-import { MOST_COUNTED } from '../../../../db/queue/jobs.sql.ts'
+import { MAX_COUNTED } from '../../../../db/queue/jobs.sql.ts'
 import type { JobName } from '../../../../db/queue/jobs.ts'
 import { RESTORED } from '../../../../db/queue/pauses.sql.ts'
 import { beginBackgroundJob } from '../../../../db/upkeep/background-jobs/background-jobs.ts'
@@ -25,7 +25,7 @@ import { countedFields, countedOf, countedWords } from '../../served/counted.ts'
 import { act, alertsOf, buttonCell, compact, get, post, press, tableOf } from '../../served/made.ts'
 import { redirect, show } from '../../served/page.ts'
 import { backgroundJobAnswer } from '../background-job.ts'
-import { stillAlerts } from '../stopped.ts'
+import { pausedSenderAlerts } from '../stopped.ts'
 
 const PATH = '/operator/queues'
 
@@ -39,7 +39,7 @@ const button = ({ queue, paused }: ShownQueue): Cell =>
 
 /** What waits, as far as it was counted. */
 export const counted = (jobs: number): Cell =>
-  number(jobs, jobs < MOST_COUNTED ? {} : { text: `≥ ${number(MOST_COUNTED).text}` })
+  number(jobs, jobs < MAX_COUNTED ? {} : { text: `≥ ${number(MAX_COUNTED).text}` })
 
 /** Its name; of a paused one since when, and by whom or why. */
 function nameCell({ queue, paused, paused_at, paused_by, pause_reason }: ShownQueue, now: Date): Cell {
@@ -64,7 +64,7 @@ export const rate = (perSecond: number): string =>
 
 /** Why a queue stands though it is not paused: what its messages go through takes nothing. */
 async function senderAlerts(database: Tx, now: Date): Promise<Alert[]> {
-  return stillAlerts(await listSenders(database), ({ key, paused_until, troubled_at }) => {
+  return pausedSenderAlerts(await listSenders(database), ({ key, paused_until, troubled_at }) => {
     const queue = DELIVERIES.find((channel) => sendsFor(channel, key))?.job
     const next = paused_until === null ? 'being probed now' : `next probe ${countdown(paused_until, now)}`
     return {

@@ -18,8 +18,8 @@ import { act, compact, factsOf, get, hidden, press, tableOf } from '../../served
 import { type PersonRequest, redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/reports'
-/** A body is shown to this length; the CLI prints the whole. */
-const RAW_BYTES_SHOWN = 20_000
+/** How much of a body is shown; the CLI prints the whole. */
+const RAW_CHARACTERS_SHOWN = 20_000
 
 const filter = defineFilter({ provider: oneOf('From', PROVIDERS), reason: search('Reason contains') })
 
@@ -92,26 +92,26 @@ const report = get('operator', `${PATH}/:report_id`, async (request, deps) => {
     lead: reason === null ? undefined : `Parked: ${reason}`,
     back: { href: PATH, label: 'Parked reports' },
     actions: { forms: state === 'parked' ? [one('replay'), one('drop')] : [] },
-    sections: [{ kind: 'code', title: 'Raw report', code: body.slice(0, RAW_BYTES_SHOWN) }],
+    sections: [{ kind: 'code', title: 'Raw report', code: body.slice(0, RAW_CHARACTERS_SHOWN) }],
     aside: [factsOf({ Received: time(received_at, now), ID: text(id, { code: true, copy: true }) })],
   })
 })
 
 /** What a form means: the report it names, or all shown that its filter fits. @throws Refusal bad_request. */
-function meantBy(form: URLSearchParams): ParkedFilter {
+function parseReportFilter(form: URLSearchParams): ParkedFilter {
   const id = idParam(form, 'id')
   if (id !== undefined) return { ids: [id] }
   return { ...filter.read(form), ...countedOf(form) }
 }
 
 const replay = act('operator', `${PATH}/replay`, async (by, request) => {
-  const filter = meantBy(request.form)
+  const filter = parseReportFilter(request.form)
   const { replayed } = await replayParked(by, by.queue, filter)
   return redirect(PATH, `${plural(replayed, 'report')} will be tried again.`)
 })
 
 const drop = act('operator', `${PATH}/drop`, async (by, request) => {
-  const filter = meantBy(request.form)
+  const filter = parseReportFilter(request.form)
   const { dropped } = await dropParked(by, filter)
   return redirect(PATH, `${plural(dropped, 'report')} dropped.`)
 })
