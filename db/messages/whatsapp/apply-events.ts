@@ -1,8 +1,9 @@
 /**
  * Applies what happened to WhatsApp messages: stores each event once, marks rows as taken, moves them up the ladder,
  * and notes on a template what a failure says of it.
- * Promises: any order, any number of repeats and any split of the same events end in the same state; set-based, the
- * same few statements for one event or a thousand. Given a transaction; must not know a provider's words.
+ * Promises: any order, any number of repeats and any split of the same events end in the same status and timeline (when
+ * a message was taken is what was stored first); set-based, the same few statements for one event or a thousand. Given
+ * a transaction; must not know a provider's words.
  */
 
 import type { MessageEvent } from '../../channels/happenings/events.sql.ts'
