@@ -293,8 +293,8 @@ t.test('the items of a large batch are taken over one by one, with room for othe
   t.teardown(parser.close)
   const variables = Object.fromEntries(Array.from({ length: 1_400 }, (_, index) => [`k${index}`, '']))
   const emails = Array.from({ length: 100 }, () => anEmail({ template_id: crypto.randomUUID(), variables }))
-  const bytes = Buffer.from(JSON.stringify({ emails }))
-  const own = JSON.parse(bytes.toString()).emails
+  const body = JSON.stringify({ emails })
+  const own = JSON.parse(body).emails
   // What this thread worked, not what passed: a busy machine may keep it from its turn for any time.
   const worked = () => {
     const { user, system } = process.threadCpuUsage()
@@ -303,15 +303,21 @@ t.test('the items of a large batch are taken over one by one, with room for othe
   const started = worked()
   structuredClone(own)
   const atOnce = worked() - started
-  let isDone = false
-  const parsing = parser.parse({ method: 'POST', path: '/v1/emails/batch' }, bytes).finally(() => {
-    isDone = true
-  })
-  let longest = 0
-  for (let last = worked(); !isDone; last = worked()) {
-    await sleep(1)
-    longest = Math.max(longest, worked() - last)
+  const longestWhileParsed = async () => {
+    let isDone = false
+    const call = { method: 'POST', path: '/v1/emails/batch' }
+    const parsing = parser.parse(call, Buffer.from(body)).finally(() => {
+      isDone = true
+    })
+    let longest = 0
+    for (let last = worked(); !isDone; last = worked()) {
+      await sleep(1)
+      longest = Math.max(longest, worked() - last)
+    }
+    t.match(await parsing, { length: 100, 99: { item: { variables: { k1399: /^$/ } } } })
+    return longest
   }
-  t.match(await parsing, { length: 100, 99: { item: { variables: { k1399: /^$/ } } } })
+  // A collection of the whole heap may fall into one of them, not into all.
+  const longest = Math.min(await longestWhileParsed(), await longestWhileParsed(), await longestWhileParsed())
   t.ok(longest < atOnce / 2, `${longest} ms at most, of ${atOnce} ms in all`)
 })
