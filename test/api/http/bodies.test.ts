@@ -294,18 +294,16 @@ t.test('the items of a large batch are taken over one by one, with room for othe
   const variables = Object.fromEntries(Array.from({ length: 1_400 }, (_, index) => [`k${index}`, '']))
   const emails = Array.from({ length: 100 }, () => anEmail({ template_id: crypto.randomUUID(), variables }))
   const body = JSON.stringify({ emails })
-  const own = JSON.parse(body).emails
   // What this thread worked, not what passed: a busy machine may keep it from its turn for any time.
   const worked = () => {
     const { user, system } = process.threadCpuUsage()
     return (user + system) / 1_000
   }
-  const started = worked()
-  structuredClone(own)
-  const atOnce = worked() - started
-  const longestWhileParsed = async () => {
+  /** Which part of the work one turn did, at most. */
+  const largestTurn = async () => {
     let isDone = false
     const call = { method: 'POST', path: '/v1/emails/batch' }
+    const started = worked()
     const parsing = parser.parse(call, Buffer.from(body)).finally(() => {
       isDone = true
     })
@@ -315,9 +313,9 @@ t.test('the items of a large batch are taken over one by one, with room for othe
       longest = Math.max(longest, worked() - last)
     }
     t.match(await parsing, { length: 100, 99: { item: { variables: { k1399: /^$/ } } } })
-    return longest
+    return longest / (worked() - started)
   }
-  // A collection of the whole heap may fall into one of them, not into all.
-  const longest = Math.min(await longestWhileParsed(), await longestWhileParsed(), await longestWhileParsed())
-  t.ok(longest < atOnce / 2, `${longest} ms at most, of ${atOnce} ms in all`)
+  // A collection of the whole heap may fall into one of them: the middle one counts.
+  const parts = [await largestTurn(), await largestTurn(), await largestTurn()].sort((a, b) => a - b)
+  t.ok((parts[1] ?? 1) < 1 / 4, parts.join(' '))
 })
