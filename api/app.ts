@@ -68,8 +68,8 @@ const renderErrors =
     } catch (error) {
       const refusal = refusalForError(error, ctx.state.id, log)
       countRefusals(metrics, [refusal])
-      const { caller, id: request_id } = ctx.state
-      const call = { method: ctx.method, route: String(ctx.state.route ?? ''), request_id, now: clock() }
+      const { caller, id: http_request_id } = ctx.state
+      const call = { method: ctx.method, route: String(ctx.state.route ?? ''), http_request_id, now: clock() }
       if (caller) refusals.note(caller, call, refusal)
       send(ctx, refusalAnswer(refusal))
     }

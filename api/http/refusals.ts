@@ -19,7 +19,7 @@ const MAX_KEPT_PER_TEAM = 20
 /** Who called: the team, and the key's first characters (none for a session token). */
 type Caller = { team_id: string; key?: string }
 
-type Call = { method: string; route: string; request_id: string; now: Date }
+type Call = { method: string; route: string; http_request_id: string; now: Date }
 
 export type Refusals = { note(caller: Caller, call: Call, refusal: Refusal): void; flush(): Promise<void> }
 

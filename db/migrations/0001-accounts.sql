@@ -10,7 +10,7 @@ create function service_time() returns timestamptz language sql volatile as 'sel
 
 -- A known text sealed with SECRET_KEY: a process that cannot open it was given another key. One row for the service.
 create table secret_canary (
-  id boolean primary key default true check (id),
+  one boolean primary key default true check (one),
   sealed bytea not null
 );
 
@@ -161,7 +161,7 @@ create table login_links (
   -- A link that somebody else has seen opens this team alone; null: all that the person has.
   team_id uuid references teams (id) on delete cascade,
   -- An invitation lives for days: it holds at most the role that its person had when it was made; null: what they have.
-  role text,
+  role text check (role in ('viewer', 'editor', 'owner')),
   created_at timestamptz not null,
   expires_at timestamptz not null
 );
@@ -207,7 +207,7 @@ create table dashboard_seats (
   team_id uuid not null,
   user_id uuid not null,
   session_id uuid not null references dashboard_sessions (id) on delete cascade,
-  role text not null,
+  role text not null check (role in ('viewer', 'editor', 'owner')),
   -- When this team's pages were last used, to the minute.
   seen_at timestamptz,
   primary key (team_id, user_id, session_id),
@@ -240,6 +240,7 @@ create table domains (
   failing_since timestamptz,
   primary key (team_id, id),
   unique (team_id, name),
+  check ((status = 'verified') = (verified_at is not null)),
   check (num_nulls(next_dkim_selector, next_dkim_public_key, next_dkim_private_key) in (0, 3)),
   check (failing_since is null or missing_since is not null)
 );
@@ -250,7 +251,7 @@ create index domains_to_recheck on domains (checked_at nulls first) where status
 create table audit_entries (
   id uuid primary key,
   team_id uuid,
-  -- The person's address, or `cli`.
+  -- The person's address, `cli`, the prefix of a client's credential, or `recipient`: who left topics by a link.
   actor text not null,
   -- What was done, such as `key.create`, and to what.
   action text not null,
@@ -277,7 +278,8 @@ create table refused_calls (
   message text not null,
   -- The first characters of the key; null for a session token.
   key_prefix text,
-  request_id text not null,
+  -- The call's X-Request-Id.
+  http_request_id text not null,
   created_at timestamptz not null,
   primary key (team_id, id)
 );

@@ -25,7 +25,7 @@ create table template_versions (
   -- Whether its emails carry List-Unsubscribe headers; then unsubscribe_url is one of its slots.
   list_unsubscribe boolean not null default false,
   created_at timestamptz not null,
-  created_by text,
+  created_by text not null,
   primary key (team_id, id)
 );
 create index template_versions_template on template_versions (team_id, template_id, id);
@@ -57,9 +57,9 @@ create table files (
   sha256 bytea check (length(sha256) = 32),
   size bigint not null default 0 check (size >= 0),
   state text not null default 'loading' check (state in ('loading', 'ready', 'orphaned')),
-  created_at timestamptz not null default now(),
+  created_at timestamptz not null,
   -- Written at each use when it is older than an hour: a collector that looked before the use does not take the file.
-  last_used_at timestamptz not null default now(),
+  last_used_at timestamptz not null,
   -- Until when uploads keep it: the collector's index has no others.
   kept_until timestamptz,
   primary key (team_id, id),

@@ -40,7 +40,8 @@ create table contacts (
   updated_at timestamptz not null,
   primary key (team_id, id),
   unique (team_id, identity),
-  check (status not in ('bounced', 'complained') or suppression is not null)
+  check (status not in ('bounced', 'complained') or suppression is not null),
+  check (not suppressed_softly or suppression is not distinct from 'bounced')
 ) with (fillfactor = 85);
 -- The list, newest first. With what its filters look at, so that the rows a deep page skips are never read.
 create index contacts_newest on contacts (team_id, created_at desc, id desc) include (status, email);
@@ -125,7 +126,7 @@ create table contact_imports (
   refused integer not null default 0,
   -- An uploaded file waits as a draft until a person has said what its columns become.
   draft boolean not null default false,
-  mapping jsonb,
+  mapping jsonb not null,
   created_by text not null,
   created_at timestamptz not null,
   primary key (team_id, id)

@@ -48,7 +48,8 @@ create table paused_queues (
   paused_at timestamptz not null,
   -- The person or `cli`; null: the service itself, for this reason.
   paused_by text,
-  reason text
+  reason text,
+  check (num_nulls(paused_by, reason) = 1)
 );
 
 -- The highest place given so far in each fair queue (db/queue/fair-queue.ts).
@@ -105,13 +106,20 @@ create trigger note_pause after insert or delete on paused_queues
 
 create function note_sender_pause() returns trigger language plpgsql as $$
 begin
-  perform record_pause('sender:' || new.key, case when new.troubles > 0 then timestamptz 'infinity' else new.paused_until end);
+  if tg_op = 'DELETE' then
+    perform record_pause('sender:' || old.key, null);
+  else
+    perform record_pause('sender:' || new.key, case when new.troubles > 0 then timestamptz 'infinity' else new.paused_until end);
+  end if;
   return null;
 end $$;
 -- Each batch of sends writes a sender's row: only a pause or a trouble that begins, moves or ends is worth a look.
 create trigger note_pause after update of paused_until, troubles on senders for each row
   when (old.paused_until is distinct from new.paused_until or (old.troubles > 0) <> (new.troubles > 0))
   execute function note_sender_pause();
+-- A webhook's sender is deleted with its endpoint, and when that is enabled again or gets another URL.
+create trigger note_end_of_pause after delete on senders for each row
+  when (old.paused_until is not null or old.troubles > 0) execute function note_sender_pause();
 
 -- Raw reports as the hooks took them, before anybody knows whose messages they are about.
 create table reports (

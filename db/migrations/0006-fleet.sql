@@ -164,7 +164,8 @@ create table background_jobs (
   begun_by text not null,
   begun_at timestamptz not null,
   progressed_at timestamptz not null,
-  finished_at timestamptz
+  finished_at timestamptz,
+  check (finished_at is null or given is null and cursor is null)
 );
 create index background_jobs_of_team on background_jobs (team_id, id);
 -- For the sweep: few at any time.
@@ -172,6 +173,7 @@ create index background_jobs_unfinished on background_jobs (progressed_at) where
 
 -- How far the upkeep has come, so that it need not look through all rows again.
 create table upkeep (
+  -- `bodies`: those that were emptied; `sweep:<queue>`: the sweep's walk through what waits.
   kind text primary key,
   done_until timestamptz not null
 );

@@ -1,4 +1,5 @@
 /** GET /v1/plans: the catalog, for anybody. DECISIONS: Plan list. */
+import { sql } from 'slonik'
 import { loadCatalog } from '../../db/accounts/plans/catalog.ts'
 import defaultCatalog from '../../db/accounts/plans/default-catalog.json' with { type: 'json' }
 import { createTeam } from '../../db/accounts/teams/create.ts'
@@ -54,6 +55,14 @@ t.test('locale fr is supported; unknown values fall back to en', async (t) => {
   t.equal(french.benefits[0], '5 000 e-mails par mois')
   for (const query of ['', '?locale=en', '?locale=de', '?locale=', '?locale=FR', '?locale=__proto__'])
     t.equal((await plans(query)).body.plans[0].name, 'Free', query)
+})
+
+t.test('the catalog is loaded into the tables of a newer version, whose column has a default', async (t) => {
+  const { database } = service
+  await database.query(sql.unsafe`alter table plans add column next_word text not null default 'none'`)
+  await load(defaultCatalog)
+  t.equal((await plans()).body.plans.length, 3)
+  await database.query(sql.unsafe`alter table plans drop column next_word`)
 })
 
 t.test('is cached for about 60 seconds, and says so with an ETag that answers 304', async (t) => {

@@ -66,8 +66,8 @@ const accounts = [
   `insert into templates (team_id, id, name, version_id, created_at, updated_at)
     select ${teamId('team')}, ${templateId('team', 'n')}, 'Template ' || n, ${templateId('team', 'n')}, now(), now()
     from generate_series(1, ${TEAMS}) team, generate_series(0, 19) n`,
-  `insert into template_versions (team_id, id, template_id, html, body_text, slots, created_at)
-    select team_id, id, id, '<p>Hello {{name}}</p>', 'Hello {{name}}', array['name'], now() from templates`,
+  `insert into template_versions (team_id, id, template_id, html, body_text, slots, created_at, created_by)
+    select team_id, id, id, '<p>Hello {{name}}</p>', 'Hello {{name}}', array['name'], now(), 'cli' from templates`,
 ]
 
 const accepted = [

@@ -26,7 +26,7 @@ import { emailsToDeliver } from '../../db/messages/emails/emails.sql.ts'
 import { countsOfTemplate } from '../../db/messages/emails/of-template.sql.ts'
 import { type EmailCriteria, emailsFound } from '../../db/messages/emails/search.sql.ts'
 import { searchEmails } from '../../db/messages/emails/search.ts'
-import { replayable, webhooksOf } from '../../db/messages/webhooks/listing.sql.ts'
+import { replayable, webhookByEvent, webhooksOf } from '../../db/messages/webhooks/listing.sql.ts'
 import { messagesFound } from '../../db/messages/whatsapp/search.sql.ts'
 import { openDatabase, type Tx } from '../../db/postgres/pool.ts'
 import { seenNow } from '../../db/postgres/seen.sql.ts'
@@ -38,6 +38,8 @@ import type { Run } from '../../db/queue/pgboss.sql.ts'
 import { createProducer } from '../../db/queue/producer.ts'
 import { isAnyDue, isAnyLost, spreadCounts } from '../../db/queue/upkeep.sql.ts'
 import { firstIdAt } from '../../db/text/ids.ts'
+import { emptySkipsOf } from '../../db/upkeep/retention/erase.sql.ts'
+import { skipsToShow } from '../../db/upkeep/retention/export.sql.ts'
 import { emailsTo } from '../../db/upkeep/retention/person.sql.ts'
 import { emptyEmails, messagesOf, teamsAndWhetherTheyHave } from '../../db/upkeep/retention/retention.sql.ts'
 import { verifiedDomain } from '../support/domain.ts'
@@ -94,8 +96,8 @@ t.before(async () => {
     from generate_series(1, ${JOBS}::int) n`)
   // A picture that nearly all of the mail has carried, among files that were sent once.
   await database.query(sql.unsafe`
-    insert into files (team_id, id, sha256, size, state, last_used_at)
-    select ${TEAM}, gen_random_uuid(), sha256(n::text::bytea), 10, 'ready', now() - interval '10 days'
+    insert into files (team_id, id, sha256, size, state, created_at, last_used_at)
+    select ${TEAM}, gen_random_uuid(), sha256(n::text::bytea), 10, 'ready', now(), now() - interval '10 days'
     from generate_series(1, 3000) n`)
   await database.query(sql.unsafe`
     insert into email_files (team_id, email_id, sha256) select team_id, id, sha256('1') from emails where team_id = ${TEAM}`)
@@ -245,7 +247,8 @@ t.test('failed webhooks are listed and sent again without reading those that wer
   await database.query(sql.unsafe`
     insert into webhook_messages (team_id, id, endpoint_id, event_id, type, body, status, created_at)
     select ${TEAM}, (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '70008000'
-        || lpad(to_hex(n), 12, '0'))::uuid, ${ref.id}, gen_random_uuid(), 'email.sent', '{}',
+        || lpad(to_hex(n), 12, '0'))::uuid, ${ref.id}, (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0')
+        || '70008000' || lpad(to_hex(n - 1), 12, '0'))::uuid, 'email.sent', '{}',
       case when n % 1000 = 0 then 'failed' else 'delivered' end, at
     from (select n, now() - interval '30 days' + n * interval '1 minute' as at from generate_series(1, 40000) n) made`)
   await database.query(sql.unsafe`vacuum analyze webhook_messages`)
@@ -253,6 +256,13 @@ t.test('failed webhooks are listed and sent again without reading those that wer
     t.equal((await webhooksOf(tx, ref, { status: 'failed' }, { limit: 51 })).length, 40)
   })
   t.ok(page.buffers < 60, `${page.buffers} buffers for the page of 40 that failed`)
+  const row = object({ event_id: string().defined() })
+  const event_id = await database.oneFirst(sql.type(row)`
+    select event_id from webhook_messages where team_id = ${TEAM} order by id offset 7000 limit 1`)
+  const one = await touched(database, async (tx) => {
+    t.equal((await webhookByEvent(tx, TEAM, { endpoint_id: ref.id, event_id }))?.event_id, event_id)
+  })
+  t.ok(one.buffers < 100, `${one.buffers} buffers for the one about an event`)
   const none = await touched(database, (tx) => webhooksOf(tx, ref, { status: 'queued' }, { limit: 51 }))
   t.ok(none.buffers < 20, `${none.buffers} buffers for none that wait`)
   const seen = await seenNow(database)
@@ -297,6 +307,44 @@ t.test('a person to be erased is found in a large team by the recipients’ inde
   )
   t.ok(nodes.some((node) => node['Index Name'] === 'accepted_emails_recipients'))
   t.ok(buffers < 300, `${buffers} buffers`)
+})
+
+t.test('a person is found among those whom broadcasts skipped without reading all of these', async (t) => {
+  const broadcast = uuid('0006', 2)
+  await database.query(sql.unsafe`
+    insert into broadcasts (team_id, id, name, state, from_address, reply_to, subject, template_id, topic_ids,
+      exclude_topic_ids, conditions, variables, tags, created_at, updated_at)
+    values (${TEAM}, ${broadcast}, 'News', 'draft', '', '', '', ${TEMPLATE}, '{}', '{}', '[]', '{}', '[]', now(), now())`)
+  await database.query(sql.unsafe`
+    insert into broadcast_skips (team_id, broadcast_id, contact_id, email, reason, detail, at)
+    select ${TEAM}, ${broadcast}, gen_random_uuid(), 'Skipped' || n || '@example.com', 'variables', 'name', now()
+    from generate_series(1, 20000) n`)
+  await database.query(sql.unsafe`vacuum analyze broadcast_skips`)
+  const person = ['skipped77@example.com']
+  const shown = await touched(database, async (tx) =>
+    t.equal((await skipsToShow(tx, TEAM, person)).length, 1),
+  )
+  t.ok(shown.buffers < 20, `${shown.buffers} buffers`)
+  const emptied = await touched(database, (tx) => emptySkipsOf(tx, TEAM, person))
+  t.ok(emptied.buffers < 50, `${emptied.buffers} buffers`)
+})
+
+t.test('failed WhatsApp messages are listed without reading those that arrived', async (t) => {
+  const team = uuid('0000', 199)
+  await database.query(sql.unsafe`
+    with message as materialized (
+      select ('0190a1b2-000b-7000-8000-' || lpad(n::text, 12, '0'))::uuid as id, n from generate_series(1, 20000) n
+    ), request as (
+      insert into whatsapp_requests (team_id, id, template_id, parameters, created_at)
+      select ${team}, id, id, '{}', now() from message
+    )
+    insert into whatsapp_messages (team_id, id, request_id, position, recipient, status, created_at)
+    select ${team}, id, id, 0, '+15550000001', case when n % 4000 = 0 then 'failed' else 'read' end, now() from message`)
+  await database.query(sql.unsafe`vacuum analyze whatsapp_messages, whatsapp_requests`)
+  const { buffers } = await touched(database, async (tx) =>
+    t.equal((await messagesFound(tx, team, { status: 'failed' }, { limit: 51 })).length, 5),
+  )
+  t.ok(buffers < 60, `${buffers} buffers`)
 })
 
 t.test('tables that grow without end are vacuumed long before a fifth of their rows is dead', async (t) => {

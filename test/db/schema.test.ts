@@ -1,7 +1,7 @@
 /** Rules of the schema: migrations without gaps, and whose column begins every key. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { sql } from 'slonik'
+import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, object, string } from 'yup'
 import { openDatabase } from '../../db/postgres/pool.ts'
 import { migrationFiles } from '../../db/schema.sql.ts'
@@ -71,4 +71,48 @@ t.test('team_id comes first in every key of every table that a team owns', async
     owned.filter((key) => !fits(key) && !exempt.includes(key.name)),
     [],
   )
+})
+
+t.test('what contradicts itself is not stored', async (t) => {
+  const database = await openDatabase((await testDatabase(t)).url, { size: 1 })
+  t.teardown(() => database.end())
+  const id = '0190a1b2-0000-7000-8000-000000000001'
+  await database.query(sql.unsafe`insert into teams (id, name, created_at) values (${id}, 'Acme', now())`)
+  await database.query(sql.unsafe`
+    insert into users (id, email, identity, created_at) values (${id}, 'a@b.test', 'a@b.test', now())`)
+  const refused: [string, FragmentSqlToken][] = [
+    [
+      'a role that is none',
+      sql.fragment`
+      login_links (hash, user_id, role, created_at, expires_at) values ('', ${id}, 'admin', now(), now())`,
+    ],
+    [
+      'a verified domain, nobody knows since when',
+      sql.fragment`
+      domains (team_id, id, name, status, dkim_selector, dkim_public_key, dkim_private_key, created_at)
+      values (${id}, ${id}, 'b.test', 'verified', '', '', '', now())`,
+    ],
+    [
+      'a complaint that soft bounces made',
+      sql.fragment`
+      contacts (team_id, id, email, identity, status, suppression, suppressed_softly, properties, topic_ids,
+        created_at, updated_at)
+      values (${id}, ${id}, '', '', 'complained', 'complained', true, '{}', '{}', now(), now())`,
+    ],
+    [
+      'an endpoint that is disabled since never',
+      sql.fragment`
+      webhook_endpoints (team_id, id, url, name, types, state, secret, created_at)
+      values (${id}, ${id}, '', '', '{}', 'disabled', '', now())`,
+    ],
+    ['a queue that nobody has paused', sql.fragment`paused_queues (queue, paused_at) values ('q', now())`],
+    [
+      'a job that is over and still says what it was asked',
+      sql.fragment`
+      background_jobs (id, kind, given, begun_by, begun_at, progressed_at, finished_at)
+      values (${id}, '', '{}', '', now(), now(), now())`,
+    ],
+  ]
+  for (const [what, row] of refused)
+    await t.rejects(database.query(sql.unsafe`insert into ${row}`), /check/i, what)
 })

@@ -115,17 +115,17 @@ function testRecipients({ test }: PageTeam): Section {
 function refused(calls: readonly RefusedCall[], now: Date): Section {
   return tableOf(
     calls,
-    ({ created_at, method, route, code, message, key_prefix, request_id }) => ({
+    ({ created_at, method, route, code, message, key_prefix, http_request_id }) => ({
       When: time(created_at, now),
       Call: text(`${method} ${route}`, { code: true }),
       Answer: text(code, { code: true, detail: message }),
       Key: text(key_prefix === null ? 'a session token' : `${key_prefix}…`, { code: key_prefix !== null }),
       // Its end: ids of one minute begin alike.
-      'Request ID': text(`…${request_id.slice(-8)}`, {
+      'Request ID': text(`…${http_request_id.slice(-8)}`, {
         code: true,
-        tip: request_id,
+        tip: http_request_id,
         copy: true,
-        copied: request_id,
+        copied: http_request_id,
       }),
     }),
     {

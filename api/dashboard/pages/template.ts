@@ -78,7 +78,7 @@ function history(versions: readonly ListedVersion[], template: ShownTemplate, re
   const edits = request.team.role !== 'viewer'
   const shown = ({ id, number, created_at, created_by }: ListedVersion, index: number) => {
     const older = versions[index + 1]
-    const notes = compact([id === template.version_id && 'in use', created_by !== null && `by ${created_by}`])
+    const notes = compact([id === template.version_id && 'in use', `by ${created_by}`])
     return {
       Version: text(`v${number}`, { detail: notes.join(', ') }),
       Published: time(created_at, request.now),

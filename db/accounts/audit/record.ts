@@ -8,7 +8,7 @@ import { idAt } from '../../process/ids.ts'
 import { storableWords } from '../../text/words.ts'
 import { insertAuditEntry } from './audit.sql.ts'
 
-/** Who acts: the address of a person, or `cli`. */
+/** Who acts: the address of a person, `cli`, the prefix of a client's credential, or `recipient` (of a link). */
 export type Actor = string
 
 export type AuditEntry = {

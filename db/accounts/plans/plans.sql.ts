@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
-import { byLimit, QUOTAS } from './quotas.ts'
+import { byLimit } from './quotas.ts'
 
 /** Languages of the catalog; the first is the fallback. */
 export const LOCALES = ['en', 'fr'] as const
@@ -31,20 +31,18 @@ const planRow = row({
 })
 export type PlanRow = InferType<typeof planRow>
 
-const limits = sql.join(
-  QUOTAS.map(({ limit }) => sql.identifier([limit])),
-  sql.fragment`, `,
-)
-const newLimits = sql.join(
-  QUOTAS.map(
-    ({ limit }) => sql.fragment`${sql.identifier([limit])} = ${sql.identifier(['excluded', limit])}`,
-  ),
-  sql.fragment`, `,
-)
+const columns = Object.keys(planRow.fields)
+
+/** Columns as a list. @param table what they are of, where that must be said. */
+const list = (names: readonly string[], ...table: string[]) =>
+  sql.join(
+    names.map((name) => sql.identifier([...table, name])),
+    sql.fragment`, `,
+  )
 
 export const allPlans = (tx: Tx) =>
   tx.any(sql.type(planRow)`
-    select key, product, kind, name, blurb, cta, benefits, featured, ${limits}, domains_limit, storage_gb, send_rate_per_second, overage_per_1000_cents, tiers, contacts_tiers
+    select ${list(columns)}
     from plans order by position`)
 
 /** Replaces the catalog by these plans, in their order. Plans that are absent are removed. */
@@ -55,15 +53,12 @@ export async function replacePlans(tx: Tx, plans: readonly PlanRow[]): Promise<v
       'text',
     )})`)
   const rows = plans.map((plan, position) => ({ ...plan, position }))
+  const written = ['position', ...columns]
+  // By name: a column of a newer version's takes its default.
   await tx.query(sql.unsafe`
-    insert into plans select * from json_populate_recordset(null::plans, ${JSON.stringify(rows)}::json)
-    on conflict (key) do update set
-      position = excluded.position, product = excluded.product, kind = excluded.kind, name = excluded.name,
-      blurb = excluded.blurb, cta = excluded.cta, benefits = excluded.benefits, featured = excluded.featured,
-      ${newLimits}, domains_limit = excluded.domains_limit,
-      storage_gb = excluded.storage_gb, send_rate_per_second = excluded.send_rate_per_second,
-      overage_per_1000_cents = excluded.overage_per_1000_cents, tiers = excluded.tiers,
-      contacts_tiers = excluded.contacts_tiers`)
+    insert into plans (${list(written)})
+    select ${list(written)} from json_populate_recordset(null::plans, ${JSON.stringify(rows)}::json)
+    on conflict (key) do update set (${list(written)}) = row(${list(written, 'excluded')})`)
 }
 
 const teamsOnPlan = row({ plan_key: string(), teams: number() })

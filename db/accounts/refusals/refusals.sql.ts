@@ -14,20 +14,20 @@ const refusedRow = row({
   code: string(),
   message: string(),
   key_prefix: string().nullable(),
-  request_id: string(),
+  http_request_id: string(),
   created_at: string(),
 })
 export type RefusedCall = InferType<typeof refusedRow>
 
 const CALL = {
   ...{ team_id: 'uuid', id: 'uuid', method: 'text', route: 'text', code: 'text', message: 'text' },
-  ...{ key_prefix: 'text', request_id: 'text', created_at: 'timestamptz' },
+  ...{ key_prefix: 'text', http_request_id: 'text', created_at: 'timestamptz' },
 }
 
 /** Stores calls, and forgets what is older than the last of each of their teams. Teams that are gone are left out. */
 export async function insertRefusedCalls(tx: Tx, calls: readonly (RefusedCall & { team_id: string })[]) {
   await tx.query(sql.unsafe`
-    insert into refused_calls (team_id, id, method, route, code, message, key_prefix, request_id, created_at)
+    insert into refused_calls (team_id, id, method, route, code, message, key_prefix, http_request_id, created_at)
     select c.* from ${rowsOf('c', CALL, calls)}
     join teams t on t.id = c.team_id`)
   const teams = sql.array([...new Set(calls.map(({ team_id }) => team_id))], 'uuid')
@@ -39,5 +39,5 @@ export async function insertRefusedCalls(tx: Tx, calls: readonly (RefusedCall & 
 /** A team's refused calls, the latest first. */
 export const refusedCalls = (tx: Tx, teamId: string) =>
   tx.any(sql.type(refusedRow)`
-    select id, method, route, code, message, key_prefix, request_id, created_at from refused_calls
+    select id, method, route, code, message, key_prefix, http_request_id, created_at from refused_calls
     where team_id = ${teamId} order by id desc limit ${REFUSALS_KEPT}`)

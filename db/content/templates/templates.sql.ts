@@ -108,8 +108,7 @@ const historyRow = row({
   number: number(),
   slots: array(string()),
   created_at: string(),
-  /** Null when it is not known. */
-  created_by: string().nullable(),
+  created_by: string(),
 })
 export type ListedVersion = InferType<typeof historyRow>
 

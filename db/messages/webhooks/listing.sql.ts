@@ -6,7 +6,7 @@ import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { countRow, refRow, row } from '../../postgres/rows.ts'
 import { wasSeen } from '../../postgres/seen.sql.ts'
-import { firstIdAt } from '../../text/ids.ts'
+import { firstIdAt, timeOfId } from '../../text/ids.ts'
 import { isUuid } from '../../text/strings.ts'
 
 export const WEBHOOK_STATUSES = ['queued', 'delivered', 'failed'] as const
@@ -53,7 +53,13 @@ const messageRow = listedRow.concat(
   row({ endpoint_id: string(), body: string(), requeued_at: string().nullable() }),
 )
 
-/** The message to an endpoint about one event; null when there is none, or no longer. */
+/** How long after its event's id the id of a message may have been made, in milliseconds: in the same transaction. */
+const MADE_WITHIN_MS = 3_600_000
+
+/**
+ * The message to an endpoint about one event; null when there is none, or no longer. No index has events: its id was
+ * made right behind that of the event.
+ */
 export async function webhookByEvent(
   tx: Tx,
   teamId: string,
@@ -63,6 +69,7 @@ export async function webhookByEvent(
   return tx.maybeOne(sql.type(messageRow)`
     select id, event_id, type, status, created_at, endpoint_id, body, requeued_at from webhook_messages
     where team_id = ${teamId} and endpoint_id = ${endpoint_id} and event_id = ${event_id}
+      and id > ${event_id} and id < ${firstIdAt(new Date(timeOfId(event_id).getTime() + MADE_WITHIN_MS))}
     order by id limit 1`)
 }
 

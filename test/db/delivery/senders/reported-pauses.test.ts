@@ -2,6 +2,8 @@
 import { applyReportedPauses } from '../../../../db/delivery/senders/reported-pauses.ts'
 import { pausedSenders } from '../../../../db/delivery/senders/senders.sql.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
+import { triedSince } from '../../../../db/delivery/tried-since.sql.ts'
+import { forgetPause } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import { stopClock } from '../../../support/clock.ts'
 import { EMPTY } from '../../../support/empty.ts'
 import { noteTrouble, reserveOne } from '../../../support/senders.ts'
@@ -75,4 +77,19 @@ t.test('a send that fails during a pause that was reported does not shorten it',
   const wait = await database.transaction((tx) => noteTrouble(tx, { key: 'f', ceiling: 10 }, trouble))
   t.equal(wait, 3_600, 'what was in flight waits as long')
   t.ok((await paused()).includes('f until 2026-03-01T13:00:00.000Z: since 0'))
+})
+
+t.test('a sender that is deleted while it is paused stands still no longer', async (t) => {
+  const id = '0190a1b2-0000-7000-8000-000000000001'
+  const key = `webhook:${id}`
+  await stopClock(database, NOW)
+  await database.transaction((tx) =>
+    noteTrouble(tx, { key, ceiling: 10 }, { kind: 'connection', words: 'refused', began_at: NOW }),
+  )
+  await stopClock(database, later(60))
+  await forgetPause(database, id)
+  await stopClock(database, later(3_600))
+  const tried = { team_id: id, id, tried_since: NOW.toISOString() }
+  const since = await triedSince(database, { job: 'deliver-webhook', senderOf: () => key }, [tried])
+  t.equal(since.get(id), later(60).toISOString())
 })
