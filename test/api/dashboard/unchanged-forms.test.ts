@@ -132,11 +132,10 @@ t.test('a draft whose template or topic is gone keeps naming it until another is
 t.test('of two people who save a draft the second learns of it, and what they typed is kept', async (t) => {
   const id = await create({ name: 'Two editors' })
   const page = at('broadcasts', id)
-  const [mine, theirs] = [0, 1].map(async () =>
-    formTo((await owner.get(`${page}/edit`)).html, `${page}/edit`),
-  )
-  t.equal((await owner.post(`${page}/edit`, { ...(await mine), name: 'Mine' })).status, 303)
-  const second = await owner.post(`${page}/edit`, { ...(await theirs), name: 'Theirs' })
+  const form = async () => formTo((await owner.get(`${page}/edit`)).html, `${page}/edit`)
+  const [mine, theirs] = [await form(), await form()]
+  t.equal((await owner.post(`${page}/edit`, { ...mine, name: 'Mine' })).status, 303)
+  const second = await owner.post(`${page}/edit`, { ...theirs, name: 'Theirs' })
   t.equal(second.status, 400)
   shows(t, second, /Somebody saved another draft meanwhile; yours is kept below/i)
   t.match(second.html, 'value="Theirs"')
