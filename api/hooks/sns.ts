@@ -23,7 +23,7 @@ const MAX_ANSWER_BYTES = 64 * 1024
 const MAX_CERTIFICATES = 20
 /** A forger who knows a topic's name can make us ask SNS for certificates; this many at a time. */
 const MAX_FETCHES = 4
-const HASHES: Record<string, string> = { 1: 'RSA-SHA1', 2: 'RSA-SHA256' }
+const HASHES = { 1: 'RSA-SHA1', 2: 'RSA-SHA256' } as const
 
 /** What is known of a certificate: whose key signs, and when. */
 type Signer = { key: KeyObject; from: Date; until: Date }
@@ -44,14 +44,13 @@ export function createSns({ topics, agent }: { topics: readonly string[]; agent?
       const { key, from, until } = await signerAt(url, now)
       const valid = from <= now && now <= until
       const signed = Buffer.from(stringToSign(envelope))
-      const hash = HASHES[SignatureVersion] ?? ''
-      if (!valid || !verify(hash, signed, key, Buffer.from(Signature, 'base64'))) throw refuse()
+      const signature = Buffer.from(Signature, 'base64')
+      if (!valid || !verify(HASHES[SignatureVersion], signed, key, signature)) throw refuse()
     },
     async confirm(envelope) {
       const url = confirmationUrl(envelope)
       if (url === null) throw refuse()
-      const { status } = await fetchBytes(url, agent).catch(() => ({ status: 0 }))
-      if (status !== 200) throw unavailable('SNS did not take the confirmation')
+      if ((await answerOf(url, agent)) === null) throw unavailable('SNS did not take the confirmation')
     },
   }
 }
@@ -62,9 +61,9 @@ function createSigners(agent: Agent | undefined) {
   const fetching = new Map<string, Promise<Signer>>()
 
   const fetchSigner = async (url: URL): Promise<Signer> => {
-    const { status, body } = await fetchBytes(url, agent).catch(() => ({ status: 0, body: Buffer.alloc(0) }))
-    if (status !== 200) throw unavailable("SNS's certificate cannot be fetched")
-    const signer = readCertificate(body)
+    const pem = await answerOf(url, agent)
+    if (pem === null) throw unavailable("SNS's certificate cannot be fetched")
+    const signer = readCertificate(pem)
     kept.set(url.href, signer)
     const [oldest] = kept.keys()
     if (kept.size > MAX_CERTIFICATES && oldest !== undefined) kept.delete(oldest)
@@ -73,7 +72,6 @@ function createSigners(agent: Agent | undefined) {
   return async (url: URL, now: Date): Promise<Signer> => {
     const known = kept.get(url.href)
     if (known && now <= known.until) return known
-    kept.delete(url.href)
     const under_way = fetching.get(url.href)
     if (under_way) return under_way
     if (fetching.size >= MAX_FETCHES) throw unavailable('too many certificates are being fetched')
@@ -95,11 +93,11 @@ function readCertificate(pem: Buffer): Signer {
   }
 }
 
-/** One GET. @throws Error when it takes too long or brings too much. */
-async function fetchBytes(url: URL, agent: Agent | undefined): Promise<{ status: number; body: Buffer }> {
+/** What is found at a URL; null when it is not found whole, within the time and the size. */
+async function answerOf(url: URL, agent: Agent | undefined): Promise<Buffer | null> {
   // Loaded with the first certificate: it brings TLS (3 MB), which many a process does without.
   const { ask } = await import('../../db/process/bounded-answer.ts')
-  const { status, body, fault } = await ask(url, { agent }, { bytes: MAX_ANSWER_BYTES, ms: FETCH_TIMEOUT_MS })
-  if (body === null) throw new Error(fault)
-  return { status, body }
+  const bounds = { bytes: MAX_ANSWER_BYTES, ms: FETCH_TIMEOUT_MS }
+  const answer = await ask(url, { agent }, bounds).catch(() => null)
+  return answer?.status === 200 ? answer.body : null
 }

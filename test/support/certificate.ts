@@ -1,6 +1,6 @@
 /**
  * Self-signed X.509 certificates for tests, made from node:crypto alone: Node can read them but makes none, and
- * openssl is not on every machine. DER after RFC 5280; RSA with SHA-256.
+ * openssl is not on every machine. DER after RFC 5280; it says RSA with SHA-256, whatever its key.
  */
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 
@@ -28,14 +28,22 @@ const altNames = (hosts: readonly string[]): Buffer => {
   return der(0xa3, sequence(sequence(oid('551d11'), der(0x04, names))))
 }
 
-/** A certificate for these hosts, valid from an hour ago until `expires`, with a key pair of its own. */
+type Choices = { begins?: Date; expires?: Date; type?: 'rsa' | 'ec' }
+
+/** A certificate for these hosts, valid from an hour ago for a day unless it is said, with a key pair of its own. */
 export function makeCertificate(
   hosts: readonly string[],
-  { expires = new Date(Date.now() + 86_400_000) }: { expires?: Date } = {},
+  {
+    expires = new Date(Date.now() + 86_400_000),
+    begins = new Date(Math.min(Date.now(), expires.getTime()) - 3_600_000),
+    type = 'rsa',
+  }: Choices = {},
 ): Certificate {
-  const { privateKey: key, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const { privateKey: key, publicKey } =
+    type === 'rsa'
+      ? generateKeyPairSync('rsa', { modulusLength: 2048 })
+      : generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const name = nameOf(hosts[0] ?? 'test')
-  const begins = new Date(Math.min(Date.now(), expires.getTime()) - 3_600_000)
   const body = sequence(
     der(0xa0, der(0x02, Buffer.from([2]))),
     der(0x02, Buffer.concat([Buffer.from([1]), randomBytes(8)])),

@@ -1,0 +1,129 @@
+/** SNS's certificates: whose they may be, when they prove something, how long one is kept. ses.test.ts has posts. */
+import type { ServerResponse } from 'node:http'
+import { createSns } from '../../../api/hooks/sns.ts'
+import type { SnsEnvelope } from '../../../api/hooks/sns-envelope.ts'
+import { type Certificate, makeCertificate } from '../../support/certificate.ts'
+import {
+  aConfirmation,
+  aNotification,
+  type Fields,
+  SNS_HOST,
+  signed,
+  startSns,
+  TOPIC,
+} from '../../support/sns.ts'
+import t, { type Test } from '../../support/tap.ts'
+
+const OURS = makeCertificate([SNS_HOST])
+const NOW = new Date()
+
+/** What SNS does in place of serving what it is asked for. */
+type Answer = (response: ServerResponse) => unknown
+
+/** A gate for posts of our topic, and what it makes of one. */
+async function begin(t: Test, certificate: Certificate = OURS) {
+  const sns = await startSns(t, certificate, OURS)
+  const { authenticate, confirm } = createSns({ topics: [TOPIC], agent: sns.agent })
+  const of = async (taken: Promise<void>) =>
+    await taken.then(
+      () => 'taken',
+      ({ code, message, retry_after = '' }) => `${code} ${retry_after} ${message}`,
+    )
+  const take = (fields: Fields, now = NOW) =>
+    of(authenticate(JSON.parse(signed(certificate, fields)) as SnsEnvelope, now))
+  const answer = (act: Answer) =>
+    sns.onRequest((_request, response) => {
+      act(response)
+      return true
+    })
+  return { ...sns, answer, take, confirm: (fields: Fields) => of(confirm(fields as unknown as SnsEnvelope)) }
+}
+
+/** A notification whose certificate lies elsewhere at SNS. */
+const at = (path: string) => aNotification({ SigningCertURL: `https://${SNS_HOST}${path}` })
+
+const FOREIGN = 'unauthorized  this hook takes posts of its own SNS topics only'
+const UNFETCHED = "unavailable 20 SNS's certificate cannot be fetched; please retry"
+
+t.test('it listens where there is any topic', async (t) => {
+  t.equal(createSns({ topics: [] }).listens, false)
+  t.equal(createSns({ topics: [TOPIC] }).listens, true)
+})
+
+t.test('a certificate proves something from its first second to its last', async (t) => {
+  const second = Math.floor(NOW.getTime() / 1_000) * 1_000
+  const [from, until] = [new Date(second - 60_000), new Date(second + 60_000)]
+  const { take, requests } = await begin(t, makeCertificate([SNS_HOST], { begins: from, expires: until }))
+  t.equal(await take(aNotification(), new Date(from.getTime() - 1)), FOREIGN, 'not yet')
+  t.equal(await take(aNotification(), from), 'taken')
+  t.equal(await take(aNotification(), until), 'taken')
+  t.equal(requests.length, 1, 'fetched once')
+  t.equal(await take(aNotification(), new Date(until.getTime() + 1)), FOREIGN, 'no longer')
+})
+
+t.test('a key that is not RSA proves nothing, however well it signs', async (t) => {
+  const { take } = await begin(t, makeCertificate([SNS_HOST], { type: 'ec' }))
+  t.equal(await take(aNotification()), FOREIGN)
+})
+
+t.test(
+  'a certificate is fetched once for posts side by side, and kept until twenty are younger',
+  async (t) => {
+    const { take, requests } = await begin(t)
+    t.strictSame(await Promise.all([take(at('/n0.pem')), take(at('/n0.pem'))]), ['taken', 'taken'])
+    t.strictSame(requests, ['/n0.pem'])
+    const others = Array.from({ length: 19 }, (_, n) => `/n${n + 1}.pem`)
+    for (const path of others) await take(at(path))
+    t.strictSame(requests, ['/n0.pem', ...others])
+    await take(at('/n0.pem'))
+    t.equal(requests.length, 20, 'still known')
+    for (const path of ['/n20.pem', '/n1.pem', '/n0.pem']) await take(at(path))
+    t.strictSame(requests.slice(20), ['/n20.pem', '/n0.pem'], 'the oldest was let go, and no other')
+  },
+)
+
+t.test('a certificate that comes in no whole answer is asked for again by the next post', async (t) => {
+  const { take, answer, requests } = await begin(t)
+  const faults: Answer[] = [
+    (response) => response.writeHead(404).end(OURS.pem),
+    (response) => response.destroy(),
+    (response) =>
+      response.writeHead(200, { 'Content-Length': '70000' }).write(OURS.pem, () => response.destroy()),
+    (response) => response.end(OURS.pem.padEnd(64 * 1024 + 1)),
+  ]
+  for (const [nth, fault] of faults.entries()) {
+    answer(fault)
+    t.equal(await take(aNotification()), UNFETCHED, `fault ${nth}`)
+  }
+  answer((response) => response.end(OURS.pem.padEnd(64 * 1024)))
+  t.equal(await take(aNotification()), 'taken')
+  t.equal(requests.length, 5)
+})
+
+t.test('four certificates are fetched at a time, and who asks for a fifth is to come again', async (t) => {
+  const { take, answer } = await begin(t)
+  const held: ServerResponse[] = []
+  const full = Promise.withResolvers<void>()
+  answer((response) => {
+    if (held.push(response) === 4) full.resolve()
+  })
+  const four = [1, 2, 3, 4].map((n) => take(at(`/n${n}.pem`)))
+  await full.promise
+  t.equal(await take(at('/n5.pem')), 'unavailable 20 too many certificates are being fetched; please retry')
+  for (const response of held) response.end(OURS.pem)
+  t.strictSame(await Promise.all(four), Array(4).fill('taken'))
+  answer((response) => response.end(OURS.pem))
+  t.equal(await take(at('/n5.pem')), 'taken')
+})
+
+t.test('a subscription is confirmed by SNS’s own word, and nowhere else', async (t) => {
+  const { confirm, answer, requests } = await begin(t)
+  t.equal(await confirm(aConfirmation()), 'taken')
+  t.equal(await confirm(aConfirmation({ SubscribeURL: `https://${SNS_HOST}/` })), FOREIGN)
+  t.equal(requests.length, 1)
+  const faults: Answer[] = [(response) => response.writeHead(403).end(), (response) => response.destroy()]
+  for (const fault of faults) {
+    answer(fault)
+    t.equal(await confirm(aConfirmation()), 'unavailable 20 SNS did not take the confirmation; please retry')
+  }
+})
