@@ -85,26 +85,28 @@ type Found = AppliedEvent & Pick<ReportedStatus, 'template'>
 const RECORDING_MS = 30_000
 
 /**
- * Takes back messages that the provider took and then gave back, unless it has taken them again since. One whose first
- * answer is not recorded yet is worth another try.
+ * Takes back messages that the provider took and then gave back, unless it has taken them again since. A report that
+ * was stored before gives nothing back; one of a message whose first answer is not recorded yet is worth another try.
  */
 async function release(tx: Tx, events: readonly Found[], now: Date): Promise<EventResult[]> {
   if (events.length === 0) return []
   const rows = new Map((await lockMessages(tx, events)).map((row) => [keyOf(row), row]))
-  const early = (event: Found) => now.getTime() - event.occurred_at.getTime() < RECORDING_MS
-  const results = events.map((event): EventResult => {
+  const isEarly = ({ occurred_at }: Found) => now.getTime() - occurred_at.getTime() < RECORDING_MS
+  const found = events.filter((event) => {
     const row = rows.get(keyOf(event))
-    if (!row || (row.status === 'queued' && row.untaken && early(event))) return UNKNOWN
-    const { team_id, message_id } = row
-    const given_back = row.status === 'queued' && !row.untaken
-    const same = row.provider_message_id === null || row.provider_message_id === event.provider_message_id
-    return given_back && same ? { kind: 'applied', again: { team_id, message_id } } : APPLIED
+    return row && !(row.status === 'queued' && row.untaken && isEarly(event))
   })
-  const found = events.filter((_, index) => results[index] !== UNKNOWN)
-  if (found.length > 0) await storeWhatsappEvents(tx, found)
-  const again = results.flatMap((result) => (result.kind === 'applied' && result.again ? [result.again] : []))
-  if (again.length > 0) await releaseMessages(tx, again, now)
-  return results
+  const given_back = (await storeWhatsappEvents(tx, found)).filter((event) => {
+    const row = rows.get(keyOf(event))
+    const provider_message_id = row?.provider_message_id ?? event.provider_message_id
+    return row?.status === 'queued' && !row.untaken && provider_message_id === event.provider_message_id
+  })
+  if (given_back.length > 0) await releaseMessages(tx, given_back, now)
+  return events.map((event): EventResult => {
+    const { team_id, message_id } = event
+    if (given_back.includes(event)) return { kind: 'applied', again: { team_id, message_id } }
+    return found.includes(event) ? APPLIED : UNKNOWN
+  })
 }
 
 /** Applies statuses as reports bring them: found by our own ids, or by the provider's. @returns a result for each. */
@@ -119,17 +121,15 @@ export async function applyReportedWhatsapp(tx: Tx, events: readonly ReportedSta
     return own && { ...event, ...own, kind }
   })
   const known = found.filter((event) => event !== undefined)
-  const results = new Map<AppliedEvent, EventResult>()
+  const results = new Map<Found, EventResult>()
   // All at once, in the order of everyone: two batches could lock each other out.
   if (known.length > 0) await lockMessages(tx, known)
   for (const [own, apply] of [
     [known.filter(({ kind }) => kind !== 'held'), applyWhatsappEvents],
     [known.filter(({ kind }) => kind === 'held'), (tx: Tx, held: readonly Found[]) => release(tx, held, now)],
   ] as const) {
-    for (const [index, result] of (await apply(tx, own)).entries()) {
-      const event = own[index]
-      if (event) results.set(event, result)
-    }
+    const applied = await apply(tx, own)
+    for (const [index, event] of own.entries()) results.set(event, applied[index] ?? UNKNOWN)
   }
   const findings = known.flatMap(({ template, detail: fault, ...event }): ReportedFinding[] =>
     template ? [{ ...event, status: template.status, fault }] : [],

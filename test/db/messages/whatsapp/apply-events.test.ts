@@ -1,4 +1,6 @@
-/** What events make of WhatsApp messages and templates. That their order means nothing: event-order.test.ts. */
+/** What events make of WhatsApp messages. That their order means nothing: event-order.test.ts. */
+import { sql } from 'slonik'
+import { lockMessages } from '../../../../db/messages/whatsapp/apply-events.sql.ts'
 import {
   applyReportedWhatsapp,
   applyWhatsappEvents,
@@ -6,9 +8,13 @@ import {
 } from '../../../../db/messages/whatsapp/apply-events.ts'
 import { applyReportedTemplates } from '../../../../db/messages/whatsapp/apply-template-events.ts'
 import { eventsOfMessage, storeWhatsappEvents } from '../../../../db/messages/whatsapp/events.sql.ts'
-import { makeTeam, world } from '../../../support/service.ts'
+import type { Tx } from '../../../../db/postgres/pool.ts'
+import { hold } from '../../../support/held.ts'
+import { lockWaits } from '../../../support/rows.ts'
+import { world } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
 import { aMessage, aTemplate, makeTemplate, numbers, rowsOf, templateOf } from '../../../support/whatsapp.ts'
+import { until } from '../../../support/worker.ts'
 
 const { service, database, team } = await world(t)
 const template = await makeTemplate(service, team.id)
@@ -34,8 +40,8 @@ const reported = (
   ...changes,
 })
 
-const apply = async (events: readonly ReportedStatus[]) =>
-  await database.transaction((tx) => applyReportedWhatsapp(tx, events, new Date()))
+const apply = async (events: readonly ReportedStatus[], now = new Date()) =>
+  await database.transaction((tx) => applyReportedWhatsapp(tx, events, now))
 
 const stateOf = async (id: string) => (await rowsOf(service, team.id)).find((row) => row.id === id)
 
@@ -107,6 +113,22 @@ t.test('the provider’s id finds the row where ours did not come back; nobody�
   ])
   t.equal(results.map(({ kind }) => kind).join(), 'applied,unknown,unknown,unknown')
   t.equal((await stateOf(id))?.status, 'read')
+  t.strictSame(await apply([reported(UNKNOWN_ID, 'read')]), [{ kind: 'unknown' }], 'nor beside no other')
+  t.strictSame(await apply([]), [])
+  t.strictSame(await database.transaction((tx) => applyWhatsappEvents(tx, [])), [])
+})
+
+t.test('a batch locks its messages by id, whatever it says of each: two cannot deadlock', async (t) => {
+  const [one = '', two = ''] = (await messages(2)).sort()
+  const lock = (tx: Tx) => lockMessages(tx, [{ team_id: team.id, message_id: one }])
+  const commit = await hold(t, database, lock)
+  const applied = apply([reported(one, 'held'), reported(two, 'sent')])
+  await until('it waits for the first', async () => (await lockWaits(service)) === 1)
+  const free = await database.any(sql.unsafe`
+    select from whatsapp_messages where id = ${two} for update skip locked`)
+  t.equal(free.length, 1, 'the second is not locked yet')
+  await commit()
+  t.equal((await applied).map(({ kind }) => kind).join(), 'applied,applied')
 })
 
 t.test(
@@ -134,10 +156,12 @@ t.test(
 t.test(
   'what was given back is sent again, unless that was another try or its answer is on its way',
   async (t) => {
-    const [fresh = '', lost = '', taken = '', nameless = '', other = '', sent = ''] = await messages(6)
-    const accept = (message_id: string, provider_message_id: string | null) => ({
+    const ids = await messages(7)
+    const [fresh = '', lost = '', taken = '', nameless = '', other = '', sent = '', failed = ''] = ids
+    const now = new Date()
+    const accept = (message_id: string, provider_message_id: string | null, event_key = 'attempt') => ({
       ...{ team_id: team.id, message_id, kind: 'accepted' as const, provider_message_id },
-      ...{ event_key: 'attempt', occurred_at: new Date(), detail: '' },
+      ...{ event_key, occurred_at: now, detail: '' },
     })
     await database.transaction((tx) =>
       applyWhatsappEvents(tx, [
@@ -145,26 +169,34 @@ t.test(
         ...[accept(other, 'wamid.later'), accept(sent, `wamid.${sent}`)],
       ]),
     )
-    await apply([reported(sent, 'sent')])
-    const ago = (seconds: number) => ({ occurred_at: new Date(Date.now() - seconds * 1_000) })
+    await apply([reported(sent, 'sent'), reported(failed, 'failed', { provider_message_id: null })])
+    const ago = (seconds: number) => ({ occurred_at: new Date(now.getTime() - seconds * 1_000) })
     const again = (message_id: string) => ({ kind: 'applied', again: { team_id: team.id, message_id } })
     const untaken = { status: 'queued', accepted_at: null, provider_message_id: null }
     const cases: [id: string, seconds: number, result: object, row?: object][] = [
       [UNKNOWN_ID, 60, { kind: 'unknown' }],
       [fresh, 1, { kind: 'unknown' }, untaken],
-      [lost, 40, { kind: 'applied' }, untaken],
+      [lost, 30, { kind: 'applied' }, untaken],
       [taken, 1, again(taken), untaken],
       [nameless, 1, again(nameless), untaken],
       [other, 1, { kind: 'applied' }, { status: 'queued', provider_message_id: 'wamid.later' }],
       [sent, 1, { kind: 'applied' }, { status: 'sent', provider_message_id: `wamid.${sent}` }],
+      [failed, 1, { kind: 'applied' }, { status: 'failed', accepted_at: null }],
     ]
-    const results = await apply(cases.map(([id, seconds]) => reported(id, 'held', ago(seconds))))
+    const held = (id: string, seconds: number) => reported(id, 'held', ago(seconds))
+    const results = await apply(
+      cases.map(([id, seconds]) => held(id, seconds)),
+      now,
+    )
     for (const [index, [id, , result, row]] of cases.entries()) {
       t.strictSame(results[index], result, `result ${index}`)
       if (row) t.match(await stateOf(id), row, `row ${index}`)
       const isStored = (await eventsOfMessage(database, team.id, id)).some(({ kind }) => kind === 'held')
       t.equal(isStored, results[index]?.kind === 'applied', `event ${index}`)
     }
+    await database.transaction((tx) => applyWhatsappEvents(tx, [accept(nameless, null, 'next attempt')]))
+    t.strictSame(await apply([held(nameless, 1)], now), [{ kind: 'applied' }], 'a repeat of the report')
+    t.match(await stateOf(nameless), { status: 'queued', accepted_at: /Z$/ }, 'is no reason to send again')
   },
 )
 
@@ -205,36 +237,4 @@ t.test('a failure that the template is to blame for is noted there, unless news 
   )
   await apply([fail(1, 'paused', 30), fail(2, 'disabled', 59)])
   t.match(await template(), { status: 'approved' }, 'repeats and late comers change nothing')
-})
-
-t.test('news of a template move every team’s of that name; the latest count, in any order', async (t) => {
-  const definition = aTemplate({}, { name: 'shared', language: 'en_US' })
-  const other = await makeTeam(service)
-  const ids = [
-    (await makeTemplate(service, team.id, definition)).id,
-    (await makeTemplate(service, other.id, definition)).id,
-  ]
-  const states = async () => await Promise.all(ids.map(async (id) => (await templateOf(service, id)).status))
-  const now = Date.now()
-  const news = (status: 'paused' | 'approved' | 'disabled', seconds: number, name = 'shared') => ({
-    name,
-    language: 'en-US',
-    status,
-    occurred_at: new Date(Math.floor(now / 1_000) * 1_000 + seconds * 1_000),
-  })
-  const apply = async (...all: ReturnType<typeof news>[]) =>
-    await database.transaction((tx) => applyReportedTemplates(tx, all, new Date()))
-  t.same(await apply(news('paused', 10), news('approved', 5), news('paused', 10, 'nobody’s')), [
-    { kind: 'applied' },
-    { kind: 'applied' },
-    { kind: 'ignored', reason: 'no team has this template' },
-  ])
-  t.same(await states(), ['paused', 'paused'])
-  await apply(news('approved', 7))
-  t.same(await states(), ['paused', 'paused'], 'older news change nothing')
-  await apply(news('approved', 20))
-  t.same(await states(), ['approved', 'approved'])
-  await apply(news('paused', 20), news('disabled', 20), news('approved', 20))
-  await apply(news('approved', 20))
-  t.same(await states(), ['disabled', 'disabled'], 'of one second the most restrictive counts')
 })
