@@ -1,11 +1,11 @@
 /**
  * The sources whose mutants `npm run test:mutants` makes, each with the tests that judge it: what decides, and says of
- * a text or a report what it means. Not here yet: what events do to WhatsApp messages, how SNS's certificates are
- * fetched.
+ * a text or a report what it means. Not here yet: what events do to WhatsApp messages.
  */
 export const COVERED: Record<string, readonly string[]> = {
   'api/hooks/relay-proofs.ts': ['test/api/hooks/relay-proofs.test.ts'],
   'api/hooks/sns-envelope.ts': ['test/api/hooks/sns-envelope.test.ts'],
+  'api/hooks/sns.ts': ['test/api/hooks/sns.test.ts', 'test/api/hooks/ses.test.ts'],
   'db/accounts/people/roles.ts': ['test/db/accounts/people/roles.test.ts'],
   'db/accounts/plans/period.ts': ['test/db/accounts/plans/period.test.ts'],
   'db/channels/ladder.ts': ['test/db/channels/ladder.test.ts'],
@@ -16,6 +16,9 @@ export const COVERED: Record<string, readonly string[]> = {
   'db/messages/emails/apply-events.ts': ['test/db/messages/emails/applied-events.test.ts'],
   'db/messages/emails/status.ts': ['test/db/channels/ladder.test.ts'],
   'db/messages/emails/recipients.ts': ['test/db/messages/emails/recipients.test.ts'],
+  'db/messages/whatsapp/apply-template-events.ts': [
+    'test/db/messages/whatsapp/apply-template-events.test.ts',
+  ],
   'db/messages/whatsapp/template.ts': ['test/db/messages/whatsapp/template.test.ts'],
   'db/process/bucket.ts': ['test/db/process/bucket.test.ts'],
   'db/process/public-address.ts': ['test/db/process/public-address.test.ts'],

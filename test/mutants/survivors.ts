@@ -46,6 +46,14 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       "OptionalChaining: asked?.Action → asked.Action in asked?.Action === 'ConfirmSubscription' &&",
     ],
   },
+  'api/hooks/sns.ts': {
+    [`${SAME}of more than twenty one is the oldest`]: [
+      'ConditionalExpression: oldest !== undefined → true in if (kept.size > MAX_CERTIFICATES && oldest !== undefined) kept.delete(oldest)',
+    ],
+    [`${SAME}neither is an answer of status 200`]: [
+      'ArrowFunction: () => null → () => undefined in const answer = await ask(url, { agent }, bounds).catch(() => null)',
+    ],
+  },
   'db/accounts/plans/period.ts': {
     [`${SAME}no period ends on the day it starts, so none of zero months fits`]: [
       'ConditionalExpression: months > 0 → true in return months > 0 && fits ? months : null',
@@ -60,6 +68,14 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
   'db/messages/emails/status.ts': {
     [`${SAME}a split has a first part always`]: [
       "StringLiteral: '' → \"Stryker was here!\" in const [id = '', by = ''] = event.detail.split(' by ')",
+    ],
+  },
+  'db/messages/whatsapp/apply-template-events.ts': {
+    [`${SAME}news of one time are none of these`]: [
+      'EqualityOperator: apart > 0 → apart >= 0 in if (apart !== 0) return apart > 0',
+    ],
+    [`${SAME}of two equal states either is the news`]: [
+      'EqualityOperator: TEMPLATE_STATES.indexOf(one.status) > TEMPLATE_STATES.indexOf(other.status) → TEMPLATE_STATES.indexOf(one.status) >= TEMPLATE_STATES.indexOf(other.status) in return TEMPLATE_STATES.indexOf(one.status) > TEMPLATE_STATES.indexOf(other.status)',
     ],
   },
   'db/messages/whatsapp/template.ts': {

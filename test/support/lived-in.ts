@@ -147,7 +147,7 @@ async function storeWebhook({ database, deps }: Service, { id }: TestTeam) {
   await database.query(sql.unsafe`
     with message as (
       insert into webhook_messages (team_id, id, endpoint_id, event_id, type, body, status, created_at)
-      select ${id}, uuidv7(make_interval(mins => -n)), ${endpoint.id}, gen_random_uuid(),
+      select ${id}, uuidv7(make_interval(mins => -n)), ${endpoint.id}, uuidv7(make_interval(mins => -n, secs => -1)),
         (array['email.delivered', 'email.bounced'])[1 + n % 2],
         '{"type": "email.bounced", "data": {"to": ["ana.lindqvist@example.net"]}}',
         case when n < 4 then 'failed' else 'delivered' end, now() - make_interval(mins => n)
