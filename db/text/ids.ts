@@ -9,9 +9,8 @@ import { isUuid } from './strings.ts'
 export const firstIdAt = (at: Date): string =>
   uuidv7({ msecs: Math.max(0, at.getTime()), seq: 0, random: new Uint8Array(16) })
 
-/** The time that an id says. */
-export const timeOfId = (id: string): Date =>
-  new Date(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16))
+/** The time that an id says, in milliseconds. */
+export const timeOfId = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
 
 /** What an id may stand for as people copy it: a Message-ID has angle brackets, and the row's id before its `@`. */
 export function spellingsOfId(given: string): { texts: string[]; uuids: string[] } {

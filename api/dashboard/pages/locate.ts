@@ -18,9 +18,9 @@ import { CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { type MessagePlace, messagesWithId } from '../../../db/delivery/locate.sql.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { type Searched, searchEmails } from '../../../db/messages/emails/search.ts'
-import { timeOf } from '../../../db/messages/emails/stretches.ts'
 import { sentToNumbers } from '../../../db/messages/to-numbers.sql.ts'
 import { parseAddress } from '../../../db/text/address.ts'
+import { timeOfId } from '../../../db/text/ids.ts'
 import { isUuid } from '../../../db/text/strings.ts'
 import { headed, status, text, time } from '../drawn/cell.ts'
 import type { PageLink, Section } from '../drawn/section.ts'
@@ -79,7 +79,7 @@ const lookedTo = (reached: string | null, now: Date): Pick<Section, 'note' | 'no
     ? {}
     : {
         note: 'Looked through what was accepted or added since',
-        noteAt: time(new Date(timeOf(reached)).toISOString(), now),
+        noteAt: time(new Date(timeOfId(reached)).toISOString(), now),
       }
 
 /** The links to a list that finds the same, and on from where a search was broken off. */

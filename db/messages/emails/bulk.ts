@@ -10,13 +10,13 @@ import type { At, Tx } from '../../postgres/pool.ts'
 import { seenNow } from '../../postgres/seen.sql.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
-import { firstIdAt } from '../../text/ids.ts'
+import { firstIdAt, timeOfId } from '../../text/ids.ts'
 import { revivedTimes, type Stored } from '../stored-times.ts'
 import { countMatching, idsAsSeen, idsMatching, idsToRequeue, waitingEmails } from './bulk.sql.ts'
 import { removeEmails } from './remove.ts'
 import type { EmailCriteria, EmailPage } from './search.sql.ts'
 import { criteriaOf, type EmailFilter, needsLooking, timeToLook } from './search.ts'
-import { stretches, timeOf } from './stretches.ts'
+import { stretches } from './stretches.ts'
 
 type Filter = Omit<EmailFilter, 'team_id'>
 const MATCHING_BATCH = 500
@@ -78,7 +78,7 @@ async function nextIds(tx: Tx, teamId: string, { filter, between }: Matching, { 
     return { ids, before: ids.length < limit ? null : (ids.at(-1) ?? null) }
   }
   const ids: string[] = []
-  const time = { first: timeOf(between.oldest), last: timeOf(before ?? between.newest) + 1 }
+  const time = { first: timeOfId(between.oldest), last: timeOfId(before ?? between.newest) + 1 }
   let reached = before
   for (const part of stretches(time, MATCHING_MS)) {
     const page = { before: ids.at(-1) ?? before, limit: limit - ids.length }

@@ -13,12 +13,12 @@ import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { domainToAscii, parseMailbox } from '../../text/address.ts'
-import { firstIdAt } from '../../text/ids.ts'
+import { firstIdAt, timeOfId } from '../../text/ids.ts'
 import type { EmailRow } from './emails.sql.ts'
 import { type EmailCriteria, type EmailPage, emailsFound } from './search.sql.ts'
 import { versionsOf } from './show.ts'
 import { isRare } from './status.ts'
-import { latest, stretches, timeOf } from './stretches.ts'
+import { latest, stretches } from './stretches.ts'
 import { type ListedEmail, listedEmail } from './view.ts'
 
 type Deps = { tx: Tx; versions: Versions; secrets: Secrets }
@@ -148,7 +148,7 @@ export async function searchEmails(
   if (!ofAll && !needsLooking(wanted))
     return { emails: await pageOf(deps, wanted, { before, limit }), reached: null }
   const time = timeToLook(wanted, { since, now })
-  if (before !== undefined) time.last = Math.min(time.last, timeOf(before) + 1)
+  if (before !== undefined) time.last = Math.min(time.last, timeOfId(before) + 1)
   const emails: ListedEmail[] = []
   let end = new Date(time.last)
   for (const stretch of stretches(time, patience)) {

@@ -13,9 +13,6 @@ const LONGEST_STRETCH_MS = 1_000
 /** The time after which nothing was accepted yet. */
 export const latest = (now: Date): number => now.getTime() + CLOCK_AHEAD_MS
 
-/** The time in a UUIDv7, in milliseconds. */
-export const timeOf = (id: string): number => Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16)
-
 /**
  * The parts of the time from `first` to `last`, in milliseconds. What is done between two of them shows how long
  * reading takes. Ends early when `patience`, in milliseconds, is over.

@@ -69,7 +69,7 @@ export async function webhookByEvent(
   return tx.maybeOne(sql.type(messageRow)`
     select id, event_id, type, status, created_at, endpoint_id, body, requeued_at from webhook_messages
     where team_id = ${teamId} and endpoint_id = ${endpoint_id} and event_id = ${event_id}
-      and id > ${event_id} and id < ${firstIdAt(new Date(timeOfId(event_id).getTime() + MADE_WITHIN_MS))}
+      and id > ${event_id} and id < ${firstIdAt(new Date(timeOfId(event_id) + MADE_WITHIN_MS))}
     order by id limit 1`)
 }
 
