@@ -1,7 +1,7 @@
 /**
  * Rows as a statement returns them (row), and many values as rows of one statement (rowsOf): each column with its type,
  * once. A statement with rowsOf has one text, however many rows there are. Dates and JSON travel as text, bytes as they
- * are. Names are the code's own, never a customer's.
+ * are. Names, also those of a list of columns (columnsOf), are the code's own, never a customer's.
  */
 import { type FragmentSqlToken, type PrimitiveValueExpression, sql } from 'slonik'
 import { ArraySchema, number, type ObjectSchema, object, Schema, string } from 'yup'
@@ -32,6 +32,12 @@ export const row = <Of extends object>(columns: Of) =>
 export const idRow = row({ id: string() })
 export const refRow = row({ team_id: string(), id: string() })
 export const countRow = row({ count: number() })
+
+/** Columns as a list, of one part. @param table what they are of, where that must be said. */
+export const columnsOf = (names: readonly string[], ...table: string[]): FragmentSqlToken => {
+  const identifiers = names.map((name) => sql.identifier([...table, name]))
+  return sql.fragment`${sql.join(identifiers, sql.fragment`, `)}`
+}
 
 function written(value: unknown, type: string): PrimitiveValueExpression {
   if (value === null || value === undefined) return null

@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { row } from '../../postgres/rows.ts'
+import { columnsOf, row } from '../../postgres/rows.ts'
 import { byLimit } from './quotas.ts'
 
 /** Languages of the catalog; the first is the fallback. */
@@ -33,17 +33,9 @@ export type PlanRow = InferType<typeof planRow>
 
 const columns = Object.keys(planRow.fields)
 
-/** Columns as a list. @param table what they are of, where that must be said. */
-const list = (names: readonly string[], ...table: string[]) =>
-  sql.join(
-    names.map((name) => sql.identifier([...table, name])),
-    sql.fragment`, `,
-  )
-
 export const allPlans = (tx: Tx) =>
   tx.any(sql.type(planRow)`
-    select ${list(columns)}
-    from plans order by position`)
+    select ${columnsOf(columns)} from plans order by position`)
 
 /** Replaces the catalog by these plans, in their order. Plans that are absent are removed. */
 export async function replacePlans(tx: Tx, plans: readonly PlanRow[]): Promise<void> {
@@ -56,9 +48,9 @@ export async function replacePlans(tx: Tx, plans: readonly PlanRow[]): Promise<v
   const written = ['position', ...columns]
   // By name: a column of a newer version's takes its default.
   await tx.query(sql.unsafe`
-    insert into plans (${list(written)})
-    select ${list(written)} from json_populate_recordset(null::plans, ${JSON.stringify(rows)}::json)
-    on conflict (key) do update set (${list(written)}) = row(${list(written, 'excluded')})`)
+    insert into plans (${columnsOf(written)})
+    select ${columnsOf(written)} from json_populate_recordset(null::plans, ${JSON.stringify(rows)}::json)
+    on conflict (key) do update set (${columnsOf(written)}) = row(${columnsOf(written, 'excluded')})`)
 }
 
 const teamsOnPlan = row({ plan_key: string(), teams: number() })

@@ -6,7 +6,7 @@
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { row, rowsOf } from '../../postgres/rows.ts'
+import { columnsOf, row, rowsOf } from '../../postgres/rows.ts'
 import type { Period } from '../plans/period.ts'
 import { byLimit, byUse, QUOTAS, type QuotaName } from '../plans/quotas.ts'
 
@@ -50,13 +50,6 @@ export const accountRow = row({
 })
 export type AccountRow = InferType<typeof accountRow>
 
-/** Columns as a list. @param table what they are of, where that must be said. */
-const columns = (names: readonly string[], ...table: string[]) =>
-  sql.join(
-    names.map((name) => sql.identifier([...table, name])),
-    sql.fragment`, `,
-  )
-
 /** What is written of an allowance row, each with its type on the way. */
 const FIGURES = {
   period_start: 'timestamptz',
@@ -75,7 +68,7 @@ const FIGURES = {
 export type AllowanceFigures = Record<keyof typeof FIGURES, number | string>
 
 const figureColumns = Object.keys(FIGURES) as (keyof typeof FIGURES)[]
-const figureNames = columns(figureColumns)
+const figureNames = columnsOf(figureColumns)
 
 /** Where a paid plan without a limit of its own begins: its first tier of emails, the catalog's first of contacts. */
 const FIRST: Partial<Record<QuotaName, FragmentSqlToken>> = {
@@ -102,7 +95,7 @@ export const accountColumns = sql.fragment`
   coalesce(s.send_rate_per_second, p.send_rate_per_second) as send_rate_per_second,
   coalesce(s.storage_gb, p.storage_gb) as storage_gb,
   s.period_start as subscription_start, s.period_end as subscription_end,
-  ${columns(figureColumns, 'a')}, service_time() as now`
+  ${columnsOf(figureColumns, 'a')}, service_time() as now`
 
 export const accountTables = sql.fragment`
   allowances a join subscriptions s on s.team_id = a.team_id join plans p on p.key = s.plan_key`
@@ -138,7 +131,7 @@ export const accountRowOf = (tx: Tx, teamId: string) =>
 export function savingAllowances(figuresByTeam: ReadonlyMap<string, AllowanceFigures>): FragmentSqlToken {
   const items = [...figuresByTeam].map(([team_id, figures]) => ({ team_id, ...figures }))
   return sql.fragment`
-    update allowances a set (${figureNames}) = (select ${columns(figureColumns, 'f')})
+    update allowances a set (${figureNames}) = (select ${columnsOf(figureColumns, 'f')})
     from ${rowsOf('f', { team_id: 'uuid', ...FIGURES }, items)}
     where a.team_id = f.team_id`
 }
@@ -228,7 +221,7 @@ export type OverridesRow = InferType<typeof overridesRow>
 /** The figures that the team has of its own; null where the plan's count (DECISIONS: Limits of a team). */
 export const overridesOf = (tx: Tx, teamId: string) =>
   tx.one(sql.type(overridesRow)`
-    select ${columns(QUOTAS.map(({ limit }) => limit))}, send_rate_per_second, storage_gb
+    select ${columnsOf(QUOTAS.map(({ limit }) => limit))}, send_rate_per_second, storage_gb
     from subscriptions where team_id = ${teamId}`)
 
 /** Puts the team on a plan, with these figures of its own; without `period` its billing period stays. */

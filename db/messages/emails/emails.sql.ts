@@ -4,13 +4,13 @@
  * Promises: to lock an email is to lock its state; it changes what was accepted only behind that lock
  * (DECISIONS: Rows of emails).
  */
-import { type FragmentSqlToken, type SqlToken, sql } from 'slonik'
+import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, string } from 'yup'
 import { maySend } from '../../accounts/teams/teams.sql.ts'
 import { EMAIL_LADDER } from '../../channels/email.ts'
 import { type AttachedFiles, attaching } from '../../content/files/files.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { row, rowsOf } from '../../postgres/rows.ts'
+import { columnsOf, row, rowsOf } from '../../postgres/rows.ts'
 import type { EmailFile } from './call.ts'
 
 const stringMap = mixed<Record<string, string>>()
@@ -57,12 +57,8 @@ export type EmailRow = InferType<typeof emailRow>
 /** A row to store. `person`: whose it is, which nobody reads back with it. */
 export type NewEmail = EmailRow & { person?: string | null }
 
-const commas = (parts: readonly SqlToken[]) => sql.join(parts, sql.fragment`, `)
-const namesOf = (columns: readonly string[]) =>
-  sql.fragment`${commas(columns.map((column) => sql.identifier([column])))}`
-
 /** All but the bodies. */
-const lightColumns = namesOf(
+const lightColumns = columnsOf(
   Object.keys(emailRow.fields).filter((column) => !['html', 'body_text', 'variables'].includes(column)),
 )
 
@@ -103,15 +99,16 @@ const NEW_STATE = {
 } as const satisfies Partial<Record<keyof EmailRow, string>>
 
 const newColumns = Object.keys(NEW_COLUMNS)
-const newNames = namesOf(newColumns)
-const stateNames = namesOf(Object.keys(NEW_STATE))
+const newNames = columnsOf(newColumns)
+const stateNames = columnsOf(Object.keys(NEW_STATE))
 
-const newValues = commas(
+const newValues = sql.join(
   newColumns.map((column) =>
     column === 'to_emails'
       ? sql.fragment`array(select json_array_elements_text(to_emails))`
       : sql.identifier([column]),
   ),
+  sql.fragment`, `,
 )
 
 /** What comes before the states of new emails: the charge for them (limits.ts, chargesOf), and what was accepted. */
