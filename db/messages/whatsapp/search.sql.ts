@@ -26,10 +26,6 @@ export type MessageFilter = {
   to?: Date | undefined
 }
 
-// Few have failed, and have an index of their own.
-const statusIs = (status: WhatsappStatus) =>
-  status === 'failed' ? sql.fragment`m.rare_status = ${status}` : sql.fragment`m.status = ${status}`
-
 /** A page of a team's messages that fit, newest first; with `before`, those that follow this id. */
 export async function messagesFound(
   tx: Tx,
@@ -42,7 +38,9 @@ export async function messagesFound(
     recipients !== undefined && sql.fragment`m.recipient = any(${sql.array(recipients, 'text')})`,
     id !== undefined &&
       sql.fragment`m.id in (${WHATSAPP.findInTeam({ team: sql.fragment`${teamId}`, ...spellingsOfId(id) })})`,
-    status !== undefined && statusIs(status),
+    status !== undefined && sql.fragment`m.status = ${status}`,
+    // Few have failed, and have an index of their own.
+    status === 'failed' && sql.fragment`m.rare_status = ${status}`,
     scheduled && sql.fragment`m.due_at is not null`,
     template !== undefined && sql.fragment`r.template_id = ${template}`,
     from !== undefined && sql.fragment`m.id >= ${firstIdAt(from)}`,
