@@ -59,7 +59,8 @@ export async function openDatabase(
     driverFactory: createDriver(url, limits),
     maxPoolSize: size,
     connectionTimeout: 3_000,
-    connectionRetryLimit: 1,
+    // Tries: where a pooler gives no more connections, the second takes one of our own that has come free meanwhile.
+    connectionRetryLimit: 2,
     idleTimeout: 30_000,
     // We set nothing that outlives a transaction, so a released connection needs no DISCARD ALL (one round trip).
     resetConnection: async () => {},

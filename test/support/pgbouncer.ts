@@ -19,7 +19,7 @@ export type PoolMode = 'session' | 'transaction'
 /** Why there can be no PgBouncer here, or null when there can. */
 export const pgbouncerMissing = () => programMissing('pgbouncer', 'pgbouncer')
 
-const configuration = (target: URL, mode: PoolMode, port: number, users: string): string =>
+const configuration = (target: URL, mode: PoolMode, port: number, users: string, settings: string): string =>
   `[databases]
 * = host=${target.hostname} port=${target.port || 5432}
 [pgbouncer]
@@ -29,6 +29,7 @@ unix_socket_dir =
 auth_type = trust
 auth_file = ${users}
 pool_mode = ${mode}
+${settings}
 `
 
 /** Starts it and waits until it is up. @returns how to stop it; null when its port was taken meanwhile. */
@@ -56,8 +57,13 @@ async function launch(file: string): Promise<(() => Promise<void>) | null> {
   throw new Error(`PgBouncer did not start:\n${said.join('\n')}`)
 }
 
-/** Puts one before the database at `url`. @returns the way through it. */
-export async function startPgbouncer(t: Teardown, url: string, mode: PoolMode): Promise<string> {
+/** Puts one before the database at `url`, with `settings` of pgbouncer.ini. @returns the way through it. */
+export async function startPgbouncer(
+  t: Teardown,
+  url: string,
+  mode: PoolMode,
+  settings = '',
+): Promise<string> {
   const target = new URL(url)
   const home = await mkdtemp(join(tmpdir(), 'pgbouncer-'))
   await chmod(home, 0o755)
@@ -65,7 +71,7 @@ export async function startPgbouncer(t: Teardown, url: string, mode: PoolMode): 
   await writeFile(users, `"${target.username}" "${decodeURIComponent(target.password)}"\n`)
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const port = await freePort()
-    await writeFile(file, configuration(target, mode, port, users))
+    await writeFile(file, configuration(target, mode, port, users, settings))
     const stop = await launch(file)
     if (stop === null) continue
     t.teardown(async () => {

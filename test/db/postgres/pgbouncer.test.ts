@@ -65,6 +65,20 @@ for (const mode of MODES) {
   })
 }
 
+t.test(
+  'where a session pooler gives no more connections, work waits for one of ours',
+  { skip },
+  async (t) => {
+    const { url } = await testDatabase(t)
+    const pooled = await startPgbouncer(t, url, 'session', 'default_pool_size = 2')
+    const database = await openDatabase(pooled, { size: 4 })
+    t.teardown(() => database.end())
+    const slow = sql.type(count)`select 1 as count from pg_sleep(0.2)`
+    const found = await Promise.all([1, 2, 3, 4].map(() => database.transaction((tx) => tx.oneFirst(slow))))
+    t.strictSame(found, [1, 1, 1, 1])
+  },
+)
+
 t.test('three migrations at once through a transaction pool run each file once', { skip }, async (t) => {
   const { url } = await emptyDatabase(t)
   const pooled = await startPgbouncer(t, url, 'transaction')
