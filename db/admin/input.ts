@@ -67,7 +67,7 @@ export const rate = numberReader(
 
 /** An RFC 3339 time, or a date, which begins at midnight UTC. Impossible dates are refused. */
 export function instant(text: string): Date {
-  const time = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00Z` : text
+  const time = /^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text
   if (isMoment(time)) return new Date(time)
   throw new InvalidArgumentError('It must be a time such as 2026-01-31T00:00:00Z.')
 }
