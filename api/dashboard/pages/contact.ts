@@ -10,7 +10,12 @@ import {
 } from '../../../db/audience/contacts/edit.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { resubscribe, unsubscribe } from '../../../db/audience/subscription/subscription.ts'
-import { type ContactDetail, liftSuppression, showContact } from '../../../db/audience/suppressions/lift.ts'
+import {
+  type ContactDetail,
+  liftSuppression,
+  markOfSuppression,
+  showContact,
+} from '../../../db/audience/suppressions/lift.ts'
 import { sentToContact } from '../../../db/messages/sent.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
@@ -76,6 +81,7 @@ const liftForm = (contact: ContactDetail, request: TeamRequest): Section =>
         required: true,
         hint: 'Kept in the audit trail. The contact becomes what it was before.',
       }),
+      hidden('seen', markOfSuppression(contact), true),
     ],
     {
       folded: true,
@@ -264,7 +270,7 @@ const subscription = (verb: string, change: typeof unsubscribe): TeamPage =>
 const lift = act('editor', '/teams/:team/contacts/:email/lift', async (by, request) => {
   const { team, params, form } = request
   const identity = contactIdentity(params.email)
-  await liftSuppression(by, team.id, { identity, reason: form.get('reason') ?? '' })
+  await liftSuppression(by, team.id, { identity, reason: form.get('reason') ?? '', seen: form.get('seen') })
   return redirect(here(request), 'The suppression is lifted.')
 })
 
