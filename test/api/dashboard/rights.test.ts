@@ -219,6 +219,23 @@ t.test('leaving a team ends its pages at once; coming back later does not open t
   t.equal((await leaver.get(`/teams/${team.id}`)).status, 404)
 })
 
+t.test('a file that is being sent breaks off when its reader is removed from the team', async (t) => {
+  const { team } = await teamWithOwner()
+  const viewer = await signedIn(service, { email: 'reader@example.org', team: team.id, role: 'viewer' })
+  await database.query(sql.unsafe`
+    insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
+    select ${team.id}, gen_random_uuid(), n || '@many.test', n || '@many.test', 'subscribed',
+      jsonb_build_object('note', repeat('x', 2000)), '{}', now(), now() from generate_series(1, 15000) n`)
+  const url = `${service.base}/dashboard/teams/${team.id}/contacts.csv`
+  const file = () =>
+    fetch(url, { headers: { Cookie: [...viewer.cookies].map((pair) => pair.join('=')).join('; ') } })
+  t.equal((await (await file()).text()).split('\r\n').length, 15_002)
+  const answer = await file()
+  // More than the buffers between the two hold is not read yet.
+  await database.transaction((tx) => removeMember({ tx, now, actor: 'cli' }, team.id, viewer.email))
+  await t.rejects(answer.text())
+})
+
 t.test('a lower role counts at once', async (t) => {
   const { team, owner, people } = await teamWithOwner()
   const editor = await signedIn(service, { email: 'former@example.org', team: team.id, role: 'editor' })
