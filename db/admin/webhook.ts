@@ -88,7 +88,8 @@ export const verbs: Verbs = (noun) => {
     .option('--now', 'the old one signs no more')
     .action(
       change(
-        (by, team: string, id: string, { now = false }: { now?: boolean }) => rotateSecret(by, team, id, now),
+        (by, team: string, id: string, { now = false }: { now?: boolean }) =>
+          rotateSecret(by, team, id, { at_once: now }),
         'secrets',
       ),
     )

@@ -1,13 +1,14 @@
 /**
- * A contact's properties as people type them: a new contact's are one a line, `name: value`; those that are stored have
- * a row each. Promises: what is stored comes back as it was unless somebody changed it, outer blanks and line breaks
- * too.
+ * A contact's properties and topics as people choose them: a new contact's properties are one a line, `name: value`;
+ * stored ones have a row each. Promises: what is stored comes back as it was unless somebody changed it, outer blanks
+ * and line breaks too; what has changed after the page was drawn stays so, where its reader left it alone.
  */
+import { createHash } from 'node:crypto'
 import { object } from 'yup'
 import { contactProperties, MAX_KEYS } from '../../../db/audience/contacts/fields.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { address, parse, uuids } from '../../../db/text/fields.ts'
-import { jsonOf } from '../../../db/text/strings.ts'
+import { isUuid, jsonOf } from '../../../db/text/strings.ts'
 import type { Field } from './section.ts'
 import { namedLines } from './typed.ts'
 
@@ -69,6 +70,41 @@ export const propertyFields = (properties: Properties): Field[] => [
 /** A text as a browser sends it back: its line breaks are all of one kind. */
 const asSent = (text: string): string => text.replace(/\r\n?|\n/g, '\r\n')
 
+type Shown = { topics: ReadonlySet<string>; marks: ReadonlyMap<string, string> }
+
+/** By which a value is known again as the one that was shown, however long it is. */
+const markOf = (value: string): string =>
+  createHash('sha256').update(asSent(value)).digest('base64url').slice(0, 16)
+
+/** What the form shows of a contact: the contact may be another one when the form is sent. */
+export const shownField = (properties: Properties, topicIds: readonly string[]): Field => {
+  const marks = Object.entries(properties).map(([name, value]) => [name, markOf(value)])
+  return { name: 'shown', label: '', type: 'hidden', value: JSON.stringify([topicIds, marks]) }
+}
+
+const isPair = (pair: unknown): pair is [string, string] =>
+  Array.isArray(pair) && pair.length === 2 && pair.every((each) => typeof each === 'string')
+
+/** What a form was drawn with; null where it does not say. */
+function shownIn(form: URLSearchParams): Shown | null {
+  const shown = jsonOf(form.get('shown') ?? '')
+  const [topics, marks] = Array.isArray(shown) ? shown : []
+  if (!Array.isArray(topics) || !Array.isArray(marks)) return null
+  return { topics: new Set(topics.filter((id) => isUuid(id))), marks: new Map(marks.filter(isPair)) }
+}
+
+/**
+ * Stored topics as a form has changed them: who has left one since, or got one, does not get or lose it again.
+ * @throws Refusal bad_request.
+ */
+export function changedTopics(form: URLSearchParams, stored: readonly string[]): string[] {
+  const ticked = topicsOf(form)
+  const shown = shownIn(form)?.topics
+  if (!shown) return ticked
+  const kept = stored.filter((id) => ticked.includes(id) || !shown.has(id))
+  return [...kept, ...ticked.filter((id) => !shown.has(id) && !kept.includes(id))]
+}
+
 function nameIn(sent = ''): string | null {
   const name = jsonOf(sent)
   return typeof name === 'string' ? name : null
@@ -82,6 +118,7 @@ export function changedProperties(form: URLSearchParams, stored: Properties): Re
   const pairs: (readonly [string, string])[] = []
   const removed = new Set(form.getAll('remove'))
   const sent = firstOf(form)
+  const shown = shownIn(form)?.marks
   // One more than there may be is refused as it is.
   for (let at = 0; pairs.length <= MAX_KEYS; at += 1) {
     const name = nameIn(sent.get(`name.${at}`))
@@ -89,8 +126,13 @@ export function changedProperties(form: URLSearchParams, stored: Properties): Re
     if (removed.has(JSON.stringify(name))) continue
     const before = Object.hasOwn(stored, name) ? stored[name] : undefined
     const value = sent.get(`value.${at}`) ?? before ?? ''
-    pairs.push([name, before !== undefined && asSent(before) === asSent(value) ? before : value])
+    const isLeft =
+      shown?.get(name) === markOf(value) || (before !== undefined && asSent(before) === asSent(value))
+    if (!isLeft) pairs.push([name, value])
+    else if (before !== undefined) pairs.push([name, before])
   }
+  // What it has got since the page was drawn.
+  if (shown) pairs.push(...Object.entries(stored).filter(([name]) => !shown.has(name)))
   for (let at = 0; at < FREE_ROWS; at += 1) {
     const name = form.get(`new_name.${at}`)?.trim() ?? ''
     const value = form.get(`new_value.${at}`) ?? ''

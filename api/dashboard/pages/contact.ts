@@ -2,10 +2,20 @@
 
 import { Readable } from 'node:stream'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
-import { changeContact, contactIdentity, removeContact } from '../../../db/audience/contacts/edit.ts'
+import {
+  changeContact,
+  contactIdentity,
+  contactToChange,
+  removeContact,
+} from '../../../db/audience/contacts/edit.ts'
 import { topicsOfTeam } from '../../../db/audience/contacts/topics.sql.ts'
 import { resubscribe, unsubscribe } from '../../../db/audience/subscription/subscription.ts'
-import { type ContactDetail, liftSuppression, showContact } from '../../../db/audience/suppressions/lift.ts'
+import {
+  type ContactDetail,
+  liftSuppression,
+  markOfSuppression,
+  showContact,
+} from '../../../db/audience/suppressions/lift.ts'
 import { sentToContact } from '../../../db/messages/sent.ts'
 import { serviceTime } from '../../../db/postgres/time.sql.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
@@ -13,7 +23,13 @@ import { beginBackgroundJob } from '../../../db/upkeep/background-jobs/backgroun
 import { erasureOf } from '../../../db/upkeep/background-jobs/kinds.ts'
 import { exportContact } from '../../../db/upkeep/retention/export.ts'
 import { ageOf, status, text, time } from '../drawn/cell.ts'
-import { changedProperties, propertyFields, topicsOf } from '../drawn/properties.ts'
+import {
+  changedProperties,
+  changedTopics,
+  propertyFields,
+  shownField,
+  topicsOf,
+} from '../drawn/properties.ts'
 import type { Actions, Section, View } from '../drawn/section.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { backTo } from '../served/list.ts'
@@ -65,6 +81,7 @@ const liftForm = (contact: ContactDetail, request: TeamRequest): Section =>
         required: true,
         hint: 'Kept in the audit trail. The contact becomes what it was before.',
       }),
+      hidden('seen', markOfSuppression(contact), true),
     ],
     {
       folded: true,
@@ -188,7 +205,11 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
   const names = topics.filter(({ id }) => contact.topic_ids.includes(id)).map(({ name }) => name)
   const properties = inOrder(contact.properties)
   const edits = team.role !== 'viewer'
-  const fields = [...propertyFields(contact.properties), ...topicChoices(topics, contact.topic_ids)]
+  const fields = [
+    ...propertyFields(contact.properties),
+    ...topicChoices(topics, contact.topic_ids),
+    shownField(contact.properties, contact.topic_ids),
+  ]
   const editing = { title: 'Edit contact', folded: true }
   return show({
     title: contact.email,
@@ -219,7 +240,7 @@ const page = get('viewer', '/teams/:team/contacts/:email', async (request, deps)
 
 /** Whether a form leaves a contact as it is; in what order its properties and topics lie counts for nothing. */
 const isSame = (
-  { properties: stored, topic_ids }: ContactDetail,
+  { properties: stored, topic_ids }: Pick<ContactDetail, 'properties' | 'topic_ids'>,
   properties: Readonly<Record<string, string>>,
   topics: readonly string[],
 ): boolean =>
@@ -232,9 +253,9 @@ const isSame = (
 const change = act('editor', '/teams/:team/contacts/:email', async (by, request) => {
   const { team, params, form } = request
   const identity = contactIdentity(params.email)
-  const before = await showContact(by.tx, team.id, identity)
+  const before = await contactToChange(by.tx, team.id, identity, topicsOf(form))
   const properties = changedProperties(form, before.properties)
-  const topics = topicsOf(form)
+  const topics = changedTopics(form, before.topic_ids)
   if (isSame(before, properties, topics)) return redirect(here(request), 'Nothing was changed.')
   await changeContact(by, team.id, identity, { properties, topic_ids: topics })
   return redirect(here(request), 'The contact is changed.')
@@ -249,7 +270,7 @@ const subscription = (verb: string, change: typeof unsubscribe): TeamPage =>
 const lift = act('editor', '/teams/:team/contacts/:email/lift', async (by, request) => {
   const { team, params, form } = request
   const identity = contactIdentity(params.email)
-  await liftSuppression(by, team.id, { identity, reason: form.get('reason') ?? '' })
+  await liftSuppression(by, team.id, { identity, reason: form.get('reason') ?? '', seen: form.get('seen') })
   return redirect(here(request), 'The suppression is lifted.')
 })
 

@@ -7,6 +7,7 @@ import { type TopicRow, topicsOfTeam } from '../../../db/audience/contacts/topic
 import {
   type Draft,
   discardImport,
+  markOfMapping,
   setMapping,
   showDraft,
   startDraft,
@@ -22,10 +23,10 @@ import {
 import { isSlotName } from '../../../db/text/slots.ts'
 import { beginBackgroundJob } from '../../../db/upkeep/background-jobs/background-jobs.ts'
 import { byteWords, plural, text, time } from '../drawn/cell.ts'
-import type { Actions, Link, Section, View } from '../drawn/section.ts'
+import type { Actions, Field, Link, Section, View } from '../drawn/section.ts'
 import { auditRead } from '../served/act.ts'
 import type { PageDeps } from '../served/deps.ts'
-import { alertsOf, compact, factsOf, formOf, get, post, press } from '../served/made.ts'
+import { alertsOf, compact, factsOf, formOf, get, hidden, post, press } from '../served/made.ts'
 import { redirect, show, type TeamRequest, teamPath } from '../served/page.ts'
 import { columnFields, mappingSent, samples, settingFields } from './import-columns.ts'
 import { madeTiles, refusedTable } from './import-outcome.ts'
@@ -168,6 +169,9 @@ function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly Top
   })
 }
 
+/** What the press is bound to: a colleague may choose other columns while somebody reads what would happen. */
+const seenField = ({ mapping }: Draft): Field => hidden('seen', markOfMapping(mapping), true)
+
 const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (request, deps) => {
   const { team, params, now } = request
   const { database, secrets } = deps
@@ -187,7 +191,7 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
       ...trialSections(draft, trial),
       unusable(draft),
       !none &&
-        formOf(here(request, 'start'), `Import ${about(draft)}`, [], {
+        formOf(here(request, 'start'), `Import ${about(draft)}`, [seenField(draft)], {
           reset: { href: here(request), label: 'Change the columns' },
         }),
     ]),
@@ -196,7 +200,7 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
 })
 
 const start = post('editor', '/teams/:team/contacts/imports/:id/start', async (request, deps) => {
-  const { team, params, person } = request
+  const { team, params, person, form } = request
   const { id, file_name, mapping } = await showDraft(deps.database, team.id, params.id)
   checkMapping(mapping)
   const { suppress } = mapping
@@ -206,7 +210,7 @@ const start = post('editor', '/teams/:team/contacts/imports/:id/start', async (r
     given: { import_id: id, file_name, ...(suppress ? { words: `${suppress.as}: ${suppress.detail}` } : {}) },
     team_id: team.id,
     actor: person.email,
-    store: (tx) => startDraft(tx, team.id, id),
+    store: (tx) => startDraft(tx, team.id, id, form.get('seen')),
   })
   return redirect(here(request))
 })

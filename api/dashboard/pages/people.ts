@@ -4,10 +4,10 @@
  */
 
 import {
-  addMember,
   invite,
   memberLink,
   removeMember,
+  setRole,
   signMemberOut,
 } from '../../../db/accounts/people/members.ts'
 import { membersOfTeam } from '../../../db/accounts/people/people.sql.ts'
@@ -127,7 +127,7 @@ const change = act('owner', '/teams/:team/people/:id/role', async (by, request) 
   const { team, form } = request
   const role = roleOf(form)
   const { email } = await memberOf(request, by.tx)
-  await addMember(by, team.id, { email, role })
+  await setRole(by, team.id, { email, role })
   return redirect(
     here(team),
     `${email} is now ${role}. A role that allows more counts from the next sign-in.`,

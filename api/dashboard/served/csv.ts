@@ -3,9 +3,12 @@
  * Promises: a cell that a spreadsheet would read as a formula gets a quote before it, and so does one that has such
  * quotes already: imports take one off (db/audience/import/csv.ts). The file begins with a byte order
  * mark: Excel reads UTF-8 as such only then. The first rows are read before anything is answered, so that what cannot
- * be listed is a page that says so, not a file that breaks off.
+ * be listed is a page that says so, not a file that breaks off. It does break off once its reader's session is over, or
+ * they have left the team.
  */
 import { Readable } from 'node:stream'
+import { sessionOpens } from '../../../db/accounts/people/sessions.sql.ts'
+import { Refusal } from '../../../db/errors.ts'
 import { typedOf, zoneOf } from '../drawn/zone.ts'
 import { auditRead } from './act.ts'
 import type { PageDeps } from './deps.ts'
@@ -72,6 +75,15 @@ type Lines<R> = {
   subject?: string
 }
 
+/** Holds before each further batch that the team is open to its reader still. @throws Refusal insufficient_scope. */
+const whileOpen =
+  <R>(read: RowReader<R>, { team, person }: TeamRequest, { database, clock }: PageDeps): RowReader<R> =>
+  async (place) => {
+    const seat = { session_id: person.session_id, team_id: team.id }
+    if (place.before === undefined || (await sessionOpens(database, seat, clock()))) return read(place)
+    throw new Refusal('insufficient_scope', 'who reads this file has left the team, or signed out')
+  }
+
 /**
  * A list of a team as a file, for all who may read it; what an operator takes along is noted as `action`.
  * @param filter what its address may say.
@@ -90,7 +102,7 @@ export const csvOf = <R>(
     filter.only(request.query)
     const { read, keyOf, line, subject = filter.set(request.query).toString() } = await open(request, deps)
     async function* lines() {
-      for await (const row of rowsBy(read, keyOf)) yield line(row)
+      for await (const row of rowsBy(whileOpen(read, request, deps), keyOf)) yield line(row)
     }
     const file = await csvFile(request, name, header, lines())
     await auditRead(request, deps, { action, subject })

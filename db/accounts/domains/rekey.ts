@@ -9,9 +9,10 @@ import { resealCanary } from '../../process/canary.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { type By, record } from '../audit/record.ts'
 import { domainOrRefusal } from './add.ts'
-import { makeDkimKey, openKey, sealKey } from './dkim.ts'
+import { FIRST_SELECTOR, makeDkimKey, openKey, sealKey } from './dkim.ts'
 import {
   type DomainRow,
+  lockDomain,
   lockSealedKeys,
   putNextKey,
   type SealedKeysRow,
@@ -30,13 +31,20 @@ export async function rekeyDomain(
   teamId: string,
   given: string,
 ): Promise<DomainRow> {
-  const { id, name, dkim_selector, next_dkim_selector } = await domainOrRefusal(by.tx, teamId, given)
-  const selector = selectorAfter(next_dkim_selector ?? dkim_selector)
-  const key = await makeDkimKey(secrets, { team_id: teamId, name }, selector)
-  const row = await putNextKey(by.tx, teamId, id, key)
-  if (!row) throw new Refusal('not_found', `the domain ${name} was removed meanwhile`)
-  await record(by, { team_id: teamId, action: 'domain.rekey', subject: name, detail: selector })
-  return row
+  const { name } = await domainOrRefusal(by.tx, teamId, given)
+  const key = await makeDkimKey(secrets, { team_id: teamId, name }, FIRST_SELECTOR)
+  return by.tx.transaction(async (tx) => {
+    // Somebody else who rotates it waits here, and takes the selector after this one.
+    const before = await lockDomain(tx, teamId, name)
+    if (!before) throw new Refusal('not_found', `the domain ${name} was removed meanwhile`)
+    const dkim_selector = selectorAfter(before.next_dkim_selector ?? before.dkim_selector)
+    const row = await putNextKey(tx, teamId, before.id, { ...key, dkim_selector })
+    await record(
+      { ...by, tx },
+      { team_id: teamId, action: 'domain.rekey', subject: name, detail: dkim_selector },
+    )
+    return row
+  })
 }
 
 /** A domain's keys sealed with SECRET_KEY. @throws Error when they were sealed with a key that we do not know. */

@@ -74,12 +74,22 @@ export async function addMember(by: By, teamId: string, wish: Wish): Promise<Mem
   return member ? changeRole(by, teamId, member, wish.role) : makeMember(by, teamId, wish)
 }
 
+/** The member with this address, locked. @throws Refusal not_found. */
+async function memberOrRefusal({ tx }: At, teamId: string, email: string): Promise<MemberRow> {
+  const { identity } = addressOf(email)
+  await teamOrRefusal(tx, teamId)
+  const member = await lockMember(tx, teamId, identity)
+  if (member) return member
+  throw new Refusal('not_found', `the team has no member ${email}`)
+}
+
+/** Gives a member another role, and makes nobody one. @throws Refusal not_found, or bad_request for the last owner. */
+export const setRole = async (by: By, teamId: string, { email, role }: Wish): Promise<Member> =>
+  changeRole(by, teamId, await memberOrRefusal(by, teamId, email), role)
+
 /** Ends a membership. @throws Refusal not_found, or bad_request for the last owner. */
 export async function removeMember(by: By, teamId: string, email: string): Promise<MemberRow> {
-  const { identity } = addressOf(email)
-  await teamOrRefusal(by.tx, teamId)
-  const member = await lockMember(by.tx, teamId, identity)
-  if (!member) throw new Refusal('not_found', `the team has no member ${email}`)
+  const member = await memberOrRefusal(by, teamId, email)
   await keepAnOwner(by, teamId, member)
   await deleteSessionMemberships(by.tx, teamId, member.user_id)
   await deleteMembership(by.tx, teamId, member.user_id, by.now)

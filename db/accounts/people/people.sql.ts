@@ -65,7 +65,7 @@ export async function lockMember(tx: Tx, teamId: string, identity: string) {
     select from memberships where team_id = ${teamId} and role = 'owner' order by user_id for update`)
   return tx.maybeOne(sql.type(memberRow)`
     select ${memberColumns} from memberships m join users u on u.id = m.user_id
-    where m.team_id = ${teamId} and u.identity = ${identity}`)
+    where m.team_id = ${teamId} and u.identity = ${identity} for update of m`)
 }
 
 /**

@@ -148,6 +148,20 @@ export const membershipsOfSession = (tx: Tx, sessionId: string) =>
     join memberships m on m.team_id = s.team_id and m.user_id = s.user_id
     where s.session_id = ${sessionId} order by lower(t.name), t.id`)
 
+const opensRow = row({ opens: boolean() })
+
+/** Whether a session opens a team's pages just now. */
+export const sessionOpens = (
+  tx: Tx,
+  { session_id, team_id }: { session_id: string; team_id: string },
+  now: Date,
+) =>
+  tx.oneFirst(sql.type(opensRow)`
+    select exists (
+      select from dashboard_sessions s join users u on u.id = s.user_id
+      where s.id = ${session_id} and s.expires_at > ${sql.timestamp(now)} and (s.operator and u.operator or exists (
+        select from dashboard_seats d where d.team_id = ${team_id} and d.session_id = s.id))) as opens`)
+
 /** Notes that a session was used on a team's pages. */
 export const noteMembershipSeen = (
   tx: Tx,

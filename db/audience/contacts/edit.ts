@@ -18,6 +18,7 @@ import {
   contactExists,
   deleteContact,
   insertContact,
+  lockContact,
   updateContact,
 } from './contacts.sql.ts'
 import { initialStates, NEW_CONTACT } from './erased.ts'
@@ -92,6 +93,22 @@ export async function createContact(
   const created = await insertContact(tx, teamId, contact, at)
   await record(by, { team_id: teamId, action: 'contact.create', subject: email })
   return created
+}
+
+/**
+ * A contact that is to be changed by what it holds: nobody else changes it before that. @param ids topics that it may
+ * get, held first: who deletes one locks it before the contacts. @throws Refusal contact_not_found.
+ */
+export async function contactToChange(
+  tx: Tx,
+  teamId: string,
+  identity: string,
+  ids: readonly string[],
+): Promise<ContactRow> {
+  await holdTopics(tx, teamId, distinctTopics(ids))
+  const contact = await lockContact(tx, teamId, identity)
+  if (contact) return contact
+  throw noContact()
 }
 
 /**

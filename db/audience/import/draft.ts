@@ -3,8 +3,10 @@
  * discarded.
  * Promises: a file that cannot be imported at all is refused at its upload, and nothing of it is kept; a team has a
  * handful of drafts at once (as many more as come at the same moment), each for a day; what is shown and tried is the
- * beginning of the file alone, so that no page reads all of it, and trying changes nothing.
+ * beginning of the file alone, so that no page reads all of it, and trying changes nothing; what is started is the
+ * mapping that was shown.
  */
+import { createHash } from 'node:crypto'
 import { Refusal } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
@@ -120,9 +122,22 @@ export async function tryDraft(
   return { tried: records.length, ...made, refusals }
 }
 
-/** Makes a draft an import: to be called where its work is begun. @throws Refusal not_found. */
-export async function startDraft(tx: Tx, teamId: string, id: string): Promise<void> {
-  if (!(await endDraft(tx, teamId, id))) throw noDraft()
+/** By which a mapping is known again as the one that was shown. */
+export const markOfMapping = (mapping: Mapping): string =>
+  createHash('sha256').update(JSON.stringify(mapping)).digest('base64url')
+
+/**
+ * Makes a draft an import: to be called where its work is begun. @param seen the mark of the mapping that somebody has
+ * seen; null: of none. @throws Refusal not_found; invalid_state when it is another one by now.
+ */
+export async function startDraft(tx: Tx, teamId: string, id: string, seen: string | null): Promise<void> {
+  const mapping = await endDraft(tx, teamId, id)
+  if (!mapping) throw noDraft()
+  if (seen === null || seen === markOfMapping(mapping)) return
+  throw new Refusal(
+    'invalid_state',
+    'somebody has changed what the columns become meanwhile: look at it, then decide again',
+  )
 }
 
 /** Forgets a draft. @throws Refusal not_found. */

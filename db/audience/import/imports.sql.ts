@@ -46,13 +46,13 @@ export async function mapDraft(tx: Tx, teamId: string, id: string, mapping: Mapp
   return rowCount > 0
 }
 
-/** Makes a draft an import of which no record was read yet. @returns whether there was such a draft. */
-export async function endDraft(tx: Tx, teamId: string, id: string): Promise<boolean> {
-  const { rowCount } = await tx.query(sql.unsafe`
+const mappingRow = row({ mapping: mixed<Mapping>() })
+
+/** Makes a draft an import of which no record was read yet. @returns its mapping; null when there was no such draft. */
+export const endDraft = (tx: Tx, teamId: string, id: string) =>
+  tx.maybeOneFirst(sql.type(mappingRow)`
     update contact_imports set draft = false, records = 0
-    where team_id = ${teamId} and id = ${id} and draft`)
-  return rowCount > 0
-}
+    where team_id = ${teamId} and id = ${id} and draft returning mapping`)
 
 /** Deletes a draft with its file. @returns whether there was one. */
 export async function deleteImportDraft(tx: Tx, teamId: string, id: string): Promise<boolean> {
@@ -164,8 +164,6 @@ export const importsOfTeam = (tx: Tx, teamId: string, limit: number) =>
 export const importById = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.type(importRow)`
     select ${importColumns} from ${imports} where i.team_id = ${teamId} and i.id = ${id}`)
-
-const mappingRow = row({ mapping: mixed<Mapping>() })
 
 export const mappingOf = (tx: Tx, teamId: string, id: string) =>
   tx.oneFirst(sql.type(mappingRow)`

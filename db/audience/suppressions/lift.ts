@@ -36,20 +36,33 @@ export async function showContact(tx: Tx, teamId: string, identity: string): Pro
   return { ...contact, suppression_cause: found.suppression_cause, suppression_lifted_at: found.lifted_at }
 }
 
+/** By which a suppression is known again as the one that was shown. */
+export const markOfSuppression = ({
+  suppression,
+  suppression_cause: cause,
+}: Pick<ContactDetail, 'suppression' | 'suppression_cause'>): string => `${suppression} ${cause?.at ?? ''}`
+
 /**
  * Ends a contact's suppression: it becomes `unsubscribed` if it had unsubscribed, else `subscribed`.
- * @throws Refusal contact_not_found; bad_request without a suppression or a reason.
+ * @param seen the mark of the suppression that the person has seen, where a page showed one.
+ * @throws Refusal contact_not_found; bad_request without a suppression or a reason; invalid_state when it is not the
+ * one that was seen: a complaint is not lifted with the bounce before it.
  */
 export async function liftSuppression(
   by: By,
   teamId: string,
-  { identity, reason }: { identity: string; reason: string },
+  { identity, reason, seen = null }: { identity: string; reason: string; seen?: string | null },
 ): Promise<ContactDetail> {
   const { tx, now } = by
   const words = reasonOf(reason)
   const contact = await lockContact(tx, teamId, identity)
   if (!contact) throw noContact()
   if (contact.suppression === null) throw new Refusal('bad_request', 'the contact is not suppressed')
+  if (seen !== null && seen !== markOfSuppression(await showContact(tx, teamId, identity)))
+    throw new Refusal(
+      'invalid_state',
+      'the contact was suppressed for another cause meanwhile: look at it, then decide again',
+    )
   const has_listeners = await liftContact(tx, teamId, contact.id, now)
   await publishContacts(tx, [
     {

@@ -107,18 +107,29 @@ export const updateEndpoint = (
       domain = case when ${domain === undefined} then domain else ${domain ?? null} end
     where team_id = ${teamId} and id = ${id}`)
 
-/** Gives an endpoint a new secret. @param until the old one signs too until then; null: not at all. */
+const mark = sql.fragment`left(encode(sha256(secret), 'hex'), 16)`
+
+/** By which an endpoint's secret is known again as the one that somebody was asked about: of its sealed form. */
+export const secretMark = (tx: Tx, teamId: string, id: string) =>
+  tx.oneFirst(sql.type(row({ mark: string() }))`
+    select ${mark} as mark from webhook_endpoints where team_id = ${teamId} and id = ${id}`)
+
+/**
+ * Gives an endpoint a new secret. @param until the old one signs too until then; null: not at all. @param seen the mark
+ * of the one that it takes the place of; null: whichever it is. @returns whether it was that one.
+ */
 export async function replaceSecret(
   tx: Tx,
   teamId: string,
-  { id, secret, until }: { id: string; secret: Buffer; until: Date | null },
-): Promise<void> {
+  { id, secret, until, seen }: { id: string; secret: Buffer; until: Date | null; seen: string | null },
+): Promise<boolean> {
   const end = until && sql.timestamp(until)
-  await tx.query(sql.type(object())`
+  const { rowCount } = await tx.query(sql.type(object())`
     update webhook_endpoints set
       previous_secret = ${end === null ? sql.fragment`null` : sql.fragment`secret`},
       previous_until = ${end}, secret = ${sql.binary(secret)}
-    where team_id = ${teamId} and id = ${id}`)
+    where team_id = ${teamId} and id = ${id} and (${seen}::text is null or ${mark} = ${seen})`)
+  return rowCount > 0
 }
 
 /** Forgets that an endpoint asked to wait. Behind a change of its row: rounds of tries lock that first, too. */

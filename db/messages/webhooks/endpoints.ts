@@ -154,18 +154,26 @@ export async function changeEndpoint(
   return changed
 }
 
-/** Gives an endpoint a new secret; the old one signs too for a day, unless `at_once`. @throws Refusal not_found. */
+/**
+ * Gives an endpoint a new secret; the old one signs too for a day, unless `at_once`. @param seen the mark of the secret
+ * that a page has asked about: rotated twice, the one that servers know would sign no more.
+ * @throws Refusal not_found; invalid_state when it has another secret than was seen.
+ */
 export async function rotateSecret(
   { secrets, ...at }: By & { secrets: Pick<Secrets, 'encrypt'> },
   teamId: string,
   id: string,
-  at_once = false,
+  { at_once = false, seen = null }: { at_once?: boolean; seen?: string | null },
 ): Promise<EndpointRow & { secret: string }> {
   const { tx, now } = at
   const endpoint = await endpointOrRefusal(tx, teamId, id)
   const secret = makeSecret(secrets, { team_id: teamId, id })
   const until = at_once ? null : new Date(now.getTime() + SECRET_ROTATION_MS)
-  await replaceSecret(tx, teamId, { id, secret: secret.sealed, until })
+  if (!(await replaceSecret(tx, teamId, { id, secret: secret.sealed, until, seen })))
+    throw new Refusal(
+      'invalid_state',
+      'somebody has given the webhook a new secret meanwhile: the old one also signs for 24 hours',
+    )
   await record(at, { team_id: teamId, action: 'webhook.rotate', subject: id, detail: endpoint.url })
   return { ...endpoint, secret: secret.shown }
 }

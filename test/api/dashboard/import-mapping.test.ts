@@ -9,6 +9,7 @@ import { forgetUpserts } from '../../../workers/jobs/forget-upserts.ts'
 import { type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { EMPTY } from '../../support/empty.ts'
 import { erasePerson } from '../../support/erase.ts'
+import { formTo } from '../../support/forms.ts'
 import { byCli, makeTeam, world } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
@@ -91,6 +92,29 @@ t.test('columns become properties, topics or nothing; what is shown to happen th
   )
   t.match(await lastDeed(), { action: 'contact.import', subject: 'people.csv', detail: '2 refused' })
   shows(t, await editor.post(`${draft}/start`), /There is no such upload: it was started/)
+})
+
+t.test('an import starts as it was shown: what a colleague has changed since is asked about', async (t) => {
+  const colleague = await signedIn(service, { team: team.id, role: 'editor' })
+  await call('POST', '/v1/contacts', {
+    key: team.key,
+    body: { email: 'seen@example.com', properties: { plan: 'gold' } },
+  })
+  const draft = await uploaded('email,town\nseen@example.com,Linz\n')
+  const columns = { email: 'email', town: 'property' }
+  await editor.post(draft, mapping(columns, { merge: 'yes' }))
+  const form = formTo((await editor.get(`${draft}/check`)).html, `${draft}/start`)
+  await colleague.post(draft, mapping(columns, { merge: 'no' }))
+  const refused = await editor.post(`${draft}/start`, form)
+  t.equal(refused.status, 409)
+  shows(t, refused, /Somebody has changed what the columns become meanwhile/)
+  shows(t, await editor.get(IMPORT), /people\.csv not started/)
+  await editor.post(draft, mapping(columns, { merge: 'yes' }))
+  t.equal((await editor.press(`${draft}/check`, `${draft}/start`)).status, 303)
+  const { stop } = await startWorker(t, service)
+  await until('it is over', async () => /Done/.test((await editor.get(draft)).html))
+  await stop()
+  t.match(await known('seen@example.com'), { properties: { plan: 'gold', town: 'Linz' } })
 })
 
 t.test('somebody who left a topic and was erased begins without it, in an import too', async (t) => {

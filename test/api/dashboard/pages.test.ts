@@ -1,8 +1,9 @@
 /** What a team keeps on the dashboard: contacts, topics, domains, keys, people. Templates are templates.test.ts's. */
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
+import { createTopic } from '../../../db/audience/contacts/topics.ts'
 import { after, shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
-import { anEmail, makeTeam, world } from '../../support/service.ts'
+import { anEmail, byCli, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
@@ -69,6 +70,45 @@ t.test('a contact saved unchanged is unchanged, whatever its properties hold', a
   t.equal((await editor.post(path, { ...form, topic_ids: 'x' })).status, 400)
   await editor.post(`${path}/delete`)
 })
+
+t.test(
+  'a contact that has changed since its page was drawn keeps that, where its editor left it',
+  async (t) => {
+    const key = team.key
+    const [left, got] = await Promise.all(
+      ['To leave', 'To get'].map((name) =>
+        database.transaction((tx) => createTopic(byCli(tx), team.id, { name })),
+      ),
+    )
+    const email = 'moved@example.org'
+    const properties = { plan: 'free', city: 'Graz', old: 'x' }
+    const topic_ids = [left?.id ?? '']
+    await service.call('POST', '/v1/contacts', { key, body: { email, properties, topic_ids } })
+    const path = at(`contacts/${encodeURIComponent(email)}`)
+    const form = formTo((await editor.get(path)).html, path)
+    await service.call('POST', '/v1/marketing/unsubscribe', { key, body: { email, topic_ids } })
+    const body = { properties: { plan: 'pro', city: 'Graz', since: '2026' }, topic_ids: [got?.id] }
+    await service.call('PATCH', `/v1/contacts/${email}`, { key, body })
+    shows(t, await after(editor, await editor.post(path, form)), 'Nothing was changed')
+    const [field = ''] = Object.entries(form).find(([, [value]]) => value === '"city"') ?? []
+    await editor.post(path, {
+      ...form,
+      [field.replace('name', 'value')]: 'Linz',
+      'new_name.0': 'lang',
+      'new_value.0': 'de',
+    })
+    const { body: now } = await service.call('GET', `/v1/contacts/${email}`, { key })
+    t.strictSame(now.properties, { plan: 'pro', city: 'Linz', since: '2026', lang: 'de' })
+    t.strictSame(now.subscribed_topic_ids, [got?.id], 'who has left a topic is not in it again')
+    const fresh = formTo((await editor.get(path)).html, path)
+    await editor.post(path, { ...fresh, topic_ids })
+    t.strictSame(
+      (await service.call('GET', `/v1/contacts/${email}`, { key })).body.subscribed_topic_ids,
+      topic_ids,
+    )
+    await editor.post(`${path}/delete`)
+  },
+)
 
 t.test('contacts that fit come as a file, and no cell is a formula', async (t) => {
   await editor.post(at('topics'), { name: 'Sales, EU' })

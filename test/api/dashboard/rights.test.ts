@@ -3,12 +3,15 @@
 import { request } from 'node:http'
 import { sql } from 'slonik'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
-import { linkFor } from '../../../db/accounts/people/members.ts'
+import { linkFor, removeMember } from '../../../db/accounts/people/members.ts'
+import { membersOfTeam } from '../../../db/accounts/people/people.sql.ts'
 import { requestLink } from '../../../db/accounts/people/sign-in.ts'
 import { runClock, stopClock } from '../../support/clock.ts'
 import { shows, signedIn, textOf, type Visitor, visitor } from '../../support/dashboard.ts'
+import { hold } from '../../support/held.ts'
 import { makeTeam, startService, type TestTeam } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
+import { until } from '../../support/worker.ts'
 
 let now = new Date('2026-11-21T12:00:00Z')
 const service = await startService(t, { clock: () => now })
@@ -216,11 +219,47 @@ t.test('leaving a team ends its pages at once; coming back later does not open t
   t.equal((await leaver.get(`/teams/${team.id}`)).status, 404)
 })
 
+t.test('a file that is being sent breaks off when its reader is removed from the team', async (t) => {
+  const { team } = await teamWithOwner()
+  const viewer = await signedIn(service, { email: 'reader@example.org', team: team.id, role: 'viewer' })
+  await database.query(sql.unsafe`
+    insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
+    select ${team.id}, gen_random_uuid(), n || '@many.test', n || '@many.test', 'subscribed',
+      jsonb_build_object('note', repeat('x', 2000)), '{}', now(), now() from generate_series(1, 15000) n`)
+  const url = `${service.base}/dashboard/teams/${team.id}/contacts.csv`
+  const file = () =>
+    fetch(url, { headers: { Cookie: [...viewer.cookies].map((pair) => pair.join('=')).join('; ') } })
+  t.equal((await (await file()).text()).split('\r\n').length, 15_002)
+  const answer = await file()
+  // More than the buffers between the two hold is not read yet.
+  await database.transaction((tx) => removeMember({ tx, now, actor: 'cli' }, team.id, viewer.email))
+  await t.rejects(answer.text())
+})
+
 t.test('a lower role counts at once', async (t) => {
   const { team, owner, people } = await teamWithOwner()
   const editor = await signedIn(service, { email: 'former@example.org', team: team.id, role: 'editor' })
   await owner.post(`${await pageOf(owner, people, editor.email)}/role`, { role: 'viewer' })
   t.equal((await editor.post(`/teams/${team.id}/topics`, { name: 'x' })).status, 403)
+})
+
+t.test('who is removed stays out, whatever role another owner chooses at the same moment', async (t) => {
+  const { team, owner, people } = await teamWithOwner()
+  const { email } = await signedIn(service, { email: 'gone@example.org', team: team.id, role: 'editor' })
+  const page = await pageOf(owner, people, email)
+  const commit = await hold(t, database, (tx) => removeMember({ tx, now, actor: 'cli' }, team.id, email))
+  const pressed = owner.post(`${page}/role`, { role: 'owner' })
+  await until('the press waits for the removal', () =>
+    database.exists(sql.unsafe`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+        and query ~ 'from memberships'`),
+  )
+  await commit()
+  t.equal((await pressed).status, 404)
+  t.strictSame(
+    (await membersOfTeam(database, team.id)).map((member) => member.email),
+    [owner.email],
+  )
 })
 
 t.test('who is a member already is not invited again: the role stays', async (t) => {

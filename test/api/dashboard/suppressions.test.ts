@@ -3,6 +3,7 @@ import { sql } from 'slonik'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { after, shows, signedIn } from '../../support/dashboard.ts'
+import { formTo } from '../../support/forms.ts'
 import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
@@ -34,6 +35,24 @@ t.test('a suppressed contact shows its cause, and is lifted with a reason that s
   const lifted = await after(editor, await editor.post(`${path}/lift`, { reason: 'they fixed it' }))
   shows(t, lifted, /The suppression is lifted.* subscribed/)
   t.match(await lastDeed(), { action: 'contact.lift', detail: 'they fixed it' })
+})
+
+t.test('a complaint that comes in while somebody lifts a bounce is not lifted with it', async (t) => {
+  const add = (as: string) => editor.post(at('suppressions'), { email: 'both@example.org', as, reason: 'x' })
+  await add('bounced')
+  const page = at('contacts/both%40example.org')
+  const form = formTo((await editor.get(page)).html, `${page}/lift`)
+  await add('complained')
+  const refused = await editor.post(`${page}/lift`, {
+    ...form,
+    reason: 'the mailbox is back',
+    confirmed: 'yes',
+  })
+  t.equal(refused.status, 409)
+  shows(t, refused, /The contact was suppressed for another cause meanwhile/)
+  shows(t, await viewer.get(page), /both@example\.org complained/)
+  t.equal((await editor.press(page, `${page}/lift`, { reason: 'asked for it' })).status, 303)
+  shows(t, await viewer.get(page), /both@example\.org subscribed/)
 })
 
 t.test('the suppressions’ page says how many there are, up to a bound', async (t) => {

@@ -181,3 +181,18 @@ t.test('a press starts what was shown, or says what has changed and asks again',
   t.equal(refused.status, 409)
   shows(t, refused, /It would go to 2 contacts now, not to 1/i)
 })
+
+t.test('a webhook’s secret is replaced once by presses that were asked about the same one', async (t) => {
+  const page = at('webhooks', lived.webhook)
+  const sealed = (column: 'secret' | 'previous_secret') =>
+    database.oneFirst(sql.unsafe`
+      select encode(${sql.identifier([column])}, 'hex') from webhook_endpoints where id = ${lived.webhook}`)
+  const known = await sealed('secret')
+  const form = { ...formTo((await owner.get(page)).html, `${page}/rotate`), confirmed: 'yes' }
+  const presses = await Promise.all([1, 2].map(() => owner.post(`${page}/rotate`, form)))
+  t.strictSame(presses.map(({ status }) => status).sort(), [303, 409])
+  t.equal(await sealed('previous_secret'), known, 'the one that servers know also signs')
+  const refused = presses.find(({ status }) => status === 409)
+  if (refused) shows(t, refused, /Somebody has given the webhook a new secret meanwhile/)
+  t.equal((await owner.press(page, `${page}/rotate`)).status, 303)
+})

@@ -105,7 +105,7 @@ const replay = post('owner', `${PATH}/:id/replay`, async (request, deps) => {
 
 const rotate = act('owner', `${PATH}/:id/rotate`, async (by, request) => {
   const id = request.params.id
-  const { secret } = await rotateSecret(by, request.team.id, id)
+  const { secret } = await rotateSecret(by, request.team.id, id, { seen: request.form.get('seen') })
   const words = 'The new secret. Copy it now: it is not shown again. The old one also signs for 24 hours.'
   return redirect(teamPath(request.team, 'webhooks', id), { tone: 'good', text: words, secret })
 })

@@ -2,13 +2,14 @@
 
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { KEPT_DAYS } from '../../../../db/channels/happenings/webhooks.sql.ts'
-import type { EndpointRow } from '../../../../db/messages/webhooks/endpoints.sql.ts'
+import { type EndpointRow, secretMark } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import { type ShownEndpoint, showEndpoint } from '../../../../db/messages/webhooks/endpoints.ts'
 import { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { countdown, text, time } from '../../drawn/cell.ts'
 import type { Actions, Alert, Section } from '../../drawn/section.ts'
+import type { PageDeps } from '../../served/deps.ts'
 import { dayLabel } from '../../served/filter.ts'
-import { alertsOf, compact, factsOf, field, formOf, get, press, tableOf } from '../../served/made.ts'
+import { alertsOf, compact, factsOf, field, formOf, get, hidden, press, tableOf } from '../../served/made.ts'
 import { show, type TeamRequest, teamPath } from '../../served/page.ts'
 import {
   answerCell,
@@ -24,8 +25,13 @@ import {
 /** How many tries are listed; the others are behind their messages. */
 const TRIES_SHOWN = 15
 
-function actionsFor({ team }: TeamRequest, { id, state, name }: EndpointRow): Actions {
+async function actionsFor(
+  { team }: TeamRequest,
+  { database }: PageDeps,
+  { id, state, name }: EndpointRow,
+): Promise<Actions> {
   if (team.role !== 'owner') return {}
+  const seen = await secretMark(database, team.id, id)
   const at = (verb: string): string => teamPath(team, 'webhooks', id, verb)
   const forms =
     state === 'enabled'
@@ -41,6 +47,7 @@ function actionsFor({ team }: TeamRequest, { id, state, name }: EndpointRow): Ac
     forms: [
       ...forms,
       press(at('rotate'), 'Create a new secret', {
+        fields: [hidden('seen', seen, true)],
         tone: 'quiet',
         confirm: `Create a new secret for ${name}? The old one also signs for 24 hours.`,
       }),
@@ -124,8 +131,9 @@ const facts = (endpoint: ShownEndpoint, now: Date): Section =>
     { id: 'facts', live: true },
   )
 
-const page = get('viewer', `${PATH}/:id`, async (request, { database }) => {
+const page = get('viewer', `${PATH}/:id`, async (request, deps) => {
   const { team, params, now } = request
+  const { database } = deps
   const endpoint = await showEndpoint(database, team.id, params.id)
   const domains = (await domainsOfTeam(database, team.id)).map(({ name }) => name)
   const isOwner = team.role === 'owner'
@@ -134,7 +142,7 @@ const page = get('viewer', `${PATH}/:id`, async (request, { database }) => {
     state: endpointStateCell(endpoint),
     lead: endpoint.url,
     back: { href: teamPath(team, 'webhooks'), label: 'Webhooks' },
-    actions: actionsFor(request, endpoint),
+    actions: await actionsFor(request, deps, endpoint),
     sections: compact([
       ...troubles(endpoint, now),
       triesOf(request, endpoint),

@@ -1,6 +1,7 @@
-/** Domains of a team that are added side by side. */
+/** Domains of a team that are added, and whose keys are rotated, side by side. */
 import { addDomain } from '../../../../db/accounts/domains/add.ts'
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
+import { rekeyDomain } from '../../../../db/accounts/domains/rekey.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import { createSecrets } from '../../../../db/process/secrets.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'
@@ -37,4 +38,14 @@ t.test('of one name added twice at once, the second is refused as such', async (
   t.strictSame(added.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
   const refused = added.find((outcome) => outcome.status === 'rejected')
   t.match(refused?.reason, { code: 'bad_request', message: 'the team has the domain a.test already' })
+})
+
+t.test('of a key that is rotated twice at once, no selector is used for both', async (t) => {
+  const { database, team } = await openStore(t)
+  const deps = { tx: database, secrets: createSecrets(SECRET_KEY), now: new Date(), actor: 'cli' }
+  const id = await team('pro')
+  const rows = await Promise.all([0, 1].map(() => rekeyDomain(deps, id, 'demo.test')))
+  t.strictSame(rows.map(({ next_dkim_selector }) => next_dkim_selector).sort(), ['hg2', 'hg3'])
+  const [domain] = await domainsOfTeam(database, id)
+  t.equal(domain?.next_dkim_selector, 'hg3')
 })

@@ -56,7 +56,7 @@ async function importFile(team: string, people: readonly string[], purpose: 'con
     kind: 'contact.import',
     given: { import_id: id, file_name: file.name },
     ...{ team_id: team, actor: 'cli' },
-    store: (tx) => startDraft(tx, team, id),
+    store: (tx) => startDraft(tx, team, id, null),
   })
 }
 
