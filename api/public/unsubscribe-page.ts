@@ -184,14 +184,13 @@ export const unsubscribeRoutes: readonly PublicRoute<RecipientDeps>[] = [
       if (!identity) return GONE
       const { database, secrets } = deps
       const { now } = request
-      if (contact && isBulk && form.get('scope') === 'topics') {
-        const chosen = await database.transaction((tx) =>
-          choose({ tx, now }, team_id, identity, form.getAll('topic')),
-        )
+      const ticked = isBulk && form.get('scope') === 'topics' ? form.getAll('topic') : null
+      if (contact && ticked) {
+        const chosen = await database.transaction((tx) => choose({ tx, now }, team_id, identity, ticked))
         return preferencePage(chosen, await topicsOffered(database, team_id, identity), true)
       }
-      const ofThese = broadcast !== null && form.get('scope') !== 'everything'
-      const left = ofThese ? broadcast.topic_ids.filter((id) => !form.getAll('topic').includes(id)) : null
+      const ofThese = broadcast !== null && form.get('scope') !== 'everything' && ticked?.length !== 0
+      const left = ofThese ? broadcast.topic_ids.filter((id) => !ticked?.includes(id)) : null
       await database.transaction((tx) => leaveByLink({ tx, now, secrets }, team_id, identity, left))
       if (!contact) return GONE
       const names =

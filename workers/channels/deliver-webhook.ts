@@ -2,7 +2,8 @@
  * Webhooks on their way out: how they are read, signed, sent and recorded; the delivery engine does the rest. Each
  * endpoint is the sender of its own messages.
  * Promises: the same bytes at each try; one endpoint's trouble is no other's; no try counts while an endpoint asks to
- * wait; an endpoint that is disabled gets nothing more. Must not know what a message says.
+ * wait; what one server refuses says nothing of the next one, at another URL; an endpoint that is disabled gets nothing
+ * more. Must not know what a message says.
  */
 import type { KeyObject } from 'node:crypto'
 import type { DeliveryRef } from '../../db/channels/channel.sql.ts'
@@ -15,6 +16,7 @@ import {
   type Round,
   storeRound,
   type WebhookAttempt,
+  webhooksAsAsked,
   webhooksToDeliver,
 } from '../../db/messages/webhooks/messages.sql.ts'
 import { signedHeaders, signingKey } from '../../db/messages/webhooks/secret.ts'
@@ -76,8 +78,22 @@ export function webhookChannel(deps: WebhookDeps): DeliveryChannel<'deliver-webh
     outcomesOf: ({ answer }) => [webhookOutcome(answer)],
     verdict: (attempt, history, context) =>
       webhookVerdict(attempt, history, { ...context, ...deps.webhooks }),
+    outdated,
     record: (tx, delivered) => record(tx, delivered, deps),
   }
+}
+
+/** Those that were not taken, of messages that are gone, or whose endpoint is, or has another URL by now. */
+async function outdated(tx: Tx, attempts: readonly Attempt[]): Promise<ReadonlySet<Attempt>> {
+  const failed = attempts.filter(({ answer }) => !isTaken(answer))
+  if (failed.length === 0) return new Set()
+  const current = new Set(
+    await webhooksAsAsked(
+      tx,
+      attempts.map(({ row }) => row),
+    ),
+  )
+  return new Set(failed.filter(({ row }) => !current.has(row.id)))
 }
 
 function outgoingOf(

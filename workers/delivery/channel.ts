@@ -78,6 +78,11 @@ export type DeliveryChannel<J extends DeliveryJob, A> = {
    * were to wait for has come in the meantime. None when absent.
    */
   mayGoAfterAll?(tx: Tx, jobs: readonly FetchedJob<J>[]): Promise<ReadonlySet<FetchedJob<J>>>
+  /**
+   * Asked in the transaction that records tries: which of them say nothing any more, since what was asked is not their
+   * sender now. They are no tries: nothing of them is stored, and their messages are put back. None when absent.
+   */
+  outdated?(tx: Tx, answers: readonly A[]): Promise<ReadonlySet<A>>
   /** Stores the results of tries, in the caller's transaction. Safe to repeat. */
   record(tx: Tx, delivered: readonly Delivered<A>[]): Promise<void>
 }

@@ -111,6 +111,25 @@ async function endsNow<J extends DeliveryJob, A>(
   return ends
 }
 
+/** What was sent, but for what says nothing any more: the jobs of that end as let go. */
+async function sentNow<J extends DeliveryJob, A>(
+  tx: Tx,
+  recordings: readonly Recording<J, A>[],
+  ends: Map<FetchedJob<J>, End>,
+  delivery: DeliveryChannel<J, A>,
+) {
+  const sent = recordings.flatMap(({ job, end, sent: one }) => (one ? [{ ...one, job, end }] : []))
+  if (delivery.outdated === undefined || sent.length === 0) return sent
+  const outdated = await delivery.outdated(
+    tx,
+    sent.map(({ answer }) => answer),
+  )
+  return sent.filter(({ job, answer }) => {
+    if (outdated.has(answer)) ends.set(job, { end: 'snoozed', seconds: 1 })
+    return !outdated.has(answer)
+  })
+}
+
 /** Stores recordings in one transaction. @returns what has become of their senders. */
 async function store<J extends DeliveryJob, A>(
   tx: Tx,
@@ -119,7 +138,7 @@ async function store<J extends DeliveryJob, A>(
 ): Promise<Change[]> {
   await limitWaits(tx, RECORD_WAITS_MS)
   const ends = await endsNow(tx, recordings, delivery)
-  const sent = recordings.flatMap(({ end, sent: one }) => (one ? [{ ...one, end }] : []))
+  const sent = await sentNow(tx, recordings, ends, delivery)
   if (sent.length > 0) await delivery.record(tx, sent)
   const given_up = sent.flatMap(({ end, outgoing, at }) =>
     end.end === 'given_up' ? [gaveUpNote({ ...outgoing.ref, since: outgoing.since }, end.reason, at)] : [],

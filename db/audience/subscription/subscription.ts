@@ -106,6 +106,7 @@ export async function leaveByLink(
   topicIds: readonly string[] | null,
 ): Promise<void> {
   const { tx, now } = at
+  if (topicIds?.length === 0) return
   if (!(await isHeld(tx, teamId, identity))) {
     const hash = erasureHash(secrets, teamId, identity)
     await rememberWish(tx, teamId, { hash, left_topic_ids: topicIds }, now)

@@ -21,7 +21,7 @@ import {
 } from './apply-events.sql.ts'
 import type { EmailRef } from './emails.sql.ts'
 import { type EmailEvent, storeEmailEvents } from './events.sql.ts'
-import { bareRecipients, recipientIdentity } from './recipients.ts'
+import { bareRecipients, ERASED, recipientIdentity } from './recipients.ts'
 import { type EmailEventKind, higherStatus, statusOfEvent } from './status.ts'
 
 /** An event, and the provider's id of the message where it brings one: that proves that the provider has taken it. */
@@ -43,6 +43,9 @@ export type ReportedEmail = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'de
 }
 
 const FOREIGN_RECIPIENT = 'it names a recipient that the email does not have'
+
+/** What is kept of an event whose email went to a person who has been erased: that it happened. */
+const OF_NOBODY = { recipient: null, detail: '' }
 
 const keyOf = ({ team_id, email_id }: EmailRef): string => `${team_id}/${email_id}`
 
@@ -77,7 +80,8 @@ export async function applyEmailEvents(
     if (!own) results.push(UNKNOWN)
     else if (recipient === undefined) results.push(ignored(FOREIGN_RECIPIENT))
     else {
-      placed.push({ ...event, recipient, effect: effectOn(event, own) })
+      const said = own.has(ERASED) && own.size === 1 ? OF_NOBODY : { recipient }
+      placed.push({ ...event, ...said, effect: effectOn(event, own) })
       results.push({ kind: 'applied', team_id: event.team_id })
     }
   }

@@ -79,6 +79,29 @@ export const failWaiting = (tx: Tx, teamId: string, endpointId: string) =>
     ), noted as (${noteDisabled(sql.fragment`failed`)})
     select * from failed`)
 
+const ASKED = { ...REF, endpoint_id: 'uuid', url: 'text' }
+
+/**
+ * Those of the messages that there are still, to endpoints that have the URL still that was asked; neither goes or
+ * changes until the transaction ends. Endpoints are locked in the order of their ids.
+ */
+export const webhooksAsAsked = (
+  tx: Tx,
+  asked: readonly (DeliveryRef & { endpoint_id: string; url: string })[],
+) =>
+  tx.anyFirst(sql.prepared('webhooks_as_asked', refRow.pick(['id']))`
+    with asked as materialized (select * from ${rowsOf('a', ASKED, asked)}
+    ), held as materialized (
+      select team_id, id, url from webhook_endpoints
+      where (team_id, id) in (select team_id, endpoint_id from asked)
+      order by team_id, id for no key update
+    )
+    select m.id
+    from asked a
+      join held w on w.team_id = a.team_id and w.id = a.endpoint_id and w.url = a.url
+      join webhook_messages m on m.team_id = a.team_id and m.id = a.id
+    for key share of m`)
+
 /** What a round of tries says of one endpoint. */
 export type EndpointNews = {
   team_id: string
@@ -104,8 +127,8 @@ const ATTEMPT = {
 }
 
 /**
- * Stores a round of tries, in one statement; a try that is stored already falls away. Endpoints are locked first, in
- * the order of their ids, as everybody locks them. @returns how they stand.
+ * Stores a round of tries, in one statement; a try that is stored already falls away, and so does one of a message that
+ * is gone. Endpoints are locked first, in the order of their ids, as everybody locks them. @returns how they stand.
  */
 export const storeRound = (tx: Tx, { news, attempts, ended }: Round) =>
   tx.any(sql.prepared('store_webhook_round', stateRow)`
@@ -121,16 +144,21 @@ export const storeRound = (tx: Tx, { news, attempts, ended }: Round) =>
           when h.success_at is not null then h.failure_at else coalesce(w.failing_since, h.failure_at) end
       from held h where w.team_id = h.team_id and w.id = h.id
       returning w.team_id, w.id, w.failing_since, w.state = 'enabled' as enabled
+    ), attempt as materialized (select * from ${rowsOf('a', ATTEMPT, attempts)}
+    ), there as materialized (
+      -- What follows reads its rows from here, changed or not: a row that this statement has changed cannot be locked.
+      select team_id, id from webhook_messages
+      where (team_id, id) in (select team_id, message_id from attempt) for key share
     ), tried as (
       insert into webhook_events (
         team_id, endpoint_id, event_key, message_id, occurred_at, status, ms, detail, counts, kind)
-      select team_id, endpoint_id, uuid_send(id), message_id, at, status, ms, response, counts, 'attempt'
-      from ${rowsOf('a', ATTEMPT, attempts)}
+      select a.team_id, endpoint_id, uuid_send(a.id), message_id, at, status, ms, response, counts, 'attempt'
+      from attempt a join there m on m.team_id = a.team_id and m.id = a.message_id
       on conflict do nothing
     ), ended as (
       update webhook_messages m set status = e.status
-      from ${rowsOf('e', { ...REF, status: 'text' }, ended)}
-      where m.team_id = e.team_id and m.id = e.id and m.unfinished
+      from ${rowsOf('e', { ...REF, status: 'text' }, ended)} join there t on t.team_id = e.team_id and t.id = e.id
+      where m.team_id = t.team_id and m.id = t.id and m.unfinished
     )
     select * from noted`)
 

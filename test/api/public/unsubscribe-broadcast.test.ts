@@ -81,6 +81,20 @@ t.test('an unsubscribe answered 200 holds for a contact made again, before it or
   }
 })
 
+t.test('a choice that is saved once the contact is gone holds for one made again', async (t) => {
+  const holds = async (raw: (topic: string) => string) => {
+    const { topic_id, press, remove, make } = await mailed()
+    await remove()
+    t.match(await press(raw(topic_id)), { status: 200, body: /Nothing is sent to you/ })
+    const { status, subscribed_topic_ids } = (await make()).body
+    return [status, subscribed_topic_ids.includes(topic_id)]
+  }
+  t.strictSame(await holds((topic) => `scope=topics&topic=${topic}`), ['subscribed', true], 'all is kept')
+  t.strictSame(await holds((topic) => `scope=topics&topic=${topic}x`), ['subscribed', false])
+  t.equal((await holds(() => 'scope=topics'))[0], 'unsubscribed', 'nothing is kept')
+  t.strictSame(await holds((topic) => `${ONE_CLICK}&topic=${topic}`), ['subscribed', false])
+})
+
 t.test('a press and a contact that is being made again: the wish holds, in either order', async (t) => {
   for (let round = 0; round < 5; round += 1) {
     const { press, remove, make, contact } = await mailed()

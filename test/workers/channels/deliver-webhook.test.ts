@@ -1,4 +1,5 @@
 /** How webhooks go out: tries, failures and replays, secrets, addresses. Real workers, the CLI, a receiver. */
+import type { ServerResponse } from 'node:http'
 import { sql } from 'slonik'
 import { number, object } from 'yup'
 import { createNames } from '../../../db/process/names.ts'
@@ -6,7 +7,8 @@ import { networksOf } from '../../../db/process/public-address.ts'
 import { onWake } from '../../../db/queue/wake.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { EMPTY } from '../../support/empty.ts'
-import { isVerified, startReceiver } from '../../support/receiver.ts'
+import { erasePerson } from '../../support/erase.ts'
+import { isVerified, type Receiver, startReceiver } from '../../support/receiver.ts'
 import { storeEmails } from '../../support/reports.ts'
 import { pour, startTalker } from '../../support/talker.ts'
 import t from '../../support/tap.ts'
@@ -132,6 +134,62 @@ t.test('a webhook with a new URL waits for nothing that the old one asked for', 
   t.match(await cli.json([...set, '--name', 'Billing', '--url', receiver.url]), { paused_until: String })
   t.match(await cli.json([...set, '--url', healthy.url]), { paused_until: null })
   await until('it came', () => healthy.received.length === 1)
+})
+
+/** Has a receiver keep what it is asked. @returns the first answer, to be given once something else has happened. */
+function heldAnswer(receiver: Receiver): Promise<ServerResponse> {
+  const { promise, resolve } = Promise.withResolvers<ServerResponse>()
+  receiver.answer = (_one, response) => resolve(response)
+  return promise
+}
+
+t.test('what the old URL answers once there is a new one says nothing of that', async (t) => {
+  await startWorker(t, service)
+  for (const [status, headers] of [
+    [410, {}],
+    [503, { 'retry-after': '3600' }],
+  ] as const) {
+    const { team, receiver, endpoint, show } = await begin(t)
+    const healthy = await startReceiver(t)
+    const answer = heldAnswer(receiver)
+    await cli.json(['webhook', 'test', team.id, endpoint.id])
+    const response = await answer
+    await cli.json(['webhook', 'set', team.id, endpoint.id, '--url', healthy.url])
+    response.writeHead(status, headers).end()
+    await until('it came to the new one', async () => (await show()).last_success_at !== null)
+    t.strictSame(
+      healthy.received.map(({ id }) => id),
+      receiver.received.map(({ id }) => id),
+    )
+    const { state, paused_until, failing_since, attempts } = await show()
+    t.strictSame([state, paused_until, failing_since, attempts.length], ['enabled', null, null, 1])
+  }
+})
+
+t.test('a try that ends when its webhook or its person is gone leaves nothing behind', async (t) => {
+  const left = (team_id: string, endpoint: string) =>
+    service.database.one(sql.type(object({ rows: number().defined() }))`
+      select (select count(*) from webhook_events where team_id = ${team_id})
+        + (select count(*) from senders where key = ${`webhook:${endpoint}`}) as rows`)
+  for (const [status, headers] of [
+    [200, {}],
+    [410, {}],
+    [503, { 'retry-after': '3600' }],
+  ] as const) {
+    for (const gone of ['webhook', 'person'] as const) {
+      const { team, receiver, endpoint } = await begin(t)
+      const worker = await startWorker(t, service)
+      const answer = heldAnswer(receiver)
+      const [email_id = ''] = await storeEmails(rows, team.id, [['ana@example.org']])
+      await happen(service, { team_id: team.id, email_id, kind: 'delivered' })
+      const response = await answer
+      if (gone === 'webhook') await cli.json(['webhook', 'remove', team.id, endpoint.id])
+      else await erasePerson({ ...service.deps, database: service.database }, team.id, 'ana@example.org')
+      response.writeHead(status, headers).end('delivered to ana@example.org')
+      await worker.stop()
+      t.strictSame(await left(team.id, endpoint.id), { rows: 0 }, `${gone} gone, ${status}`)
+    }
+  }
 })
 
 t.test('five days of failures alone disable an endpoint; a refused body is tried three times', async (t) => {

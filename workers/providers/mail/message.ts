@@ -54,9 +54,12 @@ function joined(pieces: Pieces): (string | Buffer)[] {
   return all
 }
 
+/** What folding makes of many blanks in a row. It can end a header section: it stays with the line before. */
+const LINE_OF_BLANKS = /\r\n([ \t]+)(?=\r\n)/g
+
 /** A part of the message as text. The tree's own `build` takes four streams and 3.4 × the processor time. */
 function written(node: MimeNode, places: Places): Pieces {
-  const head = `${node.buildHeaders()}\r\n\r\n`
+  const head = `${node.buildHeaders()}\r\n\r\n`.replaceAll(LINE_OF_BLANKS, '$1')
   const file = places.get(node.content)
   if (file) return [head, ...file.encoded]
   if (!node.multipart) return [head + encoded(String(node.content ?? ''), node.getTransferEncoding())]

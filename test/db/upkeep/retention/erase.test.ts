@@ -106,6 +106,43 @@ t.test('a person is erased from contacts, emails, events and reports; the others
   t.strictSame(await erase(team), { contact: false, emails: 0, waiting_emails_deleted: 0, reports: 0 })
 })
 
+t.test('what happens afterwards to an email of the person alone is stored without its words', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { database } = service
+  await database.query(sql.unsafe`
+    insert into webhook_endpoints (team_id, id, url, name, types, secret, state, created_at)
+    values (${team.id}, gen_random_uuid(), 'https://hooks.example.com/', 'hooks', '{*}', '', 'enabled', now())`)
+  const alone = await send(service, team, [ANA])
+  const shared = await send(service, team, [ANA, 'ben@example.com'])
+  for (const id of [alone, shared]) await deliver(service, id, [])
+  await erase(team)
+  for (const email_id of [alone, shared]) {
+    const event = {
+      team_id: team.id,
+      email_id,
+      kind: 'clicked' as const,
+      recipient: null,
+      event_key: 'click',
+    }
+    const detail = `https://shop.example.com/?for=${email_id === alone ? ANA : 'anybody'}`
+    await database.transaction((tx) =>
+      applyEmailEvents(tx, [{ ...event, occurred_at: new Date(), detail }], new Date()),
+    )
+  }
+  t.match(await emailById(database, team.id, alone), { status: 'clicked' })
+  t.strictSame(await eventsOf(service, alone), { recipients: [null], details: '' })
+  t.strictSame((await eventsOf(service, shared)).details, 'https://shop.example.com/?for=anybody')
+  const heard = await database.any(sql.type(object({ body: string().defined() }))`
+    select body from webhook_messages where team_id = ${team.id} order by id`)
+  t.match(
+    heard.map(({ body }) => JSON.parse(body).data),
+    [
+      { email_id: alone, recipient: null, detail: /^$/ },
+      { email_id: shared, detail: /anybody$/ },
+    ],
+  )
+})
+
 t.test('only whole addresses are matched, and reports of other teams or of nobody known stay', async (t) => {
   const { service, team, erase } = await start(t)
   const { database } = service

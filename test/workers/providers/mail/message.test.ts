@@ -127,6 +127,19 @@ t.test('a value of 995 characters arrives intact and no line passes 998 octets, 
   }
 })
 
+t.test('blanks in the names of people and files make no line of blanks alone, and arrive', async (t) => {
+  const { deliver } = await start(t)
+  const filename = `a${' '.repeat(200)}b.pdf`
+  const file = { filename, content_type: 'application/pdf', content_id: null, encoded: [Buffer.from('QQ==')] }
+  const to = [`"Ana${' '.repeat(200)}Berg" <ana@example.org>`]
+  const message = await deliver({ to, recipients: ['ana@example.org'], files: [file], dkim })
+  t.notMatch(message.raw.toString('latin1'), /\r\n[ \t]+\r\n/)
+  t.equal(field(message, 'To'), to[0]?.replaceAll('"', ''))
+  t.ok(longestLine(message) <= 998)
+  t.match(verifyDkim(message.raw, public_key), { body_matches: true, signature_matches: true })
+  t.match((await message.parsed()).attachments, [{ filename }])
+})
+
 t.test('reply_to wins over a custom Reply-To, which travels unchanged without it', async (t) => {
   const { deliver } = await start(t)
   const headers = { 'reply-TO': 'Custom <c@demo.test>' }
