@@ -311,3 +311,29 @@ t.test('keys, tags and reply addresses of a person’s mail go, and so do tests 
     select to_jsonb(e)::text as row from accepted_emails e where team_id = ${team.id} and id <> ${other.id}`)
   for (const { row } of rows) t.notMatch(row, /ana\.diaz|Ana Diaz|AT48/i)
 })
+
+t.test('a broadcast that has picked somebody makes no email once they are erased', async (t) => {
+  const { service, team, create, post, contacts, get } = await beginBroadcasting(t)
+  const { database, deps, url } = service
+  await contacts(['Ana.Diaz', 'ben'])
+  const id = await create()
+  await post(id, 'send')
+  const commit = await hold(t, database, (tx) =>
+    tx.query(sql.unsafe`lock table template_versions in access exclusive mode`),
+  )
+  const brakes = { bounce_percent: 5, complaint_percent: 0.1 }
+  const walking = database.transaction((tx) => walk({ ...deps, tx, ahead: 5, brakes }, team.id, id))
+  await until('it has picked them', () =>
+    database.exists(sql.unsafe`
+      select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
+  )
+  const cli = adminCli({ DATABASE_URL: url })
+  await cli.json(['contact', 'erase', team.id, 'ana.diaz@example.org'])
+  await commit()
+  await walking
+  t.match((await get(id)).body, { figures: { made: 1, skipped: 0 } })
+  const rows = await database.any(sql.type(object({ row: string().defined() }))`
+    select to_jsonb(e)::text as row from accepted_emails e where team_id = ${team.id}`)
+  t.equal(rows.length, 1)
+  for (const { row } of rows) t.notMatch(row, /ana\.diaz/i)
+})
