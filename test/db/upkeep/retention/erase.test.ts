@@ -337,3 +337,41 @@ t.test('a broadcast that has picked somebody makes no email once they are erased
   t.equal(rows.length, 1)
   for (const { row } of rows) t.notMatch(row, /ana\.diaz/i)
 })
+
+t.test('webhooks about what was deleted before go too, of that person alone', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { call, database, url } = service
+  const { key } = team
+  const cli = adminCli({ DATABASE_URL: url })
+  await cli.json(['webhook', 'add', team.id, '--url', 'https://example.com/hook'])
+  for (const email of [ANA, 'ben@example.com']) {
+    await call('POST', '/v1/contacts', { key, body: { email } })
+    await call('POST', `/v1/contacts/${email}/unsubscribe`, { key })
+    await call('DELETE', `/v1/contacts/${email}`, { key })
+    const id = await send(service, team, [`Somebody <${email}>`])
+    const event = { team_id: team.id, email_id: id, kind: 'bounced', detail: 'full', event_key: 'x' } as const
+    const now = new Date()
+    await database.transaction((tx) =>
+      applyEmailEvents(tx, [{ ...event, recipient: email, occurred_at: now }], now),
+    )
+    await cli.json(['email', 'delete', team.id, id])
+  }
+  await call('POST', '/v1/contacts', { key, body: { email: ANA } })
+  const row = object({ body: string().defined() })
+  const bodies = () =>
+    database.anyFirst(sql.type(row)`select body from webhook_messages where team_id = ${team.id} order by id`)
+  const about = (email: string) => [
+    new RegExp(`^{"type":"contact.unsubscribed".*"email":"${email}"`),
+    new RegExp(`^{"type":"email.bounced".*"to":."Somebody <${email}>"`),
+  ]
+  t.match(await bodies(), [...about(ANA), ...about('ben@example.com')])
+  const exported = await cli.json(['contact', 'export', team.id, ANA])
+  t.match(exported.webhooks, [
+    { type: 'contact.unsubscribed', status: 'queued' },
+    { type: 'email.bounced', status: 'queued' },
+  ])
+  t.notMatch(JSON.stringify(exported), /ben@/)
+  await erase(team)
+  t.match(await bodies(), about('ben@example.com'))
+  t.equal((await bodies()).length, 2)
+})
