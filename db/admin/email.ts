@@ -15,7 +15,7 @@ import type { EmailStatus } from '../messages/emails/status.ts'
 import type { ListedEmail } from '../messages/emails/view.ts'
 import type { Tx } from '../postgres/pool.ts'
 import type { Admin } from './context.ts'
-import { atMost, count, instant, only, uuidArgument } from './input.ts'
+import { atMost, count, instant, only, uuidArgument, words } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 import { requeueVerb } from './requeue.ts'
 import { scheduledVerbs } from './scheduled.ts'
@@ -37,7 +37,7 @@ const filterFlags = (command: Command): Command =>
       '--id <id>',
       'the email’s own id, its idempotency key, X-Request-Id, Message-ID, or the provider’s id',
     )
-    .option('--subject <words>', 'words that are all in the subject, in any order')
+    .option('--subject <words>', 'words that are all in the subject, in any order', words)
     .option('--from <time>', 'accepted then or later, such as 2026-01-31', instant)
     .option('--to <time>', 'accepted before then', instant)
     .option('--domain <name>', 'sent from this domain')

@@ -23,6 +23,12 @@ export function emailIdentity(text: string): string {
   throw new InvalidArgumentError('It must be an email address.')
 }
 
+/** Words to look for. Without any, everything has them: a variable of a script that is not set would pick all. */
+export function words(text: string): string {
+  if (text.trim() !== '') return text
+  throw new InvalidArgumentError('It must not be empty.')
+}
+
 export function mailboxes(text: string): string[] {
   const given = text.split(',').map((each) => each.trim())
   if (given.length <= 5 && given.every((each) => parseMailbox(each) !== null)) return given

@@ -11,7 +11,7 @@ import {
 } from '../delivery/reports/reports.sql.ts'
 import { Refusal } from '../errors.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { atMost, instant, oneOf, only, uuidArgument } from './input.ts'
+import { atMost, instant, oneOf, only, uuidArgument, words } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
 type ListOptions = { parked?: boolean; state?: ReportState; limit: number }
@@ -35,7 +35,7 @@ const forMany = (verb: Command): Command =>
     ])
     .option('--parked', 'all that are parked, or those of them that the flags below describe')
     .option('--provider <provider>', `only of: ${PROVIDERS.join(', ')}`, oneOf(PROVIDERS))
-    .option('--reason <words>', 'only those parked for a reason with these words')
+    .option('--reason <words>', 'only those parked for a reason with these words', words)
     .option('--before <time>', 'only those received before this time', instant)
 
 /** One report by its id, or the filter of those that are meant. @throws Refusal bad_request when nothing is named. */

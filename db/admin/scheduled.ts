@@ -1,4 +1,5 @@
 /** The verbs `cancel` and `reschedule` of the channels whose messages may wait for their time. */
+import { teamOrRefusal } from '../accounts/teams/view.ts'
 import type { ChannelName } from '../channels/list.ts'
 import { cancelScheduled, moveScheduled } from '../messages/scheduled.ts'
 import { moment } from './input.ts'
@@ -13,16 +14,17 @@ export function scheduledVerbs(
     'cancel TEAM ID',
     `withdraw ${noun} that waits for its time; its place in the quota is free again`,
   ).action(
-    change(async (by, team_id: string, id: string) => ({
-      ...(await cancelScheduled(by, { channel, team_id, id })),
-      cancelled: true,
-    })),
+    change(async (by, team_id: string, id: string) => {
+      await teamOrRefusal(by.tx, team_id)
+      return { ...(await cancelScheduled(by, { channel, team_id, id })), cancelled: true }
+    }),
   )
   verb('reschedule TEAM ID', `move ${noun} that waits for its time`)
     .requiredOption('--at <time>', 'when it goes, such as 2026-01-31T09:00:00Z', moment)
     .action(
-      change((by, team_id: string, id: string, { at }: { at: Date }) =>
-        moveScheduled(by, { channel, team_id, id }, at.toISOString()),
-      ),
+      change(async (by, team_id: string, id: string, { at }: { at: Date }) => {
+        await teamOrRefusal(by.tx, team_id)
+        return moveScheduled(by, { channel, team_id, id }, at.toISOString())
+      }),
     )
 }

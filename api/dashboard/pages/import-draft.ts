@@ -14,12 +14,7 @@ import {
   type Trial,
   tryDraft,
 } from '../../../db/audience/import/draft.ts'
-import {
-  type Becomes,
-  checkMapping,
-  type Mapping,
-  type Purpose,
-} from '../../../db/audience/import/mapping.ts'
+import type { Becomes, Mapping, Purpose } from '../../../db/audience/import/mapping.ts'
 import { isSlotName } from '../../../db/text/slots.ts'
 import { beginBackgroundJob } from '../../../db/upkeep/background-jobs/background-jobs.ts'
 import { byteWords, plural, text, time } from '../drawn/cell.ts'
@@ -202,7 +197,6 @@ const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (re
 const start = post('editor', '/teams/:team/contacts/imports/:id/start', async (request, deps) => {
   const { team, params, person, form } = request
   const { id, file_name, mapping } = await showDraft(deps.database, team.id, params.id)
-  checkMapping(mapping)
   const { suppress } = mapping
   await beginBackgroundJob(deps, {
     kind: suppress ? 'suppression.import' : 'contact.import',

@@ -36,19 +36,23 @@ function separatorOf(source: string): string {
 
 type Row = { info: { lines: number; bytes: number }; record: string[] }
 
-const lineBreaks = (cells: readonly string[]): number =>
-  cells.reduce((sum, cell) => sum + cell.split(/\r\n|\r|\n/).length - 1, 0)
+const occurrences = (cells: readonly string[], wanted: RegExp): number =>
+  cells.reduce((sum, cell) => sum + (cell.match(wanted)?.length ?? 0), 0)
 
-/** What was read: up to which byte and line, and how many line breaks of that stand in cells. */
-type Read = { rows: CsvRecord[]; bytes: number; lines: number; breaks: number }
+/**
+ * What was read: up to which byte and line, and how many line breaks of that stand in cells. `twice`: how many of those
+ * are of two characters, which the parser counts as two lines.
+ */
+type Read = { rows: CsvRecord[]; bytes: number; lines: number; breaks: number; twice: number }
 
 function taken(parser: Parser, read: Read): void {
   for (let row = parser.read() as Row | null; row !== null; row = parser.read() as Row | null) {
     const { info, record } = row
-    read.breaks += lineBreaks(record)
-    read.rows.push({ row: info.lines - read.breaks, cells: record.map((cell) => cell.trim()) })
+    read.breaks += occurrences(record, /\r\n|\r|\n/g)
+    read.twice += occurrences(record, /\r\n/g)
+    read.lines = info.lines - read.twice
+    read.rows.push({ row: read.lines - read.breaks, cells: record.map((cell) => cell.trim()) })
     read.bytes = info.bytes
-    read.lines = info.lines
   }
 }
 
@@ -102,7 +106,7 @@ type Parsing = { separator: string; isFirst: boolean; isLast: boolean; most: num
 
 /** The whole records in these bytes, and what was read of them. */
 async function rowsOf(bytes: Buffer, { separator, isFirst, isLast, most }: Parsing) {
-  const read: Read = { rows: [], bytes: 0, lines: 0, breaks: 0 }
+  const read: Read = { rows: [], bytes: 0, lines: 0, breaks: 0, twice: 0 }
   const parser = parse({
     bom: isFirst,
     delimiter: separator,
@@ -165,10 +169,24 @@ export type CsvPlace = { at: number; line: number; breaks: number; separator: st
 /** Reads bytes of the file; fewer than asked for at its end. */
 export type ReadBytes = (at: number, length: number) => Promise<Buffer>
 
-const notCsv = (error: unknown, line: number): Refusal => {
+/** Which line of a slice the parser means by its number: within quotes it counts breaks of two characters twice. */
+function lineIn(bytes: Buffer, number: number): number {
+  let [parsed, lines, isQuoted] = [1, 1, false]
+  for (let at = 0; parsed < number && at < bytes.length; at += 1) {
+    const byte = bytes[at]
+    if (byte === QUOTE) isQuoted = !isQuoted
+    if (byte !== LINE_FEED && byte !== CARRIAGE_RETURN) continue
+    const isSecond = byte === LINE_FEED && bytes[at - 1] === CARRIAGE_RETURN
+    if (isQuoted || !isSecond) parsed += 1
+    if (!isSecond) lines += 1
+  }
+  return lines
+}
+
+const notCsv = (error: unknown, bytes: Buffer, line: number): Refusal => {
   const { message, lines = 0 } = error as Error & { lines?: number }
   // The parser counts from the slice's own beginning.
-  const placed = message.replace(/at line \d+/, `at line ${line + lines}`)
+  const placed = message.replace(/at line \d+/, `at line ${line + lineIn(bytes, lines)}`)
   return new Refusal('bad_request', `the file is not CSV: ${placed}`)
 }
 
@@ -213,7 +231,7 @@ export async function readSlice(
     const isFirst = place === null
     const wanted = { separator, isFirst, isLast, most: most + (isFirst ? 1 : 0) }
     const { rows, ...read } = await rowsOf(bytes, wanted).catch((error: unknown) => {
-      throw notCsv(error, line)
+      throw notCsv(error, bytes, line)
     })
     // The first slice has a record too, so that there is something to show.
     if (rows.length <= (isFirst ? 1 : 0) && !isLast) {

@@ -49,6 +49,32 @@ async function firstPartOf(read: ReadBytes): Promise<FirstPart> {
 const noDraft = () =>
   new Refusal('not_found', 'there is no such upload: it was started, discarded, or forgotten after a day')
 
+const topicsIn = ({ topic_ids, columns }: Mapping): string[] => [
+  ...topic_ids,
+  ...columns.flatMap((one) => (one.to === 'topic' ? [one.id] : [])),
+]
+
+/** @throws Refusal bad_request for a mapping that cannot be, or with a topic that is gone. */
+async function holdMapping(tx: Tx, teamId: string, mapping: Mapping): Promise<void> {
+  checkMapping(mapping)
+  const topics = topicsIn(mapping)
+  const known = await holdTopics(tx, teamId, topics.filter(isUuid))
+  if (topics.some((topic) => !known.has(topic)))
+    throw new Refusal('bad_request', 'a topic that was chosen is gone: choose again')
+}
+
+/** What was chosen for the last file of the same columns, without topics that are gone; null without one. */
+async function chosenBefore(tx: Tx, teamId: string, guess: Mapping): Promise<Mapping | null> {
+  const last = await lastMapping(tx, teamId, guess)
+  if (!last) return null
+  const known = await holdTopics(tx, teamId, topicsIn(last))
+  return {
+    ...last,
+    topic_ids: last.topic_ids.filter((id) => known.has(id)),
+    columns: last.columns.map((one) => (one.to === 'topic' && !known.has(one.id) ? { to: 'ignore' } : one)),
+  }
+}
+
 /**
  * Keeps an uploaded file, with what was chosen for the last one of the same columns: refused records come back so.
  * @returns its id. @throws Refusal bad_request when it cannot be imported at all.
@@ -71,7 +97,7 @@ export async function storeDraft(
     throw new Refusal('bad_request', `${MAX_DRAFTS} uploads wait to be started: start or discard one first`)
   const id = idNow()
   const guess = mappingFor(table.header, purpose)
-  const mapping = (await lastMapping(tx, teamId, guess)) ?? guess
+  const mapping = (await chosenBefore(tx, teamId, guess)) ?? guess
   const row = { id, file_name: name.slice(0, 200), bytes, encoding, mapping, records, created_by: actor }
   await insertImport(tx, teamId, row, now)
   return id
@@ -89,14 +115,7 @@ export async function showDraft(tx: Tx, teamId: string, id: string): Promise<Dra
 
 /** Says what a draft's columns become. @throws Refusal bad_request for what cannot be, not_found. */
 export async function setMapping(tx: Tx, teamId: string, id: string, mapping: Mapping): Promise<void> {
-  checkMapping(mapping)
-  const topics = [
-    ...mapping.topic_ids,
-    ...mapping.columns.flatMap((one) => (one.to === 'topic' ? [one.id] : [])),
-  ]
-  const known = await holdTopics(tx, teamId, topics.filter(isUuid))
-  if (topics.some((topic) => !known.has(topic)))
-    throw new Refusal('bad_request', 'a topic that was chosen is gone: choose again')
+  await holdMapping(tx, teamId, mapping)
   if (!(await mapDraft(tx, teamId, id, mapping))) throw noDraft()
 }
 
@@ -128,12 +147,18 @@ export const markOfMapping = (mapping: Mapping): string =>
 
 /**
  * Makes a draft an import: to be called where its work is begun. @param seen the mark of the mapping that somebody has
- * seen; null: of none. @throws Refusal not_found; invalid_state when it is another one by now.
+ * seen; null: of none. @throws Refusal bad_request for a mapping that cannot be, or cannot be any more; not_found;
+ * invalid_state when it is another one by now.
  */
 export async function startDraft(tx: Tx, teamId: string, id: string, seen: string | null): Promise<void> {
+  const row = await importById(tx, teamId, id)
+  if (!row?.draft) throw noDraft()
+  // Topics before the draft, as where its columns are chosen.
+  await holdMapping(tx, teamId, row.mapping)
   const mapping = await endDraft(tx, teamId, id)
   if (!mapping) throw noDraft()
-  if (seen === null || seen === markOfMapping(mapping)) return
+  const mark = markOfMapping(mapping)
+  if (mark === markOfMapping(row.mapping) && (seen === null || seen === mark)) return
   throw new Refusal(
     'invalid_state',
     'somebody has changed what the columns become meanwhile: look at it, then decide again',

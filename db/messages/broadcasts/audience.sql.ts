@@ -8,7 +8,7 @@ import { NIL } from 'uuid'
 import { type InferType, mixed, number, string } from 'yup'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { countRow, row } from '../../postgres/rows.ts'
+import { countRow, idRow, row } from '../../postgres/rows.ts'
 import type { BroadcastRow, Condition } from './broadcasts.sql.ts'
 
 export type Audience = Pick<BroadcastRow, 'team_id' | 'topic_ids' | 'exclude_topic_ids' | 'conditions'>
@@ -136,4 +136,11 @@ export async function nextMembers(
   const end = await tx.maybeOne(sql.type(lastRow)`
     select id as last from contacts where ${behind} order by id offset ${look - 1} limit 1`)
   return { members, cursor: end?.last ?? members.at(-1)?.id ?? after, ended: end === null }
+}
+
+/** Those of these contacts that there are still: while the account is locked none of them is deleted. */
+export async function contactsLeft(tx: Tx, teamId: string, ids: readonly string[]): Promise<Set<string>> {
+  const left = await tx.anyFirst(sql.type(idRow)`
+    select id from contacts where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')})`)
+  return new Set(left)
 }

@@ -17,7 +17,7 @@ import { acceptEmails } from '../emails/accept.ts'
 import { broadcastToken } from '../emails/broadcast-token.ts'
 import type { EmailItem } from '../emails/call.ts'
 import { unsubscribeUrl } from '../emails/unsubscribe-token.ts'
-import { type Member, nextMembers } from './audience.sql.ts'
+import { contactsLeft, type Member, nextMembers } from './audience.sql.ts'
 import { blockersOf } from './blockers.ts'
 import { type Brakes, brakeOn } from './brakes.ts'
 import { type BroadcastRow, lockBroadcast, moveCursor, sendingPlaceOf } from './broadcasts.sql.ts'
@@ -138,9 +138,13 @@ async function expand(deps: WalkDeps, row: BroadcastRow, most: number, now: Date
   const until = row.audience_until ?? now.toISOString()
   const next = await nextMembers(tx, { ...row, until }, { after: row.cursor, look: MAX_READ, limit: most })
   const { mailing, version } = await fixedMailing(tx, row)
-  const all = next.members.map((member) => ({ member, made: madeFor(mailing, member, secrets) }))
-  const items = all.flatMap(({ made }) => (typeof made === 'string' ? [] : [made]))
+  const picked = next.members.map((member) => ({ member, made: madeFor(mailing, member, secrets) }))
   const { limits, used } = await lockAccount(tx, row.team_id)
+  // Somebody may have been erased since they were picked: nothing is to name them any more.
+  const ids = next.members.map(({ id }) => id)
+  const there = await contactsLeft(tx, row.team_id, ids)
+  const all = picked.filter(({ member }) => there.has(member.id))
+  const items = all.flatMap(({ made }) => (typeof made === 'string' ? [] : [made]))
   const quota = left(limits.emails, used.emails)
   const taken = items.slice(0, quota)
   // Contacts after the last email that the quota holds are met when there is quota again.

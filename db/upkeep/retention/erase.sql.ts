@@ -1,9 +1,17 @@
 /** The statements that take one person out of a team's emails, their events and the raw reports. */
 import { sql } from 'slonik'
-import { number, object, string } from 'yup'
+import { array, number, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
-import { row, rowsOf } from '../../postgres/rows.ts'
-import { foundColumns, foundRow, isAbout, isEventNaming, isReportNaming, isSkipOf } from './person.sql.ts'
+import { idRow, row, rowsOf } from '../../postgres/rows.ts'
+import {
+  foundColumns,
+  foundRow,
+  isAbout,
+  isEventNaming,
+  isOfSubjectGone,
+  isReportNaming,
+  isSkipOf,
+} from './person.sql.ts'
 
 /**
  * Those of these emails that there are still; their states locked by id, as everywhere. Read once they are locked:
@@ -67,13 +75,48 @@ export const rewriteNames = (tx: Tx, teamId: string, ids: readonly string[], pat
     where e.team_id = ${teamId} and e.id = any(${sql.array(ids, 'uuid')})
       and lower(concat_ws(' ', e.idempotency_key, e.reply_to, e.tags)) ~ ${pattern}`)
 
-/** Deletes the webhook messages about these emails or contacts, with each try to deliver one. */
-export const deleteWebhooksAbout = (tx: Tx, teamId: string, subjects: readonly string[]) =>
+/** By a statement of its own: it sees a try that was being stored while the messages were deleted. */
+const deleteTriesOf = (tx: Tx, teamId: string, messages: readonly string[]) =>
   tx.query(sql.type(object())`
-    with gone as (
-      delete from webhook_messages where ${isAbout(teamId, subjects)} returning id
+    delete from webhook_events where team_id = ${teamId} and message_id = any(${sql.array(messages, 'uuid')})`)
+
+/** Deletes the webhook messages about these emails or contacts, with each try to deliver one. */
+export async function deleteWebhooksAbout(
+  tx: Tx,
+  teamId: string,
+  subjects: readonly string[],
+): Promise<void> {
+  const gone = await tx.anyFirst(sql.type(idRow)`
+    delete from webhook_messages where ${isAbout(teamId, subjects)} returning id`)
+  if (gone.length > 0) await deleteTriesOf(tx, teamId, gone)
+}
+
+/** A stretch of rows in the order of their ids. */
+type Stretch = { after: string; length: number }
+
+const stretchRow = row({ last: string().nullable(), checked: number(), gone: array(string()) })
+
+/** Deletes those of a stretch of the team's webhook messages that are about what is gone and name the person. */
+export async function deleteWebhooksNaming(
+  tx: Tx,
+  teamId: string,
+  pattern: string,
+  { after, length }: Stretch,
+): Promise<{ last: string | null; checked: number }> {
+  const { gone, ...looked } = await tx.one(sql.type(stretchRow)`
+    with stretch as materialized (
+      select team_id, id, type, subject_id, body from webhook_messages
+      where team_id = ${teamId} and id > ${after} order by id limit ${length}
+    ), gone as (
+      delete from webhook_messages where team_id = ${teamId} and id in (
+        select id from stretch w where ${isOfSubjectGone(pattern)})
+      returning id
     )
-    delete from webhook_events where team_id = ${teamId} and message_id in (select id from gone)`)
+    select (select max(id::text) from stretch) as last, (select count(*) from stretch) as checked,
+      array(select id from gone) as gone`)
+  if (gone.length > 0) await deleteTriesOf(tx, teamId, gone)
+  return looked
+}
 
 /** Empties the lines about a person in the lists of whom broadcasts skipped; their figures stay. */
 export const emptySkipsOf = (tx: Tx, teamId: string, spellings: readonly string[]) =>
@@ -84,12 +127,7 @@ export const emptySkipsOf = (tx: Tx, teamId: string, spellings: readonly string[
 const erasedRow = row({ last: string().nullable(), checked: number(), deleted: number() })
 
 /** Deletes those of a stretch of reports that are done with, about this team alone, and name the address. */
-export const deleteReportsNaming = (
-  tx: Tx,
-  teamId: string,
-  pattern: string,
-  { after, length }: { after: string; length: number },
-) =>
+export const deleteReportsNaming = (tx: Tx, teamId: string, pattern: string, { after, length }: Stretch) =>
   tx.one(sql.type(erasedRow)`
     with stretch as (
       select id, state, team_ids, body from reports where id > ${after} order by id limit ${length}

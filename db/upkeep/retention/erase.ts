@@ -1,7 +1,7 @@
 /**
  * Erases a person from a team, slice by slice (upkeep/background-jobs): the contact, the recipient in emails and their
  * events, what was said to that person alone with its files, raw reports about the team's emails that name the address,
- * and webhooks about the contact or these emails.
+ * and webhooks about the contact or these emails, or about what was deleted before.
  * Promises: it matches whole addresses, and leaves other people's and other teams' alone; it locks the account, then
  * emails, then contacts, each by id, as everybody does; repeating it is harmless, and so is a crash between; of
  * somebody who had unsubscribed, bounced or complained, or had left topics, a keyed hash stays, so that marketing never
@@ -24,6 +24,7 @@ import type { Secrets } from '../../process/secrets.ts'
 import {
   deleteReportsNaming,
   deleteWebhooksAbout,
+  deleteWebhooksNaming,
   type ErasedEmail,
   emptySkipsOf,
   lockEmailsOfPerson,
@@ -97,7 +98,9 @@ async function eraseEmails(tx: Tx, person: ErasedPerson, ids: readonly string[])
 }
 
 /** How far an erasure has come: what is gone through next, and behind which row it goes on. */
-export type ErasureCursor = { through: 'emails' | 'reports'; after: string } | { through: 'tests' | 'files' }
+export type ErasureCursor =
+  | { through: 'emails' | 'webhooks' | 'reports'; after: string }
+  | { through: 'tests' | 'files' }
 
 /** What one slice has erased, and how many rows it looked at. `cursor` null: it was the last one. */
 type Slice = { cursor: ErasureCursor | null; checked: number } & Partial<Erasure>
@@ -143,6 +146,14 @@ async function testsSlice(tx: Tx, person: ErasedPerson): Promise<Slice> {
   return { cursor: { through: ids.length === ERASE_BATCH ? 'tests' : 'files' }, checked: ids.length }
 }
 
+/** Looks for webhooks about what was deleted before, by the address alone. */
+async function webhooksSlice(tx: Tx, { teamId, pattern }: ErasedPerson, after: string): Promise<Slice> {
+  const { last, checked } = await deleteWebhooksNaming(tx, teamId, pattern, { after, length: ERASE_BATCH })
+  const cursor: ErasureCursor =
+    last === null ? { through: 'reports', after: NIL } : { through: 'webhooks', after: last }
+  return { cursor, checked }
+}
+
 async function reportsSlice(tx: Tx, { teamId, bytesPattern }: ErasedPerson, after: string): Promise<Slice> {
   const stretch = { after, length: ERASE_BATCH }
   const { last, checked, deleted } = await deleteReportsNaming(tx, teamId, bytesPattern, stretch)
@@ -163,9 +174,10 @@ export async function eraseSlice(
   if (cursor === null) return beginning(at, person)
   if (cursor.through === 'emails') return emailsSlice(at.tx, person, cursor.after)
   if (cursor.through === 'tests') return testsSlice(at.tx, person)
+  if (cursor.through === 'webhooks') return webhooksSlice(at.tx, person, cursor.after)
   if (cursor.through === 'reports') return reportsSlice(at.tx, person, cursor.after)
   // Also those that the deletion of emails has just noted.
   await emptySkipsOf(at.tx, teamId, person.spellings)
   const more = await deleteSomeOrphans(at.tx)
-  return { cursor: more ? cursor : { through: 'reports', after: NIL }, checked: 0 }
+  return { cursor: more ? cursor : { through: 'webhooks', after: NIL }, checked: 0 }
 }

@@ -3,7 +3,7 @@ import { sql } from 'slonik'
 import { array, boolean, type InferType, mixed, number, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
-import { isAbout, isEventNaming, isReportNaming, isSkipOf } from './person.sql.ts'
+import { isAbout, isEventNaming, isOfSubjectGone, isReportNaming, isSkipOf } from './person.sql.ts'
 
 const emailRow = row({
   id: string(),
@@ -71,6 +71,26 @@ export const webhooksToShow = (tx: Tx, teamId: string, subjects: readonly string
     select subject_id, event_id, endpoint_id, type, status, created_at, body::json -> 'data' ->> 'recipient' as recipient
     from webhook_messages
     where ${isAbout(teamId, subjects)} order by id`)
+
+const webhookStretchRow = row({ last: string().nullable(), found: mixed<InferType<typeof webhookRow>[]>() })
+
+/** Of a stretch of the team's webhook messages those about what is gone that name the person; as above. */
+export const webhooksOfGoneToShow = (
+  tx: Tx,
+  teamId: string,
+  pattern: string,
+  { after, length }: { after: string; length: number },
+) =>
+  tx.one(sql.type(webhookStretchRow)`
+    with stretch as materialized (
+      select * from webhook_messages where team_id = ${teamId} and id > ${after} order by id limit ${length}
+    )
+    select (select max(id::text) from stretch) as last, coalesce((
+      select json_agg(json_build_object(
+        'subject_id', subject_id, 'event_id', event_id, 'endpoint_id', endpoint_id, 'type', type, 'status', status,
+        'created_at', to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+        'recipient', body::json -> 'data' ->> 'recipient') order by id)
+      from stretch w where ${isOfSubjectGone(pattern)}), '[]') as found`)
 
 const skipRow = row({
   broadcast_id: string(),

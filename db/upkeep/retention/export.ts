@@ -24,6 +24,7 @@ import {
   eventsToShow,
   reportsToShow,
   skipsToShow,
+  webhooksOfGoneToShow,
   webhooksToShow,
 } from './export.sql.ts'
 import { emailsTo, testsShowing } from './person.sql.ts'
@@ -63,13 +64,19 @@ function contentOf({ attachments, status, subject, html, text, template_version_
   }
 }
 
-/** Webhook messages of one subject; of those about other recipients it is not said what has become of them. */
-const webhooksOf = (all: Webhooks, id: string, { identity }: ErasedPerson) =>
-  all.flatMap(({ subject_id, recipient, type, ...message }) => {
-    if (subject_id !== id) return []
+/** Webhook messages; of those about other recipients it is not said what has become of them. */
+const shownWebhooks = (all: Webhooks, { identity }: ErasedPerson) =>
+  all.map(({ subject_id: _, recipient, type, ...message }) => {
     const own = recipient === null || isPerson(recipient, identity)
-    return [{ ...message, type: own ? type : null }]
+    return { ...message, type: own ? type : null }
   })
+
+/** Those of one subject. */
+const webhooksOf = (all: Webhooks, id: string, person: ErasedPerson) =>
+  shownWebhooks(
+    all.filter(({ subject_id }) => subject_id === id),
+    person,
+  )
 
 /** Where in an email's lists the person stands; `cc` and `bcc` only if they do there. */
 function placesOf(row: ExportedRow, { identity }: ErasedPerson) {
@@ -141,6 +148,16 @@ async function* broadcast_skips({ tx, person }: Finding) {
     yield { ...skip, detail: withoutOthers(skip.detail, person) }
 }
 
+/** About emails and contacts that were deleted before. */
+async function* webhooks({ tx, person }: Finding) {
+  for (let after: string | null = NIL; after !== null; ) {
+    const stretch: { after: string; length: number } = { after, length: EXPORT_BATCH }
+    const { last, found } = await webhooksOfGoneToShow(tx, person.teamId, person.pattern, stretch)
+    yield* shownWebhooks(found, person)
+    after = last
+  }
+}
+
 async function* reports({ tx, person: { teamId, bytesPattern } }: Finding) {
   for (let after: string | null = NIL; after !== null; ) {
     const stretch: { after: string; length: number } = { after, length: EXPORT_BATCH }
@@ -155,6 +172,7 @@ const LISTS = Object.entries<(at: Finding) => AsyncGenerator<object>>({
   emails,
   tests,
   broadcast_skips,
+  webhooks,
   reports,
 })
 

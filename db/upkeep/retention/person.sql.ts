@@ -61,6 +61,22 @@ export const isEventNaming = (pattern: string) =>
 export const isAbout = (teamId: string, subjects: readonly string[]) =>
   sql.fragment`team_id = ${teamId} and subject_id = any(${sql.array(subjects, 'uuid')})`
 
+/**
+ * Whether a webhook message `w` is about an email or a contact that is gone, and names the person, whose address
+ * `pattern` finds, as whom that was: with the subject it cannot be found by, it would outlive an erasure.
+ */
+export const isOfSubjectGone = (pattern: string) => {
+  const data = sql.fragment`(w.body::json -> 'data')`
+  const said = ['email', 'recipient', 'to', 'cc', 'bcc', 'detail'].map(
+    (field) => sql.fragment`${data} ->> ${field}`,
+  )
+  return sql.fragment`
+    split_part(w.type, '.', 1) in ('email', 'contact')
+    and lower(w.body) ~ ${pattern} and lower(concat_ws(' ', ${sql.join(said, sql.fragment`, `)})) ~ ${pattern}
+    and not exists (select from email_states s where s.team_id = w.team_id and s.id = w.subject_id)
+    and not exists (select from contacts c where c.team_id = w.team_id and c.id = w.subject_id)`
+}
+
 /** Whether a line in the list of whom a broadcast skipped is about the person. */
 export const isSkipOf = (teamId: string, spellings: readonly string[]) =>
   sql.fragment`team_id = ${teamId} and lower(email) = any(${sql.array(spellings, 'text')})`

@@ -2,7 +2,7 @@
 import { sql } from 'slonik'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { contactByIdentity } from '../../../db/audience/contacts/contacts.sql.ts'
-import { createTopic } from '../../../db/audience/contacts/topics.ts'
+import { createTopic, removeTopic } from '../../../db/audience/contacts/topics.ts'
 import { showContact } from '../../../db/audience/suppressions/lift.ts'
 import type { WorkerDeps } from '../../../workers/deps.ts'
 import { forgetUpserts } from '../../../workers/jobs/forget-upserts.ts'
@@ -189,6 +189,22 @@ t.test('a mapping that cannot be is refused on its page, as it was chosen', asyn
   t.equal((await editor.post(`${odd}/start`)).status, 400)
   for (const path of [draft, odd]) await editor.post(`${path}/discard`)
 })
+
+t.test(
+  'a topic that is gone before the start is chosen again, and none is left out without a word',
+  async (t) => {
+    const gone = await database.transaction((tx) => createTopic(byCli(tx), team.id, { name: 'Gone' }))
+    const draft = await uploaded('email,News\ntopicless@example.com,yes\n')
+    await editor.post(draft, mapping({ email: 'email', News: `topic:${gone.id}` }))
+    await database.transaction((tx) => removeTopic(byCli(tx), team.id, gone.id))
+    const started = await editor.post(`${draft}/start`)
+    t.equal(started.status, 400)
+    shows(t, started, /A topic that was chosen is gone: choose again/)
+    await editor.post(draft, mapping({ email: 'email', News: `topic:${news.id}` }))
+    await imported(draft)
+    t.match(await known('topicless@example.com'), { topic_ids: [news.id] })
+  },
+)
 
 t.test('a team has a handful of uploads that wait, each for a day; they are nobody else’s', async (t) => {
   const drafts: string[] = []

@@ -206,3 +206,13 @@ t.test('of a file that breaks further on nothing is imported, and the page says 
   shows(t, await editor.get(progress), /Nothing was imported: the file is not CSV: .* at line 32402/)
   t.equal(await contactByIdentity(database, team.id, 'late0@example.com'), null)
 })
+
+t.test('a line break within a cell is one line, also where it is two characters', async (t) => {
+  for (const [at, end] of ['\n', '\r\n', '\r'].entries()) {
+    const lines = ['email,note', `breaks${at}@example.com,"1`, '', '3"', 'bad one,x']
+    const { progress } = await imported(t, lines.join(end))
+    shows(t, await editor.get(progress), /Row Column Value Why 3 email bad one Must be an email address/)
+    const sent = await editor.upload(path, 'broken.csv', [...lines, 'broken@example.com,"a"b'].join(end))
+    shows(t, sent, /Not CSV: Invalid Closing Quote: .* at line 6/i)
+  }
+})

@@ -242,6 +242,11 @@ t.test('email requeue takes the filters of email find, and needs one', async (t)
     ['--id', `<${wanted}@demo.test>`],
   ])
     t.strictSame(await requeue(...flags, '--dry-run'), [wanted], flags.join(' '))
+  t.match(
+    await cli.fault(['email', 'requeue', id, '--subject', ' ']),
+    /'--subject <words>' argument ' ' is invalid\. It must not be empty/,
+    'no words are in every subject',
+  )
   t.strictSame(await requeue('--tag', 'none'), [])
   t.strictSame(await requeue('--to', '2026-01-01'), [])
   t.equal((await requeue('--domain', 'demo.test')).length, 2)

@@ -87,6 +87,7 @@ t.test('report replay and drop take many parked reports, by id or by what they h
     /name reports by their ids, or use --parked/,
   )
   t.match(await cli.fault(['report', 'replay', first, '--provider', 'ses']), /go with --parked/)
+  t.match(await cli.fault(['report', 'drop', '--parked', '--reason', '']), /It must not be empty/)
   t.same(await parked(), ids, 'nothing was dropped')
 
   t.same(

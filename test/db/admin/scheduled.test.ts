@@ -74,6 +74,12 @@ for (const { channel, path, quota } of CHANNELS) {
     t.match(await cli.fault([noun, 'cancel', team.id, plain]), /it does not wait for its time any more/)
   })
 
+  t.test(`${noun} cancel and reschedule say so of a team that is not there`, async (t) => {
+    const nobody = [template.id, await send({ scheduled_at: ahead(HOUR) })]
+    t.match(await cli.fault([noun, 'cancel', ...nobody]), /^there is no team /)
+    t.match(await cli.fault([noun, 'reschedule', ...nobody, '--at', ahead(2 * HOUR)]), /^there is no team /)
+  })
+
   t.test(`${noun} reschedule moves one, with its end`, async (t) => {
     const id = await send({ scheduled_at: ahead(HOUR), expires_in: 60 })
     const [at, end] = [ahead(2 * HOUR), 60_000]

@@ -348,3 +348,67 @@ t.test('keys, tags and reply addresses of a person’s mail go, and so do tests 
     select to_jsonb(e)::text as row from accepted_emails e where team_id = ${team.id} and id <> ${other.id}`)
   for (const { row } of rows) t.notMatch(row, /ana\.diaz|Ana Diaz|AT48/i)
 })
+
+t.test('a broadcast that has picked somebody makes no email once they are erased', async (t) => {
+  const { service, team, create, post, contacts, get } = await beginBroadcasting(t)
+  const { database, deps, url } = service
+  await contacts(['Ana.Diaz', 'ben'])
+  const id = await create()
+  await post(id, 'send')
+  const commit = await hold(t, database, (tx) =>
+    tx.query(sql.unsafe`lock table template_versions in access exclusive mode`),
+  )
+  const brakes = { bounce_percent: 5, complaint_percent: 0.1 }
+  const walking = database.transaction((tx) => walk({ ...deps, tx, ahead: 5, brakes }, team.id, id))
+  await until('it has picked them', () =>
+    database.exists(sql.unsafe`
+      select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
+  )
+  const cli = adminCli({ DATABASE_URL: url })
+  await cli.json(['contact', 'erase', team.id, 'ana.diaz@example.org'])
+  await commit()
+  await walking
+  t.match((await get(id)).body, { figures: { made: 1, skipped: 0 } })
+  const rows = await database.any(sql.type(object({ row: string().defined() }))`
+    select to_jsonb(e)::text as row from accepted_emails e where team_id = ${team.id}`)
+  t.equal(rows.length, 1)
+  for (const { row } of rows) t.notMatch(row, /ana\.diaz/i)
+})
+
+t.test('webhooks about what was deleted before go too, of that person alone', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { call, database, url } = service
+  const { key } = team
+  const cli = adminCli({ DATABASE_URL: url })
+  await cli.json(['webhook', 'add', team.id, '--url', 'https://example.com/hook'])
+  for (const email of [ANA, 'ben@example.com']) {
+    await call('POST', '/v1/contacts', { key, body: { email } })
+    await call('POST', `/v1/contacts/${email}/unsubscribe`, { key })
+    await call('DELETE', `/v1/contacts/${email}`, { key })
+    const id = await send(service, team, [`Somebody <${email}>`])
+    const event = { team_id: team.id, email_id: id, kind: 'bounced', detail: 'full', event_key: 'x' } as const
+    const now = new Date()
+    await database.transaction((tx) =>
+      applyEmailEvents(tx, [{ ...event, recipient: email, occurred_at: now }], now),
+    )
+    await cli.json(['email', 'delete', team.id, id])
+  }
+  await call('POST', '/v1/contacts', { key, body: { email: ANA } })
+  const row = object({ body: string().defined() })
+  const bodies = () =>
+    database.anyFirst(sql.type(row)`select body from webhook_messages where team_id = ${team.id} order by id`)
+  const about = (email: string) => [
+    new RegExp(`^{"type":"contact.unsubscribed".*"email":"${email}"`),
+    new RegExp(`^{"type":"email.bounced".*"to":."Somebody <${email}>"`),
+  ]
+  t.match(await bodies(), [...about(ANA), ...about('ben@example.com')])
+  const exported = await cli.json(['contact', 'export', team.id, ANA])
+  t.match(exported.webhooks, [
+    { type: 'contact.unsubscribed', status: 'queued' },
+    { type: 'email.bounced', status: 'queued' },
+  ])
+  t.notMatch(JSON.stringify(exported), /ben@/)
+  await erase(team)
+  t.match(await bodies(), about('ben@example.com'))
+  t.equal((await bodies()).length, 2)
+})

@@ -112,7 +112,7 @@ t.test('contact export shows all of a person, and nothing of other recipients', 
     await start(t)
   const found = await cli.json(['contact', 'export', team.id, ANA])
   t.strictSame(Object.keys(found), [
-    ...['email', 'exported_at', 'contact', 'emails', 'tests', 'broadcast_skips', 'reports'],
+    ...['email', 'exported_at', 'contact', 'emails', 'tests', 'broadcast_skips', 'webhooks', 'reports'],
   ])
   t.match(found.contact, {
     id: contact.id,
