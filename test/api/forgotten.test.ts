@@ -1,0 +1,45 @@
+/** What is left of emails whose contents were forgotten, for their age or with a person: shown, never sent again. */
+import { sql } from 'slonik'
+import { saveTemplate } from '../../db/content/templates/save.ts'
+import { forgetMessages } from '../../db/upkeep/retention/forget.ts'
+import { signedIn } from '../support/dashboard.ts'
+import { KEPT } from '../support/retention.ts'
+import { anEmail, byCli, world } from '../support/service.ts'
+import t, { type Test } from '../support/tap.ts'
+
+const HTML = '<p>Dear {{name}}, welcome</p>'
+const DAY = 86_400_000
+
+/** A raw email and one of a template, each under its key, that were refused for good, and are a hundred days old. */
+async function refusedLongAgo(t: Test) {
+  const made = await world(t)
+  const { database, call, team, key } = made
+  const template = await database.transaction((tx) =>
+    saveTemplate(byCli(tx), team.id, { name: 'Welcome', html: HTML, text: 'Dear {{name}}' }),
+  )
+  const filled = { template_id: template.id, variables: { name: 'Ana' } }
+  const send = (own: string, changes = {}) =>
+    call('POST', '/v1/emails', { key, body: anEmail({ ...changes, idempotency_key: own }) })
+  const raw = (await send('raw')).body.id as string
+  const templated = (await send('templated', filled)).body.id as string
+  await database.query(sql.unsafe`update email_states set status = 'bounced'`)
+  await database.query(sql.unsafe`update teams set created_at = now() - interval '1 day'`)
+  const forget = () => forgetMessages(database, { ...KEPT, bodies: 90 }, new Date(Date.now() + 100 * DAY))
+  return { ...made, raw, templated, send: (own: string) => send(own, filled), forget }
+}
+
+t.test('an email whose variables were forgotten shows its template’s words, to a replay too', async (t) => {
+  const { service, team_id, cli, templated, send, forget } = await refusedLongAgo(t)
+  t.match(await forget(), { bodies: 2 })
+  const left = { id: templated, html: '<p>Dear , welcome</p>', body_text: 'Dear ' }
+  t.match(await send('templated'), { status: 200, body: left })
+  t.match(await cli.json(['email', 'show', team_id, templated]), left)
+  const viewer = await signedIn(service, { team: team_id, role: 'viewer' })
+  t.equal((await viewer.get(`/teams/${team_id}/emails/${templated}`)).status, 200)
+})
+
+t.test('so does an email whose only recipient was erased', async (t) => {
+  const { team_id, cli, templated, send } = await refusedLongAgo(t)
+  await cli.json(['contact', 'erase', team_id, 'someone@example.org'])
+  t.match(await send('templated'), { status: 200, body: { id: templated, html: '<p>Dear , welcome</p>' } })
+})
