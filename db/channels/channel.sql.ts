@@ -71,6 +71,8 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Facts &
      * request, and the JSON that says what is sent.
      */
     requests: { rows: FragmentSqlToken; named_by: FragmentSqlToken; content: FragmentSqlToken } | null
+    /** Whether what a row `m` says was forgotten, for its age or with a person: sent again, it would say nothing. */
+    forgotten: FragmentSqlToken
     /** The table of its templates, by name, where they are the provider's; null: it sends those of db/content/. */
     templates: FragmentSqlToken | null
     /** The broadcast that a row is of. */

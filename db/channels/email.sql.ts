@@ -21,6 +21,11 @@ export const EMAIL: Channel<'deliver-email'> = {
   ...timed,
   undelivered: sql.fragment`(status = 'queued' and provider_message_id is null or pending_recipients is not null)`,
   requests: null,
+  forgotten: sql.fragment`exists (
+    select from accepted_emails e
+      left join template_versions v on v.team_id = e.team_id and v.id = e.template_version_id
+    where e.team_id = m.team_id and e.id = m.id
+      and (e.subject = '' or e.html = '' or e.variables::text = '{}' and v.slots <> '{}'))`,
   templates: null,
   events: sql.fragment`email_events`,
   message: sql.fragment`email_id`,

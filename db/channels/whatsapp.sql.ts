@@ -20,6 +20,9 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
     named_by: sql.fragment`request_id`,
     content: sql.fragment`parameters`,
   },
+  forgotten: sql.fragment`exists (
+    select from whatsapp_requests r join whatsapp_templates t on t.team_id = r.team_id and t.id = r.template_id
+    where r.team_id = m.team_id and r.id = m.request_id and r.parameters::text = '{}' and t.slots <> '{}')`,
   templates: sql.fragment`whatsapp_templates`,
   events: sql.fragment`whatsapp_events`,
   message: sql.fragment`message_id`,

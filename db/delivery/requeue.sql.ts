@@ -128,6 +128,14 @@ const sentNow = ({ expired }: Channel, now: ReturnType<typeof sql.timestamp>) =>
   end,
   due_at = null, expired_at = null`
 
+/** Those of the messages that would say nothing, since what they said was forgotten. */
+export const forgottenMessages = (tx: Tx, channel: Deliverable, refs: readonly DeliveryRef[]) =>
+  hasProvider(channel) && refs.length > 0
+    ? tx.any(sql.type(refRow)`
+        select team_id, id from ${channel.rows} m
+        where (team_id, id) in (select * from ${rowsOf('ref', REF, refs)}) and ${channel.forgotten}`)
+    : []
+
 /** Gives messages the status of what was given up, where there is one. */
 export async function markGivenUp(tx: Tx, { rows, given_up_as }: Deliverable, refs: readonly DeliveryRef[]) {
   if (given_up_as === null || refs.length === 0) return

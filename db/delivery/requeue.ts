@@ -21,6 +21,7 @@ import { pausedQueues } from '../queue/pauses.sql.ts'
 import type { Producer } from '../queue/producer.ts'
 import {
   deliveryState,
+  forgottenMessages,
   givenUpMessages,
   type How,
   markGivenUp,
@@ -67,7 +68,9 @@ async function noteRequeued(
   refs: readonly DeliveryRef[],
   how: How,
 ): Promise<readonly Requeued[]> {
-  const gone = new Set((await keepFiles(tx, channel, refs)).map(({ id }) => id))
+  // What waits is kept whole: only what is over may have been forgotten.
+  const forgotten = how.force ? await forgottenMessages(tx, channel, refs) : []
+  const gone = new Set([...forgotten, ...(await keepFiles(tx, channel, refs))].map(({ id }) => id))
   const whole = refs.filter(({ id }) => !gone.has(id))
   if (whole.length === 0) return []
   const requeued = await markRequeued(tx, channel, whole, { ...how, now })
@@ -194,6 +197,10 @@ export async function pausesOf(
   return [...queues, ...senders.map(({ sender: key, ...pause }) => ({ what: `sender ${key}`, ...pause }))]
 }
 
+/** For a message that would say nothing. */
+export const forgottenRefusal = ({ noun }: Deliverable): Refusal =>
+  new Refusal('bad_request', `what the ${noun} said has been forgotten: it cannot be sent again`)
+
 export async function requeueRefusal(tx: Tx, channel: Deliverable, ref: DeliveryRef): Promise<Refusal> {
   const state = await deliveryState(tx, channel, ref)
   if (state === null) return new Refusal('not_found', `there is no ${channel.noun} ${ref.id} in this team`)
@@ -206,8 +213,11 @@ export async function requeueRefusal(tx: Tx, channel: Deliverable, ref: Delivery
     )
   if (state.expired)
     return new Refusal('invalid_state', `the ${channel.noun} has expired; --force sends it all the same`)
-  const gone = state.handed_over_as === null ? await keepFiles(tx, channel, [ref]) : []
-  if (gone.length > 0) return goneRefusal(gone)
+  if (state.handed_over_as === null) {
+    if ((await forgottenMessages(tx, channel, [ref])).length > 0) return forgottenRefusal(channel)
+    const gone = await keepFiles(tx, channel, [ref])
+    if (gone.length > 0) return goneRefusal(gone)
+  }
   const reason = state.handed_over_as === null ? state.status : `handed over as ${state.handed_over_as}`
   return new Refusal(
     'bad_request',

@@ -1,6 +1,6 @@
 /**
- * When senders, queues and teams were paused (the database's triggers keep it), and how long messages have really been
- * tried. Must not know what stops them.
+ * When senders, queues, teams and broadcasts were paused (the database's triggers keep it), and how long messages have
+ * really been tried. Must not know what stops them.
  */
 import { sql } from 'slonik'
 import { object, string } from 'yup'
@@ -8,22 +8,24 @@ import type { DeliveryJob, DeliveryRef } from '../channels/channel.sql.ts'
 import type { Tx } from '../postgres/pool.ts'
 import { row, rowsOf } from '../postgres/rows.ts'
 
-const TRIED = { id: 'uuid', team_id: 'uuid', sender: 'text', since: 'timestamptz' }
+const TRIED = { id: 'uuid', team_id: 'uuid', sender: 'text', since: 'timestamptz', broadcast: 'uuid' }
 const sinceRow = row({ id: string(), tried_since: string() })
 
+type Tried = DeliveryRef & { tried_since: string | null; broadcast_id?: string | null }
+
 /**
- * Since when messages have been tried, later by as long as their sender, their queue or their team stood still since:
- * that is no time in which they could be tried. Overlapping pauses count once. @returns by id, without those that
- * were never tried.
+ * Since when messages have been tried, later by as long as their sender, their queue, their team or their broadcast
+ * stood still since: that is no time in which they could be tried. Overlapping pauses count once. @returns by id,
+ * without those that were never tried.
  */
-export async function triedSince<M extends DeliveryRef & { tried_since: string | null }>(
+export async function triedSince<M extends Tried>(
   tx: Tx,
   { job, senderOf }: { job: DeliveryJob; senderOf: (message: M) => string },
   messages: readonly M[],
 ): Promise<Map<string, string>> {
   const tried = messages.flatMap((message) => {
-    const { team_id, id, tried_since } = message
-    return tried_since === null ? [] : [{ id, team_id, sender: senderOf(message), since: tried_since }]
+    const { team_id, id, tried_since: since, broadcast_id: broadcast = null } = message
+    return since === null ? [] : [{ id, team_id, sender: senderOf(message), since, broadcast }]
   })
   if (tried.length === 0) return new Map()
   const rows = await tx.any(sql.prepared('tried_since', sinceRow)`
@@ -35,7 +37,8 @@ export async function triedSince<M extends DeliveryRef & { tried_since: string |
         from (
           select range_agg(tstzrange(greatest(s.began_at, t.since), least(s.ended_at, clock.now))) as pieces
           from pause_history s
-          where s.subject in (${`queue:${job}`}, 'sender:' || t.sender, 'team:' || t.team_id)
+          where s.subject in (${`queue:${job}`}, 'sender:' || t.sender, 'team:' || t.team_id,
+              'broadcast:' || t.broadcast)
             and s.ended_at > t.since and s.began_at < clock.now and t.since < clock.now) all_of_them,
           unnest(pieces) as piece) stood`)
   return new Map(rows.map(({ id, tried_since }) => [id, tried_since]))

@@ -60,10 +60,10 @@ create sequence deliver_webhook_places minvalue 0 start 0;
 create sequence deliver_test_places minvalue 0 start 0;
 create sequence deliver_test_whatsapp_places minvalue 0 start 0;
 
--- When a sender, a queue or a team was paused: a message is tried for 24 h, and time in which it could not be tried
--- does not count. Triggers keep it, so that no way of pausing is forgotten.
+-- When a sender, a queue, a team or a broadcast was paused: a message is tried for 24 h, and time in which it could not
+-- be tried does not count. Triggers keep it, so that no way of pausing is forgotten.
 create table pause_history (
-  -- `sender:<key>`, `queue:<name>` or `team:<id>`.
+  -- `sender:<key>`, `queue:<name>`, `team:<id>` or `broadcast:<id>`.
   subject text not null,
   began_at timestamptz not null,
   -- In the future, or infinity, while it lasts.
@@ -91,6 +91,14 @@ begin
 end $$;
 create trigger note_pause after update of suspended_at on teams for each row
   when (old.suspended_at is distinct from new.suspended_at) execute function note_team_pause();
+
+create function note_broadcast_pause() returns trigger language plpgsql as $$
+begin
+  perform record_pause('broadcast:' || new.id, case when new.state = 'paused' then timestamptz 'infinity' end);
+  return null;
+end $$;
+create trigger note_pause after update of state on broadcasts for each row
+  when ((old.state = 'paused') <> (new.state = 'paused')) execute function note_broadcast_pause();
 
 create function note_queue_pause() returns trigger language plpgsql as $$
 begin

@@ -32,10 +32,14 @@ const RESERVED_PREFIXES = ['x-ses', 'x-provider'] as const
  * fine. List-Unsubscribe and List-Unsubscribe-Post are ordinary names here (RFC 8058).
  */
 export function headersFault(headers: Readonly<Record<string, string>>): string | null {
-  const entries = Object.entries(headers)
-  if (entries.length > MAX_HEADERS) return `headers must have at most ${MAX_HEADERS} entries`
+  if (Object.keys(headers).length > MAX_HEADERS) return `headers must have at most ${MAX_HEADERS} entries`
+  return wireFault(headers)
+}
+
+/** The same of headers that go on the wire, however many: a broadcast adds its own to those that were given. */
+export function wireFault(headers: Readonly<Record<string, string>>): string | null {
   const seen = new Set<string>()
-  for (const [name, value] of entries) {
+  for (const [name, value] of Object.entries(headers)) {
     const problem = nameProblem(name, seen) ?? valueProblem(value)
     if (problem !== null) return `${memberPath('headers', name)} ${problem}`
     seen.add(name.toLowerCase())

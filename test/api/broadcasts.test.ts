@@ -186,6 +186,25 @@ t.test('a test goes to a few addresses as a contact would get it, and counts in 
   })
 })
 
+t.test('as many headers as a broadcast may have go out beside its own, in a test too', async (t) => {
+  const { service, create, post, contacts, get } = await beginBroadcasting(t)
+  await contacts(['ana'])
+  const own = Array.from({ length: 10 }, (_, index) => [`X-Own-${index}`, `value ${index}`] as const)
+  const id = await create({ headers: Object.fromEntries(own) })
+  t.equal((await post(id, 'test', { to: ['me@example.org'] })).status, 200)
+  t.equal((await post(id, 'send')).status, 202)
+  const sink = await startSmtpSink(t)
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until('both are sent', async () => sink.messages().length === 2)
+  await until('it is over', async () => (await get(id)).body.state === 'sent')
+  for (const { raw, rcpt_to } of sink.messages()) {
+    const text = raw.toString()
+    for (const line of [...own.map(([name, value]) => `${name}: ${value}`), 'Precedence: bulk'])
+      t.ok(text.includes(`\r\n${line}\r\n`), `${line} to ${rcpt_to}`)
+    t.match(text, /^List-Unsubscribe-Post: List-Unsubscribe=One-Click\r$/m)
+  }
+})
+
 t.test('two walks at once make one email for each contact; made and skipped are who fitted', async (t) => {
   const { service, team, create, post, contacts } = await beginBroadcasting(t)
   await contacts(Array.from({ length: 12 }, (_, index) => `c${index}`))

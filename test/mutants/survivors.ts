@@ -300,7 +300,7 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       'Regex: /^[45]\\d\\d/ → /[45]\\d\\d/ in if (replied && /^[45]\\d\\d/.test(response)) {',
     ],
     [`${SAME}neither is a command of SMTP`]: [
-      "StringLiteral: '' → \"Stryker was here!\" in if (!attempt.isBegun() && (BEFORE_MAIL.has(command ?? '') || code === 'EABORT')) {",
+      "StringLiteral: '' → \"Stryker was here!\" in if (!attempt.isBegun() && (BEFORE_MAIL.has(command ?? '') || isSilent)) {",
     ],
   },
   'workers/providers/smtp/report-fields.ts': {

@@ -18,7 +18,7 @@ export type AttemptOutcome = {
 
 /**
  * What has come of a message since its tries count: how often it was put off, or left unanswered. `since` is its first
- * refusal, later by as long as it could not be tried because its sender, its queue or its team stood still.
+ * refusal, later by as long as it could not be tried because its sender, queue, team or broadcast stood still.
  */
 export type AttemptHistory = { since: string | null; deferrals: number; unknowns: number }
 

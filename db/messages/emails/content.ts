@@ -20,6 +20,16 @@ export function emailContent(row: EmailRow, version: CompiledVersion | undefined
 }
 
 /**
+ * The same for eyes: where the variables were forgotten for their age, or went with a person, the template's own words
+ * are left. @throws as `emailContent`.
+ */
+export function shownContent(row: EmailRow, version: CompiledVersion | undefined): Content {
+  const slots = [...(version?.html.slots ?? []), ...(version?.text?.slots ?? [])]
+  const blanks = Object.fromEntries(slots.map((slot) => [slot, '']))
+  return emailContent({ ...row, variables: { ...blanks, ...row.variables } }, version)
+}
+
+/**
  * Which part of a template send would be too large, filled; null when none would. @param text the send's own, if
  * any.
  */

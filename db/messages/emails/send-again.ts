@@ -5,7 +5,10 @@
  * trail. Must not be used for internal mail.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
+import { EMAIL } from '../../channels/email.sql.ts'
 import { reusedFiles } from '../../content/files/reuse.ts'
+import { forgottenMessages } from '../../delivery/requeue.sql.ts'
+import { forgottenRefusal } from '../../delivery/requeue.ts'
 import { Refusal } from '../../errors.ts'
 import { formatMailbox, type Mailbox, parseMailbox } from '../../text/address.ts'
 import { type AcceptDeps, acceptEmails, type EmailOutcome } from './accept.ts'
@@ -27,6 +30,8 @@ async function sendAgain(
   const from = parseMailbox(email.from_address)
   if (!from || email.internal) throw new Refusal('bad_request', 'this email cannot be copied')
   const { team_id, subject, html, body_text, attachments } = email
+  const forgotten = await forgottenMessages(deps.tx, EMAIL, [{ team_id, id: email.id }])
+  if (forgotten.length > 0) throw forgottenRefusal(EMAIL)
   const item = emailItem({
     ...{ from, subject, html, text: body_text === '' ? null : body_text, ...changes },
     ...(attachments ? { attachments: await reusedFiles(deps.tx, team_id, attachments) } : {}),

@@ -8,7 +8,7 @@ import type { Secrets } from '../../process/secrets.ts'
 import { addressees } from '../../text/addressees.ts'
 import { givenTimes } from '../../text/moments.ts'
 import { broadcastToken } from './broadcast-token.ts'
-import { type Content, emailContent, sizeKb } from './content.ts'
+import { type Content, shownContent, sizeKb } from './content.ts'
 import type { EmailRow } from './emails.sql.ts'
 import { recipientIdentity } from './recipients.ts'
 import { unsubscribeToken } from './unsubscribe-token.ts'
@@ -20,7 +20,7 @@ export type ListedEmail = Omit<EmailView, 'html' | 'body_text'>
 
 /** `version` is needed when the row names one. @throws Error when it is missing. */
 export function emailView(row: EmailRow, version: CompiledVersion | undefined, secrets: Secrets): EmailView {
-  const { html, text } = emailContent(row, version)
+  const { html, text } = shownContent(row, version)
   return viewOf(row, { html, text, size_kb: row.size_kb ?? sizeKb(html) }, secrets)
 }
 
@@ -30,7 +30,7 @@ export function listedEmail(
   version: CompiledVersion | undefined,
   secrets: Secrets,
 ): ListedEmail {
-  const size_kb = row.size_kb ?? sizeKb(emailContent(row, version).html)
+  const size_kb = row.size_kb ?? sizeKb(shownContent(row, version).html)
   const { html: _html, body_text: _text, ...listed } = viewOf(row, { html: '', text: '', size_kb }, secrets)
   return listed
 }

@@ -2,11 +2,13 @@
 import { sql } from 'slonik'
 import { awaitCheck, requestCheck } from '../../../db/delivery/senders/check.ts'
 import { brakeFor } from '../../../db/messages/broadcasts/brakes.ts'
+import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
 import { beside } from '../../../workers/adapters.ts'
 import { createSmtpProvider } from '../../../workers/providers/smtp/adapter.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
+import { shiftClock } from '../../support/clock.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
-import { sendersOf, usedBy } from '../../support/rows.ts'
+import { jobStates, sendersOf, setJobsDue, usedBy } from '../../support/rows.ts'
 import { anEmail, METRICS_TOKEN, world } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -63,6 +65,30 @@ t.test('a paused broadcast waits without a try; a cancelled one is withdrawn', a
   t.equal(resumed.status, 200)
   await until('it goes', () => received().length === 1)
   t.same(received(), ['waits@example.com'])
+})
+
+t.test('hours for which a broadcast was paused count towards none of its emails’ 24', async (t) => {
+  const { service, team } = await begin(t)
+  const { database, call } = service
+  const sink = await startSmtpSink(t, { onRcpt: () => '451 4.7.1 Greylisted' })
+  const broadcast = await aBroadcast(service, team)
+  const [id = ''] = await broadcast.emails('ana@example.com')
+  const kinds = async () => (await eventsOfEmail(database, team.id, id)).map(({ kind }) => kind)
+  const worker = await startWorker(t, service, { smtp_url: sink.url })
+  await until('it is put off', async () => (await jobStates(service, id))[0] === 'retry')
+  await worker.stop()
+  const path = `/v1/broadcasts/${broadcast.id}`
+  t.equal((await call('POST', `${path}/pause`, { key: team.key })).status, 200)
+  await shiftClock(database, 30 * 3_600)
+  t.equal((await call('POST', `${path}/resume`, { key: team.key })).status, 200)
+  const tries = (await kinds()).length
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until('it is tried again', async () => (await kinds()).length > tries)
+  t.notOk((await kinds()).includes('gave_up'))
+  await until('it waits for another try', async () => (await jobStates(service, id))[0] === 'retry')
+  await shiftClock(database, 60 * 3_600)
+  await setJobsDue(service, id)
+  await until('it is given up', async () => (await kinds()).includes('gave_up'))
 })
 
 t.test('a broadcast’s own rate is spread over the minute; the rest of the queue does not wait', async (t) => {

@@ -10,7 +10,7 @@ import { encodeWord, foldLines } from 'nodemailer/lib/mime-funcs'
 import type MimeNode from 'nodemailer/lib/mime-node'
 import * as quotedPrintable from 'nodemailer/lib/qp'
 import { formatMailbox, parseMailbox, toWireAddress } from '../../../db/text/address.ts'
-import { headersFault } from '../../../db/text/headers.ts'
+import { wireFault } from '../../../db/text/headers.ts'
 import type { OutgoingEmail, OutgoingFile } from '../provider.ts'
 import { signatureOf } from './dkim.ts'
 import type { Pieces } from './pieces.ts'
@@ -151,7 +151,7 @@ function fromLine(from: string): string {
 /** Nodemailer would change the case of names, encode, fold at 76 and rewrite References: these lines bypass it. */
 function customLines({ headers, reply_to }: MessageParts): string[] {
   if (headers === null) return []
-  const fault = headersFault(headers)
+  const fault = wireFault(headers)
   if (fault !== null) throw new Error(fault)
   return Object.entries(headers)
     .filter(([name]) => reply_to === '' || name.toLowerCase() !== 'reply-to')

@@ -103,7 +103,9 @@ function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Descri
   const detail = describe(words)
   if (code === 'EAUTH') return { kind: 'sender', detail, trouble: 'setup' }
   if (SLOW_DOWN_CODES.has(responseCode)) return { kind: 'sender', detail, trouble: 'slow' }
-  if (!attempt.isBegun() && (BEFORE_MAIL.has(command ?? '') || code === 'EABORT')) {
+  // No end within our time, or hung up without a word, on one connection after another: no command is named.
+  const isSilent = code === 'EABORT' || code === 'ECONNECTION'
+  if (!attempt.isBegun() && (BEFORE_MAIL.has(command ?? '') || isSilent)) {
     // The server was reached, but refuses us.
     return { kind: 'sender', detail, trouble: responseCode >= 500 ? 'setup' : 'connection' }
   }
