@@ -15,8 +15,8 @@ import type { DeclaredHook } from './declared.ts'
 import type { HookDeps } from './deps.ts'
 import { takeReport } from './take.ts'
 
-/** What is read before anything is proved, in bytes. */
-const MAX_POST_BYTES = 1024 * 1024
+/** What is read before anything is proved, in bytes: the provider's posts have up to 3 MB, thousands of statuses. */
+const MAX_POST_BYTES = 3 * 1024 * 1024
 
 const SIGNATURE = /^sha256=([0-9a-f]{64})$/i
 const CHALLENGE = /^[\x21-\x7e]{1,256}$/

@@ -22,10 +22,21 @@ const MAX_UPLOAD_BYTES = 25 * 1024 * 1024
 /** Until when emails can refer to it, in days. */
 const UPLOAD_KEPT_DAYS = 7
 
+/** Node reads headers as Latin-1, and many clients write UTF-8: what is that is taken for it. */
+function utf8Of(latin1: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(latin1, 'latin1'))
+  } catch {
+    return latin1
+  }
+}
+
 function dispositionName(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
   try {
-    return parseDisposition(header).parameters.filename
+    const { filename } = parseDisposition(header).parameters
+    // The form that says how it is encoded is decoded already.
+    return filename === undefined || /filename\*/i.test(header) ? filename : utf8Of(filename)
   } catch {
     throw new Refusal('bad_request', 'Content-Disposition must be such as attachment; filename="invoice.pdf"')
   }

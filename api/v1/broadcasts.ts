@@ -29,7 +29,7 @@ import {
   sendBroadcast,
 } from '../../db/messages/broadcasts/start.ts'
 import { broadcastView, broadcastViews } from '../../db/messages/broadcasts/view.ts'
-import { address, mailbox, noCopies } from '../../db/text/fields.ts'
+import { address, mailbox, noCopies, noFiles } from '../../db/text/fields.ts'
 import { reservedFault } from '../../db/text/headers.ts'
 import type { About } from '../docs/about.ts'
 import { keyOnly, type Principal } from '../http/auth.ts'
@@ -47,7 +47,7 @@ const testSchema = object({
   contact: address(),
 })
 
-const sendSchema = object({ ...noCopies(), ...ownTime() })
+const sendSchema = object({ ...noCopies(), ...noFiles(), ...ownTime() })
 
 const actingOf = ({ team_id, domain }: Principal): Acting => ({ team_id, domain })
 

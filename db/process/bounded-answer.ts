@@ -151,6 +151,12 @@ export function* faultCodes(error: unknown): Generator<string> {
   }
 }
 
+/** A date as HTTP writes it, in any of its three forms; Date.parse would read a year out of many a number. */
+const HTTP_DATE = /^[a-z]{3,9},? .*\d\d:\d\d:\d\d/i
+
 /** What Retry-After says, which is a number of seconds or a date; NaN without it, or for what is neither. */
-export const secondsUntil = (value = ''): number =>
-  /^\d+$/.test(value.trim()) ? Number(value) : (Date.parse(value) - Date.now()) / 1_000
+export function secondsUntil(value = ''): number {
+  const text = value.trim()
+  if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text)
+  return HTTP_DATE.test(text) ? (Date.parse(text) - Date.now()) / 1_000 : Number.NaN
+}

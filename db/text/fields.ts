@@ -148,6 +148,9 @@ const unsupportedList = () => unsupported(undefined, (value) => Array.isArray(va
 /** Copies of a message to others. */
 export const noCopies = () => ({ cc: unsupportedList(), bcc: unsupportedList() })
 
+/** Files that go with a message. */
+export const noFiles = () => ({ attachments: unsupportedList() })
+
 const A_TIME = '${path} must be an RFC 3339 time with its zone, such as 2026-01-31T09:00:00Z'
 
 /** A time with its zone (RFC 3339). */

@@ -97,6 +97,7 @@ t.test('what a draft says is refused as a send is, and names the field', async (
     ],
     [{ send_at: ago(6) }, /^400 bad_request: send_at must not be more than 5 minutes in the past/],
     [{ scheduled_at: ago(-6) }, /^400 bad_request: scheduled_at is no field of a broadcast: .* send_at/],
+    [{ attachments: [{ filename: 'a', content: 'QQ==' }] }, /^400 bad_request: attachments is not supported/],
   ] as const)
     t.match(await refused(changes), expected, JSON.stringify(changes))
 })

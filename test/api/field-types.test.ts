@@ -82,7 +82,7 @@ const WHATSAPP = `template_id!:uuid to!:number[] parameters:map idempotency_key:
 const CONTACT = 'properties:map status:claim unsubscribed:claim'
 const BROADCAST = `name!:text template_id!:uuid from!:sender subject!:text topic_ids!:uuid[] reply_to:sender
   exclude_topic_ids:uuid[] where:condition[] variables:map headers:map tags:text[] rate_per_minute:integer send_at:time
-  cc:none bcc:none scheduled_at:begin_time expires_in:none`
+  cc:none bcc:none attachments:none scheduled_at:begin_time expires_in:none`
 
 const BODIES: Record<string, string> = {
   'POST /v1/contacts': `email!:email topic_ids:uuid[] ${CONTACT}`,
@@ -98,7 +98,8 @@ const BODIES: Record<string, string> = {
   'POST /v1/broadcasts': `${BROADCAST} idempotency_key:text`,
   'PATCH /v1/broadcasts/:id': BROADCAST.replaceAll('!', ''),
   'POST /v1/broadcasts/:id/test': 'to!:mailbox[] contact:email',
-  'POST /v1/broadcasts/:id/send': 'send_at:time cc:none bcc:none scheduled_at:begin_time expires_in:none',
+  'POST /v1/broadcasts/:id/send':
+    'send_at:time cc:none bcc:none attachments:none scheduled_at:begin_time expires_in:none',
 }
 
 type Field = {

@@ -46,6 +46,11 @@ t.test('the name comes by the query or by Content-Disposition; without one it is
     (await upload('x', { query: '', headers: { 'Content-Disposition': disposition } })).body.filename
   t.equal(await named('attachment; filename="a b.pdf"'), 'a b.pdf')
   t.equal(await named("attachment; filename=x.pdf; filename*=UTF-8''%C3%A9.pdf"), 'é.pdf')
+  const asBytes = (name: string) => Buffer.from(`attachment; filename="${name}"`).toString('latin1')
+  for (const name of ['für März.pdf', 'Größe.pdf', 'счёт.pdf', '請求書.pdf'])
+    t.equal(await named(asBytes(name)), name, 'as curl sends it')
+  t.equal(await named('attachment; filename="d\xe9j\xe0.pdf"'), 'déjà.pdf', 'Latin-1, as RFC 6266 has it')
+  t.equal(await named("attachment; filename*=UTF-8''%C3%83%C2%A9.pdf"), 'Ã©.pdf')
   const refused = [
     await upload('x', { query: '' }),
     await upload('x', { query: '?filename=' }),

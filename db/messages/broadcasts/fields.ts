@@ -11,6 +11,7 @@ import {
   idempotencyKey,
   isObject,
   noCopies,
+  noFiles,
   parse,
   stringMap,
   text,
@@ -127,6 +128,7 @@ export const ownTime = () => ({
 /** What PATCH takes: any of a broadcast's fields. */
 export const changeSchema = object({
   ...noCopies(),
+  ...noFiles(),
   name: text({ min: 1, max: 255 }),
   template_id: uuid(),
   from: text(),

@@ -111,8 +111,10 @@ t.test('the hook never looks into a report: broken JSON that is signed is taken'
   t.equal((await post(broken, signed(broken))).status, 200)
 })
 
-t.test('a body may have 10 MiB and not a byte more', async (t) => {
-  const large = Buffer.alloc(10 * 1024 * 1024 + 1, 'x')
+t.test('a body may have 3 MiB, as the provider says, and not a byte more', async (t) => {
+  const largest = Buffer.alloc(3 * 1024 * 1024, 'x')
+  t.equal((await post(largest, signed(largest))).status, 200)
+  const large = Buffer.concat([largest, Buffer.from('x')])
   t.equal((await post(large, signed(large))).status, 413)
   t.equal((await call('PUT', PATH)).status, 405)
 })

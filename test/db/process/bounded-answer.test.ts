@@ -8,6 +8,7 @@ import {
   boundedFetch,
   faultCodes,
   keptConnections,
+  secondsUntil,
 } from '../../../db/process/bounded-answer.ts'
 import { limitConnecting, NO_CONNECTION } from '../../../db/process/outgoing.ts'
 import { portOf } from '../../support/port.ts'
@@ -130,4 +131,21 @@ t.test('a library’s fetch gets every header, and no more bytes than there may 
   t.strictSame(response.headers.getSetCookie(), ['a=1', 'b=2'])
   t.strictSame(await response.json(), { is: 'read' })
   await t.rejects(boundedFetch(BOUNDS)(`${url}long`), { message: 'the answer is larger than 1 KiB' })
+})
+
+t.test('Retry-After is a number of seconds or a date of HTTP, and nothing else', async (t) => {
+  for (const [value, seconds] of [
+    ['0', 0],
+    [' 90 ', 90],
+    ['90.5', 90.5],
+  ] as const)
+    t.equal(secondsUntil(value), seconds, value)
+  for (const date of [
+    'Fri, 01 Jan 2100 00:00:00 GMT',
+    'Friday, 01-Jan-2100 00:00:00 GMT',
+    'Fri Jan  1 00:00:00 2100',
+  ])
+    t.ok(secondsUntil(date) > 86_400, date)
+  for (const neither of [undefined, '', '-5', '1e9', 'soon 2090', '2100-01-01', '10,', '5 minutes'])
+    t.ok(Number.isNaN(secondsUntil(neither)), `${neither}`)
 })
