@@ -1,13 +1,17 @@
 /** What is left of emails whose contents were forgotten, for their age or with a person: shown, never sent again. */
 import { sql } from 'slonik'
+import { NIL } from 'uuid'
+import { CHANNELS } from '../../db/channels/channels.sql.ts'
 import { saveTemplate } from '../../db/content/templates/save.ts'
+import { firstIdAt } from '../../db/text/ids.ts'
 import { forgetMessages } from '../../db/upkeep/retention/forget.ts'
+import { deleteMessages, sharesRequests } from '../../db/upkeep/retention/retention.sql.ts'
 import { signedIn } from '../support/dashboard.ts'
 import { EMPTY } from '../support/empty.ts'
 import { KEPT } from '../support/retention.ts'
 import { anEmail, byCli, world } from '../support/service.ts'
 import t, { type Test } from '../support/tap.ts'
-import { aMessage, makeTemplate, setFailed } from '../support/whatsapp.ts'
+import { aMessage, makeTemplate, numbers, setFailed } from '../support/whatsapp.ts'
 
 const HTML = '<p>Dear {{name}}, welcome</p>'
 const DAY = 86_400_000
@@ -98,4 +102,28 @@ t.test('a WhatsApp message whose parameters were forgotten is not tried again by
   const later = new Date(Date.now() + 100 * DAY)
   t.match(await forgetMessages(database, { ...KEPT, bodies: 90 }, later), { bodies: 1 })
   await t.rejects(cli.json(again), { message: /what the WhatsApp message said has been forgotten/ })
+})
+
+t.test('the key of a WhatsApp call is free as soon as its messages are forgotten', async (t) => {
+  const { service, database, team_id, key, call } = await world(t)
+  const template = await makeTemplate(service, team_id)
+  const body = aMessage(template.id, { to: numbers(3), idempotency_key: 'once' })
+  const send = () => call('POST', '/v1/whatsapp/messages', { key, body })
+  t.equal((await send()).status, 201)
+  await database.query(sql.unsafe`
+    update whatsapp_messages set status = 'delivered', created_at = now() - interval '100 days'`)
+  const [channel] = CHANNELS.filter(sharesRequests)
+  if (!channel) throw new Error('one channel has requests')
+  const until = new Date()
+  const forget = (limit: number) =>
+    deleteMessages(database, team_id, channel, {
+      after: NIL,
+      before: firstIdAt(new Date(Date.now() + DAY)),
+      until,
+      limit,
+    })
+  t.match(await forget(2), { found: 2 })
+  t.match(await send(), { status: 200, body: { data: [{ status: 'delivered' }] } }, 'one is left')
+  t.match(await forget(2), { found: 1 })
+  t.equal((await send()).status, 201)
 })

@@ -7,7 +7,6 @@ import { ROUTES } from '../../api/app.ts'
 import { changedProperties } from '../../api/dashboard/drawn/properties.ts'
 import { PAGES } from '../../api/dashboard/routes.ts'
 import { createSns } from '../../api/hooks/sns.ts'
-import { unsubscribeToken } from '../../db/messages/emails/unsubscribe-token.ts'
 import { broadcastingOf } from '../support/broadcasting.ts'
 import { signedIn } from '../support/dashboard.ts'
 import { type Hostile, hostileForms, hostileHeaders, hostileJson, PAIRS } from '../support/hostile.ts'
@@ -39,7 +38,7 @@ const { body: email } = await service.call('POST', '/v1/emails', {
 
 const THINGS: Readonly<Record<string, string>> = {
   ':team': team.id,
-  '/u/:token': `/u/${email.unsubscribe_token ?? unsubscribeToken(service.deps.secrets, team.id, email.id)}`,
+  '/u/:token': `/u/${email.unsubscribe_token}`,
   '/emails/:id': `/emails/${lived.bounced}`,
   '/templates/:id': `/templates/${lived.template}`,
   '/whatsapp-templates/:id': `/whatsapp-templates/${lived.whatsappTemplate}`,

@@ -19,6 +19,7 @@ import { startCloud } from '../support/cloud.ts'
 import { hold } from '../support/held.ts'
 import { jobStates, jobsOf, lockWaits } from '../support/rows.ts'
 import { sendEmail } from '../support/send-email.ts'
+import { noteTrouble } from '../support/senders.ts'
 import { anEmail, makeTeam, type Service, type TestTeam, world } from '../support/service.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t, { type Test } from '../support/tap.ts'
@@ -239,6 +240,32 @@ t.test('an expired one never goes, is given up with its reason, and is no dead l
     queued.find(({ channel }) => channel === 'email'),
     { messages: 0 },
     'nothing waits to be delivered',
+  )
+})
+
+t.test('what expired while its relay was away is no probe of it: the others go at once', async (t) => {
+  const { service, team } = await begin(t)
+  const { database } = service
+  for (let count = 0; count < 5; count++) await sendEmail(service, team, { expires_in: 60 })
+  const lasting = await sendEmail(service, team)
+  const sink = await startSmtpSink(t)
+  const relay = `smtp:${new URL(sink.url).host}`
+  await database.transaction((tx) =>
+    noteTrouble(
+      tx,
+      { key: relay, ceiling: 200 },
+      { kind: 'connection', words: 'refused', began_at: new Date() },
+    ),
+  )
+  await shiftClock(database, 3_600)
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until('it is sent', () => sink.messages().length === 1)
+  t.match(sink.last().raw.toString(), lasting)
+  t.match(
+    await database.any(
+      sql.unsafe`select count(*)::int as count from email_states where expired_at is not null`,
+    ),
+    [{ count: 5 }],
   )
 })
 

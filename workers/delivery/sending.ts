@@ -55,6 +55,21 @@ export const letGo = <J extends DeliveryJob, A>(
   seconds: number,
 ): void => endUnsent(parts, jobs, { end: 'snoozed', seconds })
 
+/**
+ * Gives up those of the messages whose time is over, before they would take a place in their sender's pace, or be its
+ * only probe. @returns the others.
+ */
+export function leaveOutExpired<J extends DeliveryJob, A>(
+  parts: Parts<J, A>,
+  messages: readonly Message<J, A>[],
+): Message<J, A>[] {
+  return messages.filter((message) => {
+    if (!hasExpired(parts, message)) return true
+    parts.buffer.add(expired(parts, message))
+    return false
+  })
+}
+
 /** Waits for the message's turn and a slot, and sends it, or lets it go. Never throws. */
 export async function deliver<J extends DeliveryJob, A>(
   parts: Parts<J, A>,

@@ -86,24 +86,37 @@ const oldOnes = ({ rows }: Channel, teamId: string, batch: RetentionBatch) => sq
       from allowances where team_id = ${teamId})
   order by id limit ${batch.limit} for update skip locked`
 
-/** Deletes the messages that `old` finds, with their events. */
+/** Deletes the messages that `old` finds, with their events. @param also what else goes with them. */
 const deleteWithEvents = (
   tx: Tx,
   teamId: string,
   { rows, events, message }: Deliverable,
-  old: FragmentSqlToken,
+  { old, also = sql.fragment`` }: { old: FragmentSqlToken; also?: FragmentSqlToken },
 ) =>
   tx.one(sql.type(batchRow)`
     with old as materialized (${old}), gone as (
       delete from ${rows} where team_id = ${teamId} and id in (select id from old)
     ), timeline as (
       delete from ${events} where team_id = ${teamId} and ${message} in (select id from old)
-    )
+    )${also}
     select count(*) as found, max(id::text) as last from old`)
 
-/** Deletes a batch of messages with their events. The figures of days lose them. */
-export const deleteMessages = (tx: Tx, teamId: string, channel: Shared, batch: RetentionBatch) =>
-  deleteWithEvents(tx, teamId, channel, oldOnes(channel, teamId, batch))
+/**
+ * Deletes a batch of messages with their events, and with the last of a request's the request: its key is free then.
+ * The figures of days lose them.
+ */
+export function deleteMessages(tx: Tx, teamId: string, channel: Shared, batch: RetentionBatch) {
+  const { rows: messages, requests } = channel
+  const { rows, named_by } = requests
+  const also = sql.fragment`, request as (
+      delete from ${rows} r where team_id = ${teamId}
+        and id in (select ${named_by} from ${messages} where team_id = ${teamId} and id in (select id from old))
+        and not exists (
+          select from ${messages} m
+          where m.team_id = ${teamId} and m.${named_by} = r.id and m.id not in (select id from old))
+    )`
+  return deleteWithEvents(tx, teamId, channel, { old: oldOnes(channel, teamId, batch), also })
+}
 
 /** The same of emails, in a transaction. The figures of broadcasts keep them. */
 export async function deleteOldEmails(
@@ -129,7 +142,7 @@ export function deleteWebhooks(
       select id from ${WEBHOOK.rows}
       where team_id = ${teamId} and id > ${batch.after} and id < ${batch.before} and status = ${status}
       order by id limit ${batch.limit} for update skip locked`
-  return deleteWithEvents(tx, teamId, WEBHOOK, old)
+  return deleteWithEvents(tx, teamId, WEBHOOK, { old })
 }
 
 const emptiedRow = batchRow.concat(row({ done: number() }))

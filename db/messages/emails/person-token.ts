@@ -1,0 +1,36 @@
+/**
+ * Tokens of links that unsubscribe: team and another id, and the person's address under SECRET_KEY, so that a link
+ * works after what it came in is gone, and for a contact that was made again. Promises: it cannot be guessed or read,
+ * and is the same at each call; nothing is stored. Must not look anything up.
+ */
+import { parse, stringify } from 'uuid'
+import type { SecretPurpose, Secrets } from '../../process/secrets.ts'
+
+const UUID_BYTES = 16
+const IDS_BYTES = 2 * UUID_BYTES
+
+/** `id`: of what the link comes in. `person`: the identity of the address; '' for nobody's. */
+type Named = { team_id: string; id: string; person: string }
+
+export function personToken(
+  secrets: Secrets,
+  purpose: SecretPurpose,
+  { team_id, id, person }: Named,
+): string {
+  const ids = Buffer.concat([parse(team_id), parse(id)])
+  const sealed = secrets.encryptAlike(purpose, Buffer.from(person), ids.toString('hex'))
+  return Buffer.concat([ids, sealed]).toString('base64url')
+}
+
+/** Whom a token was made for, or null when it is not one of ours for this purpose. */
+export function readPersonToken(secrets: Secrets, purpose: SecretPurpose, token: string): Named | null {
+  const bytes = Buffer.from(token, 'base64url')
+  const ids = bytes.subarray(0, IDS_BYTES)
+  if (bytes.length <= IDS_BYTES) return null
+  try {
+    const person = secrets.decrypt(purpose, bytes.subarray(IDS_BYTES), ids.toString('hex')).toString()
+    return { team_id: stringify(ids), id: stringify(ids, UUID_BYTES), person }
+  } catch {
+    return null
+  }
+}
