@@ -7,6 +7,7 @@ import { storeSignOfLife } from '../../../db/figures/fleet/fleet.sql.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import type { End } from '../../../db/queue/jobs.ts'
 import { formsTo, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { formTo } from '../../support/forms.ts'
 import { idleGauges } from '../../support/gauges.ts'
 import { pauseSender } from '../../support/senders.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
@@ -110,6 +111,20 @@ t.test('a team is made, given another plan and figures of its own, and the planâ
   const refused = await operator.post(`/operator/teams/${id}/plan`, { plan: 'pro', email_limit: 'many' })
   t.equal(refused.status, 400)
   shows(t, refused, /Emails per period must be a number/)
+})
+
+t.test('a limit that another operator has set meanwhile outlives a form of before', async (t) => {
+  const other = await makeTeam(service, { plan: 'free', domain: 'two-operators.test' })
+  const page = `/operator/teams/${other.id}`
+  const form = formTo((await operator.get(page)).html, `${page}/plan`)
+  await operator.press(page, `${page}/plan`, { plan: 'pro', email_limit: '70000' })
+  t.equal((await operator.post(`${page}/plan`, { ...form, contact_limit: '300' })).status, 303)
+  const shown = async () => database.transaction((tx) => showTeam(tx, other.id))
+  t.match(await shown(), { plan: 'pro', limits: { emails: 70_000, contacts: 300 } })
+  await operator.press(page, `${page}/plan`, { plan: 'free' })
+  t.match(await shown(), { plan: 'free', limits: { emails: 70_000 } }, 'what stands there goes along')
+  await operator.press(page, `${page}/plan`, { email_limit: '' })
+  t.match(await shown(), { plan: 'free', limits: { emails: 5_000 } })
 })
 
 t.test('a limit is taken as the page shows it, and as people type it', async (t) => {
