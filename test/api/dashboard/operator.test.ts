@@ -174,6 +174,20 @@ t.test('the catalog is replaced whole, or not at all', async (t) => {
   shows(t, lacking, /lacks the plan \w+, which \d+ teams have/)
 })
 
+t.test('a catalog that was written from another one than there is now replaces nothing', async (t) => {
+  const path = '/operator/plans'
+  const form = formTo((await operator.get(path)).html, path)
+  const [text = ''] = form.catalog ?? []
+  const dearer = JSON.parse(text)
+  dearer.plans[0].blurb.en = 'Dearer'
+  t.equal((await operator.press(path, path, { catalog: JSON.stringify(dearer) })).status, 303)
+  const late = await operator.post(path, { ...form, confirmed: 'yes' })
+  t.equal(late.status, 409)
+  shows(t, late, /Somebody has replaced the catalog meanwhile/)
+  t.match(formTo((await operator.get(path)).html, path).catalog, [/Dearer/])
+  t.equal((await operator.press(path, path, { catalog: text })).status, 303)
+})
+
 t.test('parked reports are shown by reason, tried again and dropped, one or many', async (t) => {
   const others = [await park('unreadable'), await park('unreadable')]
   const one = await park('no message of ours <script>')
