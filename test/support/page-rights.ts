@@ -59,6 +59,7 @@ export const RIGHTS: Readonly<Record<Page['access'], readonly string[]>> = {
     'GET /teams/:team/webhooks/:id',
     'GET /teams/:team/webhooks/:id/messages',
     'GET /teams/:team/webhooks/:id/events/:event_id',
+    'GET /teams/:team/webhooks/:id/events/:event_id/content',
     'GET /teams/:team/integration',
     'POST /teams/:team/integration/tokens',
     'POST /teams/:team/integration/tokens/:id/revoke',

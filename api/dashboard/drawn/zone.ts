@@ -2,6 +2,7 @@
  * The reader's time zone, as their browser says (dashboard.js leaves it in a cookie), and times that are typed and
  * asked about in it. Pure. Promises: without a zone, or with one that there is not, it is UTC, and the words say so.
  */
+import { isMoment } from '../../../db/text/moments.ts'
 import { utc } from './cell.ts'
 
 export function zoneOf(name = 'UTC'): string {
@@ -28,6 +29,7 @@ const aheadAt = (time: number, zone: string): number => Date.parse(`${clockAt(ne
  * is one of the two beside it: what is asked before a start names which.
  */
 export function momentOf(typed: string, zone: string): string {
+  if (!isMoment(`${typed}Z`)) return `${typed}Z`
   const asUtc = Date.parse(`${typed}Z`)
   const near = asUtc - aheadAt(asUtc, zone)
   const moment = new Date(asUtc - aheadAt(near, zone))

@@ -2,6 +2,7 @@
  * The plan catalog as a file: validated whole, loaded in one transaction, printed as it was loaded.
  * Promises: `plan list` prints what `plan load` takes (DECISIONS: Plan list); a catalog with a fault changes nothing.
  */
+import { createHash } from 'node:crypto'
 import {
   type AnyObject,
   array,
@@ -121,12 +122,18 @@ function parseCatalog(content: unknown): PlanRow[] {
 }
 
 /**
- * Replaces the catalog in the caller's transaction, with its line in the audit trail.
- * @throws Refusal bad_request when it is malformed, or lacks a plan that teams are subscribed to.
+ * Replaces the catalog in the caller's transaction, with its line in the audit trail. @param seen the mark of the one
+ * that it was written from, where a page showed it. @throws Refusal bad_request when it is malformed, or lacks a plan
+ * that teams are subscribed to; invalid_state when the catalog is another one than was seen.
  */
-export async function loadCatalog(by: Caller, content: unknown): Promise<void> {
+export async function loadCatalog(by: Caller, content: unknown, seen: string | null = null): Promise<void> {
   const { tx } = by
   const plans = parseCatalog(content)
+  if (seen !== null && seen !== markOfCatalog(await printCatalog(tx)))
+    throw new Refusal(
+      'invalid_state',
+      'somebody has replaced the catalog meanwhile: open the page again, and change that one',
+    )
   const keys = new Set(plans.map((plan) => plan.key))
   for (const [key, teams] of await plansInUse(tx)) {
     if (!keys.has(key))
@@ -135,6 +142,10 @@ export async function loadCatalog(by: Caller, content: unknown): Promise<void> {
   await replacePlans(tx, plans)
   await record(by, { team_id: null, action: 'plan.load', subject: 'catalog', detail: [...keys].join(', ') })
 }
+
+/** By which a catalog is known again as the one that was shown. */
+export const markOfCatalog = (catalog: unknown): string =>
+  createHash('sha256').update(JSON.stringify(catalog)).digest('base64url')
 
 /** The catalog as `plan load` takes it: figures that are not set are left out. */
 export async function printCatalog(tx: Tx): Promise<{ plans: Record<string, unknown>[] }> {

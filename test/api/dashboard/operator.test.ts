@@ -7,6 +7,7 @@ import { storeSignOfLife } from '../../../db/figures/fleet/fleet.sql.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import type { End } from '../../../db/queue/jobs.ts'
 import { formsTo, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { formTo } from '../../support/forms.ts'
 import { idleGauges } from '../../support/gauges.ts'
 import { pauseSender } from '../../support/senders.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
@@ -112,6 +113,20 @@ t.test('a team is made, given another plan and figures of its own, and the planâ
   shows(t, refused, /Emails per period must be a number/)
 })
 
+t.test('a limit that another operator has set meanwhile outlives a form of before', async (t) => {
+  const other = await makeTeam(service, { plan: 'free', domain: 'two-operators.test' })
+  const page = `/operator/teams/${other.id}`
+  const form = formTo((await operator.get(page)).html, `${page}/plan`)
+  await operator.press(page, `${page}/plan`, { plan: 'pro', email_limit: '70000' })
+  t.equal((await operator.post(`${page}/plan`, { ...form, contact_limit: '300' })).status, 303)
+  const shown = async () => database.transaction((tx) => showTeam(tx, other.id))
+  t.match(await shown(), { plan: 'pro', limits: { emails: 70_000, contacts: 300 } })
+  await operator.press(page, `${page}/plan`, { plan: 'free' })
+  t.match(await shown(), { plan: 'free', limits: { emails: 70_000 } }, 'what stands there goes along')
+  await operator.press(page, `${page}/plan`, { email_limit: '' })
+  t.match(await shown(), { plan: 'free', limits: { emails: 5_000 } })
+})
+
 t.test('a limit is taken as the page shows it, and as people type it', async (t) => {
   const { id } = await makeTeam(service)
   const plan = `/operator/teams/${id}/plan`
@@ -157,6 +172,20 @@ t.test('the catalog is replaced whole, or not at all', async (t) => {
   const lacking = await operator.post('/operator/plans', { catalog: '{"plans": []}' })
   t.equal(lacking.status, 400)
   shows(t, lacking, /lacks the plan \w+, which \d+ teams have/)
+})
+
+t.test('a catalog that was written from another one than there is now replaces nothing', async (t) => {
+  const path = '/operator/plans'
+  const form = formTo((await operator.get(path)).html, path)
+  const [text = ''] = form.catalog ?? []
+  const dearer = JSON.parse(text)
+  dearer.plans[0].blurb.en = 'Dearer'
+  t.equal((await operator.press(path, path, { catalog: JSON.stringify(dearer) })).status, 303)
+  const late = await operator.post(path, { ...form, confirmed: 'yes' })
+  t.equal(late.status, 409)
+  shows(t, late, /Somebody has replaced the catalog meanwhile/)
+  t.match(formTo((await operator.get(path)).html, path).catalog, [/Dearer/])
+  t.equal((await operator.press(path, path, { catalog: text })).status, 303)
 })
 
 t.test('parked reports are shown by reason, tried again and dropped, one or many', async (t) => {

@@ -1,6 +1,6 @@
 /** A form that is sent back as its page has it changes nothing, whatever is stored: every form that shows what is. */
 import { sql } from 'slonik'
-import { addEndpoint } from '../../../db/messages/webhooks/endpoints.ts'
+import { addEndpoint, showEndpoint } from '../../../db/messages/webhooks/endpoints.ts'
 import { broadcastingOf } from '../../support/broadcasting.ts'
 import { shows, signedIn } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
@@ -196,3 +196,29 @@ t.test('a webhook’s secret is replaced once by presses that were asked about t
   if (refused) shows(t, refused, /Somebody has given the webhook a new secret meanwhile/)
   t.equal((await owner.press(page, `${page}/rotate`)).status, 303)
 })
+
+t.test(
+  'a webhook that another owner has narrowed meanwhile is not widened by a form of before',
+  async (t) => {
+    const page = at('webhooks', endpoint.id)
+    const form = formTo((await owner.get(page)).html, `${page}/set`)
+    const narrowed = { types: 'email.bounced', domain: 'example.com' }
+    t.equal(
+      (await owner.press(page, `${page}/set`, { ...narrowed, url: 'https://other.example.com/x' })).status,
+      303,
+    )
+    t.equal((await owner.post(`${page}/set`, { ...form, name: 'Renamed' })).status, 303)
+    t.match((await owner.get(page)).html, /<h1[^>]*>Renamed/)
+    t.match(await database.transaction((tx) => showEndpoint(tx, team.id, endpoint.id)), {
+      url: 'https://other.example.com/x',
+      name: 'Renamed',
+      types: ['email.bounced'],
+      domain: 'example.com',
+    })
+    await owner.post(`${page}/set`, { ...form, types: '*', domain: '' })
+    t.match(await database.transaction((tx) => showEndpoint(tx, team.id, endpoint.id)), {
+      types: ['*'],
+      domain: null,
+    })
+  },
+)

@@ -33,7 +33,14 @@ t.test('what is typed in a zone is the moment that its clocks show, and comes ba
     t.equal(momentOf(typed, zone), moment, `${typed} in ${zone}`)
     t.equal(typedOf(moment, zone), typed, `${moment} in ${zone}`)
   }
-  t.equal(momentOf('tomorrow', BERLIN), 'tomorrowZ', 'what is no time stays none')
+  for (const typed of [
+    'tomorrow',
+    '2027-11-31T09:00',
+    '2027-02-29T09:00',
+    '2027-01-05T24:00',
+    '0000-01-01T00:00',
+  ])
+    t.equal(momentOf(typed, BERLIN), `${typed}Z`, 'what is no time stays none')
   t.end()
 })
 

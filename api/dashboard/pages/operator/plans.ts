@@ -1,11 +1,11 @@
 /** The plan catalog: a table to read, and the whole of it as JSON to change. */
 
-import { loadCatalog, printCatalog } from '../../../../db/accounts/plans/catalog.ts'
+import { loadCatalog, markOfCatalog, printCatalog } from '../../../../db/accounts/plans/catalog.ts'
 import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
 import { QUOTAS } from '../../../../db/accounts/plans/quotas.ts'
 import { number, plural, text } from '../../drawn/cell.ts'
 import { jsonTyped } from '../../drawn/typed.ts'
-import { act, field, formOf, get, tableOf } from '../../served/made.ts'
+import { act, field, formOf, get, hidden, tableOf } from '../../served/made.ts'
 import { redirect, show } from '../../served/page.ts'
 
 const PATH = '/operator/plans'
@@ -15,7 +15,7 @@ const figure = (value: number | null) => (value === null ? text(null, { number: 
 
 const plans = get('operator', PATH, async (_request, { database }) => {
   const rows = await allPlans(database)
-  const catalog = JSON.stringify(await printCatalog(database), null, 2)
+  const catalog = await printCatalog(database)
   return show({
     title: 'Plans',
     lead: 'What GET /v1/plans shows, and what teams are held to. A change shows within a minute.',
@@ -34,7 +34,15 @@ const plans = get('operator', PATH, async (_request, { database }) => {
       formOf(
         PATH,
         'Replace the catalog',
-        [field('catalog', 'Catalog as JSON', { type: 'textarea', value: catalog, rows: 24, code: true })],
+        [
+          field('catalog', 'Catalog as JSON', {
+            type: 'textarea',
+            value: JSON.stringify(catalog, null, 2),
+            rows: 24,
+            code: true,
+          }),
+          hidden('seen', markOfCatalog(catalog)),
+        ],
         {
           title: 'Change the catalog',
           note: 'The whole catalog is replaced, or nothing. A plan that teams are on cannot be left out.',
@@ -49,7 +57,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
 })
 
 const replace = act('operator', PATH, async (by, { form }) => {
-  await loadCatalog(by, jsonTyped(form.get('catalog'), 'catalog'))
+  await loadCatalog(by, jsonTyped(form.get('catalog'), 'catalog'), form.get('seen'))
   const count = (await allPlans(by.tx)).length
   return redirect(PATH, `The catalog now has ${plural(count, 'plan')}.`)
 })

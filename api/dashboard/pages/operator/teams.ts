@@ -11,6 +11,8 @@ import { resumeTeam, suspendTeam } from '../../../../db/accounts/teams/suspend.t
 import { showTeam, type TeamView } from '../../../../db/accounts/teams/view.ts'
 import { Refusal } from '../../../../db/errors.ts'
 import type { Tx } from '../../../../db/postgres/pool.ts'
+import { isObject } from '../../../../db/text/fields.ts'
+import { jsonOf } from '../../../../db/text/strings.ts'
 import {
   ageOf,
   byteWords,
@@ -26,7 +28,7 @@ import type { Field, Form, Section } from '../../drawn/section.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { defineFilter, search } from '../../served/filter.ts'
 import { pageById } from '../../served/list.ts'
-import { act, factsOf, field, formOf, get, press, tableOf } from '../../served/made.ts'
+import { act, factsOf, field, formOf, get, hidden, press, tableOf } from '../../served/made.ts'
 import { redirect, show, teamPath } from '../../served/page.ts'
 
 const PATH = '/operator/teams'
@@ -128,16 +130,19 @@ async function planForm(team: TeamView, tx: Tx): Promise<Section> {
     ...byLimit(({ name }) => [overrides[name], limits[name]] as const),
     send_rate_per_second: [overrides.rate, limits.rate],
   } as const
+  const figures = FIGURES.map(({ name, label }) => {
+    const [value, limit] = own[name]
+    const placeholder = limit?.toLocaleString('en-US')
+    return field(name, label, { value: value === null ? '' : String(value), placeholder })
+  })
+  const shown = Object.fromEntries(figures.map(({ name, value }) => [name, value]))
   return formOf(
     planPath(team.id),
     'Save plan and limits',
     [
       await planField(tx, team.plan),
-      ...FIGURES.map(({ name, label }): Field => {
-        const [value, limit] = own[name]
-        const placeholder = limit?.toLocaleString('en-US')
-        return field(name, label, { value: value === null ? '' : String(value), placeholder })
-      }),
+      ...figures,
+      hidden('shown', JSON.stringify({ plan: team.plan, ...shown })),
     ],
     { title: 'Plan and limits', note: 'An empty limit is the plan’s own.' },
   )
@@ -205,12 +210,24 @@ function figureOf(form: URLSearchParams, name: string, label: string): number | 
   throw new Refusal('bad_request', `${label} must be a number, or empty for the plan’s own`)
 }
 
+/**
+ * What a form leaves as it was shown: another operator may have changed it meanwhile. Where it chooses another plan,
+ * nothing: that brings its own figures, but for those that stand there.
+ */
+function leftIn(form: URLSearchParams): (name: string) => boolean {
+  const shown = jsonOf(form.get('shown') ?? '')
+  if (!isObject(shown) || shown.plan !== form.get('plan')) return () => false
+  return (name) => Object.hasOwn(shown, name) && shown[name] === form.get(name)
+}
+
 const changePlan = act('operator', `${PATH}/:id/plan`, async (by, { params: { id }, form }) => {
+  const isLeft = leftIn(form)
   const figures = FIGURES.flatMap(({ name, label }) => {
-    const value = figureOf(form, name, label)
+    const value = isLeft(name) ? undefined : figureOf(form, name, label)
     return value === undefined ? [] : [[name, value] as const]
   })
-  const change = { plan: form.get('plan') ?? '', ...Object.fromEntries(figures) }
+  const plan = isLeft('plan') ? {} : { plan: form.get('plan') ?? '' }
+  const change = { ...plan, ...Object.fromEntries(figures) }
   const team = await subscribeTeam(by, id, change)
   return redirect(pageOfTeam(id), `${team.name} is on the plan ${team.plan}.`)
 })

@@ -24,7 +24,7 @@ import { type PageAnswer, redirect, type TeamRequest, teamPath } from '../../ser
 import { asking } from '../../served/question.ts'
 import { backgroundJobAnswer, wordsOf } from '../background-job.ts'
 import { pauseWords } from '../requeue.ts'
-import { endpointFields, PATH, REPLAY_LABELS } from './parts.ts'
+import { changedFields, PATH, REPLAY_LABELS } from './parts.ts'
 
 /** How many webhooks one press sends again at most. */
 const MAX_REPLAYED = 100_000
@@ -38,7 +38,7 @@ const set = act('owner', `${PATH}/:id/set`, async (by, request) => {
     { ...by, allowed: by.webhookNetworks },
     team.id,
     before.id,
-    endpointFields(form, before),
+    changedFields(form, before),
   )
   return redirect(one(request), 'The webhook was saved.')
 })

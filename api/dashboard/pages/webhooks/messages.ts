@@ -14,9 +14,10 @@ import {
 } from '../../../../db/messages/webhooks/listing.sql.ts'
 import { type ShownWebhook, showWebhook } from '../../../../db/messages/webhooks/show.ts'
 import { plural, status, text, time } from '../../drawn/cell.ts'
-import type { Alert, Moment } from '../../drawn/section.ts'
+import type { Alert, Moment, Section } from '../../drawn/section.ts'
 import { mainReason, pausedQueue, stateAlert } from '../../drawn/timeline.ts'
 import { asActor, auditRead } from '../../served/act.ts'
+import type { PageDeps } from '../../served/deps.ts'
 import { chips, defineFilter, oneOf } from '../../served/filter.ts'
 import { listOf, PLACE_PARAMS, pageById } from '../../served/list.ts'
 import { factsOf, get, post, press } from '../../served/made.ts'
@@ -134,12 +135,43 @@ function webhookSentence({ status: word, attempts, events }: ShownWebhook): stri
   return word === 'failed' ? `Given up after ${tries}.` : 'Waiting to be sent.'
 }
 
-const one = get('viewer', `${PATH}/:id/events/:event_id`, async (request, { database }) => {
+type OfEvent = TeamRequest<'id' | 'event_id'>
+
+const eventPath = ({ team, params: { id, event_id } }: OfEvent, ...rest: string[]): string =>
+  teamPath(team, 'webhooks', id, 'events', event_id, ...rest)
+
+const webhookOf = ({ team, params, now }: OfEvent, { database }: PageDeps): Promise<ShownWebhook> =>
+  showWebhook({ tx: database, now }, team.id, { endpoint_id: params.id, event_id: params.event_id })
+
+const body = (found: ShownWebhook): Section => ({
+  kind: 'code',
+  title: 'Body',
+  code: JSON.stringify(JSON.parse(found.body), null, 2),
+})
+
+/** An operator of another team opens it on a page of its own: this one looks again by itself every few seconds. */
+const bodyFor = (found: ShownWebhook, request: OfEvent): Section =>
+  request.team.member
+    ? body(found)
+    : {
+        kind: 'actions',
+        title: 'Body',
+        note: 'You are not a member of this team: opening it is recorded in the audit trail.',
+        links: [{ href: eventPath(request, 'content'), label: 'Open the content' }],
+      }
+
+const opened = get('viewer', `${PATH}/:id/events/:event_id/content`, async (request, deps) => {
+  const found = await webhookOf(request, deps)
+  await auditRead(request, deps, { action: 'webhook.read', subject: request.params.event_id })
+  const back = { href: eventPath(request), label: 'Back to the message' }
+  return show({ title: found.type, back, sections: [body(found)] })
+})
+
+const one = get('viewer', `${PATH}/:id/events/:event_id`, async (request, deps) => {
   const { team, params, now } = request
-  const { id: endpoint_id = '', event_id = '' } = params
-  const found = await showWebhook({ tx: database, now }, team.id, { endpoint_id, event_id })
-  await auditRead(request, { database }, { action: 'webhook.read', subject: event_id })
-  const again = press(teamPath(team, 'webhooks', endpoint_id, 'events', event_id, 'requeue'), 'Send again')
+  const { id: endpoint_id, event_id } = params
+  const found = await webhookOf(request, deps)
+  const again = press(eventPath(request, 'requeue'), 'Send again')
   const canRetry = team.role === 'owner' && found.status !== 'delivered'
   return show({
     title: found.type,
@@ -150,7 +182,7 @@ const one = get('viewer', `${PATH}/:id/events/:event_id`, async (request, { data
     sections: [
       ...whyItWaits(waitsOf(found, request, endpoint_id)),
       whatHappened(momentsOf(found, now)),
-      { kind: 'code', title: 'Body', code: JSON.stringify(JSON.parse(found.body), null, 2) },
+      bodyFor(found, request),
     ],
     aside: [
       factsOf(
@@ -179,4 +211,4 @@ const requeue = post('owner', `${PATH}/:id/events/:event_id/requeue`, async (req
   return redirect(teamPath(team, 'webhooks', endpoint_id, 'events', event_id), requeuedWords(paused))
 })
 
-export const webhookMessagePages = [log, list, one, requeue]
+export const webhookMessagePages = [log, list, one, opened, requeue]

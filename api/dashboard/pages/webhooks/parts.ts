@@ -1,12 +1,15 @@
 /** What the pages of webhooks share: how an endpoint stands, its types in words, the fields of its form. Pure. */
 
+import { isDeepStrictEqual } from 'node:util'
+import { array, object, string } from 'yup'
 import { ALL_TYPES, TEST_TYPE, WEBHOOK_TYPES } from '../../../../db/channels/happenings/webhook-types.ts'
 import type { EndpointFields, EndpointRow } from '../../../../db/messages/webhooks/endpoints.sql.ts'
 import type { REPLAYED } from '../../../../db/messages/webhooks/listing.sql.ts'
+import { jsonOf } from '../../../../db/text/strings.ts'
 import type { Cell } from '../../drawn/cell.ts'
 import { keptOr, tickedOr } from '../../drawn/lines.ts'
 import type { Field } from '../../drawn/section.ts'
-import { compact, field } from '../../served/made.ts'
+import { compact, field, hidden } from '../../served/made.ts'
 
 export const PATH = '/teams/:team/webhooks'
 
@@ -68,7 +71,8 @@ export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | nu
   const hasAll = types.includes(ALL_TYPES)
   // A domain that was removed stays chosen: saving the rest must not widen the endpoint to all.
   const choices = new Set(compact([...domains, endpoint?.domain && endpoint.domain]))
-  return [
+  return compact([
+    endpoint && hidden('shown', JSON.stringify(shownOf(endpoint))),
     field('url', 'URL', {
       required: true,
       value: endpoint?.url ?? '',
@@ -95,13 +99,42 @@ export function fieldsFor(domains: readonly string[], endpoint: EndpointRow | nu
         })),
       ],
     }),
-  ]
+  ])
+}
+
+type Shown = Pick<EndpointRow, 'url' | 'name' | 'types' | 'domain'>
+
+const shownOf = ({ url, name, types, domain }: EndpointRow): Shown => ({ url, name, types, domain })
+
+const shape = object({
+  url: string().defined(),
+  name: string().defined(),
+  types: array(string().defined()).defined(),
+  domain: string().defined().nullable(),
+}).required()
+
+/** What a form was drawn with; null where it does not say. */
+function shownIn(form: URLSearchParams): Shown | null {
+  const shown = jsonOf(form.get('shown') ?? '')
+  return shape.isValidSync(shown, { strict: true }) ? shown : null
+}
+
+/**
+ * What a form has changed of an endpoint. What it leaves as it was shown stays as it is by now: who corrects a name
+ * widens nothing that another owner has narrowed meanwhile.
+ */
+export function changedFields(form: URLSearchParams, before: EndpointRow): EndpointFields {
+  const shown = shownIn(form) ?? shownOf(before)
+  const sent = Object.entries(endpointFields(form, shown))
+  return Object.fromEntries(
+    sent.filter(([name, value]) => !isDeepStrictEqual(value, shown[name as keyof Shown])),
+  )
 }
 
 /** What a form says of an endpoint; of one that there is, what it leaves as it is stays so. */
 export function endpointFields(
   form: URLSearchParams,
-  before: EndpointRow | null = null,
+  before: Shown | null = null,
 ): EndpointFields & { url: string } {
   const name = keptOr(form.get('name') ?? '', before?.name)
   const domain = form.get('domain') || null

@@ -59,9 +59,16 @@ t.test('a webhook that waits says why, with each try; another is made at once wh
   t.equal(requeues.length, 1, 'the press that was refused leaves no line')
   t.equal((await show()).backlog, 0)
   const stranger = await signedIn(service, { operator: true })
-  await stranger.get(at('events', event_id))
-  const [look] = await cli.json(['audit', 'list', '--team', team.id])
-  t.match(look, { action: 'webhook.read', subject: event_id })
+  const looks = async () =>
+    (await cli.json(['audit', 'list', '--team', team.id])).filter(
+      ({ action }: { action: string }) => action === 'webhook.read',
+    )
+  const { html } = await stranger.get(at('events', event_id))
+  t.notMatch(html, /timestamp&quot;:/, 'a page that looks again by itself does not hold what leaves a line')
+  t.equal((await looks()).length, 0)
+  t.match((await stranger.get(at('events', event_id, 'content'))).html, /timestamp&quot;:/)
+  t.match(await looks(), [{ actor: stranger.email, subject: event_id }])
+  t.match((await owner.get(at('events', event_id))).html, /timestamp&quot;:/)
 })
 
 t.test('a server that asks to wait is named as the reason, and listed apart from our senders', async (t) => {
