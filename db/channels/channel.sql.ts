@@ -55,6 +55,11 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   }
   /** Whether a row `m` was refused for good and surely never handed over: `requeue --force` takes it back. */
   refused: FragmentSqlToken
+  /**
+   * Whether what a row `m` said is gone, since it was emptied for its age, or its person was erased: it would be sent
+   * blank. What waits to be delivered never is.
+   */
+  emptied: FragmentSqlToken
   /** The status of a message that was given up; null: it stays `queued`, and unfinished. */
   given_up_as: string | null
 }

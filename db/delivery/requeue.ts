@@ -170,7 +170,7 @@ export async function requeueWay(
   ref: DeliveryRef,
 ): Promise<'plain' | keyof typeof WAS | null> {
   const state = await deliveryState(tx, channel, ref)
-  if (state === null) return null
+  if (state === null || state.emptied) return null
   if (state.due_at !== null) return 'scheduled'
   if (state.expired) return 'expired'
   if (state.unfinished) return 'plain'
@@ -194,6 +194,12 @@ export async function pausesOf(
   return [...queues, ...senders.map(({ sender: key, ...pause }) => ({ what: `sender ${key}`, ...pause }))]
 }
 
+export const emptiedRefusal = ({ noun }: Pick<Deliverable, 'noun'>): Refusal =>
+  new Refusal(
+    'bad_request',
+    `what the ${noun} said is gone: it was emptied for its age, or its person was erased`,
+  )
+
 export async function requeueRefusal(tx: Tx, channel: Deliverable, ref: DeliveryRef): Promise<Refusal> {
   const state = await deliveryState(tx, channel, ref)
   if (state === null) return new Refusal('not_found', `there is no ${channel.noun} ${ref.id} in this team`)
@@ -204,8 +210,9 @@ export async function requeueRefusal(tx: Tx, channel: Deliverable, ref: Delivery
       'invalid_state',
       `the ${channel.noun} waits for its time, ${state.due_at}: move that with reschedule, or send it now with --force`,
     )
-  if (state.expired)
+  if (state.expired && !state.emptied)
     return new Refusal('invalid_state', `the ${channel.noun} has expired; --force sends it all the same`)
+  if (state.emptied && (state.refused || state.expired)) return emptiedRefusal(channel)
   const gone = state.handed_over_as === null ? await keepFiles(tx, channel, [ref]) : []
   if (gone.length > 0) return goneRefusal(gone)
   const reason = state.handed_over_as === null ? state.status : `handed over as ${state.handed_over_as}`

@@ -5,7 +5,10 @@
  * trail. Must not be used for internal mail.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
+import { EMAIL } from '../../channels/email.sql.ts'
 import { reusedFiles } from '../../content/files/reuse.ts'
+import { deliveryState } from '../../delivery/requeue.sql.ts'
+import { emptiedRefusal } from '../../delivery/requeue.ts'
 import { Refusal } from '../../errors.ts'
 import { formatMailbox, type Mailbox, parseMailbox } from '../../text/address.ts'
 import { type AcceptDeps, acceptEmails, type EmailOutcome } from './accept.ts'
@@ -24,6 +27,8 @@ async function sendAgain(
   how: Again,
   changes: Pick<EmailItem, 'to' | 'tags' | 'reply_to' | 'headers'>,
 ): Promise<Outcomes> {
+  const ref = { team_id: email.team_id, id: email.id }
+  if ((await deliveryState(deps.tx, EMAIL, ref))?.emptied) throw emptiedRefusal(EMAIL)
   const from = parseMailbox(email.from_address)
   if (!from || email.internal) throw new Refusal('bad_request', 'this email cannot be copied')
   const { team_id, subject, html, body_text, attachments } = email
