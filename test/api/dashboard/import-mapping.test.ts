@@ -98,9 +98,12 @@ t.test('somebody who left a topic and was erased begins without it, in an import
   await call('POST', '/v1/contacts', { key: team.key, body })
   await call('POST', '/v1/marketing/unsubscribe', { key: team.key, body })
   await erasePerson({ ...service.deps, database }, team.id, 'left@example.com')
-  const draft = await uploaded('email,News\nleft@example.com,yes\nstays@example.com,yes\n')
+  const others = Array.from({ length: 1_000 }, (_, at) => `other${at}@example.com,no\n`).join('')
+  const draft = await uploaded(
+    `email,News\nleft@example.com,yes\nstays@example.com,yes\n${others}left@example.com,yes\n`,
+  )
   await editor.post(draft, mapping({ email: 'email', News: `topic:${news.id}` }))
-  shows(t, await imported(draft), /2 contacts stored/)
+  shows(t, await imported(draft), /1,002 contacts stored/)
   t.match(await known('left@example.com'), { status: 'subscribed', topic_ids: EMPTY })
   t.match(await known('stays@example.com'), { topic_ids: [news.id] })
   const again = await uploaded('email,News\nleft@example.com,yes\n')
