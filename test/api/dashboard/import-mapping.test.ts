@@ -185,6 +185,25 @@ t.test(
   },
 )
 
+t.test(
+  'an import that no worker has come to is done after a week, too, and forgotten only then',
+  async (t) => {
+    const age = () =>
+      database.query(sql.unsafe`
+      update contact_imports set created_at = now() - interval '8 days' where team_id = ${team.id}`)
+    const draft = await uploaded('email\nlate@example.com\n')
+    await editor.post(`${draft}/start`)
+    await age()
+    await forget()
+    const { stop } = await startWorker(t, service)
+    await until('it is done', async () => /Done/.test((await editor.get(draft)).html))
+    await stop()
+    t.ok(await known('late@example.com'))
+    await forget()
+    t.equal((await editor.get(draft)).status, 404)
+  },
+)
+
 t.test('a team has a handful of uploads that wait, each for a day; they are nobody else’s', async (t) => {
   const drafts: string[] = []
   for (let index = 0; index < 5; index += 1) drafts.push(await uploaded(`email\nwait${index}@example.com\n`))
