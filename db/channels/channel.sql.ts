@@ -55,6 +55,11 @@ export type Deliverable<J extends DeliveryJob = DeliveryJob> = {
   }
   /** Whether a row `m` was refused for good and surely never handed over: `requeue --force` takes it back. */
   refused: FragmentSqlToken
+  /**
+   * Whether what a row `m` said is gone, since it was emptied for its age, or its person was erased: it would be sent
+   * blank. What waits to be delivered never is.
+   */
+  emptied: FragmentSqlToken
   /** The status of a message that was given up; null: it stays `queued`, and unfinished. */
   given_up_as: string | null
 }
@@ -71,8 +76,6 @@ export type Channel<J extends DeliveryJob = DeliveryJob> = Facts &
      * request, and the JSON that says what is sent.
      */
     requests: { rows: FragmentSqlToken; named_by: FragmentSqlToken; content: FragmentSqlToken } | null
-    /** Whether what a row `m` says was forgotten, for its age or with a person: sent again, it would say nothing. */
-    forgotten: FragmentSqlToken
     /** The table of its templates, by name, where they are the provider's; null: it sends those of db/content/. */
     templates: FragmentSqlToken | null
     /** The broadcast that a row is of. */

@@ -1,5 +1,6 @@
 /** The channel of emails: its tables, its two queues, and how its messages are found. */
 import { sql } from 'slonik'
+import { ERASED } from '../text/addressees.ts'
 import { anyText, anyUuid, type Channel, ofTestTeam, timed } from './channel.sql.ts'
 import { EMAIL_FACTS } from './email.ts'
 
@@ -21,11 +22,6 @@ export const EMAIL: Channel<'deliver-email'> = {
   ...timed,
   undelivered: sql.fragment`(status = 'queued' and provider_message_id is null or pending_recipients is not null)`,
   requests: null,
-  forgotten: sql.fragment`exists (
-    select from accepted_emails e
-      left join template_versions v on v.team_id = e.team_id and v.id = e.template_version_id
-    where e.team_id = m.team_id and e.id = m.id
-      and (e.subject = '' or e.html = '' or e.variables::text = '{}' and v.slots <> '{}'))`,
   templates: null,
   events: sql.fragment`email_events`,
   message: sql.fragment`email_id`,
@@ -41,6 +37,13 @@ export const EMAIL: Channel<'deliver-email'> = {
     select from email_events v
     where v.team_id = m.team_id and v.email_id = m.id
       and v.kind in ('sent', 'delivered', 'unknown')))`,
+  // A template without slots says all that it said.
+  emptied: sql.fragment`exists (
+    select from accepted_emails e
+    where e.team_id = m.team_id and e.id = m.id and (
+      e.html = '' or ${ERASED} = all(e.to_emails) or e.variables::text = '{}' and exists (
+        select from template_versions v
+        where v.team_id = e.team_id and v.id = e.template_version_id and v.slots <> '{}')))`,
   findInTeam: ({ team, uuids, texts }) => sql.fragment`
     select id from accepted_emails
     where team_id = ${team} and (id = ${anyUuid(uuids)} or idempotency_key = ${anyText(texts)}

@@ -22,6 +22,7 @@ export const WEBHOOK: Deliverable<'deliver-webhook'> = {
   message: sql.fragment`message_id`,
   further: { columns: sql.fragment``, types: {} },
   refused: sql.fragment`(status = 'failed')`,
+  emptied: sql.fragment`false`,
   given_up_as: 'failed',
 }
 

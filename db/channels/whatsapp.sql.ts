@@ -20,9 +20,6 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
     named_by: sql.fragment`request_id`,
     content: sql.fragment`parameters`,
   },
-  forgotten: sql.fragment`exists (
-    select from whatsapp_requests r join whatsapp_templates t on t.team_id = r.team_id and t.id = r.template_id
-    where r.team_id = m.team_id and r.id = m.request_id and r.parameters::text = '{}' and t.slots <> '{}')`,
   templates: sql.fragment`whatsapp_templates`,
   events: sql.fragment`whatsapp_events`,
   message: sql.fragment`message_id`,
@@ -34,6 +31,9 @@ export const WHATSAPP: Channel<'deliver-whatsapp'> = {
   refused: sql.fragment`(status = 'failed' and accepted_at is null and not exists (
     select from whatsapp_events v
     where v.team_id = m.team_id and v.message_id = m.id and v.kind = 'unknown'))`,
+  emptied: sql.fragment`exists (
+    select from whatsapp_requests r join whatsapp_templates t on t.team_id = r.team_id and t.id = r.template_id
+    where r.team_id = m.team_id and r.id = m.request_id and r.parameters::text = '{}' and t.slots <> '{}')`,
   findInTeam: ({ team, uuids, texts }) => sql.fragment`
     select id from whatsapp_messages
     where team_id = ${team} and (id = ${anyUuid(uuids)} or provider_message_id = ${anyText(texts)})

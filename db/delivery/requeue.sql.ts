@@ -46,11 +46,11 @@ type Picked = {
 type Part = { after: string; until: string; limit: number }
 
 /** Whether a row `m` can be requeued: it waits to be delivered now, or is taken back by force. */
-function canBeRequeued({ refused, undelivered, expired }: Deliverable, { by, force, named }: How) {
+function canBeRequeued({ refused, undelivered, expired, emptied }: Deliverable, { by, force, named }: How) {
   if (by === 'sweep') return sql.fragment`unfinished`
-  if (force && named) return sql.fragment`(${undelivered} or ${refused})`
+  if (force && named) return sql.fragment`((${undelivered} or ${refused}) and not ${emptied})`
   const waits = sql.fragment`(unfinished and not ${expired})`
-  return force ? sql.fragment`(${waits} or ${refused})` : waits
+  return force ? sql.fragment`(${waits} or ${refused} and not ${emptied})` : waits
 }
 
 /** The team's messages that fit and can be requeued, oldest first. */
@@ -128,14 +128,6 @@ const sentNow = ({ expired }: Channel, now: ReturnType<typeof sql.timestamp>) =>
   end,
   due_at = null, expired_at = null`
 
-/** Those of the messages that would say nothing, since what they said was forgotten. */
-export const forgottenMessages = (tx: Tx, channel: Deliverable, refs: readonly DeliveryRef[]) =>
-  hasProvider(channel) && refs.length > 0
-    ? tx.any(sql.type(refRow)`
-        select team_id, id from ${channel.rows} m
-        where (team_id, id) in (select * from ${rowsOf('ref', REF, refs)}) and ${channel.forgotten}`)
-    : []
-
 /** Gives messages the status of what was given up, where there is one. */
 export async function markGivenUp(tx: Tx, { rows, given_up_as }: Deliverable, refs: readonly DeliveryRef[]) {
   if (given_up_as === null || refs.length === 0) return
@@ -163,20 +155,22 @@ const stateRow = row({
   due_at: string().nullable(),
   expired: boolean(),
   refused: boolean(),
+  emptied: boolean(),
   given_up: boolean(),
   newer: boolean(),
   handed_over_as: string().nullable(),
 })
 
 /**
- * A message's queue, whether it has something left to deliver, whether that was given up, and whether it was refused
- * without ever being handed over; null without one.
+ * A message's queue, whether it has something left to deliver, whether that was given up, whether it was refused
+ * without ever being handed over, and whether what it said is gone; null without one.
  */
 export const deliveryState = (tx: Tx, channel: Deliverable, { team_id, id }: DeliveryRef) =>
   tx.maybeOne(sql.type(stateRow)`
     select ${channel.job_of} as job, status, unfinished, ${gaveUp(channel)} as given_up,
       ${isOfNewerQueue(sql.fragment`m.id`)} as newer,
       ${channel.undelivered} and ${channel.expired} as expired, ${channel.refused} as refused,
+      ${channel.emptied} as emptied,
       ${hasProvider(channel) ? sql.fragment`due_at` : sql.fragment`null::timestamptz`} as due_at,
       ${hasProvider(channel) ? sql.fragment`provider_message_id` : sql.fragment`null::text`} as handed_over_as
     from ${channel.rows} m

@@ -21,7 +21,6 @@ import { pausedQueues } from '../queue/pauses.sql.ts'
 import type { Producer } from '../queue/producer.ts'
 import {
   deliveryState,
-  forgottenMessages,
   givenUpMessages,
   type How,
   markGivenUp,
@@ -68,9 +67,7 @@ async function noteRequeued(
   refs: readonly DeliveryRef[],
   how: How,
 ): Promise<readonly Requeued[]> {
-  // What waits is kept whole: only what is over may have been forgotten.
-  const forgotten = how.force ? await forgottenMessages(tx, channel, refs) : []
-  const gone = new Set([...forgotten, ...(await keepFiles(tx, channel, refs))].map(({ id }) => id))
+  const gone = new Set((await keepFiles(tx, channel, refs)).map(({ id }) => id))
   const whole = refs.filter(({ id }) => !gone.has(id))
   if (whole.length === 0) return []
   const requeued = await markRequeued(tx, channel, whole, { ...how, now })
@@ -173,7 +170,7 @@ export async function requeueWay(
   ref: DeliveryRef,
 ): Promise<'plain' | keyof typeof WAS | null> {
   const state = await deliveryState(tx, channel, ref)
-  if (state === null) return null
+  if (state === null || state.emptied) return null
   if (state.due_at !== null) return 'scheduled'
   if (state.expired) return 'expired'
   if (state.unfinished) return 'plain'
@@ -197,9 +194,11 @@ export async function pausesOf(
   return [...queues, ...senders.map(({ sender: key, ...pause }) => ({ what: `sender ${key}`, ...pause }))]
 }
 
-/** For a message that would say nothing. */
-export const forgottenRefusal = ({ noun }: Deliverable): Refusal =>
-  new Refusal('bad_request', `what the ${noun} said has been forgotten: it cannot be sent again`)
+export const emptiedRefusal = ({ noun }: Pick<Deliverable, 'noun'>): Refusal =>
+  new Refusal(
+    'bad_request',
+    `what the ${noun} said is gone: it was emptied for its age, or its person was erased`,
+  )
 
 export async function requeueRefusal(tx: Tx, channel: Deliverable, ref: DeliveryRef): Promise<Refusal> {
   const state = await deliveryState(tx, channel, ref)
@@ -211,13 +210,11 @@ export async function requeueRefusal(tx: Tx, channel: Deliverable, ref: Delivery
       'invalid_state',
       `the ${channel.noun} waits for its time, ${state.due_at}: move that with reschedule, or send it now with --force`,
     )
-  if (state.expired)
+  if (state.expired && !state.emptied)
     return new Refusal('invalid_state', `the ${channel.noun} has expired; --force sends it all the same`)
-  if (state.handed_over_as === null) {
-    if ((await forgottenMessages(tx, channel, [ref])).length > 0) return forgottenRefusal(channel)
-    const gone = await keepFiles(tx, channel, [ref])
-    if (gone.length > 0) return goneRefusal(gone)
-  }
+  if (state.emptied && (state.refused || state.expired)) return emptiedRefusal(channel)
+  const gone = state.handed_over_as === null ? await keepFiles(tx, channel, [ref]) : []
+  if (gone.length > 0) return goneRefusal(gone)
   const reason = state.handed_over_as === null ? state.status : `handed over as ${state.handed_over_as}`
   return new Refusal(
     'bad_request',

@@ -3,6 +3,9 @@
  * looks for a recipient has one list to look through. Pure. DECISIONS: Copies.
  */
 
+/** What stands in an email's recipients where an erased person stood: the others keep their places. */
+export const ERASED = 'erased@erased.invalid'
+
 /** As a request says it. */
 type Asked = { to: readonly string[]; cc?: readonly string[]; bcc?: readonly string[] }
 

@@ -1,4 +1,4 @@
-/** What is left of emails whose contents were forgotten, for their age or with a person: shown, never sent again. */
+/** What is left of emails whose contents were forgotten, for their age or with a person: shown, and their keys (test/db/delivery/emptied: not sent again). */
 import { sql } from 'slonik'
 import { NIL } from 'uuid'
 import { CHANNELS } from '../../db/channels/channels.sql.ts'
@@ -7,11 +7,10 @@ import { firstIdAt } from '../../db/text/ids.ts'
 import { forgetMessages } from '../../db/upkeep/retention/forget.ts'
 import { deleteMessages, sharesRequests } from '../../db/upkeep/retention/retention.sql.ts'
 import { signedIn } from '../support/dashboard.ts'
-import { EMPTY } from '../support/empty.ts'
 import { KEPT } from '../support/retention.ts'
 import { anEmail, byCli, world } from '../support/service.ts'
 import t, { type Test } from '../support/tap.ts'
-import { aMessage, makeTemplate, numbers, setFailed } from '../support/whatsapp.ts'
+import { aMessage, makeTemplate, numbers } from '../support/whatsapp.ts'
 
 const HTML = '<p>Dear {{name}}, welcome</p>'
 const DAY = 86_400_000
@@ -26,12 +25,12 @@ async function refusedLongAgo(t: Test) {
   const filled = { template_id: template.id, variables: { name: 'Ana' } }
   const send = (own: string, changes = {}) =>
     call('POST', '/v1/emails', { key, body: anEmail({ ...changes, idempotency_key: own }) })
-  const raw = (await send('raw')).body.id as string
+  await send('raw')
   const templated = (await send('templated', filled)).body.id as string
   await database.query(sql.unsafe`update email_states set status = 'bounced'`)
   await database.query(sql.unsafe`update teams set created_at = now() - interval '1 day'`)
   const forget = () => forgetMessages(database, { ...KEPT, bodies: 90 }, new Date(Date.now() + 100 * DAY))
-  return { ...made, raw, templated, send: (own: string) => send(own, filled), forget }
+  return { ...made, templated, send: (own: string) => send(own, filled), forget }
 }
 
 t.test('an email whose variables were forgotten shows its template’s words, to a replay too', async (t) => {
@@ -48,60 +47,6 @@ t.test('so does an email whose only recipient was erased', async (t) => {
   const { team_id, cli, templated, send } = await refusedLongAgo(t)
   await cli.json(['contact', 'erase', team_id, 'someone@example.org'])
   t.match(await send('templated'), { status: 200, body: { id: templated, html: '<p>Dear , welcome</p>' } })
-})
-
-t.test(
-  'what an email said is forgotten: it is neither tried again by force nor sent to another address',
-  async (t) => {
-    const { service, database, team_id, cli, raw, templated, forget } = await refusedLongAgo(t)
-    t.match(await cli.json(['email', 'requeue', team_id, raw, '--force', '--dry-run']), { status: 'queued' })
-    await forget()
-    const forgotten = /what the email said has been forgotten: it cannot be sent again/
-    for (const id of [raw, templated])
-      await t.rejects(cli.json(['email', 'requeue', team_id, id, '--force']), { message: forgotten })
-    const all = ['email', 'requeue', team_id, '--status', 'bounced', '--force']
-    t.match(await cli.json(all), { requeued: 0, ids: EMPTY })
-    const editor = await signedIn(service, { team: team_id, role: 'editor' })
-    const path = `/teams/${team_id}/emails/${raw}`
-    for (const verb of ['copy', 'resend', 'requeue'])
-      t.match(
-        await editor.post(`${path}/${verb}`, { to: 'other@example.org', force: 'on' }),
-        { status: 400 },
-        verb,
-      )
-    const rows = await database.any(sql.unsafe`select status from emails where team_id = ${team_id}`)
-    t.match(rows, [{ status: 'bounced' }, { status: 'bounced' }])
-  },
-)
-
-t.test(
-  'an email whose only recipient was erased is not tried again, though its template has no slots',
-  async (t) => {
-    const { database, team, team_id, key, call, cli } = await world(t)
-    const template = await database.transaction((tx) =>
-      saveTemplate(byCli(tx), team.id, { name: 'Plain', html: '<p>Welcome</p>', text: '' }),
-    )
-    const { body } = await call('POST', '/v1/emails', { key, body: anEmail({ template_id: template.id }) })
-    await database.query(sql.unsafe`update email_states set status = 'bounced'`)
-    await cli.json(['contact', 'erase', team_id, 'someone@example.org'])
-    await t.rejects(cli.json(['email', 'requeue', team_id, body.id, '--force']), {
-      message: /has been forgotten/,
-    })
-  },
-)
-
-t.test('a WhatsApp message whose parameters were forgotten is not tried again by force', async (t) => {
-  const { service, database, team_id, key, call, cli } = await world(t)
-  const template = await makeTemplate(service, team_id)
-  const { body } = await call('POST', '/v1/whatsapp/messages', { key, body: aMessage(template.id) })
-  const [{ id }] = body.data
-  await setFailed(service, id)
-  const again = ['whatsapp', 'requeue', team_id, id, '--force']
-  t.match(await cli.json([...again, '--dry-run']), { status: 'queued' })
-  await database.query(sql.unsafe`update teams set created_at = now() - interval '1 day'`)
-  const later = new Date(Date.now() + 100 * DAY)
-  t.match(await forgetMessages(database, { ...KEPT, bodies: 90 }, later), { bodies: 1 })
-  await t.rejects(cli.json(again), { message: /what the WhatsApp message said has been forgotten/ })
 })
 
 t.test('the key of a WhatsApp call is free as soon as its messages are forgotten', async (t) => {

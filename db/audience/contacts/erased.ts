@@ -10,7 +10,7 @@ import type { ContactStatus } from './contacts.sql.ts'
 import { type ErasedRow, erasedByHashes, hasErased } from './erased.sql.ts'
 
 /** What a new contact starts with. */
-export type InitialState = {
+type InitialState = {
   status: ContactStatus
   suppression: ErasedRow['suppression']
   /** Topics that it does not get, though they are given to it when it is made. */

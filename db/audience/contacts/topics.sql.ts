@@ -1,6 +1,6 @@
 /** Rows of topics, and the queries over them and the contacts that have them. */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { type InferType, object, string } from 'yup'
+import { array, type InferType, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row, rowsOf } from '../../postgres/rows.ts'
 import { touchedAt } from './contacts.sql.ts'
@@ -55,6 +55,22 @@ export const addTopics = (tx: Tx, teamId: string, wanted: readonly Subscribing[]
     update contacts c set updated_at = ${touchedAt(now)},
       topic_ids = c.topic_ids || array(select topic from unnest(held.topics) topic where topic <> all(c.topic_ids))
     from held where c.team_id = ${teamId} and c.id = held.id`)
+
+const leftRow = row({ id: string(), left_topic_ids: array(string()) })
+
+/** The topics that those of these contacts have left that were made since then. */
+export async function topicsLeftBy(
+  tx: Tx,
+  teamId: string,
+  ids: readonly string[],
+  since: Date,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const rows = await tx.any(sql.type(leftRow)`
+    select id, left_topic_ids from contacts
+    where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')})
+      and created_at >= ${sql.timestamp(since)} and left_topic_ids <> '{}'`)
+  return new Map(rows.map(({ id, left_topic_ids }) => [id, left_topic_ids]))
+}
 
 /** Waits for those that hold the topic; afterwards nobody can, until the transaction ends. */
 export const lockTopic = (tx: Tx, teamId: string, id: string) =>

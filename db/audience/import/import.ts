@@ -9,9 +9,7 @@ import { lockAccount } from '../../accounts/teams/limits.ts'
 import { Refusal } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import { statusesOf } from '../contacts/contacts.sql.ts'
-import { type InitialState, initialStates } from '../contacts/erased.ts'
-import { addTopics, holdTopics } from '../contacts/topics.sql.ts'
+import { addTopics, holdTopics, topicsLeftBy } from '../contacts/topics.sql.ts'
 import { type ContactItem, readItem, upsertContacts } from '../contacts/upsert.ts'
 import { suppressContacts } from '../suppressions/by-hand.ts'
 import { type CsvPlace, type CsvRecord, REFUSED_COLUMNS, readSlice } from './csv.ts'
@@ -82,27 +80,14 @@ async function checkSlice(
     : { ...whole, cursor: { pass: 'check', place, records }, total: null }
 }
 
-type Upserting = At & { secrets: Pick<Secrets, 'signatures'> }
+/** `since`: when the import began, by the database's time. */
+type Upserting = At & { secrets: Pick<Secrets, 'signatures'>; since: Date }
 
 /** The topics that the records of a slice name and the team still has. The account is locked first, as by everybody. */
 async function heldTopics(tx: Tx, teamId: string, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set()
   await lockAccount(tx, teamId)
   return holdTopics(tx, teamId, [...new Set(ids)])
-}
-
-/** How those of these items begin that are no contacts yet and are not fresh. Asked while the account is locked. */
-async function beginnings(
-  tx: Tx,
-  secrets: Upserting['secrets'],
-  teamId: string,
-  items: readonly (ContactItem | Refusal)[],
-): Promise<ReadonlyMap<string, InitialState>> {
-  const identities = items.flatMap((item) => (item instanceof Refusal ? [] : [item.identity]))
-  const begun = await initialStates(tx, secrets, teamId, identities)
-  if (begun.size === 0) return begun
-  const known = await statusesOf(tx, teamId, [...begun.keys()])
-  return new Map([...begun].filter(([identity]) => !known.has(identity)))
 }
 
 type Stored = { contact_id: string; identity: string; extra: Extra | null }
@@ -126,7 +111,7 @@ async function storeExtras(
 
 /** Upserts records with what they are besides. @returns their contacts or refusals, and the contacts that are new. */
 async function upsertRecords(
-  { tx, now, secrets }: Upserting,
+  { tx, now, secrets, since }: Upserting,
   teamId: string,
   records: readonly ReadRecord[],
   { merge, topic_ids }: Mapping,
@@ -134,7 +119,6 @@ async function upsertRecords(
   const items = records.map(({ item }) => item)
   const wanted = [...topic_ids, ...records.flatMap(({ extra }) => extra?.topic_ids ?? [])]
   const topics = await heldTopics(tx, teamId, wanted)
-  const begun = topics.size === 0 ? null : await beginnings(tx, secrets, teamId, items)
   const result = await upsertContacts({ tx, now, secrets }, teamId, items, { merge })
   if ('refusal' in result)
     return { outcomes: items.map((item) => (item instanceof Refusal ? item : result.refusal)), created: [] }
@@ -143,9 +127,12 @@ async function upsertRecords(
     if (typeof contact_id !== 'string' || item instanceof Refusal) return []
     return [{ contact_id, identity: item.identity, extra }]
   })
-  await storeExtras({ tx, now }, teamId, stored, ({ identity, extra }) =>
+  const ids = stored.map(({ contact_id }) => contact_id)
+  // Somebody who was erased begins without what they had left, however often the file has them.
+  const left = topics.size === 0 ? null : await topicsLeftBy(tx, teamId, ids, since)
+  await storeExtras({ tx, now }, teamId, stored, ({ contact_id, extra }) =>
     [...topic_ids, ...(extra?.topic_ids ?? [])].filter(
-      (topic) => topics.has(topic) && !begun?.get(identity)?.left_topic_ids.includes(topic),
+      (topic) => topics.has(topic) && !left?.get(contact_id)?.includes(topic),
     ),
   )
   return { outcomes: result.items, created: result.created }

@@ -199,8 +199,10 @@ export const refusingSlices = (
     where team_id = ${teamId} and import_id = ${id} and first_record > ${after} and refused is not null
     order by first_record limit ${most}`)
 
-/** Deletes old imports with their files, and drafts that nobody has started by then. */
+/** Deletes old imports that are over, with their files, and drafts that nobody has started by then. */
 export const deleteImports = (tx: Tx, { before, draftsBefore }: { before: Date; draftsBefore: Date }) =>
   tx.query(sql.unsafe`
-    delete from contact_imports where created_at < ${sql.timestamp(before)}
+    delete from contact_imports i
+    where created_at < ${sql.timestamp(before)}
+        and not exists (select from background_jobs j where j.id = i.id and j.finished_at is null)
       or draft and created_at < ${sql.timestamp(draftsBefore)}`)

@@ -12,6 +12,7 @@ import type { MessageEvent } from '../../channels/happenings/events.sql.ts'
 import { type EventResult, ignored, UNKNOWN } from '../../delivery/reports/event-result.ts'
 import { type ReportedRef, rowsOfReported } from '../../delivery/reports/ref.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import { ERASED } from '../../text/addressees.ts'
 import {
   type AttemptBegan,
   changeEmails,
@@ -21,7 +22,7 @@ import {
 } from './apply-events.sql.ts'
 import type { EmailRef } from './emails.sql.ts'
 import { type EmailEvent, storeEmailEvents } from './events.sql.ts'
-import { bareRecipients, ERASED, recipientIdentity } from './recipients.ts'
+import { bareRecipients, recipientIdentity } from './recipients.ts'
 import { type EmailEventKind, higherStatus, statusOfEvent } from './status.ts'
 
 /** An event, and the provider's id of the message where it brings one: that proves that the provider has taken it. */

@@ -3,7 +3,7 @@
  * Pure. DECISIONS: Email addresses, Recipients that differ only in case, Copies.
  */
 import { parseMailbox } from '../../text/address.ts'
-import { type Addressed, addressees } from '../../text/addressees.ts'
+import { type Addressed, addressees, ERASED } from '../../text/addressees.ts'
 
 /** The address without a name; what is no mailbox stays as it is. */
 const bareAddress = (recipient: string): string => parseMailbox(recipient)?.address ?? recipient
@@ -31,9 +31,6 @@ const distinctRecipients = (recipients: readonly string[]): string[] => [...byId
 /** The bare addresses of the recipients by their identity, in the first spelling of each. */
 export const bareRecipients = (recipients: readonly string[]): Map<string, string> =>
   new Map([...byIdentity(recipients)].map(([identity, recipient]) => [identity, bareAddress(recipient)]))
-
-/** What stands in an email's recipients where an erased person stood: the others keep their places. */
-export const ERASED = 'erased@erased.invalid'
 
 /** Whom the headers To and Cc name, each recipient once: nobody of bcc who is not there as well. */
 export function named(row: Addressed): { to: string[]; cc: string[] } {

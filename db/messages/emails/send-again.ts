@@ -7,8 +7,8 @@
 import { type By, record } from '../../accounts/audit/record.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
 import { reusedFiles } from '../../content/files/reuse.ts'
-import { forgottenMessages } from '../../delivery/requeue.sql.ts'
-import { forgottenRefusal } from '../../delivery/requeue.ts'
+import { deliveryState } from '../../delivery/requeue.sql.ts'
+import { emptiedRefusal } from '../../delivery/requeue.ts'
 import { Refusal } from '../../errors.ts'
 import { formatMailbox, type Mailbox, parseMailbox } from '../../text/address.ts'
 import { type AcceptDeps, acceptEmails, type EmailOutcome } from './accept.ts'
@@ -27,11 +27,11 @@ async function sendAgain(
   how: Again,
   changes: Pick<EmailItem, 'to' | 'tags' | 'reply_to' | 'headers'>,
 ): Promise<Outcomes> {
+  const ref = { team_id: email.team_id, id: email.id }
+  if ((await deliveryState(deps.tx, EMAIL, ref))?.emptied) throw emptiedRefusal(EMAIL)
   const from = parseMailbox(email.from_address)
   if (!from || email.internal) throw new Refusal('bad_request', 'this email cannot be copied')
   const { team_id, subject, html, body_text, attachments } = email
-  const forgotten = await forgottenMessages(deps.tx, EMAIL, [{ team_id, id: email.id }])
-  if (forgotten.length > 0) throw forgottenRefusal(EMAIL)
   const item = emailItem({
     ...{ from, subject, html, text: body_text === '' ? null : body_text, ...changes },
     ...(attachments ? { attachments: await reusedFiles(deps.tx, team_id, attachments) } : {}),

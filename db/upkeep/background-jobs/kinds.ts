@@ -110,9 +110,10 @@ const redriving: Kind<Redriving, object> = {
 type Importing = { import_id: string; file_name: string; words?: string }
 
 const importing: Kind<Importing, ImportCursor> = {
-  async slice({ secrets, ...at }, { team_id, given, cursor, done, total, result }) {
+  async slice({ secrets, ...at }, { team_id, given, cursor, done, total, result, begun_at }) {
     if (!secrets) throw new Error('an import takes the service’s key')
-    const slice = await importSlice({ ...at, secrets }, team_id ?? '', given.import_id, cursor)
+    const upserting = { ...at, secrets, since: new Date(begun_at) }
+    const slice = await importSlice(upserting, team_id ?? '', given.import_id, cursor)
     const refused = ((result as { refused?: number }).refused ?? 0) + slice.refused
     return { cursor: slice.cursor, done: done + slice.done, total: slice.total ?? total, result: { refused } }
   },

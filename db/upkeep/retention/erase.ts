@@ -17,10 +17,10 @@ import { keepErased } from '../../audience/contacts/erased.sql.ts'
 import { erasureHash } from '../../audience/contacts/erased.ts'
 import { topicsOfContact } from '../../audience/subscription/subscription.sql.ts'
 import { deleteSomeOrphans, eraseFiles } from '../../content/files/collect.ts'
-import { ERASED } from '../../messages/emails/recipients.ts'
 import { removeEmails } from '../../messages/emails/remove.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
+import { ERASED } from '../../text/addressees.ts'
 import {
   deleteReportsNaming,
   deleteWebhooksAbout,

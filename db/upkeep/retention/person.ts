@@ -3,8 +3,8 @@
  * erase.ts and export.ts alike, so that what is shown is what would go. Pure.
  */
 import { domainToUnicode } from 'node:url'
-import { ERASED } from '../../messages/emails/recipients.ts'
 import { parsedAddress, parseMailbox } from '../../text/address.ts'
+import { ERASED } from '../../text/addressees.ts'
 import type { FoundEmail } from './person.sql.ts'
 
 export type ErasedPerson = {

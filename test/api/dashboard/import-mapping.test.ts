@@ -122,9 +122,12 @@ t.test('somebody who left a topic and was erased begins without it, in an import
   await call('POST', '/v1/contacts', { key: team.key, body })
   await call('POST', '/v1/marketing/unsubscribe', { key: team.key, body })
   await erasePerson({ ...service.deps, database }, team.id, 'left@example.com')
-  const draft = await uploaded('email,News\nleft@example.com,yes\nstays@example.com,yes\n')
+  const others = Array.from({ length: 1_000 }, (_, at) => `other${at}@example.com,no\n`).join('')
+  const draft = await uploaded(
+    `email,News\nleft@example.com,yes\nstays@example.com,yes\n${others}left@example.com,yes\n`,
+  )
   await editor.post(draft, mapping({ email: 'email', News: `topic:${news.id}` }))
-  shows(t, await imported(draft), /2 contacts stored/)
+  shows(t, await imported(draft), /1,002 contacts stored/)
   t.match(await known('left@example.com'), { status: 'subscribed', topic_ids: EMPTY })
   t.match(await known('stays@example.com'), { topic_ids: [news.id] })
   const again = await uploaded('email,News\nleft@example.com,yes\n')
@@ -203,6 +206,25 @@ t.test(
     await editor.post(draft, mapping({ email: 'email', News: `topic:${news.id}` }))
     await imported(draft)
     t.match(await known('topicless@example.com'), { topic_ids: [news.id] })
+  },
+)
+
+t.test(
+  'an import that no worker has come to is done after a week, too, and forgotten only then',
+  async (t) => {
+    const age = () =>
+      database.query(sql.unsafe`
+      update contact_imports set created_at = now() - interval '8 days' where team_id = ${team.id}`)
+    const draft = await uploaded('email\nlate@example.com\n')
+    await editor.post(`${draft}/start`)
+    await age()
+    await forget()
+    const { stop } = await startWorker(t, service)
+    await until('it is done', async () => /Done/.test((await editor.get(draft)).html))
+    await stop()
+    t.ok(await known('late@example.com'))
+    await forget()
+    t.equal((await editor.get(draft)).status, 404)
   },
 )
 

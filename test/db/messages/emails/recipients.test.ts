@@ -1,12 +1,12 @@
 /** Recipients of an email. DECISIONS: Email addresses, Recipients that differ only in case. */
 import {
   bareRecipients,
-  ERASED,
   everyone,
   named,
   present,
   recipientIdentity,
 } from '../../../../db/messages/emails/recipients.ts'
+import { ERASED } from '../../../../db/text/addressees.ts'
 import { recipientsOf } from '../../../../workers/channels/render.ts'
 import t from '../../../support/tap.ts'
 

@@ -1,0 +1,109 @@
+/** What a message said may be gone, by its age or with its person: then nothing sends it again, blank. */
+import { sql } from 'slonik'
+import { EMAIL } from '../../../db/channels/email.sql.ts'
+import { WHATSAPP } from '../../../db/channels/whatsapp.sql.ts'
+import { saveTemplate } from '../../../db/content/templates/save.ts'
+import { requeueWay } from '../../../db/delivery/requeue.ts'
+import { forgetMessages } from '../../../db/upkeep/retention/forget.ts'
+import { shows, signedIn } from '../../support/dashboard.ts'
+import { erasePerson } from '../../support/erase.ts'
+import { anEmail, byCli, world } from '../../support/service.ts'
+import t from '../../support/tap.ts'
+import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
+
+const { service, database, deps, call, cli, team, key } = await world(t)
+const GONE =
+  /what the (email|WhatsApp message) said is gone: it was emptied for its age, or its person was erased/
+
+/** Empties whatever is over. */
+const forgetBodies = () => {
+  const none = { events: null, messages: null, senders: null, figures: null }
+  return forgetMessages(
+    database,
+    { ...none, reports: 30, bodies: 0, files: 3 },
+    new Date(Date.now() + 60_000),
+  )
+}
+
+const templateOf = async (html: string): Promise<string> => {
+  const name = `T ${html}`
+  return (await database.transaction((tx) => saveTemplate(byCli(tx), team.id, { name, html, text: '' }))).id
+}
+
+/** An email that a server has refused. */
+async function refused(changes: Record<string, unknown>): Promise<string> {
+  const { body } = await call('POST', '/v1/emails', { key, body: anEmail(changes) })
+  await database.query(sql.unsafe`update email_states set status = 'bounced' where id = ${body.id}`)
+  return body.id
+}
+
+const requeue = (noun: string, ...flags: string[]) => [noun, 'requeue', team.id, ...flags, '--force']
+const wayOf = (id: string) => requeueWay(database, EMAIL, { team_id: team.id, id })
+
+t.test('a refused email that was emptied is not sent again, by force either', async (t) => {
+  const slots = await templateOf('<p>{{name}}</p>')
+  const emptied = [
+    await refused({}),
+    await refused({ html: undefined, template_id: slots, variables: { name: 'Ana' } }),
+  ]
+  const whole = await refused({ html: undefined, template_id: await templateOf('<p>No slots</p>') })
+  await forgetBodies()
+  for (const id of emptied) {
+    t.match(await cli.fault(requeue('email', id)), GONE)
+    t.equal(await wayOf(id), null)
+  }
+  t.strictSame((await cli.json(requeue('email', '--status', 'bounced'))).ids, [whole])
+})
+
+t.test('what was erased with its person goes to nobody', async (t) => {
+  const ids = [
+    await refused({ to: ['ana@example.org'] }),
+    await refused({
+      to: ['Ana <ana@example.org>'],
+      html: undefined,
+      template_id: await templateOf('<p>Hi</p>'),
+    }),
+  ]
+  await erasePerson({ ...deps, database }, team.id, 'ana@example.org')
+  for (const id of ids) t.match(await cli.fault(requeue('email', id)), GONE)
+  t.strictSame((await cli.json(requeue('email', '--status', 'bounced'))).ids, [])
+})
+
+t.test('an email that has expired and was emptied since does not go any more', async (t) => {
+  const at = new Date(Date.now() + 3_600_000).toISOString()
+  const { body } = await call('POST', '/v1/emails', {
+    key,
+    body: anEmail({ scheduled_at: at, expires_in: 60 }),
+  })
+  await database.query(sql.unsafe`
+    update email_states set due_at = null, scheduled_at = now(), expires_at = now(), expired_at = now()
+    where id = ${body.id}`)
+  t.equal(await wayOf(body.id), 'expired')
+  await forgetBodies()
+  t.match(await cli.fault(requeue('email', body.id)), GONE)
+})
+
+t.test('a WhatsApp message without its parameters is not sent again', async (t) => {
+  const { id: template } = await makeTemplate(service, team.id)
+  const { body } = await call('POST', '/v1/whatsapp/messages', { key, body: aMessage(template) })
+  const [{ id }] = body.data
+  await database.query(sql.unsafe`update whatsapp_messages set status = 'failed' where id = ${id}`)
+  t.equal(await requeueWay(database, WHATSAPP, { team_id: team.id, id }), 'forced')
+  await forgetBodies()
+  t.match(await cli.fault(requeue('whatsapp', id)), GONE)
+  t.strictSame((await cli.json(requeue('whatsapp', '--status', 'failed'))).ids, [])
+})
+
+t.test('an emptied email is copied to nobody, and resent to no other address', async (t) => {
+  const editor = await signedIn(service, { team: team.id, role: 'editor' })
+  const id = await refused({})
+  await forgetBodies()
+  for (const [act, form] of [
+    ['copy', {}],
+    ['resend', { to: 'right@example.org' }],
+  ] as const) {
+    const answer = await editor.post(`/teams/${team.id}/emails/${id}/${act}`, form)
+    t.equal(answer.status, 400)
+    shows(t, answer, /What the email said is gone/)
+  }
+})
