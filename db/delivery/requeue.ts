@@ -72,7 +72,7 @@ async function noteRequeued(
   if (whole.length === 0) return []
   const requeued = await markRequeued(tx, channel, whole, { ...how, now })
   const notes = requeued.map((ref) => requeueNote(ref, now))
-  if (notes.length > 0) await storeEvents(tx, channel, notes)
+  await storeEvents(tx, channel, notes)
   return requeued
 }
 

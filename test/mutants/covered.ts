@@ -1,6 +1,6 @@
 /**
  * The sources whose mutants `npm run test:mutants` makes, each with the tests that judge it: what decides, and says of
- * a text or a report what it means. Not here yet: what events do to WhatsApp messages.
+ * a text or a report what it means.
  */
 export const COVERED: Record<string, readonly string[]> = {
   'api/hooks/relay-proofs.ts': ['test/api/hooks/relay-proofs.test.ts'],
@@ -16,6 +16,7 @@ export const COVERED: Record<string, readonly string[]> = {
   'db/messages/emails/apply-events.ts': ['test/db/messages/emails/applied-events.test.ts'],
   'db/messages/emails/status.ts': ['test/db/channels/ladder.test.ts'],
   'db/messages/emails/recipients.ts': ['test/db/messages/emails/recipients.test.ts'],
+  'db/messages/whatsapp/apply-events.ts': ['test/db/messages/whatsapp/apply-events.test.ts'],
   'db/messages/whatsapp/apply-template-events.ts': [
     'test/db/messages/whatsapp/apply-template-events.test.ts',
   ],

@@ -70,6 +70,17 @@ export const SURVIVORS: Record<string, Record<string, readonly string[]>> = {
       "StringLiteral: '' → \"Stryker was here!\" in const [id = '', by = ''] = event.detail.split(' by ')",
     ],
   },
+  'db/messages/whatsapp/apply-events.ts': {
+    [`${SAME}no row is asked for then`]: [
+      'ArrayDeclaration: [] → ["Stryker was here"] in const rows = refs.length > 0 ? await lockMessages(tx, refs) : []',
+    ],
+    [`${SAME}of two equal times either is the earliest`]: [
+      'EqualityOperator: known.accepted_at < occurred_at → known.accepted_at <= occurred_at in accepted_at: known && known.accepted_at < occurred_at ? known.accepted_at : occurred_at,',
+    ],
+    [`${SAME}what is not on the ladder is below all of it`]: [
+      "StringLiteral: 'queued' → \"\" in const status = higherStatus(rises.get(keyOf(event))?.status ?? 'queued', statusOfEvent(event.kind))",
+    ],
+  },
   'db/messages/whatsapp/apply-template-events.ts': {
     [`${SAME}news of one time are none of these`]: [
       'EqualityOperator: apart > 0 → apart >= 0 in if (apart !== 0) return apart > 0',

@@ -143,7 +143,7 @@ async function store<J extends DeliveryJob, A>(
   const given_up = sent.flatMap(({ end, outgoing, at }) =>
     end.end === 'given_up' ? [gaveUpNote({ ...outgoing.ref, since: outgoing.since }, end.reason, at)] : [],
   )
-  if (given_up.length > 0) await storeEvents(tx, delivery.channel, given_up)
+  await storeEvents(tx, delivery.channel, given_up)
   await giveUpExpired(tx, delivery.channel, recordings.flatMap(expiredOf))
   await claims.settle(tx, ends)
   // Last in its transaction: sends wait for the senders' rows.

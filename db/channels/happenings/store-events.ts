@@ -1,7 +1,7 @@
 /**
  * Stores what happened to messages, each event once, and hands on what is new: nobody else stores events.
- * Promises: set-based, one statement for one event or a thousand, and none more where nobody listens. Given a
- * transaction; must not know what an event does to its row.
+ * Promises: set-based, one statement for one event or a thousand, none for none, and none more where nobody listens.
+ * Given a transaction; must not know what an event does to its row.
  */
 
 import type { Tx } from '../../postgres/pool.ts'
@@ -18,6 +18,7 @@ export async function storeEvents<E extends MessageEvent>(
   channel: Deliverable,
   events: readonly E[],
 ): Promise<E[]> {
+  if (events.length === 0) return []
   const stored = await insertEvents(tx, channel, events)
   const listenersOf = new Map(stored.map((row) => [nameOf(row, row.digest), row.has_listeners]))
   const fresh = events.flatMap((event) => {

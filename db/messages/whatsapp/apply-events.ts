@@ -40,16 +40,27 @@ export type ReportedStatus = Pick<MessageEvent, 'event_key' | 'occurred_at' | 'd
 
 const keyOf = ({ team_id, message_id }: MessageRef): string => `${team_id}/${message_id}`
 
+/** Locked in one order by everyone, so that two transactions over the same rows cannot deadlock. */
+async function lockedRows(tx: Tx, refs: readonly MessageRef[]) {
+  const rows = refs.length > 0 ? await lockMessages(tx, refs) : []
+  return new Map(rows.map((row) => [keyOf(row), row]))
+}
+
 /** Stores events and lifts their rows. Events that were stored before change nothing. @returns a result for each. */
 export async function applyWhatsappEvents(tx: Tx, events: readonly AppliedEvent[]): Promise<EventResult[]> {
-  if (events.length === 0) return []
-  // Locked in one order by everyone, so that two transactions over the same rows cannot deadlock.
-  const there = new Set((await lockMessages(tx, events)).map(keyOf))
-  const placed = events.filter((event) => there.has(keyOf(event)))
-  const news = placed.length > 0 ? await storeWhatsappEvents(tx, placed) : []
+  return lift(tx, events, await lockedRows(tx, events))
+}
+
+async function lift(
+  tx: Tx,
+  events: readonly AppliedEvent[],
+  locked: ReadonlyMap<string, unknown>,
+): Promise<EventResult[]> {
+  const placed = events.filter((event) => locked.has(keyOf(event)))
+  const news = await storeWhatsappEvents(tx, placed)
   await accept(tx, news)
   await raise(tx, news)
-  return events.map((event) => (there.has(keyOf(event)) ? APPLIED : UNKNOWN))
+  return events.map((event) => (locked.has(keyOf(event)) ? APPLIED : UNKNOWN))
 }
 
 async function accept(tx: Tx, events: readonly AppliedEvent[]): Promise<void> {
@@ -79,8 +90,6 @@ async function raise(tx: Tx, events: readonly WhatsappEvent[]): Promise<void> {
   if (moving.length > 0) await raiseStatuses(tx, moving)
 }
 
-type Found = AppliedEvent & Pick<ReportedStatus, 'template'>
-
 /** For so long an answer that says a message was taken may still be on its way to its row, in milliseconds. */
 const RECORDING_MS = 30_000
 
@@ -88,52 +97,51 @@ const RECORDING_MS = 30_000
  * Takes back messages that the provider took and then gave back, unless it has taken them again since. A report that
  * was stored before gives nothing back; one of a message whose first answer is not recorded yet is worth another try.
  */
-async function release(tx: Tx, events: readonly Found[], now: Date): Promise<EventResult[]> {
-  if (events.length === 0) return []
-  const rows = new Map((await lockMessages(tx, events)).map((row) => [keyOf(row), row]))
-  const isEarly = ({ occurred_at }: Found) => now.getTime() - occurred_at.getTime() < RECORDING_MS
-  const found = events.filter((event) => {
+async function release(tx: Tx, events: readonly AppliedEvent[], now: Date): Promise<EventResult[]> {
+  // Locked once more, to be read as the batch's other events have left them.
+  const rows = await lockedRows(tx, events)
+  const isEarly = ({ occurred_at }: AppliedEvent) => now.getTime() - occurred_at.getTime() < RECORDING_MS
+  const found = events.flatMap((event, index) => {
     const row = rows.get(keyOf(event))
-    return row && !(row.status === 'queued' && row.untaken && isEarly(event))
+    if (!row || (row.status === 'queued' && row.untaken && isEarly(event))) return []
+    return [{ ...event, row, index }]
   })
-  const given_back = (await storeWhatsappEvents(tx, found)).filter((event) => {
-    const row = rows.get(keyOf(event))
-    const provider_message_id = row?.provider_message_id ?? event.provider_message_id
-    return row?.status === 'queued' && !row.untaken && provider_message_id === event.provider_message_id
-  })
+  const given_back = (await storeWhatsappEvents(tx, found)).filter(
+    ({ row, provider_message_id }) =>
+      row.status === 'queued' &&
+      !row.untaken &&
+      (row.provider_message_id === null || row.provider_message_id === provider_message_id),
+  )
   if (given_back.length > 0) await releaseMessages(tx, given_back, now)
-  return events.map((event): EventResult => {
-    const { team_id, message_id } = event
-    if (given_back.includes(event)) return { kind: 'applied', again: { team_id, message_id } }
-    return found.includes(event) ? APPLIED : UNKNOWN
+  const stored = new Set(found.map(({ index }) => index))
+  const again = new Set(given_back.map(({ index }) => index))
+  return events.map(({ team_id, message_id }, index): EventResult => {
+    if (again.has(index)) return { kind: 'applied', again: { team_id, message_id } }
+    return stored.has(index) ? APPLIED : UNKNOWN
   })
 }
 
 /** Applies statuses as reports bring them: found by our own ids, or by the provider's. @returns a result for each. */
 export async function applyReportedWhatsapp(tx: Tx, events: readonly ReportedStatus[], now: Date) {
-  const rows = await rowsOfReported(
+  const refs = await rowsOfReported(
     events,
     (team_id, message_id) => ({ team_id, message_id }),
     (ids) => messagesByProviderIds(tx, ids),
   )
-  const found = events.map(({ ref: _ref, status: kind, ...event }, index): Found | undefined => {
-    const own = rows[index]
-    return own && { ...event, ...own, kind }
+  const known = events.flatMap(({ ref: _ref, status: kind, ...event }, index) => {
+    const ref = refs[index]
+    return ref ? [{ ...event, ...ref, kind, index }] : []
   })
-  const known = found.filter((event) => event !== undefined)
-  const results = new Map<Found, EventResult>()
   // All at once, in the order of everyone: two batches could lock each other out.
-  if (known.length > 0) await lockMessages(tx, known)
-  for (const [own, apply] of [
-    [known.filter(({ kind }) => kind !== 'held'), applyWhatsappEvents],
-    [known.filter(({ kind }) => kind === 'held'), (tx: Tx, held: readonly Found[]) => release(tx, held, now)],
-  ] as const) {
-    const applied = await apply(tx, own)
-    for (const [index, event] of own.entries()) results.set(event, applied[index] ?? UNKNOWN)
-  }
+  const locked = await lockedRows(tx, known)
+  const lifting = known.filter(({ kind }) => kind !== 'held')
+  const held = known.filter(({ kind }) => kind === 'held')
+  const applied = [...(await lift(tx, lifting, locked)), ...(await release(tx, held, now))]
+  const results = events.map(() => UNKNOWN)
+  for (const [at, { index }] of [...lifting, ...held].entries()) results[index] = applied[at] ?? UNKNOWN
   const findings = known.flatMap(({ template, detail: fault, ...event }): ReportedFinding[] =>
     template ? [{ ...event, status: template.status, fault }] : [],
   )
   if (findings.length > 0) await recordReportedFindings(tx, findings, now)
-  return found.map((event) => (event && results.get(event)) ?? UNKNOWN)
+  return results
 }

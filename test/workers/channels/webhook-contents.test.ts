@@ -5,7 +5,6 @@
 import { sql } from 'slonik'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { applyWhatsappEvents } from '../../../db/messages/whatsapp/apply-events.ts'
-import type { Tx } from '../../../db/postgres/pool.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { verifiedDomain } from '../../support/domain.ts'
 import { EMPTY } from '../../support/empty.ts'
@@ -15,6 +14,7 @@ import { ageByADay, jobStates, setJobsDue } from '../../support/rows.ts'
 import { anEmail } from '../../support/service.ts'
 import { startSmtpScript } from '../../support/smtp-script.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
+import { statementsOf } from '../../support/statement-count.ts'
 import t from '../../support/tap.ts'
 import { happen, startWebhooks } from '../../support/webhooks.ts'
 import { aMessage, makeTemplate } from '../../support/whatsapp.ts'
@@ -192,28 +192,14 @@ t.test('a WhatsApp message is reported from sent to read, and as failed', async 
     t.match(body.data, { message_id, to, recipient: to, template_id, idempotency_key: 'w-1' })
 })
 
-/** A transaction that counts its statements. */
-function counting(tx: Tx): { tx: Tx; count(): number } {
-  let count = 0
-  const proxy = new Proxy(tx, {
-    get(target, name, self) {
-      if (['any', 'one', 'maybeOne', 'query', 'exists'].includes(String(name))) count += 1
-      return Reflect.get(target, name, self)
-    },
-  })
-  return { tx: proxy, count: () => count }
-}
-
 t.test('teams without endpoints cost no statement more, and get nothing', async (t) => {
   const { team, endpoint } = await begin(t, { types: 'email.sent' })
   const statements = async () => {
     const [id = ''] = await storeEmails(rows, team.id, [['a@example.org']])
-    return service.database.transaction(async (given) => {
-      const { tx, count } = counting(given)
-      const event = { team_id: team.id, email_id: id, kind: 'sent' as const, recipient: null, event_key: '1' }
-      await applyEmailEvents(tx, [{ ...event, occurred_at: new Date(), detail: '' }], new Date())
-      return count()
-    })
+    const event = { team_id: team.id, email_id: id, kind: 'sent' as const, recipient: null, event_key: '1' }
+    return statementsOf(service.database, (tx) =>
+      applyEmailEvents(tx, [{ ...event, occurred_at: new Date(), detail: '' }], new Date()),
+    )
   }
   const heard = await statements()
   await cli.json(['webhook', 'disable', team.id, endpoint.id])

@@ -2,6 +2,7 @@
 import { sql } from 'slonik'
 import { lockMessages } from '../../../../db/messages/whatsapp/apply-events.sql.ts'
 import {
+  type AppliedEvent,
   applyReportedWhatsapp,
   applyWhatsappEvents,
   type ReportedStatus,
@@ -12,8 +13,17 @@ import type { Tx } from '../../../../db/postgres/pool.ts'
 import { hold } from '../../../support/held.ts'
 import { lockWaits } from '../../../support/rows.ts'
 import { world } from '../../../support/service.ts'
+import { statementsOf } from '../../../support/statement-count.ts'
 import t from '../../../support/tap.ts'
-import { aMessage, aTemplate, makeTemplate, numbers, rowsOf, templateOf } from '../../../support/whatsapp.ts'
+import {
+  aMessage,
+  aTemplate,
+  makeTemplate,
+  numbers,
+  rowsOf,
+  setTaken,
+  templateOf,
+} from '../../../support/whatsapp.ts'
 import { until } from '../../../support/worker.ts'
 
 const { service, database, team } = await world(t)
@@ -199,6 +209,41 @@ t.test(
     t.match(await stateOf(nameless), { status: 'queued', accepted_at: /Z$/ }, 'is no reason to send again')
   },
 )
+
+t.test('what was given back is not sent again where a report beside it says that it was sent', async (t) => {
+  const [id = ''] = await messages(1)
+  await setTaken(service, id)
+  const results = await apply([reported(id, 'held'), reported(id, 'sent')])
+  t.strictSame(results, [{ kind: 'applied' }, { kind: 'applied' }])
+  t.match(await stateOf(id), { status: 'sent', provider_message_id: `wamid.${id}` })
+})
+
+t.test('many events cost as many statements as one does: those for what they change', async (t) => {
+  const ids = await messages(3)
+  const cost = (...events: ReportedStatus[]) =>
+    statementsOf(database, (tx) => applyReportedWhatsapp(tx, events, new Date()))
+  const costOfTries = (kind: AppliedEvent['kind'], of = ids) => {
+    const known = { team_id: team.id, kind, event_key: `try:${kind}`, occurred_at: new Date(), detail: '' }
+    const events = of.map((message_id) => ({ ...known, message_id }))
+    return statementsOf(database, (tx) => applyWhatsappEvents(tx, events))
+  }
+  const each = (status: ReportedStatus['status'], of = ids) => of.map((id) => reported(id, status))
+  t.equal(await costOfTries('deferred', []), 0)
+  t.equal(await costOfTries('deferred'), 2, 'locks, stores')
+  t.equal(await costOfTries('accepted'), 3, 'locks, stores, marks as taken')
+  t.equal(await cost(), 0)
+  t.equal(await cost(reported('', 'read', { ref: { provider_message_id: 'wamid.nobody' } })), 1, 'looks up')
+  t.equal(await cost(reported(UNKNOWN_ID, 'read')), 1, 'locks')
+  t.equal(await cost(reported(UNKNOWN_ID, 'held')), 2, 'locks, looks at what the others have left')
+  t.equal(await cost(...each('held', ids.slice(0, 1))), 4, 'locks, looks, stores, gives back')
+  t.equal(await cost(...each('held')), 4)
+  t.equal(await cost(...each('held')), 3, 'a repeat gives nothing back')
+  t.equal(await cost(...each('sent', ids.slice(0, 1))), 4, 'locks, stores, marks as taken, lifts')
+  t.equal(await cost(...each('sent')), 4)
+  t.equal(await cost(...each('sent')), 2, 'a repeat lifts nothing')
+  const blaming = each('failed').map((event) => ({ ...event, template: { status: null } }))
+  t.equal(await cost(...blaming), 5, 'locks, stores, marks as taken, lifts, notes on the template')
+})
 
 t.test('a failure that the template is to blame for is noted there, unless news is newer', async (t) => {
   const definition = aTemplate()
