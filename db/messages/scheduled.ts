@@ -39,13 +39,14 @@ const MESSAGES: Readonly<Record<ChannelName, Messages>> = {
   whatsapp: { channel: WHATSAPP, delete: deleteMessage },
 }
 
-const noMessage = ({ channel: { noun } }: Messages, id: string): Refusal =>
+/** What is no id is not repeated: refusals are kept, and a client may have put an address there. */
+const noMessage = ({ channel: { noun } }: Messages, id = 'with such an id'): Refusal =>
   new Refusal('not_found', `there is no ${noun} ${id}`)
 
 /** The message as it is stored, if it is there. @throws Refusal not_found, domain_not_allowed */
 async function refOf(tx: Tx, messages: Messages, { team_id, id: given, domain = null }: Named) {
   const id = given.toLowerCase()
-  if (!isUuid(id)) throw noMessage(messages, given)
+  if (!isUuid(id)) throw noMessage(messages)
   if (domain === null || !messages.senderOf) return { team_id, id }
   const sender = await messages.senderOf(tx, team_id, id)
   if (!sender) throw noMessage(messages, given)

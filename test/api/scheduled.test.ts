@@ -160,6 +160,8 @@ for (const { name, noun, team, path, quota, send, rowOf, items } of await channe
       isRefused(t, await cancel(unknown), 404, 'not_found')
       isRefused(t, await move(unknown, IN_AN_HOUR), 404, 'not_found')
     }
+    // Refusals are kept, and whose address it is may be erased.
+    isRefused(t, await cancel('ana@example.org'), 404, 'not_found', /^there is no [\w ]+ with such an id$/)
     const other = await makeTeam(service)
     isRefused(t, await cancel(id, other.key), 404, 'not_found')
     isRefused(t, await move(id, IN_AN_HOUR, other.key), 404, 'not_found')
