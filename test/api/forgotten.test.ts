@@ -1,4 +1,4 @@
-/** What is left of emails whose contents were forgotten, for their age or with a person: they are shown, and replayed. */
+/** What is left of emails whose contents were forgotten, by their age or with a person: shown, and replayed. */
 import { sql } from 'slonik'
 import { NIL } from 'uuid'
 import { CHANNELS } from '../../db/channels/channels.sql.ts'
