@@ -134,17 +134,23 @@ export async function requeuePicked(
 }
 
 /**
- * Requeues one message, with its line in the audit trail. @param words what that says of it besides.
- * @throws Refusal not_found, or bad_request when it was handed over.
+ * Requeues one message, with its line in the audit trail. @param words what that says of it besides. @param seen the
+ * way that a page showed, where it showed one: what waits for its time goes without a question, what was refused does
+ * not. @throws Refusal not_found; bad_request when it was handed over; invalid_state when it is another way by now.
  */
 export async function requeueOne(
   { queue, ...by }: By & Requeueing,
   channel: Deliverable,
   ref: DeliveryRef,
-  { force, words = '' }: { force: boolean; words?: string },
+  { force, words = '', seen = null }: { force: boolean; words?: string; seen?: string | null },
 ): Promise<void> {
   const way = force ? await requeueWay(by.tx, channel, ref) : null
   const was = way === null || way === 'plain' ? '' : WAS[way]
+  if (was !== '' && seen !== null && seen !== way)
+    throw new Refusal(
+      'invalid_state',
+      `the ${channel.noun} has changed meanwhile: look at it, then decide again`,
+    )
   const how: How = { by: 'person', force, named: true }
   const requeued = await requeueMessages({ ...by, queue }, channel, [ref], how)
   if (requeued.length === 0) throw await requeueRefusal(by.tx, channel, ref)

@@ -29,8 +29,10 @@ const aheadAt = (time: number, zone: string): number => Date.parse(`${clockAt(ne
  * is one of the two beside it: what is asked before a start names which.
  */
 export function momentOf(typed: string, zone: string): string {
-  if (!isMoment(`${typed}Z`)) return `${typed}Z`
-  const asUtc = Date.parse(`${typed}Z`)
+  // Browsers leave seconds out where they are none.
+  const inUtc = /T\d\d:\d\d$/.test(typed) ? `${typed}:00Z` : `${typed}Z`
+  if (!isMoment(inUtc)) return `${typed}Z`
+  const asUtc = Date.parse(inUtc)
   const near = asUtc - aheadAt(asUtc, zone)
   const moment = new Date(asUtc - aheadAt(near, zone))
   return Number.isNaN(moment.getTime()) ? `${typed}Z` : moment.toISOString()

@@ -19,7 +19,7 @@ export const FORCE = 'refused'
 export function requeueForms(way: Awaited<ReturnType<typeof requeueWay>>, path: string): Form[] {
   if (way === null) return []
   if (way === 'plain') return [press(path, 'Send again')]
-  const fields = [hidden('force', FORCE)]
+  const fields = [hidden('force', FORCE), hidden('seen', way)]
   if (way === 'scheduled') return [press(path, 'Send now', { fields })]
   if (way === 'expired')
     return [press(path, 'Send it anyway', { fields, confirm: 'It has expired. Send it anyway?' })]
@@ -55,7 +55,7 @@ export async function requeueAsAsked<J extends DeliveryJob>(
 ): Promise<string> {
   const { team, params, form } = request
   const ref = { team_id: team.id, id: params.id }
-  const force = form.get('force') === FORCE
-  await asActor(request, deps, (by) => requeueOne({ ...by, queue: deps.queue }, channel, ref, { force }))
+  const how = { force: form.get('force') === FORCE, seen: form.get('seen') }
+  await asActor(request, deps, (by) => requeueOne({ ...by, queue: deps.queue }, channel, ref, how))
   return requeuedWords(await pauseWords(deps, channel, request))
 }

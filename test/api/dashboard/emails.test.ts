@@ -179,7 +179,9 @@ t.test('what a server refused outright is sent again by force, and says so in th
   shows(t, await editor.get(`${list}/${refused}`), 'Send again')
   t.notMatch((await viewer.get(`${list}/${refused}`)).html, /Send again/)
   t.equal((await editor.post(`${list}/${refused}/requeue`)).status, 400, 'not without the word')
-  t.equal((await editor.post(`${list}/${refused}/requeue`, { force: 'refused' })).status, 303)
+  const before = { force: 'refused', seen: 'scheduled' }
+  t.equal((await editor.post(`${list}/${refused}/requeue`, before)).status, 409, 'not from a page of before')
+  t.equal((await editor.press(`${list}/${refused}`, `${list}/${refused}/requeue`)).status, 303)
   shows(t, await editor.get(`${list}/${refused}`), /Hello queued Waiting to be sent\. .* Queued again/)
   t.strictSame(await jobStates(service, refused), ['created'])
   const [entry] = await auditEntries(database, { team: team.id, limit: 1 })
