@@ -37,6 +37,15 @@ const endUnread: Middleware = async (ctx, next) => {
   if (isRefused && !ctx.req.complete) ctx.set('Connection', 'close')
 }
 
+/** What stands before the path in the form for proxies. Like Host it is not looked at: it may be no host at all. */
+const ORIGIN = /^[a-z]+:\/\/[^/?]*\/?/i
+
+/** Every request names a path: the whole URL would be read by a parser that throws, or finds none in `http://`. */
+const leaveOutOrigin: Middleware = (ctx, next) => {
+  ctx.url = ctx.url.replace(ORIGIN, '/')
+  return next()
+}
+
 // An id of ours ascends with time, as its messages do: the index on requests' ids grows at its end.
 const identify: Middleware = async (ctx, next) => {
   const given = ctx.get('X-Request-Id')
@@ -129,6 +138,7 @@ function dashboard(deps: Deps, own: DashboardDeps): Middleware {
 /** Makes the application over its dependencies. Holds no state of its own. @param deadline as in http/dispatch.ts. */
 export function createApp(deps: Deps, routes: readonly Route<Deps>[] = ROUTES, deadline?: number): Koa {
   const app = new Koa()
+  app.use(leaveOutOrigin)
   app.use(endUnread)
   app.use(identify)
   app.use(logRequests(deps))

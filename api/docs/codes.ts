@@ -50,7 +50,7 @@ export const EXPLAINED: Readonly<Record<Code, Explained>> = {
     remedy: 'Send `Authorization: Bearer` and an API key.',
   },
   quota_exceeded: {
-    meaning: 'The allowance of the period, or that of contacts, is reached.',
+    meaning: 'The allowance of the period, or that of contacts or of stored attachments, is reached.',
     remedy: 'Wait for the next period, take a larger plan, or delete what is not needed.',
   },
   insufficient_scope: {
@@ -63,8 +63,9 @@ export const EXPLAINED: Readonly<Record<Code, Explained>> = {
   },
   contact_not_found: { meaning: 'The team has no contact with that email.', remedy: 'Create it first.' },
   not_found: {
-    meaning: 'There is nothing at this path, or no template with this id.',
-    remedy: 'Compare the path with this page; the message names the nearest one.',
+    meaning:
+      'There is nothing at this path, or nothing of the team has this id: a template, a topic, an upload, a broadcast, or a message that was to be cancelled or moved.',
+    remedy: 'Compare the path with this page, and the id that the message names with the dashboard.',
   },
   method_not_allowed: {
     meaning: 'The path is known, but not with this method.',
@@ -80,11 +81,11 @@ export const EXPLAINED: Readonly<Record<Code, Explained>> = {
   },
   invalid_state: {
     meaning:
-      'The broadcast is in a state that forbids this, or something that it needs is missing. The message names the state and all that is missing.',
-    remedy: 'Do what the message names, then repeat the call.',
+      'The broadcast is in a state that forbids this, or something that it needs is missing: the words name the state and all that is missing. Or a message was to be cancelled or moved that does not wait for its time any more.',
+    remedy: 'Do what the words name, then repeat the call. A message whose time has come goes as it is.',
   },
   payload_too_large: {
-    meaning: `The body is larger than ${MAX_BODY_BYTES / 1024 ** 2} MiB, or its JSON holds more than ${MAX_JSON_STRINGS.toLocaleString('en')} strings, arrays and objects, or ${MAX_JSON_VALUES.toLocaleString('en')} values.`,
+    meaning: `The body is larger than ${MAX_BODY_BYTES / 1024 ** 2} MiB (an upload: 25 MiB), or an email with its attachments is too large for mail servers, or its JSON holds more than ${MAX_JSON_STRINGS.toLocaleString('en')} strings, arrays and objects, or ${MAX_JSON_VALUES.toLocaleString('en')} values.`,
     remedy: 'Send smaller batches, and files as base64 or as uploads.',
   },
   unsupported_media_type: {

@@ -29,7 +29,7 @@ import {
   sendBroadcast,
 } from '../../db/messages/broadcasts/start.ts'
 import { broadcastView, broadcastViews } from '../../db/messages/broadcasts/view.ts'
-import { address, mailbox, noCopies, noFiles } from '../../db/text/fields.ts'
+import { address, mailbox, noCopies, noFiles, unsupported } from '../../db/text/fields.ts'
 import { reservedFault } from '../../db/text/headers.ts'
 import type { About } from '../docs/about.ts'
 import { keyOnly, type Principal } from '../http/auth.ts'
@@ -39,12 +39,17 @@ import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
 import { paging, readPage } from './paging.ts'
 
 const testSchema = object({
+  ...noCopies(),
+  ...noFiles(),
   to: array(mailbox().required('${path} must be an email address'))
     .typeError('${path} must be an array of email addresses, such as ["name@example.com"]')
     .required('${path} is required')
     .min(1, '${path} must have at least 1 address')
     .max(5, '${path} must have at most 5 addresses'),
   contact: address(),
+  send_at: unsupported(),
+  scheduled_at: unsupported(),
+  expires_in: unsupported(),
 })
 
 const sendSchema = object({ ...noCopies(), ...noFiles(), ...ownTime() })

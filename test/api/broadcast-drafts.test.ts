@@ -126,6 +126,28 @@ t.test('a time that has passed is refused wherever it is given; a replay answers
   t.match(await cli.fault(['broadcast', 'start', team.id, id, '--at', ago(6)]), /send_at .* in the past/)
 })
 
+t.test('send_at takes any zone of RFC 3339, also one that PostgreSQL does not read', async (t) => {
+  const { service, team, draft, create, contacts, post } = await beginBroadcasting(t)
+  const { call } = service
+  const { key } = team
+  await contacts(['ana'])
+  const day = ago(-3 * 24 * 60).slice(0, 10)
+  for (const zone of ['+23:59', '-23:59', '+16:00', '-00:00']) {
+    const given = { send_at: `${day}T09:00:00.5${zone}` }
+    const send_at = new Date(given.send_at).toISOString()
+    const id = await create()
+    t.match(await call('POST', '/v1/broadcasts', { key, body: draft(given) }), {
+      status: 201,
+      body: { send_at },
+    })
+    t.match(await call('PATCH', `/v1/broadcasts/${id}`, { key, body: given }), {
+      status: 200,
+      body: { send_at },
+    })
+    t.match(await post(id, 'send', given), { status: 202, body: { state: 'scheduled', send_at } })
+  }
+})
+
 t.test('each call has its scope, takes keys only, and keeps to the domain of a key', async (t) => {
   const { service, team, draft, create } = await beginBroadcasting(t)
   const id = await create()

@@ -10,6 +10,7 @@ import spectralCore from '@stoplight/spectral-core'
 import spectralRulesets from '@stoplight/spectral-rulesets'
 import openapiTypes from 'openapi-typescript'
 import { Resend } from 'resend'
+import { EXPLAINED } from '../../api/docs/codes.ts'
 import { COMPONENTS } from '../../api/docs/components.ts'
 import { GUIDES } from '../../api/docs/guides.ts'
 import type { JsonSchema } from '../../api/docs/json-schema.ts'
@@ -122,6 +123,34 @@ t.test('single sends alone take the Idempotency-Key header, and markdown holds n
     return value
   })
   t.strictSame(bare, [])
+})
+
+t.test(
+  'lists of topics and properties of contacts have the bounds that the calls hold them to',
+  async (t) => {
+    const { schemas } = openApi(V1_ROUTES).components as unknown as {
+      schemas: Record<string, { properties: Record<string, JsonSchema> }>
+    }
+    for (const name of ['NewBroadcast', 'BroadcastChange']) {
+      t.match(schemas[name]?.properties.topic_ids, { minItems: 1, maxItems: 20 }, name)
+      t.match(schemas[name]?.properties.exclude_topic_ids, { minItems: undefined, maxItems: 20 }, name)
+    }
+    for (const name of ['NewContact', 'ContactChange', 'ContactUpsert'])
+      t.match(schemas[name]?.properties.properties, {
+        maxProperties: 100,
+        propertyNames: { maxLength: 128 },
+        additionalProperties: { type: 'string', maxLength: 2_048 },
+      })
+  },
+)
+
+t.test('a code that calls of several groups answer is explained for each of them', async (t) => {
+  const { not_found, invalid_state } = EXPLAINED
+  for (const { meaning } of [not_found, invalid_state])
+    for (const thing of [/broadcast/, /message/]) t.match(meaning, thing)
+  t.match(not_found.meaning, /upload/)
+  const { body } = await call('GET', '/v1/contact', { key: team.key })
+  t.notMatch(JSON.stringify([body, not_found]), /nearest|did you mean/)
 })
 
 t.test('no route and no code is undocumented', async (t) => {

@@ -97,7 +97,8 @@ const BODIES: Record<string, string> = {
   'POST /v1/whatsapp/messages/batch': WHATSAPP,
   'POST /v1/broadcasts': `${BROADCAST} idempotency_key:text`,
   'PATCH /v1/broadcasts/:id': BROADCAST.replaceAll('!', ''),
-  'POST /v1/broadcasts/:id/test': 'to!:mailbox[] contact:email',
+  'POST /v1/broadcasts/:id/test': `to!:mailbox[] contact:email
+    cc:none bcc:none attachments:none send_at:none scheduled_at:none expires_in:none`,
   'POST /v1/broadcasts/:id/send':
     'send_at:time cc:none bcc:none attachments:none scheduled_at:begin_time expires_in:none',
 }

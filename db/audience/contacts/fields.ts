@@ -25,11 +25,20 @@ export function breach(map: Readonly<Record<string, string>>, path: string): str
 }
 
 export const contactProperties = () =>
-  stringMap().test('limits', (value, { path }: TestContext<AnyObject>) => {
-    const fault = value === undefined ? null : breach(value, path)
-    // Made by hand: a message of yup's would read the key's `${…}` as its own.
-    return fault === null || new ValidationError(fault, undefined, path)
-  })
+  stringMap()
+    .meta({
+      jsonSchema: {
+        type: 'object',
+        maxProperties: MAX_KEYS,
+        propertyNames: { maxLength: LONGEST_KEY },
+        additionalProperties: { type: 'string', maxLength: LONGEST_VALUE },
+      },
+    } satisfies Described)
+    .test('limits', (value, { path }: TestContext<AnyObject>) => {
+      const fault = value === undefined ? null : breach(value, path)
+      // Made by hand: a message of yup's would read the key's `${…}` as its own.
+      return fault === null || new ValidationError(fault, undefined, path)
+    })
 
 const claim = () => mixed().meta({ jsonSchema: { not: {} } } satisfies Described)
 

@@ -88,13 +88,16 @@ export const broadcastById = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.prepared('broadcast_by_id', broadcastRow)`
     select ${broadcastColumns} from broadcasts where team_id = ${teamId} and id = ${id}`)
 
+/** A time in UTC, whatever zone a client gave it in: PostgreSQL reads none beyond ±15:59. */
+const inUtc = (time: string | null) => (time === null ? null : new Date(time).toISOString())
+
 const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
 
 const valuesOf = (fields: BroadcastFields) => sql.fragment`
   ${fields.name}, ${fields.from_address}, ${fields.reply_to}, ${fields.subject}, ${fields.template_id}::uuid,
   ${sql.array(fields.topic_ids, 'uuid')}, ${sql.array(fields.exclude_topic_ids, 'uuid')},
   ${JSON.stringify(fields.conditions)}::json, ${JSON.stringify(fields.variables)}::json, ${json(fields.headers)}::json,
-  ${JSON.stringify(fields.tags)}::json, ${fields.rate_per_minute}::integer, ${fields.send_at}::timestamptz`
+  ${JSON.stringify(fields.tags)}::json, ${fields.rate_per_minute}::integer, ${inUtc(fields.send_at)}::timestamptz`
 
 type Draft = {
   team_id: string
@@ -185,7 +188,7 @@ export async function updateState(
       ? []
       : [
           sql.fragment`template_version_id = ${fixed.template_version_id}, link_base = ${fixed.link_base},
-            send_at = ${fixed.send_at}`,
+            send_at = ${inUtc(fixed.send_at)}`,
         ]),
     ...(audience === undefined
       ? []

@@ -89,6 +89,14 @@ const conditions = () =>
 
 const topics = (min: number) =>
   uuids()
+    .meta({
+      jsonSchema: {
+        type: 'array',
+        ...(min > 0 ? { minItems: min } : {}),
+        maxItems: MAX_TOPICS,
+        items: { type: 'string', format: 'uuid' },
+      },
+    } satisfies Described)
     .test(
       'most',
       `\${path} must have at most ${MAX_TOPICS} topics`,

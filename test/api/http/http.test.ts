@@ -161,6 +161,24 @@ t.test('a path is known to the letter', async (t) => {
     t.equal((await call('GET', path, { key: team.key })).body.error?.code, 'not_found', path)
 })
 
+t.test('a whole URL counts from its path on, though what stands before that be no host', async (t) => {
+  for (const origin of [
+    'http://x',
+    'https://user:word@x:80',
+    'http://[::1]',
+    'http://[::1',
+    'http://x:y',
+    'http://',
+  ]) {
+    const { status, body } = await rawRequest('GET', `${origin}/v1/plans?locale=fr`)
+    t.equal(status, 200, origin)
+    t.match(body, /"Gratuit"/, origin)
+  }
+  for (const path of ['http://[::1', 'http://', 'http://x?a=/b'])
+    t.match(await rawRequest('GET', path), { status: 200, body: /"Heliograph"/ }, path)
+  t.match(await rawRequest('POST', 'http://[/v1/plans'), { status: 405, body: /method_not_allowed/ })
+})
+
 t.test('a query that is no UTF-8 is bad_request, where it is read', async (t) => {
   for (const query of ['email=%ed%a0%80', 'email=%zz', 'status=%ff', 'email=%00', 'limit=1&limit=2']) {
     const { body } = await call('GET', `/v1/contacts?${query}`, { key: team.key })
