@@ -10,7 +10,7 @@ import { createApp } from '../api/app.ts'
 import { createCanary } from './support/canary.ts'
 import { noteRest } from './support/database.ts'
 import { watchedLog } from './support/log.ts'
-import { anEmail, caller, listen, world } from './support/service.ts'
+import { anEmail, caller, listen, makeTeam, world } from './support/service.ts'
 import { startSmtpSink } from './support/smtp-sink.ts'
 import t from './support/tap.ts'
 import { aMessage, makeTemplate } from './support/whatsapp.ts'
@@ -59,6 +59,31 @@ t.test('contents and secrets of a journey show in no log, refusal, job or metric
   const tries = sql.unsafe`select 1 from email_events where email_id = ${sent.body.id}`
   await until('the email was put off', () => service.database.exists(tries))
   await noteRest(service.url, own)
+  t.strictSame(own.leaks(), [])
+})
+
+t.test('nor do recipients whom a relay names as it has its sender slowed or paused', async (t) => {
+  const own = createCanary()
+  const log = watchedLog(own)
+  const said = new Map([
+    ['canary-slow@example.org', '421 4.7.0 Too much mail to <canary-slow@example.org>'],
+    ['canary-relay@example.org', '454 4.7.1 canary-relay@example.org: Relay access denied'],
+  ])
+  const sink = await startSmtpSink(t, { onRcpt: (recipient) => said.get(recipient) })
+  const other = await makeTeam(service)
+  for (const to of said.keys()) {
+    const body = anEmail({ to: [to] })
+    own.contents({ to: [to] })
+    t.equal((await service.call('POST', '/v1/emails', { key: other.key, body })).status, 201)
+  }
+  const worker = await startWorker(t, service, { smtp_url: sink.url, log })
+  for (const kind of ['slowed', 'paused']) {
+    const happened = sql.unsafe`
+      select 1 from sender_events where kind = ${kind} and detail like '%canary-%'`
+    await until(`its sender is ${kind}`, () => service.database.exists(happened))
+  }
+  // A line comes after its commit.
+  await worker.stop()
   t.strictSame(own.leaks(), [])
 })
 

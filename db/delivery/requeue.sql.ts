@@ -4,6 +4,7 @@
  */
 import { sql } from 'slonik'
 import { boolean, type InferType, object, string } from 'yup'
+import { isSuspended } from '../accounts/teams/teams.sql.ts'
 import { type Channel, type Deliverable, type DeliveryRef, REF } from '../channels/channel.sql.ts'
 import { allOf } from '../postgres/conditions.ts'
 import type { Tx } from '../postgres/pool.ts'
@@ -158,17 +159,18 @@ const stateRow = row({
   emptied: boolean(),
   given_up: boolean(),
   newer: boolean(),
+  suspended: boolean(),
   handed_over_as: string().nullable(),
 })
 
 /**
  * A message's queue, whether it has something left to deliver, whether that was given up, whether it was refused
- * without ever being handed over, and whether what it said is gone; null without one.
+ * without ever being handed over, whether what it said is gone, and whether its team is suspended; null without one.
  */
 export const deliveryState = (tx: Tx, channel: Deliverable, { team_id, id }: DeliveryRef) =>
   tx.maybeOne(sql.type(stateRow)`
     select ${channel.job_of} as job, status, unfinished, ${gaveUp(channel)} as given_up,
-      ${isOfNewerQueue(sql.fragment`m.id`)} as newer,
+      ${isOfNewerQueue(sql.fragment`m.id`)} as newer, ${isSuspended(sql.fragment`m.team_id`)} as suspended,
       ${channel.undelivered} and ${channel.expired} as expired, ${channel.refused} as refused,
       ${channel.emptied} as emptied,
       ${hasProvider(channel) ? sql.fragment`due_at` : sql.fragment`null::timestamptz`} as due_at,

@@ -184,7 +184,8 @@ export async function requeueWay(
 }
 
 /**
- * Pauses that a team's requeued messages still wait for: requeueing jumps none. `reason` null: somebody's.
+ * Pauses that a team's requeued messages still wait for, its suspension too: requeueing jumps none. `reason` null:
+ * somebody's.
  * @param sender the key of what the message goes through, where that is one of many.
  */
 export async function pausesOf(
@@ -194,10 +195,16 @@ export async function pausesOf(
 ): Promise<{ what: string; until: string | null; reason: string | null }[]> {
   const team = await teamById(tx, team_id)
   const channel = servedBy(given, { test: team?.test ?? false })
+  const suspended = team?.suspended_at != null
+  const teams = suspended ? [{ what: `team ${team.name}`, until: null, reason: 'suspended' }] : []
   const pause = (await pausedQueues(tx)).get(channel.job)
   const queues = pause ? [{ what: `queue ${channel.job}`, until: null, reason: pause.reason }] : []
   const senders = (await pausedSenders(tx, sender)).filter((each) => sendsFor(channel, each.sender))
-  return [...queues, ...senders.map(({ sender: key, ...pause }) => ({ what: `sender ${key}`, ...pause }))]
+  return [
+    ...teams,
+    ...queues,
+    ...senders.map(({ sender: key, ...pause }) => ({ what: `sender ${key}`, ...pause })),
+  ]
 }
 
 export const emptiedRefusal = ({ noun }: Pick<Deliverable, 'noun'>): Refusal =>

@@ -19,7 +19,7 @@ import { REFUSALS } from './waiting.sql.ts'
  * - `put_off`: it looks again at `next_attempt_at`.
  * - `given_up`: it waits for a person, or for a report.
  * - `scheduled`: it waits for its time, which is `next_attempt_at`, whatever else is wrong.
- * - `lost`: the queue has no job for it; the sweep finds it within the hour.
+ * - `lost`: the queue has no job for it; the sweep finds it within the hour, or once its suspended team is resumed.
  */
 type WaitingState = 'scheduled' | 'not_taken_yet' | 'in_flight' | 'put_off' | 'given_up' | 'lost'
 
@@ -30,6 +30,8 @@ export type Waiting = {
   /** Its tries since it was accepted or requeued. */
   attempts: number
   last_refusal: string | null
+  /** Whether its team is suspended: then nothing of it goes out, whatever it waits for besides. */
+  team_suspended: boolean
   /** Whether the queue is paused; and why, where no operator has paused it. */
   queue_paused: boolean
   queue_pause_reason: string | null
@@ -67,6 +69,7 @@ export async function waitingOf(
     next_attempt_at: state.due_at ?? (job?.active === false ? job.at : null),
     attempts: new Set(since.filter(({ kind }) => TRIES.has(kind)).map((event) => event.occurred_at)).size,
     last_refusal: events.findLast(({ kind }) => REFUSALS.some((refusal) => refusal === kind))?.detail ?? null,
+    team_suspended: state.suspended,
     queue_paused: pause !== undefined,
     queue_pause_reason: pause?.reason ?? null,
     paused_senders: senders,

@@ -1,7 +1,7 @@
 /**
  * Makes text from outside (a provider, a server, an error) safe to store, log and show. Pure.
  * Promises: PostgreSQL takes the result in text and in jsonb (no NUL, no lone surrogate, no pair cut in two). It is
- * one line of at most 500 code units, and holds none of the given secrets.
+ * one line of at most 500 code units, and holds none of the given secrets. Words for a log name nobody.
  */
 
 const MAX_LENGTH = 500
@@ -36,3 +36,9 @@ export function storableWords(text: string, secrets: readonly string[] = []): st
   const cut = line.slice(0, MAX_LENGTH)
   return (cut.isWellFormed() ? cut : cut.slice(0, -1)).trimEnd()
 }
+
+const withoutPerson = (word: string): string =>
+  word.includes('@') ? '…' : word.replaceAll(/\+?\d{8,}/g, '…')
+
+/** Words for a log: without the addresses and numbers in them. */
+export const impersonal = (words: string): string => words.replaceAll(/[^\s<>]+/g, withoutPerson)

@@ -6,12 +6,15 @@ import { createPublicKey, type KeyObject } from 'node:crypto'
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
 import { object, string } from 'yup'
-import { FIRST_SELECTOR, makeDkimKey, openKey, sealKey } from '../../db/accounts/domains/dkim.ts'
+import { makeDkimKey, openKey, sealKey } from '../../db/accounts/domains/dkim.ts'
 import { type DomainRow, insertDomain } from '../../db/accounts/domains/domains.sql.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import { createSecrets, type Secrets } from '../../db/process/secrets.ts'
 import { canary } from './canary.ts'
 import { SECRET_KEY } from './environment.ts'
+
+/** Of all of them, so that tests know the record's name. */
+const SELECTOR = 'hg1'
 
 const ours = createSecrets(SECRET_KEY)
 const nobody = { team_id: '', name: '' }
@@ -23,13 +26,14 @@ export async function verifiedDomain(
   teamId: string,
   name: string,
 ): Promise<DomainRow> {
-  drawn ??= makeDkimKey(ours, nobody, FIRST_SELECTOR)
+  drawn ??= makeDkimKey(ours, nobody)
   const { dkim_private_key, ...key } = await drawn
   const key_der = openKey(ours, nobody, dkim_private_key)
   // A line of it, as a PEM file breaks them.
   canary.secrets(key_der.toString('base64').slice(64, 128))
   const sealed = sealKey(secrets, { team_id: teamId, name }, key_der)
-  const domain = { id: uuidv7(), name, status: 'verified' as const, ...key, dkim_private_key: sealed }
+  const dkim = { ...key, dkim_selector: SELECTOR, dkim_private_key: sealed }
+  const domain = { id: uuidv7(), name, status: 'verified' as const, ...dkim }
   return insertDomain(tx, teamId, domain, now)
 }
 

@@ -19,7 +19,7 @@ import type { WhatsappEventKind } from '../../db/messages/whatsapp/status.ts'
 import { recordFindings, type TemplateFinding } from '../../db/messages/whatsapp/templates.sql.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
-import { storableId, storableWords } from '../../db/text/words.ts'
+import { impersonal, storableId, storableWords } from '../../db/text/words.ts'
 import type { Delivered, DeliveryChannel, Outgoing } from '../delivery/channel.ts'
 import type {
   OutgoingWhatsapp,
@@ -154,7 +154,7 @@ async function record(
   const pauses = delivered.flatMap((each) => pausesOf(key, each))
   if (pauses.length > 0) await pauseRecipients(tx, pauses)
   for (const { template_id, status, fault } of findings) {
-    log.warn({ template_id, status, fault }, 'the provider finds fault with a template')
+    log.warn({ template_id, status, fault: impersonal(fault) }, 'the provider finds fault with a template')
   }
 }
 

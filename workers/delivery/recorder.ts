@@ -12,7 +12,7 @@ import type { Sender } from '../../db/delivery/senders/pace.ts'
 import { limitWaits, type Tx } from '../../db/postgres/pool.ts'
 import type { Claims, FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
-import { storableWords } from '../../db/text/words.ts'
+import { impersonal, storableWords } from '../../db/text/words.ts'
 import { retryWhileUnavailable } from '../batches/retry-while-unavailable.ts'
 import type { Breakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps, Outgoing } from './channel.ts'
@@ -41,14 +41,9 @@ const MAX_NAMED_IDS = 5
 const few = (values: readonly (string | null)[]): string[] =>
   [...new Set(values.filter((value) => value !== null))].slice(0, MAX_NAMED_IDS)
 
-const withoutPerson = (word: string): string =>
-  word.includes('@') ? '…' : word.replaceAll(/\+?\d{8,}/g, '…')
-
 /** What was said most often, without the addresses and numbers in it; undefined when nothing was refused or put off. */
 function commonReason(judged: readonly AttemptOutcome[]): string | undefined {
-  const words = judged
-    .filter(({ kind }) => kind !== 'accepted')
-    .map(({ detail }) => detail.replaceAll(/[^\s<>]+/g, withoutPerson))
+  const words = judged.filter(({ kind }) => kind !== 'accepted').map(({ detail }) => impersonal(detail))
   const counts = [...Map.groupBy(words, (each) => each)].sort((one, other) => other[1].length - one[1].length)
   return counts[0]?.[0]
 }
@@ -75,7 +70,8 @@ function logSent<J extends DeliveryJob, A>(
   )
 }
 
-function logChange({ sender, kind, seconds, words }: Change, log: DeliveryDeps['log']): void {
+function logChange({ sender, kind, seconds, ...said }: Change, log: DeliveryDeps['log']): void {
+  const words = impersonal(said.words)
   if (kind === 'paused') log.error({ sender, seconds, words }, 'nothing can be sent for now')
   else if (kind === 'slowed') log.warn({ sender, seconds, words }, 'the provider asks to slow down')
   else log.warn({ sender }, words)

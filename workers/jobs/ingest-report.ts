@@ -19,7 +19,7 @@ import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import { isUuid, textFault } from '../../db/text/strings.ts'
-import { storableWords } from '../../db/text/words.ts'
+import { impersonal, storableWords } from '../../db/text/words.ts'
 import { type Batch, LEFT_TO_NEWER, LEFT_TO_NEWER_WORDS } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 
@@ -119,7 +119,7 @@ function logPauses(results: ReadonlyMap<ReportedEvent, EventResult>, { log }: Wo
     event.channel === 'sender' && kind === 'applied' ? [event] : [],
   )
   for (const { sender, seconds, reason } of new Map(pauses.map((pause) => [pause.sender, pause])).values()) {
-    log.error({ sender, seconds, words: reason }, 'nothing can be sent for now')
+    log.error({ sender, seconds, words: impersonal(reason) }, 'nothing can be sent for now')
   }
 }
 
@@ -162,7 +162,8 @@ async function readOne(
     return { report, events: events.map((event) => ofReport(event, report)), fault: null }
   } catch (error) {
     const fault = storableWords(error instanceof Error ? error.message : String(error))
-    deps.log.warn({ report_id: report.id, provider: report.provider, fault }, 'unreadable report')
+    const known = { report_id: report.id, provider: report.provider }
+    deps.log.warn({ ...known, fault: impersonal(fault) }, 'unreadable report')
     return { report, events: [], fault }
   }
 }

@@ -121,6 +121,13 @@ export const pausedQueue = (subject: string, reason: string | null): Alert => ({
   text: 'What is queued waits until an operator resumes it; nothing is lost.',
 })
 
+/** Nothing of a team goes out, whatever else is paused. */
+export const SUSPENDED_TEAM: Alert = {
+  tone: 'bad',
+  title: 'Nothing goes out: the team is suspended',
+  text: 'What is queued goes out once an operator resumes the team.',
+}
+
 /** All deliveries stand, since the database is a copy. */
 export const RESTORED_COPY: Alert = {
   tone: 'bad',
@@ -154,6 +161,9 @@ type Waits = {
   waiting?: Waiting | null
 }
 
+/** What would not change if all went on just now: it waits for its time or for a person, or is being sent. */
+const WHATEVER_STOPS: readonly Waiting['state'][] = ['scheduled', 'given_up', 'in_flight']
+
 /**
  * The most specific reason why a message waits: what is stopped comes before the wait for a next try, which cannot come
  * before that ends. Its last answer is kept.
@@ -163,7 +173,7 @@ export function mainReason(
   stops: readonly Alert[],
   { state, last_refusal }: Pick<Waiting, 'state' | 'last_refusal'>,
 ): Alert[] {
-  if (stops.length === 0 || state === 'given_up' || state === 'in_flight') return [attempt]
+  if (stops.length === 0 || WHATEVER_STOPS.includes(state)) return [attempt]
   if (!last_refusal) return [...stops]
   const answer = `The last answer: ${last_refusal}`
   return stops.map((stop, at) =>
@@ -181,6 +191,7 @@ export function waitingAlerts({ waiting, events, created_at }: Waits, viewer: Vi
   const refusal = events.findLast(({ kind, detail }) => kind === 'held' && detail === waiting.last_refusal)
   const said = { ...waiting, last_refusal: refusal ? wordsFor(viewer, refusal) : waiting.last_refusal }
   const attempt = stateAlert(said, seconds, now)
+  if (waiting.team_suspended) return mainReason(attempt, [SUSPENDED_TEAM], said)
   if (waiting.queue_paused)
     return mainReason(attempt, [pausedQueue('Its queue', waiting.queue_pause_reason)], said)
   const pauses = [...waiting.paused_senders, ...waiting.paused_for_recipient]

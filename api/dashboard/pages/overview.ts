@@ -16,7 +16,7 @@ import { pausedQueues, type QueuePause, RESTORED } from '../../../db/queue/pause
 import { byteWords, dayWords, duration, number, plural, type Tone, time } from '../drawn/cell.ts'
 import type { Alert, Section, Tile } from '../drawn/section.ts'
 import { type Share, shareWords, sumsOf, toneOf } from '../drawn/shares.ts'
-import { pausedDelivery, pausedQueue, RESTORED_COPY } from '../drawn/timeline.ts'
+import { pausedDelivery, pausedQueue, RESTORED_COPY, SUSPENDED_TEAM } from '../drawn/timeline.ts'
 import { weekTiles } from '../drawn/week.ts'
 import type { PageDeps } from '../served/deps.ts'
 import { compact, get } from '../served/made.ts'
@@ -151,13 +151,8 @@ async function alertsOf(
   const domains = await domainsOfTeam(database, team.id)
   const pending = domains.filter(({ status }) => status === 'pending')
   const failing = domains.filter(({ failing_since }) => failing_since !== null)
-  const suspended: Alert = {
-    tone: 'bad',
-    title: 'Nothing goes out: the team is suspended',
-    text: 'What is queued goes out once an operator resumes the team.',
-  }
   return compact([
-    team.suspended && suspended,
+    team.suspended && SUSPENDED_TEAM,
     ...(await broadcastAlerts(request, deps)),
     ...webhooks.disabled,
     ...foldAlerts(

@@ -12,7 +12,7 @@ import { domainToAscii } from '../../text/address.ts'
 import { type By, record } from '../audit/record.ts'
 import { lockAccountRow } from '../teams/teams.sql.ts'
 import { teamOrRefusal } from '../teams/view.ts'
-import { dnsRecords, FIRST_SELECTOR, makeDkimKey } from './dkim.ts'
+import { dnsRecords, makeDkimKey } from './dkim.ts'
 import { type DomainRow, deleteDomain, domainByName, domainRoom, insertDomain } from './domains.sql.ts'
 
 /** A domain with the records to publish. @param includes what the relay wants in SPF. Pure. */
@@ -62,7 +62,7 @@ export async function addDomain(
 ): Promise<DomainRow> {
   const name = domainName(given)
   const { test } = await teamOrRefusal(by.tx, teamId)
-  const key = await makeDkimKey(secrets, { team_id: teamId, name }, FIRST_SELECTOR)
+  const key = await makeDkimKey(secrets, { team_id: teamId, name })
   const status = verified || test ? ('verified' as const) : ('pending' as const)
   return by.tx.transaction(async (tx) => {
     // Other additions and changes of plan queue up here; the count is read after that.

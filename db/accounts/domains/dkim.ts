@@ -1,8 +1,8 @@
 /**
  * A domain's DKIM key and the DNS records that its owner publishes (RFC 6376, RFC 7208, RFC 7489).
- * Promises: the private key leaves this module sealed only.
+ * Promises: the private key leaves this module sealed only; each key has a selector of its own.
  */
-import { generateKeyPair } from 'node:crypto'
+import { generateKeyPair, randomInt } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Secrets } from '../../process/secrets.ts'
 import type { DomainRow, NewDomain } from './domains.sql.ts'
@@ -10,7 +10,14 @@ import { spfValue } from './spf.ts'
 
 export type DnsRecord = { type: 'TXT'; name: string; value: string }
 
-export const FIRST_SELECTOR = 'hg1'
+/**
+ * A new one for each key, so that a name in DNS stands for one key: two teams may have one domain, and of one that was
+ * removed and comes back resolvers remember the old record. Drawn, since a number would tell of other teams.
+ */
+function drawSelector(): string {
+  const drawn = randomInt(36 ** 6).toString(36)
+  return `hg${drawn.padStart(6, '0')}`
+}
 
 type StoredKey = Pick<NewDomain, 'dkim_selector' | 'dkim_public_key' | 'dkim_private_key'>
 
@@ -27,15 +34,15 @@ export const sealKey = (secrets: Secrets, owner: KeyOwner, pem: Buffer): Buffer 
 export const openKey = (secrets: Secrets, owner: KeyOwner, sealed: Buffer): Buffer =>
   secrets.decrypt('dkim', sealed, about(owner))
 
-/** A new RSA-2048 key pair for a domain, in the form that is stored. */
-export async function makeDkimKey(secrets: Secrets, owner: KeyOwner, selector: string): Promise<StoredKey> {
+/** A new RSA-2048 key pair for a domain, in the form that is stored, with its selector. */
+export async function makeDkimKey(secrets: Secrets, owner: KeyOwner): Promise<StoredKey> {
   const { publicKey, privateKey } = await promisify(generateKeyPair)('rsa', {
     modulusLength: 2048,
     publicKeyEncoding: { type: 'spki', format: 'der' },
     privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
   })
   return {
-    dkim_selector: selector,
+    dkim_selector: drawSelector(),
     dkim_public_key: publicKey.toString('base64'),
     dkim_private_key: sealKey(secrets, owner, Buffer.from(privateKey)),
   }

@@ -51,11 +51,6 @@ export const domainByName = (tx: Tx, teamId: string, name: string) =>
   tx.maybeOne(sql.type(domainRow)`
     select ${domainColumns} from domains where team_id = ${teamId} and name = ${name}`)
 
-/** The same, locked until the transaction ends. */
-export const lockDomain = (tx: Tx, teamId: string, name: string) =>
-  tx.maybeOne(sql.type(domainRow)`
-    select ${domainColumns} from domains where team_id = ${teamId} and name = ${name} for no key update`)
-
 export const domainById = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.type(domainRow)`
     select ${domainColumns} from domains where team_id = ${teamId} and id = ${id}`)
@@ -88,14 +83,14 @@ export const markDomainVerified = (tx: Tx, teamId: string, id: string, now: Date
     update domains set ${isFound(now)}
     where team_id = ${teamId} and id = ${id} returning ${domainColumns}`)
 
-/** Stores the key that is to follow a locked domain's own, in place of an earlier one. */
+/** Stores the key that is to follow a domain's own, in place of an earlier one. @returns null when it is gone. */
 export const putNextKey = (
   tx: Tx,
   teamId: string,
   id: string,
   key: Pick<NewDomain, 'dkim_selector' | 'dkim_public_key' | 'dkim_private_key'>,
 ) =>
-  tx.one(sql.type(domainRow)`
+  tx.maybeOne(sql.type(domainRow)`
     update domains set
       next_dkim_selector = ${key.dkim_selector}, next_dkim_public_key = ${key.dkim_public_key},
       next_dkim_private_key = ${sql.binary(key.dkim_private_key)}

@@ -1,7 +1,7 @@
 /**
  * Gives a domain a new DKIM key, and seals stored keys afresh when SECRET_KEY was replaced.
  * Promises: mail is signed with the old key until the new one's record is found (verify.ts), so recipients can always
- * check it; a selector is never used for two keys in a row.
+ * check it.
  */
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
@@ -9,21 +9,14 @@ import { resealCanary } from '../../process/canary.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { type By, record } from '../audit/record.ts'
 import { domainOrRefusal } from './add.ts'
-import { FIRST_SELECTOR, makeDkimKey, openKey, sealKey } from './dkim.ts'
+import { makeDkimKey, openKey, sealKey } from './dkim.ts'
 import {
   type DomainRow,
-  lockDomain,
   lockSealedKeys,
   putNextKey,
   type SealedKeysRow,
   updateSealedKeys,
 } from './domains.sql.ts'
-
-/** `hg4` after `hg3`. */
-const selectorAfter = (selector: string): string => {
-  const [, name = selector, number = ''] = /^(\D*)(\d*)$/.exec(selector) ?? []
-  return `${name}${Number(number || '1') + 1}`
-}
 
 /** Makes a key that will follow the domain's; its record has to be published beside the old one. @throws Refusal. */
 export async function rekeyDomain(
@@ -31,18 +24,13 @@ export async function rekeyDomain(
   teamId: string,
   given: string,
 ): Promise<DomainRow> {
-  const { name } = await domainOrRefusal(by.tx, teamId, given)
-  const key = await makeDkimKey(secrets, { team_id: teamId, name }, FIRST_SELECTOR)
+  const { id, name } = await domainOrRefusal(by.tx, teamId, given)
+  const key = await makeDkimKey(secrets, { team_id: teamId, name })
   return by.tx.transaction(async (tx) => {
-    // Somebody else who rotates it waits here, and takes the selector after this one.
-    const before = await lockDomain(tx, teamId, name)
-    if (!before) throw new Refusal('not_found', `the domain ${name} was removed meanwhile`)
-    const dkim_selector = selectorAfter(before.next_dkim_selector ?? before.dkim_selector)
-    const row = await putNextKey(tx, teamId, before.id, { ...key, dkim_selector })
-    await record(
-      { ...by, tx },
-      { team_id: teamId, action: 'domain.rekey', subject: name, detail: dkim_selector },
-    )
+    const row = await putNextKey(tx, teamId, id, key)
+    if (!row) throw new Refusal('not_found', `the domain ${name} was removed meanwhile`)
+    const entry = { team_id: teamId, action: 'domain.rekey', subject: name }
+    await record({ ...by, tx }, { ...entry, detail: key.dkim_selector })
     return row
   })
 }

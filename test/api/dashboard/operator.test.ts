@@ -6,7 +6,7 @@ import { endReports, insertReports } from '../../../db/delivery/reports/reports.
 import { storeSignOfLife } from '../../../db/figures/fleet/fleet.sql.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import type { End } from '../../../db/queue/jobs.ts'
-import { formsTo, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { after, formsTo, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
 import { idleGauges } from '../../support/gauges.ts'
 import { pauseSender } from '../../support/senders.ts'
@@ -157,6 +157,35 @@ t.test('a suspended team’s key answers 401 until it may go on', async (t) => {
   await operator.post(`/operator/teams/${team.id}/resume`)
   t.equal(await send(), 201)
 })
+
+t.test(
+  'what a suspended team has queued says that it waits for that, and what is scheduled for its time',
+  async (t) => {
+    const team = await makeTeam(service)
+    const pathOf = async (body: object) =>
+      `/teams/${team.id}/emails/${(await service.call('POST', '/v1/emails', { key: team.key, body })).body.id}`
+    const queued = await pathOf(anEmail())
+    const scheduled = await pathOf(anEmail({ scheduled_at: new Date(Date.now() + 86_400_000).toISOString() }))
+    await operator.post(`/operator/teams/${team.id}/suspend`)
+    // A worker that claims it finds that the team may not send, and its job ends.
+    await service.database.query(sql.unsafe`delete from pgboss.job where data ->> 'team_id' = ${team.id}`)
+    const viewer = await signedIn(service, { team: team.id, role: 'viewer' })
+    for (const person of [viewer, operator]) {
+      const page = await person.get(queued)
+      shows(t, page, /Why it waits Nothing goes out: the team is suspended/)
+      t.notMatch(textOf(page.html), /gets a new one soon|no worker/)
+      shows(t, await person.get(scheduled), /Why it waits It waits for its time/)
+    }
+    const again = await operator.press(queued, `${queued}/requeue`)
+    shows(
+      t,
+      await after(operator, again),
+      'Delivery is paused just now (team A team): the next try comes when',
+    )
+    await operator.post(`/operator/teams/${team.id}/resume`)
+    t.notMatch(textOf((await viewer.get(queued)).html), 'suspended')
+  },
+)
 
 t.test('the catalog is replaced whole, or not at all', async (t) => {
   const { html } = await operator.get('/operator/plans')

@@ -1,6 +1,6 @@
 /** Words of strangers, made storable. */
 import fc from 'fast-check'
-import { storableWords } from '../../../db/text/words.ts'
+import { impersonal, storableWords } from '../../../db/text/words.ts'
 import t from '../../support/tap.ts'
 
 t.test('control characters and line ends become one blank each run; all else stays as it is', async (t) => {
@@ -24,6 +24,13 @@ t.test('secrets are removed wherever they stand; an empty one is none', async (t
 t.test('marks of writing direction go, and hide no secret', async (t) => {
   t.equal(storableWords('550 \u202egnp.exe\u202c \u2066a\u2069\u200e\u200f\u061c'), '550 gnp.exe a')
   t.equal(storableWords('535 hunt\u200eer2', ['hunter2']), '535 ***')
+})
+
+t.test('words for a log have neither addresses nor numbers of phones', async (t) => {
+  t.equal(
+    impersonal('454 4.7.1 <Ann@example.org>: no relay for ann@example.org,ben@b.test (+4915123456789)'),
+    '454 4.7.1 <…>: no relay for … (…)',
+  )
 })
 
 t.test('whatever is given, the words can be stored, and are left alone the second time', async () => {

@@ -269,8 +269,13 @@ t.test('what a suspended team has queued waits, and goes out at the sweep once i
     status: 'queued',
     requeued_at: null,
     events: EMPTY,
+    waiting: { team_suspended: true },
   })
+  const paused = [{ what: 'team A team', until: null, reason: 'suspended' }]
+  t.match(await cli.json(['email', 'requeue', team.id, held]), { paused })
+  t.match(await cli.json(['email', 'requeue', team.id, '--status', 'queued']), { requeued: 1, paused })
   await cli.json(['team', 'resume', team.id])
+  t.match(await cli.json(['email', 'show', team.id, held]), { waiting: { team_suspended: false } })
   await sweep(later(0))
   await until('it is sent', async () => (await emailStatus(service, held)) === 'sent')
 })

@@ -15,7 +15,7 @@ import {
 import { type ShownWebhook, showWebhook } from '../../../../db/messages/webhooks/show.ts'
 import { plural, status, text, time } from '../../drawn/cell.ts'
 import type { Alert, Moment, Section } from '../../drawn/section.ts'
-import { mainReason, pausedQueue, stateAlert } from '../../drawn/timeline.ts'
+import { mainReason, pausedQueue, SUSPENDED_TEAM, stateAlert } from '../../drawn/timeline.ts'
 import { asActor, auditRead } from '../../served/act.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { chips, defineFilter, oneOf } from '../../served/filter.ts'
@@ -95,14 +95,13 @@ const list = get('viewer', `${PATH}/:id/messages`, async (request, { database })
 function waitsOf({ waiting, created_at }: ShownWebhook, { team, now }: TeamRequest, id: string): Alert[] {
   if (!waiting) return []
   const seconds = (now.getTime() - Date.parse(created_at)) / 1_000
-  const suspended: Alert = { tone: 'bad', title: 'Nothing goes out: the team is suspended' }
   const asked = waiting.paused_senders.map(({ until, reason }): Alert => {
     const link = { href: teamPath(team, 'webhooks', id), label: 'The webhook' }
     const title = 'Its server asks to wait until'
     return { tone: 'warn', title, at: time(until, now), text: reason ?? '', link }
   })
   const queue = waiting.queue_paused && pausedQueue('Its queue', waiting.queue_pause_reason)
-  const stops = team.suspended ? [suspended] : queue ? [queue] : asked
+  const stops = waiting.team_suspended ? [SUSPENDED_TEAM] : queue ? [queue] : asked
   return mainReason(stateAlert(waiting, seconds, now), stops, waiting)
 }
 

@@ -1,5 +1,5 @@
 /** Domains of a team that are added, and whose keys are rotated, side by side. */
-import { addDomain } from '../../../../db/accounts/domains/add.ts'
+import { addDomain, removeDomain } from '../../../../db/accounts/domains/add.ts'
 import { domainsOfTeam } from '../../../../db/accounts/domains/domains.sql.ts'
 import { rekeyDomain } from '../../../../db/accounts/domains/rekey.ts'
 import { Refusal } from '../../../../db/errors.ts'
@@ -40,12 +40,18 @@ t.test('of one name added twice at once, the second is refused as such', async (
   t.match(refused?.reason, { code: 'bad_request', message: 'the team has the domain a.test already' })
 })
 
-t.test('of a key that is rotated twice at once, no selector is used for both', async (t) => {
+t.test('no two keys have one selector: two teams’, a domain’s that came back, two rotations’', async (t) => {
   const { database, team } = await openStore(t)
   const deps = { tx: database, secrets: createSecrets(SECRET_KEY), now: new Date(), actor: 'cli' }
-  const id = await team('pro')
-  const rows = await Promise.all([0, 1].map(() => rekeyDomain(deps, id, 'demo.test')))
-  t.strictSame(rows.map(({ next_dkim_selector }) => next_dkim_selector).sort(), ['hg2', 'hg3'])
-  const [domain] = await domainsOfTeam(database, id)
-  t.equal(domain?.next_dkim_selector, 'hg3')
+  const [one, other] = [await team('pro'), await team('pro')]
+  const domain = { name: 'a.test', verified: false }
+  const added = [await addDomain(deps, one, domain), await addDomain(deps, other, domain)]
+  await removeDomain(deps, one, domain.name)
+  const again = await addDomain(deps, one, domain)
+  const rotated = await Promise.all([0, 1].map(() => rekeyDomain(deps, one, domain.name)))
+  const selectors = [
+    ...[...added, again].map(({ dkim_selector }) => dkim_selector),
+    ...rotated.map(({ next_dkim_selector }) => next_dkim_selector),
+  ]
+  t.equal(new Set(selectors).size, 5, selectors.join())
 })
