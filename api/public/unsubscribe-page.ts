@@ -14,8 +14,6 @@ import { leaveByLink } from '../../db/audience/subscription/subscription.ts'
 import { Refusal } from '../../db/errors.ts'
 import { type BroadcastRow, broadcastById } from '../../db/messages/broadcasts/broadcasts.sql.ts'
 import { readBroadcastToken } from '../../db/messages/emails/broadcast-token.ts'
-import { addresseesOfEmail } from '../../db/messages/emails/emails.sql.ts'
-import { recipientIdentity } from '../../db/messages/emails/recipients.ts'
 import { readUnsubscribeToken } from '../../db/messages/emails/unsubscribe-token.ts'
 import { escapeHtml } from '../../db/text/slots.ts'
 import type { Answer } from '../http/errors.ts'
@@ -83,21 +81,14 @@ async function namedByBroadcast(token: string, { database, secrets }: RecipientD
   return { team_id, identity: person || null, broadcast, isBulk: true }
 }
 
-/** An email to a stored contact has one recipient. */
-async function namedByEmail(token: string, { database, secrets }: RecipientDeps): Promise<Named | null> {
+function namedByEmail(token: string, { secrets }: RecipientDeps): Named | null {
   const ref = readUnsubscribeToken(secrets, token)
-  if (!ref) return null
-  const { team_id } = ref
-  const email = await addresseesOfEmail(database, team_id, ref.email_id)
-  const [address] = email?.to_emails ?? []
-  const isContacts = address !== undefined && email?.contact_id !== null
-  const identity = isContacts ? recipientIdentity(address) : null
-  return { team_id, identity, broadcast: null, isBulk: false }
+  return ref && { team_id: ref.team_id, identity: ref.person || null, broadcast: null, isBulk: false }
 }
 
 /** Whose link this is. @throws Refusal not_found for a token that is not one of ours. */
 async function recipientOf({ params: { token = '' } }: Request, deps: RecipientDeps): Promise<Recipient> {
-  const named = (await namedByBroadcast(token, deps)) ?? (await namedByEmail(token, deps))
+  const named = (await namedByBroadcast(token, deps)) ?? namedByEmail(token, deps)
   if (!named) throw new Refusal('not_found', 'this link is unknown')
   const { team_id, identity } = named
   return { ...named, contact: identity ? await contactByIdentity(deps.database, team_id, identity) : null }

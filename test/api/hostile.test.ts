@@ -39,7 +39,7 @@ const { body: email } = await service.call('POST', '/v1/emails', {
 
 const THINGS: Readonly<Record<string, string>> = {
   ':team': team.id,
-  '/u/:token': `/u/${email.unsubscribe_token ?? unsubscribeToken(service.deps.secrets, team.id, email.id)}`,
+  '/u/:token': `/u/${email.unsubscribe_token ?? unsubscribeToken(service.deps.secrets, { team_id: team.id, email_id: email.id, person: '' })}`,
   '/emails/:id': `/emails/${lived.bounced}`,
   '/templates/:id': `/templates/${lived.template}`,
   '/whatsapp-templates/:id': `/whatsapp-templates/${lived.whatsappTemplate}`,

@@ -200,11 +200,11 @@ export const emailById = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.prepared('email_by_id', emailRow)`
     select ${emailColumns} from emails where team_id = ${teamId} and id = ${id}`)
 
-const addresseesRow = emailRow.pick(['to_emails', 'first_cc', 'first_bcc', 'contact_id'])
+const addresseesRow = emailRow.pick(['to_emails', 'first_cc', 'first_bcc'])
 
 export const addresseesOfEmail = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.prepared('addressees_of_email', addresseesRow)`
-    select to_emails, first_cc, first_bcc, contact_id from accepted_emails where team_id = ${teamId} and id = ${id}`)
+    select to_emails, first_cc, first_bcc from accepted_emails where team_id = ${teamId} and id = ${id}`)
 
 const senderRow = emailRow.pick(['from_address'])
 

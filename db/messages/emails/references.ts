@@ -98,7 +98,7 @@ export async function findReferences(
 export const domainNotAllowed = (item: EmailItem, sender: EmailSender): Refusal =>
   new Refusal('domain_not_allowed', `${item.path}from: this key may send from ${sender.domain} only`)
 
-/** An id of the right length: links of all emails are equally long. */
+/** An id of the right length: all links of a person's are equally long. */
 const ANY_EMAIL = '00000000-0000-4000-8000-000000000000'
 /** What can stand in a List-Unsubscribe header as it is. */
 const HEADER_URL = /^https?:\/\/[!-;=?-~]{1,900}$/
@@ -111,13 +111,14 @@ export function variablesOf(
   item: EmailItem,
   slots: readonly string[],
   { contacts, links }: References,
-  email: { team_id: string; id?: string },
+  { team_id, id = ANY_EMAIL }: { team_id: string; id?: string },
 ): Readonly<Record<string, string>> {
   const own = item.variables ?? {}
   const filled = slots.flatMap((slot) => (Object.hasOwn(own, slot) ? [[slot, own[slot] ?? ''] as const] : []))
   const isAsked = links !== null && slots.includes(UNSUBSCRIBE_SLOT)
-  const isLinked = isAsked && contacts.has(soleRecipient(item) ?? '')
-  const link = isLinked ? [[UNSUBSCRIBE_SLOT, links({ id: ANY_EMAIL, ...email })] as const] : []
+  const person = isAsked ? soleRecipient(item) : null
+  const isLinked = isAsked && person !== null && contacts.has(person)
+  const link = isLinked ? [[UNSUBSCRIBE_SLOT, links({ team_id, email_id: id, person })] as const] : []
   return Object.fromEntries([...filled, ...link])
 }
 

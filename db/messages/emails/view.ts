@@ -41,9 +41,10 @@ function tokenOf(
   secrets: Secrets,
 ): string | null {
   if (contact_id === null) return null
+  const person = recipientIdentity(to)
   return broadcast_id === null
-    ? unsubscribeToken(secrets, team_id, id)
-    : broadcastToken(secrets, { team_id, broadcast_id, person: recipientIdentity(to) })
+    ? unsubscribeToken(secrets, { team_id, email_id: id, person })
+    : broadcastToken(secrets, { team_id, broadcast_id, person })
 }
 
 function viewOf(row: EmailRow, { html, text, size_kb }: Content & { size_kb: number }, secrets: Secrets) {

@@ -97,7 +97,7 @@ t.test('email show of one that is addressed to a contact has its unsubscribe tok
   t.equal(contact_id, contact)
   t.equal(unsubscribe_url, null, 'PUBLIC_URL is not set')
   const named = readUnsubscribeToken(createSecrets(SECRET_KEY), unsubscribe_token)
-  t.same(named, { team_id: id, email_id: row.id })
+  t.same(named, { team_id: id, email_id: row.id, person: 'a@x.test' })
   const show = ['email', 'show', id, row.id]
   for (const PUBLIC_URL of ['https://mail.demo.test', 'https://mail.demo.test/']) {
     const linked = await cli.json(show, { env: { PUBLIC_URL } })
