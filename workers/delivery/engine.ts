@@ -243,7 +243,11 @@ async function take<J extends DeliveryJob, A>(
     jobs.filter((each) => !batch.has(each)),
     { end: 'completed' },
   )
-  const messages = [...batch].map(([job, outgoing]) => ({ job, outgoing }))
+  const messages = [...batch].flatMap(([job, outgoing]) => {
+    if (outgoing.given_up === undefined) return [{ job, outgoing }]
+    endUnsent(parts, [job], { end: 'given_up', reason: outgoing.given_up })
+    return []
+  })
   const ready = putBack({ parts, inFlight }, messages)
   if (ready.length === 0) return 0
   const passed = await orLetGo(
