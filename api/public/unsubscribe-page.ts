@@ -177,7 +177,9 @@ export const unsubscribeRoutes: readonly PublicRoute<RecipientDeps>[] = [
       const { now } = request
       const ticked = isBulk && form.get('scope') === 'topics' ? form.getAll('topic') : null
       if (contact && ticked) {
-        const chosen = await database.transaction((tx) => choose({ tx, now }, team_id, identity, ticked))
+        const chosen = await database.transaction((tx) =>
+          choose({ tx, now, secrets }, team_id, identity, ticked),
+        )
         return preferencePage(chosen, await topicsOffered(database, team_id, identity), true)
       }
       const ofThese = broadcast !== null && form.get('scope') !== 'everything' && ticked?.length !== 0

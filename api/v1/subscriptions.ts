@@ -17,15 +17,15 @@ import { presentContact } from './present.ts'
 const unsubscribeSchema = object({ email: address().required('${path} is required'), topic_ids: uuids() })
 
 /** POST /v1/contacts/:email/<verb>; a body is not looked at. */
-const statusRoute = (verb: string, change: typeof unsubscribe, about: About): V1Route =>
+const statusRoute = (verb: string, change: typeof resubscribe, about: About): V1Route =>
   teamRoute({
     method: 'POST',
     path: `/v1/contacts/:email/${verb}`,
     about,
     access: keyOnly('contacts:write'),
-    async handle({ params, principal, now }, { database }) {
+    async handle({ params, principal, now }, { database, secrets }) {
       const contact = await database.transaction((tx) =>
-        change({ tx, now, actor: null }, principal.team_id, pathIdentity(params)),
+        change({ tx, now, secrets, actor: null }, principal.team_id, pathIdentity(params)),
       )
       return { status: 200, body: presentContact(contact) }
     },

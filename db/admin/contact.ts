@@ -72,8 +72,10 @@ export const verbs: Verbs = (noun) => {
   verb('lift TEAM EMAIL', 'end the suppression of a contact: it becomes what it was before')
     .requiredOption('--reason <text>', 'why, for the audit trail')
     .action(
-      change((by, team: string, identity: string, { reason }: { reason: string }) =>
-        liftSuppression(by, team, { identity, reason }),
+      change(
+        (by, team: string, identity: string, { reason }: { reason: string }) =>
+          liftSuppression(by, team, { identity, reason }),
+        'secrets',
       ),
     )
 

@@ -33,7 +33,8 @@ export function withFinalCheck<J extends 'deliver-broadcast' | 'deliver-test', T
         const [own, others] = [[], []] as [OutgoingRow[], OutgoingRow[]]
         for (const row of rows) (row.broadcast_id === null ? others : own).push(row)
         const checks = await checkBeforeSend(deps.database, own)
-        for (const [id, check] of checks) if (typeof check === 'object' && check.until_resumed) paused.add(id)
+        for (const [id, check] of checks)
+          if (typeof check === 'object' && 'until_resumed' in check) paused.add(id)
         return new Map([...checks, ...others.map(({ id }) => [id, 'go'] as const)])
       },
     }),

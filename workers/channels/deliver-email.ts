@@ -101,7 +101,10 @@ export function emailChannel<J extends EmailJob, T extends boolean = false>(
           const check = checks?.get(job.data.email_id) ?? (checks ? 'gone' : 'go')
           if (!row || check === 'gone') return []
           const outgoing = outgoingOf(row, { compose, provider, sender, deps, own_wait_seconds: rest(row) })
-          return [[job, check === 'go' ? outgoing : { ...outgoing, own_wait_seconds: check.wait_seconds }]]
+          if (check === 'go') return [[job, outgoing]]
+          const kept =
+            'given_up' in check ? { given_up: check.given_up } : { own_wait_seconds: check.wait_seconds }
+          return [[job, { ...outgoing, ...kept }]]
         }),
       )
     },

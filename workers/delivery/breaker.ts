@@ -129,7 +129,7 @@ export function createBreaker(): Breaker {
     waitAfter(signal) {
       if (signal === null || signal.kind === 'accepted' || signal.kind === 'slow') return 1
       // A little longer than the pause, so that another message is the next probe.
-      const pause = signal.wait_seconds ?? pauseAfter(signal.kind, troubles + 1)
+      const pause = pauseAfter(signal.kind, troubles + 1, signal.wait_seconds)
       return Math.min(MAX_WAIT_S, pause + 1)
     },
   }

@@ -42,7 +42,7 @@ import { createBreakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps } from './channel.ts'
 import { createInFlightBuffer, type InFlightBuffer, ROOM_WAIT_S } from './in-flight-buffer.ts'
 import { createRecorder, type Recording } from './recorder.ts'
-import { deliver, endUnsent, leaveOutExpired, letGo, type Parts } from './sending.ts'
+import { deliver, endUnsent, leaveOutEnded, letGo, type Parts } from './sending.ts'
 import { createServiceClock } from './service-clock.ts'
 import type { SlotShare } from './slots.ts'
 import { createWriteBuffer } from './write-buffer.ts'
@@ -243,7 +243,7 @@ async function take<J extends DeliveryJob, A>(
     jobs.filter((each) => !batch.has(each)),
     { end: 'completed' },
   )
-  const messages = leaveOutExpired(
+  const messages = leaveOutEnded(
     parts,
     [...batch].map(([job, outgoing]) => ({ job, outgoing })),
   )

@@ -56,16 +56,19 @@ export const letGo = <J extends DeliveryJob, A>(
 ): void => endUnsent(parts, jobs, { end: 'snoozed', seconds })
 
 /**
- * Gives up those of the messages whose time is over, before they would take a place in their sender's pace, or be its
- * only probe. @returns the others.
+ * Ends those of the messages that are not to be tried any more, since their time is over or they are given up as they
+ * are, before they would take a place in their sender's pace, or be its only probe. @returns the others.
  */
-export function leaveOutExpired<J extends DeliveryJob, A>(
+export function leaveOutEnded<J extends DeliveryJob, A>(
   parts: Parts<J, A>,
   messages: readonly Message<J, A>[],
 ): Message<J, A>[] {
   return messages.filter((message) => {
-    if (!hasExpired(parts, message)) return true
-    parts.buffer.add(expired(parts, message))
+    const { job, outgoing } = message
+    if (outgoing.given_up !== undefined)
+      endUnsent(parts, [job], { end: 'given_up', reason: outgoing.given_up })
+    else if (hasExpired(parts, message)) parts.buffer.add(expired(parts, message))
+    else return true
     return false
   })
 }

@@ -261,7 +261,7 @@ const change = act('editor', '/teams/:team/contacts/:email', async (by, request)
   return redirect(here(request), 'The contact is changed.')
 })
 
-const subscription = (verb: string, change: typeof unsubscribe): TeamPage =>
+const subscription = (verb: string, change: typeof resubscribe): TeamPage =>
   act('editor', `/teams/:team/contacts/:email/${verb}`, async (by, request) => {
     await change(by, request.team.id, contactIdentity(request.params.email))
     return redirect(here(request), `The contact is ${verb}d.`)

@@ -4,10 +4,10 @@
  * nobody wanted. Promises: without SECRET_KEY no address can be read back. A team that has erased nobody pays one look
  * at an empty index.
  */
-import type { Tx } from '../../postgres/pool.ts'
+import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import type { ContactStatus } from './contacts.sql.ts'
-import { type ErasedRow, erasedByHashes, hasErased } from './erased.sql.ts'
+import { type ErasedRow, erasedByHashes, forgetErased, hasErased, keepErased } from './erased.sql.ts'
 
 /** What a new contact starts with. */
 type InitialState = {
@@ -55,4 +55,27 @@ export async function initialStates(
     states.set(identity, { status: said.status, suppression: said.suppression, left_topic_ids: left })
   }
   return states
+}
+
+/**
+ * Ends what was kept of an address whose contact is subscribed again: made once more, it begins so. Topics that its
+ * person had left stay left, but for these, which were chosen now.
+ */
+export async function endWishes(
+  { tx, now, secrets }: At & { secrets: Pick<Secrets, 'signatures'> },
+  teamId: string,
+  identity: string,
+  chosen: readonly string[] = [],
+): Promise<void> {
+  if (!(await hasErased(tx, teamId))) return
+  const kept = await erasedByHashes(tx, teamId, secrets.signatures('erasure', hashed(teamId, identity), 32))
+  if (kept.length === 0) return
+  const hashes = kept.map(({ hash }) => hash)
+  const left_topic_ids = [...new Set(kept.flatMap((each) => each.left_topic_ids))].filter(
+    (topic) => !chosen.includes(topic),
+  )
+  await forgetErased(tx, teamId, hashes)
+  const [hash] = hashes
+  if (hash === undefined || left_topic_ids.length === 0) return
+  await keepErased(tx, teamId, { hash, status: 'subscribed', suppression: null, left_topic_ids }, now)
 }

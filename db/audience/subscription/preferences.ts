@@ -4,6 +4,7 @@
  * contact's own, so choosing a topic subscribes again; what a report found stays in the way.
  */
 import type { At, Tx } from '../../postgres/pool.ts'
+import type { Secrets } from '../../process/secrets.ts'
 import { isUuid } from '../../text/strings.ts'
 import { type ContactRow, contactByIdentity } from '../contacts/contacts.sql.ts'
 import { distinctTopics, noContact } from '../contacts/edit.ts'
@@ -23,7 +24,7 @@ export async function topicsOffered(tx: Tx, teamId: string, identity: string): P
 
 /** Sets the topics of a contact; those that were not offered are left out. @throws Refusal contact_not_found. */
 export async function choose(
-  at: At,
+  { secrets, ...at }: At & { secrets: Pick<Secrets, 'signatures'> },
   teamId: string,
   identity: string,
   topicIds: readonly string[],
@@ -39,5 +40,6 @@ export async function choose(
   if (topic_ids.length === 0) return unsubscribe(own, teamId, identity)
   const contact = await contactByIdentity(tx, teamId, identity)
   if (!contact) throw noContact()
-  return contact.suppression === null ? resubscribe(own, teamId, identity) : contact
+  if (contact.suppression !== null) return contact
+  return resubscribe({ ...own, secrets }, teamId, identity, topic_ids)
 }

@@ -2,8 +2,8 @@
  * Unsubscribes and resubscribes contacts, in the caller's transaction.
  * Promises: what a delivery report found outlives an unsubscribe, and no API call lifts it; a repeated call changes
  * nothing; what a person changed is in the audit trail, and who left which topics; a wish of somebody who is no contact
- * any more counts for a contact that is made again. DECISIONS: Unsubscribe. What reports do to a contact is in
- * suppressions/suppress.ts.
+ * any more counts for a contact that is made again, until that is resubscribed. DECISIONS: Unsubscribe. What reports do
+ * to a contact is in suppressions/suppress.ts.
  */
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { lockAccount } from '../../accounts/teams/limits.ts'
@@ -14,7 +14,7 @@ import { publishContacts } from '../contacts/changes.ts'
 import { type ContactRow, lockContact, updateContactStatus } from '../contacts/contacts.sql.ts'
 import { distinctTopics, noContact } from '../contacts/edit.ts'
 import { rememberWish } from '../contacts/erased.sql.ts'
-import { erasureHash } from '../contacts/erased.ts'
+import { endWishes, erasureHash } from '../contacts/erased.ts'
 import { type ContactTopics, topicsOfContact, writeTopics } from './subscription.sql.ts'
 
 /** Who leaves topics, in the audit trail: the person behind a link, or a client of the API. */
@@ -49,13 +49,19 @@ export async function unsubscribe(by: Caller, teamId: string, identity: string):
   return contact.status === 'unsubscribed' ? contact : become(by, teamId, contact, 'unsubscribed')
 }
 
-/** @throws Refusal contact_not_found, contact_suppressed. */
-export async function resubscribe(by: Caller, teamId: string, identity: string): Promise<ContactRow> {
+/** @param chosen topics that its person has just chosen. @throws Refusal contact_not_found, contact_suppressed. */
+export async function resubscribe(
+  { secrets, ...by }: Caller & { secrets: Pick<Secrets, 'signatures'> },
+  teamId: string,
+  identity: string,
+  chosen: readonly string[] = [],
+): Promise<ContactRow> {
   const contact = await locked(by.tx, teamId, identity)
   const { suppression } = contact
   if (suppression !== null) {
     throw new Refusal('contact_suppressed', `the contact has ${suppression}: it cannot be resubscribed`)
   }
+  await endWishes({ ...by, secrets }, teamId, identity, chosen)
   return contact.status === 'subscribed' ? contact : become(by, teamId, contact, 'subscribed')
 }
 

@@ -6,10 +6,12 @@
 import { type By, record } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
+import type { Secrets } from '../../process/secrets.ts'
 import { publishContacts } from '../contacts/changes.ts'
 import { type ContactRow, contactByIdentity, lockContact } from '../contacts/contacts.sql.ts'
 import { noContact } from '../contacts/edit.ts'
 import type { SuppressionCause } from '../contacts/effect.ts'
+import { endWishes } from '../contacts/erased.ts'
 import { liftContact, suppressionOf } from './suppressions.sql.ts'
 
 /** A contact as people see it: with what suppresses it, and when somebody last lifted that. */
@@ -49,7 +51,7 @@ export const markOfSuppression = ({
  * one that was seen: a complaint is not lifted with the bounce before it.
  */
 export async function liftSuppression(
-  by: By,
+  { secrets, ...by }: By & { secrets: Pick<Secrets, 'signatures'> },
   teamId: string,
   { identity, reason, seen = null }: { identity: string; reason: string; seen?: string | null },
 ): Promise<ContactDetail> {
@@ -75,5 +77,7 @@ export async function liftSuppression(
     },
   ])
   await record(by, { team_id: teamId, action: 'contact.lift', subject: contact.email, detail: words })
-  return showContact(tx, teamId, identity)
+  const lifted = await showContact(tx, teamId, identity)
+  if (lifted.status === 'subscribed') await endWishes({ ...by, secrets }, teamId, identity)
+  return lifted
 }

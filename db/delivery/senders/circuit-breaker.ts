@@ -2,7 +2,7 @@
  * The circuit breakers of senders, one each for the whole fleet, in their rows: closed while all is well, open while a
  * sender is paused, half-open while one send at a time probes it. What sends have met moves them.
  * Promises: a send that began before the trouble, or its end, was known changes nothing. Pauses grow with each failed
- * probe, to half a minute at most unless the provider names a time; a longer one that stands stays. The
+ * probe, to half a minute at most unless the provider names a longer time; a longer one that stands stays. The
  * first send that began after the trouble and was taken ends it, at once for every worker. The sender's timeline
  * records both, once. Runs last in the caller's transaction, because other sends wait for these rows. All times are
  * the database's.
@@ -50,11 +50,17 @@ export type SenderSignal =
 
 type Trouble = keyof typeof PAUSES
 
-/** How long a sender is paused after a number of troubles in a row, in seconds. Pure. */
-export function pauseAfter(kind: Trouble, troubles: number): number {
+const stepOf = (kind: Trouble, troubles: number): number => {
   const steps = PAUSES[kind]
   return steps[Math.min(Math.max(troubles, 1), steps.length) - 1] ?? 1
 }
+
+/**
+ * How long a sender is paused after a number of troubles in a row, in seconds: as long as it names, but who names a
+ * second each time is asked less and less often all the same. Pure.
+ */
+export const pauseAfter = (kind: Trouble, troubles: number, named?: number): number =>
+  named === undefined ? stepOf(kind, troubles) : Math.max(named, stepOf('setup', troubles))
 
 /** What has changed for a sender, for those who watch: `news` is its timeline's. */
 export type Change = {
@@ -131,7 +137,7 @@ function trip(
   const known = Math.max(pace.troubled_at?.getTime() ?? 0, pace.accepted_at?.getTime() ?? 0)
   if (began_at.getTime() <= known) return state
   const troubles = pace.troubles + 1
-  const wait = wait_seconds ?? pauseAfter(kind, troubles)
+  const wait = pauseAfter(kind, troubles, wait_seconds)
   const troubled: Pace = { ...pace, troubles, troubled_at: now }
   const change = (seconds: number) => [...state.changes, { kind: 'paused' as const, words, seconds }]
   const { wait_seconds: left } = stateAt(pace, now)

@@ -12,14 +12,15 @@ import { insertSkips } from './skips.sql.ts'
 
 /** How long an email of a paused broadcast waits before it looks again, in seconds: resuming brings it forward. */
 const PAUSED_WAIT = 60
-/** An email whose answer was lost may have arrived: it is neither sent again nor withdrawn while nobody knows. */
-const LOST_ANSWER_WAIT = 600
 
 /** An email that is about to go out. `unknowns`: how many of its tries have had no answer. */
 type Leaving = { team_id: string; id: string; unknowns: number }
 
-/** What an email may do: go, wait some seconds, perhaps until its broadcast is resumed, or nothing any more. */
-export type SendCheck = 'go' | 'gone' | { wait_seconds: number; until_resumed?: true }
+/**
+ * What an email may do: go, wait some seconds, perhaps until its broadcast is resumed, or nothing any more. One whose
+ * answer was lost may have arrived: it is neither sent again nor withdrawn, but given up, and waits for a person.
+ */
+export type SendCheck = 'go' | 'gone' | { wait_seconds: number; until_resumed?: true } | { given_up: string }
 
 /** The last word on each of these emails, by id. */
 export async function checkBeforeSend(
@@ -39,8 +40,11 @@ export async function checkBeforeSend(
   return checks
 }
 
+const mayHaveArrived = (reason: string): string =>
+  `no answer to its last try, it may have arrived; it is not sent again: ${reason}`
+
 function checkOf({ reason, state }: EmailState, isUnanswered: boolean): SendCheck {
-  if (reason !== null) return isUnanswered ? { wait_seconds: LOST_ANSWER_WAIT } : 'gone'
+  if (reason !== null) return isUnanswered ? { given_up: mayHaveArrived(reason) } : 'gone'
   return state === 'paused' ? { wait_seconds: PAUSED_WAIT, until_resumed: true } : 'go'
 }
 

@@ -2,7 +2,8 @@
  * Sends what an email holds once more, as a new email: a copy to the person who asks, or one to a corrected address.
  * Promises: it goes to that one address alone; the new email is accepted as a client's is; in the transaction that
  * accepts it both timelines say that they belong together, and one to a corrected address has its line in the audit
- * trail. Must not be used for internal mail.
+ * trail; a link of ours that unsubscribes the first recipient is the new one's there, and nobody's in a copy. Must not
+ * be used for internal mail.
  */
 import { type By, record } from '../../accounts/audit/record.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
@@ -10,30 +11,50 @@ import { reusedFiles } from '../../content/files/reuse.ts'
 import { deliveryState } from '../../delivery/requeue.sql.ts'
 import { emptiedRefusal } from '../../delivery/requeue.ts'
 import { Refusal } from '../../errors.ts'
+import type { Secrets } from '../../process/secrets.ts'
 import { formatMailbox, type Mailbox, parseMailbox } from '../../text/address.ts'
 import { type AcceptDeps, acceptEmails, type EmailOutcome } from './accept.ts'
+import { broadcastToken, readBroadcastToken } from './broadcast-token.ts'
 import type { EmailItem } from './call.ts'
 import { emailItem } from './item.ts'
 import { linkEmails } from './links.ts'
-import { everyone } from './recipients.ts'
+import { everyone, recipientIdentity } from './recipients.ts'
 import type { ShownEmail } from './show.ts'
 import type { Again } from './status.ts'
+import { readUnsubscribeToken, unsubscribeToken } from './unsubscribe-token.ts'
+
+/** What may be the token of a link of ours. */
+const LINK_TOKEN = /(?<=\/u\/)[\w-]{60,}/g
+
+/** A part of an email with its unsubscribe links for another person; '' for nobody. */
+const relinked = (part: string, secrets: Secrets, person: string): string =>
+  part.replace(LINK_TOKEN, (token) => {
+    const email = readUnsubscribeToken(secrets, token)
+    if (email) return unsubscribeToken(secrets, { ...email, person })
+    const broadcast = readBroadcastToken(secrets, token)
+    return broadcast ? broadcastToken(secrets, { ...broadcast, person }) : token
+  })
 
 type Outcomes = readonly EmailOutcome[]
 
+type AgainDeps = AcceptDeps & By & { secrets: Secrets }
+
 async function sendAgain(
-  deps: AcceptDeps & By,
+  deps: AgainDeps,
   email: ShownEmail,
   how: Again,
-  changes: Pick<EmailItem, 'to' | 'tags' | 'reply_to' | 'headers'>,
+  changes: Pick<EmailItem, 'to' | 'tags' | 'reply_to' | 'headers'> & { person: string },
 ): Promise<Outcomes> {
   const ref = { team_id: email.team_id, id: email.id }
   if ((await deliveryState(deps.tx, EMAIL, ref))?.emptied) throw emptiedRefusal(EMAIL)
   const from = parseMailbox(email.from_address)
   if (!from || email.internal) throw new Refusal('bad_request', 'this email cannot be copied')
-  const { team_id, subject, html, body_text, attachments } = email
+  const { team_id, subject, attachments } = email
+  const { person, ...said } = changes
+  const relinkedTo = (part: string): string => relinked(part, deps.secrets, person)
+  const [html, text] = [relinkedTo(email.html), relinkedTo(email.body_text)]
   const item = emailItem({
-    ...{ from, subject, html, text: body_text === '' ? null : body_text, ...changes },
+    ...{ from, subject, html, text: text === '' ? null : text, ...said },
     ...(attachments ? { attachments: await reusedFiles(deps.tx, team_id, attachments) } : {}),
   })
   const outcomes = await acceptEmails(deps, { team_id, domain: null }, [item])
@@ -45,12 +66,12 @@ async function sendAgain(
 }
 
 /** Sends a copy to an address. @throws Refusal. */
-export const copyEmail = (deps: AcceptDeps & By, email: ShownEmail, address: string): Promise<Outcomes> =>
-  sendAgain(deps, email, 'copied', { to: [address], tags: ['copy'], reply_to: '', headers: null })
+export const copyEmail = (deps: AgainDeps, email: ShownEmail, address: string): Promise<Outcomes> =>
+  sendAgain(deps, email, 'copied', { to: [address], tags: ['copy'], reply_to: '', headers: null, person: '' })
 
 /** Sends it as it was to another address: the recipient's name stays, where it had one recipient. @throws Refusal. */
 export async function resendEmail(
-  deps: AcceptDeps & By,
+  deps: AgainDeps,
   email: ShownEmail,
   { name, address, domain }: Mailbox,
 ): Promise<Outcomes> {
@@ -60,7 +81,8 @@ export async function resendEmail(
   const all = everyone(email)
   const [former = ''] = all.length === 1 ? all : []
   const to = [formatMailbox({ name: name ?? parseMailbox(former)?.name ?? null, address, domain })]
-  const outcomes = await sendAgain(deps, email, 'resent', { to, tags, reply_to, headers })
+  const person = recipientIdentity(address)
+  const outcomes = await sendAgain(deps, email, 'resent', { to, tags, reply_to, headers, person })
   for (const outcome of outcomes) {
     if (outcome.kind === 'stored')
       await record(deps, { team_id, action: 'email.resend', subject, detail: outcome.row.id })

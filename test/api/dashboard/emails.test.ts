@@ -368,6 +368,35 @@ t.test('a resend keeps the recipient’s name, and both emails say that they bel
   shows(t, await viewer.get(`${list}/${first}`), 'Sent again to somebody: that email has been deleted')
 })
 
+t.test('an email sent again unsubscribes its own recipient, and a copy nobody', async (t) => {
+  const { key } = team
+  const statusOf = async (email: string) => (await call('GET', `/v1/contacts/${email}`, { key })).body.status
+  const [wrong, right] = ['wrong@erika-y.example', 'right@erika-y.example']
+  for (const email of [wrong, right, editor.email])
+    await call('POST', '/v1/contacts', { key, body: { email } })
+  const said = { to: [wrong], text: 'Unsubscribe' }
+  const { unsubscribe_token: token } = (await call('POST', '/v1/emails', { key, body: anEmail(said) })).body
+  const url = `https://mail.example.com/u/${token}`
+  const first = await send({ ...said, html: `<a href="${url}">x</a>`, text: `${url} x` })
+  const linkIn = async (page: string) => {
+    const [html, text] = await Promise.all(
+      ['html', 'text'].map(async (view) => textOf((await editor.get(`${page}?view=${view}`)).html)),
+    )
+    const [, link] = /https:\/\/mail\.example\.com(\/u\/[\w-]+)/.exec(html ?? '') ?? []
+    t.ok(link && text?.includes(`${link} x`), 'the same in html and text')
+    return link ?? ''
+  }
+  const again = (await editor.post(`${list}/${first}/resend`, { to: right })).location ?? ''
+  await editor.post(`${list}/${first}/copy`)
+  const copy =
+    /href="\/dashboard([^"]+)">The copy/.exec((await editor.get(`${list}/${first}`)).html)?.[1] ?? ''
+  t.match((await call('POST', await linkIn(copy))).body, 'Nothing is sent to you')
+  t.equal(await statusOf(editor.email), 'subscribed')
+  t.match((await call('POST', await linkIn(again))).body, right)
+  t.strictSame([await statusOf(right), await statusOf(wrong)], ['unsubscribed', 'subscribed'])
+  t.equal(await linkIn(`${list}/${first}`), `/u/${token}`)
+})
+
 t.test('the way back from an email keeps the list’s filter, also after an act on its page', async (t) => {
   const id = await send({ tags: ['kept'], subject: 'Found again' })
   const shown = await editor.get(`${list}?tag=kept`)

@@ -95,6 +95,36 @@ t.test('a choice that is saved once the contact is gone holds for one made again
   t.strictSame(await holds((topic) => `${ONE_CLICK}&topic=${topic}`), ['subscribed', false])
 })
 
+t.test('the wish of somebody who was no contact ends with the opposite one, not by being made', async (t) => {
+  const everything = 'scope=everything'
+  const again = async ({ remove, make }: Awaited<ReturnType<typeof mailed>>, times = 1) => {
+    for (let round = 1; round < times; round += 1) await remove().then(make)
+    await remove()
+    return (await make()).body
+  }
+  const left = { status: 'subscribed', subscribed_topic_ids: EMPTY }
+  const ways = {
+    resubscribed: ({ key }) => call('POST', `/v1/contacts/${ANA}/resubscribe`, { key }),
+    'who chose the topic': ({ press, topic_id }) => press(`scope=topics&topic=${topic_id}`),
+  } satisfies Record<string, (of: Awaited<ReturnType<typeof mailed>>) => unknown>
+  for (const [way, act] of Object.entries(ways)) {
+    const of = await mailed()
+    await of.remove()
+    await of.press(everything)
+    t.match(await again(of, 3), { status: 'unsubscribed' }, 'however often it is made')
+    await act(of)
+    t.match(await again(of), { status: 'subscribed', subscribed_topic_ids: [of.topic_id] }, way)
+  }
+  const of = await mailed()
+  await of.remove()
+  for (const wish of [ONE_CLICK, everything]) await of.press(wish)
+  await of.make()
+  await ways.resubscribed(of)
+  t.match(await again(of), left, 'resubscribed, it is not in the topic that it had left')
+  await ways['who chose the topic'](of)
+  t.match(await again(of), { status: 'subscribed', subscribed_topic_ids: [of.topic_id] })
+})
+
 t.test('a press and a contact that is being made again: the wish holds, in either order', async (t) => {
   for (let round = 0; round < 5; round += 1) {
     const { press, remove, make, contact } = await mailed()

@@ -1,7 +1,11 @@
 /** Emails of broadcasts on their way out: consent at the last moment, pauses, a pace and a sender of their own. */
 import { sql } from 'slonik'
+import { BROADCAST } from '../../../db/channels/email.sql.ts'
+import { noteGivenUp } from '../../../db/delivery/requeue.ts'
 import { awaitCheck, requestCheck } from '../../../db/delivery/senders/check.ts'
 import { brakeFor } from '../../../db/messages/broadcasts/brakes.ts'
+import { isUnderWay } from '../../../db/messages/broadcasts/waiting.sql.ts'
+import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
 import { beside } from '../../../workers/adapters.ts'
 import { createSmtpProvider } from '../../../workers/providers/smtp/adapter.ts'
@@ -47,6 +51,31 @@ t.test('who may not be mailed when the turn comes gets nothing, and is listed wi
     'deleted@example.com': 'deleted',
   })
   t.match(await usedBy(service, team.id), { emails: 1 }, 'their places in the quota are free again')
+})
+
+t.test('what may have arrived is given up once it must not go again: its broadcast ends', async (t) => {
+  const { service, team, sink, received } = await begin(t)
+  const { database, call } = service
+  const broadcast = await aBroadcast(service, team)
+  const [id = ''] = await broadcast.emails('ana@example.com')
+  const lost = {
+    team_id: team.id,
+    email_id: id,
+    event_key: 'attempt',
+    kind: 'unknown',
+    recipient: null,
+  } as const
+  const said = { ...lost, occurred_at: new Date(), detail: 'no answer' }
+  await database.transaction((tx) => applyEmailEvents(tx, [said], said.occurred_at))
+  await call('POST', '/v1/contacts/ana@example.com/unsubscribe', { key: team.key })
+  const key = { team_id: team.id, id: broadcast.id }
+  t.ok(await isUnderWay(database, key))
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until('nothing of it waits', async () => !(await isUnderWay(database, key)))
+  await database.transaction((tx) => noteGivenUp({ tx, now: new Date() }, BROADCAST, 10))
+  const last = (await eventsOfEmail(database, team.id, id)).findLast(({ kind }) => kind === 'gave_up')
+  t.match(last?.detail, /no answer.*may have arrived.*unsubscribed/)
+  t.same([received(), await broadcast.figures()], [[], { made: 1, queued: 1 }])
 })
 
 t.test('a paused broadcast waits without a try; a cancelled one is withdrawn', async (t) => {

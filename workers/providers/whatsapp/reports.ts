@@ -60,7 +60,8 @@ const faultsOf = (errors: unknown): CloudError[] =>
   objects(errors).map(({ code, title, message, error_data }) => {
     const details = isObject(error_data) ? error_data.details : undefined
     const said = [...new Set([message ?? title, details])].filter((text) => typeof text === 'string')
-    const words = storableWords(`${String(code)} ${said.join(': ')}`)
+    const named = typeof code === 'number' || typeof code === 'string' ? `${code}` : 'no code'
+    const words = storableWords(`${named} ${said.join(': ')}`)
     return { code: typeof code === 'number' ? code : Number.NaN, subcode: 0, words }
   })
 

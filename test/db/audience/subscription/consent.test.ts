@@ -99,7 +99,10 @@ async function act(team: TestTeam, { person: email, act: what }: Step): Promise<
     case 'lift':
       return isDone(
         database.transaction((tx) =>
-          liftSuppression({ tx, now, actor: 'cli' }, id, { identity: email, reason: 'asked by phone' }),
+          liftSuppression({ ...deps, tx, now, actor: 'cli' }, id, {
+            identity: email,
+            reason: 'asked by phone',
+          }),
         ),
       )
     default:

@@ -163,7 +163,7 @@ t.test('of two who leave topics at once, both count, and each topic is left once
     leaveTopics(by, team, email, { topic_ids: [topic], by: 'api' })
   for (const second of [
     (by: By, email: string): Promise<unknown> => leave(by, email, b),
-    (by: By, email: string): Promise<unknown> => choose(by, team, email, []),
+    (by: By, email: string): Promise<unknown> => choose({ ...by, secrets }, team, email, []),
   ]) {
     const ana = await makeContact(undefined, [a, b])
     const by = { now: new Date(), actor: 'cli' }

@@ -10,7 +10,9 @@ import { lockContacts } from '../../../../db/audience/suppressions/suppressions.
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import type { EmailEvent } from '../../../../db/messages/emails/events.sql.ts'
 import type { EmailEventKind } from '../../../../db/messages/emails/status.ts'
+import { createSecrets } from '../../../../db/process/secrets.ts'
 import { announced, listenTo } from '../../../support/contacts.ts'
+import { SECRET_KEY } from '../../../support/environment.ts'
 import { hold } from '../../../support/held.ts'
 import { contactState, storeContact, storeEmails, storeTeam } from '../../../support/reports.ts'
 import { openStore } from '../../../support/stored-emails.ts'
@@ -18,6 +20,7 @@ import t from '../../../support/tap.ts'
 
 const service = await openStore(t)
 const { database } = service
+const secrets = createSecrets(SECRET_KEY)
 const HOUR = 3_600_000
 const START = Date.UTC(2026, 0, 1)
 const hour = (hours: number): Date => new Date(START + hours * HOUR)
@@ -57,7 +60,10 @@ async function begin(status: 'subscribed' | 'unsubscribed' = 'subscribed') {
   const state = () => contactState(service, team, 'ana@example.org')
   const lift = (reason = 'she asked') =>
     database.transaction((tx) =>
-      liftSuppression({ tx, now: hour(100), actor: 'cli' }, team, { identity: 'ana@example.org', reason }),
+      liftSuppression({ tx, now: hour(100), actor: 'cli', secrets }, team, {
+        identity: 'ana@example.org',
+        reason,
+      }),
     )
   return { team, contact_id, email, happen, softBounces, shown, state, lift }
 }
@@ -183,7 +189,7 @@ t.test('lifting restores the status of before, with a reason; soft bounces count
   await t.rejects(showContact(database, later.team, 'nobody@example.org'), { code: 'contact_not_found' })
   await t.rejects(
     database.transaction((tx) =>
-      liftSuppression({ tx, now: hour(1), actor: 'cli' }, later.team, {
+      liftSuppression({ tx, now: hour(1), actor: 'cli', secrets }, later.team, {
         identity: 'nobody@example.org',
         reason: 'x',
       }),

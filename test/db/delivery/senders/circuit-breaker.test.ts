@@ -76,11 +76,21 @@ t.test('a trouble opens the circuit; one that began before it was known changes 
   t.strictSame(await timeline(), ['10 paused down', '15 paused refused'], 'each word once')
 })
 
+t.test('who names a second whenever it is asked is asked less and less often', async (t) => {
+  const { say, stored } = aSender()
+  const pauses: (number | null)[] = []
+  for (const now of [100, 200, 300, 400, 500, 600]) {
+    await say(now, ['connection', now - 1, 'answered 503', 1])
+    pauses.push(((await stored()).until ?? 0) - now)
+  }
+  t.strictSame(pauses, [2, 4, 8, 16, 30, 30])
+})
+
 t.test('a pause that stands longer than this one, and than a probe, stays', async (t) => {
   for (const [stands, wait, until, reason] of [
     [40, 39, 40, 'first'],
     [31, 1, 31, 'first'],
-    [30, 1, 1, 'second'],
+    [30, 5, 5, 'second'],
     [40, 40, 40, 'second'],
     [40, 50, 50, 'second'],
   ] as const) {

@@ -229,6 +229,24 @@ t.test('an erased address that bounced, complained or unsubscribed is so when cr
   t.equal(await create(other.key, 'bounced@example.com'), 'subscribed', 'another team knows nothing of it')
 })
 
+t.test('an erased address whose suppression was lifted begins subscribed from then on', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { call, database } = service
+  const cli = adminCli({ DATABASE_URL: service.url })
+  const create = async () =>
+    (await call('POST', '/v1/contacts', { key: team.key, body: { email: ANA } })).body.status
+  const remove = () => call('DELETE', `/v1/contacts/${ANA}`, { key: team.key })
+  await create()
+  await database.query(sql.unsafe`update contacts set status = 'bounced', suppression = 'bounced'`)
+  await erase(team)
+  t.equal(await create(), 'bounced')
+  await remove()
+  t.equal(await create(), 'bounced', 'being made again does not end it')
+  await cli.json(['contact', 'lift', team.id, ANA, '--reason', 'the mailbox is back'])
+  await remove()
+  t.equal(await create(), 'subscribed')
+})
+
 t.test('an erased address that was subscribed leaves nothing, and begins subscribed', async (t) => {
   const { service, team, erase } = await start(t)
   const { call, database } = service

@@ -125,6 +125,11 @@ t.test('one that cannot be read holds up no other; no valid time means the time 
   const odd = [null, 5, 'x', [], status({ status: null }), status({ timestamp: 'never' })]
   const events = await read(statusWebhook('1', [...(odd as never[]), status({ status: 'read' })]))
   t.match(events, [{ occurred_at: RECEIVED.toISOString() }, { status: 'read' }])
+  for (const code of [{ toString: null, valueOf: null }, [{ toString: 1 }], null, true]) {
+    const coded = status({ status: 'failed', errors: [{ code, message: 'Undeliverable' }] })
+    const [failed, other] = await read(statusWebhook('1', [coded, status({ status: 'read' })] as never[]))
+    t.match([failed, other], [{ status: 'failed', detail: 'no code Undeliverable' }, { status: 'read' }])
+  }
   const timeOf = async (timestamp: unknown) =>
     (await read(statusWebhook('1', [status({ timestamp }) as never])))[0]?.occurred_at
   for (const none of [0, '0', -1, 32_503_680_000, [1_750_000_000]])
