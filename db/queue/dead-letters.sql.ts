@@ -3,7 +3,7 @@
  * Their `source_id` is the id of the job that each was, and so of its row.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { array, mixed, number, string } from 'yup'
+import { array, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { countRow, row } from '../postgres/rows.ts'
 import { wasSeen } from '../postgres/seen.sql.ts'
@@ -87,3 +87,32 @@ export async function takeDeadLetters<J extends JobName>(
     returning data`)
   return payloads as Payload<J>[]
 }
+
+/**
+ * What is left of the jobs of these rows that were given up: the dead letters, and for some minutes the jobs that they
+ * were. What somebody redrives just now is passed over: it goes with that.
+ */
+const leftOf = (jobs: readonly JobName[], ids: readonly string[]) => {
+  const these = sql.array(ids, 'uuid')
+  return sql.fragment`
+    select name, id from (
+      select name, id from pgboss.job
+      where name = any(${sql.array(jobs.map(deadLetterOf), 'text')}) and source_id = any(${these}) and state < 'active'
+      for update skip locked) letter
+    union all
+    select name, id from (
+      select name, id from pgboss.job
+      where name = any(${sql.array(jobs, 'text')}) and id = any(${these}) and state > 'active'
+      for update skip locked) ended`
+}
+
+/** Forgets that rows which are gone were given up: nobody can try them again. */
+export const deleteLeftOf = (tx: Tx, jobs: readonly JobName[], ids: readonly string[]) =>
+  tx.query(sql.type(object())`
+    delete from pgboss.job where (name, id) in (${leftOf(jobs, ids)})`)
+
+/** Forgets why rows were given up, where the words have what `pattern` finds. */
+export const forgetReasons = (tx: Tx, jobs: readonly JobName[], ids: readonly string[], pattern: string) =>
+  tx.query(sql.type(object())`
+    update pgboss.job set output = null, source_output = null
+    where (name, id) in (${leftOf(jobs, ids)}) and lower(concat_ws(' ', output, source_output)) ~ ${pattern}`)
