@@ -90,29 +90,41 @@ export async function takeDeadLetters<J extends JobName>(
 
 /**
  * What is left of the jobs of these rows that were given up: the dead letters, and for some minutes the jobs that they
- * were. What somebody redrives just now is passed over: it goes with that.
+ * were; each as a condition that names its queues, so that no other queue is looked through. What somebody redrives
+ * just now is passed over: it goes with that.
  */
-const leftOf = (jobs: readonly JobName[], ids: readonly string[]) => {
+function leftOf(jobs: readonly JobName[], ids: readonly string[]) {
   const these = sql.array(ids, 'uuid')
-  return sql.fragment`
-    select name, id from (
-      select name, id from pgboss.job
-      where name = any(${sql.array(jobs.map(deadLetterOf), 'text')}) and source_id = any(${these}) and state < 'active'
-      for update skip locked) letter
-    union all
-    select name, id from (
-      select name, id from pgboss.job
-      where name = any(${sql.array(jobs, 'text')}) and id = any(${these}) and state > 'active'
-      for update skip locked) ended`
+  const of = (names: readonly string[], which: FragmentSqlToken) => {
+    const own = sql.fragment`name = any(${sql.array(names, 'text')})`
+    return sql.fragment`${own} and id in (
+      select id from pgboss.job where ${own} and ${which} for update skip locked)`
+  }
+  return {
+    letters: of(jobs.map(deadLetterOf), sql.fragment`source_id = any(${these}) and state < 'active'`),
+    ended: of(jobs, sql.fragment`id = any(${these}) and state > 'active'`),
+  }
 }
 
 /** Forgets that rows which are gone were given up: nobody can try them again. */
-export const deleteLeftOf = (tx: Tx, jobs: readonly JobName[], ids: readonly string[]) =>
-  tx.query(sql.type(object())`
-    delete from pgboss.job where (name, id) in (${leftOf(jobs, ids)})`)
+export async function deleteLeftOf(tx: Tx, jobs: readonly JobName[], ids: readonly string[]): Promise<void> {
+  const { letters, ended } = leftOf(jobs, ids)
+  await tx.query(sql.type(object())`
+    with letters as (delete from pgboss.job where ${letters})
+    delete from pgboss.job where ${ended}`)
+}
 
 /** Forgets why rows were given up, where the words have what `pattern` finds. */
-export const forgetReasons = (tx: Tx, jobs: readonly JobName[], ids: readonly string[], pattern: string) =>
-  tx.query(sql.type(object())`
-    update pgboss.job set output = null, source_output = null
-    where (name, id) in (${leftOf(jobs, ids)}) and lower(concat_ws(' ', output, source_output)) ~ ${pattern}`)
+export async function forgetReasons(
+  tx: Tx,
+  jobs: readonly JobName[],
+  ids: readonly string[],
+  pattern: string,
+): Promise<void> {
+  const { letters, ended } = leftOf(jobs, ids)
+  const says = sql.fragment`lower(concat_ws(' ', output, source_output)) ~ ${pattern}`
+  await tx.query(sql.type(object())`
+    with letters as (
+      update pgboss.job set output = null, source_output = null where ${letters} and ${says})
+    update pgboss.job set output = null, source_output = null where ${ended} and ${says}`)
+}
