@@ -3,7 +3,7 @@
  * Their `source_id` is the id of the job that each was, and so of its row.
  */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { array, mixed, number, string } from 'yup'
+import { array, mixed, number, object, string } from 'yup'
 import type { Tx } from '../postgres/pool.ts'
 import { countRow, row } from '../postgres/rows.ts'
 import { wasSeen } from '../postgres/seen.sql.ts'
@@ -86,4 +86,45 @@ export async function takeDeadLetters<J extends JobName>(
       order by created_on limit ${limit} for update skip locked)
     returning data`)
   return payloads as Payload<J>[]
+}
+
+/**
+ * What is left of the jobs of these rows that were given up: the dead letters, and for some minutes the jobs that they
+ * were; each as a condition that names its queues, so that no other queue is looked through. What somebody redrives
+ * just now is passed over: it goes with that.
+ */
+function leftOf(jobs: readonly JobName[], ids: readonly string[]) {
+  const these = sql.array(ids, 'uuid')
+  const of = (names: readonly string[], which: FragmentSqlToken) => {
+    const own = sql.fragment`name = any(${sql.array(names, 'text')})`
+    return sql.fragment`${own} and id in (
+      select id from pgboss.job where ${own} and ${which} for update skip locked)`
+  }
+  return {
+    letters: of(jobs.map(deadLetterOf), sql.fragment`source_id = any(${these}) and state < 'active'`),
+    ended: of(jobs, sql.fragment`id = any(${these}) and state > 'active'`),
+  }
+}
+
+/** Forgets that rows which are gone were given up: nobody can try them again. */
+export async function deleteLeftOf(tx: Tx, jobs: readonly JobName[], ids: readonly string[]): Promise<void> {
+  const { letters, ended } = leftOf(jobs, ids)
+  await tx.query(sql.type(object())`
+    with letters as (delete from pgboss.job where ${letters})
+    delete from pgboss.job where ${ended}`)
+}
+
+/** Forgets why rows were given up, where the words have what `pattern` finds. */
+export async function forgetReasons(
+  tx: Tx,
+  jobs: readonly JobName[],
+  ids: readonly string[],
+  pattern: string,
+): Promise<void> {
+  const { letters, ended } = leftOf(jobs, ids)
+  const says = sql.fragment`lower(concat_ws(' ', output, source_output)) ~ ${pattern}`
+  await tx.query(sql.type(object())`
+    with letters as (
+      update pgboss.job set output = null, source_output = null where ${letters} and ${says})
+    update pgboss.job set output = null, source_output = null where ${ended} and ${says}`)
 }

@@ -208,14 +208,18 @@ export async function withoutSchedules({ database }: Service): Promise<void> {
     create trigger no_schedule before insert on pgboss.schedule for each row execute function no_schedule()`)
 }
 
-/** Gives every job of a queue up, as a worker does. */
-export async function giveUpAll({ url, database }: Service, job: SharedJob): Promise<void> {
+/** Gives every job of a queue up, as a worker does. @param reason a server's last words. */
+export async function giveUpAll(
+  { url, database }: Pick<Service, 'url' | 'database'>,
+  job: SharedJob,
+  reason = 'words',
+): Promise<void> {
   const consumer = await openConsumer(url, { connections: 2, onError: () => {} })
   const claims = consumer.claims(job)
   let jobs: Awaited<ReturnType<typeof claims.fetch>>
   do {
     jobs = await claims.fetch(10)
-    const ends = new Map(jobs.map((one) => [one, { end: 'given_up', reason: 'words' } as const]))
+    const ends = new Map(jobs.map((one) => [one, { end: 'given_up', reason } as const]))
     await database.transaction((tx) => claims.settle(tx, ends))
   } while (jobs.length > 0)
   await consumer.stop(5_000)

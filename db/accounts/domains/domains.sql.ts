@@ -5,6 +5,7 @@ import { ofTestTeam } from '../../channels/channel.sql.ts'
 import { hasListeners } from '../../channels/happenings/consumers.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
+import { isSuspended } from '../teams/teams.sql.ts'
 
 const domainRow = row({
   id: string(),
@@ -185,12 +186,14 @@ export const dkimKeysByName = (tx: Tx, domains: readonly { team_id: string; name
 const ownerRow = row({ team_id: string() })
 
 /**
- * The team that has verified this domain; of several the one that did so first. Null for none. Never a test team, which
- * verifies whatever it names, and whose mail does not arrive.
+ * The team that has verified this domain; of several the one that did so first, and a suspended one, whose mail waits,
+ * only without another. Null for none. Never a test team, which verifies whatever it names, and whose mail does not
+ * arrive.
  */
 export const teamOfDomain = (tx: Tx, name: string) =>
   tx.maybeOneFirst(sql.type(ownerRow)`
-    select team_id from domains where name = ${name} and status = 'verified' and not ${ofTestTeam} order by verified_at limit 1`)
+    select team_id from domains where name = ${name} and status = 'verified' and not ${ofTestTeam}
+    order by ${isSuspended(sql.fragment`domains.team_id`)}, verified_at limit 1`)
 
 const sealedKeysRow = row({
   team_id: string(),

@@ -17,9 +17,10 @@ import { keepErased } from '../../audience/contacts/erased.sql.ts'
 import { erasureHash } from '../../audience/contacts/erased.ts'
 import { topicsOfContact } from '../../audience/subscription/subscription.sql.ts'
 import { deleteSomeOrphans, eraseFiles } from '../../content/files/collect.ts'
-import { removeEmails } from '../../messages/emails/remove.ts'
+import { EMAIL_QUEUES, removeEmails } from '../../messages/emails/remove.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
+import { forgetReasons } from '../../queue/dead-letters.sql.ts'
 import { ERASED } from '../../text/addressees.ts'
 import {
   deleteReportsNaming,
@@ -76,11 +77,15 @@ function erasedEmail({ id, to_emails, has_copies, waits }: FoundEmail, identity:
 
 const idsOf = (emails: readonly { id: string }[]): string[] => emails.map(({ id }) => id)
 
-/** Rewrites emails; the key, the tags and the reply address of what is emptied lose the person's address too. */
+/**
+ * Rewrites emails, and takes the person's address out of why they were given up; the key, the tags and the reply
+ * address of what is emptied lose it too.
+ */
 async function rewrite(tx: Tx, { teamId, pattern }: ErasedPerson, emails: readonly ErasedEmail[]) {
   const emptied = idsOf(emails.filter(({ empty }) => empty))
   if (emails.length > 0) await rewriteEmails(tx, teamId, emails, pattern)
   if (emptied.length > 0) await rewriteNames(tx, teamId, emptied, pattern)
+  if (emails.length > 0) await forgetReasons(tx, EMAIL_QUEUES, idsOf(emails), pattern)
 }
 
 async function eraseEmails(tx: Tx, person: ErasedPerson, ids: readonly string[]) {

@@ -2,9 +2,10 @@
 import { sql } from 'slonik'
 import { object, string } from 'yup'
 import { linkFor } from '../../../db/accounts/people/members.ts'
+import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { shows, signedIn, visitor } from '../../support/dashboard.ts'
 import { jobsOf } from '../../support/rows.ts'
-import { makeTeam, world } from '../../support/service.ts'
+import { byCli, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 const mailed = object({ body_text: string().defined(), html: string().defined() })
@@ -220,3 +221,18 @@ t.test('a link says, on its page and in its mail, as what its owner signs in, an
   t.match(html, `${words} &amp; Sons.`)
   shows(t, await visitor(service).get(/\/login\/\S+/.exec(body_text)?.[0] ?? ''), words)
 })
+
+t.test(
+  'a link by mail goes through a team that may send, where several have verified the domain',
+  async (t) => {
+    const other = await makeTeam(service)
+    const email = 'two-senders@example.com'
+    await signedIn(service, { team: other.id, role: 'viewer', email })
+    await database.transaction((tx) => suspendTeam(byCli(tx), team.id))
+    await visitor(service).post('/login', { email })
+    const sender = await database.oneFirst(sql.type(object({ team_id: string().defined() }))`
+    select team_id from emails where to_emails = array[${email}]`)
+    t.equal(sender, other.id, 'that of a suspended one would wait for longer than the link lives')
+    await database.transaction((tx) => resumeTeam(byCli(tx), team.id))
+  },
+)

@@ -1,6 +1,6 @@
 /** Deleting an email while a worker records what became of it: nothing is left over. */
 import { sql } from 'slonik'
-import { boolean, number, object } from 'yup'
+import { boolean, number, object, string } from 'yup'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { type EmailEvent, storeEmailEvents } from '../../../../db/messages/emails/events.sql.ts'
 import { removeEmail } from '../../../../db/messages/emails/remove.ts'
@@ -8,7 +8,7 @@ import { hold } from '../../../support/held.ts'
 import { byCli } from '../../../support/service.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
-import { until } from '../../../support/worker.ts'
+import { giveUpAll, until } from '../../../support/worker.ts'
 
 t.test('a deletion waits for who is recording events, and takes theirs along', async (t) => {
   const { database, team, email } = await openStore(t)
@@ -38,4 +38,15 @@ t.test('a deletion waits for who is recording events, and takes theirs along', a
   const left = await database.oneFirst(sql.type(object({ count: number().defined() }))`
     select count(*) as count from email_events where team_id = ${id}`)
   t.equal(left, 0)
+})
+
+t.test('what was given up and is deleted is no dead letter any more, and nothing to redrive', async (t) => {
+  const store = await openStore(t)
+  const id = await store.team()
+  const [gone, kept] = [await store.email(id), await store.email(id)]
+  await giveUpAll(store, 'deliver-email')
+  await store.database.transaction((tx) => removeEmail(byCli(tx), id, gone.id))
+  const left = await store.database.anyFirst(sql.type(object({ source_id: string().defined() }))`
+    select source_id from pgboss.job where name = 'deliver-email-dead'`)
+  t.strictSame(left, [kept.id])
 })

@@ -15,7 +15,7 @@ import { storeAll } from '../../../support/ingestion.ts'
 import { usedBy } from '../../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../../support/service.ts'
 import t, { type Test } from '../../../support/tap.ts'
-import { startWorker, until } from '../../../support/worker.ts'
+import { giveUpAll, startWorker, until } from '../../../support/worker.ts'
 
 const ANA = 'Ana.Diaz@example.com'
 
@@ -142,6 +142,30 @@ t.test('what happens afterwards to an email of the person alone is stored withou
     ],
   )
 })
+
+t.test(
+  'dead letters of a person’s mail go with it, and of mail to others too keep no words that name them',
+  async (t) => {
+    const { service, team, erase } = await start(t)
+    const deadLetters = () =>
+      service.database.anyFirst(sql.type(object({ words: string().defined() }))`
+      select concat_ws(' ', data, output, source_output) as words from pgboss.job where name like 'deliver-%'`)
+    await send(service, team, [ANA])
+    await giveUpAll(service, 'deliver-email', `451 4.2.1 <${ANA.toLowerCase()}> is busy`)
+    const shared = await send(service, team, [ANA, 'ben@example.com'])
+    await giveUpAll(service, 'deliver-email', `451 4.2.1 ${ANA} is busy`)
+    await send(service, team, ['ben@example.com'])
+    await giveUpAll(service, 'deliver-email', '451 4.2.1 ben@example.com is busy, xana.diaz@example.com too')
+    t.match((await deadLetters()).join(), /ana\.diaz/i)
+    await erase(team)
+    const left = await deadLetters()
+    t.notMatch(left.join().replaceAll('xana', 'x'), /ana\.diaz/i)
+    t.match(left.join(), /ben@example\.com is busy, xana\.diaz@example\.com/, 'of others they stay')
+    t.match(left.join(), shared, 'that of the others is tried again by redrive')
+    const cli = adminCli({ DATABASE_URL: service.url })
+    t.match(await cli.json(['queue', 'redrive', 'deliver-email']), { redriven: 2 })
+  },
+)
 
 t.test('only whole addresses are matched, and reports of other teams or of nobody known stay', async (t) => {
   const { service, team, erase } = await start(t)
