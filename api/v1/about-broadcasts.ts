@@ -12,8 +12,9 @@ const NOTES = {
   topic_ids: 'It goes to subscribed contacts that have at least one of these topics.',
   exclude_topic_ids: 'Contacts with one of these get nothing.',
   where:
-    'All must hold. `eq`, `ne`, `contains`, `gt` and `lt` take a string, `in` an array of strings, `exists` and `missing` none. `gt` and `lt` compare numbers when both sides are decimal, else text.',
-  variables: 'Fill slots that a contact’s properties leave empty. A contact with an empty slot is skipped.',
+    'All must hold. `eq`, `ne`, `contains`, `gt` and `lt` take a string, `in` an array of strings, `exists` and `missing` none. `gt` and `lt` compare numbers when both sides are decimal, else text. At most 256 KiB as JSON.',
+  variables:
+    'Fill slots that a contact’s properties leave empty. A contact with an empty slot is skipped. At most 256 KiB as JSON.',
   headers: 'Custom headers, at most 10, of printable ASCII. `List-Unsubscribe` is set for each recipient.',
   tags: 'Of each of its emails.',
   rate_per_minute: 'How many emails a minute it sends at most, spread evenly.',

@@ -22,7 +22,7 @@ import {
 } from '../../text/fields.ts'
 import { headersFault } from '../../text/headers.ts'
 import { compileTemplate, TemplateFault } from '../../text/slots.ts'
-import { codePoints, MAX_VARIABLES } from '../../text/strings.ts'
+import { codePoints, MAX_VARIABLES, utf8Bytes } from '../../text/strings.ts'
 import { fromOf, replyToOf } from '../emails/item.ts'
 import type { BroadcastFields, Condition } from './broadcasts.sql.ts'
 
@@ -34,6 +34,14 @@ const MAX_RATE = 1_000_000
 const NO_RATE = `\${path} must be a whole number from 1 to ${MAX_RATE}`
 /** What properties are at most, of a name and of a value. */
 const MAX_CONDITION_LENGTH = { property: 128, value: 2_048 }
+
+/** What `variables` and `where` each take as JSON, in bytes: a list of broadcasts holds those of a hundred at once. */
+const LARGEST_JSON = 256 * 1024
+
+/** Whether a map or a list is small enough to be kept in each row of a page. */
+const isSmall = (value: unknown): boolean =>
+  value === undefined || utf8Bytes(JSON.stringify(value)) <= LARGEST_JSON
+const TOO_LARGE = `\${path} must be at most ${LARGEST_JSON} bytes of JSON`
 
 export const OPERATORS = ['eq', 'ne', 'in', 'exists', 'missing', 'contains', 'gt', 'lt'] as const
 
@@ -144,8 +152,8 @@ export const changeSchema = object({
   subject: subject(),
   topic_ids: topics(1),
   exclude_topic_ids: topics(0),
-  where: conditions(),
-  variables: stringMap(MAX_VARIABLES),
+  where: conditions().test('bytes', TOO_LARGE, isSmall),
+  variables: stringMap(MAX_VARIABLES).test('bytes', TOO_LARGE, isSmall),
   headers: stringMap(),
   tags: array(text({ max: 128 }).defined('${path} must be a string'))
     .typeError('${path} must be an array of strings')

@@ -143,6 +143,35 @@ t.test('a fault of ours is 500 internal_error, and shows nothing but the request
   t.notMatch(JSON.stringify(body), /secret detail/)
 })
 
+t.test(
+  'a list is written item by item, with turns for others between, and reads as if it were whole',
+  async (t) => {
+    let [turns, counting] = [0, true]
+    const seen: number[] = []
+    const item = (at: number) => ({
+      toJSON() {
+        // Longer than any slice.
+        for (const end = performance.now() + 6; performance.now() < end; );
+        seen.push(turns)
+        return { at }
+      },
+    })
+    const count = (): void => {
+      turns += 1
+      if (counting) setImmediate(count)
+    }
+    const handle = async () => ({ status: 200, body: { data: [0, 1, 2, 3].map(item), next_cursor: '4' } })
+    const route = { method: 'GET', path: '/list', access: 'public', handle } as const
+    const list = caller(await listen(t, createApp(service.deps, [route])))
+    count()
+    const { headers, body } = await list('GET', '/list')
+    counting = false
+    t.strictSame(body, { data: [{ at: 0 }, { at: 1 }, { at: 2 }, { at: 3 }], next_cursor: '4' })
+    t.equal(headers.get('content-type'), 'application/json; charset=utf-8')
+    t.equal(new Set(seen).size, 4)
+  },
+)
+
 t.test('a body over 10 MiB is 413, and the client lives to read it', async (t) => {
   const length = 10 * 1024 * 1024 + 1
   for (let round = 0; round < 5; round++) {
