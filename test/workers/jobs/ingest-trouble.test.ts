@@ -150,8 +150,8 @@ t.test('a thousand reports cost a few statements a hundred', async (t) => {
   t.equal(new Set(await Promise.all(ids.map((id) => emailStatus(service, id)))).size, 1)
   t.equal(await emailStatus(service, ids[999] ?? ''), 'delivered')
   t.match(await contactState(service, team, 'ana@example.org'), { status: 'subscribed' })
-  // For each hundred: read, begin, rows, contacts, events, ladder, settled, jobs, commit. As many again and more are the
-  // worker's other clocks, which ask the more often, the slower the machine; one for each report would be a thousand.
+  // For each hundred: read, begin, rows, contacts, events, ladder, settled, jobs, commit. As many again and more are
+  // the worker's other clocks, which ask the more often, the slower the machine; one for each report are a thousand.
   t.ok(statements < 400, `${statements} statements`)
   t.comment(`1,000 reports: ${statements} statements`)
 })
