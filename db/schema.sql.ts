@@ -34,7 +34,7 @@ export async function migrationFiles(directory: URL = DIRECTORY): Promise<Migrat
 }
 
 const OTHER_HISTORY =
-  'until 0.1.0 is released its files are edited in place and no database is carried over, so use an empty one (`npm start`: delete .data)'
+  'databases are kept from release 0.1.0 on, and only by what follows it, so start the version that made this one, or use an empty one (`npm start`: delete .data)'
 
 /** Why a database that has these migrations is not one of ours, and what to do; null when it is. */
 export function historyFault(files: readonly Migration[], applied: readonly Applied[]): string | null {
