@@ -26,14 +26,21 @@ import { readUnsubscribeToken, unsubscribeToken } from './unsubscribe-token.ts'
 /** What may be the token of a link of ours. */
 const LINK_TOKEN = /(?<=\/u\/)[\w-]{60,}/g
 
+/** A mail of ours has a few. To open each of what a megabyte can hold would keep everybody waiting for a second. */
+const MAX_LINKS = 100
+
 /** A part of an email with its unsubscribe links for another person; '' for nobody. */
-const relinked = (part: string, secrets: Secrets, person: string): string =>
-  part.replace(LINK_TOKEN, (token) => {
+function relinked(part: string, secrets: Secrets, person: string): string {
+  let links = 0
+  return part.replace(LINK_TOKEN, (token) => {
+    links += 1
+    if (links > MAX_LINKS) return token
     const email = readUnsubscribeToken(secrets, token)
     if (email) return unsubscribeToken(secrets, { ...email, person })
     const broadcast = readBroadcastToken(secrets, token)
     return broadcast ? broadcastToken(secrets, { ...broadcast, person }) : token
   })
+}
 
 type Outcomes = readonly EmailOutcome[]
 

@@ -397,6 +397,23 @@ t.test('an email sent again unsubscribes its own recipient, and a copy nobody', 
   t.equal(await linkIn(`${list}/${first}`), `/u/${token}`)
 })
 
+t.test('of a mail that is full of what may be links the first hundred are looked at', async (t) => {
+  const { key } = team
+  const to = ['full@erika-y.example']
+  await call('POST', '/v1/contacts', { key, body: { email: to[0] } })
+  const { unsubscribe_token: token } = (await call('POST', '/v1/emails', { key, body: anEmail({ to }) })).body
+  const made = (n: number) => `${`/u/${'x'.repeat(60)} `.repeat(n)}/u/${token}`
+  for (const [others, stays] of [
+    [99, false],
+    [100, true],
+  ] as const) {
+    const id = await send({ to, text: made(others) })
+    const again = (await editor.post(`${list}/${id}/resend`, { to: 'free@erika-y.example' })).location ?? ''
+    const shown = textOf((await editor.get(`${again}?view=text`)).html)
+    t.equal(shown.includes(token), stays, `behind ${others} others`)
+  }
+})
+
 t.test('the way back from an email keeps the list’s filter, also after an act on its page', async (t) => {
   const id = await send({ tags: ['kept'], subject: 'Found again' })
   const shown = await editor.get(`${list}?tag=kept`)
