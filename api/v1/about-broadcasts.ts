@@ -1,7 +1,10 @@
 /** What the API's description says of the calls of broadcasts in words; about.ts has the others. */
+import { MAX_JSON_BYTES } from '../../db/messages/broadcasts/fields.ts'
 import { describedAs } from '../docs/about.ts'
 
 const ID = { id: 'The id of the broadcast.' }
+
+const AT_MOST = `At most ${MAX_JSON_BYTES / 1_024} KiB as JSON.`
 
 const NOTES = {
   name: 'What people call it; recipients never see it.',
@@ -11,10 +14,8 @@ const NOTES = {
   subject: 'May have `{{name}}` slots, as the template has.',
   topic_ids: 'It goes to subscribed contacts that have at least one of these topics.',
   exclude_topic_ids: 'Contacts with one of these get nothing.',
-  where:
-    'All must hold. `eq`, `ne`, `contains`, `gt` and `lt` take a string, `in` an array of strings, `exists` and `missing` none. `gt` and `lt` compare numbers when both sides are decimal, else text. At most 256 KiB as JSON.',
-  variables:
-    'Fill slots that a contact’s properties leave empty. A contact with an empty slot is skipped. At most 256 KiB as JSON.',
+  where: `All must hold. \`eq\`, \`ne\`, \`contains\`, \`gt\` and \`lt\` take a string, \`in\` an array of strings, \`exists\` and \`missing\` none. \`gt\` and \`lt\` compare numbers when both sides are decimal, else text. ${AT_MOST}`,
+  variables: `Fill slots that a contact’s properties leave empty. A contact with an empty slot is skipped. ${AT_MOST}`,
   headers: 'Custom headers, at most 10, of printable ASCII. `List-Unsubscribe` is set for each recipient.',
   tags: 'Of each of its emails.',
   rate_per_minute: 'How many emails a minute it sends at most, spread evenly.',

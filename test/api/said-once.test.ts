@@ -15,6 +15,7 @@ import { MAX_BODY_BYTES } from '../../api/http/read-body.ts'
 import { V1_ROUTES } from '../../api/v1/routes.ts'
 import { LONGEST_KEY, MAX_KEYS } from '../../db/audience/contacts/fields.ts'
 import { CODES } from '../../db/errors.ts'
+import { MAX_JSON_BYTES } from '../../db/messages/broadcasts/fields.ts'
 import { LARGEST_PART } from '../../db/text/strings.ts'
 import { RIGHTS } from '../support/page-rights.ts'
 import { ROOT } from '../support/sources.ts'
@@ -92,6 +93,7 @@ const [tags, tag] = [limit('NewEmail.tags', 'maxItems'), limit('NewEmail.tags.[]
 const variables = limit('NewEmail.variables', 'maxProperties')
 const part = `${LARGEST_PART / MIB} MiB each`
 const body = `${MAX_BODY_BYTES / MIB} MiB`
+const json = `${MAX_JSON_BYTES / 1_024} KiB`
 const [strings, values] = [whole(MAX_JSON_STRINGS), whole(MAX_JSON_VALUES)]
 const [ofOne, inAll] = [`${BODY_BUDGET.ofOne / MIB} MiB of one team`, `${BODY_BUDGET.inAll / MIB} MiB of all`]
 
@@ -112,6 +114,7 @@ const SAID: readonly (readonly [name: string, text: string, said: readonly strin
       `| properties | ${MAX_KEYS} keys of ${LONGEST_KEY} characters,`,
       `| \`topic_ids\` | ${limit('NewContact.topic_ids', 'maxItems')} |`,
       `| variables | ${variables} keys |`,
+      `| \`variables\` and \`where\` of a broadcast | ${json} of JSON each |`,
       `(1–${limit('NewEmail.idempotency_key', 'maxLength')} printable ASCII characters`,
     ],
   ],
@@ -124,6 +127,7 @@ const SAID: readonly (readonly [name: string, text: string, said: readonly strin
       `${variables} variables; idempotency keys of 1–${limit('NewEmail.idempotency_key', 'maxLength')} printable`,
       `email addresses of ${limit('Unsubscription.email', 'maxLength')}.`,
       `at most ${body}, ${strings} strings, arrays and objects, and ${values} values`,
+      `\`variables\` and \`where\` have ${json} of JSON each`,
     ],
   ],
   [

@@ -36,12 +36,12 @@ const NO_RATE = `\${path} must be a whole number from 1 to ${MAX_RATE}`
 const MAX_CONDITION_LENGTH = { property: 128, value: 2_048 }
 
 /** What `variables` and `where` each take as JSON, in bytes: a list of broadcasts holds those of a hundred at once. */
-const LARGEST_JSON = 256 * 1024
+export const MAX_JSON_BYTES = 256 * 1024
 
 /** Whether a map or a list is small enough to be kept in each row of a page. */
 const isSmall = (value: unknown): boolean =>
-  value === undefined || utf8Bytes(JSON.stringify(value)) <= LARGEST_JSON
-const TOO_LARGE = `\${path} must be at most ${LARGEST_JSON} bytes of JSON`
+  value === undefined || utf8Bytes(JSON.stringify(value)) <= MAX_JSON_BYTES
+const TOO_LARGE = `\${path} must be at most ${MAX_JSON_BYTES} bytes of JSON`
 
 export const OPERATORS = ['eq', 'ne', 'in', 'exists', 'missing', 'contains', 'gt', 'lt'] as const
 
