@@ -65,7 +65,7 @@ export const EXPLAINED: Readonly<Record<Code, Explained>> = {
   not_found: {
     meaning:
       'There is nothing at this path, or nothing of the team has this id: a template, a topic, an upload, a broadcast, or a message that was to be cancelled or moved.',
-    remedy: 'Compare the path with this page, and the id that the message names with the dashboard.',
+    remedy: 'Compare the path with this page, and the id that you gave with the dashboard.',
   },
   method_not_allowed: {
     meaning: 'The path is known, but not with this method.',

@@ -93,7 +93,7 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
   domain: record({
     domain_id: said(uuid, 'The sending domain.'),
     name: said(text, 'Its name.', 'mail.example.com'),
-    host: said(text, 'Where its DKIM record belongs.', 'hg1._domainkey.mail.example.com'),
+    host: said(text, 'Where its DKIM record belongs.', 'hg4k7w2q._domainkey.mail.example.com'),
     value: said(text, 'What belongs there.', 'v=DKIM1; k=rsa; p=MIIB…'),
     state: said(
       { type: 'string', enum: ['missing', 'different'] },
@@ -101,7 +101,11 @@ const DATA: Readonly<Record<string, JsonSchema>> = {
       'missing',
     ),
     missing_since: said(time, 'When it was missed first.'),
-    detail: said(text, 'The same in words.', 'the DKIM record hg1._domainkey.mail.example.com is missing'),
+    detail: said(
+      text,
+      'The same in words.',
+      'the DKIM record hg4k7w2q._domainkey.mail.example.com is missing',
+    ),
   }),
   webhook: record({
     endpoint_id: said(uuid, 'The webhook that is tested.'),

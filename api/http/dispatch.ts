@@ -42,7 +42,7 @@ async function written(answering: Promise<Answer>): Promise<Answer> {
   return Array.isArray(list?.data) ? { ...answer, body: await listJson(list) } : answer
 }
 
-/** An object is sent as JSON; a string and bytes bring their own Content-Type. */
+/** An object, and a list's bytes, are sent as JSON; a string or other bytes bring their own Content-Type. */
 export function send(ctx: Context, { status, body, headers = {}, trace }: Answer): void {
   ctx.state.trace = trace
   ctx.status = status

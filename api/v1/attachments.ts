@@ -36,7 +36,7 @@ function dispositionName(header: string | undefined): string | undefined {
   try {
     const { filename } = parseDisposition(header).parameters
     // The form that says how it is encoded is decoded already.
-    return filename === undefined || /filename\*/i.test(header) ? filename : utf8Of(filename)
+    return filename === undefined || /;\s*filename\*\s*=/i.test(header) ? filename : utf8Of(filename)
   } catch {
     throw new Refusal('bad_request', 'Content-Disposition must be such as attachment; filename="invoice.pdf"')
   }

@@ -119,10 +119,12 @@ export function changedProperties(form: URLSearchParams, stored: Properties): Re
   const removed = new Set(form.getAll('remove'))
   const sent = firstOf(form)
   const shown = shownIn(form)?.marks
+  const rows = new Set<string>()
   // One more than there may be is refused as it is.
   for (let at = 0; pairs.length <= MAX_KEYS; at += 1) {
     const name = nameIn(sent.get(`name.${at}`))
     if (name === null) break
+    rows.add(name)
     if (removed.has(JSON.stringify(name))) continue
     const before = Object.hasOwn(stored, name) ? stored[name] : undefined
     const value = sent.get(`value.${at}`) ?? before ?? ''
@@ -131,8 +133,8 @@ export function changedProperties(form: URLSearchParams, stored: Properties): Re
     if (!isLeft) pairs.push([name, value])
     else if (before !== undefined) pairs.push([name, before])
   }
-  // What it has got since the page was drawn.
-  if (shown) pairs.push(...Object.entries(stored).filter(([name]) => !shown.has(name)))
+  // What it has got since the page was drawn, and what a page that was drawn again had no row for.
+  if (shown) pairs.push(...Object.entries(stored).filter(([name]) => !rows.has(name)))
   for (let at = 0; at < FREE_ROWS; at += 1) {
     const name = form.get(`new_name.${at}`)?.trim() ?? ''
     const value = form.get(`new_value.${at}`) ?? ''

@@ -19,7 +19,7 @@ export const FORCE = 'refused'
 export function requeueForms(way: Awaited<ReturnType<typeof requeueWay>>, path: string): Form[] {
   if (way === null) return []
   if (way === 'plain') return [press(path, 'Send again')]
-  const fields = [hidden('force', FORCE), hidden('seen', way)]
+  const fields = [hidden('force', FORCE), hidden('seen', way, true)]
   if (way === 'scheduled') return [press(path, 'Send now', { fields })]
   if (way === 'expired')
     return [press(path, 'Send it anyway', { fields, confirm: 'It has expired. Send it anyway?' })]

@@ -30,6 +30,8 @@ export type SharedDeps = {
 export type DashboardDeps = {
   /** A pool of its own with a short statement timeout: no page keeps the API waiting. */
   database: Database
+  /** The same, where `database` is a standby that may lag. */
+  primary?: Database
   lookupTxt: TxtLookup
   zoneOf: ZoneLookup
   /** What the relay wants in the SPF record of each domain. */

@@ -78,7 +78,7 @@ const reading = (
   read: (deps: PageDeps) => Promise<PageAnswer>,
 ) =>
   page.fromReplica && page.method === 'GET' && request.cookies('notice') === undefined
-    ? deps.replica.read(deps.database, (database) => read({ ...deps, database }))
+    ? deps.replica.read(deps.database, (database) => read({ ...deps, database, primary: deps.database }))
     : read(deps)
 
 /** Runs a page's handler if the caller may open it. @throws Refusal. */

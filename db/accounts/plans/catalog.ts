@@ -22,7 +22,7 @@ import { textFault } from '../../text/strings.ts'
 import { type Caller, record } from '../audit/record.ts'
 import defaultCatalog from './default-catalog.json' with { type: 'json' }
 import { LARGEST_FIGURE, LARGEST_RATE } from './figures.ts'
-import { allPlans, type PlanRow, plansInUse, replacePlans } from './plans.sql.ts'
+import { allPlans, lockPlans, type PlanRow, plansInUse, replacePlans } from './plans.sql.ts'
 import { byLimit } from './quotas.ts'
 
 // Messages name the field and never quote its value: that may be the whole file.
@@ -129,6 +129,7 @@ function parseCatalog(content: unknown): PlanRow[] {
 export async function loadCatalog(by: Caller, content: unknown, seen: string | null = null): Promise<void> {
   const { tx } = by
   const plans = parseCatalog(content)
+  await lockPlans(tx)
   if (seen !== null && seen !== markOfCatalog(await printCatalog(tx)))
     throw new Refusal(
       'invalid_state',

@@ -37,6 +37,9 @@ export const allPlans = (tx: Tx) =>
   tx.any(sql.type(planRow)`
     select ${columnsOf(columns)} from plans order by position`)
 
+/** Others who replace the catalog wait until the transaction ends; who reads it does not. */
+export const lockPlans = (tx: Tx) => tx.query(sql.unsafe`lock table plans in share row exclusive mode`)
+
 /** Replaces the catalog by these plans, in their order. Plans that are absent are removed. */
 export async function replacePlans(tx: Tx, plans: readonly PlanRow[]): Promise<void> {
   await tx.query(sql.unsafe`

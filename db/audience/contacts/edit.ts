@@ -97,7 +97,8 @@ export async function createContact(
 
 /**
  * A contact that is to be changed by what it holds: nobody else changes it before that. @param ids topics that it may
- * get, held first: who deletes one locks it before the contacts. @throws Refusal contact_not_found.
+ * get. They and those that it has are held first: who deletes a topic locks it before the contacts.
+ * @throws Refusal contact_not_found.
  */
 export async function contactToChange(
   tx: Tx,
@@ -105,7 +106,8 @@ export async function contactToChange(
   identity: string,
   ids: readonly string[],
 ): Promise<ContactRow> {
-  await holdTopics(tx, teamId, distinctTopics(ids))
+  const before = await contactByIdentity(tx, teamId, identity)
+  await holdTopics(tx, teamId, distinctTopics([...ids, ...(before?.topic_ids ?? [])]))
   const contact = await lockContact(tx, teamId, identity)
   if (contact) return contact
   throw noContact()

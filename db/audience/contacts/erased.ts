@@ -58,14 +58,17 @@ export async function initialStates(
 }
 
 /**
- * Ends what was kept of an address whose contact is subscribed again: made once more, it begins so. Topics that its
- * person had left stay left, but for these, which were chosen now.
+ * Ends what was kept of an address whose contact has another status since by a person: made once more, it begins so.
+ * Topics that its person had left stay left, but for these, which were chosen now.
  */
 export async function endWishes(
   { tx, now, secrets }: At & { secrets: Pick<Secrets, 'signatures'> },
   teamId: string,
   identity: string,
-  chosen: readonly string[] = [],
+  {
+    chosen = [],
+    status = 'subscribed',
+  }: { chosen?: readonly string[]; status?: 'subscribed' | 'unsubscribed' } = {},
 ): Promise<void> {
   if (!(await hasErased(tx, teamId))) return
   const kept = await erasedByHashes(tx, teamId, secrets.signatures('erasure', hashed(teamId, identity), 32))
@@ -76,6 +79,6 @@ export async function endWishes(
   )
   await forgetErased(tx, teamId, hashes)
   const [hash] = hashes
-  if (hash === undefined || left_topic_ids.length === 0) return
-  await keepErased(tx, teamId, { hash, status: 'subscribed', suppression: null, left_topic_ids }, now)
+  if (hash === undefined || (status === 'subscribed' && left_topic_ids.length === 0)) return
+  await keepErased(tx, teamId, { hash, status, suppression: null, left_topic_ids }, now)
 }

@@ -61,7 +61,7 @@ export async function resubscribe(
   if (suppression !== null) {
     throw new Refusal('contact_suppressed', `the contact has ${suppression}: it cannot be resubscribed`)
   }
-  await endWishes({ ...by, secrets }, teamId, identity, chosen)
+  await endWishes({ ...by, secrets }, teamId, identity, { chosen })
   return contact.status === 'subscribed' ? contact : become(by, teamId, contact, 'subscribed')
 }
 

@@ -78,6 +78,7 @@ export async function liftSuppression(
   ])
   await record(by, { team_id: teamId, action: 'contact.lift', subject: contact.email, detail: words })
   const lifted = await showContact(tx, teamId, identity)
-  if (lifted.status === 'subscribed') await endWishes({ ...by, secrets }, teamId, identity)
+  const status = lifted.status === 'unsubscribed' ? 'unsubscribed' : 'subscribed'
+  await endWishes({ ...by, secrets }, teamId, identity, { status })
   return lifted
 }

@@ -34,6 +34,21 @@ export const statesOf = (tx: Tx, refs: readonly EmailRef[]) =>
     cross join lateral (select * from broadcasts where team_id = ref.team_id and id = e.broadcast_id offset 0) b
     left join lateral (select * from contacts where team_id = ref.team_id and id = e.contact_id offset 0) c on true`)
 
+/** Those of these emails that may have arrived: a try of theirs has had no answer, however often they were requeued. */
+export async function unansweredAmong(
+  tx: Tx,
+  emails: readonly { team_id: string; id: string }[],
+): Promise<ReadonlySet<string>> {
+  if (emails.length === 0) return new Set()
+  const refs = emails.map(({ team_id, id: email_id }) => ({ team_id, email_id }))
+  const found = await tx.anyFirst(sql.type(idRow)`
+    select ref.email_id as id from ${rowsOf('ref', EMAIL_REF, refs)}
+    where exists (
+      select from email_events v
+      where v.team_id = ref.team_id and v.email_id = ref.email_id and v.kind = 'unknown')`)
+  return new Set(found)
+}
+
 /**
  * Which of these emails have a broadcast that is not paused any more. Waits for a change of state that is not committed
  * yet: when a resume meets an email that is just being put back, one of the two sees the other.

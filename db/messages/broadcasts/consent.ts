@@ -7,14 +7,14 @@
 import { freePlaces, lockAccount } from '../../accounts/teams/limits.ts'
 import type { Database } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
-import { deleteWaitingEmails, type EmailState, statesOf, takePlaces } from './consent.sql.ts'
+import { deleteWaitingEmails, type EmailState, statesOf, takePlaces, unansweredAmong } from './consent.sql.ts'
 import { insertSkips } from './skips.sql.ts'
 
 /** How long an email of a paused broadcast waits before it looks again, in seconds: resuming brings it forward. */
 const PAUSED_WAIT = 60
 
-/** An email that is about to go out. `unknowns`: how many of its tries have had no answer. */
-type Leaving = { team_id: string; id: string; unknowns: number }
+/** An email that is about to go out. */
+type Leaving = { team_id: string; id: string }
 
 /**
  * What an email may do: go, wait some seconds, perhaps until its broadcast is resumed, or nothing any more. One whose
@@ -30,7 +30,10 @@ export async function checkBeforeSend(
   if (leaving.length === 0) return new Map()
   const refs = leaving.map(({ team_id, id }) => ({ team_id, email_id: id }))
   const emails = await statesOf(database, refs)
-  const unanswered = new Set(leaving.filter(({ unknowns }) => unknowns > 0).map(({ id }) => id))
+  const unanswered = await unansweredAmong(
+    database,
+    emails.filter(({ reason }) => reason !== null),
+  )
   const checks = new Map<string, SendCheck>(
     emails.map((email) => [email.id, checkOf(email, unanswered.has(email.id))]),
   )

@@ -22,6 +22,10 @@ export function personToken(
   return Buffer.concat([ids, sealed]).toString('base64url')
 }
 
+/** Whether a text begins as a token of this team does: far less to do than to open it. */
+export const namesTeam = (token: string, teamId: string): boolean =>
+  Buffer.from(token.slice(0, 22), 'base64url').equals(parse(teamId))
+
 /** Whom a token was made for, or null when it is not one of ours for this purpose. */
 export function readPersonToken(secrets: Secrets, purpose: SecretPurpose, token: string): Named | null {
   const bytes = Buffer.from(token, 'base64url')

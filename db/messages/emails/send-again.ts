@@ -18,6 +18,7 @@ import { broadcastToken, readBroadcastToken } from './broadcast-token.ts'
 import type { EmailItem } from './call.ts'
 import { emailItem } from './item.ts'
 import { linkEmails } from './links.ts'
+import { namesTeam } from './person-token.ts'
 import { everyone, recipientIdentity } from './recipients.ts'
 import type { ShownEmail } from './show.ts'
 import type { Again } from './status.ts'
@@ -25,21 +26,37 @@ import { readUnsubscribeToken, unsubscribeToken } from './unsubscribe-token.ts'
 
 /** What may be the token of a link of ours. */
 const LINK_TOKEN = /(?<=\/u\/)[\w-]{60,}/g
-
-/** A mail of ours has a few. To open each of what a megabyte can hold would keep everybody waiting for a second. */
+/** How many different links one email may have: to open each takes a moment. */
 const MAX_LINKS = 100
 
-/** A part of an email with its unsubscribe links for another person; '' for nobody. */
-function relinked(part: string, secrets: Secrets, person: string): string {
-  let links = 0
-  return part.replace(LINK_TOKEN, (token) => {
-    links += 1
-    if (links > MAX_LINKS) return token
-    const email = readUnsubscribeToken(secrets, token)
-    if (email) return unsubscribeToken(secrets, { ...email, person })
+/**
+ * Gives the parts of an email the unsubscribe links of another person, '' for nobody, in place of those of its own
+ * recipients. A link of another team's, or of somebody else's, stays as it is: typing an address makes nobody a link.
+ * @throws Refusal bad_request when there are too many.
+ */
+function relinker(email: ShownEmail, secrets: Secrets, person: string): (part: string) => string {
+  const recipients = new Set(everyone(email).map(recipientIdentity))
+  const isOwn = (named: { team_id: string; person: string }) =>
+    named.team_id === email.team_id && recipients.has(named.person)
+  const known = new Map<string, string>()
+  const renewed = (token: string): string => {
+    if (known.size === MAX_LINKS)
+      throw new Refusal(
+        'bad_request',
+        `an email with more than ${MAX_LINKS} unsubscribe links is not sent again`,
+      )
+    const single = readUnsubscribeToken(secrets, token)
+    if (single) return isOwn(single) ? unsubscribeToken(secrets, { ...single, person }) : token
     const broadcast = readBroadcastToken(secrets, token)
-    return broadcast ? broadcastToken(secrets, { ...broadcast, person }) : token
-  })
+    return broadcast && isOwn(broadcast) ? broadcastToken(secrets, { ...broadcast, person }) : token
+  }
+  return (part) =>
+    part.replace(LINK_TOKEN, (token) => {
+      if (!namesTeam(token, email.team_id)) return token
+      const link = known.get(token) ?? renewed(token)
+      known.set(token, link)
+      return link
+    })
 }
 
 type Outcomes = readonly EmailOutcome[]
@@ -58,8 +75,8 @@ async function sendAgain(
   if (!from || email.internal) throw new Refusal('bad_request', 'this email cannot be copied')
   const { team_id, subject, attachments } = email
   const { person, ...said } = changes
-  const relinkedTo = (part: string): string => relinked(part, deps.secrets, person)
-  const [html, text] = [relinkedTo(email.html), relinkedTo(email.body_text)]
+  const relinked = relinker(email, deps.secrets, person)
+  const [html, text] = [relinked(email.html), relinked(email.body_text)]
   const item = emailItem({
     ...{ from, subject, html, text: text === '' ? null : text, ...said },
     ...(attachments ? { attachments: await reusedFiles(deps.tx, team_id, attachments) } : {}),

@@ -172,7 +172,7 @@ export async function rotateSecret(
   if (!(await replaceSecret(tx, teamId, { id, secret: secret.sealed, until, seen })))
     throw new Refusal(
       'invalid_state',
-      'somebody has given the webhook a new secret meanwhile: the old one also signs for 24 hours',
+      'somebody has given the webhook a new secret meanwhile: look at it, then decide again',
     )
   await record(at, { team_id: teamId, action: 'webhook.rotate', subject: id, detail: endpoint.url })
   return { ...endpoint, secret: secret.shown }

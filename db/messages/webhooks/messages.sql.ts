@@ -83,7 +83,7 @@ const ASKED = { ...REF, endpoint_id: 'uuid', url: 'text' }
 
 /**
  * Those of the messages that there are still, to endpoints that have the URL still that was asked; neither goes or
- * changes until the transaction ends. Endpoints are locked in the order of their ids.
+ * changes until the transaction ends. Both are locked in the order of their ids.
  */
 export const webhooksAsAsked = (
   tx: Tx,
@@ -100,7 +100,7 @@ export const webhooksAsAsked = (
     from asked a
       join held w on w.team_id = a.team_id and w.id = a.endpoint_id and w.url = a.url
       join webhook_messages m on m.team_id = a.team_id and m.id = a.id
-    for key share of m`)
+    order by m.team_id, m.id for key share of m`)
 
 /** What a round of tries says of one endpoint. */
 export type EndpointNews = {
@@ -148,7 +148,7 @@ export const storeRound = (tx: Tx, { news, attempts, ended }: Round) =>
     ), there as materialized (
       -- What follows reads its rows from here, changed or not: a row that this statement has changed cannot be locked.
       select team_id, id from webhook_messages
-      where (team_id, id) in (select team_id, message_id from attempt) for key share
+      where (team_id, id) in (select team_id, message_id from attempt) order by team_id, id for key share
     ), tried as (
       insert into webhook_events (
         team_id, endpoint_id, event_key, message_id, occurred_at, status, ms, detail, counts, kind)

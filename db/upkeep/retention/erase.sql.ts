@@ -87,7 +87,9 @@ export async function deleteWebhooksAbout(
   subjects: readonly string[],
 ): Promise<void> {
   const gone = await tx.anyFirst(sql.type(idRow)`
-    delete from webhook_messages where ${isAbout(teamId, subjects)} returning id`)
+    delete from webhook_messages where team_id = ${teamId} and id in (
+      select id from webhook_messages where ${isAbout(teamId, subjects)} order by id for update)
+    returning id`)
   if (gone.length > 0) await deleteTriesOf(tx, teamId, gone)
 }
 
@@ -109,7 +111,9 @@ export async function deleteWebhooksNaming(
       where team_id = ${teamId} and id > ${after} order by id limit ${length}
     ), gone as (
       delete from webhook_messages where team_id = ${teamId} and id in (
-        select id from stretch w where ${isOfSubjectGone(pattern)})
+        select id from webhook_messages
+        where team_id = ${teamId} and id in (select id from stretch w where ${isOfSubjectGone(pattern)})
+        order by id for update)
       returning id
     )
     select (select max(id::text) from stretch) as last, (select count(*) from stretch) as checked,

@@ -2,8 +2,10 @@
 import { sql } from 'slonik'
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
+import { broadcastToken } from '../../../db/messages/emails/broadcast-token.ts'
 import { recordBounce } from '../../support/bounce.ts'
 import { framedIn, shows, signedIn, textOf } from '../../support/dashboard.ts'
+import { formTo } from '../../support/forms.ts'
 import { jobStates, usedBy } from '../../support/rows.ts'
 import { anEmail, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
@@ -180,7 +182,9 @@ t.test('what a server refused outright is sent again by force, and says so in th
   t.notMatch((await viewer.get(`${list}/${refused}`)).html, /Send again/)
   t.equal((await editor.post(`${list}/${refused}/requeue`)).status, 400, 'not without the word')
   const before = { force: 'refused', seen: 'scheduled' }
-  t.equal((await editor.post(`${list}/${refused}/requeue`, before)).status, 409, 'not from a page of before')
+  const again = await editor.post(`${list}/${refused}/requeue`, before)
+  t.equal(again.status, 409, 'not from a page of before')
+  t.match(formTo(again.html, `${list}/${refused}/requeue`), { seen: ['forced'] }, 'and it asks as it is now')
   t.equal((await editor.press(`${list}/${refused}`, `${list}/${refused}/requeue`)).status, 303)
   shows(t, await editor.get(`${list}/${refused}`), /Hello queued Waiting to be sent\. .* Queued again/)
   t.strictSame(await jobStates(service, refused), ['created'])
@@ -397,20 +401,40 @@ t.test('an email sent again unsubscribes its own recipient, and a copy nobody', 
   t.equal(await linkIn(`${list}/${first}`), `/u/${token}`)
 })
 
-t.test('of a mail that is full of what may be links the first hundred are looked at', async (t) => {
-  const { key } = team
-  const to = ['full@erika-y.example']
-  await call('POST', '/v1/contacts', { key, body: { email: to[0] } })
-  const { unsubscribe_token: token } = (await call('POST', '/v1/emails', { key, body: anEmail({ to }) })).body
-  const made = (n: number) => `${`/u/${'x'.repeat(60)} `.repeat(n)}/u/${token}`
-  for (const [others, stays] of [
-    [99, false],
-    [100, true],
+t.test(
+  'links of other teams and of other people stay as they are in an email that is sent again',
+  async (t) => {
+    const tokenTo = async (key: string, email: string, from = 'hello@example.com') => {
+      await call('POST', '/v1/contacts', { key, body: { email } })
+      const { body } = await call('POST', '/v1/emails', { key, body: anEmail({ from, to: [email] }) })
+      t.match(body.unsubscribe_token, /./)
+      return body.unsubscribe_token as string
+    }
+    const theirs = await tokenTo(other.key, 'full@erika-y.example', 'hello@example.net')
+    const somebody = await tokenTo(team.key, 'somebody@erika-y.example')
+    const own = await tokenTo(team.key, 'full@erika-y.example')
+    const text = [theirs, somebody, own].map((token) => `/u/${token}`).join(' ')
+    const id = await send({ to: ['full@erika-y.example'], text })
+    const { location = '' } = await editor.post(`${list}/${id}/resend`, { to: 'victim@erika-y.example' })
+    const shown = textOf((await editor.get(`${location}?view=text`)).html)
+    t.strictSame(
+      [theirs, somebody, own].map((token) => shown.includes(token)),
+      [true, true, false],
+    )
+  },
+)
+
+t.test('an email with more than a hundred links of its team’s is not sent again', async (t) => {
+  const links = Array.from({ length: 101 }, (_, nth) =>
+    broadcastToken(service.deps.secrets, { team_id: team.id, broadcast_id: team.id, person: `${nth}` }),
+  )
+  for (const [many, status] of [
+    [101, 400],
+    [100, 303],
   ] as const) {
-    const id = await send({ to, text: made(others) })
-    const again = (await editor.post(`${list}/${id}/resend`, { to: 'free@erika-y.example' })).location ?? ''
-    const shown = textOf((await editor.get(`${again}?view=text`)).html)
-    t.equal(shown.includes(token), stays, `behind ${others} others`)
+    const text = links.slice(0, many).map((token) => `/u/${token}`)
+    const id = await send({ to: ['full@erika-y.example'], text: [...text, ...text].join(' ') })
+    t.equal((await editor.post(`${list}/${id}/resend`, { to: 'free@erika-y.example' })).status, status)
   }
 })
 

@@ -9,6 +9,7 @@ import { applyEmailEvents } from '../../../db/messages/emails/apply-events.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
 import { beside } from '../../../workers/adapters.ts'
 import { createSmtpProvider } from '../../../workers/providers/smtp/adapter.ts'
+import { adminCli } from '../../support/admin.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { shiftClock } from '../../support/clock.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'
@@ -75,6 +76,11 @@ t.test('what may have arrived is given up once it must not go again: its broadca
   await database.transaction((tx) => noteGivenUp({ tx, now: new Date() }, BROADCAST, 10))
   const last = (await eventsOfEmail(database, team.id, id)).findLast(({ kind }) => kind === 'gave_up')
   t.match(last?.detail, /no answer.*may have arrived.*unsubscribed/)
+  t.same([received(), await broadcast.figures()], [[], { made: 1, queued: 1 }])
+  // A person's requeue starts its tries over, and takes nothing away that may have arrived.
+  const cli = adminCli({ DATABASE_URL: service.url })
+  await cli.json(['queue', 'redrive', 'deliver-broadcast'])
+  await until('nothing of it waits again', async () => !(await isUnderWay(database, key)))
   t.same([received(), await broadcast.figures()], [[], { made: 1, queued: 1 }])
 })
 

@@ -113,9 +113,13 @@ const shape = object({
   domain: string().defined().nullable(),
 }).required()
 
+/** More than an endpoint has, in characters: a list of a form's size would be looked through for seconds. */
+const MAX_SHOWN = 16_384
+
 /** What a form was drawn with; null where it does not say. */
 function shownIn(form: URLSearchParams): Shown | null {
-  const shown = jsonOf(form.get('shown') ?? '')
+  const text = form.get('shown') ?? ''
+  const shown = text.length <= MAX_SHOWN ? jsonOf(text) : null
   return shape.isValidSync(shown, { strict: true }) ? shown : null
 }
 

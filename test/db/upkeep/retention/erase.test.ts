@@ -269,6 +269,14 @@ t.test('an erased address whose suppression was lifted begins subscribed from th
   await cli.json(['contact', 'lift', team.id, ANA, '--reason', 'the mailbox is back'])
   await remove()
   t.equal(await create(), 'subscribed')
+  await database.query(sql.unsafe`update contacts set status = 'unsubscribed', suppression = 'complained'`)
+  await erase(team)
+  await create()
+  await cli.json(['contact', 'lift', team.id, ANA, '--reason', 'by mistake'])
+  await remove()
+  t.equal(await create(), 'unsubscribed')
+  const left = sql.unsafe`select 1 from contacts where suppression is not null`
+  t.notOk(await database.exists(left), 'what it had unsubscribed from stays, and the suppression is lifted')
 })
 
 t.test('an erased address that was subscribed leaves nothing, and begins subscribed', async (t) => {
