@@ -3,11 +3,11 @@
  * stored ones have a row each. Promises: what is stored comes back as it was unless somebody changed it, outer blanks
  * and line breaks too; what has changed after the page was drawn stays so, where its reader left it alone.
  */
-import { createHash } from 'node:crypto'
 import { object } from 'yup'
 import { contactProperties, MAX_KEYS } from '../../../db/audience/contacts/fields.ts'
 import { Refusal } from '../../../db/errors.ts'
 import { address, parse, uuids } from '../../../db/text/fields.ts'
+import { markOf } from '../../../db/text/mark.ts'
 import { isUuid, jsonOf } from '../../../db/text/strings.ts'
 import type { Field } from './section.ts'
 import { namedLines } from './typed.ts'
@@ -73,12 +73,11 @@ const asSent = (text: string): string => text.replace(/\r\n?|\n/g, '\r\n')
 type Shown = { topics: ReadonlySet<string>; marks: ReadonlyMap<string, string> }
 
 /** By which a value is known again as the one that was shown, however long it is. */
-const markOf = (value: string): string =>
-  createHash('sha256').update(asSent(value)).digest('base64url').slice(0, 16)
+const valueMark = (value: string): string => markOf(asSent(value)).slice(0, 16)
 
 /** What the form shows of a contact: the contact may be another one when the form is sent. */
 export const shownField = (properties: Properties, topicIds: readonly string[]): Field => {
-  const marks = Object.entries(properties).map(([name, value]) => [name, markOf(value)])
+  const marks = Object.entries(properties).map(([name, value]) => [name, valueMark(value)])
   return { name: 'shown', label: '', type: 'hidden', value: JSON.stringify([topicIds, marks]) }
 }
 
@@ -129,7 +128,7 @@ export function changedProperties(form: URLSearchParams, stored: Properties): Re
     const before = Object.hasOwn(stored, name) ? stored[name] : undefined
     const value = sent.get(`value.${at}`) ?? before ?? ''
     const isLeft =
-      shown?.get(name) === markOf(value) || (before !== undefined && asSent(before) === asSent(value))
+      shown?.get(name) === valueMark(value) || (before !== undefined && asSent(before) === asSent(value))
     if (!isLeft) pairs.push([name, value])
     else if (before !== undefined) pairs.push([name, before])
   }

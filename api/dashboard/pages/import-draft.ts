@@ -7,7 +7,6 @@ import { type TopicRow, topicsOfTeam } from '../../../db/audience/contacts/topic
 import {
   type Draft,
   discardImport,
-  markOfMapping,
   setMapping,
   showDraft,
   startDraft,
@@ -15,6 +14,7 @@ import {
   tryDraft,
 } from '../../../db/audience/import/draft.ts'
 import type { Becomes, Mapping, Purpose } from '../../../db/audience/import/mapping.ts'
+import { markOf } from '../../../db/text/mark.ts'
 import { isSlotName } from '../../../db/text/slots.ts'
 import { beginBackgroundJob } from '../../../db/upkeep/background-jobs/background-jobs.ts'
 import { byteWords, plural, text, time } from '../drawn/cell.ts'
@@ -165,7 +165,7 @@ function choiceFacts({ table: { header }, mapping }: Draft, topics: readonly Top
 }
 
 /** What the press is bound to: a colleague may choose other columns while somebody reads what would happen. */
-const seenField = ({ mapping }: Draft): Field => hidden('seen', markOfMapping(mapping), true)
+const seenField = ({ mapping }: Draft): Field => hidden('seen', markOf(mapping), true)
 
 const check = get('editor', '/teams/:team/contacts/imports/:id/check', async (request, deps) => {
   const { team, params, now } = request

@@ -2,7 +2,6 @@
  * The plan catalog as a file: validated whole, loaded in one transaction, printed as it was loaded.
  * Promises: `plan list` prints what `plan load` takes (DECISIONS: Plan list); a catalog with a fault changes nothing.
  */
-import { createHash } from 'node:crypto'
 import {
   type AnyObject,
   array,
@@ -18,6 +17,7 @@ import { Refusal } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { isObject } from '../../text/fields.ts'
+import { markOf } from '../../text/mark.ts'
 import { textFault } from '../../text/strings.ts'
 import { type Caller, record } from '../audit/record.ts'
 import defaultCatalog from './default-catalog.json' with { type: 'json' }
@@ -130,7 +130,7 @@ export async function loadCatalog(by: Caller, content: unknown, seen: string | n
   const { tx } = by
   const plans = parseCatalog(content)
   await lockPlans(tx)
-  if (seen !== null && seen !== markOfCatalog(await printCatalog(tx)))
+  if (seen !== null && seen !== markOf(await printCatalog(tx)))
     throw new Refusal(
       'invalid_state',
       'somebody has replaced the catalog meanwhile: open the page again, and change that one',
@@ -143,10 +143,6 @@ export async function loadCatalog(by: Caller, content: unknown, seen: string | n
   await replacePlans(tx, plans)
   await record(by, { team_id: null, action: 'plan.load', subject: 'catalog', detail: [...keys].join(', ') })
 }
-
-/** By which a catalog is known again as the one that was shown. */
-export const markOfCatalog = (catalog: unknown): string =>
-  createHash('sha256').update(JSON.stringify(catalog)).digest('base64url')
 
 /** The catalog as `plan load` takes it: figures that are not set are left out. */
 export async function printCatalog(tx: Tx): Promise<{ plans: Record<string, unknown>[] }> {

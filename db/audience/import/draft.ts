@@ -6,11 +6,11 @@
  * beginning of the file alone, so that no page reads all of it, and trying changes nothing; what is started is the
  * mapping that was shown.
  */
-import { createHash } from 'node:crypto'
 import { Refusal } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
+import { markOf } from '../../text/mark.ts'
 import { isUuid, textFault } from '../../text/strings.ts'
 import { holdTopics } from '../contacts/topics.sql.ts'
 import { tryUpsert } from '../contacts/upsert.ts'
@@ -141,10 +141,6 @@ export async function tryDraft(
   return { tried: records.length, ...made, refusals }
 }
 
-/** By which a mapping is known again as the one that was shown. */
-export const markOfMapping = (mapping: Mapping): string =>
-  createHash('sha256').update(JSON.stringify(mapping)).digest('base64url')
-
 /**
  * Makes a draft an import: to be called where its work is begun. @param seen the mark of the mapping that somebody has
  * seen; null: of none. @throws Refusal bad_request for a mapping that cannot be, or cannot be any more; not_found;
@@ -157,8 +153,8 @@ export async function startDraft(tx: Tx, teamId: string, id: string, seen: strin
   await holdMapping(tx, teamId, row.mapping)
   const mapping = await endDraft(tx, teamId, id)
   if (!mapping) throw noDraft()
-  const mark = markOfMapping(mapping)
-  if (mark === markOfMapping(row.mapping) && (seen === null || seen === mark)) return
+  const mark = markOf(mapping)
+  if (mark === markOf(row.mapping) && (seen === null || seen === mark)) return
   throw new Refusal(
     'invalid_state',
     'somebody has changed what the columns become meanwhile: look at it, then decide again',

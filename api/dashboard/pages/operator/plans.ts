@@ -1,8 +1,9 @@
 /** The plan catalog: a table to read, and the whole of it as JSON to change. */
 
-import { loadCatalog, markOfCatalog, printCatalog } from '../../../../db/accounts/plans/catalog.ts'
+import { loadCatalog, printCatalog } from '../../../../db/accounts/plans/catalog.ts'
 import { allPlans } from '../../../../db/accounts/plans/plans.sql.ts'
 import { QUOTAS } from '../../../../db/accounts/plans/quotas.ts'
+import { markOf } from '../../../../db/text/mark.ts'
 import { number, plural, text } from '../../drawn/cell.ts'
 import { jsonTyped } from '../../drawn/typed.ts'
 import { act, field, formOf, get, hidden, tableOf } from '../../served/made.ts'
@@ -41,7 +42,7 @@ const plans = get('operator', PATH, async (_request, { database }) => {
             rows: 24,
             code: true,
           }),
-          hidden('seen', markOfCatalog(catalog)),
+          hidden('seen', markOf(catalog)),
         ],
         {
           title: 'Change the catalog',
