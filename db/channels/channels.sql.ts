@@ -19,6 +19,10 @@ export const CHANNELS: readonly Channel[] = [EMAIL, WHATSAPP]
 /** The queues of channels: email has two, and each channel has one for test teams. */
 export const CHANNEL_QUEUES: readonly Channel[] = [EMAIL, BROADCAST, WHATSAPP, TEST_EMAIL, TEST_WHATSAPP]
 
+/** Every queue that the messages of a channel leave by. */
+export const queuesOf = ({ name }: Channel): DeliveryJob[] =>
+  CHANNEL_QUEUES.filter((own) => own.name === name).map(({ job }) => job)
+
 export const BROADCAST_QUEUES = [BROADCAST, TEST_EMAIL] as const
 
 /** Every queue that delivers, with what it delivers: for whatever walks over queues. */

@@ -19,6 +19,7 @@ import type { At, Tx } from '../postgres/pool.ts'
 import { NO_ANSWER, type Payload } from '../queue/jobs.ts'
 import { pausedQueues } from '../queue/pauses.sql.ts'
 import type { Producer } from '../queue/producer.ts'
+import { assertSeen } from '../text/mark.ts'
 import {
   deliveryState,
   givenUpMessages,
@@ -146,11 +147,7 @@ export async function requeueOne(
 ): Promise<void> {
   const way = force ? await requeueWay(by.tx, channel, ref) : null
   const was = way === null || way === 'plain' ? '' : WAS[way]
-  if (was !== '' && seen !== null && seen !== way)
-    throw new Refusal(
-      'invalid_state',
-      `the ${channel.noun} has changed meanwhile: look at it, then decide again`,
-    )
+  if (way !== null && way !== 'plain') assertSeen(seen, way, `the ${channel.noun} has changed meanwhile`)
   const how: How = { by: 'person', force, named: true }
   const requeued = await requeueMessages({ ...by, queue }, channel, [ref], how)
   if (requeued.length === 0) throw await requeueRefusal(by.tx, channel, ref)
@@ -223,9 +220,9 @@ export async function requeueRefusal(tx: Tx, channel: Deliverable, ref: Delivery
       'invalid_state',
       `the ${channel.noun} waits for its time, ${state.due_at}: move that with reschedule, or send it now with --force`,
     )
-  if (state.expired && !state.emptied)
-    return new Refusal('invalid_state', `the ${channel.noun} has expired; --force sends it all the same`)
   if (state.emptied && (state.refused || state.expired)) return emptiedRefusal(channel)
+  if (state.expired)
+    return new Refusal('invalid_state', `the ${channel.noun} has expired; --force sends it all the same`)
   const gone = state.handed_over_as === null ? await keepFiles(tx, channel, [ref]) : []
   if (gone.length > 0) return goneRefusal(gone)
   const reason = state.handed_over_as === null ? state.status : `handed over as ${state.handed_over_as}`

@@ -15,7 +15,7 @@ import {
 } from 'node:crypto'
 
 /** The purposes a key is derived for; the name is part of the derivation and must never change. */
-export type SecretPurpose =
+type SecretPurpose =
   | 'dkim'
   | 'erasure'
   | 'unsubscribe'

@@ -24,6 +24,8 @@ export type Recording<J extends DeliveryJob, A> = {
   end: End
   sent?: { outgoing: Outgoing<A>; answer: A; at: Date; signal: SenderSignal | null }
   expired?: { outgoing: Outgoing<A>; at: Date }
+  /** It was given up without another try. */
+  given_up?: { outgoing: Outgoing<A>; at: Date }
 }
 
 export type Recorder<J extends DeliveryJob, A> = {
@@ -94,36 +96,35 @@ const expiredOf = <J extends DeliveryJob, A>({ expired }: Recording<J, A>): Expi
     ? [{ ...expired.outgoing.ref, expires_at: expired.outgoing.expires_at, at: expired.at }]
     : []
 
-/** How the jobs end now: some that were to wait may go after all. */
+/** Those of the recordings whose tries say nothing any more. */
+async function outdatedOf<J extends DeliveryJob, A>(
+  tx: Tx,
+  recordings: readonly Recording<J, A>[],
+  { outdated }: DeliveryChannel<J, A>,
+): Promise<ReadonlySet<Recording<J, A>>> {
+  const answers = recordings.flatMap(({ sent }) => (sent ? [sent.answer] : []))
+  if (outdated === undefined || answers.length === 0) return new Set()
+  const found = await outdated(tx, answers)
+  return new Set(recordings.filter(({ sent }) => sent && found.has(sent.answer)))
+}
+
+/** How the jobs end now: what was no try is put back, and some that were to wait may go after all. */
 async function endsNow<J extends DeliveryJob, A>(
   tx: Tx,
   recordings: readonly Recording<J, A>[],
+  outdated: ReadonlySet<Recording<J, A>>,
   { mayGoAfterAll }: DeliveryChannel<J, A>,
 ): Promise<Map<FetchedJob<J>, End>> {
-  const ends = new Map(recordings.map(({ job, end }) => [job, end]))
+  const ends = new Map(
+    recordings.map((each): [FetchedJob<J>, End] => [
+      each.job,
+      outdated.has(each) ? { end: 'snoozed', seconds: 1 } : each.end,
+    ]),
+  )
   const putBack = recordings.filter(({ end, sent }) => end.end === 'snoozed' && !sent).map(({ job }) => job)
   if (mayGoAfterAll === undefined || putBack.length === 0) return ends
   for (const job of await mayGoAfterAll(tx, putBack)) ends.set(job, { end: 'snoozed', seconds: 0 })
   return ends
-}
-
-/** What was sent, but for what says nothing any more: the jobs of that end as let go. */
-async function sentNow<J extends DeliveryJob, A>(
-  tx: Tx,
-  recordings: readonly Recording<J, A>[],
-  ends: Map<FetchedJob<J>, End>,
-  delivery: DeliveryChannel<J, A>,
-) {
-  const sent = recordings.flatMap(({ job, end, sent: one }) => (one ? [{ ...one, job, end }] : []))
-  if (delivery.outdated === undefined || sent.length === 0) return sent
-  const outdated = await delivery.outdated(
-    tx,
-    sent.map(({ answer }) => answer),
-  )
-  return sent.filter(({ job, answer }) => {
-    if (outdated.has(answer)) ends.set(job, { end: 'snoozed', seconds: 1 })
-    return !outdated.has(answer)
-  })
 }
 
 /** Stores recordings in one transaction. @returns what has become of their senders. */
@@ -133,10 +134,14 @@ async function store<J extends DeliveryJob, A>(
   { delivery, claims }: { delivery: DeliveryChannel<J, A>; claims: Claims<J> },
 ): Promise<Change[]> {
   await limitWaits(tx, RECORD_WAITS_MS)
-  const ends = await endsNow(tx, recordings, delivery)
-  const sent = await sentNow(tx, recordings, ends, delivery)
+  const outdated = await outdatedOf(tx, recordings, delivery)
+  const ends = await endsNow(tx, recordings, outdated, delivery)
+  const sent = recordings.flatMap((each) =>
+    each.sent && !outdated.has(each) ? [{ ...each.sent, end: each.end }] : [],
+  )
   if (sent.length > 0) await delivery.record(tx, sent)
-  const given_up = sent.flatMap(({ end, outgoing, at }) =>
+  const unsent = recordings.flatMap(({ given_up, end }) => (given_up ? [{ ...given_up, end }] : []))
+  const given_up = [...sent, ...unsent].flatMap(({ end, outgoing, at }) =>
     end.end === 'given_up' ? [gaveUpNote({ ...outgoing.ref, since: outgoing.since }, end.reason, at)] : [],
   )
   await storeEvents(tx, delivery.channel, given_up)

@@ -64,9 +64,8 @@ export function leaveOutEnded<J extends DeliveryJob, A>(
   messages: readonly Message<J, A>[],
 ): Message<J, A>[] {
   return messages.filter((message) => {
-    const { job, outgoing } = message
-    if (outgoing.given_up !== undefined)
-      endUnsent(parts, [job], { end: 'given_up', reason: outgoing.given_up })
+    const reason = message.outgoing.given_up
+    if (reason !== undefined) parts.buffer.add(givenUp(parts, message, reason))
     else if (hasExpired(parts, message)) parts.buffer.add(expired(parts, message))
     else return true
     return false
@@ -125,6 +124,15 @@ function expired<J extends DeliveryJob, A>(
 ): Recording<J, A> {
   deps.figures?.ended(delivery.channel.job, 'completed')
   return { job, end: { end: 'completed' }, expired: { outgoing, at: clock.now() } }
+}
+
+function givenUp<J extends DeliveryJob, A>(
+  { delivery, deps, clock }: Parts<J, A>,
+  { job, outgoing }: Message<J, A>,
+  reason: string,
+): Recording<J, A> {
+  deps.figures?.ended(delivery.channel.job, 'given_up')
+  return { job, end: { end: 'given_up', reason }, given_up: { outgoing, at: clock.now() } }
 }
 
 /** Asks the provider, and decides what its answer means for the message and for its sender. */

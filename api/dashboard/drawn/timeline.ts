@@ -183,6 +183,12 @@ export function mainReason(
   )
 }
 
+/** What stops a message: the widest alone, since nothing goes before that ends. @param pauses of its sender. */
+export function stopsOf(waiting: Waiting, pauses: readonly Alert[]): readonly Alert[] {
+  if (waiting.team_suspended) return [SUSPENDED_TEAM]
+  return waiting.queue_paused ? [pausedQueue('Its queue', waiting.queue_pause_reason)] : pauses
+}
+
 /** Why a message has not gone out yet; nothing when it has. */
 export function waitingAlerts({ waiting, events, created_at }: Waits, viewer: Viewer): Alert[] {
   if (!waiting) return []
@@ -191,12 +197,9 @@ export function waitingAlerts({ waiting, events, created_at }: Waits, viewer: Vi
   const refusal = events.findLast(({ kind, detail }) => kind === 'held' && detail === waiting.last_refusal)
   const said = { ...waiting, last_refusal: refusal ? wordsFor(viewer, refusal) : waiting.last_refusal }
   const attempt = stateAlert(said, seconds, now)
-  if (waiting.team_suspended) return mainReason(attempt, [SUSPENDED_TEAM], said)
-  if (waiting.queue_paused)
-    return mainReason(attempt, [pausedQueue('Its queue', waiting.queue_pause_reason)], said)
   const pauses = [...waiting.paused_senders, ...waiting.paused_for_recipient]
   const shown = person.operator
     ? pauses.map((pause) => pauseAlert(pause, now))
     : pauses.slice(0, 1).map(() => pausedDelivery('It'))
-  return mainReason(attempt, shown, said)
+  return mainReason(attempt, stopsOf(waiting, shown), said)
 }

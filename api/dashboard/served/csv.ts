@@ -77,11 +77,7 @@ type Lines<R> = {
 
 /** Holds before each further batch that the team is open to its reader still. @throws Refusal insufficient_scope. */
 const whileOpen =
-  <R>(
-    read: RowReader<R>,
-    { team, person }: TeamRequest,
-    { database, primary = database, clock }: PageDeps,
-  ): RowReader<R> =>
+  <R>(read: RowReader<R>, { team, person }: TeamRequest, { primary, clock }: PageDeps): RowReader<R> =>
   async (place) => {
     const seat = { session_id: person.session_id, team_id: team.id }
     if (place.before === undefined || (await sessionOpens(primary, seat, clock()))) return read(place)

@@ -30,8 +30,6 @@ export type SharedDeps = {
 export type DashboardDeps = {
   /** A pool of its own with a short statement timeout: no page keeps the API waiting. */
   database: Database
-  /** The same, where `database` is a standby that may lag. */
-  primary?: Database
   lookupTxt: TxtLookup
   zoneOf: ZoneLookup
   /** What the relay wants in the SPF record of each domain. */
@@ -47,4 +45,5 @@ export type DashboardDeps = {
   switches: readonly { name: string; isSet: boolean }[]
 }
 
-export type PageDeps = SharedDeps & DashboardDeps
+/** `primary`: the database itself, where `database` may be a standby that lags. */
+export type PageDeps = SharedDeps & DashboardDeps & { primary: Database }

@@ -78,7 +78,7 @@ const reading = (
   read: (deps: PageDeps) => Promise<PageAnswer>,
 ) =>
   page.fromReplica && page.method === 'GET' && request.cookies('notice') === undefined
-    ? deps.replica.read(deps.database, (database) => read({ ...deps, database, primary: deps.database }))
+    ? deps.replica.read(deps.database, (database) => read({ ...deps, database }))
     : read(deps)
 
 /** Runs a page's handler if the caller may open it. @throws Refusal. */
@@ -270,7 +270,12 @@ function sendAsset(ctx: Context, { byPath }: Assets, path: string): boolean {
 export function serveDashboard(pages: readonly Page[], deps: SharedDeps, own: DashboardDeps): Middleware {
   const assets = readAssets()
   const layout = createLayout(compileViews(), assets)
-  const app: Dashboard = { assets, layout, finder: createFinder(pages), deps: { ...deps, ...own } }
+  const app: Dashboard = {
+    assets,
+    layout,
+    finder: createFinder(pages),
+    deps: { ...deps, ...own, primary: own.database },
+  }
   return async (ctx) => {
     const path = ctx.path.slice(BASE.length).replace(/\/$/, '')
     const home = homeOf(ctx, own.publicUrl)

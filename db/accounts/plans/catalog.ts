@@ -17,7 +17,7 @@ import { Refusal } from '../../errors.ts'
 import type { Database, Tx } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { isObject } from '../../text/fields.ts'
-import { markOf } from '../../text/mark.ts'
+import { assertSeen, markOf } from '../../text/mark.ts'
 import { textFault } from '../../text/strings.ts'
 import { type Caller, record } from '../audit/record.ts'
 import defaultCatalog from './default-catalog.json' with { type: 'json' }
@@ -130,11 +130,7 @@ export async function loadCatalog(by: Caller, content: unknown, seen: string | n
   const { tx } = by
   const plans = parseCatalog(content)
   await lockPlans(tx)
-  if (seen !== null && seen !== markOf(await printCatalog(tx)))
-    throw new Refusal(
-      'invalid_state',
-      'somebody has replaced the catalog meanwhile: open the page again, and change that one',
-    )
+  assertSeen(seen, markOf(await printCatalog(tx)), 'somebody has replaced the catalog meanwhile')
   const keys = new Set(plans.map((plan) => plan.key))
   for (const [key, teams] of await plansInUse(tx)) {
     if (!keys.has(key))

@@ -62,7 +62,7 @@ export async function initialStates(
  * Topics that its person had left stay left, but for these, which were chosen now.
  */
 export async function endWishes(
-  { tx, now, secrets }: At & { secrets: Pick<Secrets, 'signatures'> },
+  { tx, now, secrets }: At & { secrets: Pick<Secrets, 'sign' | 'signatures'> },
   teamId: string,
   identity: string,
   {
@@ -70,15 +70,11 @@ export async function endWishes(
     status = 'subscribed',
   }: { chosen?: readonly string[]; status?: 'subscribed' | 'unsubscribed' } = {},
 ): Promise<void> {
-  if (!(await hasErased(tx, teamId))) return
-  const kept = await erasedByHashes(tx, teamId, secrets.signatures('erasure', hashed(teamId, identity), 32))
-  if (kept.length === 0) return
-  const hashes = kept.map(({ hash }) => hash)
-  const left_topic_ids = [...new Set(kept.flatMap((each) => each.left_topic_ids))].filter(
-    (topic) => !chosen.includes(topic),
-  )
-  await forgetErased(tx, teamId, hashes)
-  const [hash] = hashes
-  if (hash === undefined || (status === 'subscribed' && left_topic_ids.length === 0)) return
+  const kept = (await initialStates(tx, secrets, teamId, [identity])).get(identity)
+  if (!kept) return
+  await forgetErased(tx, teamId, secrets.signatures('erasure', hashed(teamId, identity), 32))
+  const left_topic_ids = kept.left_topic_ids.filter((topic) => !chosen.includes(topic))
+  if (status === 'subscribed' && left_topic_ids.length === 0) return
+  const hash = erasureHash(secrets, teamId, identity)
   await keepErased(tx, teamId, { hash, status, suppression: null, left_topic_ids }, now)
 }

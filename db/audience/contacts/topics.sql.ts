@@ -1,6 +1,6 @@
 /** Rows of topics, and the queries over them and the contacts that have them. */
 import { type FragmentSqlToken, sql } from 'slonik'
-import { array, type InferType, object, string } from 'yup'
+import { type InferType, object, string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { idRow, row, rowsOf } from '../../postgres/rows.ts'
 import { touchedAt } from './contacts.sql.ts'
@@ -42,35 +42,30 @@ export async function holdTopics(tx: Tx, teamId: string, ids: readonly string[])
 
 type Subscribing = { contact_id: string; topic_id: string }
 
-/** Gives contacts topics besides their own, in one statement. Hold the topics before. */
-export const addTopics = (tx: Tx, teamId: string, wanted: readonly Subscribing[], now: Date) =>
+/**
+ * Gives contacts topics besides their own, in one statement. Hold the topics before. A contact that was made since then
+ * does not get what its person had left: somebody who was erased begins without it, however often it is given.
+ */
+export const addTopics = (
+  tx: Tx,
+  teamId: string,
+  wanted: readonly Subscribing[],
+  { now, since }: { now: Date; since: Date },
+) =>
   tx.query(sql.type(object())`
     with item as (
       select contact_id, array_agg(distinct topic_id) as topics
       from ${rowsOf('given', { contact_id: 'uuid', topic_id: 'uuid' }, wanted)} group by contact_id
     ), held as (
-      select c.id, item.topics from item join contacts c on c.team_id = ${teamId} and c.id = item.contact_id
+      select c.id, array(
+          select topic from unnest(item.topics) topic
+          where topic <> all(c.topic_ids)
+            and not (c.created_at >= ${sql.timestamp(since)} and topic = any(c.left_topic_ids))) as topics
+      from item join contacts c on c.team_id = ${teamId} and c.id = item.contact_id
       where not c.topic_ids @> item.topics order by c.id for no key update of c
     )
-    update contacts c set updated_at = ${touchedAt(now)},
-      topic_ids = c.topic_ids || array(select topic from unnest(held.topics) topic where topic <> all(c.topic_ids))
-    from held where c.team_id = ${teamId} and c.id = held.id`)
-
-const leftRow = row({ id: string(), left_topic_ids: array(string()) })
-
-/** The topics that those of these contacts have left that were made since then. */
-export async function topicsLeftBy(
-  tx: Tx,
-  teamId: string,
-  ids: readonly string[],
-  since: Date,
-): Promise<ReadonlyMap<string, readonly string[]>> {
-  const rows = await tx.any(sql.type(leftRow)`
-    select id, left_topic_ids from contacts
-    where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')})
-      and created_at >= ${sql.timestamp(since)} and left_topic_ids <> '{}'`)
-  return new Map(rows.map(({ id, left_topic_ids }) => [id, left_topic_ids]))
-}
+    update contacts c set updated_at = ${touchedAt(now)}, topic_ids = c.topic_ids || held.topics
+    from held where c.team_id = ${teamId} and c.id = held.id and held.topics <> '{}'`)
 
 /** Waits for those that hold the topic; afterwards nobody can, until the transaction ends. */
 export const lockTopic = (tx: Tx, teamId: string, id: string) =>

@@ -10,7 +10,7 @@ import { Refusal } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import { markOf } from '../../text/mark.ts'
+import { assertSeen, markOf } from '../../text/mark.ts'
 import { isUuid, textFault } from '../../text/strings.ts'
 import { holdTopics } from '../contacts/topics.sql.ts'
 import { tryUpsert } from '../contacts/upsert.ts'
@@ -154,11 +154,8 @@ export async function startDraft(tx: Tx, teamId: string, id: string, seen: strin
   const mapping = await endDraft(tx, teamId, id)
   if (!mapping) throw noDraft()
   const mark = markOf(mapping)
-  if (mark === markOf(row.mapping) && (seen === null || seen === mark)) return
-  throw new Refusal(
-    'invalid_state',
-    'somebody has changed what the columns become meanwhile: look at it, then decide again',
-  )
+  for (const each of [markOf(row.mapping), seen])
+    assertSeen(each, mark, 'somebody has changed what the columns become meanwhile')
 }
 
 /** Forgets a draft. @throws Refusal not_found. */

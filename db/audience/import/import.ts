@@ -9,7 +9,7 @@ import { lockAccount } from '../../accounts/teams/limits.ts'
 import { Refusal } from '../../errors.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
-import { addTopics, holdTopics, topicsLeftBy } from '../contacts/topics.sql.ts'
+import { addTopics, holdTopics } from '../contacts/topics.sql.ts'
 import { type ContactItem, readItem, upsertContacts } from '../contacts/upsert.ts'
 import { suppressContacts } from '../suppressions/by-hand.ts'
 import { type CsvPlace, type CsvRecord, REFUSED_COLUMNS, readSlice } from './csv.ts'
@@ -91,10 +91,11 @@ async function heldTopics(tx: Tx, teamId: string, ids: readonly string[]): Promi
 }
 
 type Stored = { contact_id: string; identity: string; extra: Extra | null }
+type Storing = Pick<Upserting, 'tx' | 'now' | 'since'>
 
 /** Stores what records are besides: suppressed, and subscribed to what each wants. */
 async function storeExtras(
-  { tx, now }: At,
+  { tx, now, since }: Storing,
   teamId: string,
   stored: readonly Stored[],
   wants: (record: Stored) => readonly string[],
@@ -102,7 +103,7 @@ async function storeExtras(
   const subscribing = stored.flatMap((record) =>
     wants(record).map((topic_id) => ({ contact_id: record.contact_id, topic_id })),
   )
-  if (subscribing.length > 0) await addTopics(tx, teamId, subscribing, now)
+  if (subscribing.length > 0) await addTopics(tx, teamId, subscribing, { now, since })
   const marks = new Map(
     stored.flatMap(({ identity, extra }) => (extra?.suppress ? [[identity, extra.suppress] as const] : [])),
   )
@@ -127,13 +128,8 @@ async function upsertRecords(
     if (typeof contact_id !== 'string' || item instanceof Refusal) return []
     return [{ contact_id, identity: item.identity, extra }]
   })
-  const ids = stored.map(({ contact_id }) => contact_id)
-  // Somebody who was erased begins without what they had left, however often the file has them.
-  const left = topics.size === 0 ? null : await topicsLeftBy(tx, teamId, ids, since)
-  await storeExtras({ tx, now }, teamId, stored, ({ contact_id, extra }) =>
-    [...topic_ids, ...(extra?.topic_ids ?? [])].filter(
-      (topic) => topics.has(topic) && !left?.get(contact_id)?.includes(topic),
-    ),
+  await storeExtras({ tx, now, since }, teamId, stored, ({ extra }) =>
+    [...topic_ids, ...(extra?.topic_ids ?? [])].filter((topic) => topics.has(topic)),
   )
   return { outcomes: result.items, created: result.created }
 }

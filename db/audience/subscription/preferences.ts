@@ -24,7 +24,7 @@ export async function topicsOffered(tx: Tx, teamId: string, identity: string): P
 
 /** Sets the topics of a contact; those that were not offered are left out. @throws Refusal contact_not_found. */
 export async function choose(
-  { secrets, ...at }: At & { secrets: Pick<Secrets, 'signatures'> },
+  { secrets, ...at }: At & { secrets: Pick<Secrets, 'sign' | 'signatures'> },
   teamId: string,
   identity: string,
   topicIds: readonly string[],

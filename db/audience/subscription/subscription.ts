@@ -51,7 +51,7 @@ export async function unsubscribe(by: Caller, teamId: string, identity: string):
 
 /** @param chosen topics that its person has just chosen. @throws Refusal contact_not_found, contact_suppressed. */
 export async function resubscribe(
-  { secrets, ...by }: Caller & { secrets: Pick<Secrets, 'signatures'> },
+  { secrets, ...by }: Caller & { secrets: Pick<Secrets, 'sign' | 'signatures'> },
   teamId: string,
   identity: string,
   chosen: readonly string[] = [],

@@ -7,6 +7,7 @@ import { type By, record } from '../../accounts/audit/record.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
+import { assertSeen } from '../../text/mark.ts'
 import { publishContacts } from '../contacts/changes.ts'
 import { type ContactRow, contactByIdentity, lockContact } from '../contacts/contacts.sql.ts'
 import { noContact } from '../contacts/edit.ts'
@@ -51,7 +52,7 @@ export const markOfSuppression = ({
  * one that was seen: a complaint is not lifted with the bounce before it.
  */
 export async function liftSuppression(
-  { secrets, ...by }: By & { secrets: Pick<Secrets, 'signatures'> },
+  { secrets, ...by }: By & { secrets: Pick<Secrets, 'sign' | 'signatures'> },
   teamId: string,
   { identity, reason, seen = null }: { identity: string; reason: string; seen?: string | null },
 ): Promise<ContactDetail> {
@@ -60,11 +61,8 @@ export async function liftSuppression(
   const contact = await lockContact(tx, teamId, identity)
   if (!contact) throw noContact()
   if (contact.suppression === null) throw new Refusal('bad_request', 'the contact is not suppressed')
-  if (seen !== null && seen !== markOfSuppression(await showContact(tx, teamId, identity)))
-    throw new Refusal(
-      'invalid_state',
-      'the contact was suppressed for another cause meanwhile: look at it, then decide again',
-    )
+  const mark = markOfSuppression(await showContact(tx, teamId, identity))
+  assertSeen(seen, mark, 'the contact was suppressed for another cause meanwhile')
   const has_listeners = await liftContact(tx, teamId, contact.id, now)
   await publishContacts(tx, [
     {

@@ -35,12 +35,8 @@ export const statesOf = (tx: Tx, refs: readonly EmailRef[]) =>
     left join lateral (select * from contacts where team_id = ref.team_id and id = e.contact_id offset 0) c on true`)
 
 /** Those of these emails that may have arrived: a try of theirs has had no answer, however often they were requeued. */
-export async function unansweredAmong(
-  tx: Tx,
-  emails: readonly { team_id: string; id: string }[],
-): Promise<ReadonlySet<string>> {
-  if (emails.length === 0) return new Set()
-  const refs = emails.map(({ team_id, id: email_id }) => ({ team_id, email_id }))
+export async function unansweredAmong(tx: Tx, refs: readonly EmailRef[]): Promise<ReadonlySet<string>> {
+  if (refs.length === 0) return new Set()
   const found = await tx.anyFirst(sql.type(idRow)`
     select ref.email_id as id from ${rowsOf('ref', EMAIL_REF, refs)}
     where exists (

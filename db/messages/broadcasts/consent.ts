@@ -32,7 +32,7 @@ export async function checkBeforeSend(
   const emails = await statesOf(database, refs)
   const unanswered = await unansweredAmong(
     database,
-    emails.filter(({ reason }) => reason !== null),
+    emails.flatMap(({ team_id, id, reason }) => (reason === null ? [] : [{ team_id, email_id: id }])),
   )
   const checks = new Map<string, SendCheck>(
     emails.map((email) => [email.id, checkOf(email, unanswered.has(email.id))]),
@@ -44,7 +44,7 @@ export async function checkBeforeSend(
 }
 
 const mayHaveArrived = (reason: string): string =>
-  `no answer to its last try, it may have arrived; it is not sent again: ${reason}`
+  `a try of it had no answer: it may have arrived, and is not sent again: ${reason}`
 
 function checkOf({ reason, state }: EmailState, isUnanswered: boolean): SendCheck {
   if (reason !== null) return isUnanswered ? { given_up: mayHaveArrived(reason) } : 'gone'

@@ -1,6 +1,7 @@
 /**
  * What an email says: its html and text, from the row and its template version. Pure.
- * Promises: same row, same version, same bytes, wherever it is shown or sent (DECISIONS: Html of a template send).
+ * Promises: same row, same version, same bytes, wherever it is shown or sent (DECISIONS: Html of a template send); what
+ * was forgotten is shown with blanks in place of its variables, and not sent.
  */
 import type { CompiledVersion } from '../../content/templates/versions.ts'
 import { filledBytes, fillSlots } from '../../text/slots.ts'

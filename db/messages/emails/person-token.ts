@@ -4,19 +4,19 @@
  * and is the same at each call; nothing is stored. Must not look anything up.
  */
 import { parse, stringify } from 'uuid'
-import type { SecretPurpose, Secrets } from '../../process/secrets.ts'
+import type { Secrets } from '../../process/secrets.ts'
 
 const UUID_BYTES = 16
 const IDS_BYTES = 2 * UUID_BYTES
 
+/** What a link comes in: a single email, or one of a broadcast. */
+export const LINK_PURPOSES = ['unsubscribe', 'unsubscribe-broadcast'] as const
+type LinkPurpose = (typeof LINK_PURPOSES)[number]
+
 /** `id`: of what the link comes in. `person`: the identity of the address; '' for nobody's. */
 type Named = { team_id: string; id: string; person: string }
 
-export function personToken(
-  secrets: Secrets,
-  purpose: SecretPurpose,
-  { team_id, id, person }: Named,
-): string {
+export function personToken(secrets: Secrets, purpose: LinkPurpose, { team_id, id, person }: Named): string {
   const ids = Buffer.concat([parse(team_id), parse(id)])
   const sealed = secrets.encryptAlike(purpose, Buffer.from(person), ids.toString('hex'))
   return Buffer.concat([ids, sealed]).toString('base64url')
@@ -27,7 +27,7 @@ export const namesTeam = (token: string, teamId: string): boolean =>
   Buffer.from(token.slice(0, 22), 'base64url').equals(parse(teamId))
 
 /** Whom a token was made for, or null when it is not one of ours for this purpose. */
-export function readPersonToken(secrets: Secrets, purpose: SecretPurpose, token: string): Named | null {
+export function readPersonToken(secrets: Secrets, purpose: LinkPurpose, token: string): Named | null {
   const bytes = Buffer.from(token, 'base64url')
   const ids = bytes.subarray(0, IDS_BYTES)
   if (bytes.length <= IDS_BYTES) return null

@@ -7,21 +7,18 @@
 import { type Caller, record } from '../../accounts/audit/record.ts'
 import { freePlaces, lockAccount } from '../../accounts/teams/limits.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
-import { CHANNEL_QUEUES } from '../../channels/channels.sql.ts'
+import { queuesOf } from '../../channels/channels.sql.ts'
 import { EMAIL } from '../../channels/email.sql.ts'
 import { Refusal } from '../../errors.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { deleteLeftOf } from '../../queue/dead-letters.sql.ts'
 import { deleteEmailsById } from './delete.sql.ts'
 
-/** The queues that emails leave by. */
-export const EMAIL_QUEUES = CHANNEL_QUEUES.filter(({ name }) => name === EMAIL.name).map(({ job }) => job)
-
 async function removed(tx: Tx, teamId: string, ids: readonly string[]) {
   const account = await lockAccount(tx, teamId)
   const deleted = await deleteEmailsById(tx, teamId, ids)
   await freePlaces(tx, teamId, account, { quota: 'emails', deleted })
-  await deleteLeftOf(tx, EMAIL_QUEUES, ids)
+  await deleteLeftOf(tx, queuesOf(EMAIL), ids)
   return deleted
 }
 

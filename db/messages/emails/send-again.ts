@@ -14,50 +14,13 @@ import { Refusal } from '../../errors.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { formatMailbox, type Mailbox, parseMailbox } from '../../text/address.ts'
 import { type AcceptDeps, acceptEmails, type EmailOutcome } from './accept.ts'
-import { broadcastToken, readBroadcastToken } from './broadcast-token.ts'
 import type { EmailItem } from './call.ts'
 import { emailItem } from './item.ts'
 import { linkEmails } from './links.ts'
-import { namesTeam } from './person-token.ts'
 import { everyone, recipientIdentity } from './recipients.ts'
+import { relinker } from './relink.ts'
 import type { ShownEmail } from './show.ts'
 import type { Again } from './status.ts'
-import { readUnsubscribeToken, unsubscribeToken } from './unsubscribe-token.ts'
-
-/** What may be the token of a link of ours. */
-const LINK_TOKEN = /(?<=\/u\/)[\w-]{60,}/g
-/** How many different links one email may have: to open each takes a moment. */
-const MAX_LINKS = 100
-
-/**
- * Gives the parts of an email the unsubscribe links of another person, '' for nobody, in place of those of its own
- * recipients. A link of another team's, or of somebody else's, stays as it is: typing an address makes nobody a link.
- * @throws Refusal bad_request when there are too many.
- */
-function relinker(email: ShownEmail, secrets: Secrets, person: string): (part: string) => string {
-  const recipients = new Set(everyone(email).map(recipientIdentity))
-  const isOwn = (named: { team_id: string; person: string }) =>
-    named.team_id === email.team_id && recipients.has(named.person)
-  const known = new Map<string, string>()
-  const renewed = (token: string): string => {
-    if (known.size === MAX_LINKS)
-      throw new Refusal(
-        'bad_request',
-        `an email with more than ${MAX_LINKS} unsubscribe links is not sent again`,
-      )
-    const single = readUnsubscribeToken(secrets, token)
-    if (single) return isOwn(single) ? unsubscribeToken(secrets, { ...single, person }) : token
-    const broadcast = readBroadcastToken(secrets, token)
-    return broadcast && isOwn(broadcast) ? broadcastToken(secrets, { ...broadcast, person }) : token
-  }
-  return (part) =>
-    part.replace(LINK_TOKEN, (token) => {
-      if (!namesTeam(token, email.team_id)) return token
-      const link = known.get(token) ?? renewed(token)
-      known.set(token, link)
-      return link
-    })
-}
 
 type Outcomes = readonly EmailOutcome[]
 
@@ -75,7 +38,7 @@ async function sendAgain(
   if (!from || email.internal) throw new Refusal('bad_request', 'this email cannot be copied')
   const { team_id, subject, attachments } = email
   const { person, ...said } = changes
-  const relinked = relinker(email, deps.secrets, person)
+  const relinked = relinker(deps.secrets, email, person)
   const [html, text] = [relinked(email.html), relinked(email.body_text)]
   const item = emailItem({
     ...{ from, subject, html, text: text === '' ? null : text, ...said },

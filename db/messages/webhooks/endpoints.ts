@@ -15,6 +15,7 @@ import { type Network, urlFault } from '../../process/public-address.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
 import { domainToAscii } from '../../text/address.ts'
+import { changedMeanwhile } from '../../text/mark.ts'
 import { checkName } from '../../text/name.ts'
 import { isUuid } from '../../text/strings.ts'
 import {
@@ -170,10 +171,7 @@ export async function rotateSecret(
   const secret = makeSecret(secrets, { team_id: teamId, id })
   const until = at_once ? null : new Date(now.getTime() + SECRET_ROTATION_MS)
   if (!(await replaceSecret(tx, teamId, { id, secret: secret.sealed, until, seen })))
-    throw new Refusal(
-      'invalid_state',
-      'somebody has given the webhook a new secret meanwhile: look at it, then decide again',
-    )
+    throw changedMeanwhile('somebody has given the webhook a new secret meanwhile')
   await record(at, { team_id: teamId, action: 'webhook.rotate', subject: id, detail: endpoint.url })
   return { ...endpoint, secret: secret.shown }
 }

@@ -16,8 +16,10 @@ import { removeContact } from '../../audience/contacts/edit.ts'
 import { keepErased } from '../../audience/contacts/erased.sql.ts'
 import { erasureHash } from '../../audience/contacts/erased.ts'
 import { topicsOfContact } from '../../audience/subscription/subscription.sql.ts'
+import { queuesOf } from '../../channels/channels.sql.ts'
+import { EMAIL } from '../../channels/email.sql.ts'
 import { deleteSomeOrphans, eraseFiles } from '../../content/files/collect.ts'
-import { EMAIL_QUEUES, removeEmails } from '../../messages/emails/remove.ts'
+import { removeEmails } from '../../messages/emails/remove.ts'
 import type { At, Tx } from '../../postgres/pool.ts'
 import type { Secrets } from '../../process/secrets.ts'
 import { forgetReasons } from '../../queue/dead-letters.sql.ts'
@@ -85,7 +87,7 @@ async function rewrite(tx: Tx, { teamId, pattern }: ErasedPerson, emails: readon
   const emptied = idsOf(emails.filter(({ empty }) => empty))
   if (emails.length > 0) await rewriteEmails(tx, teamId, emails, pattern)
   if (emptied.length > 0) await rewriteNames(tx, teamId, emptied, pattern)
-  if (emails.length > 0) await forgetReasons(tx, EMAIL_QUEUES, idsOf(emails), pattern)
+  if (emails.length > 0) await forgetReasons(tx, queuesOf(EMAIL), idsOf(emails), pattern)
 }
 
 async function eraseEmails(tx: Tx, person: ErasedPerson, ids: readonly string[]) {

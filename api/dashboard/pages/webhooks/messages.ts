@@ -15,7 +15,7 @@ import {
 import { type ShownWebhook, showWebhook } from '../../../../db/messages/webhooks/show.ts'
 import { plural, status, text, time } from '../../drawn/cell.ts'
 import type { Alert, Moment, Section } from '../../drawn/section.ts'
-import { mainReason, pausedQueue, SUSPENDED_TEAM, stateAlert } from '../../drawn/timeline.ts'
+import { mainReason, stateAlert, stopsOf } from '../../drawn/timeline.ts'
 import { asActor, auditRead } from '../../served/act.ts'
 import type { PageDeps } from '../../served/deps.ts'
 import { chips, defineFilter, oneOf } from '../../served/filter.ts'
@@ -100,9 +100,7 @@ function waitsOf({ waiting, created_at }: ShownWebhook, { team, now }: TeamReque
     const title = 'Its server asks to wait until'
     return { tone: 'warn', title, at: time(until, now), text: reason ?? '', link }
   })
-  const queue = waiting.queue_paused && pausedQueue('Its queue', waiting.queue_pause_reason)
-  const stops = waiting.team_suspended ? [SUSPENDED_TEAM] : queue ? [queue] : asked
-  return mainReason(stateAlert(waiting, seconds, now), stops, waiting)
+  return mainReason(stateAlert(waiting, seconds, now), stopsOf(waiting, asked), waiting)
 }
 
 function momentsOf({ attempts, events, created_at }: ShownWebhook, now: Date): Moment[] {

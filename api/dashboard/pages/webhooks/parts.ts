@@ -110,7 +110,7 @@ const shape = object({
   url: string().defined(),
   name: string().defined(),
   // Counted before its items are looked at, of which a form holds a million.
-  types: array(string().defined()).max(WEBHOOK_TYPES.length).defined(),
+  types: array(string().defined()).max(EVERY_TYPE.length).defined(),
   domain: string().defined().nullable(),
 }).required()
 

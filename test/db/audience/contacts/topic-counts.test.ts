@@ -87,7 +87,7 @@ async function begin() {
           sql.type(object({ id: string().defined() }))`select id from contacts where ${those}`,
         )
         const wanted = rows.flatMap(({ id }) => [...held].map((topic_id) => ({ contact_id: id, topic_id })))
-        await addTopics(tx, team, wanted, now())
+        await addTopics(tx, team, wanted, { now: now(), since: now() })
       })
   }
   const counted = async () =>
