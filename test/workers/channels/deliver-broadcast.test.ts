@@ -1,7 +1,5 @@
 /** Emails of broadcasts on their way out: consent at the last moment, pauses, a pace and a sender of their own. */
 import { sql } from 'slonik'
-import { BROADCAST } from '../../../db/channels/email.sql.ts'
-import { noteGivenUp } from '../../../db/delivery/requeue.ts'
 import { awaitCheck, requestCheck } from '../../../db/delivery/senders/check.ts'
 import { brakeFor } from '../../../db/messages/broadcasts/brakes.ts'
 import { isUnderWay } from '../../../db/messages/broadcasts/waiting.sql.ts'
@@ -73,7 +71,6 @@ t.test('what may have arrived is given up once it must not go again: its broadca
   t.ok(await isUnderWay(database, key))
   await startWorker(t, service, { smtp_url: sink.url })
   await until('nothing of it waits', async () => !(await isUnderWay(database, key)))
-  await database.transaction((tx) => noteGivenUp({ tx, now: new Date() }, BROADCAST, 10))
   const last = (await eventsOfEmail(database, team.id, id)).findLast(({ kind }) => kind === 'gave_up')
   t.match(last?.detail, /no answer.*may have arrived.*unsubscribed/)
   t.same([received(), await broadcast.figures()], [[], { made: 1, queued: 1 }])
