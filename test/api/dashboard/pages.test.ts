@@ -127,6 +127,30 @@ t.test(
   },
 )
 
+t.test(
+  'a contact’s form that was refused keeps what was typed, and what the contact got meanwhile',
+  async (t) => {
+    const key = team.key
+    const email = 'redrawn@example.org'
+    const properties = { plan: 'free', city: 'Graz' }
+    await service.call('POST', '/v1/contacts', { key, body: { email, properties } })
+    const path = at(`contacts/${encodeURIComponent(email)}`)
+    const form = formTo((await editor.get(path)).html, path)
+    await service.call('PATCH', `/v1/contacts/${email}`, {
+      key,
+      body: { properties: { ...properties, age: '7' } },
+    })
+    const [field = ''] = Object.entries(form).find(([, [value]]) => value === '"plan"') ?? []
+    const typed = { ...form, [field.replace('name', 'value')]: 'pro', 'new_name.0': 'x'.repeat(129) }
+    const refused = await editor.post(path, typed)
+    t.equal(refused.status, 400)
+    await editor.post(path, { ...formTo(refused.html, path), 'new_name.0': '' })
+    const { body } = await service.call('GET', `/v1/contacts/${email}`, { key })
+    t.strictSame(body.properties, { plan: 'pro', city: 'Graz', age: '7' })
+    await editor.post(`${path}/delete`)
+  },
+)
+
 t.test('contacts that fit come as a file, and no cell is a formula', async (t) => {
   await editor.post(at('topics'), { name: 'Sales, EU' })
   const topics = (await editor.get(at('topics'))).html
