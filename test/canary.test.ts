@@ -7,13 +7,18 @@ import { join } from 'node:path'
 import { sql } from 'slonik'
 import type { SMTPServerOptions } from 'smtp-server'
 import { createApp } from '../api/app.ts'
+import { storeReports } from '../db/delivery/reports/store.ts'
+import { pausedSenders } from '../db/delivery/senders/senders.sql.ts'
+import { cloudError, hubSignature, statusWebhook } from './sandbox/whatsapp.ts'
 import { createCanary } from './support/canary.ts'
+import { startCloud } from './support/cloud.ts'
 import { noteRest } from './support/database.ts'
 import { watchedLog } from './support/log.ts'
-import { anEmail, caller, listen, makeTeam, world } from './support/service.ts'
+import { reserveOne } from './support/senders.ts'
+import { anEmail, caller, listen, makeTeam, WHATSAPP_APP_SECRET, world } from './support/service.ts'
 import { startSmtpSink } from './support/smtp-sink.ts'
 import t from './support/tap.ts'
-import { aMessage, makeTemplate } from './support/whatsapp.ts'
+import { aMessage, makeTemplate, templateOf } from './support/whatsapp.ts'
 import { startWorker, until } from './support/worker.ts'
 
 const { service, team } = await world(t)
@@ -86,6 +91,54 @@ t.test('nor do recipients whom a relay names as it has its sender slowed or paus
   await worker.stop()
   t.strictSame(own.leaks(), [])
 })
+
+t.test(
+  'nor do people in words of reports: that cannot be read, blame a template, or pause a sender',
+  async (t) => {
+    const own = createCanary()
+    const log = watchedLog(own)
+    const to = ['+15555550177', 'ana@x.test']
+    own.contents({ to })
+    const { deps, database, call } = service
+    const report = {
+      provider: 'whatsapp',
+      event_key: 'x',
+      body: Buffer.from(to[1] ?? ''),
+      received_at: new Date(),
+    } as const
+    await database.transaction((tx) => storeReports({ tx, queue: deps.queue }, [report]))
+    const { id } = await makeTemplate(service, team.id)
+    const { body } = await call('POST', '/v1/whatsapp/messages', {
+      key: team.key,
+      body: aMessage(id, { to: to.slice(0, 1) }),
+    })
+    await reserveOne(database, { key: 'whatsapp:100', ceiling: 80 }, [1], 1)
+    const fault = { code: 131042, title: `No money for ${to[0]}` }
+    const status = {
+      id: 'wamid.1',
+      status: 'failed',
+      recipient_id: '1',
+      timestamp: `${Math.floor(Date.now() / 1_000)}`,
+    }
+    const of = { biz_opaque_callback_data: `${team.id}:${body.data[0].id}`, errors: [fault] }
+    const raw = JSON.stringify(statusWebhook('100', [{ ...status, ...of }]))
+    const headers = { 'X-Hub-Signature-256': hubSignature(WHATSAPP_APP_SECRET, raw) }
+    t.equal((await call('POST', '/hooks/whatsapp', { raw, headers })).status, 200)
+    const onMessage = () => ({ status: 400, body: cloudError(132000, `Not for ${to[0]}`, '') })
+    const cloud = await startCloud(t, { script: { onMessage } }, { phone_number_id: '200' })
+    const worker = await startWorker(t, service, { log, whatsapp: cloud.delivery })
+    await until('its template is blamed', async () =>
+      /Not for/.test((await templateOf(service, id)).fault ?? ''),
+    )
+    await until('its sender is paused', async () =>
+      (await pausedSenders(database)).some(({ reason }) => reason?.includes(fault.title)),
+    )
+    const parked = sql.unsafe`select 1 from reports where state = 'parked'`
+    await until('one is parked', () => database.exists(parked))
+    await worker.stop()
+    t.strictSame(own.leaks(), [])
+  },
+)
 
 t.test('what leaks into any of them is found, and what only begins alike is not', async (t) => {
   const own = createCanary()

@@ -47,19 +47,27 @@ const removeFields = (names: readonly string[]): Field[] => {
   return [{ name: 'remove', label: 'Remove properties', type: 'checks', options }]
 }
 
-/** A row for each property, and some to add others. Names travel as JSON: a form would change their line breaks. */
+const shortMark = (text: string): string => markOf(text).slice(0, 16)
+
+/**
+ * A row for each property, and some to add others. Names travel as JSON: a form would change their line breaks. A row's
+ * fields are named after its property, not its place: drawn again after a refusal, there may be others.
+ */
 export const propertyFields = (properties: Properties): Field[] => [
-  ...Object.entries(properties).flatMap(([name, value], at): Field[] => [
-    { name: `name.${at}`, label: '', type: 'hidden', value: JSON.stringify(name) },
-    {
-      name: `value.${at}`,
-      label: name,
-      type: 'textarea',
-      code: true,
-      rows: value.includes('\n') ? 4 : 1,
-      value,
-    },
-  ]),
+  ...Object.entries(properties).flatMap(([name, value]): Field[] => {
+    const row = shortMark(name)
+    return [
+      { name: `name.${row}`, label: '', type: 'hidden', value: JSON.stringify(name) },
+      {
+        name: `value.${row}`,
+        label: name,
+        type: 'textarea',
+        code: true,
+        rows: value.includes('\n') ? 4 : 1,
+        value,
+      },
+    ]
+  }),
   ...removeFields(Object.keys(properties)),
   ...Array.from({ length: FREE_ROWS }, (_, at): Field[] => [
     { name: `new_name.${at}`, label: 'New property', type: 'text' },
@@ -73,7 +81,7 @@ const asSent = (text: string): string => text.replace(/\r\n?|\n/g, '\r\n')
 type Shown = { topics: ReadonlySet<string>; marks: ReadonlyMap<string, string> }
 
 /** By which a value is known again as the one that was shown, however long it is. */
-const valueMark = (value: string): string => markOf(asSent(value)).slice(0, 16)
+const valueMark = (value: string): string => shortMark(asSent(value))
 
 /** What the form shows of a contact: the contact may be another one when the form is sent. */
 export const shownField = (properties: Properties, topicIds: readonly string[]): Field => {
@@ -109,8 +117,9 @@ function nameIn(sent = ''): string | null {
   return typeof name === 'string' ? name : null
 }
 
-/** The first value of each field. */
-const firstOf = (form: URLSearchParams): ReadonlyMap<string, string> => new Map([...form].reverse())
+/** The first value of each field, in the form's order. */
+const firstOf = (form: URLSearchParams): ReadonlyMap<string, string> =>
+  new Map([...new Map([...form].reverse())].reverse())
 
 /** Stored properties as a form has changed them. @throws Refusal bad_request. */
 export function changedProperties(form: URLSearchParams, stored: Properties): Record<string, string> {
@@ -120,19 +129,21 @@ export function changedProperties(form: URLSearchParams, stored: Properties): Re
   const shown = shownIn(form)?.marks
   const rows = new Set<string>()
   // One more than there may be is refused as it is.
-  for (let at = 0; pairs.length <= MAX_KEYS; at += 1) {
-    const name = nameIn(sent.get(`name.${at}`))
-    if (name === null) break
+  for (const [field, json] of sent) {
+    if (pairs.length > MAX_KEYS) break
+    const [, row] = /^name\.(.+)$/s.exec(field) ?? []
+    const name = row === undefined ? null : nameIn(json)
+    if (name === null) continue
     rows.add(name)
     if (removed.has(JSON.stringify(name))) continue
     const before = Object.hasOwn(stored, name) ? stored[name] : undefined
-    const value = sent.get(`value.${at}`) ?? before ?? ''
+    const value = sent.get(`value.${row}`) ?? before ?? ''
     const isLeft =
       shown?.get(name) === valueMark(value) || (before !== undefined && asSent(before) === asSent(value))
     if (!isLeft) pairs.push([name, value])
     else if (before !== undefined) pairs.push([name, before])
   }
-  // What it has got since the page was drawn, and what a page that was drawn again had no row for.
+  // What it has got since the page was drawn.
   if (shown) pairs.push(...Object.entries(stored).filter(([name]) => !rows.has(name)))
   for (let at = 0; at < FREE_ROWS; at += 1) {
     const name = form.get(`new_name.${at}`)?.trim() ?? ''

@@ -424,15 +424,30 @@ t.test(
   },
 )
 
-t.test('an email with more than a hundred links of its team’s is not sent again', async (t) => {
-  const links = Array.from({ length: 101 }, (_, nth) =>
-    broadcastToken(service.deps.secrets, { team_id: team.id, broadcast_id: team.id, person: `${nth}` }),
+const linkOfBroadcast = (person: string, of = team.id) =>
+  `/u/${broadcastToken(service.deps.secrets, { team_id: of, broadcast_id: of, person })}`
+
+t.test('a broadcast’s link in an email that is sent again is its new recipient’s', async (t) => {
+  const [first, second, somebody] = ['full@erika-y.example', 'free@erika-y.example', 'some@erika-y.example']
+  const id = await send({
+    to: [first],
+    text: [first, somebody].map((each) => linkOfBroadcast(each)).join(' '),
+  })
+  const { location = '' } = await editor.post(`${list}/${id}/resend`, { to: second })
+  const shown = textOf((await editor.get(`${location}?view=text`)).html)
+  t.strictSame(
+    [first, second, somebody].map((each) => shown.includes(linkOfBroadcast(each))),
+    [false, true, true],
   )
-  for (const [many, status] of [
-    [101, 400],
-    [100, 303],
+})
+
+t.test('an email with more than a hundred links of its team’s is not sent again', async (t) => {
+  const linksOf = (of: string) => Array.from({ length: 101 }, (_, nth) => linkOfBroadcast(`${nth}`, of))
+  const [own, theirs] = [linksOf(team.id), linksOf(other.id)]
+  for (const [text, status] of [
+    [own, 400],
+    [[...own.slice(1), ...theirs], 303],
   ] as const) {
-    const text = links.slice(0, many).map((token) => `/u/${token}`)
     const id = await send({ to: ['full@erika-y.example'], text: [...text, ...text].join(' ') })
     t.equal((await editor.post(`${list}/${id}/resend`, { to: 'free@erika-y.example' })).status, status)
   }

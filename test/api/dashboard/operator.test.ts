@@ -1,6 +1,7 @@
 /** The operator's pages: health, parked reports, teams, plans, audit. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
+import { loadCatalog } from '../../../db/accounts/plans/catalog.ts'
 import { showTeam } from '../../../db/accounts/teams/view.ts'
 import { endReports, insertReports } from '../../../db/delivery/reports/reports.sql.ts'
 import { storeSignOfLife } from '../../../db/figures/fleet/fleet.sql.ts'
@@ -9,6 +10,8 @@ import type { End } from '../../../db/queue/jobs.ts'
 import { after, formsTo, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { formTo } from '../../support/forms.ts'
 import { idleGauges } from '../../support/gauges.ts'
+import { hold } from '../../support/held.ts'
+import { lockWaits } from '../../support/rows.ts'
 import { pauseSender } from '../../support/senders.ts'
 import { anEmail, makeTeam, startService } from '../../support/service.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
@@ -214,7 +217,13 @@ t.test('a catalog that was written from another one than there is now replaces n
   t.equal(late.status, 409)
   shows(t, late, /Somebody has replaced the catalog meanwhile/)
   t.match(formTo((await operator.get(path)).html, path).catalog, [/Dearer/])
-  t.equal((await operator.press(path, path, { catalog: text })).status, 303)
+  const fresh = formTo((await operator.get(path)).html, path)
+  const by = { now: new Date(), actor: 'cli' }
+  const commit = await hold(t, database, (tx) => loadCatalog({ ...by, tx }, JSON.parse(text)))
+  const pressed = operator.post(path, { ...fresh, confirmed: 'yes' })
+  await until('the press waits for the one before', async () => (await lockWaits(service)) > 0)
+  await commit()
+  t.equal((await pressed).status, 409, 'nor one that is being replaced')
 })
 
 t.test('parked reports are shown by reason, tried again and dropped, one or many', async (t) => {

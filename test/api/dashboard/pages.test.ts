@@ -1,8 +1,12 @@
 /** What a team keeps on the dashboard: contacts, topics, domains, keys, people. Templates are templates.test.ts's. */
 import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { createTopic } from '../../../db/audience/contacts/topics.ts'
+import { leaveTopics } from '../../../db/audience/subscription/subscription.ts'
 import { after, shows, signedIn, textOf, visitor } from '../../support/dashboard.ts'
+import { EMPTY } from '../../support/empty.ts'
 import { formTo } from '../../support/forms.ts'
+import { hold } from '../../support/held.ts'
+import { lockWaits } from '../../support/rows.ts'
 import { anEmail, byCli, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
@@ -106,6 +110,43 @@ t.test(
       (await service.call('GET', `/v1/contacts/${email}`, { key })).body.subscribed_topic_ids,
       topic_ids,
     )
+    const back = formTo((await editor.get(path)).html, path)
+    const by = { now: new Date(), actor: 'cli' }
+    const commit = await hold(t, database, (tx) =>
+      leaveTopics({ ...by, tx }, team.id, email, { topic_ids, by: 'api' }),
+    )
+    const pressed = editor.post(path, { ...back, 'new_name.0': 'late', 'new_value.0': 'yes' })
+    await until('the press waits for who leaves', async () => (await lockWaits(service)) > 0)
+    await commit()
+    t.equal((await pressed).status, 303)
+    t.match((await service.call('GET', `/v1/contacts/${email}`, { key })).body, {
+      properties: { late: 'yes' },
+      subscribed_topic_ids: EMPTY,
+    })
+    await editor.post(`${path}/delete`)
+  },
+)
+
+t.test(
+  'a contact’s form that was refused keeps what was typed, and what the contact got meanwhile',
+  async (t) => {
+    const key = team.key
+    const email = 'redrawn@example.org'
+    const properties = { plan: 'free', city: 'Graz' }
+    await service.call('POST', '/v1/contacts', { key, body: { email, properties } })
+    const path = at(`contacts/${encodeURIComponent(email)}`)
+    const form = formTo((await editor.get(path)).html, path)
+    await service.call('PATCH', `/v1/contacts/${email}`, {
+      key,
+      body: { properties: { ...properties, age: '7' } },
+    })
+    const [field = ''] = Object.entries(form).find(([, [value]]) => value === '"plan"') ?? []
+    const typed = { ...form, [field.replace('name', 'value')]: 'pro', 'new_name.0': 'x'.repeat(129) }
+    const refused = await editor.post(path, typed)
+    t.equal(refused.status, 400)
+    await editor.post(path, { ...formTo(refused.html, path), 'new_name.0': '' })
+    const { body } = await service.call('GET', `/v1/contacts/${email}`, { key })
+    t.strictSame(body.properties, { plan: 'pro', city: 'Graz', age: '7' })
     await editor.post(`${path}/delete`)
   },
 )

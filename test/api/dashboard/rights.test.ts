@@ -219,21 +219,37 @@ t.test('leaving a team ends its pages at once; coming back later does not open t
   t.equal((await leaver.get(`/teams/${team.id}`)).status, 404)
 })
 
-t.test('a file that is being sent breaks off when its reader is removed from the team', async (t) => {
+t.test('a file that is being sent breaks off when its reader is removed, or signed out', async (t) => {
   const { team } = await teamWithOwner()
-  const viewer = await signedIn(service, { email: 'reader@example.org', team: team.id, role: 'viewer' })
+  const begun = now
+  t.teardown(() => {
+    now = begun
+  })
+  const reader = (email: string) => signedIn(service, { email, team: team.id, role: 'viewer' })
   await database.query(sql.unsafe`
     insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
     select ${team.id}, gen_random_uuid(), n || '@many.test', n || '@many.test', 'subscribed',
       jsonb_build_object('note', repeat('x', 2000)), '{}', now(), now() from generate_series(1, 15000) n`)
   const url = `${service.base}/dashboard/teams/${team.id}/contacts.csv`
-  const file = () =>
-    fetch(url, { headers: { Cookie: [...viewer.cookies].map((pair) => pair.join('=')).join('; ') } })
-  t.equal((await (await file()).text()).split('\r\n').length, 15_002)
-  const answer = await file()
-  // More than the buffers between the two hold is not read yet.
-  await database.transaction((tx) => removeMember({ tx, now, actor: 'cli' }, team.id, viewer.email))
-  await t.rejects(answer.text())
+  const fileOf = ({ cookies }: Visitor) =>
+    fetch(url, { headers: { Cookie: [...cookies].map((pair) => pair.join('=')).join('; ') } })
+  const whole = await fileOf(await reader('whole@example.org'))
+  t.equal((await whole.text()).split('\r\n').length, 15_002)
+  const ends: Record<string, (viewer: Visitor) => unknown> = {
+    removed: ({ email }) =>
+      database.transaction((tx) => removeMember({ tx, now, actor: 'cli' }, team.id, email)),
+    'signed out': (viewer) => viewer.post('/sign-out'),
+    late: () => {
+      now = new Date(now.getTime() + 7 * 86_400_000 + 1_000)
+    },
+  }
+  for (const [name, end] of Object.entries(ends)) {
+    const viewer = await reader(`${name.replace(' ', '-')}@example.org`)
+    const answer = await fileOf(viewer)
+    // More than the buffers between the two hold is not read yet.
+    await end(viewer)
+    await t.rejects(answer.text(), name)
+  }
 })
 
 t.test('a lower role counts at once', async (t) => {

@@ -219,7 +219,8 @@ t.test(
       types: ['email.bounced'],
       domain: 'example.com',
     })
-    await owner.post(`${page}/set`, { ...form, types: '*', domain: '' })
+    const large = JSON.stringify({ url: '', name: 'x'.repeat(16_384), types: ['*'], domain: null })
+    await owner.post(`${page}/set`, { ...form, shown: large, types: '*', domain: '' })
     t.match(await database.transaction((tx) => showEndpoint(tx, team.id, endpoint.id)), {
       types: ['*'],
       domain: null,

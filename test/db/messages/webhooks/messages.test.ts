@@ -43,6 +43,10 @@ t.test('a webhook that waits says why, with each try; another is made at once wh
   shows(t, await owner.get(at('messages?status=queued')), 'webhook.test')
   shows(t, await owner.get(at('messages?status=delivered')), 'No message matches.')
   t.equal((await owner.get(at('messages?status=eaten'))).status, 400)
+  await cli.json(['team', 'suspend', team.id])
+  const suspended = await owner.get(at('events', event_id))
+  shows(t, suspended, /Why it waits Nothing goes out: the team is suspended .* The last answer: answered 503/)
+  await cli.json(['team', 'resume', team.id])
   receiver.answer = null
   await owner.post(at('events', event_id, 'requeue'))
   await until('it is taken', async () => (await message()).status === 'delivered')

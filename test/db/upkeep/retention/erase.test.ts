@@ -431,6 +431,11 @@ t.test('webhooks about what was deleted before go too, of that person alone', as
   const { key } = team
   const cli = adminCli({ DATABASE_URL: url })
   await cli.json(['webhook', 'add', team.id, '--url', 'https://example.com/hook'])
+  // More than one slice looks at, before all others.
+  await database.query(sql.unsafe`
+    insert into webhook_messages (team_id, id, endpoint_id, event_id, type, body, status, created_at)
+    select ${team.id}, ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, gen_random_uuid(),
+      gen_random_uuid(), 'webhook.test', '{}', 'delivered', now() from generate_series(1, 600) n`)
   for (const email of [ANA, 'ben@example.com']) {
     await call('POST', '/v1/contacts', { key, body: { email } })
     await call('POST', `/v1/contacts/${email}/unsubscribe`, { key })
@@ -446,7 +451,8 @@ t.test('webhooks about what was deleted before go too, of that person alone', as
   await call('POST', '/v1/contacts', { key, body: { email: ANA } })
   const row = object({ body: string().defined() })
   const bodies = () =>
-    database.anyFirst(sql.type(row)`select body from webhook_messages where team_id = ${team.id} order by id`)
+    database.anyFirst(sql.type(row)`select body from webhook_messages
+      where team_id = ${team.id} and type <> 'webhook.test' order by id`)
   const about = (email: string) => [
     new RegExp(`^{"type":"contact.unsubscribed".*"email":"${email}"`),
     new RegExp(`^{"type":"email.bounced".*"to":."Somebody <${email}>"`),
