@@ -9,8 +9,9 @@ const HEADER = 5
 const QUERY = 'Q'.charCodeAt(0)
 const EXECUTE = 'E'.charCodeAt(0)
 const PARSE = 'P'.charCodeAt(0)
+const BIND = 'B'.charCodeAt(0)
 
-type Reader = { onStatement: () => void; onText: (text: string) => void }
+type Reader = { onStatement: () => void; onText: (text: string) => void; onBind: (name: string) => void }
 
 /** What a message says of a statement's text, if it does: a Parse has its name before it. */
 function textOf(type: number | undefined, body: Buffer): string | null {
@@ -19,8 +20,14 @@ function textOf(type: number | undefined, body: Buffer): string | null {
   return body.toString('utf8', begin, body.indexOf(0, begin))
 }
 
+/** Which prepared statement is to run; '' for one without a name. Its portal's name stands before it. */
+function boundIn(body: Buffer): string {
+  const begin = body.indexOf(0) + 1
+  return body.toString('utf8', begin, body.indexOf(0, begin))
+}
+
 /** Reads one connection's frontend messages and reports each statement, and each text. */
-function messageReader({ onStatement, onText }: Reader): (chunk: Buffer) => void {
+function messageReader({ onStatement, onText, onBind }: Reader): (chunk: Buffer) => void {
   let started = false
   let rest = Buffer.alloc(0)
   return (chunk) => {
@@ -34,6 +41,7 @@ function messageReader({ onStatement, onText }: Reader): (chunk: Buffer) => void
       if (started && (rest[0] === QUERY || rest[0] === EXECUTE)) onStatement()
       const text = started ? textOf(rest[0], rest.subarray(HEADER, length)) : null
       if (text !== null) onText(text)
+      if (started && rest[0] === BIND) onBind(boundIn(rest.subarray(HEADER, length)))
       started = true
       rest = rest.subarray(length)
     }
@@ -44,6 +52,8 @@ export type DatabaseProxy = {
   url: string
   /** How many statements passed while `work` ran. */
   during(work: () => Promise<unknown>): Promise<number>
+  /** How often each prepared statement ran while `work` did, by its name. */
+  preparedDuring(work: () => Promise<unknown>): Promise<ReadonlyMap<string, number>>
   /** The texts of the statements that were parsed while `work` ran: a connection parses a prepared one once. */
   textsDuring(work: () => Promise<unknown>): Promise<string[]>
   /** How many connections there are, and how many there ever were. */
@@ -60,6 +70,7 @@ export async function startDatabaseProxy(t: Test, url: string): Promise<Database
   const target = new URL(url)
   let count = 0
   const texts: string[] = []
+  const bound: string[] = []
   const open = new Set<Socket>()
   let away = false
   let opened = 0
@@ -76,6 +87,7 @@ export async function startDatabaseProxy(t: Test, url: string): Promise<Database
           count += 1
         },
         onText: (text) => void texts.push(text),
+        onBind: (name) => void bound.push(name),
       }),
     )
     client.pipe(server).pipe(client)
@@ -105,6 +117,12 @@ export async function startDatabaseProxy(t: Test, url: string): Promise<Database
       away = false
     },
     connections: () => ({ open: open.size, opened }),
+    async preparedDuring(work) {
+      const before = bound.length
+      await work()
+      const ran = Map.groupBy(bound.slice(before), (name) => name)
+      return new Map([...ran].map(([name, times]) => [name, times.length]))
+    },
     async textsDuring(work) {
       const before = texts.length
       await work()
