@@ -65,19 +65,21 @@ export function orRefusal<T>(make: () => T): T | Refusal {
   }
 }
 
-/** The same as data, which threads can hand over: a class does not survive it. */
-export type ItemOrRefused<T> = { item: T } | { refused: { code: Code; message: string } }
+/** A refusal as data, which threads, rows and answers hold: a class does not survive the way there. */
+export type RefusalData = { code: Code; message: string }
+export const refusalData = ({ code, message }: Refusal): RefusalData => ({ code, message })
+export const refusalFrom = ({ code, message }: RefusalData): Refusal => new Refusal(code, message)
+
+export type ItemOrRefused<T> = { item: T } | { refused: RefusalData }
 
 /** What was made, or the refusal that it ended with, as data. */
 export function itemOrRefused<T>(make: () => T): ItemOrRefused<T> {
   const item = orRefusal(make)
-  if (!(item instanceof Refusal)) return { item }
-  const { code, message } = item
-  return { refused: { code, message } }
+  return item instanceof Refusal ? { refused: refusalData(item) } : { item }
 }
 
 /** @throws Refusal what it is refused for */
 export function itemOf<T>(settled: ItemOrRefused<T>): T {
   if ('item' in settled) return settled.item
-  throw new Refusal(settled.refused.code, settled.refused.message)
+  throw refusalFrom(settled.refused)
 }

@@ -9,11 +9,10 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
-import { Refusal } from '../../db/errors.ts'
 import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
 import { isUrlencoded, type Pair, readForm, toSearchParams } from './forms.ts'
 import { type BodyShape, parseBody } from './input.ts'
-import type { Kind, Parser } from './parser.ts'
+import { type Kind, type Parser, tooManyLarge } from './parser.ts'
 import { discard, readBytes, readJsonBytes, readPieces } from './read-body.ts'
 
 const MIB = 1024 * 1024
@@ -66,9 +65,6 @@ export type Bodies = {
   during<T>(owner: string, request: IncomingMessage, work: (body: Body) => Promise<T>): Promise<T>
 }
 
-const tooMany = () =>
-  new Refusal('unavailable', 'too many large requests wait for each other; please retry', 1)
-
 /** Counts the bytes that are held, by owner. What finds no room waits; a small body takes what a large one cannot. */
 function createBudget({ ofOne, inAll, patience }: typeof BODY_BUDGET) {
   const held = new Map<string, number>()
@@ -109,14 +105,14 @@ function createBudget({ ofOne, inAll, patience }: typeof BODY_BUDGET) {
       return {
         /** Waits for room. @throws Refusal unavailable when none came free in time. */
         async expect(bytes: number): Promise<void> {
-          if (!take(owner, bytes) && !(await takeInTime(owner, bytes))) throw tooMany()
+          if (!take(owner, bytes) && !(await takeInTime(owner, bytes))) throw tooManyLarge()
           reserved += bytes
         },
         /** A body that did not say how long it is takes its room as it comes. @throws Refusal unavailable */
         hold(bytes: number): void {
           read += bytes
           if (read <= reserved) return
-          if (!take(owner, read - reserved)) throw tooMany()
+          if (!take(owner, read - reserved)) throw tooManyLarge()
           reserved = read
         },
         letGo(): void {
@@ -177,7 +173,7 @@ function createParsing(parser: Parser) {
       await (isLong(took) ? sleep(Math.min(took * REST_FACTOR, MAX_REST_MS)) : setImmediate())
       return true
     }
-    turns.run(key, turn, PARSE_WAIT_MS).then((done) => done ?? parsed.reject(tooMany()), parsed.reject)
+    turns.run(key, turn, PARSE_WAIT_MS).then((done) => done ?? parsed.reject(tooManyLarge()), parsed.reject)
     return parsed.promise
   }
   return (owner: string, { kind, heavy, keeps, here }: Parsing, bytes: Buffer): Promise<unknown> => {

@@ -5,7 +5,7 @@
  */
 
 import { LimitReached } from '../../db/accounts/teams/rate-limit.ts'
-import { type Code, Refusal } from '../../db/errors.ts'
+import { type Code, Refusal, refusalData } from '../../db/errors.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
 import { rateHeaders } from './rate.ts'
@@ -49,9 +49,6 @@ const MAX_IDS_TRACED = 3
 
 export const tracing = (ids: readonly string[]): Trace => ({ ids: ids.slice(0, MAX_IDS_TRACED) })
 
-/** The envelope of every failure; per item of a batch too. */
-export const envelope = ({ code, message }: Refusal) => ({ code, message })
-
 /** The refusal that a caller gets for an error; our own faults go to the log, with the request's id. */
 export function refusalForError(error: unknown, requestId: string, log: Log): Refusal {
   if (error instanceof Refusal) return error
@@ -72,5 +69,5 @@ export function refusalAnswer(refusal: Refusal): Answer {
   // Past a bound the rest of an oversized body is not read (read-body.ts): the connection can't be used again.
   if (refusal.code === 'payload_too_large') headers.Connection = 'close'
   const { code } = refusal
-  return { status: STATUS[code], body: { error: envelope(refusal) }, headers, trace: { code } }
+  return { status: STATUS[code], body: { error: refusalData(refusal) }, headers, trace: { code } }
 }

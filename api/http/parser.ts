@@ -7,7 +7,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { deserialize } from 'node:v8'
-import { type Code, Refusal } from '../../db/errors.ts'
+import { Refusal, type RefusalData, refusalFrom } from '../../db/errors.ts'
 import { createKeyedSemaphore } from '../../db/process/keyed-semaphore.ts'
 
 /** What a body is: the JSON of a route, or a form of a Content-Type. */
@@ -23,9 +23,6 @@ export type Parser = {
   close(): Promise<void>
 }
 
-/** A refusal on its way between threads: a class does not survive it. */
-type Refused = { code: Code; message: string }
-
 export type Question = Kind & { bytes: Uint8Array<ArrayBuffer> }
 
 /** A value in V8's own form: what it costs to read it is paid when somebody does. */
@@ -34,8 +31,8 @@ type Packed = Uint8Array<ArrayBuffer>
 /** What it answers: a whole body, a batch's items behind each other with their refusals, or the refusal of the call. */
 export type Reply =
   | { body: Packed }
-  | { items: ({ bytes: number } | { refused: Refused })[]; packed: Packed }
-  | { refused: Refused }
+  | { items: ({ bytes: number } | { refused: RefusalData })[]; packed: Packed }
+  | { refused: RefusalData }
 
 /** Of the thread's heap, in MiB: more than the most strings and values of a body (input.ts) take. */
 const THREAD_HEAP_MIB = 128
@@ -52,19 +49,20 @@ const SLICE_MS = 4
 
 const PRELOAD = new URL('../../db/process/preload.js', import.meta.url).href
 
-const refusalFromData = ({ code, message }: Refused): Refusal => new Refusal(code, message)
-const busy = () => new Refusal('unavailable', 'too many large requests wait for each other; please retry', 1)
+/** Too much that is large is under way. */
+export const tooManyLarge = () =>
+  new Refusal('unavailable', 'too many large requests wait for each other; please retry', 1)
 const unread = () => new Refusal('unavailable', 'the body could not be read', 1)
 
 /** The body that an answer holds. @throws Refusal */
 async function unpacked(reply: Reply): Promise<unknown> {
-  if ('refused' in reply) throw refusalFromData(reply.refused)
+  if ('refused' in reply) throw refusalFrom(reply.refused)
   if ('body' in reply) return deserialize(reply.body)
   const items: unknown[] = []
   let since = performance.now()
   let at = 0
   for (const each of reply.items) {
-    if ('refused' in each) items.push(refusalFromData(each.refused))
+    if ('refused' in each) items.push(refusalFrom(each.refused))
     else {
       items.push(deserialize(reply.packed.subarray(at, at + each.bytes)))
       at += each.bytes
@@ -129,7 +127,7 @@ export function createParser(entry: URL, timeLimit = PARSE_TIMEOUT_MS): Parser {
         return ask({ ...kind, bytes: movable(bytes) })
       }
       const reply = await semaphore.run('thread', work, THREAD_WAIT_MS)
-      if (reply === null) throw busy()
+      if (reply === null) throw tooManyLarge()
       return unpacked(reply)
     },
     async close() {

@@ -3,9 +3,9 @@
  * Promises: outcomes come in request order. A failing item leaves the others alone. An item that cannot be
  * stored never reaches the database. Must not know what an item is.
  */
-import { Refusal } from '../../db/errors.ts'
+import { Refusal, refusalData } from '../../db/errors.ts'
 import type { Metrics } from '../../db/process/metrics.ts'
-import { type Answer, envelope, type Trace, tracing } from '../http/errors.ts'
+import { type Answer, type Trace, tracing } from '../http/errors.ts'
 import { countRefusals } from '../http/refusals.ts'
 
 /** What became of one item: the id it was accepted under, or why it was not. */
@@ -15,7 +15,7 @@ export type BatchItem = string | Refusal
 export function batchAnswer(items: readonly BatchItem[], metrics: Metrics): Answer {
   countRefusals(metrics, items)
   const data = items.map((item, index) =>
-    item instanceof Refusal ? { index, error: envelope(item) } : { index, id: item },
+    item instanceof Refusal ? { index, error: refusalData(item) } : { index, id: item },
   )
   return { status: 200, body: { data }, trace: traceOf(items) }
 }

@@ -4,18 +4,13 @@
  * Promises: nothing is lost when no worker is there in time, or the client goes away; the same call later is harmless.
  */
 import { upsertSchema } from '../../db/audience/contacts/upsert.ts'
-import {
-  insertUpsert,
-  type StoredRefusal,
-  type UpsertResult,
-  upsertResult,
-} from '../../db/audience/contacts/upserts.sql.ts'
-import { Refusal } from '../../db/errors.ts'
+import { insertUpsert, type UpsertResult, upsertResult } from '../../db/audience/contacts/upserts.sql.ts'
+import { Refusal, refusalFrom } from '../../db/errors.ts'
 import { idNow } from '../../db/process/ids.ts'
 import { keyOnly } from '../http/auth.ts'
 import { type BodyShape, parseBatch, withoutByteOrderMark } from '../http/input.ts'
 import { ABOUT } from './about.ts'
-import { type BatchItem, batchAnswer } from './batch.ts'
+import { batchAnswer } from './batch.ts'
 import { teamRoute, type V1Deps, type V1Route } from './deps.ts'
 
 const BULK_LIMIT = 1_000
@@ -50,11 +45,6 @@ async function carriedOut(deps: V1Deps, call: Call): Promise<UpsertResult> {
   )
 }
 
-const refusalFromStored = ({ code, message }: StoredRefusal): Refusal => new Refusal(code, message)
-
-const bulkItemOf = (item: string | StoredRefusal): BatchItem =>
-  typeof item === 'string' ? item : refusalFromStored(item)
-
 /** The call as it came: its items are judged by the worker. */
 const bulkBody: BodyShape<{ length: number; bytes: Buffer }> = {
   schema: upsertSchema,
@@ -77,8 +67,9 @@ export const bulkRoutes: readonly V1Route[] = [
       const call = { teamId: principal.team_id, bytes: body.bytes, letGo, now }
       body.bytes = Buffer.alloc(0)
       const result = await carriedOut(deps, call)
-      if ('refusal' in result) throw refusalFromStored(result.refusal)
-      return batchAnswer(result.items.map(bulkItemOf), deps.metrics)
+      if ('refusal' in result) throw refusalFrom(result.refusal)
+      const items = result.items.map((item) => (typeof item === 'string' ? item : refusalFrom(item)))
+      return batchAnswer(items, deps.metrics)
     },
   }),
 ]

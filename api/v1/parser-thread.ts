@@ -1,13 +1,11 @@
 /** The parser's thread (http/parser.ts): parses the bodies that it is sent: forms, and the JSON of a route. */
 import { serialize } from 'node:v8'
 import { move, transferableSymbol, valueSymbol } from 'piscina'
-import { Refusal } from '../../db/errors.ts'
+import { Refusal, refusalData } from '../../db/errors.ts'
 import { readForm } from '../http/forms.ts'
 import { parseBody } from '../http/input.ts'
 import type { Question, Reply } from '../http/parser.ts'
 import { V1_ROUTES } from './routes.ts'
-
-const refused = ({ code, message }: Refusal) => ({ refused: { code, message } })
 
 /** Has a reply's memory change hands, in place of a copy. */
 const moving = (reply: Reply, { buffer }: Uint8Array<ArrayBuffer>): Reply =>
@@ -22,7 +20,7 @@ const packed = (value: unknown): Reply => {
 function batch(body: readonly unknown[]): Reply {
   const parts: Uint8Array[] = []
   const items = body.map((item) => {
-    if (item instanceof Refusal) return refused(item)
+    if (item instanceof Refusal) return { refused: refusalData(item) }
     const part = serialize(item)
     parts.push(part)
     return { bytes: part.length }
@@ -46,7 +44,7 @@ export default async function answer(question: Question): Promise<Reply> {
     const body = parseBody(route.body, bytes)
     return Array.isArray(body) ? batch(body) : packed(body)
   } catch (error) {
-    if (error instanceof Refusal) return refused(error)
+    if (error instanceof Refusal) return { refused: refusalData(error) }
     throw error
   } finally {
     // Not once it is collected: a thread that counts and refuses collects nothing.
