@@ -2,7 +2,7 @@
  * The bytes of a body, as the socket hands them over: whole, or piece by piece; and what is refused, thrown away.
  * Promises: no more is held than `expect` and `hold` have allowed. Must not know what is in them (input.ts).
  */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Refusal } from '../../db/errors.ts'
 
 const MIB = 1024 * 1024
@@ -43,6 +43,9 @@ const tooLarge = (limit: number): Refusal => {
 
 /** The length that a body is said to have; 0 when it does not say. */
 const lengthOf = ({ headers }: IncomingMessage): number => Number(headers['content-length'] ?? 0)
+
+export const hasBody = (request: IncomingMessage): boolean =>
+  request.headers['transfer-encoding'] !== undefined || lengthOf(request) > 0
 
 /**
  * How a body is read: at most `limit` bytes. `expect` gets the length that it is said to have before anything is read,
@@ -130,16 +133,18 @@ async function* unbroken(request: IncomingMessage): AsyncGenerator<Buffer> {
   }
 }
 
+/** @throws Refusal unsupported_media_type */
+export function assertUncompressed(headers: IncomingHttpHeaders): void {
+  if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity')
+    throw new Refusal('unsupported_media_type', 'the body must not be compressed')
+}
+
 /** The bytes of a body that has to be JSON. @throws Refusal unsupported_media_type, and as `readBytes` does */
 export async function readJsonBytes(request: IncomingMessage, options: ReadOptions): Promise<Buffer> {
-  const { headers } = request
-  const hasBody = headers['transfer-encoding'] !== undefined || lengthOf(request) > 0
-  const type = headers['content-type'] ?? ''
-  if (hasBody && (!JSON_TYPE.test(type) || OTHER_CHARSET.test(type))) {
+  if (!hasBody(request)) return readBytes(request, options)
+  const { 'content-type': type = '' } = request.headers
+  if (!JSON_TYPE.test(type) || OTHER_CHARSET.test(type))
     throw new Refusal('unsupported_media_type', 'the body must be application/json in UTF-8')
-  }
-  if (hasBody && (headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
-    throw new Refusal('unsupported_media_type', 'the body must not be compressed')
-  }
+  assertUncompressed(request.headers)
   return readBytes(request, options)
 }

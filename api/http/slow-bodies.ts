@@ -4,6 +4,7 @@
  * waits here for its own reader is nobody's fault, and counts as getting on.
  */
 import type { IncomingMessage } from 'node:http'
+import { hasBody } from './read-body.ts'
 
 /** How many bytes a body must bring, or its end, in each `window` milliseconds. */
 export type BodyPace = { bytes: number; window: number }
@@ -16,8 +17,6 @@ export function watchBodies(
   { interval, cut }: { interval: number; cut: (request: IncomingMessage) => void },
 ) {
   const coming = new Map<IncomingMessage, Mark>()
-  const hasBody = ({ headers }: IncomingMessage): boolean =>
-    headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
   const markOf = ({ socket }: IncomingMessage): Mark => ({ at: performance.now(), read: socket.bytesRead })
   const look = (): void => {
     for (const [request, mark] of coming) {

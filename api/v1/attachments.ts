@@ -14,6 +14,7 @@ import { textFault } from '../../db/text/strings.ts'
 import { keyOnly } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
 import { queryOf } from '../http/input.ts'
+import { assertUncompressed } from '../http/read-body.ts'
 import { ABOUT } from './about.ts'
 import { refuseBlocked } from './attached.ts'
 import { teamRoute, type V1Route } from './deps.ts'
@@ -80,8 +81,7 @@ export const attachmentRoutes: readonly V1Route[] = [
       const filename = filenameOf(query.filename, headers)
       refuseBlocked(attachments, filename, 'filename')
       const content_type = typeOf(headers['content-type'], filename)
-      if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity')
-        throw new Refusal('unsupported_media_type', 'the body must not be compressed')
+      assertUncompressed(headers)
       const body = await upload(database, principal.team_id, {
         filename,
         content_type,
