@@ -1,7 +1,7 @@
 /** What each code of a refusal means, and what to do about it: for the description and for /docs#CODE. */
 import type { Code } from '../../db/errors.ts'
 import { MAX_JSON_STRINGS, MAX_JSON_VALUES } from '../http/input.ts'
-import { MAX_BODY_BYTES } from '../http/read-body.ts'
+import { MAX_BODY_BYTES, MAX_UPLOAD_BYTES } from '../http/read-body.ts'
 
 type Explained = { meaning: string; remedy: string }
 
@@ -85,7 +85,7 @@ export const EXPLAINED: Readonly<Record<Code, Explained>> = {
     remedy: 'Do what the words name, then repeat the call. A message whose time has come goes as it is.',
   },
   payload_too_large: {
-    meaning: `The body is larger than ${MAX_BODY_BYTES / 1024 ** 2} MiB (an upload: 25 MiB), or an email with its attachments is too large for mail servers, or its JSON holds more than ${MAX_JSON_STRINGS.toLocaleString('en')} strings, arrays and objects, or ${MAX_JSON_VALUES.toLocaleString('en')} values.`,
+    meaning: `The body is larger than ${MAX_BODY_BYTES / 1024 ** 2} MiB (an upload: ${MAX_UPLOAD_BYTES / 1024 ** 2} MiB), or an email with its attachments is too large for mail servers, or its JSON holds more than ${MAX_JSON_STRINGS.toLocaleString('en')} strings, arrays and objects, or ${MAX_JSON_VALUES.toLocaleString('en')} values.`,
     remedy: 'Send smaller batches, and files as base64 or as uploads.',
   },
   unsupported_media_type: {

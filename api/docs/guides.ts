@@ -2,7 +2,7 @@
 
 import { BODY_BUDGET } from '../http/bodies.ts'
 import { MAX_JSON_STRINGS, MAX_JSON_VALUES } from '../http/input.ts'
-import { MAX_BODY_BYTES } from '../http/read-body.ts'
+import { MAX_BODY_BYTES, MAX_UPLOAD_BYTES } from '../http/read-body.ts'
 import { code, type Guide, refusal, table } from './prose.ts'
 import { BATCH_SAMPLES, SIZED_BATCH_SAMPLES } from './samples.ts'
 import { TEST_ADDRESSES, TEST_NUMBERS } from './test-recipients.ts'
@@ -149,7 +149,7 @@ curl "${HOME_PLACEHOLDER}/v1/attachments?filename=terms.pdf" \\
   -H 'Content-Type: application/pdf' --data-binary @terms.pdf
 # then, in each email: "attachments": [{"attachment_id": "…"}]
 `)}
-<p>A JSON body may have 10 MiB, a file that is uploaded 25 MiB, and so may a message as encoded, which adds 37 %. Equal
+<p>A JSON body may have ${MAX_BODY_BYTES / MIB} MiB, a file that is uploaded ${MAX_UPLOAD_BYTES / MIB} MiB, and so may a message as encoded, which adds 37 %. Equal
 bytes are stored once for a team and count once towards its storage. They are deleted three days after their last use
 (an operator's setting), never while an email waits; names and sizes stay.</p>`,
   },

@@ -6,8 +6,9 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Refusal } from '../../db/errors.ts'
 
 const MIB = 1024 * 1024
-/** The most bytes of a body, where its route does not say. */
+/** The most bytes of a body: of one whose route does not say, and of an upload. */
 export const MAX_BODY_BYTES = 10 * MIB
+export const MAX_UPLOAD_BYTES = 25 * MIB
 /** How much of a refused body is read to its end, in bytes; for how long, and with what pauses, in milliseconds. */
 const MAX_DISCARD_BYTES = 64 * 1024 * 1024
 const MAX_DISCARD_MS = 10_000

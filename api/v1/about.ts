@@ -1,6 +1,7 @@
 /** What the API's description says of endpoints in words. What they take is said by their schemas. */
 import type { Code } from '../../db/errors.ts'
 import { type About, describedAs, type Group } from '../docs/about.ts'
+import { MAX_UPLOAD_BYTES } from '../http/read-body.ts'
 
 const EMAIL = { email: 'ana@example.org' }
 const NOT_FOUND = ['contact_not_found'] as const
@@ -125,7 +126,7 @@ const EMAILS = describedAs('Emails', {
   uploadAttachment: {
     summary: 'Upload a file for emails',
     description: [
-      'Takes the raw bytes of a file, at most 25 MiB, with their `Content-Type`. Its name comes by `?filename=` or `Content-Disposition`. For 7 days emails can refer to it by `attachment_id`.',
+      `Takes the raw bytes of a file, at most ${MAX_UPLOAD_BYTES / 1024 ** 2} MiB, with their \`Content-Type\`. Its name comes by \`?filename=\` or \`Content-Disposition\`. For 7 days emails can refer to it by \`attachment_id\`.`,
     ],
     notes: { filename: 'The name of the file; it wins over `Content-Disposition`.' },
     answers: { 201: { when: 'Stored.', body: 'Upload' } },

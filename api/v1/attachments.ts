@@ -14,12 +14,11 @@ import { textFault } from '../../db/text/strings.ts'
 import { keyOnly } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
 import { queryOf } from '../http/input.ts'
-import { assertUncompressed } from '../http/read-body.ts'
+import { assertUncompressed, MAX_UPLOAD_BYTES } from '../http/read-body.ts'
 import { ABOUT } from './about.ts'
 import { refuseBlocked } from './attached.ts'
 import { teamRoute, type V1Route } from './deps.ts'
 
-const MAX_UPLOAD_BYTES = 25 * 1024 * 1024
 /** Until when emails can refer to it, in days. */
 const UPLOAD_KEPT_DAYS = 7
 
