@@ -19,6 +19,7 @@ import {
   parse,
   sendTimes,
   stringMap,
+  subjectLine,
   text,
   uuid,
   whenOf,
@@ -58,9 +59,7 @@ const sendSchema = object({
   to: mailboxes().required('${path} is required').min(1, '${path} must have at least 1 recipient'),
   cc: mailboxes(),
   bcc: mailboxes(),
-  subject: text({ min: 1, max: 998 })
-    .required('${path} is required')
-    .matches(/^[^\r\n]*$/, '${path} must be a single line'),
+  subject: subjectLine().required('${path} is required'),
   html: bytes(LARGEST_PART),
   template_id: uuid(),
   variables: stringMap(MAX_VARIABLES),

@@ -112,6 +112,13 @@ export const text = ({ min = 0, max = Number.POSITIVE_INFINITY } = {}) =>
       return length >= min && length <= max
     })
 
+/** Of a subject, in code points. */
+export const LONGEST_SUBJECT = 998
+
+/** The subject of an email: one line. */
+export const subjectLine = () =>
+  text({ min: 1, max: LONGEST_SUBJECT }).matches(/^[^\r\n]*$/, '${path} must be a single line')
+
 /** A string of at most `max` bytes in UTF-8. */
 export const bytes = (max: number) =>
   string()

@@ -15,24 +15,29 @@ export function isMoment(text: string): boolean {
   return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
 }
 
-/** How far ahead a time may be, and how late a client, in milliseconds. */
-const FARTHEST_AHEAD_MS = 90 * 86_400_000
-const LATEST_BEHIND_MS = 5 * 60_000
+/** A time in UTC, whatever zone a client gave it in: PostgreSQL reads none beyond ±15:59. */
+export const utcOf = (time: string | null): string | null =>
+  time === null ? null : new Date(time).toISOString()
+
+/** How far ahead a time may be, and how late a client. */
+const MAX_DAYS_AHEAD = 90
+const MAX_MINUTES_LATE = 5
 
 /** What is wrong with a time to send at, after its field's name; null when it may be. */
 export function momentFault(time: string, now: Date): string | null {
   const ahead = Date.parse(time) - now.getTime()
-  if (ahead > FARTHEST_AHEAD_MS) return 'must be at most 90 days ahead'
-  return ahead < -LATEST_BEHIND_MS ? 'must not be more than 5 minutes in the past' : null
+  if (ahead > MAX_DAYS_AHEAD * 86_400_000) return `must be at most ${MAX_DAYS_AHEAD} days ahead`
+  if (ahead >= -MAX_MINUTES_LATE * 60_000) return null
+  return `must not be more than ${MAX_MINUTES_LATE} minutes in the past`
 }
 
 /** What a send says of its time: when it is to go, and for how many seconds from then on it is worth sending. */
 export type When = { scheduled_at: string | null; expires_in: number | null }
 
-/** The shortest and the longest of these, in seconds. */
+/** Bounds of `expires_in`, in seconds. */
 export const EXPIRES_IN = { min: 60, max: 86_400 } as const
 
-/** Why a send cannot have the time that it asks for. @param path where it lies in a call. */
+/** Why a send cannot have the time that it asks for; null when it can. @param path where it lies in a call. */
 export function timeRefusal({ when, path }: { when?: When; path: string }, now: Date): Refusal | null {
   const fault = when?.scheduled_at ? momentFault(when.scheduled_at, now) : null
   return fault === null ? null : new Refusal('bad_request', `${path}scheduled_at ${fault}`)
@@ -43,19 +48,19 @@ export type Times = { scheduled_at: string | null; expires_at: string | null; du
 
 const NO_TIMES: Times = { scheduled_at: null, expires_at: null, due_at: null }
 
-/** What it is, of a message that is accepted now. */
+/** The times of a message that is accepted now. */
 export function timesOf(when: When | undefined, now: Date): Times {
   if (!when) return NO_TIMES
   const { scheduled_at, expires_in } = when
   const due = Math.max(now.getTime(), scheduled_at === null ? 0 : Date.parse(scheduled_at))
   return {
-    scheduled_at: scheduled_at === null ? null : new Date(scheduled_at).toISOString(),
+    scheduled_at: utcOf(scheduled_at),
     expires_at: expires_in === null ? null : new Date(due + expires_in * 1_000).toISOString(),
     due_at: due > now.getTime() ? new Date(due).toISOString() : null,
   }
 }
 
-/** Those of its times that a row shows: the ones that were given. */
+/** The times that a row shows: those that its sender gave. */
 export const givenTimes = ({ scheduled_at, expires_at }: Pick<Times, 'scheduled_at' | 'expires_at'>) => ({
   ...(scheduled_at === null ? {} : { scheduled_at }),
   ...(expires_at === null ? {} : { expires_at }),

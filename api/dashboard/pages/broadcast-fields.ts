@@ -4,7 +4,7 @@
  */
 
 import type { BroadcastFields, Condition } from '../../../db/messages/broadcasts/broadcasts.sql.ts'
-import { OPERATORS } from '../../../db/messages/broadcasts/fields.ts'
+import { MAX_CONDITIONS, OPERATORS } from '../../../db/messages/broadcasts/fields.ts'
 import { lineOf, pairLine } from '../drawn/lines.ts'
 import type { Field } from '../drawn/section.ts'
 import { typedOf } from '../drawn/zone.ts'
@@ -24,7 +24,6 @@ export type Choices = {
 /** What the fields of a form show: a draft's, or nothing yet. */
 export type BroadcastDraft = Omit<BroadcastFields, 'headers'>
 
-export const MAX_CONDITIONS = 10
 const FREE_CONDITIONS = 2
 const OPERATOR_WORDS: Record<(typeof OPERATORS)[number], string> = {
   eq: 'is',

@@ -5,10 +5,10 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { orRefusal, Refusal } from '../../../db/errors.ts'
-import { type GivenFields, readChange } from '../../../db/messages/broadcasts/fields.ts'
+import { type GivenFields, MAX_CONDITIONS, readChange } from '../../../db/messages/broadcasts/fields.ts'
 import { keptOr, linesOf, pairOf, textOf, tickedOr } from '../drawn/lines.ts'
 import { momentOf, zoneOf } from '../drawn/zone.ts'
-import { type BroadcastDraft, type BroadcastStep, MAX_CONDITIONS, timeTyped } from './broadcast-fields.ts'
+import { type BroadcastDraft, type BroadcastStep, timeTyped } from './broadcast-fields.ts'
 
 /** Lines of a field at most: far more than a draft may have of values, tags and variables. */
 const MAX_FIELD_LINES = 1_000

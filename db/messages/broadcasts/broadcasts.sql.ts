@@ -10,11 +10,13 @@ import { hasListeners } from '../../channels/happenings/consumers.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
+import { utcOf } from '../../text/moments.ts'
+import { OPERATORS } from './fields.ts'
 import { BROADCAST_STATES, type BroadcastState } from './state.ts'
 
 const conditionRow = object({
   property: string().defined(),
-  op: string().oneOf(['eq', 'ne', 'in', 'exists', 'missing', 'contains', 'gt', 'lt']).defined(),
+  op: string().oneOf(OPERATORS).defined(),
   value: mixed<string | string[]>(),
 })
 /** What a contact's property must be. */
@@ -88,16 +90,13 @@ export const broadcastById = (tx: Tx, teamId: string, id: string) =>
   tx.maybeOne(sql.prepared('broadcast_by_id', broadcastRow)`
     select ${broadcastColumns} from broadcasts where team_id = ${teamId} and id = ${id}`)
 
-/** A time in UTC, whatever zone a client gave it in: PostgreSQL reads none beyond ±15:59. */
-const inUtc = (time: string | null) => (time === null ? null : new Date(time).toISOString())
-
 const json = (value: unknown) => (value === null ? null : JSON.stringify(value))
 
 const valuesOf = (fields: BroadcastFields) => sql.fragment`
   ${fields.name}, ${fields.from_address}, ${fields.reply_to}, ${fields.subject}, ${fields.template_id}::uuid,
   ${sql.array(fields.topic_ids, 'uuid')}, ${sql.array(fields.exclude_topic_ids, 'uuid')},
   ${JSON.stringify(fields.conditions)}::json, ${JSON.stringify(fields.variables)}::json, ${json(fields.headers)}::json,
-  ${JSON.stringify(fields.tags)}::json, ${fields.rate_per_minute}::integer, ${inUtc(fields.send_at)}::timestamptz`
+  ${JSON.stringify(fields.tags)}::json, ${fields.rate_per_minute}::integer, ${utcOf(fields.send_at)}::timestamptz`
 
 type Draft = {
   team_id: string
@@ -188,7 +187,7 @@ export async function updateState(
       ? []
       : [
           sql.fragment`template_version_id = ${fixed.template_version_id}, link_base = ${fixed.link_base},
-            send_at = ${inUtc(fixed.send_at)}`,
+            send_at = ${utcOf(fixed.send_at)}`,
         ]),
     ...(audience === undefined
       ? []

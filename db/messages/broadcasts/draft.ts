@@ -22,7 +22,7 @@ import {
   lockBroadcast,
   updateDraft,
 } from './broadcasts.sql.ts'
-import type { GivenFields, NewBroadcast } from './fields.ts'
+import { type GivenFields, LONGEST_BROADCAST_NAME, type NewBroadcast } from './fields.ts'
 
 /** Who acts: `domain` is the one that a key is bound to. */
 export type Acting = { team_id: string; domain: string | null }
@@ -155,13 +155,14 @@ export async function changeSeenBroadcast(
   return changeBroadcast(by, acting, id, fields)
 }
 
-/** The longest name that a broadcast has, in code points. */
-const LONGEST_NAME = 255
-
 /** A draft that says what another broadcast says, whatever became of that one; it has no time to begin at. */
 export async function duplicateBroadcast(by: Caller, acting: Acting, id: string): Promise<BroadcastRow> {
   const { name, ...said } = await broadcastOrRefusal(by.tx, acting.team_id, id)
-  const fields = { ...said, name: [...`Copy of ${name}`].slice(0, LONGEST_NAME).join(''), send_at: null }
+  const fields = {
+    ...said,
+    name: [...`Copy of ${name}`].slice(0, LONGEST_BROADCAST_NAME).join(''),
+    send_at: null,
+  }
   return (await createBroadcast(by, acting, { fields, idempotency_key: null })).row
 }
 

@@ -14,6 +14,7 @@ import {
   noFiles,
   parse,
   stringMap,
+  subjectLine,
   text,
   time,
   unsupported,
@@ -27,9 +28,11 @@ import { fromOf, replyToOf } from '../emails/item.ts'
 import type { BroadcastFields, Condition } from './broadcasts.sql.ts'
 
 const MAX_TOPICS = 20
-const MAX_CONDITIONS = 10
+export const MAX_CONDITIONS = 10
 /** Of the values of an `in`. */
 const MAX_VALUES = 100
+/** Of a name, in code points. */
+export const LONGEST_BROADCAST_NAME = 255
 const MAX_RATE = 1_000_000
 const NO_RATE = `\${path} must be a whole number from 1 to ${MAX_RATE}`
 /** What properties are at most, of a name and of a value. */
@@ -116,13 +119,13 @@ const topics = (min: number) =>
       (value) => value === undefined || value.length >= min,
     )
 
+const name = () => text({ min: 1, max: LONGEST_BROADCAST_NAME })
+
 const subject = () =>
-  text({ min: 1, max: 998 })
-    .matches(/^[^\r\n]*$/, '${path} must be a single line')
-    .test('slots', '${path} has a slot that cannot be read', (value, { path, createError }) => {
-      const fault = value === undefined ? null : slotsFault(value)
-      return fault === null || createError({ message: () => `${path} ${fault}` })
-    })
+  subjectLine().test('slots', '${path} has a slot that cannot be read', (value, { path, createError }) => {
+    const fault = value === undefined ? null : slotsFault(value)
+    return fault === null || createError({ message: () => `${path} ${fault}` })
+  })
 
 function slotsFault(value: string): string | null {
   try {
@@ -145,7 +148,7 @@ export const ownTime = () => ({
 export const changeSchema = object({
   ...noCopies(),
   ...noFiles(),
-  name: text({ min: 1, max: 255 }),
+  name: name(),
   template_id: uuid(),
   from: text(),
   reply_to: text().typeError('${path} must be a string with one address'),
@@ -168,7 +171,7 @@ export const changeSchema = object({
 })
 
 export const newSchema = changeSchema.shape({
-  name: text({ min: 1, max: 255 }).required('${path} is required'),
+  name: name().required('${path} is required'),
   template_id: uuid().required('${path} is required'),
   from: text().required('${path} is required'),
   subject: subject().required('${path} is required'),

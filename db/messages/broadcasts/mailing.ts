@@ -5,6 +5,7 @@
  */
 
 import { type Mailbox, parseMailbox } from '../../text/address.ts'
+import { LONGEST_SUBJECT } from '../../text/fields.ts'
 import {
   compileTemplate,
   fillSlots,
@@ -16,8 +17,6 @@ import { codePoints } from '../../text/strings.ts'
 import type { EmailItem } from '../emails/call.ts'
 import { emailItem } from '../emails/item.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
-
-const LONGEST_SUBJECT = 998
 
 /** What is the same in all emails of a broadcast. */
 export type Mailing = {
