@@ -5,7 +5,7 @@
  */
 import { Refusal } from '../../errors.ts'
 import { isObject } from '../../text/fields.ts'
-import { codePoints, memberPath } from '../../text/strings.ts'
+import { codePoints, jsonOf, memberPath } from '../../text/strings.ts'
 import { LONGEST_KEY } from '../contacts/fields.ts'
 import type { ByHand } from '../suppressions/by-hand.ts'
 import { type CsvRecord, EXPORT_COLUMNS, isExport } from './csv.ts'
@@ -146,15 +146,7 @@ function extraOf(cells: Cells, { suppress }: Mapping): Extra | null {
   return topic_ids.length > 0 ? { topic_ids } : null
 }
 
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}
-
-/** A contact's properties; undefined where no column becomes one. Empty cells are none. */
+/** A contact's properties; undefined where no column becomes one. Empty cells are none. What is no JSON stays text. */
 function propertiesOf(cells: Cells): unknown {
   const isOne = ([{ to }]: Cells[number]): boolean => to === 'property' || to === 'properties'
   if (!cells.some(isOne)) return undefined
@@ -163,7 +155,9 @@ function propertiesOf(cells: Cells): unknown {
       column.to === 'property' && value !== '' ? [[column.name, value]] : [],
     ),
   )
-  const map = jsonOf(cellOf(cells, 'properties') || '{}')
+  const cell = cellOf(cells, 'properties') || '{}'
+  const map = jsonOf(cell)
+  if (map === undefined) return cell
   return isObject(map) ? { ...map, ...named } : map
 }
 
