@@ -8,6 +8,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Refusal } from '../../db/errors.ts'
 import { isObject } from '../../db/text/fields.ts'
 import type { Relay } from '../../db/text/relays.ts'
+import { jsonOf, utf8Text } from '../../db/text/strings.ts'
 import { sameSecret } from '../http/auth.ts'
 
 /** A post whose body has not been read yet. */
@@ -23,14 +24,8 @@ const MAX_AGE_MS = 86_400_000
 
 const notGenuine = () => new Refusal('unauthorized', 'this hook takes posts of its own relay only')
 
-/** @throws Refusal unauthorized for what is no JSON. */
-function parsed(body: Buffer): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
-  } catch {
-    throw notGenuine()
-  }
-}
+/** Undefined for what is no JSON: that has no events. */
+const parsed = (body: Buffer): unknown => jsonOf(utf8Text(body) ?? '')
 
 /** No relay nests as deep. Said here, since how deep Node's parser goes changes with its version. */
 const MAX_NESTING = 32

@@ -3,6 +3,7 @@
  * Promises: pure; a URL is SNS's own of the topic's region and partition, or null.
  */
 import { type InferType, object, type StringSchema, string } from 'yup'
+import { utf8Text } from '../../db/text/strings.ts'
 import { isSurelyValid } from '../../db/text/valid.ts'
 import { readQuery } from '../http/forms.ts'
 
@@ -36,7 +37,7 @@ export type SnsEnvelope = InferType<typeof notification>
 /** The envelope in a body; null when the body is none. */
 export function parseEnvelope(body: Buffer): SnsEnvelope | null {
   try {
-    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+    const value: unknown = JSON.parse(utf8Text(body) ?? '')
     if (isSurelyValid(notification, value)) return value as SnsEnvelope
     const { Type } = value as { Type?: unknown }
     return (Type === 'Notification' ? notification : confirmation).validateSync(value, { strict: true })

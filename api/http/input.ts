@@ -6,7 +6,7 @@
 import type { AnyObject, ObjectSchema } from 'yup'
 import { orRefusal, Refusal } from '../../db/errors.ts'
 import { type Described, isObject, parse, text } from '../../db/text/fields.ts'
-import { percentDecoded } from '../../db/text/strings.ts'
+import { percentDecoded, utf8Text } from '../../db/text/strings.ts'
 import { readQuery } from './forms.ts'
 
 /**
@@ -57,7 +57,8 @@ function checkCounts(bytes: Uint8Array): void {
 
 function parseJson(bytes: Uint8Array): unknown {
   checkCounts(bytes)
-  const text = decoded(bytes)
+  const text = utf8Text(bytes)
+  if (text === null) throw new Refusal('bad_request', 'the body must be valid JSON in UTF-8')
   try {
     return JSON.parse(text)
   } catch (error) {
@@ -73,17 +74,9 @@ function jsonFault({ message }: Error): string {
   return message === 'Unexpected end of JSON input' ? message : 'Unexpected token'
 }
 
-/** Without the mark that some editors put before UTF-8; `decoded` leaves it out too. */
+/** Without the mark that some editors put before UTF-8; `utf8Text` leaves it out too. */
 export const withoutByteOrderMark = (bytes: Buffer): Buffer =>
   bytes.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf])) ? bytes.subarray(3) : bytes
-
-function decoded(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    throw new Refusal('bad_request', 'the body must be valid JSON in UTF-8')
-  }
-}
 
 /**
  * What a route takes in its body, as a value: its handler gets what `read` makes of it, and the API's description

@@ -10,7 +10,7 @@ import { upload } from '../../db/content/files/upload.ts'
 import { Refusal } from '../../db/errors.ts'
 import { text } from '../../db/text/fields.ts'
 import { CHUNK, contentTypeFault, filenameFault, normalizedName, typeOfName } from '../../db/text/files.ts'
-import { textFault } from '../../db/text/strings.ts'
+import { textFault, utf8Text } from '../../db/text/strings.ts'
 import { keyOnly } from '../http/auth.ts'
 import { tracing } from '../http/errors.ts'
 import { queryOf } from '../http/input.ts'
@@ -23,13 +23,7 @@ import { teamRoute, type V1Route } from './deps.ts'
 const UPLOAD_KEPT_DAYS = 7
 
 /** Node reads headers as Latin-1, and many clients write UTF-8: what is that is taken for it. */
-function utf8Of(latin1: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(latin1, 'latin1'))
-  } catch {
-    return latin1
-  }
-}
+const utf8Of = (latin1: string): string => utf8Text(Buffer.from(latin1, 'latin1')) ?? latin1
 
 function dispositionName(header: string | undefined): string | undefined {
   if (header === undefined) return undefined

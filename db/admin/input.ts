@@ -9,7 +9,7 @@ import { LARGEST_FIGURE } from '../accounts/plans/figures.ts'
 import { Refusal } from '../errors.ts'
 import { parseAddress, parseMailbox } from '../text/address.ts'
 import { isMoment } from '../text/moments.ts'
-import { isUuid } from '../text/strings.ts'
+import { isUuid, utf8Text } from '../text/strings.ts'
 
 export function uuidArgument(text: string): string {
   if (isUuid(text)) return text.toLowerCase()
@@ -117,11 +117,9 @@ export async function fileText(name: string): Promise<string> {
       throw new Refusal('bad_request', `cannot read ${shown}: ${reason}`)
     },
   )
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    throw new Refusal('bad_request', `${shown} is not text in UTF-8`)
-  }
+  const text = utf8Text(bytes)
+  if (text === null) throw new Refusal('bad_request', `${shown} is not text in UTF-8`)
+  return text
 }
 
 /** A file's JSON value. @throws Refusal bad_request. */

@@ -2,6 +2,7 @@
  * Text out of a file of which nobody says how it is encoded: UTF-8 and UTF-16 with their marks or without, and what is
  * neither as Windows-1252, as spreadsheets save it. Pure.
  */
+import { utf8Text } from './strings.ts'
 
 const decoded = (encoding: string, bytes: Uint8Array): string => new TextDecoder(encoding).decode(bytes)
 
@@ -23,9 +24,8 @@ function utf16Of(bytes: Uint8Array): 'utf-16le' | 'utf-16be' | null {
 export function textOfFile(bytes: Uint8Array): { text: string; encoding: string } {
   const utf16 = utf16Of(bytes)
   if (utf16) return { text: decoded(utf16, bytes), encoding: 'UTF-16' }
-  try {
-    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes), encoding: 'UTF-8' }
-  } catch {
-    return { text: decoded('windows-1252', bytes), encoding: 'Windows-1252' }
-  }
+  const text = utf8Text(bytes)
+  return text === null
+    ? { text: decoded('windows-1252', bytes), encoding: 'Windows-1252' }
+    : { text, encoding: 'UTF-8' }
 }

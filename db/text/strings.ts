@@ -104,6 +104,15 @@ export function percentDecoded(text: string): string | null {
   }
 }
 
+/** UTF-8 as text, without the mark that some editors put before it; null for bytes that are none. */
+export function utf8Text(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return null
+  }
+}
+
 /** What JSON says; undefined for text that is none. */
 export function jsonOf(text: string): unknown {
   try {
