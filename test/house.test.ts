@@ -13,6 +13,20 @@ const within = (folders: string[]) => (name: string) =>
 /** A source without its comments. */
 const code = (text: string): string => text.replace(/\/\*[\s\S]*?\*\/|^[ \t]*\/\/.*$/gm, '')
 
+/** All that one leads to, directly or by way of others; itself if it is in a circle. */
+function reachedFrom(
+  from: string,
+  leadsTo: ReadonlyMap<string, Iterable<string>>,
+  seen = new Set<string>(),
+): Set<string> {
+  for (const next of leadsTo.get(from) ?? []) {
+    if (seen.has(next)) continue
+    seen.add(next)
+    reachedFrom(next, leadsTo, seen)
+  }
+  return seen
+}
+
 t.test('api and workers import db and never each other; db imports neither', async (t) => {
   const allowed: Record<string, string[]> = { api: ['api', 'db'], workers: ['workers', 'db'], db: ['db'] }
   t.strictSame(
@@ -22,23 +36,15 @@ t.test('api and workers import db and never each other; db imports neither', asy
 })
 
 t.test('a process loads nothing at its start that many never use', async (t) => {
-  const byFile = new Map(all.map((source) => [source.file, source]))
-  const reach = (from: string, seen = new Set<string>()): Set<string> => {
-    for (const next of byFile.get(from)?.loaded ?? []) {
-      if (seen.has(next)) continue
-      seen.add(next)
-      reach(next, seen)
-    }
-    return seen
-  }
-  const web = reach('api/main.ts')
+  const loaded = new Map(all.map((source) => [source.file, source.loaded]))
+  const web = reachedFrom('api/main.ts', loaded)
   t.ok(web.has('koa') && web.has('slonik'))
   const late = [
     ...'api/dashboard/served/dispatch.ts api/dashboard/routes.ts openid-client piscina'.split(' '),
     ...'nodemailer pg-boss'.split(' '),
   ]
   t.equal(late.filter((name) => web.has(name)).join(), '')
-  const worker = reach('workers/main.ts')
+  const worker = reachedFrom('workers/main.ts', loaded)
   t.ok(worker.has('pg-boss'))
   const providers = ['@aws-sdk/client-sesv2', 'nodemailer', 'koa']
   t.equal(providers.filter((name) => worker.has(name)).join(), '')
@@ -58,17 +64,8 @@ function roomsOf(place: string): Map<string, Set<string>> {
 }
 
 /** The rooms that reach themselves. */
-function circling(rooms: ReadonlyMap<string, ReadonlySet<string>>): string[] {
-  const reach = (from: string, seen = new Set<string>()): Set<string> => {
-    for (const next of rooms.get(from) ?? []) {
-      if (seen.has(next)) continue
-      seen.add(next)
-      reach(next, seen)
-    }
-    return seen
-  }
-  return [...rooms.keys()].filter((room) => reach(room).has(room))
-}
+const circling = (rooms: ReadonlyMap<string, ReadonlySet<string>>): string[] =>
+  [...rooms.keys()].filter((room) => reachedFrom(room, rooms).has(room))
 
 const PLACES = [
   ...'api api/http api/dashboard workers workers/providers db db/accounts db/audience'.split(' '),
