@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Database, isDatabaseUnavailable } from '../../postgres/pool.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Log } from '../../process/log.ts'
+import { pausedQueues, RESTORED } from '../../queue/pauses.sql.ts'
 import {
   beginHome,
   deleteMark,
@@ -17,8 +18,7 @@ import {
   leaveMark,
   lockHome,
   makeHome,
-} from '../../queue/home.sql.ts'
-import { pausedQueues, RESTORED } from '../../queue/pauses.sql.ts'
+} from './home.sql.ts'
 import { stopCopy } from './restored.ts'
 
 /** In milliseconds. */

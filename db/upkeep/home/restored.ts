@@ -7,10 +7,10 @@ import { pauseUnderWay, resumeRestoredBroadcasts } from '../../messages/broadcas
 import type { At } from '../../postgres/pool.ts'
 import { serviceTime } from '../../postgres/time.sql.ts'
 import { idNow } from '../../process/ids.ts'
-import { lockHome, makeHome } from '../../queue/home.sql.ts'
 import { DELIVERY_QUEUES, deletePausesFor, RESTORED, storePauses } from '../../queue/pauses.sql.ts'
 import type { Producer } from '../../queue/producer.ts'
 import { wakeOnCommit } from '../../queue/wake.ts'
+import { lockHome, makeHome } from './home.sql.ts'
 
 /**
  * Stops what leaves this database and every broadcast under way, until a person resumes them.

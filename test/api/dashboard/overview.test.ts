@@ -1,8 +1,8 @@
 /** A team's first page: what needs a person and why, and figures once there are some. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { beginHome } from '../../../db/queue/home.sql.ts'
 import { deletePause, storePauses } from '../../../db/queue/pauses.sql.ts'
+import { beginHome } from '../../../db/upkeep/home/home.sql.ts'
 import { DEMO_TEMPLATE } from '../../sandbox/whatsapp-magic.ts'
 import { aBroadcast } from '../../support/broadcasts.ts'
 import { shows, signedIn, textOf } from '../../support/dashboard.ts'

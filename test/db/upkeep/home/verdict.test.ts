@@ -1,6 +1,6 @@
 /** What a process concludes from the marks that it finds: a failover, a copy, or nothing yet. */
 
-import type { HomeLook } from '../../../../db/queue/home.sql.ts'
+import type { HomeLook } from '../../../../db/upkeep/home/home.sql.ts'
 import { homeVerdict, type Memory, type Verdict } from '../../../../db/upkeep/home/home.ts'
 import t from '../../../support/tap.ts'
 

@@ -4,8 +4,8 @@
  */
 import { sql } from 'slonik'
 import { boolean, type InferType, object, string } from 'yup'
-import type { Tx } from '../postgres/pool.ts'
-import { row } from '../postgres/rows.ts'
+import type { Tx } from '../../postgres/pool.ts'
+import { row } from '../../postgres/rows.ts'
 
 const homeRow = row({ is_home: boolean() })
 
