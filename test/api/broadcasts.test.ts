@@ -12,6 +12,7 @@ import { publicKeyOf } from '../support/domain.ts'
 import { deleteEmailRows } from '../support/email-rows.ts'
 import { EMPTY } from '../support/empty.ts'
 import { hold } from '../support/held.ts'
+import { lockWaits } from '../support/rows.ts'
 import { startSmtpSink } from '../support/smtp-sink.ts'
 import t from '../support/tap.ts'
 import { startWorker, until } from '../support/worker.ts'
@@ -114,10 +115,9 @@ t.test('a resume that meets an email which is just being put back still brings i
     await tx.query(sql.unsafe`update broadcasts set state = 'sending' where id = ${id}`)
   })
   await startWorker(t, service, { smtp_url: sink.url })
-  await until('the worker waits for the resume before it puts the email back', () =>
-    database.exists(sql.unsafe`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-        and query ~ 'broadcasts b[^$]*for share'`),
+  await until(
+    'the worker waits for the resume before it puts the email back',
+    async () => (await lockWaits(service, 'broadcasts b[^$]*for share')) > 0,
   )
   await commit()
   await until('it is sent', async () => (await get(id)).body.state === 'sent')
@@ -131,10 +131,9 @@ t.test('a broadcast that waits for its account while it begins holds up nobody w
   const id = await create()
   const commit = await hold(t, database, (tx) => lockAccount(tx, team.id))
   const begun = post(id, 'send')
-  await until('the start, with the broadcast locked, waits for the account', () =>
-    database.exists(sql.unsafe`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-        and query ~ 'from allowances'`),
+  await until(
+    'the start, with the broadcast locked, waits for the account',
+    async () => (await lockWaits(service, 'from allowances')) > 0,
   )
   await commit(async (tx) => {
     // A wait for the start would be a deadlock.

@@ -5,6 +5,7 @@ import { mixed, number, object, string } from 'yup'
 import { credentialHash } from '../../db/accounts/credentials/token.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
 import type { Tx } from '../../db/postgres/pool.ts'
+import { countRow, idRow } from '../../db/postgres/rows.ts'
 import { JOB_RETENTION_S } from '../../db/queue/jobs.ts'
 import { ageEmailRows } from './email-rows.ts'
 import type { Service } from './service.ts'
@@ -34,42 +35,26 @@ export const removeDomains = async ({ database }: Place, teamId: string): Promis
   await database.query(sql.unsafe`delete from domains where team_id = ${teamId}`)
 }
 
-const idRow = object({ id: string().defined() })
-
 /** The id under which a key is stored. */
-export const keyIdOf = async ({ database }: Place, key: string): Promise<string> =>
-  (
-    await database.one(
-      sql.type(idRow)`select id from api_keys where hash = ${sql.binary(credentialHash(key))}`,
-    )
-  ).id
+export const keyIdOf = ({ database }: Place, key: string): Promise<string> =>
+  database.oneFirst(sql.type(idRow)`select id from api_keys where hash = ${sql.binary(credentialHash(key))}`)
 
-const sizeRow = object({ bytes: number().defined() })
+/** What the two tables of emails take on disk, indexes and TOAST included, in bytes. */
+export const tableSize = ({ database }: Place): Promise<number> =>
+  database.oneFirst(sql.type(countRow)`
+    select pg_total_relation_size('accepted_emails') + pg_total_relation_size('email_states') as count`)
 
-/** What the two tables of emails take on disk, indexes and TOAST included. */
-export const tableSize = async ({ database }: Place): Promise<number> =>
-  (
-    await database.one(sql.type(sizeRow)`
-      select pg_total_relation_size('accepted_emails') + pg_total_relation_size('email_states') as bytes`)
-  ).bytes
-
-const waitsRow = object({ waits: number().defined() })
-
-/** How many statements wait for a lock just now. */
-export const lockWaits = async ({ database }: Pick<Place, 'database'>): Promise<number> =>
-  (
-    await database.one(sql.type(waitsRow)`
-      select count(*) as waits from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`)
-  ).waits
+/** How many statements wait for a lock just now. @param pattern only of those whose text has it. */
+export const lockWaits = ({ database }: Pick<Place, 'database'>, pattern = ''): Promise<number> =>
+  database.oneFirst(sql.type(countRow)`
+    select count(*) as count from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and query ~ ${pattern}`)
 
 const stateRow = object({ state: string().defined() })
 
 /** The states of a row's delivery job: none or one. */
-export const jobStates = async ({ database }: Place, id: string): Promise<string[]> =>
-  (await database.any(sql.type(stateRow)`select state::text from pgboss.job where id = ${id}`)).map(
-    (row) => row.state,
-  )
+export const jobStates = ({ database }: Place, id: string): Promise<readonly string[]> =>
+  database.anyFirst(sql.type(stateRow)`select state::text from pgboss.job where id = ${id}`)
 
 const waitRow = object({ seconds: number().defined() })
 
@@ -77,13 +62,11 @@ const waitRow = object({ seconds: number().defined() })
 export const putBackFor = sql.fragment`(extract(epoch from start_after - keep_until) + ${JOB_RETENTION_S})::float8`
 
 /** Makes a waiting job due at once. @returns for how many seconds it had been put back. */
-export const setJobsDue = async ({ database }: Place, id: string): Promise<number> =>
-  (
-    await database.one(sql.type(waitRow)`
-      with waiting as (select id, ${putBackFor} as seconds from pgboss.job where id = ${id} and state < 'active')
-      update pgboss.job j set start_after = now() from waiting w where j.id = w.id
-      returning w.seconds`)
-  ).seconds
+export const setJobsDue = ({ database }: Place, id: string): Promise<number> =>
+  database.oneFirst(sql.type(waitRow)`
+    with waiting as (select id, ${putBackFor} as seconds from pgboss.job where id = ${id} and state < 'active')
+    update pgboss.job j set start_after = now() from waiting w where j.id = w.id
+    returning w.seconds`)
 
 /** Makes an email, or a WhatsApp message, and all that happened to it older: as if it had been accepted a day ago. */
 export const ageByADay = async ({ database }: Pick<Service, 'database'>, id: string): Promise<void> => {
@@ -97,14 +80,10 @@ export const ageByADay = async ({ database }: Pick<Service, 'database'>, id: str
     update whatsapp_events set occurred_at = occurred_at - ${day} where message_id = ${id}`)
 }
 
-const countRow = object({ count: number().defined() })
-
 /** How many of the team's emails have reached the provider. */
-export const sentCount = async ({ database }: Place, teamId: string): Promise<number> =>
-  (
-    await database.one(sql.type(countRow)`
-      select count(*) as count from emails where team_id = ${teamId} and status = 'sent'`)
-  ).count
+export const sentCount = ({ database }: Place, teamId: string): Promise<number> =>
+  database.oneFirst(sql.type(countRow)`
+    select count(*) as count from emails where team_id = ${teamId} and status = 'sent'`)
 
 /** Loses the team's template versions, as no code of ours ever would. */
 export const loseVersions = async ({ database }: Pick<Place, 'database'>, teamId: string): Promise<void> => {

@@ -9,6 +9,7 @@ import { requestLink } from '../../../db/accounts/people/sign-in.ts'
 import { runClock, stopClock } from '../../support/clock.ts'
 import { shows, signedIn, textOf, type Visitor, visitor } from '../../support/dashboard.ts'
 import { hold } from '../../support/held.ts'
+import { lockWaits } from '../../support/rows.ts'
 import { makeTeam, startService, type TestTeam } from '../../support/service.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
@@ -265,11 +266,7 @@ t.test('who is removed stays out, whatever role another owner chooses at the sam
   const page = await pageOf(owner, people, email)
   const commit = await hold(t, database, (tx) => removeMember({ tx, now, actor: 'cli' }, team.id, email))
   const pressed = owner.post(`${page}/role`, { role: 'owner' })
-  await until('the press waits for the removal', () =>
-    database.exists(sql.unsafe`
-      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-        and query ~ 'from memberships'`),
-  )
+  await until('the press waits', async () => (await lockWaits(service, 'from memberships')) > 0)
   await commit()
   t.equal((await pressed).status, 404)
   t.strictSame(

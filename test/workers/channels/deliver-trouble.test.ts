@@ -4,21 +4,18 @@
  */
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { sql } from 'slonik'
-import { number, object } from 'yup'
 import { listSenders } from '../../../db/delivery/senders/show.ts'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
 import { showEmail } from '../../../db/messages/emails/show.ts'
 import { EMPTY } from '../../support/empty.ts'
 import { hold } from '../../support/held.ts'
-import { jobStates, sentCount, setJobsDue } from '../../support/rows.ts'
+import { jobStates, lockWaits, sentCount, setJobsDue } from '../../support/rows.ts'
 import { anEmail, makeTeam, startService, type TestTeam } from '../../support/service.ts'
 import { startSmtpScript } from '../../support/smtp-script.ts'
 import { startSmtpSink } from '../../support/smtp-sink.ts'
 import t, { type Test } from '../../support/tap.ts'
 import { startWorker, until } from '../../support/worker.ts'
-
-const countRow = object({ count: number().defined() })
 
 const service = await startService(t)
 const { database } = service
@@ -43,10 +40,9 @@ async function post(team: TestTeam, count: number, changes = {}): Promise<string
  * that locks the rows of emails: scheduled jobs may wait as well.
  */
 async function recordGivesWay(): Promise<void> {
-  const waited = sql.type(countRow)`select count(*) as count from pg_stat_activity
-    where wait_event_type = 'Lock' and datname = current_database() and query like '%for no key update of s'`
-  await until('its record has met the lock', async () => (await database.one(waited)).count > 0)
-  await until('its record has given way', async () => (await database.one(waited)).count === 0)
+  const waiting = () => lockWaits(service, 'for no key update of s$')
+  await until('its record has met the lock', async () => (await waiting()) > 0)
+  await until('its record has given way', async () => (await waiting()) === 0)
 }
 
 const kinds = async (team: TestTeam, id: string) =>

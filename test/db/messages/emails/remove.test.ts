@@ -1,10 +1,12 @@
 /** Deleting an email while a worker records what became of it: nothing is left over. */
 import { sql } from 'slonik'
-import { boolean, number, object, string } from 'yup'
+import { object, string } from 'yup'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import { type EmailEvent, storeEmailEvents } from '../../../../db/messages/emails/events.sql.ts'
 import { removeEmail } from '../../../../db/messages/emails/remove.ts'
+import { countRow } from '../../../../db/postgres/rows.ts'
 import { hold } from '../../../support/held.ts'
+import { lockWaits } from '../../../support/rows.ts'
 import { byCli } from '../../../support/service.ts'
 import { openStore } from '../../../support/stored-emails.ts'
 import t from '../../../support/tap.ts'
@@ -24,18 +26,13 @@ t.test('a deletion waits for who is recording events, and takes theirs along', a
     detail: '451 later',
   })
   await storeEmailEvents(database, [event('first')])
-  const someoneWaits = async () =>
-    await database.oneFirst(sql.type(object({ waits: boolean().defined() }))`
-      select exists (
-        select from pg_stat_activity
-        where datname = current_database() and wait_event_type = 'Lock') as waits`)
   const now = new Date()
   const commit = await hold(t, database, (tx) => applyEmailEvents(tx, [event('second')], now))
   const deletion = database.transaction((tx) => removeEmail(byCli(tx), id, email_id))
-  await until('the deletion waits', someoneWaits)
+  await until('the deletion waits', async () => (await lockWaits({ database })) > 0)
   const recording = commit((tx) => applyEmailEvents(tx, [event('third')], now))
   await Promise.all([recording, deletion])
-  const left = await database.oneFirst(sql.type(object({ count: number().defined() }))`
+  const left = await database.oneFirst(sql.type(countRow)`
     select count(*) as count from email_events where team_id = ${id}`)
   t.equal(left, 0)
 })

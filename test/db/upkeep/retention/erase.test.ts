@@ -1,6 +1,6 @@
 /** `contact erase`: what goes, what stays of the others, and how an erased address begins again. */
 import { sql } from 'slonik'
-import { array, number, object, string } from 'yup'
+import { array, object, string } from 'yup'
 import { lockAccount } from '../../../../db/accounts/teams/limits.ts'
 import { endReports, reportsByState } from '../../../../db/delivery/reports/reports.sql.ts'
 import { walk } from '../../../../db/messages/broadcasts/walk.ts'
@@ -12,7 +12,7 @@ import { EMPTY } from '../../../support/empty.ts'
 import { erasePerson } from '../../../support/erase.ts'
 import { hold } from '../../../support/held.ts'
 import { storeAll } from '../../../support/ingestion.ts'
-import { usedBy } from '../../../support/rows.ts'
+import { lockWaits, usedBy } from '../../../support/rows.ts'
 import { anEmail, makeTeam, type Service, startService, type TestTeam } from '../../../support/service.ts'
 import t, { type Test } from '../../../support/tap.ts'
 import { giveUpAll, startWorker, until } from '../../../support/worker.ts'
@@ -219,10 +219,7 @@ t.test('an unsubscribe that is answered while an erasure waits is kept', async (
   await call('POST', '/v1/contacts', { key: team.key, body: { email: identity } })
   const commit = await hold(t, database, (tx) => lockAccount(tx, team.id))
   const erased = erasePerson(deps, team.id, identity)
-  await until('it waits for the account', () =>
-    database.exists(sql.unsafe`
-      select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
-  )
+  await until('it waits for the account', async () => (await lockWaits({ database })) > 0)
   t.equal((await call('POST', `/v1/contacts/${identity}/unsubscribe`, { key: team.key })).status, 200)
   await Promise.all([commit(), erased])
   const again = await call('POST', '/v1/contacts', { key: team.key, body: { email: identity } })
@@ -327,15 +324,7 @@ t.test('a report that waited for an erasure says nothing of the person any more'
   const { database, deps } = service
   const id = await send(service, team, [ANA, 'ben@example.com'])
   await deliver(service, id, [])
-  const waiting = (count: number) =>
-    until(`${count} wait`, async () => {
-      const row = object({ waiting: number().defined() })
-      return (
-        (await database.oneFirst(sql.type(row)`
-          select count(*) as waiting from pg_stat_activity
-          where datname = current_database() and wait_event_type = 'Lock'`)) === count
-      )
-    })
+  const waiting = (count: number) => until(`${count} wait`, async () => (await lockWaits(service)) === count)
   const commit = await hold(t, database, (tx) =>
     tx.query(sql.unsafe`select from email_states where id = ${id} for update`),
   )
@@ -410,10 +399,7 @@ t.test('a broadcast that has picked somebody makes no email once they are erased
   )
   const brakes = { bounce_percent: 5, complaint_percent: 0.1 }
   const walking = database.transaction((tx) => walk({ ...deps, tx, ahead: 5, brakes }, team.id, id))
-  await until('it has picked them', () =>
-    database.exists(sql.unsafe`
-      select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`),
-  )
+  await until('it has picked them', async () => (await lockWaits({ database })) > 0)
   const cli = adminCli({ DATABASE_URL: url })
   await cli.json(['contact', 'erase', team.id, 'ana.diaz@example.org'])
   await commit()

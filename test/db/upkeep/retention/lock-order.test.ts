@@ -3,7 +3,6 @@
  */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { number, object } from 'yup'
 import { lockAccount } from '../../../../db/accounts/teams/limits.ts'
 import { removeContact } from '../../../../db/audience/contacts/edit.ts'
 import { createTopic, removeTopic } from '../../../../db/audience/contacts/topics.ts'
@@ -17,6 +16,7 @@ import { removeEmail, removeEmails } from '../../../../db/messages/emails/remove
 import { type Database, openDatabase } from '../../../../db/postgres/pool.ts'
 import { erasePerson } from '../../../support/erase.ts'
 import { hold } from '../../../support/held.ts'
+import { lockWaits } from '../../../support/rows.ts'
 import { anEmail, byCli, world } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
 import { until } from '../../../support/worker.ts'
@@ -72,10 +72,6 @@ t.test('erasing, deleting, bulk upserts, requeueing and reports at once: not one
     )
     return database.transaction((tx) => applyEmailEvents(tx, events, now))
   }
-  const waiting = () =>
-    service.database.oneFirst(sql.type(object({ count: number().defined() }))`
-      select count(*) as count from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`)
   /** Holds one row in the middle until all of the work has come up to it, or is over. */
   const behindGate = async (round: number, begin: () => Promise<unknown>[]): Promise<void> => {
     const commit = await hold(t, pool, async (tx) => {
@@ -89,7 +85,7 @@ t.test('erasing, deleting, bulk upserts, requeueing and reports at once: not one
     const calls = begin()
     let over = 0
     const ended = calls.map((call) => seen(call).finally(() => (over += 1)))
-    await until('all have come up to the gate', async () => over + (await waiting()) >= calls.length)
+    await until('all have come up to the gate', async () => over + (await lockWaits(service)) >= calls.length)
     await Promise.all([commit(), ...ended])
   }
   for (let round = 0; round < ROUNDS; round += 1) {
