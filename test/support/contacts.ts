@@ -1,11 +1,12 @@
 /** What tests of contacts share: a team's allowance, and the two ways to count what it has used of it. */
 import { sql } from 'slonik'
 import { v7 as uuidv7 } from 'uuid'
-import { mixed, number, object } from 'yup'
+import { mixed, object } from 'yup'
 import { subscribeTeam } from '../../db/accounts/teams/subscribe.ts'
 import { showTeam } from '../../db/accounts/teams/view.ts'
 import { applyContactEffects, lockTouchedContacts } from '../../db/audience/suppressions/suppress.ts'
 import { insertEndpoint } from '../../db/messages/webhooks/endpoints.sql.ts'
+import { countRow } from '../../db/postgres/rows.ts'
 import { idNow } from '../../db/process/ids.ts'
 import { byCli, makeTeam, type Service, type TestTeam } from './service.ts'
 
@@ -25,11 +26,21 @@ export const contactsUsed = async ({ database }: Service, { id }: TestTeam): Pro
   (await showTeam(database, id)).used.contacts
 
 /** As they lie in the table. */
-export async function contactsStored({ database }: Service, { id }: TestTeam): Promise<number> {
-  const { count } = await database.one(sql.type(object({ count: number().defined() }))`
-    select count(*) as count from contacts where team_id = ${id}`)
-  return count
-}
+export const contactsStored = ({ database }: Service, { id }: TestTeam): Promise<number> =>
+  database.oneFirst(sql.type(countRow)`select count(*) as count from contacts where team_id = ${id}`)
+
+/** Gives a team the contacts `person1@example.org` and on, older than all others, each with this note as a property. */
+export const fillContacts = (
+  { database }: Pick<Service, 'database'>,
+  teamId: string,
+  count: number,
+  note = '',
+) =>
+  database.query(sql.unsafe`
+    insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
+    select ${teamId}::uuid, ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, email, email, 'subscribed',
+      jsonb_build_object('note', ${note}::text), '{}', now(), now()
+    from generate_series(1, ${count}::int) n, lateral (select 'person' || n || '@example.org' as email) one`)
 
 /** A report of a provider's, as it reaches a contact. */
 export async function report(

@@ -7,6 +7,7 @@ import { linkFor, removeMember } from '../../../db/accounts/people/members.ts'
 import { membersOfTeam } from '../../../db/accounts/people/people.sql.ts'
 import { requestLink } from '../../../db/accounts/people/sign-in.ts'
 import { runClock, stopClock } from '../../support/clock.ts'
+import { fillContacts } from '../../support/contacts.ts'
 import { shows, signedIn, textOf, type Visitor, visitor } from '../../support/dashboard.ts'
 import { hold } from '../../support/held.ts'
 import { lockWaits } from '../../support/rows.ts'
@@ -227,10 +228,7 @@ t.test('a file that is being sent breaks off when its reader is removed, or sign
     now = begun
   })
   const reader = (email: string) => signedIn(service, { email, team: team.id, role: 'viewer' })
-  await database.query(sql.unsafe`
-    insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
-    select ${team.id}, gen_random_uuid(), n || '@many.test', n || '@many.test', 'subscribed',
-      jsonb_build_object('note', repeat('x', 2000)), '{}', now(), now() from generate_series(1, 15000) n`)
+  await fillContacts(service, team.id, 15_000, 'x'.repeat(2_000))
   const url = `${service.base}/dashboard/teams/${team.id}/contacts.csv`
   const fileOf = ({ cookies }: Visitor) =>
     fetch(url, { headers: { Cookie: [...cookies].map((pair) => pair.join('=')).join('; ') } })

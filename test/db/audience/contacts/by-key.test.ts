@@ -1,6 +1,7 @@
 /** What a bulk upsert reads: its own contacts by their keys, whatever the planner knows of the team. */
 import { sql } from 'slonik'
 import { writeContacts } from '../../../../db/audience/contacts/contacts.sql.ts'
+import { fillContacts } from '../../../support/contacts.ts'
 import { storeTeam } from '../../../support/reports.ts'
 import { tuplesRead } from '../../../support/rows.ts'
 import { startService } from '../../../support/service.ts'
@@ -10,14 +11,9 @@ const service = await startService(t)
 
 t.test('contacts are written by their keys, also in a team that the statistics do not know', async (t) => {
   const [known, grown] = [await storeTeam(service), await storeTeam(service)]
-  const fill = (team: string, count: number) =>
-    service.database.query(sql.unsafe`
-      insert into contacts (team_id, id, email, identity, status, properties, topic_ids, created_at, updated_at)
-      select ${team}::uuid, gen_random_uuid(), 'person' || n || '@example.org', 'person' || n || '@example.org',
-        'subscribed', '{}', '{}', now(), now() from generate_series(1, ${count}::int) n`)
-  await fill(known, 20_000)
+  await fillContacts(service, known, 20_000)
   await service.database.query(sql.unsafe`analyze contacts`)
-  await fill(grown, 500)
+  await fillContacts(service, grown, 500)
   const items = new Map([1, 2, 3].map((nth) => [`person${nth}@example.org`, { nth: String(nth) }]))
   const read = await tuplesRead(service, 'contacts', async (tx) => {
     t.equal((await writeContacts(tx, grown, items, new Date())).size, 3)
