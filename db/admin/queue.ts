@@ -9,7 +9,6 @@ import type { Admin } from './context.ts'
 import { oneOf } from './input.ts'
 import { answer, type Verbs } from './noun.ts'
 
-/** How many reasons are listed. */
 const MAX_REASONS = 100
 
 const QUEUE = { QUEUE: [QUEUES.join(', '), oneOf(QUEUES)] } as const

@@ -49,7 +49,6 @@ function markOf(text: string): string | null {
   return mark.length >= SHORTEST && /[^a-zA-Z_-]/.test(mark) ? mark : null
 }
 
-/** Every string in a value. */
 function stringsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value]
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsIn) : []

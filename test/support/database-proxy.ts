@@ -65,7 +65,6 @@ export type DatabaseProxy = {
   silence(): void
 }
 
-/** A way to the database at `url`. */
 export async function startDatabaseProxy(t: Test, url: string): Promise<DatabaseProxy> {
   const target = new URL(url)
   let count = 0

@@ -11,7 +11,6 @@ import { makeCertificate } from './certificate.ts'
 
 const SSL_REQUEST = 80_877_103
 
-/** PostgreSQL's ErrorResponse. */
 function errorResponse(code: string, message: string): Buffer {
   const fields = Buffer.from(`SFATAL\0VFATAL\0C${code}\0M${message}\0\0`)
   const size = Buffer.alloc(4)

@@ -52,7 +52,6 @@ const stringsOf = (strings: readonly string[]): Buffer =>
 
 const nameOf = (name: string): Buffer => Buffer.concat([stringsOf(name.split('.')), Buffer.from([0])])
 
-/** An address in its bytes. */
 const bytesOf = (address: string): Buffer => Buffer.from(ipaddr.parse(address).toByteArray())
 
 /** The answers to a question for addresses, an alias with what it stands for. */

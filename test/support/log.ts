@@ -5,7 +5,6 @@ import { type Canary, canary } from './canary.ts'
 
 const INFO = 30
 
-/** A log that a canary watches. */
 export const watchedLog = (watch: Canary) =>
   pino(logOptions({ name: 'test', LOG_LEVEL: 'debug' }), {
     write: (text: string) =>

@@ -29,7 +29,6 @@ export type Receiver = {
   answer: ((one: Received, response: ServerResponse) => void) | null
 }
 
-/** Starts a server on 127.0.0.1. */
 export async function startReceiver(t: Test): Promise<Receiver> {
   const receiver: Receiver = { url: '', received: [], answer: null }
   const server = createServer(async (request, response) => {

@@ -27,7 +27,6 @@ type Sample = { source: string; made?: string; is: string; event: Json }
 
 const folder = join(import.meta.dirname, '../fixtures/relays')
 
-/** The samples of a relay. */
 export const samplesOf = (relay: Relay): Sample[] =>
   JSON.parse(readFileSync(join(folder, `${relay}.json`), 'utf8')) as Sample[]
 
@@ -68,7 +67,6 @@ export type Post = { raw: Buffer; headers: Record<string, string> }
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 
-/** How Mailgun signs. */
 export function mailgunSignature(secret: string, at: Date, token = randomBytes(25).toString('hex')) {
   const timestamp = String(seconds(at))
   const signature = createHmac('sha256', secret).update(`${timestamp}${token}`).digest('hex')

@@ -60,7 +60,6 @@ async function ask(url: string, text: string): Promise<string> {
   }
 }
 
-/** Starts both. */
 export async function startPair(t: { teardown(end: () => Promise<void>): unknown }): Promise<Pair> {
   const scratch = await mkdtemp(join(tmpdir(), 'heliograph-standby-'))
   // The account that the servers run as must be able to pass through.

@@ -39,7 +39,6 @@ type Entry = {
   isSent: boolean
 }
 
-/** What a whole chunk is encoded to. */
 const BLOCK_BYTES = encodedSize(CHUNK)
 const LINE_BREAK_BYTES = 2
 

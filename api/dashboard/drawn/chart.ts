@@ -85,7 +85,6 @@ export function hoursOf(
   return { spans, layers, column: 'Hour', title: `By hour (${zone} time)`, note }
 }
 
-/** The next round number. */
 function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, value)))
   return ([1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value) ?? 10) * power

@@ -98,7 +98,6 @@ function aheadSections(row: BroadcastRow, ready: Readiness, { cookies, now }: Te
   ])
 }
 
-/** What one that is scheduled is going to do. */
 export const scheduledSections = async (
   row: BroadcastRow,
   request: TeamRequest,

@@ -50,7 +50,6 @@ import { raw, redirect, show, type TeamPage, type TeamRequest, teamPath } from '
 import { backgroundJobAnswer } from './background-job.ts'
 import { topicChoices } from './contacts.ts'
 
-/** How many messages of each channel are shown. */
 const MESSAGES_SHOWN = 20
 
 const here = ({ team, params }: TeamRequest<'email'>, ...rest: string[]): string =>

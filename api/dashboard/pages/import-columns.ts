@@ -13,7 +13,6 @@ import { wordParam } from '../served/list.ts'
 import { compact, field } from '../served/made.ts'
 import { topicChoices } from './contacts.ts'
 
-/** How many records are shown. */
 const SAMPLE_RECORDS = 5
 /** How much of a value is shown below its column's field, and how much in the table. */
 const FIELD_SAMPLE_CHARACTERS = 40

@@ -36,7 +36,6 @@ const MAX_FOUND = 50
 /** How many of each kind a search shows. */
 const SHOWN_OF_EACH_KIND = 10
 
-/** What is asked for, in which team, and by whom. */
 type Asked = { team: TeamRow; typed: string; request: OwnRequest; deps: PageDeps }
 
 const channelOf = ({ channel }: MessagePlace): Channel | undefined =>

@@ -28,7 +28,6 @@ export const linkPath = (secret: string, returnTo: string): string => {
   return `/login/${encodeURIComponent(secret)}${search}`
 }
 
-/** How many of somebody's teams are named. */
 const MAX_TEAMS_NAMED = 3
 
 /** What a link opens: `, owner of Northwind and viewer of Contoso`; '' for an operator who is in no team. */

@@ -135,7 +135,6 @@ export const REFUSED_COLUMNS = ['row', 'reason'] as const
 /** The columns of our export; what is free-form stands in the last one, as JSON. */
 export const EXPORT_COLUMNS = ['email', 'status', 'topics', 'added', 'changed', 'id', 'properties'] as const
 
-/** The columns of our export of suppressions. */
 export const SUPPRESSION_COLUMNS = ['email', 'status', 'cause', 'since', 'words'] as const
 
 const hasAll = (header: readonly string[], names: readonly string[]): boolean =>

@@ -3,7 +3,6 @@ import type { Facts } from '../facts.ts'
 import { CHANNEL_FACTS, type ChannelFacts } from '../list.ts'
 import type { Happening } from './happening.ts'
 
-/** Those of a channel's messages. */
 type TypeOf<F extends ChannelFacts> = F extends ChannelFacts ? `${F['name']}.${F['webhooks'][number]}` : never
 
 /** The types of events that a team's server can get. `webhook.test` besides, which is sent to any. */

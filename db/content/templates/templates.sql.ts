@@ -56,7 +56,6 @@ export const setCurrentVersion = (
     update templates set version_id = ${version_id}, updated_at = ${sql.timestamp(now)}
     where team_id = ${teamId} and id = ${id}`)
 
-/** Versions by (team, id), in one statement. */
 export const versionsByIds = (tx: Tx, refs: readonly { team_id: string; id: string }[]) =>
   tx.any(sql.prepared('versions_by_ids', versionRow)`
     select team_id, id, template_id, html, body_text, slots, list_unsubscribe from template_versions

@@ -58,7 +58,6 @@ type Pending =
   /** As an attempt leaves them, unless somebody else has been at the row since the attempt read it. */
   | { left: readonly string[] | null; seen: AttemptBegan }
 
-/** What an attempt began from. */
 export type AttemptBegan = {
   provider_message_id: string | null
   pending_recipients: readonly string[] | null

@@ -108,7 +108,6 @@ async function inTeams(
 
 const before = (now: Date, days: number): Date => new Date(now.getTime() - days * DAY)
 
-/** All that was accepted before then. */
 const allBefore = (until: Date): Span => ({ from: NIL, before: firstIdAt(until), until })
 
 type Window = { from: Date; until: Date }

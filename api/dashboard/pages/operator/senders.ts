@@ -12,7 +12,6 @@ import { redirect, show, teamPath } from '../../served/page.ts'
 
 const PATH = '/operator/senders'
 
-/** How many webhooks are listed. */
 const WEBHOOKS_SHOWN = 50
 
 const resumeButton = (key: string): Cell =>
