@@ -42,7 +42,7 @@ const apiSettings = object({
   /** The token in GET /hirefire/TOKEN/info; without it there is no such path. */
   HIREFIRE_TOKEN: string().matches(/^[\w-]{16,}$/, '${path} must be 16 letters, digits, - and _, or more'),
   ...settingsOf(HOOKS),
-  /** What custom headers may not begin with besides what is always reserved: what the relay in use would obey. */
+  /** Beginnings of custom headers to refuse besides those always reserved: what the relay in use would obey. */
   RESERVED_HEADER_PREFIXES: string().test(
     'prefixes',
     '${path} must be beginnings of header names, separated by commas, such as X-SMTPAPI,X-MC-',

@@ -134,7 +134,7 @@ export const WEBHOOK_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ...Object.fromEntries(NAMES.map((type) => [schemaName(type), schemaOf(type)])),
 }
 
-/** Where the schema of a type is; undefined for a type that there is none of. */
+/** Where the schema of a type is; undefined for a type without one. */
 export const webhookReference = (type: string): string | undefined => {
   const known = NAMES.find((name) => name === type)
   return known && `#/components/schemas/${schemaName(known)}`

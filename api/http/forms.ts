@@ -80,7 +80,7 @@ const BOUNDARY = /; *boundary="?([\w'()+,./:=?-]{27,70})"? *(;|$)/i
 
 export const isUrlencoded = (type: string): boolean => URLENCODED.test(type)
 
-/** Holds that there are not too many parts. @throws Refusal bad_request */
+/** @throws Refusal bad_request for too many parts. */
 function countParts(boundary: string, bytes: Uint8Array): void {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let at = -1

@@ -29,7 +29,7 @@ const changeSchema = object({ properties: contactProperties(), topic_ids: uuids(
 
 const createSchema = changeSchema.shape({ email: address().required('${path} is required') })
 
-/** How peers page; without a word each page would be the first one. */
+/** How other services page: ignored, it would answer the first page each time. */
 const otherPaging = () =>
   unsupported('is not supported: page with cursor, the next_cursor of the page before')
 

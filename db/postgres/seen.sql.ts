@@ -18,7 +18,7 @@ export const seenNow = (tx: Tx) =>
 
 const NUMBER = /^\d{1,18}$/
 
-/** The first transaction that had not begun by then, and those before it that had not ended; null for what is none. */
+/** The first transaction that had not begun by then, and those before it that had not ended; null for anything else. */
 function transactionsOf(seen: string): { end: string; unended: string[] } | null {
   const [begin = '', end = '', running, ...rest] = seen.split(':')
   const unended = running ? running.split(',') : []

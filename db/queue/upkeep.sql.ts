@@ -44,7 +44,7 @@ const MANY_JOBS = 10_000
 const PER_SECOND = 5_000
 const MAX_COUNT_INTERVAL_S = 60
 
-/** Puts off pg-boss's next count by the time that the last one is worth: it reads every job that there is. */
+/** Puts off pg-boss's next count by the time that the last one is worth: it reads every stored job. */
 export const spreadCounts = async (run: Run): Promise<void> =>
   void (await run(
     `update pgboss.version set monitor_backoff_on =

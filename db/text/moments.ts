@@ -7,7 +7,7 @@ import { Refusal } from '../errors.ts'
 
 const A_TIME = /^(\d{4}-\d{2}-\d{2})T(?!24)\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/i
 
-/** Whether a text is an RFC 3339 time: it has seconds, and 24:00, which JavaScript reads as the next day, is none. */
+/** Whether a text is an RFC 3339 time: with seconds, and not 24:00, which JavaScript reads as the next day. */
 export function isMoment(text: string): boolean {
   const [, day] = A_TIME.exec(text) ?? []
   if (day === undefined || Number.isNaN(Date.parse(text))) return false

@@ -18,8 +18,8 @@ export const oneByOne = <J extends JobName>(jobs: readonly FetchedJob<J>[]): Por
   jobs.map((each) => ({ jobs: [each], alone: true })).sort(() => Math.random() - 0.5)
 
 /**
- * Splits claimed jobs: those that nothing speaks against together, then each suspect alone. Asks nothing for jobs that
- * were never lost, which are nearly all.
+ * Splits claimed jobs: the unsuspected together, then each suspect alone. Jobs that were never lost, nearly all, cost
+ * no query.
  */
 export async function portionsOf<J extends JobName>(
   tx: Tx,

@@ -12,5 +12,5 @@ export const EMAIL_PROVIDERS = [SMTP, SES] as const
 export const CHANNEL_PROVIDERS = { whatsapp: WHATSAPP } as const
 
 type ChannelProviders = typeof CHANNEL_PROVIDERS
-/** They as they are open in a process; null where it is not set up for one. */
+/** The providers that a process has opened; null for one that it is not set up for. */
 export type OpenProviders = { [N in keyof ChannelProviders]: ReturnType<ChannelProviders[N]['open']> }

@@ -1,6 +1,6 @@
 /**
  * The reader's time zone, as their browser says (dashboard.js leaves it in a cookie), and times that are typed and
- * asked about in it. Pure. Promises: without a zone, or with one that there is not, it is UTC, and the words say so.
+ * asked about in it. Pure. Promises: without a zone, or with an unknown one, it is UTC, and the words say so.
  */
 import { isMoment } from '../../../db/text/moments.ts'
 import { utc } from './cell.ts'

@@ -152,7 +152,7 @@ const test = act('editor', '/teams/:team/broadcasts/:id/test', async (by, reques
   return redirect(broadcastPath(request), 'A test is on its way.')
 })
 
-/** Whom one that has ended has not gone to yet: counted here alone, since that may take seconds. */
+/** The people whom an ended broadcast has not reached yet: counted on this page alone, as it may take seconds. */
 const again = get('editor', '/teams/:team/broadcasts/:id/again', async (request, { database }) => {
   const row = await broadcastOrRefusal(database, request.team.id, request.params.id)
   const audience = await unreachedSize(database, row)

@@ -76,7 +76,7 @@ async function dataUrl(file: EmailFile, { team }: TeamRequest, { database }: Pag
   return `data:${PICTURE.exec(file.content_type)?.[0]};base64,${Buffer.concat(chunks).toString('base64')}`
 }
 
-/** Html with the email's inline pictures in it; what is none, is gone, or is too much stays as it was. */
+/** Html with the email's inline pictures in it; references to anything else, or to too much, stay as they were. */
 export async function withPictures(
   { html, attachments = [] }: ShownEmail,
   request: TeamRequest,

@@ -93,7 +93,7 @@ const save = post('editor', '/teams/:team/contacts/imports/:id', async (request,
   return redirect(here(request, 'check'))
 })
 
-/** What happens to contacts that there are already. */
+/** What happens to contacts that exist already. */
 function fateOf({ suppress, columns, merge }: Mapping): string {
   if (suppress) return 'are suppressed'
   if (!columns.some(({ to }) => to === 'property' || to === 'properties')) return 'keep status and properties'

@@ -40,7 +40,7 @@ export const chips = <W extends string>(words: readonly W[]) => ({
   words,
 })
 
-/** One of the things that there are, by its id; without choices it is set by links alone. */
+/** An existing thing, by its id; without choices it is set by links alone. */
 export const idOf = (label: string, more: More = {}) => part(idParam, label, { type: 'select', ...more })
 
 /** What a field for a day is called: with the zone that days are read in (list.ts). */

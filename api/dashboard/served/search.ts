@@ -29,7 +29,7 @@ const MAX_WORDS = 20
 
 export const wordsIn = (typed: string): string[] => typed.split(/\s+/).filter(Boolean).slice(0, MAX_WORDS)
 
-/** A number, with or without its +; null for what is none. */
+/** A phone number, with or without its +; null for anything else. */
 export const numberIn = (typed: string): string | null => {
   const digits = typed.replace(/[ \-.()/]/g, '')
   if (!/^\+?\d{8,15}$/.test(digits)) return null

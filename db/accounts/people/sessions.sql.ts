@@ -187,7 +187,7 @@ export const touchSession = (tx: Tx, id: string, now: Date) =>
 export const deleteSession = (tx: Tx, id: string) =>
   tx.query(sql.unsafe`delete from dashboard_sessions where id = ${id}`)
 
-/** Whose sessions are meant: a session of one team knows of its like alone. */
+/** Whose sessions are meant: a session for one team sees only others for that team. */
 type SessionScope = { user_id: string; team_id: string | null }
 
 const inScope = ({ user_id, team_id }: SessionScope) =>

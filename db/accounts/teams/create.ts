@@ -15,7 +15,7 @@ import { asTest } from './view.ts'
 
 type NewTeam = { id: string; name: string; plan: string; test?: true }
 
-/** The plan of this key that teams can be on. @throws Refusal bad_request naming those that there are. */
+/** The plan of this key that teams can be on. @throws Refusal bad_request naming those that exist. */
 export async function planForTeams(tx: Tx, key: string): Promise<PlanRow> {
   const plans = (await allPlans(tx)).filter((plan) => plan.product === 'transactional')
   const plan = plans.find((candidate) => candidate.key === key)

@@ -108,7 +108,7 @@ const idsRow = row({ ids: mixed<Record<string, string>>() })
  * them; null leaves a contact as it is. One statement, one row as its answer: a thousand rows, each validated by
  * itself, took half of the time. Each is looked up by its keys, whatever the planner thinks of the team: one that has
  * grown since the last ANALYZE counts as nearly empty, and each of its contacts was compared with each item.
- * @returns the ids of those that there are, by identity.
+ * @returns the ids of those that exist, by identity.
  */
 export async function writeContacts(
   tx: Tx,

@@ -39,7 +39,7 @@ export const forgetErased = (tx: Tx, teamId: string, hashes: readonly Buffer[]) 
   tx.query(sql.type(object())`
     delete from erased_contacts where team_id = ${teamId} and hash = any(${sql.array(hashes, 'bytea')})`)
 
-/** Keeps what somebody who is no contact wants besides what is kept already; `left_topic_ids` null: nothing at all. */
+/** Adds to what is kept of the wishes of somebody who is no contact; `left_topic_ids` null: they want no mail. */
 export const rememberWish = (
   tx: Tx,
   teamId: string,

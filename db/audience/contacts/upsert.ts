@@ -127,7 +127,7 @@ async function withoutLosses(
 }
 
 /**
- * The items with their properties added to those of contacts that there are, instead of in their place; a refusal for
+ * The items with their properties added to those of existing contacts, instead of in their place; a refusal for
  * each that would have too many then. @param hold whether these contacts stay as they are until the transaction ends.
  */
 async function merged(
@@ -150,7 +150,7 @@ async function merged(
   })
 }
 
-/** Whether properties are added to those of contacts that there are, or replace them all, as the API's do. */
+/** Whether properties are added to those of existing contacts, or replace them all, as the API's do. */
 type Writing = { merge: boolean }
 const REPLACE: Writing = { merge: false }
 

@@ -1,9 +1,9 @@
 /**
  * Reads CSV files of contacts, as spreadsheets and other services save them and as we export them.
- * Promises: a file is read slice by slice, each as little as holds whole records, and reading goes on anywhere by what
- * the slice before has returned; nothing in it is dropped without a word; our own files come back as they were, without
- * the columns and quotes that we had added. What no file of contacts looks like (hundreds of columns, a record of
- * megabytes, mostly an open quote) is refused before it costs anything.
+ * Promises: a file is read in slices of whole records, as short as they can be, and each says where the next begins;
+ * nothing in it is dropped silently; our own files come back as they were, without the columns and quotes that we had
+ * added. What no file of contacts looks like (hundreds of columns, a record of megabytes, mostly an open quote) is
+ * refused before it costs anything.
  */
 import { type Parser, parse } from 'csv-parse'
 import { Refusal } from '../../errors.ts'
@@ -132,7 +132,7 @@ const untamed = (cell: string): string => (TAMED.test(cell) ? cell.slice(1) : ce
 
 /** Columns that we put behind those of a file whose records were refused. */
 export const REFUSED_COLUMNS = ['row', 'reason'] as const
-/** The columns of our export; what is free-form stands in the last one, as JSON. */
+/** The columns of our export; properties are JSON in the last one. */
 export const EXPORT_COLUMNS = ['email', 'status', 'topics', 'added', 'changed', 'id', 'properties'] as const
 
 export const SUPPRESSION_COLUMNS = ['email', 'status', 'cause', 'since', 'words'] as const
@@ -232,7 +232,7 @@ export async function readSlice(
     const { rows, ...read } = await rowsOf(bytes, wanted).catch((error: unknown) => {
       throw notCsv(error, bytes, line)
     })
-    // The first slice has a record too, so that there is something to show.
+    // The first slice has a record besides its header, for people to look at.
     if (rows.length <= (isFirst ? 1 : 0) && !isLast) {
       checkLength(length, line + read.lines)
       continue

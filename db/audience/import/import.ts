@@ -1,7 +1,7 @@
 /**
  * Imports contacts, or suppressions, from an uploaded CSV file (draft.ts), as a background job in two passes over
- * the file: the first reads it to its end, the second upserts a slice of its records at a time, with what they are
- * besides: subscribed to topics, suppressed.
+ * the file: the first reads it to its end, the second upserts a slice of its records at a time, and subscribes them to
+ * topics or suppresses them.
  * Promises: nothing is stored of a file that cannot be read to its end; a bad record costs no other; what was refused
  * can be had as a file again, with the reason beside each record.
  */
@@ -37,7 +37,7 @@ export function checkTotal(total: number, isLast: boolean): void {
     throw new Refusal('bad_request', `the file must have at most ${MAX_RECORDS} records`)
 }
 
-/** A record as it is upserted, or why it is not, and what it is besides. */
+/** A record as it is upserted, or why it is not, and what it says beyond its contact. */
 type ReadRecord = { row: number; given: GivenItem; item: ContactItem | Refusal; extra: Extra | null }
 
 export const readRecords = (records: readonly CsvRecord[], mapping: Mapping): ReadRecord[] =>
@@ -93,7 +93,7 @@ async function heldTopics(tx: Tx, teamId: string, ids: readonly string[]): Promi
 type Stored = { contact_id: string; identity: string; extra: Extra | null }
 type Storing = Pick<Upserting, 'tx' | 'now' | 'since'>
 
-/** Stores what records are besides: suppressed, and subscribed to what each wants. */
+/** Suppresses the contacts of records, and subscribes them to what each wants. */
 async function storeExtras(
   { tx, now, since }: Storing,
   teamId: string,
@@ -110,7 +110,7 @@ async function storeExtras(
   if (marks.size > 0) await suppressContacts({ tx, now }, teamId, marks)
 }
 
-/** Upserts records with what they are besides. @returns their contacts or refusals, and the contacts that are new. */
+/** Upserts records with all that they say. @returns their contacts or refusals, and the contacts that are new. */
 async function upsertRecords(
   { tx, now, secrets, since }: Upserting,
   teamId: string,

@@ -1,6 +1,6 @@
 /**
  * What the columns of an imported file become: guessed by their names, checked, and applied to its records. Pure.
- * Promises: without a word from anybody a file is read as its header says, our own exports as they were written;
+ * Promises: until somebody chooses otherwise a file is read as its header says, our own exports as they were written;
  * nothing of a mapped column is dropped: what cannot be read is a fault of its record.
  */
 import { Refusal } from '../../errors.ts'
@@ -25,7 +25,7 @@ export type Mapping = {
   /** What the file calls its columns. */
   names: readonly string[]
   columns: readonly Becomes[]
-  /** Whether properties are added to those of a contact that there is; else they are put in their place. */
+  /** Whether properties are added to those of an existing contact; else they replace them. */
   merge: boolean
   /** What all of them are subscribed to. */
   topic_ids: readonly string[]
@@ -62,7 +62,7 @@ export function mappingFor(header: readonly string[], purpose: Purpose): Mapping
   return { names: header, columns, merge: false, topic_ids: [], suppress }
 }
 
-/** The first of these that stands among them twice. */
+/** The first of these that is repeated. */
 const twice = (words: readonly string[]): string | undefined =>
   words.find((word, at) => words.indexOf(word) !== at)
 
@@ -93,7 +93,7 @@ export function checkMapping({ columns, suppress }: Mapping): void {
  */
 export type Fault = { words: string; column?: number; value?: string }
 
-/** What a record is besides a contact. */
+/** What a record says beyond its contact: topics, a suppression, or why it cannot be taken. */
 export type Extra = { topic_ids?: readonly string[]; suppress?: ByHand; fault?: Fault }
 
 /** How much of a value is shown. */
@@ -120,7 +120,7 @@ function topicsOf(cells: Cells): { topic_ids: string[]; fault?: Fault } {
   return { topic_ids }
 }
 
-/** What a record is suppressed as, in the words of whichever service. */
+/** What a record is suppressed as: other services have words of their own for it. */
 function suppressionOf(cells: Cells, { as, detail }: ByHand): Extra {
   const status = cellOf(cells, 'status')
   const words = cellOf(cells, 'reason').slice(0, 500).toWellFormed() || detail
@@ -192,7 +192,7 @@ export function faultOf({ columns }: Mapping, item: GivenItem, words: string): F
   return { words }
 }
 
-/** A record as an item of a bulk upsert, and what it is besides. */
+/** A record as an item of a bulk upsert, and what it says beyond that. */
 export function recordOf(mapping: Mapping, record: CsvRecord): { item: GivenItem; extra: Extra | null } {
   const cells = mapping.columns.map((column, at) => [column, record.cells[at] ?? ''] as const)
   const status = mapping.suppress ? '' : cellOf(cells, 'status')

@@ -17,7 +17,7 @@ type SeenDraft = { draft: string; version: string }
 
 /**
  * Saves what was written; a text that is the published one leaves no draft.
- * @returns the draft that there is now; null without one.
+ * @returns the current draft; null without one.
  * @throws Refusal not_found; bad_request for parts that cannot be, or when another one than `seen` is there.
  */
 export async function saveDraft(

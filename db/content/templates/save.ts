@@ -128,7 +128,7 @@ export async function storeVersion(
 type TemplateChange = { html?: string; text?: string | undefined; list_unsubscribe?: boolean }
 
 /**
- * A new version, in use at once; none when nothing differs. A draft that there is stays.
+ * A new version, in use at once; none when nothing differs. A draft stays.
  * @throws Refusal not_found; bad_request for parts that cannot be.
  */
 export async function updateTemplate(by: By, teamId: string, id: string, change: TemplateChange) {

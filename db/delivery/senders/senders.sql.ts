@@ -171,7 +171,7 @@ const extendedRow = row({ key: string(), is_news: boolean() })
 
 /**
  * Pauses senders until a time each, in one statement; a longer pause stays.
- * @returns those that there are, and whether it is news: they were not paused for this reason at `now`.
+ * @returns those that exist, and whether it is news: they were not paused for this reason at `now`.
  */
 export const extendPauses = (
   tx: Tx,

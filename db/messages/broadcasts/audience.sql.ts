@@ -138,7 +138,7 @@ export async function nextMembers(
   return { members, cursor: end?.last ?? members.at(-1)?.id ?? after, ended: end === null }
 }
 
-/** Those of these contacts that there are still: while the account is locked none of them is deleted. */
+/** Those of these contacts that still exist: none is deleted while the account is locked. */
 export async function contactsLeft(tx: Tx, teamId: string, ids: readonly string[]): Promise<Set<string>> {
   const left = await tx.anyFirst(sql.type(idRow)`
     select id from contacts where team_id = ${teamId} and id = any(${sql.array(ids, 'uuid')})`)

@@ -14,7 +14,7 @@ import { audienceSize } from './audience.sql.ts'
 import type { BroadcastRow } from './broadcasts.sql.ts'
 import { domainOf } from './draft.ts'
 
-/** What a start finds: `kind` is what a broadcast that hindered itself is paused for. */
+/** A reason not to start. `kind`: the reason for which a broadcast is paused that meets it at its own time. */
 type Blocker = {
   kind: 'from_domain_not_verified' | 'topic_gone' | 'no_audience' | 'quota_exceeded' | 'set_up'
   words: string
@@ -57,7 +57,7 @@ async function domainBlockers(tx: Tx, { team_id, from_address }: BroadcastRow): 
   return [{ kind: 'from_domain_not_verified', words }]
 }
 
-/** Topics that it names and that are gone all the same: without those that it excludes it would go to more people. */
+/** Topics that it names although they were deleted: without an excluded one it would go to more people. */
 async function topicBlockers(
   tx: Tx,
   { team_id, topic_ids, exclude_topic_ids }: BroadcastRow,

@@ -68,7 +68,7 @@ const broadcastRow = fieldsRow.concat(
     /** Fixed when it is started or scheduled. */
     template_version_id: string().nullable(),
     link_base: string().nullable(),
-    /** Contacts made from then on are none of its audience. */
+    /** Contacts made from then on are not in its audience. */
     audience_until: string().nullable(),
     audience: number().nullable(),
     /** The last contact that the walk has passed; `walked_at`: when it had passed them all. */

@@ -32,7 +32,7 @@ export type EmailFile = {
   sha256: string
 }
 
-/** What a new email is to carry: a content that is stored, or an upload that there is not. */
+/** What a new email is to carry: a stored content, or the id of an upload that does not exist. */
 export type ItemFile =
   | (EmailFile & {
       /** The id of its bytes, where this call brings them. */

@@ -137,7 +137,7 @@ function variablesFault(
   return large ? `must leave the ${large} at most ${LARGEST_PART} bytes` : null
 }
 
-/** For the first of an item's uploads that there is not; null without one. */
+/** For the first of an item's uploads that does not exist; null when all do. */
 function missingUpload({ path, attachments = [] }: EmailItem): Refusal | null {
   for (const [index, file] of attachments.entries()) {
     if (!('missing' in file)) continue

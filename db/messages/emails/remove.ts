@@ -22,7 +22,7 @@ async function removed(tx: Tx, teamId: string, ids: readonly string[]) {
   return deleted
 }
 
-/** Deletes those of the emails that there are. @returns how many. */
+/** Deletes those of the emails that exist. @returns how many. */
 export const removeEmails = async ({ tx }: { tx: Tx }, teamId: string, ids: readonly string[]) =>
   (await removed(tx, teamId, ids)).length
 

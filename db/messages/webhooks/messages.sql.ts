@@ -82,8 +82,8 @@ export const failWaiting = (tx: Tx, teamId: string, endpointId: string) =>
 const ASKED = { ...REF, endpoint_id: 'uuid', url: 'text' }
 
 /**
- * Those of the messages that there are still, to endpoints that have the URL still that was asked; neither goes or
- * changes until the transaction ends. Both are locked in the order of their ids.
+ * Those of the messages that still exist, to endpoints that still have the URL that was asked; neither is deleted or
+ * changed until the transaction ends. Both are locked in the order of their ids.
  */
 export const webhooksAsAsked = (
   tx: Tx,

@@ -17,7 +17,7 @@ const lockedRow = messageRefRow.concat(
   }),
 )
 
-/** Locks those of the messages that there are, until the transaction ends; with what the provider has said so far. */
+/** Locks those of the messages that exist, until the transaction ends; with what the provider has said so far. */
 export const lockMessages = (tx: Tx, refs: readonly MessageRef[]) =>
   tx.any(sql.prepared('lock_whatsapp_messages', lockedRow)`
     select team_id, id as message_id, status, accepted_at is null as untaken, provider_message_id from whatsapp_messages

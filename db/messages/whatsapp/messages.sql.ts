@@ -74,7 +74,7 @@ const storedKeyRow = row({
   first_id: string(),
 })
 
-/** The requests that teams have stored under these keys, each with the id of its first message that there is. */
+/** The requests that teams have stored under these keys, each with the id of its first message that still exists. */
 export const requestsByKeys = (tx: Tx, keys: readonly { team_id: string; key: string }[]) =>
   tx.any(sql.prepared('whatsapp_requests_by_keys', storedKeyRow)`
     select r.team_id, r.idempotency_key, r.id as request_id, m.id as first_id

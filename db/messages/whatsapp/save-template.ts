@@ -46,7 +46,7 @@ function field(definition: Readonly<Record<string, unknown>>, name: string): str
   throw new Refusal('bad_request', `${name} must be a string of 1 to ${LONGEST_NAME} characters`)
 }
 
-/** @throws Refusal bad_request naming the states that there are. */
+/** @throws Refusal bad_request naming the states that exist. */
 function stateOrRefusal(word: unknown): TemplateState {
   const state = typeof word === 'string' ? templateState(word) : null
   if (state) return state

@@ -14,7 +14,7 @@ import {
 } from './person.sql.ts'
 
 /**
- * Those of these emails that there are still; their states locked by id, as everywhere. Read once they are locked:
+ * Those of these emails that still exist; their states locked by id, as everywhere. Read once they are locked:
  * somebody else may have been erased from them meanwhile.
  */
 export async function lockEmailsOfPerson(tx: Tx, teamId: string, ids: readonly string[]) {

@@ -50,7 +50,7 @@ const doing = (verb: string, work: (by: By, teamId: string, id: string) => Promi
     return redirect(one(request), words)
   })
 
-/** Asks whether to send again what a replay means, or says that there is nothing. */
+/** Asks whether to send the messages of a replay again, or says that there are none. */
 async function askToReplay(
   request: TeamRequest,
   { database }: PageDeps,

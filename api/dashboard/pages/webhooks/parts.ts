@@ -132,7 +132,7 @@ export function changedFields(form: URLSearchParams, before: EndpointRow): Endpo
   )
 }
 
-/** What a form says of an endpoint; of one that there is, what it leaves as it is stays so. */
+/** What a form says of an endpoint; of an existing one, only what it changes. */
 export function endpointFields(
   form: URLSearchParams,
   before: Shown | null = null,
