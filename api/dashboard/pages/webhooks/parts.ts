@@ -132,7 +132,7 @@ export function changedFields(form: URLSearchParams, before: EndpointRow): Endpo
   )
 }
 
-/** What a form says of an endpoint; of an existing one, only what it changes. */
+/** What a form says of an endpoint. @param before the existing one: what the form leaves alone stays exactly so. */
 export function endpointFields(
   form: URLSearchParams,
   before: Shown | null = null,
