@@ -55,6 +55,9 @@ export function* causes(error: unknown): Generator<Error & { code?: unknown }> {
   for (let fault = error; fault instanceof Error; fault = fault.cause) yield fault
 }
 
+/** What an error says; as text what was thrown and is no error. */
+export const errorWords = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
 /** The result, or the refusal that was thrown on the way to it. Other errors pass through. */
 export function orRefusal<T>(make: () => T): T | Refusal {
   try {

@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
 import { loadDefaultCatalog } from './accounts/plans/catalog.ts'
-import { Refusal } from './errors.ts'
+import { errorWords, Refusal } from './errors.ts'
 import { connect, isSameDatabase } from './postgres/connect.ts'
 import { openDatabase } from './postgres/pool.ts'
 import { readToolSettings, SettingsFault } from './process/config.ts'
@@ -250,8 +250,7 @@ async function main(): Promise<void> {
 
 if (import.meta.main) {
   main().catch((error: unknown) => {
-    const said = error instanceof Error ? error.message : String(error)
-    process.stderr.write(`${startFault(error) ?? said}\n`)
+    process.stderr.write(`${startFault(error) ?? errorWords(error)}\n`)
     process.exit(1)
   })
 }

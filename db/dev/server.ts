@@ -9,6 +9,7 @@ import { access, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { errorWords } from '../errors.ts'
 import type { ServerPlace } from './place.ts'
 import { ENVIRONMENT, kept, OWN_SERVER, postmasterFile, run, stopServer, writePrivate } from './process.ts'
 
@@ -58,9 +59,8 @@ export async function ensureCluster(place: ServerPlace, noSync: boolean): Promis
       makeCluster(place, [...flags, '--lc-ctype=C']),
     )
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
     throw new Error(
-      `cannot make a cluster in ${home}: ${reason}\nFree some space, delete ${home}, ${OWN_SERVER}`,
+      `cannot make a cluster in ${home}: ${errorWords(error)}\nFree some space, delete ${home}, ${OWN_SERVER}`,
     )
   }
   return password
@@ -171,9 +171,8 @@ export async function ensureDatabase(url: string, { home, data }: ServerPlace): 
     if (!rowCount) await client.query(`create database ${client.escapeIdentifier(name)}`)
   } catch (error) {
     await stopServer(data)
-    const reason = error instanceof Error ? error.message : String(error)
     throw new Error(
-      `PostgreSQL in ${home} does not answer as it should: ${reason}\nDelete ${home}, ${OWN_SERVER}`,
+      `PostgreSQL in ${home} does not answer as it should: ${errorWords(error)}\nDelete ${home}, ${OWN_SERVER}`,
     )
   } finally {
     await client.end().catch(() => {})

@@ -6,6 +6,7 @@
 import type { ConnectionOptions } from 'node:tls'
 import type { ClientConfig } from 'pg'
 import { parse } from 'pg-connection-string'
+import { errorWords } from '../errors.ts'
 
 /** A database's servers and how to log in. `hosts` has one configuration for each server that the URL names. */
 export type DatabaseAddress = {
@@ -129,7 +130,7 @@ export function databaseUrlFault(url: string): string | null {
     readDatabaseUrl(url)
     return null
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return errorWords(error)
   }
 }
 

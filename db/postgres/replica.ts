@@ -3,7 +3,7 @@
  * Promises: while the standby is away, or far behind, or cannot answer, the primary does instead, and nobody waits for
  * the standby to come back. Nothing is ever written through it: a standby takes no writes.
  */
-import { Refusal } from '../errors.ts'
+import { errorWords, Refusal } from '../errors.ts'
 import { type Database, isTooSlow, openDatabase } from './pool.ts'
 import { replayPlace } from './replica.sql.ts'
 
@@ -27,8 +27,6 @@ const MAX_BEHIND = 60
 
 type Log = { warn(what: object, words: string): void; info(what: object, words: string): void }
 type Options = { primary: Database; log: Log; options: Parameters<typeof openDatabase>[1] }
-
-const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** Why the standby will not do; null when it will. @throws ElsewhereError */
 async function faultOf(standby: Database, primary: Database): Promise<string | null> {
@@ -65,7 +63,7 @@ export async function createReplica(url: string, { primary, log, options }: Opti
   }
   const lookOnce = (): Promise<void> => {
     looking ??= look()
-      .catch((error: unknown) => note(wordsOf(error)))
+      .catch((error: unknown) => note(errorWords(error)))
       .finally(() => {
         looking = null
       })
@@ -81,7 +79,7 @@ export async function createReplica(url: string, { primary, log, options }: Opti
 
   await look().catch((error: unknown) => {
     if (error instanceof ElsewhereError) throw error
-    note(wordsOf(error))
+    note(errorWords(error))
   })
   return {
     async read(primaryPool, work) {
@@ -92,7 +90,7 @@ export async function createReplica(url: string, { primary, log, options }: Opti
       } catch (error) {
         // What is refused, or takes too long, would be so there, too.
         if (error instanceof Refusal || isTooSlow(error)) throw error
-        note(wordsOf(error))
+        note(errorWords(error))
         return work(primaryPool)
       }
     },

@@ -6,6 +6,7 @@
  * that kills its workers takes no other of its batch with it.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { errorWords } from '../../db/errors.ts'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 import type { Log } from '../../db/process/log.ts'
 import type { Claims, Ends, FetchedJob } from '../../db/queue/claims.ts'
@@ -107,7 +108,7 @@ async function runBatch<J extends JobName, D extends BatchDeps>(
     if (readable.length > 0) await handle({ jobs: readable, settle }, { ...deps, log })
   } catch (error) {
     log.error({ err: error, jobs: jobs.length }, 'batch failed')
-    reason = storableWords(error instanceof Error ? error.message : String(error))
+    reason = storableWords(errorWords(error))
     ends.clear()
     await sleep(RETRY_AFTER_FAILURE_MS)
   }

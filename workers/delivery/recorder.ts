@@ -9,6 +9,7 @@ import { gaveUpNote } from '../../db/delivery/requeue.ts'
 import { type Expired, giveUpExpired } from '../../db/delivery/schedule.ts'
 import { applySignals, type Change, type SenderSignal } from '../../db/delivery/senders/circuit-breaker.ts'
 import type { Sender } from '../../db/delivery/senders/pace.ts'
+import { errorWords } from '../../db/errors.ts'
 import { limitWaits, type Tx } from '../../db/postgres/pool.ts'
 import type { Claims, FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
@@ -173,10 +174,9 @@ export function createRecorder<J extends DeliveryJob, A>(
   /** What cannot be stored must not be sent again either: its job is given up. */
   async function abandon({ job }: Recording<J, A>, error: unknown): Promise<void> {
     log.error({ err: error, id: job.id }, 'what became of this message cannot be recorded')
-    const said = error instanceof Error ? error.message : String(error)
     const end: End = {
       end: 'given_up',
-      reason: storableWords(`it was tried, but what became of it cannot be recorded: ${said}`),
+      reason: storableWords(`it was tried, but what became of it cannot be recorded: ${errorWords(error)}`),
     }
     await commit([{ job, end }]).catch((fault: unknown) => {
       log.error({ err: fault, id: job.id }, 'nor can its job be given up')

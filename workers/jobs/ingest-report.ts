@@ -14,6 +14,7 @@ import {
   pendingReports,
   reportBodies,
 } from '../../db/delivery/reports/reports.sql.ts'
+import { errorWords } from '../../db/errors.ts'
 import { applyEvents, followEvents, type ReportedEvent } from '../../db/messages/apply-reports.ts'
 import { isDatabaseUnavailable } from '../../db/postgres/pool.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
@@ -161,7 +162,7 @@ async function readOne(
     events.forEach(assertStorable)
     return { report, events: events.map((event) => ofReport(event, report)), fault: null }
   } catch (error) {
-    const fault = storableWords(error instanceof Error ? error.message : String(error))
+    const fault = storableWords(errorWords(error))
     const known = { report_id: report.id, provider: report.provider }
     deps.log.warn({ ...known, fault: impersonal(fault) }, 'unreadable report')
     return { report, events: [], fault }
