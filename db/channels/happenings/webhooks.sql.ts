@@ -5,7 +5,7 @@ import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
 import { frontOf } from '../../queue/fair-queue.sql.ts'
 import { insertingJobs } from '../../queue/insert.sql.ts'
-import { REF } from '../channel.sql.ts'
+import { type DeliveryRef, REF } from '../channel.sql.ts'
 import { isCustomers } from '../email.sql.ts'
 import { WEBHOOK_SENDERS } from '../webhook.sql.ts'
 import { ALL_TYPES } from './webhook-types.ts'
@@ -19,8 +19,6 @@ const isServed = sql.fragment`(w.state = 'enabled' or w.disabled_at > now() - ${
 /** Whether a team has an endpoint that messages are stored for. */
 export const hasEndpoint = (team: FragmentSqlToken): FragmentSqlToken => sql.fragment`
   exists (select from webhook_endpoints w where w.team_id = ${team} and ${isServed})`
-
-export type Ref = { team_id: string; id: string }
 
 const endpointRow = row({
   team_id: string(),
@@ -51,7 +49,7 @@ const emailRow = row({
 })
 
 /** What webhooks say of emails, internal ones left out; `delays`: how often each was put off or delayed. */
-export const emailFacts = (tx: Tx, refs: readonly Ref[]) =>
+export const emailFacts = (tx: Tx, refs: readonly DeliveryRef[]) =>
   tx.any(sql.prepared('notified_emails', emailRow)`
     select e.id, e.from_address, e.to_emails, e.first_cc, e.first_bcc, e.subject, e.tags, e.template_id, e.idempotency_key, e.broadcast_id, (
         select count(*) from email_events v
@@ -62,7 +60,7 @@ export const emailFacts = (tx: Tx, refs: readonly Ref[]) =>
 
 const contactRow = row({ id: string(), email: string(), status: string(), suppression: string().nullable() })
 
-export const contactFacts = (tx: Tx, refs: readonly Ref[]) =>
+export const contactFacts = (tx: Tx, refs: readonly DeliveryRef[]) =>
   tx.any(sql.prepared('notified_contacts', contactRow)`
     select id, email, status, suppression from contacts
     where (team_id, id) in (select * from ${rowsOf('ref', REF, refs)})`)

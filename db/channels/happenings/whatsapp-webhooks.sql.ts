@@ -3,8 +3,7 @@ import { sql } from 'slonik'
 import { string } from 'yup'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
-import { REF } from '../channel.sql.ts'
-import type { Ref } from './webhooks.sql.ts'
+import { type DeliveryRef, REF } from '../channel.sql.ts'
 
 const whatsappRow = row({
   id: string(),
@@ -13,7 +12,7 @@ const whatsappRow = row({
   idempotency_key: string().nullable(),
 })
 
-export const whatsappFacts = (tx: Tx, refs: readonly Ref[]) =>
+export const whatsappFacts = (tx: Tx, refs: readonly DeliveryRef[]) =>
   tx.any(sql.prepared('notified_whatsapp', whatsappRow)`
     select m.id, m.recipient, r.template_id, r.idempotency_key
     from ${rowsOf('ref', REF, refs)}

@@ -9,7 +9,7 @@ import { type InferType, mixed, number, string } from 'yup'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { countRow, idRow, row } from '../../postgres/rows.ts'
-import type { BroadcastRow, Condition } from './broadcasts.sql.ts'
+import type { BroadcastKey, BroadcastRow, Condition } from './broadcasts.sql.ts'
 
 export type Audience = Pick<BroadcastRow, 'team_id' | 'topic_ids' | 'exclude_topic_ids' | 'conditions'>
 
@@ -52,7 +52,7 @@ export const fits = ({ topic_ids, exclude_topic_ids, conditions }: Audience) =>
  * been made again. What the person has had is read first (a fence), of this broadcast or others: the planner would join
  * otherwise, or take an index by broadcast while statistics know nothing of this one, and read all that it has made.
  */
-export const isNotReached = ({ team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>) => sql.fragment`
+export const isNotReached = ({ team_id, id }: BroadcastKey) => sql.fragment`
   not exists (
     select from (
       select broadcast_id from accepted_emails

@@ -5,9 +5,7 @@ import { type Figure, figuresOf } from '../../figures/daily/broadcasts.sql.ts'
 import { allOf } from '../../postgres/conditions.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row } from '../../postgres/rows.ts'
-import type { Brake, BroadcastRow } from './broadcasts.sql.ts'
-
-export type BrakeKey = Pick<BroadcastRow, 'team_id' | 'id'>
+import type { Brake, BroadcastKey } from './broadcasts.sql.ts'
 
 const tally = row({
   /** Emails that wait no more. */
@@ -20,7 +18,10 @@ export type Tally = InferType<typeof tally>
 const brakedRow = row({ braked: mixed<Tally>().nullable() })
 
 /** How a broadcast stands, and how it stood when it was braked last. */
-export async function talliesOf(tx: Tx, { team_id, id }: BrakeKey): Promise<{ now: Tally; braked: Tally }> {
+export async function talliesOf(
+  tx: Tx,
+  { team_id, id }: BroadcastKey,
+): Promise<{ now: Tally; braked: Tally }> {
   const { braked } = await tx.one(sql.type(brakedRow)`
     select braked_at_figures as braked from broadcasts where team_id = ${team_id} and id = ${id}`)
   const rows = await figuresOf(tx, team_id, [id])
@@ -34,7 +35,7 @@ export async function talliesOf(tx: Tx, { team_id, id }: BrakeKey): Promise<{ no
 }
 
 /** Judges it from here on, and keeps what it is braked for. */
-export const saveBraked = (tx: Tx, { team_id, id }: BrakeKey, now: Tally, brake: Brake) =>
+export const saveBraked = (tx: Tx, { team_id, id }: BroadcastKey, now: Tally, brake: Brake) =>
   tx.query(sql.unsafe`
     update broadcasts set braked_at_figures = ${JSON.stringify(now)}, brake = ${JSON.stringify(brake)}
     where team_id = ${team_id} and id = ${id}`)

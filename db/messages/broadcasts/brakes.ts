@@ -4,7 +4,8 @@
  * what came after it was braked.
  */
 import type { Tx } from '../../postgres/pool.ts'
-import { type BrakeKey, saveBraked, type Tally, talliesOf } from './brakes.sql.ts'
+import { saveBraked, type Tally, talliesOf } from './brakes.sql.ts'
+import type { BroadcastKey } from './broadcasts.sql.ts'
 
 /** Above these percentages of what has left. */
 export type Brakes = { bounce_percent: number; complaint_percent: number }
@@ -27,7 +28,7 @@ export function brakeFor(
 /** Whether a broadcast that is being sent has to be braked now: then it is judged from here on. */
 export async function brakeOn(
   tx: Tx,
-  key: BrakeKey,
+  key: BroadcastKey,
   brakes: Brakes,
 ): Promise<'bounces' | 'complaints' | null> {
   const { now, braked } = await talliesOf(tx, key)

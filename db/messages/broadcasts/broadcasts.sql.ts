@@ -81,6 +81,8 @@ const broadcastRow = fieldsRow.concat(
   }),
 )
 export type BroadcastRow = InferType<typeof broadcastRow>
+/** Which one. */
+export type BroadcastKey = Pick<BroadcastRow, 'team_id' | 'id'>
 
 const broadcastColumns = sql.fragment`
   team_id, id, state, state_reason, brake, idempotency_key, template_version_id, link_base, audience_until, audience,
@@ -129,12 +131,7 @@ const touched = (now: Date) =>
   sql.fragment`updated_at = greatest(${sql.timestamp(now)}, updated_at + interval '1 millisecond')`
 
 /** Writes what a draft says. @returns the row, or null when it is no draft any more. */
-export const updateDraft = (
-  tx: Tx,
-  { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>,
-  fields: BroadcastFields,
-  now: Date,
-) =>
+export const updateDraft = (tx: Tx, { team_id, id }: BroadcastKey, fields: BroadcastFields, now: Date) =>
   tx.maybeOne(sql.type(broadcastRow)`
     update broadcasts set (${FIELDS}) = (select ${valuesOf(fields)}), ${touched(now)}
     where team_id = ${team_id} and id = ${id} and state = 'draft'
@@ -176,7 +173,7 @@ export type StateChange = {
  */
 export async function updateState(
   tx: Tx,
-  { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>,
+  { team_id, id }: BroadcastKey,
   { from, to, reason, fixed, audience }: StateChange,
   now: Date,
 ) {
@@ -215,7 +212,7 @@ export const broadcastsPausedFor = (tx: Tx, reason: string) =>
 /** Moves the walk on. `ended`: it has passed everybody. */
 export const moveCursor = (
   tx: Tx,
-  { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>,
+  { team_id, id }: BroadcastKey,
   { cursor, ended }: { cursor: string | null; ended: boolean },
   now: Date,
 ) =>
@@ -226,7 +223,7 @@ export const moveCursor = (
 const placeRow = row({ is_home: boolean(), is_suspended: boolean() })
 
 /** Whether mail is sent from this database at all, as no copy does by itself; and whether the team is suspended. */
-export const sendingPlaceOf = (tx: Tx, { team_id, id }: Pick<BroadcastRow, 'team_id' | 'id'>) =>
+export const sendingPlaceOf = (tx: Tx, { team_id, id }: BroadcastKey) =>
   tx.one(sql.prepared('place_of_broadcast', placeRow)`
     select is_at_home() as is_home,
       ${isSuspended(sql.fragment`broadcasts.team_id`)} as is_suspended

@@ -5,7 +5,7 @@
 import type { BroadcastHappening } from '../../channels/happenings/happening.ts'
 import { publish } from '../../channels/happenings/publish.ts'
 import type { Tx } from '../../postgres/pool.ts'
-import { type BroadcastRow, type StateChange, updateState } from './broadcasts.sql.ts'
+import { type BroadcastKey, type BroadcastRow, type StateChange, updateState } from './broadcasts.sql.ts'
 import type { BroadcastState } from './state.ts'
 import { broadcastView } from './view.ts'
 
@@ -19,7 +19,7 @@ const KIND_OF: Partial<Record<BroadcastState, BroadcastHappening['kind']>> = {
 /** @returns the row, or null when it is in none of the states that it may come from. */
 export async function changeState(
   tx: Tx,
-  key: Pick<BroadcastRow, 'team_id' | 'id'>,
+  key: BroadcastKey,
   change: StateChange,
   now: Date,
 ): Promise<BroadcastRow | null> {

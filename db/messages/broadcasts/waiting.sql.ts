@@ -6,12 +6,10 @@ import type { Tx } from '../../postgres/pool.ts'
 import { countRow, row } from '../../postgres/rows.ts'
 import { openDeadLetters, withoutJob } from '../../queue/dead-letters.sql.ts'
 import { bringForward } from '../../queue/jobs.sql.ts'
-import type { BroadcastRow } from './broadcasts.sql.ts'
-
-type Key = Pick<BroadcastRow, 'team_id' | 'id'>
+import type { BroadcastKey } from './broadcasts.sql.ts'
 
 /** Its unfinished emails, without those that were given up: they wait for a person. */
-const waiting = ({ team_id, id }: Key) => sql.fragment`
+const waiting = ({ team_id, id }: BroadcastKey) => sql.fragment`
   select from email_states e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.unfinished
     and ${sql.join(
       BROADCAST_QUEUES.map(
@@ -22,15 +20,15 @@ const waiting = ({ team_id, id }: Key) => sql.fragment`
     )}`
 
 /** How many of its emails wait, counted up to `most`. */
-export const waitingEmailsOf = (tx: Tx, key: Key, most: number) =>
+export const waitingEmailsOf = (tx: Tx, key: BroadcastKey, most: number) =>
   tx.oneFirst(sql.type(countRow)`
     select count(*)::integer as count from (${waiting(key)} limit ${most}) counted`)
 
-export const isUnderWay = (tx: Tx, key: Key): Promise<boolean> =>
+export const isUnderWay = (tx: Tx, key: BroadcastKey): Promise<boolean> =>
   tx.exists(sql.type(object())`${waiting(key)}`)
 
 /** Brings its emails forward that wait for nothing but its state. */
-export async function bringEmailsForward(tx: Tx, { team_id, id }: Key): Promise<void> {
+export async function bringEmailsForward(tx: Tx, { team_id, id }: BroadcastKey): Promise<void> {
   const own = sql.fragment`
     select e.id from email_states e where e.team_id = ${team_id} and e.broadcast_id = ${id} and e.unfinished`
   for (const { job } of BROADCAST_QUEUES) await bringForward(tx, job, own)

@@ -1,10 +1,10 @@
 /** Rows of WhatsApp templates, and the queries over them. */
 import { sql } from 'slonik'
 import { array, type InferType, mixed, number, object, string } from 'yup'
-import { ofTestTeam } from '../../channels/channel.sql.ts'
+import { ofTestTeam, REF } from '../../channels/channel.sql.ts'
 import type { Tx } from '../../postgres/pool.ts'
 import { row, rowsOf } from '../../postgres/rows.ts'
-import type { MessageRef } from './messages.sql.ts'
+import { MESSAGE_REF, type MessageRef } from './messages.sql.ts'
 import { TEMPLATE_STATES, type TemplateState } from './status.ts'
 import type { TemplateShape } from './template.ts'
 
@@ -72,7 +72,7 @@ export async function templatesByIds(tx: Tx, refs: readonly { team_id: string; i
   const wanted = new Map(refs.map(({ team_id, id }) => [`${team_id}/${id}`, { team_id, id }]))
   return tx.any(sql.prepared('whatsapp_templates_by_ids', sendableRow)`
     select t.team_id, t.id, t.status, t.slots, t.unsupported
-    from ${rowsOf('w', { team_id: 'uuid', id: 'uuid' }, [...wanted.values()])}
+    from ${rowsOf('w', REF, [...wanted.values()])}
       join whatsapp_templates t on t.team_id = w.team_id and t.id = w.id`)
 }
 
@@ -102,9 +102,7 @@ export type ReportedFinding = MessageRef & { status: TemplateState | null; fault
  * of the provider, which are whole seconds; what is older than the state we know changes nothing.
  */
 export async function recordReportedFindings(tx: Tx, findings: readonly ReportedFinding[], now: Date) {
-  const types = {
-    ...{ team_id: 'uuid', message_id: 'uuid', status: 'text', fault: 'text', occurred_at: 'timestamptz' },
-  }
+  const types = { ...MESSAGE_REF, status: 'text', fault: 'text', occurred_at: 'timestamptz' }
   const states = sql.array(TEMPLATE_STATES, 'text')
   await tx.query(sql.prepared('record_reported_template_findings', object())`
     with found as (
