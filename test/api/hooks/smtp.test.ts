@@ -4,7 +4,7 @@ import { createSecrets } from '../../../db/process/secrets.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
 import { jobsIn, storedReports } from '../../support/reports.ts'
 import { METRICS_TOKEN, type Service, SMTP_REPORT_TOKEN, startService } from '../../support/service.ts'
-import t, { type Test } from '../../support/tap.ts'
+import t from '../../support/tap.ts'
 
 const REF = { team_id: '0190a1b2-0000-7000-8000-00000000000a', id: '0190a1b2-0000-7000-8000-00000000000b' }
 const OURS = returnPath(createSecrets(SECRET_KEY), REF, 'bounces.example.com') ?? ''
@@ -20,12 +20,8 @@ const post = async ({ call }: Service, authorization: string | null, raw: Uint8A
     headers: { ...TYPE, ...(authorization === null ? {} : { Authorization: authorization }) },
   })
 
-async function start(t: Test) {
-  return startService(t)
-}
-
 t.test('a report with the token is stored byte for byte, with its job, before the answer', async (t) => {
-  const service = await start(t)
+  const service = await startService(t)
   const { status } = await post(service, `Bearer ${SMTP_REPORT_TOKEN}`)
   t.equal(status, 200)
   const [report, ...others] = await storedReports(service)
@@ -36,7 +32,7 @@ t.test('a report with the token is stored byte for byte, with its job, before th
 })
 
 t.test('a repeat is taken as well, and stored once', async (t) => {
-  const service = await start(t)
+  const service = await startService(t)
   const statuses = await Promise.all(
     Array.from({ length: 20 }, async () => (await post(service, `Bearer ${SMTP_REPORT_TOKEN}`)).status),
   )
@@ -46,7 +42,7 @@ t.test('a repeat is taken as well, and stored once', async (t) => {
 })
 
 t.test('what is not proved genuine is 401 and stores nothing', async (t) => {
-  const service = await start(t)
+  const service = await startService(t)
   const forged = [
     null,
     '',
@@ -71,7 +67,7 @@ t.test('what is not proved genuine is 401 and stores nothing', async (t) => {
 })
 
 t.test('a body may have 10 MiB and not a byte more; none is a bad request', async (t) => {
-  const service = await start(t)
+  const service = await startService(t)
   const authorization = `Bearer ${SMTP_REPORT_TOKEN}`
   const limit = 10 * 1024 * 1024
   t.equal((await post(service, authorization, Buffer.concat([RAW], limit))).status, 200)
@@ -82,7 +78,7 @@ t.test('a body may have 10 MiB and not a byte more; none is a bad request', asyn
 })
 
 t.test('mail without a return address that we signed is dropped and counted, not stored', async (t) => {
-  const service = await start(t)
+  const service = await startService(t)
   const authorization = `Bearer ${SMTP_REPORT_TOKEN}`
   const forged = OURS.replace(/.@/, (digit) => (digit === '0@' ? '1@' : '0@'))
   const foreign =

@@ -9,7 +9,7 @@ import { type EmailStatus, higherStatus, statusOfEvent } from '../../../../db/me
 import type { Tx } from '../../../../db/postgres/pool.ts'
 import { contactState, emailStatus, storeContact, storeEmails, storeTeam } from '../../../support/reports.ts'
 import { type Service, startService } from '../../../support/service.ts'
-import t, { type Test } from '../../../support/tap.ts'
+import t from '../../../support/tap.ts'
 
 const START = Date.UTC(2026, 0, 1)
 const NOW = new Date(START + 3_600_000)
@@ -127,10 +127,6 @@ const SUPPRESSING = (['subscribed', 'unsubscribed'] as const).flatMap((before) =
   }),
 ) as [Run][]
 
-async function start(t: Test) {
-  return startService(t)
-}
-
 async function ingest(service: Service, events: readonly EmailEvent[], held?: Promise<unknown>) {
   return service.database.transaction(async (tx) => {
     await applyEmailEvents(tx, events, NOW)
@@ -139,7 +135,7 @@ async function ingest(service: Service, events: readonly EmailEvent[], held?: Pr
 }
 
 t.test('any events, in any order, repeated and split at will, end in the same row and contact', async (t) => {
-  const service = await start(t)
+  const service = await startService(t)
   let suppressed = 0
   await fc.assert(
     fc.asyncProperty(runs, async ({ events, sequence, lanes, batches, before }) => {
@@ -197,7 +193,7 @@ const delivery = (team: string, email: string, second: number): EmailEvent => ({
 })
 
 t.test('a fifth soft bounce and a delivery before it, ingested side by side, see each other', async (t) => {
-  const service = await start(t)
+  const service = await startService(t)
   for (const later of ['the soft bounce', 'the delivery']) {
     const team = await storeTeam(service)
     await storeContact(service, team, 'a@example.org')
@@ -229,7 +225,7 @@ t.test('a fifth soft bounce and a delivery before it, ingested side by side, see
 })
 
 t.test('the same emails in opposite order do not lock each other out', async (t) => {
-  const service = await start(t)
+  const service = await startService(t)
   const team = await storeTeam(service)
   const ids = await storeEmails(service, team, Array(200).fill(['a@example.org']))
   let begun = 0
@@ -251,7 +247,7 @@ t.test('the same emails in opposite order do not lock each other out', async (t)
 })
 
 t.test('reports of delivery, opening, clicking write no index: the update stays in its page', async (t) => {
-  const service = await start(t)
+  const service = await startService(t)
   const team = await storeTeam(service)
   const [email_id = ''] = await storeEmails(service, team, [['a@example.org']])
   const apply = (tx: Tx, kind: EmailEvent['kind']) => {
