@@ -17,6 +17,7 @@ import { openDatabase } from '../db/postgres/pool.ts'
 import { adminCli } from './support/admin.ts'
 import { sha } from './support/attachments.ts'
 import { startDatabaseProxy } from './support/database-proxy.ts'
+import { openPool } from './support/pool.ts'
 import { storedReports, storeEmails } from './support/reports.ts'
 import { lockWaits, rowCounts, sentCount } from './support/rows.ts'
 import { anEmail, makeTeam, type Reply, SMTP_REPORT_TOKEN, startService, world } from './support/service.ts'
@@ -57,8 +58,7 @@ async function begin(t: Test) {
     }
   }
   const work = async (smtp_url?: string) => {
-    const database = await openDatabase(proxy.url, { size: 4 })
-    t.teardown(() => database.end())
+    const database = await openPool(t, proxy.url, { size: 4 })
     return startWorker(t, service, { database, ...(smtp_url === undefined ? {} : { smtp_url }) })
   }
   return { service, counted, proxy, work, together }

@@ -3,8 +3,8 @@ import { sql } from 'slonik'
 import { mixed, object } from 'yup'
 import { type ContactFilter, contactPage } from '../../db/audience/contacts/contacts.sql.ts'
 import { searchContacts } from '../../db/audience/contacts/search.ts'
-import { openDatabase } from '../../db/postgres/pool.ts'
 import { report } from '../support/contacts.ts'
+import { openPool } from '../support/pool.ts'
 import { makeTeam, type Reply, world } from '../support/service.ts'
 import t from '../support/tap.ts'
 
@@ -22,8 +22,7 @@ for (const email of GIVEN) await call('POST', '/v1/contacts', { key, body: { ema
 const NEWEST = GIVEN.toReversed()
 
 // For what takes its time on a busy machine.
-const patient = await openDatabase(service.url, { size: 1, statementTimeout: 120_000 })
-t.teardown(() => patient.end())
+const patient = await openPool(t, service.url, { size: 1, statementTimeout: 120_000 })
 
 /** Contacts in the table, `n` of them, each a second older than the one before. */
 async function seed(team: string, n: number): Promise<void> {

@@ -28,7 +28,7 @@ import { type EmailCriteria, emailsFound } from '../../db/messages/emails/search
 import { searchEmails } from '../../db/messages/emails/search.ts'
 import { replayable, webhookByEvent, webhooksOf } from '../../db/messages/webhooks/listing.sql.ts'
 import { messagesFound } from '../../db/messages/whatsapp/search.sql.ts'
-import { openDatabase, type Tx } from '../../db/postgres/pool.ts'
+import type { Tx } from '../../db/postgres/pool.ts'
 import { seenNow } from '../../db/postgres/seen.sql.ts'
 import { createSecrets } from '../../db/process/secrets.ts'
 import { lookAtLine } from '../../db/queue/fair-queue.sql.ts'
@@ -46,6 +46,7 @@ import { verifiedDomain } from '../support/domain.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
 import { SECRET_KEY } from '../support/environment.ts'
 import { ownServer } from '../support/own-server.ts'
+import { openPool } from '../support/pool.ts'
 import { anItem } from '../support/stored-emails.ts'
 import t from '../support/tap.ts'
 import { touched } from '../support/touched.ts'
@@ -58,8 +59,7 @@ const TEMPLATE = '0190a1b2-0002-7000-8000-000000000001'
 const uuid = (kind: string, n: number): string => `0190a1b2-${kind}-7000-8000-${String(n).padStart(12, '0')}`
 
 const { url } = await ownServer(t)
-const database = await openDatabase(url, { size: 3, statementTimeout: 60_000 })
-t.teardown(() => database.end())
+const database = await openPool(t, url, { size: 3, statementTimeout: 60_000 })
 
 /** One large team among small ones; nearly all of its mail is delivered, to a thousand people. */
 t.before(async () => {

@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type FragmentSqlToken, sql } from 'slonik'
 import { array, boolean, object, string } from 'yup'
-import { openDatabase } from '../../db/postgres/pool.ts'
 import { migrationFiles } from '../../db/schema.sql.ts'
 import { testDatabase } from '../support/database.ts'
+import { openPool } from '../support/pool.ts'
 import { ROOT } from '../support/sources.ts'
 import t from '../support/tap.ts'
 
@@ -30,8 +30,7 @@ t.test('a migration that was released is never edited: a change is the next numb
 })
 
 t.test('what emails hold is compressed with LZ4 by a server that has it, else with pglz', async (t) => {
-  const database = await openDatabase((await testDatabase(t)).url, { size: 1 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, (await testDatabase(t)).url, { size: 1 })
   const row = object({ has_lz4: boolean().defined(), columns: array(string().defined()).defined() })
   const { has_lz4, columns } = await database.one(sql.type(row)`
     select (select 'lz4' = any (enumvals) from pg_settings where name = 'default_toast_compression') as has_lz4,
@@ -56,8 +55,7 @@ const keyRow = object({
 })
 
 t.test('team_id comes first in every key of every table that a team owns', async (t) => {
-  const database = await openDatabase((await testDatabase(t)).url, { size: 1 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, (await testDatabase(t)).url, { size: 1 })
   const keys = await database.any(sql.type(keyRow)`
     select c.conrelid::regclass::text as table, c.conname as name,
       array(select attname::text from unnest(c.conkey) with ordinality k (attnum, position)
@@ -89,8 +87,7 @@ t.test('team_id comes first in every key of every table that a team owns', async
 })
 
 t.test('what contradicts itself is not stored', async (t) => {
-  const database = await openDatabase((await testDatabase(t)).url, { size: 1 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, (await testDatabase(t)).url, { size: 1 })
   const id = '0190a1b2-0000-7000-8000-000000000001'
   await database.query(sql.unsafe`insert into teams (id, name, created_at) values (${id}, 'Acme', now())`)
   await database.query(sql.unsafe`

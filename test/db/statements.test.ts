@@ -17,9 +17,9 @@ import { applyEmailEvents } from '../../db/messages/emails/apply-events.ts'
 import { emailsToDeliver } from '../../db/messages/emails/emails.sql.ts'
 import { removeEmails } from '../../db/messages/emails/remove.ts'
 import { emailsFound } from '../../db/messages/emails/search.sql.ts'
-import { openDatabase } from '../../db/postgres/pool.ts'
 import { emptyEmails } from '../../db/upkeep/retention/retention.sql.ts'
 import { startDatabaseProxy } from '../support/database-proxy.ts'
+import { openPool } from '../support/pool.ts'
 import { linesOf } from '../support/sql-lines.ts'
 import { anItem, openStore } from '../support/stored-emails.ts'
 import t from '../support/tap.ts'
@@ -57,8 +57,7 @@ async function textsOfOperations() {
   const store = await openStore(t)
   const team_id = await store.team()
   const proxy = await startDatabaseProxy(t, store.url)
-  const database = await openDatabase(proxy.url, { size: 1 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, proxy.url, { size: 1 })
   const { queue } = store
   const now = new Date()
   const accept = () =>

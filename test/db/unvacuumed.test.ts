@@ -8,9 +8,10 @@ import { countMatching, idsMatching, waitingEmails } from '../../db/messages/ema
 import { emailsToRequeue } from '../../db/messages/emails/bulk.ts'
 import { type EmailCriteria, emailsFound } from '../../db/messages/emails/search.sql.ts'
 import { messagesFound } from '../../db/messages/whatsapp/search.sql.ts'
-import { openDatabase, type Tx } from '../../db/postgres/pool.ts'
+import type { Tx } from '../../db/postgres/pool.ts'
 import { testDatabase } from '../support/database.ts'
 import { insertEmailRows } from '../support/email-rows.ts'
+import { openPool } from '../support/pool.ts'
 import t from '../support/tap.ts'
 import { touched } from '../support/touched.ts'
 
@@ -19,8 +20,7 @@ const TEAM = '0190a1b2-0000-7000-8000-000000000001'
 const OTHER = '0190a1b2-0000-7000-8000-000000000007'
 
 const { url } = await testDatabase(t)
-const database = await openDatabase(url, { size: 3, statementTimeout: 60_000 })
-t.teardown(() => database.end())
+const database = await openPool(t, url, { size: 3, statementTimeout: 60_000 })
 
 /** Three of ten are the large team's; a tenth of all waits. */
 t.before(async () => {

@@ -1,9 +1,9 @@
 /** A press on many does at most what was counted, to what matched when it was counted: emails, webhooks. */
 import { sql } from 'slonik'
 import { acceptEmails } from '../../../db/messages/emails/accept.ts'
-import { openDatabase } from '../../../db/postgres/pool.ts'
 import { idNow } from '../../../db/process/ids.ts'
 import { formsTo, shows, signedIn } from '../../support/dashboard.ts'
+import { openPool } from '../../support/pool.ts'
 import { anEmail, world } from '../../support/service.ts'
 import { anItem } from '../../support/stored-emails.ts'
 import t from '../../support/tap.ts'
@@ -52,8 +52,7 @@ t.test('an email that was being accepted while others were counted is not among 
   let form: Record<string, string> = {}
   let late = ''
   // Past the service's own connections: the page is asked for while this transaction is under way.
-  const others = await openDatabase(service.url, { size: 1 })
-  t.teardown(() => others.end())
+  const others = await openPool(t, service.url, { size: 1 })
   await others.transaction(async (tx) => {
     const items = [
       anItem({ tags: ['late'], from: { name: null, address: 'a@example.com', domain: 'example.com' } }),

@@ -7,10 +7,11 @@ import { auditEntries } from '../../../db/accounts/audit/audit.sql.ts'
 import { saveDraft } from '../../../db/content/templates/draft.ts'
 import { removeTemplate } from '../../../db/content/templates/remove.ts'
 import { updateTemplate } from '../../../db/content/templates/save.ts'
-import { openDatabase, type Tx } from '../../../db/postgres/pool.ts'
+import type { Tx } from '../../../db/postgres/pool.ts'
 import { after, framedIn, type Seen, shows, signedIn, textOf } from '../../support/dashboard.ts'
 import { insertEmailRows } from '../../support/email-rows.ts'
 import { hold } from '../../support/held.ts'
+import { openPool } from '../../support/pool.ts'
 import { lockWaits } from '../../support/rows.ts'
 import { anEmail, byCli, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
@@ -163,8 +164,7 @@ t.test('who saves while another is just saving waits, and is refused', async (t)
       text: '',
       seen,
     })
-  const patient = await openDatabase(service.url, { size: 2, statementTimeout: 120_000 })
-  t.teardown(() => patient.end())
+  const patient = await openPool(t, service.url, { size: 2, statementTimeout: 120_000 })
   const commit = await hold(t, patient, (tx) => save(tx, 'first'))
   const second = database
     .transaction((tx) => save(tx, 'second'))

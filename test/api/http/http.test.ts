@@ -4,8 +4,8 @@ import { pino } from 'pino'
 import { createApp, ROUTES } from '../../../api/app.ts'
 import { revokeKey } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { makeCredential } from '../../../db/accounts/credentials/token.ts'
-import { openDatabase } from '../../../db/postgres/pool.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
+import { openPool } from '../../support/pool.ts'
 import { keyIdOf } from '../../support/rows.ts'
 import { anEmail, caller, listen, makeKey, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
@@ -100,8 +100,7 @@ t.test('every answer carries X-Request-Id, the client’s own when it is sane', 
 
 t.test('a database that is away is 503 unavailable with Retry-After; a health check stays up', async (t) => {
   const proxy = await startDatabaseProxy(t, service.url)
-  const away = await openDatabase(proxy.url)
-  t.teardown(() => away.end())
+  const away = await openPool(t, proxy.url)
   proxy.cut()
   const offline = caller(await listen(t, createApp({ ...service.deps, database: away })))
   for (const [method, path] of [

@@ -2,12 +2,12 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto'
 import { openKey } from '../../../db/accounts/domains/dkim.ts'
 import { dkimKeysByName } from '../../../db/accounts/domains/domains.sql.ts'
-import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startDns } from '../../support/dns.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
+import { openPool } from '../../support/pool.ts'
 import t, { type Test } from '../../support/tap.ts'
 
 async function start(t: Test) {
@@ -33,8 +33,7 @@ t.test('domain add answers with the DNS records to publish, and keeps the privat
   })
   t.match(hints, [{ value: /^v=spf1 / }, { name: /^_dmarc\./, value: /^v=DMARC1; / }])
 
-  const database = await openDatabase(url, { size: 1 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, url, { size: 1 })
   const verified = await cli.json(['domain', 'add', id, 'sealed.test', '--verified'])
   const [key] = await dkimKeysByName(database, [{ team_id: id, name: 'sealed.test' }])
   t.ok(key)
@@ -132,8 +131,7 @@ t.test('domain verify verifies only when the published key is ours', async (t) =
 t.test('domain rekey signs with the old key until the new one’s record is found beside it', async (t) => {
   const { url, dns, cli, id } = await start(t)
   const { dns_records: before } = await cli.json(['domain', 'add', id, 'a.test', '--verified'])
-  const database = await openDatabase(url, { size: 1 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, url, { size: 1 })
   const inUse = async () => {
     const [key] = await dkimKeysByName(database, [{ team_id: id, name: 'a.test' }])
     const owner = { team_id: id, name: 'a.test' }

@@ -5,17 +5,16 @@ import {
   principalsBySessions,
 } from '../../../db/accounts/credentials/credentials.sql.ts'
 import { credentialHash, credentialKind } from '../../../db/accounts/credentials/token.ts'
-import { openDatabase } from '../../../db/postgres/pool.ts'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
+import { openPool } from '../../support/pool.ts'
 import t, { type Test } from '../../support/tap.ts'
 
 const hashOf = (credential: string): string => credentialHash(credential).toString('hex')
 
 async function start(t: Test) {
   const { url } = await testDatabase(t)
-  const database = await openDatabase(url, { size: 1 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, url, { size: 1 })
   const cli = adminCli({ DATABASE_URL: url })
   const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
   const create = ['key', 'create', id as string, '--name', 'server', '--scopes']

@@ -1,18 +1,17 @@
 /** Replacing SECRET_KEY, and what the CLI says of keys that cannot be right. */
-import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { dkimKeysOf } from '../../../workers/channels/dkim-keys.ts'
 import { adminCli } from '../../support/admin.ts'
 import { testDatabase } from '../../support/database.ts'
 import { SECRET_KEY } from '../../support/environment.ts'
+import { openPool } from '../../support/pool.ts'
 import t from '../../support/tap.ts'
 
 const NEW = 'f07a3d9be2186c45'
 
 t.test('after secret reseal every stored key opens without SECRET_KEY_PREVIOUS', async (t) => {
   const { url } = await testDatabase(t)
-  const database = await openDatabase(url, { size: 1 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, url, { size: 1 })
   const cli = adminCli({ DATABASE_URL: url })
   const { id } = await cli.json(['team', 'create', '--name', 'Acme'])
   const { id: domain_id, dns_records } = await cli.json(['domain', 'add', id, 'a.test', '--verified'])

@@ -7,17 +7,16 @@ import { CHANNEL_QUEUES, CHANNELS } from '../../../db/channels/channels.sql.ts'
 import { CHANNEL_FACTS } from '../../../db/channels/list.ts'
 import { queueOf } from '../../../db/channels/queues.ts'
 import { PROVIDERS } from '../../../db/delivery/reports/reports.sql.ts'
-import { openDatabase } from '../../../db/postgres/pool.ts'
 import { isSharedJob, JOBS } from '../../../db/queue/jobs.ts'
 import { CHANNEL_PROVIDERS, EMAIL_PROVIDERS } from '../../../workers/providers/list.ts'
 import { HOSTED_RELAYS } from '../../../workers/providers/relays/list.ts'
 import { SIMULATOR } from '../../../workers/providers/test/reports.ts'
 import { testDatabase } from '../../support/database.ts'
+import { openPool } from '../../support/pool.ts'
 import t from '../../support/tap.ts'
 
 const { url } = await testDatabase(t)
-const database = await openDatabase(url)
-t.teardown(() => database.end())
+const database = await openPool(t, url)
 
 const columnsRow = object({ columns: array(string().defined()).defined() })
 

@@ -2,13 +2,13 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'slonik'
 import { mixed, object } from 'yup'
-import { isTooSlow, openDatabase, type Tx } from '../../../db/postgres/pool.ts'
+import { isTooSlow, type Tx } from '../../../db/postgres/pool.ts'
 import { testDatabase } from '../../support/database.ts'
+import { openPool } from '../../support/pool.ts'
 import t from '../../support/tap.ts'
 
 const { url } = await testDatabase(t)
-const database = await openDatabase(url, { size: 1, statementTimeout: 1_000 })
-t.teardown(() => database.end())
+const database = await openPool(t, url, { size: 1, statementTimeout: 1_000 })
 await database.query(sql.unsafe`create table piece (n int, bytes bytea)`)
 
 const row = object({ bytes: mixed<Buffer>().defined() })

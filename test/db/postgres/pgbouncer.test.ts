@@ -11,6 +11,7 @@ import { migrationFiles } from '../../../db/schema.sql.ts'
 import { startApi } from '../../support/api-process.ts'
 import { emptyDatabase, testDatabase } from '../../support/database.ts'
 import { pgbouncerMissing, startPgbouncer } from '../../support/pgbouncer.ts'
+import { openPool } from '../../support/pool.ts'
 import { anEmail, type startService, type TestTeam, world } from '../../support/service.ts'
 import { messageIdOf, type SmtpSink, startSmtpSink } from '../../support/smtp-sink.ts'
 import t from '../../support/tap.ts'
@@ -71,8 +72,7 @@ t.test(
   async (t) => {
     const { url } = await testDatabase(t)
     const pooled = await startPgbouncer(t, url, 'session', 'default_pool_size = 2')
-    const database = await openDatabase(pooled, { size: 4 })
-    t.teardown(() => database.end())
+    const database = await openPool(t, pooled, { size: 4 })
     const slow = sql.type(count)`select 1 as count from pg_sleep(0.2)`
     const found = await Promise.all([1, 2, 3, 4].map(() => database.transaction((tx) => tx.oneFirst(slow))))
     t.strictSame(found, [1, 1, 1, 1])
@@ -89,8 +89,7 @@ t.test('three migrations at once through a transaction pool run each file once',
     ...files.map(({ file }) => `applied ${file}`),
     'loaded the default plan catalog',
   ])
-  const database = await openDatabase(url, { size: 1 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, url, { size: 1 })
   const held = sql.type(count)`
     select count(*) from pg_locks where locktype = 'advisory' and database =
       (select oid from pg_database where datname = current_database())`
@@ -122,8 +121,7 @@ t.test('in transaction mode times are read as ours, whatever the role has set', 
       current_user, current_database()); end $$`)
   await direct.end()
   const pooled = await startPgbouncer(t, url, 'transaction')
-  const database = await openDatabase(pooled, { size: 2 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, pooled, { size: 2 })
   const read = sql.type(setting)`select '2026-03-04T05:06:07Z'::timestamptz as value`
   const found = await Promise.all([
     ...[1, 2, 3].map(() => database.oneFirst(read)),

@@ -6,6 +6,7 @@ import { poolConfig } from '../../../db/postgres/connect.ts'
 import { isDatabaseUnavailable, openDatabase } from '../../../db/postgres/pool.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
+import { openPool } from '../../support/pool.ts'
 import t from '../../support/tap.ts'
 
 const { url } = await testDatabase(t)
@@ -25,8 +26,7 @@ t.test('what a role has set for its sessions changes nothing of what is read', a
         current_user, current_database()); end $$`,
     })
   await before.end()
-  const database = await openDatabase(own.url, { size: 1 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, own.url, { size: 1 })
   const row = object({ at: string().defined(), day: string().defined(), text: string().defined() })
   const read = sql.type(row)`
     select '2026-03-04T22:05:06.789Z'::timestamptz as at, date_trunc('day', '2026-03-04T22:05:06Z'::timestamptz) as day,
@@ -43,8 +43,7 @@ t.test('what a role has set for its sessions changes nothing of what is read', a
 
 t.test('connections that died without a word are given up, and new ones are made', async (t) => {
   const proxy = await startDatabaseProxy(t, url)
-  const database = await openDatabase(proxy.url, { size: 2, statementTimeout: 2_000 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, proxy.url, { size: 2, statementTimeout: 2_000 })
   const two = async () =>
     await Promise.allSettled([database.one(ONE), database.transaction((tx) => tx.one(ONE))])
   t.match(await two(), [{ status: 'fulfilled' }, { status: 'fulfilled' }])
@@ -57,8 +56,7 @@ t.test('connections that died without a word are given up, and new ones are made
 })
 
 t.test('what the server says of itself, not of us, counts as its absence', async (t) => {
-  const database = await openDatabase(url, { size: 1 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, url, { size: 1 })
   const fault = async (statement: string): Promise<unknown> =>
     await database.query({ ...sql.unsafe`select`, sql: statement }).catch((error: unknown) => error)
   for (const code of ['25006', '40P01', '40001', '53100', '53300', '55P03', '57014', '57P03', '58030']) {
@@ -72,8 +70,7 @@ t.test('what the server says of itself, not of us, counts as its absence', async
 })
 
 t.test('a transaction that is refused leaves its connection to the next one, and nothing else', async (t) => {
-  const database = await openDatabase(url, { size: 1 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, url, { size: 1 })
   const PID = sql.type(object({ pid: number().defined() }))`select pg_backend_pid() as pid`
   const { pid } = await database.one(PID)
   const refusal = new Error('not found')

@@ -2,12 +2,12 @@
  * Reads that may lag go to a standby, which streams and takes no writes; all others, and all writes, to the primary.
  */
 import { PAGES } from '../../../api/dashboard/routes.ts'
-import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createReplica } from '../../../db/postgres/replica.ts'
 import { startReplica } from '../../../db/start.ts'
 import { fillContacts } from '../../support/contacts.ts'
 import { signedIn } from '../../support/dashboard.ts'
 import { testDatabase } from '../../support/database.ts'
+import { openPool } from '../../support/pool.ts'
 import { anEmail, METRICS_TOKEN, world } from '../../support/service.ts'
 import { type Pair, startPair } from '../../support/standby.ts'
 import t, { type Test } from '../../support/tap.ts'
@@ -23,8 +23,7 @@ function listener() {
 /** A service with a standby, and an owner who looks at its dashboard. */
 async function begin(t: Test, pair: Pair) {
   const { heard, log } = listener()
-  const primary = await openDatabase(pair.primary, { size: 2 })
-  t.teardown(() => primary.end())
+  const primary = await openPool(t, pair.primary, { size: 2 })
   const replica = await createReplica(pair.standby, { primary, log, options: { size: 2 } })
   t.teardown(() => replica.end())
   const { service, team } = await world(t, { url: pair.primary, replica })

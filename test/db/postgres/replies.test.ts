@@ -2,15 +2,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import { number, object } from 'yup'
-import { openDatabase } from '../../../db/postgres/pool.ts'
 import { announce, createReplies } from '../../../db/postgres/replies.ts'
 import { testDatabase } from '../../support/database.ts'
+import { openPool } from '../../support/pool.ts'
 import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 const { url } = await testDatabase(t)
-const database = await openDatabase(url)
-t.teardown(() => database.end())
+const database = await openPool(t, url)
 
 const listeners = async (): Promise<number> => {
   const { n } = await database.one(sql.type(object({ n: number().defined() }))`

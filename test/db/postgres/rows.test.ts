@@ -4,10 +4,10 @@
  */
 import { sql } from 'slonik'
 import { array, mixed, number, string } from 'yup'
-import { openDatabase } from '../../../db/postgres/pool.ts'
 import { row, rowsOf } from '../../../db/postgres/rows.ts'
 import { isSurelyValid } from '../../../db/text/valid.ts'
 import { testDatabase } from '../../support/database.ts'
+import { openPool } from '../../support/pool.ts'
 import t from '../../support/tap.ts'
 
 const TYPES = {
@@ -23,8 +23,7 @@ const NONE: (typeof ITEM)[] = []
 
 t.test('dates, bytes, JSON, nulls arrive as they are; a statement has one text for all items', async (t) => {
   const { url } = await testDatabase(t)
-  const database = await openDatabase(url, { size: 1 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, url, { size: 1 })
   const nothing = Object.fromEntries(Object.keys(TYPES).map((column) => [column, null]))
   const rows = await database.any(
     sql.unsafe`select *, map::text as spelt from ${rowsOf('r', TYPES, [ITEM, { ...nothing, id: ITEM.id }])}`,

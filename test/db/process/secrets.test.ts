@@ -1,9 +1,9 @@
 /** What SECRET_KEY protects, while it is replaced, and which keys are taken at all. */
-import { openDatabase } from '../../../db/postgres/pool.ts'
 import { openSecrets } from '../../../db/process/canary.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { isWeakKey } from '../../../db/process/weak-key.ts'
 import { testDatabase } from '../../support/database.ts'
+import { openPool } from '../../support/pool.ts'
 import t from '../../support/tap.ts'
 
 const OLD = '5b1c90d2a7e84f63'
@@ -41,8 +41,7 @@ t.test('with two keys both open and verify, and only the first seals and signs',
 })
 
 t.test('a database that was used with another key is refused, unless that one is named too', async (t) => {
-  const database = await openDatabase((await testDatabase(t)).url, { size: 2 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, (await testDatabase(t)).url, { size: 2 })
   await Promise.all([1, 2, 3].map(() => openSecrets(database, { SECRET_KEY: OLD })))
   await openSecrets(database, { SECRET_KEY: OLD, SECRET_KEY_PREVIOUS: NEW })
   await openSecrets(database, { SECRET_KEY: NEW, SECRET_KEY_PREVIOUS: OLD })

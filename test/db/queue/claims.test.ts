@@ -1,18 +1,17 @@
 /** Claims: whose a job is, and how it ends, whatever becomes of its worker (killed, frozen). */
 import { sql } from 'slonik'
 import { number, object, string } from 'yup'
-import { openDatabase } from '../../../db/postgres/pool.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import type { FetchedJob } from '../../../db/queue/claims.ts'
 import { jobEnd } from '../../../db/queue/jobs.sql.ts'
 import type { End } from '../../../db/queue/jobs.ts'
 import { testDatabase } from '../../support/database.ts'
+import { openPool } from '../../support/pool.ts'
 import t from '../../support/tap.ts'
 import { until } from '../../support/worker.ts'
 
 const { url } = await testDatabase(t)
-const database = await openDatabase(url)
-t.teardown(() => database.end())
+const database = await openPool(t, url)
 const queue = await openConsumer(url, { connections: 3, onError: () => {} })
 t.teardown(() => queue.stop(1_000))
 const claims = queue.claims('ingest-report')

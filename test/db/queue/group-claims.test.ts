@@ -1,16 +1,15 @@
 /** Claims from a queue whose jobs have groups: of each group as many as there is room for. */
 import { sql } from 'slonik'
-import { openDatabase } from '../../../db/postgres/pool.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import type { FetchedJob } from '../../../db/queue/claims.ts'
 import { testDatabase } from '../../support/database.ts'
+import { openPool } from '../../support/pool.ts'
 import t, { type Test } from '../../support/tap.ts'
 
 /** Two workers of an empty queue. */
 async function begin(t: Test) {
   const { url } = await testDatabase(t)
-  const database = await openDatabase(url, { size: 2 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, url, { size: 2 })
   const worker = async () => {
     const faults: Error[] = []
     const queue = await openConsumer(url, { connections: 2, onError: (fault) => void faults.push(fault) })

@@ -6,14 +6,14 @@ import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createQueueStatus, queueStatus } from '../../../db/queue/jobs.sql.ts'
 import { testDatabase } from '../../support/database.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
+import { openPool } from '../../support/pool.ts'
 import t from '../../support/tap.ts'
 
 const { url } = await testDatabase(t)
 
 t.test('one look serves all who ask within the same seconds', async (t) => {
   const proxy = await startDatabaseProxy(t, url)
-  const database = await openDatabase(proxy.url, { size: 2 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, proxy.url, { size: 2 })
   const look = createQueueStatus(database, 60_000)
   const first = await look()
   t.equal(await proxy.during(() => Promise.all([look(), look(), look()])), 0)
@@ -33,8 +33,7 @@ t.test('a look waits for nobody for long, and one that failed is not kept', asyn
 })
 
 t.test('what waits is counted, ready and put off apart', async (t) => {
-  const database = await openDatabase(url)
-  t.teardown(() => database.end())
+  const database = await openPool(t, url)
   await database.query(sql.unsafe`
     insert into pgboss.job (id, name, data, start_after)
     select gen_random_uuid(), 'upsert-contacts', '{}', now() + late * interval '1 hour'

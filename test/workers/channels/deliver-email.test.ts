@@ -5,11 +5,11 @@ import { saveTemplate } from '../../../db/content/templates/save.ts'
 import { createVersions } from '../../../db/content/templates/versions.ts'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
-import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createSecrets } from '../../../db/process/secrets.ts'
 import { queueStatus } from '../../../db/queue/jobs.sql.ts'
 import type { EmailProvider } from '../../../workers/providers/provider.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
+import { openPool } from '../../support/pool.ts'
 import { ageByADay, jobStates, loseVersions, sentCount, setJobsDue } from '../../support/rows.ts'
 import { sendEmail } from '../../support/send-email.ts'
 import {
@@ -305,8 +305,7 @@ t.test('a database that is away when a server has taken a message costs no secon
   })
   const proxy = await startDatabaseProxy(t, service.url)
   const id = await sendEmail(service, team)
-  const database = await openDatabase(proxy.url)
-  t.teardown(() => database.end())
+  const database = await openPool(t, proxy.url)
   const { stop } = await startWorker(t, service, { smtp_url, database })
   await until('it is handed over', () => sink.messages().length === 1)
   t.equal((await rowOf(service, team, id)).status, 'queued')

@@ -2,12 +2,12 @@
 import { pino } from 'pino'
 import { replayReport } from '../../../db/delivery/reports/replay.ts'
 import { returnPath } from '../../../db/messages/emails/return-path.ts'
-import { openDatabase } from '../../../db/postgres/pool.ts'
 import { openConsumer } from '../../../db/queue/boss.ts'
 import { deliveryStatus } from '../../sandbox/reports.ts'
 import { startApi } from '../../support/api-process.ts'
 import { startDatabaseProxy } from '../../support/database-proxy.ts'
 import { beginReports, DELIVERED, FAILED, post, raw, settled, storeAll } from '../../support/ingestion.ts'
+import { openPool } from '../../support/pool.ts'
 import {
   contactState,
   dieWith,
@@ -140,8 +140,7 @@ t.test('a thousand reports cost a few statements a hundred', async (t) => {
     ids.map((id) => status(id, DELIVERED)),
   )
   const proxy = await startDatabaseProxy(t, service.url)
-  const database = await openDatabase(proxy.url, { size: 4 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, proxy.url, { size: 4 })
   const worker = await startWorker(t, service, { database })
   const ran = await proxy.preparedDuring(async () => {
     await until('all are read', () => settled(service))

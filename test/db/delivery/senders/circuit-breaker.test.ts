@@ -8,9 +8,9 @@ import {
 } from '../../../../db/delivery/senders/circuit-breaker.ts'
 import { senderEvents } from '../../../../db/delivery/senders/events.sql.ts'
 import { sendersByKeys } from '../../../../db/delivery/senders/senders.sql.ts'
-import { openDatabase } from '../../../../db/postgres/pool.ts'
 import { stopClock } from '../../../support/clock.ts'
 import { testDatabase } from '../../../support/database.ts'
+import { openPool } from '../../../support/pool.ts'
 import t from '../../../support/tap.ts'
 
 const START = new Date('2026-03-01T12:00:00.000Z')
@@ -19,8 +19,7 @@ const at = (seconds: number): Date => new Date(START.getTime() + seconds * 1_000
 const seconds = (time: string | null | undefined): number | null =>
   time === null || time === undefined ? null : (Date.parse(time) - START.getTime()) / 1_000
 
-const database = await openDatabase((await testDatabase(t)).url, { size: 2 })
-t.teardown(() => database.end())
+const database = await openPool(t, (await testDatabase(t)).url, { size: 2 })
 
 type Said = [kind: SenderSignal['kind'], began: number, words?: string, wait_seconds?: number]
 const signalOf = ([kind, began, words = 'words', wait_seconds]: Said): SenderSignal =>

@@ -4,10 +4,10 @@
 import fc from 'fast-check'
 import { type Pace, paceAt, reserve } from '../../../../db/delivery/senders/pace.ts'
 import { listSenders } from '../../../../db/delivery/senders/show.ts'
-import { openDatabase } from '../../../../db/postgres/pool.ts'
 import { stopClock } from '../../../support/clock.ts'
 import { testDatabase } from '../../../support/database.ts'
 import { EMPTY } from '../../../support/empty.ts'
+import { openPool } from '../../../support/pool.ts'
 import { sendersOf } from '../../../support/rows.ts'
 import { pauseSender, reserveOne, slowSender } from '../../../support/senders.ts'
 import t from '../../../support/tap.ts'
@@ -96,8 +96,7 @@ t.test('no second holds more than the ceiling, whatever is asked for and when', 
 
 t.test('a halving counts once for all that was let go before it', async (t) => {
   const { url } = await testDatabase(t)
-  const database = await openDatabase(url, { size: 4 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, url, { size: 4 })
   const sender = { key: 'ses:test', ceiling: 80, saved_seconds: 0.1 }
   const rate = async (): Promise<number | undefined> => (await sendersOf({ database }))[0]?.rate
   const at = (seconds: number) => stopClock(database, after(seconds))
@@ -119,8 +118,7 @@ t.test('a halving counts once for all that was let go before it', async (t) => {
 
 t.test('a sender paced on demand has no row until it is slowed, and is free once recovered', async (t) => {
   const { url } = await testDatabase(t)
-  const database = await openDatabase(url, { size: 4 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, url, { size: 4 })
   const sender = { key: 'smtp:test', ceiling: 200, on_demand: true }
   const costs = Array(5_000).fill(1)
   const reserved = async (seconds: number): Promise<number> => {
@@ -148,8 +146,7 @@ t.test('a sender paced on demand has no row until it is slowed, and is free once
 
 t.test('a sender that is always paced has its pace from the first send on', async (t) => {
   const { url } = await testDatabase(t)
-  const database = await openDatabase(url, { size: 4 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, url, { size: 4 })
   await stopClock(database, START)
   const { delays } = await reserveOne(database, { key: 'ses:test', ceiling: 10 }, Array(12).fill(1), 5)
   t.equal(delays.filter((delay) => delay === 0).length, 10)

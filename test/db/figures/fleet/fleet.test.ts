@@ -5,17 +5,16 @@ import { sql } from 'slonik'
 import { exposition } from '../../../../db/figures/fleet/exposition.ts'
 import { liveProcesses } from '../../../../db/figures/fleet/fleet.sql.ts'
 import { joinFleet } from '../../../../db/figures/fleet/fleet.ts'
-import { openDatabase } from '../../../../db/postgres/pool.ts'
 import { createMetrics } from '../../../../db/process/metrics.ts'
 import { testDatabase } from '../../../support/database.ts'
 import { startDatabaseProxy } from '../../../support/database-proxy.ts'
 import { silentLog } from '../../../support/log.ts'
+import { openPool } from '../../../support/pool.ts'
 import { programMissing } from '../../../support/programs.ts'
 import t, { type Test } from '../../../support/tap.ts'
 
 async function open(t: Test, url?: string) {
-  const database = await openDatabase(url ?? (await testDatabase(t)).url, { size: 3 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, url ?? (await testDatabase(t)).url, { size: 3 })
   return database
 }
 

@@ -1,7 +1,6 @@
 /** A copy of the database sends nothing, of no kind, until one act resumes all of it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
-import { openDatabase } from '../../../../db/postgres/pool.ts'
 import { watchHome } from '../../../../db/upkeep/home/home.ts'
 import { adminCli } from '../../../support/admin.ts'
 import { startApi } from '../../../support/api-process.ts'
@@ -11,6 +10,7 @@ import { copyDatabase } from '../../../support/copies.ts'
 import { signedIn, visitor } from '../../../support/dashboard.ts'
 import { testDatabase } from '../../../support/database.ts'
 import { silentLog } from '../../../support/log.ts'
+import { openPool } from '../../../support/pool.ts'
 import { startReceiver } from '../../../support/receiver.ts'
 import { anEmail, makeTeam, startService, world } from '../../../support/service.ts'
 import { startSmtpSink } from '../../../support/smtp-sink.ts'
@@ -153,8 +153,7 @@ t.test('one act will do before any process has run on the copy', async (t) => {
 t.test('after a failover a process that was there goes on; one that began later does not', async (t) => {
   const url = await copyDatabase(t, seeded.url)
   await adminCli({ DATABASE_URL: url }).json(['queue', 'resume', '--restored'])
-  const database = await openDatabase(url, { size: 3 })
-  t.teardown(() => database.end())
+  const database = await openPool(t, url, { size: 3 })
   // It is looked at before it is settled: on a busy machine that takes a moment.
   const times = { every: 50, hold: 2_000, patience: 4_000 }
   const watch = async () => {

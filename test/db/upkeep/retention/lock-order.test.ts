@@ -13,9 +13,10 @@ import { requeueMessages } from '../../../../db/delivery/requeue.ts'
 import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts'
 import type { EmailEvent } from '../../../../db/messages/emails/events.sql.ts'
 import { removeEmail, removeEmails } from '../../../../db/messages/emails/remove.ts'
-import { type Database, openDatabase } from '../../../../db/postgres/pool.ts'
+import type { Database } from '../../../../db/postgres/pool.ts'
 import { erasePerson } from '../../../support/erase.ts'
 import { hold } from '../../../support/held.ts'
+import { openPool } from '../../../support/pool.ts'
 import { lockWaits } from '../../../support/rows.ts'
 import { anEmail, byCli, world } from '../../../support/service.ts'
 import t from '../../../support/tap.ts'
@@ -32,8 +33,7 @@ const shuffled = <T>(list: readonly T[]): T[] => [...list].sort(() => Math.rando
 t.test('erasing, deleting, bulk upserts, requeueing and reports at once: not one deadlock', async (t) => {
   const { service, call, deps, team } = await world(t, { team: { plan: 'pro' } })
   const { secrets, queue } = deps
-  const pool = await openDatabase(service.url, { size: 20 })
-  t.teardown(() => pool.end())
+  const pool = await openPool(t, service.url, { size: 20 })
   // A transaction that was chosen as a victim is not begun again: each deadlock is seen.
   const database: Database = { ...pool, transaction: (work) => pool.transaction(work, 0) }
   const victims: unknown[] = []

@@ -1,0 +1,12 @@
+/** A pool of a test's own, beside that of its service. */
+import { type Database, openDatabase } from '../../db/postgres/pool.ts'
+
+/** Opens a pool that ends with the test. */
+export async function openPool(
+  t: { teardown(end: () => Promise<void>): unknown },
+  ...[url, options]: Parameters<typeof openDatabase>
+): Promise<Database> {
+  const database = await openDatabase(url, options)
+  t.teardown(() => database.end())
+  return database
+}
