@@ -2,16 +2,16 @@
  * `npm start` as a newcomer meets it, in a checkout of its own: the printed requests go all the way, a second one and a
  * taken port do as README says, kill -9 loses nothing, and the end leaves nothing behind.
  */
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { chmod, cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { runningPostgres } from '../db/dev/postgres.ts'
 import { databaseUrl, testDatabase, testServer } from './support/database.ts'
 import { bareEnvironment } from './support/environment.ts'
+import { runProgram } from './support/programs.ts'
 import t from './support/tap.ts'
 import { until } from './support/worker.ts'
 
@@ -102,11 +102,10 @@ const admin = <T>(...args: string[]): Promise<T> => adminOn<T>({}, ...args)
 
 /** As `admin`, with settings. */
 async function adminOn<T>(settings: Record<string, string>, ...args: string[]): Promise<T> {
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    [join(checkout, 'db/admin/main.ts'), ...args],
-    { cwd: checkout, env: { ...ENVIRONMENT, ...settings } },
-  )
+  const { stdout } = await runProgram(process.execPath, [join(checkout, 'db/admin/main.ts'), ...args], {
+    cwd: checkout,
+    env: { ...ENVIRONMENT, ...settings },
+  })
   return JSON.parse(stdout)
 }
 
@@ -168,14 +167,14 @@ t.test('the calls of README answer what README prints', async (t) => {
   t.equal(calls.length, 3)
   for (const { script, status, fields } of calls) {
     const asked = script.replace('curl -s', "curl -s -w '\\n%{http_code}'")
-    const { stdout } = await promisify(execFile)('bash', ['-c', asked], { env })
+    const { stdout } = await runProgram('bash', ['-c', asked], { env })
     const [body = '', code] = stdout.split(/\n(?=\d+$)/)
     t.equal(Number(code), status, script)
     t.match(JSON.parse(body), fields, script)
   }
   const plans =
     /`(curl -s \$BASE\/v1\/plans[^`]*)`/.exec(await readFile(join(ROOT, 'README.md'), 'utf8'))?.[1] ?? ''
-  const { stdout } = await promisify(execFile)('bash', ['-c', plans], { env })
+  const { stdout } = await runProgram('bash', ['-c', plans], { env })
   t.match(JSON.parse(stdout).plans[0], { key: 'free', name: 'Gratuit' })
 })
 

@@ -1,9 +1,7 @@
 /** The API's description: valid, complete, true (support/described.ts holds every answer against it), and of use. */
-import { execFile } from 'node:child_process'
 import { createServer } from 'node:http'
 import { delimiter, dirname, join } from 'node:path'
 import { json } from 'node:stream/consumers'
-import { promisify } from 'node:util'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import spectralCore from '@stoplight/spectral-core'
@@ -26,7 +24,7 @@ import { assertIs, assertWebhook } from '../support/described.ts'
 import { bareEnvironment } from '../support/environment.ts'
 import { portOf } from '../support/port.ts'
 import { MODULES, ROOT } from '../support/program.ts'
-import { programMissing } from '../support/programs.ts'
+import { programMissing, runProgram } from '../support/programs.ts'
 import { usedBy } from '../support/rows.ts'
 import { anEmail, makeTeam, world } from '../support/service.ts'
 import t from '../support/tap.ts'
@@ -247,7 +245,6 @@ t.test('the page shows answers with their headers, and names this service', asyn
   t.match(own, 'export HELIOGRAPH_URL=https://mail.test\n')
 })
 
-const run = promisify(execFile)
 const PROGRAMS: Record<string, { argv: string[]; emails: string }> = {
   'Node.js': { argv: [process.execPath, '--input-type=module', '-e'], emails: 'const emails' },
   Python: { argv: ['python3', '-c'], emails: 'emails' },
@@ -256,7 +253,7 @@ const PROGRAMS: Record<string, { argv: string[]; emails: string }> = {
 /** Runs a sample as a program of its own. @returns what it printed. */
 async function runSample({ title, text }: Sample, env: Record<string, string>): Promise<string> {
   const [program = '', ...args] = PROGRAMS[title]?.argv ?? []
-  const { stdout } = await run(program, [...args, text], { env: { ...bareEnvironment(), ...env } })
+  const { stdout } = await runProgram(program, [...args, text], { env: { ...bareEnvironment(), ...env } })
   return stdout
 }
 
@@ -292,7 +289,7 @@ t.test('the guide’s loop sizes its batches by what RateLimit says, and sends e
     }
     ${sample?.text}
     console.log(JSON.stringify(calls))`
-  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', program], {
+  const { stdout } = await runProgram(process.execPath, ['--input-type=module', '-e', program], {
     env: { ...bareEnvironment(), HELIOGRAPH_URL: base, HELIOGRAPH_KEY: paced.key },
   })
   calls.push(...JSON.parse(stdout))
@@ -337,12 +334,12 @@ t.test('a client generated from the description type-checks, sends and reads a r
       files: [calls],
     }),
   })
-  const checked = await run(join(MODULES, '.bin/tsc'), ['--project', directory], {
+  const checked = await runProgram(join(MODULES, '.bin/tsc'), ['--project', directory], {
     env: { ...bareEnvironment(), PATH: [dirname(process.execPath), process.env.PATH].join(delimiter) },
   }).catch((error: { stdout: string }) => error)
   t.equal(checked.stdout, '')
   const env = { ...bareEnvironment(), HELIOGRAPH_URL: base, HELIOGRAPH_KEY: team.key }
-  const { stdout } = await run(process.execPath, [calls], { env })
+  const { stdout } = await runProgram(process.execPath, [calls], { env })
   t.match(JSON.parse(stdout), {
     ...{ sent: 201, status: 'queued', to_emails: ['ana@example.org'] },
     ...{ cc_emails: ['ben@example.org'], bcc_emails: ['archive@example.com'] },

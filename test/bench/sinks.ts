@@ -2,7 +2,7 @@
  * Where mail goes in the bench: Debian's smtp-sink, a slow sink of our own, Postfix and OpenDKIM in front of one. And
  * where HTTP goes.
  */
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer, type RequestListener } from 'node:http'
@@ -10,12 +10,10 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { freePort } from '../support/free-port.ts'
 import { startPostfix } from '../support/postfix.ts'
 import { Missing } from './figures.ts'
-
-const run = promisify(execFile)
+import { runProgram } from '../support/programs.ts'
 
 /** Debian's package for each program that a row needs. */
 const PACKAGES = {
@@ -28,7 +26,7 @@ const PACKAGES = {
 /** @throws Missing naming what to install. */
 export async function need(...programs: (keyof typeof PACKAGES)[]): Promise<void> {
   for (const program of programs) {
-    await run('/bin/sh', ['-c', `command -v ${program}`]).catch(() => {
+    await runProgram('/bin/sh', ['-c', `command -v ${program}`]).catch(() => {
       throw new Missing(`${program} is missing: apt-get install -y ${PACKAGES[program]}`)
     })
   }
@@ -152,7 +150,7 @@ async function startOpenDkim(): Promise<{ port: number; stop(): Promise<void> }>
   await need('opendkim')
   const home = await mkdtemp(join(tmpdir(), 'bench-opendkim-'))
   const port = await freePort()
-  await run('openssl', ['genrsa', '-out', join(home, 'dkim.pem'), '2048'])
+  await runProgram('openssl', ['genrsa', '-out', join(home, 'dkim.pem'), '2048'])
   await chmod(join(home, 'dkim.pem'), 0o600)
   const settings = {
     Socket: `inet:${port}@127.0.0.1`,
@@ -197,5 +195,5 @@ export async function startRelayingPostfix(
 /** Hands mails to an SMTP server as fast as it takes them, over 20 connections. */
 export const pour = async (port: number, count: number, bytes: number): Promise<void> => {
   const options = ['-l', bytes, '-m', count, '-s', 20, '-f', 'hello@example.com', '-t', 'someone@example.org']
-  await run('smtp-source', ['-d', ...options.map(String), `127.0.0.1:${port}`])
+  await runProgram('smtp-source', ['-d', ...options.map(String), `127.0.0.1:${port}`])
 }

@@ -4,20 +4,17 @@
  * that runs the tests; images and containers, which lie in a folder of the test's own. Promises: a process of the image
  * is the first of its own process namespace, with the user, environment and command that the image says; nothing stays.
  */
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFile, cp, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { promisify } from 'node:util'
 import type { Test } from 'tap'
 import { canary } from './canary.ts'
 import { ROOT } from './program.ts'
-import { programMissing } from './programs.ts'
+import { programMissing, runProgram } from './programs.ts'
 import { until } from './worker.ts'
-
-const run = promisify(execFile)
 
 /** What Node needs, and what the commands of the build need beside it. */
 const FOR_NODE = ['libc6', 'libgcc-s1', 'libstdc++6']
@@ -43,16 +40,18 @@ async function layPackages(root: string, packages: readonly string[]): Promise<v
   for (const name of ['etc', 'root', 'tmp']) await mkdir(join(root, name))
   const script = `dpkg -L "$@" | while read -r file; do [ -d "$file" ] || [ ! -e "$file" ] || echo "$file"; done |
     tar -cPT - | tar -xC "$ROOT" --keep-directory-symlink 2> /dev/null`
-  await run('/bin/sh', ['-c', script, 'sh', ...packages], { env: { ...process.env, ROOT: root } })
+  await runProgram('/bin/sh', ['-c', script, 'sh', ...packages], { env: { ...process.env, ROOT: root } })
 }
 
 const npmSetting = async (name: string): Promise<string> =>
-  (await run('npm', ['config', 'get', name], { cwd: ROOT })).stdout.trim()
+  (await runProgram('npm', ['config', 'get', name], { cwd: ROOT })).stdout.trim()
 
 /** Node and npm as the official image has them, with this machine's way to the registry. */
 async function layNode(root: string): Promise<void> {
   const own = join(root, 'usr/local')
-  const npm = dirname(dirname(await realpath((await run('/bin/sh', ['-c', 'command -v npm'])).stdout.trim())))
+  const npm = dirname(
+    dirname(await realpath((await runProgram('/bin/sh', ['-c', 'command -v npm'])).stdout.trim())),
+  )
   for (const folder of ['bin', 'etc', 'lib/node_modules']) await mkdir(join(own, folder), { recursive: true })
   await copyFile(process.execPath, join(own, 'bin/node'))
   await cp(npm, join(own, 'lib/node_modules/npm'), { recursive: true })
@@ -153,7 +152,7 @@ export async function buildImage(t: Test): Promise<Image> {
   t.teardown(() => rm(home, { recursive: true, force: true }))
   const stores = ['--root', join(home, 'store'), '--runroot', join(home, 'run'), '--storage-driver', 'vfs']
   const buildah = async (...args: string[]): Promise<string> =>
-    (await run('buildah', [...stores, ...args], { cwd: ROOT, maxBuffer: 2 ** 26 })).stdout.trim()
+    (await runProgram('buildah', [...stores, ...args], { cwd: ROOT, maxBuffer: 2 ** 26 })).stdout.trim()
 
   for (const [name, packages] of [
     ['base', FOR_NODE],
@@ -177,7 +176,7 @@ export async function buildImage(t: Test): Promise<Image> {
   const of = { root, config }
   return {
     ...of,
-    bytes: Number((await run('du', ['-sb', root])).stdout.split('\t')[0]),
+    bytes: Number((await runProgram('du', ['-sb', root])).stdout.split('\t')[0]),
     start: (args, env = {}) => contain(t, of, [...config.Entrypoint, ...args], env),
     exec: async (command, env = {}) => (await contain(t, of, command, env)).exited,
   }

@@ -2,13 +2,12 @@
  * The version after this one, as an upgrade meets it: these sources with a migration of each kind, a queue, a field
  * of a job's payload and a kind of background job more.
  */
-import { execFile } from 'node:child_process'
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { bareEnvironment } from './environment.ts'
 import { MODULES, ROOT } from './program.ts'
+import { runProgram } from './programs.ts'
 
 /** Added to a file, after the words that it has once. */
 type Addition = { file: string; after: string; more: string }
@@ -118,7 +117,7 @@ export async function nextVersion(t: {
   }
   const release = async (url: string) => {
     const env = { ...bareEnvironment(), DATABASE_URL: url }
-    await promisify(execFile)(process.execPath, [join(root, 'db/migrate.ts')], { env })
+    await runProgram(process.execPath, [join(root, 'db/migrate.ts')], { env })
   }
   return { root, release }
 }

@@ -4,16 +4,12 @@
  * arrives.test is delivered, as far as anybody hears.
  * Promises: nothing of the machine's own Postfix is read or changed; it stops and is removed with the test.
  */
-import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { freePort } from './free-port.ts'
-import { programMissing } from './programs.ts'
+import { programMissing, runProgram } from './programs.ts'
 import type { Teardown } from './smtp-sink.ts'
-
-const run = promisify(execFile)
 
 const ATTEMPTS = 5
 
@@ -98,14 +94,14 @@ export async function startPostfix(t: Teardown, options: PostfixOptions): Promis
   await chmod(home, 0o755)
   const [config, token_file] = [join(home, 'etc'), join(home, 'token')]
   for (const name of ['etc', 'queue', 'data']) await mkdir(join(home, name), { mode: 0o755 })
-  await run('chown', ['postfix', join(home, 'data')])
+  await runProgram('chown', ['postfix', join(home, 'data')])
   const { collects } = options
   await writeFile(token_file, `Authorization: Bearer ${collects?.token}\n`)
   const pipes = collects ? [pipeLines(token_file, collects.hook)] : []
   await writeFile(join(config, 'main.cf'), mainCf(home, options))
   const log = (): Promise<string> => readFile(join(home, 'log'), 'utf8').catch(() => '')
   t.teardown(async () => {
-    await run('postfix', ['-c', config, 'stop']).catch(() => {})
+    await runProgram('postfix', ['-c', config, 'stop']).catch(() => {})
     await rm(home, { recursive: true, force: true })
   })
   // Postfix takes no port 0: the one that was free a moment ago may be taken by now.
@@ -113,7 +109,7 @@ export async function startPostfix(t: Teardown, options: PostfixOptions): Promis
     const port = await freePort()
     await writeFile(join(config, 'master.cf'), masterCf(port, pipes))
     try {
-      await run('postfix', ['-c', config, 'start'])
+      await runProgram('postfix', ['-c', config, 'start'])
       return { port, url: `smtp://127.0.0.1:${port}`, log }
     } catch (error) {
       const said = await log()

@@ -3,17 +3,14 @@
  * Promises: the standby begins as a cold copy, so that nothing but the server's own programs is needed; once it is
  * synchronous, it has whatever the primary has said to be committed. Both end with the test.
  */
-import { execFile } from 'node:child_process'
 import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { type Postgres, startPostgres } from '../../db/dev/postgres.ts'
 import { migrate } from '../../db/migrate.ts'
+import { runProgram } from './programs.ts'
 import { until } from './worker.ts'
-
-const run = promisify(execFile)
 
 const SETTINGS = { fsync: 'off', shared_buffers: '16MB', max_connections: '60' }
 
@@ -69,7 +66,7 @@ export async function startPair(t: { teardown(end: () => Promise<void>): unknown
   const alone = await startPostgres(first)
   await migrate(alone.url).finally(() => alone.stop())
   const second = join(scratch, 'second')
-  await run('cp', ['-a', alone.home, second])
+  await runProgram('cp', ['-a', alone.home, second])
   await writeFile(join(second, 'data', 'standby.signal'), '')
 
   const primary = await startPostgres(first)

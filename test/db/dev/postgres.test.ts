@@ -2,15 +2,15 @@
  * The embedded PostgreSQL of `npm start` and `npm test`, on directories of its own: fresh, restarted, killed in every
  * way that leaves something behind, claimed twice, closed to the account that runs it.
  */
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { runningPostgres, startPostgres } from '../../../db/dev/postgres.ts'
+import { runProgram } from '../../support/programs.ts'
 import t, { type Test } from '../../support/tap.ts'
 
 // Lasts for all tests of this file.
@@ -44,7 +44,7 @@ let seed = ''
  */
 async function made(t: Test): Promise<string> {
   const directory = await scratch(t)
-  await promisify(execFile)('cp', ['-a', seed, directory])
+  await runProgram('cp', ['-a', seed, directory])
   return directory
 }
 
@@ -108,7 +108,7 @@ t.test(
     await stop()
     t.equal(await runningPostgres(directory), null, 'and no longer once it has stopped')
     seed = join(await scratch(whole), '..', 'seed')
-    await promisify(execFile)('cp', ['-a', directory, seed])
+    await runProgram('cp', ['-a', directory, seed])
   },
 )
 

@@ -1,7 +1,6 @@
 /** The log's form: readable lines where they can be had, else JSON, and it says so. */
-import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
+import { runProgram } from '../../support/programs.ts'
 import t from '../../support/tap.ts'
 
 const LOG = join(import.meta.dirname, '../../../db/process/log.ts')
@@ -17,7 +16,7 @@ log.info('listening')`
 
 const run = async (...preload: string[]): Promise<string[]> => {
   const args = [...preload, '--input-type=module', '-e', USE]
-  const { stdout } = await promisify(execFile)(process.execPath, args, { env: { PATH: process.env.PATH } })
+  const { stdout } = await runProgram(process.execPath, args, { env: { PATH: process.env.PATH } })
   return stdout.trim().split('\n')
 }
 

@@ -1,8 +1,6 @@
 /**
  * What webhooks say of what really goes out: WhatsApp, broadcasts; and that the guide's verifier in Python takes them.
  */
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import { PYTHON } from '../../../api/docs/webhooks-guide.ts'
 import { EMAIL } from '../../../db/channels/email.sql.ts'
 import { figuresSince } from '../../../db/figures/daily/figures.sql.ts'
@@ -14,7 +12,7 @@ import { broadcastingOf, PUBLIC_URL } from '../../support/broadcasting.ts'
 import { startCloud } from '../../support/cloud.ts'
 import { signedIn } from '../../support/dashboard.ts'
 import { verifiedDomain } from '../../support/domain.ts'
-import { programMissing } from '../../support/programs.ts'
+import { programMissing, runProgram } from '../../support/programs.ts'
 import type { Received } from '../../support/receiver.ts'
 import { storeEmails } from '../../support/reports.ts'
 import { anEmail, startService, WHATSAPP_APP_SECRET } from '../../support/service.ts'
@@ -145,7 +143,7 @@ except ValueError as error:
     print(error, end="")
 `
   const given = JSON.stringify({ secret, headers, body: raw })
-  const { stdout } = await promisify(execFile)('python3', ['-c', program, given])
+  const { stdout } = await runProgram('python3', ['-c', program, given])
   return stdout
 }
 

@@ -1,16 +1,12 @@
 /** The files for operators under workers/monitoring: alert rules and a dashboard, of figures that there are. */
-import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { GAUGES } from '../../../db/figures/fleet/exposition.ts'
 import { FIGURES } from '../../../db/process/metrics.ts'
-import { programMissing } from '../../support/programs.ts'
+import { programMissing, runProgram } from '../../support/programs.ts'
 import t from '../../support/tap.ts'
 
 const FOLDER = join(import.meta.dirname, '../../../workers/monitoring')
-const run = promisify(execFile)
-
 const figures = [...Object.keys(FIGURES), ...Object.keys(GAUGES)]
 
 for (const file of ['alerts.yml', 'grafana-dashboard.json']) {
@@ -62,9 +58,9 @@ t.test('each alert fires in a test of the rules', async (t) => {
 t.test('promtool takes the alert rules, and they fire when they should', async (t) => {
   const missing = await programMissing('promtool', 'prometheus')
   if (missing) return void t.plan(0, missing)
-  const checked = await run('promtool', ['check', 'rules', 'alerts.yml'], { cwd: FOLDER })
+  const checked = await runProgram('promtool', ['check', 'rules', 'alerts.yml'], { cwd: FOLDER })
   t.match(checked.stdout, /SUCCESS: 13 rules found/)
-  const tested = await run('promtool', ['test', 'rules', 'alerts.test.yml'], { cwd: FOLDER }).catch(
+  const tested = await runProgram('promtool', ['test', 'rules', 'alerts.test.yml'], { cwd: FOLDER }).catch(
     (error) => error,
   )
   t.match(tested.stdout, /SUCCESS/)
@@ -80,6 +76,6 @@ t.test('promtool takes every query of the dashboard', async (t) => {
   t.ok(queries.length > 20)
   const rules = queries.map((query, index) => ({ record: `query_${index}`, expr: query }))
   const folder = t.testdir({ 'queries.json': JSON.stringify({ groups: [{ name: 'dashboard', rules }] }) })
-  const { stdout } = await run('promtool', ['check', 'rules', join(folder, 'queries.json')])
+  const { stdout } = await runProgram('promtool', ['check', 'rules', join(folder, 'queries.json')])
   t.match(stdout, /SUCCESS/)
 })

@@ -2,24 +2,22 @@
  * db/README.md, *Backup and restore*, word by word: its commands copy a database with the machine's own pg_dump, as a
  * role that is no superuser, and its steps bring the copy to life without sending what had gone out.
  */
-import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, readFile, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { adminCli } from '../../../support/admin.ts'
 import { startApi } from '../../../support/api-process.ts'
 import { startCluster } from '../../../support/cluster.ts'
 import { SECRET_KEY } from '../../../support/environment.ts'
 import { ROOT } from '../../../support/program.ts'
+import { runProgram } from '../../../support/programs.ts'
 import { anEmail } from '../../../support/service.ts'
 import { startSmtpSink } from '../../../support/smtp-sink.ts'
 import t, { type Test } from '../../../support/tap.ts'
 import { startProcess, until } from '../../../support/worker.ts'
 
-const run = promisify(execFile)
 /** For so long a worker would have sent all of it several times, in milliseconds. */
 const LONG = 4_000
 
@@ -28,7 +26,7 @@ async function ownPrograms(): Promise<string | null> {
   const debian = '/usr/lib/postgresql'
   const [newest] = (await readdir(debian).catch(() => [])).sort((a, b) => Number(b) - Number(a))
   if (newest !== undefined) return join(debian, newest, 'bin')
-  const found = await run('/bin/sh', ['-c', 'command -v initdb']).catch(() => null)
+  const found = await runProgram('/bin/sh', ['-c', 'command -v initdb']).catch(() => null)
   return found && dirname(await realpath(found.stdout.trim()))
 }
 
@@ -61,7 +59,7 @@ t.test('a dump is restored as db/README.md says, and sends what a person lets it
   if (bin === null) return void t.plan(0, MISSING)
   const url = await startServer(t, bin)
   const release = (to: string) =>
-    run(process.execPath, ['db/migrate.ts'], { cwd: ROOT, env: { DATABASE_URL: to, SECRET_KEY } })
+    runProgram(process.execPath, ['db/migrate.ts'], { cwd: ROOT, env: { DATABASE_URL: to, SECRET_KEY } })
   await release(url)
   const cli = adminCli({ DATABASE_URL: url })
   const { id: team } = await cli.json(['team', 'create', '--name', 'Acme', '--plan', 'pro'])
@@ -79,7 +77,7 @@ t.test('a dump is restored as db/README.md says, and sends what a person lets it
   const copy = Object.assign(new URL(url), { pathname: new URL(example).pathname }).href
   const folder = t.testdir()
   const env = { PATH: `${bin}:${process.env.PATH}`, DATABASE_URL: url }
-  await run('/bin/bash', ['-ec', commands.replace(example, copy)], { cwd: folder, env })
+  await runProgram('/bin/bash', ['-ec', commands.replace(example, copy)], { cwd: folder, env })
   t.strictSame(await readdir(folder), ['heliograph.dump'])
 
   await release(copy)

@@ -2,22 +2,19 @@
  * A point in time that was restored: the same server and database by all that PostgreSQL says of itself but the
  * timeline, as after a failover. A process that had written since tells them apart.
  */
-import { execFile } from 'node:child_process'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { startPostgres } from '../../../../db/dev/postgres.ts'
 import { migrate } from '../../../../db/migrate.ts'
 import { adminCli } from '../../../support/admin.ts'
 import { startApi } from '../../../support/api-process.ts'
+import { runProgram } from '../../../support/programs.ts'
 import { anEmail } from '../../../support/service.ts'
 import { startSmtpSink } from '../../../support/smtp-sink.ts'
 import t, { type Test } from '../../../support/tap.ts'
 import { startProcess, until } from '../../../support/worker.ts'
-
-const run = promisify(execFile)
 
 const SETTINGS = { fsync: 'off', shared_buffers: '16MB', max_connections: '60' }
 
@@ -38,7 +35,7 @@ async function startRestorable(t: Test) {
     url,
     async backUp() {
       await server.stop()
-      await run('cp', ['-a', home, backup])
+      await runProgram('cp', ['-a', home, backup])
       server = await startPostgres({ ...options, port })
     },
     async restore() {

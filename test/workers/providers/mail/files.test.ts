@@ -2,11 +2,9 @@
  * Attachments as mail programs read them: every shape of a message, every kind of name, by two parsers that know
  * nothing of each other, with the signature judged from RFC 6376 and by OpenDKIM where it is on hand.
  */
-import { execFile } from 'node:child_process'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { simpleParser } from 'mailparser'
 import PostalMime from 'postal-mime'
 import { typeOfName } from '../../../../db/text/files.ts'
@@ -14,13 +12,13 @@ import type { OutgoingEmail, OutgoingFile } from '../../../../workers/providers/
 import { createSmtpProvider } from '../../../../workers/providers/smtp/adapter.ts'
 import { verifyDkim } from '../../../support/dkim.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
+import { runProgram } from '../../../support/programs.ts'
 import { startSmtpSink } from '../../../support/smtp-sink.ts'
 import t, { type Test } from '../../../support/tap.ts'
 
-const run = promisify(execFile)
 const keys = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const dkim = { domain: 'demo.test', selector: 'h1', private_key: keys.privateKey }
-const withoutOpenDkim = await run('/bin/sh', ['-c', 'command -v opendkim']).then(
+const withoutOpenDkim = await runProgram('/bin/sh', ['-c', 'command -v opendkim']).then(
   () => false,
   () => 'opendkim is missing: apt-get install -y opendkim',
 )
@@ -194,7 +192,7 @@ t.test('OpenDKIM, too, finds the signature of each shape good', { skip: withoutO
   for (const [index, [name, changes, files]] of shapes.entries()) {
     const at = join(home, `${index}.eml`)
     await writeFile(at, await deliver(t, { html: '<p>Hi</p>', ...changes, files }))
-    const { stdout } = await run('opendkim', ['-x', join(home, 'conf'), '-t', at])
+    const { stdout } = await runProgram('opendkim', ['-x', join(home, 'conf'), '-t', at])
     t.match(stdout, /verification \(s=h1, d=demo\.test,.*\) succeeded/, name)
   }
 })
