@@ -12,8 +12,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../support/free-port.ts'
 import { startPostfix } from '../support/postfix.ts'
+import { programMissing, runProgram } from '../support/programs.ts'
 import { Missing } from './figures.ts'
-import { runProgram } from '../support/programs.ts'
 
 /** Debian's package for each program that a row needs. */
 const PACKAGES = {
@@ -26,9 +26,8 @@ const PACKAGES = {
 /** @throws Missing naming what to install. */
 export async function need(...programs: (keyof typeof PACKAGES)[]): Promise<void> {
   for (const program of programs) {
-    await runProgram('/bin/sh', ['-c', `command -v ${program}`]).catch(() => {
-      throw new Missing(`${program} is missing: apt-get install -y ${PACKAGES[program]}`)
-    })
+    const missing = await programMissing(program, PACKAGES[program])
+    if (missing) throw new Missing(missing)
   }
   if (programs.includes('postfix') && process.getuid?.() !== 0)
     throw new Missing('Postfix must be run as root')

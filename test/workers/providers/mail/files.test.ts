@@ -12,16 +12,13 @@ import type { OutgoingEmail, OutgoingFile } from '../../../../workers/providers/
 import { createSmtpProvider } from '../../../../workers/providers/smtp/adapter.ts'
 import { verifyDkim } from '../../../support/dkim.ts'
 import { outgoingEmail } from '../../../support/outgoing-email.ts'
-import { runProgram } from '../../../support/programs.ts'
+import { programMissing, runProgram } from '../../../support/programs.ts'
 import { startSmtpSink } from '../../../support/smtp-sink.ts'
 import t, { type Test } from '../../../support/tap.ts'
 
 const keys = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const dkim = { domain: 'demo.test', selector: 'h1', private_key: keys.privateKey }
-const withoutOpenDkim = await runProgram('/bin/sh', ['-c', 'command -v opendkim']).then(
-  () => false,
-  () => 'opendkim is missing: apt-get install -y opendkim',
-)
+const withoutOpenDkim = (await programMissing('opendkim', 'opendkim')) ?? false
 
 const sink = await startSmtpSink(t)
 const provider = createSmtpProvider({ url: sink.url, max_connections: 5 })
