@@ -34,25 +34,27 @@ function separatorOf(source: string): string {
   return SEPARATORS.toSorted((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0))[0] ?? ','
 }
 
-type Row = { info: { lines: number; bytes: number }; record: string[] }
+type Row = { info: { bytes: number }; record: string[] }
 
-const occurrences = (cells: readonly string[], wanted: RegExp): number =>
-  cells.reduce((sum, cell) => sum + (cell.match(wanted)?.length ?? 0), 0)
+const breaksIn = (text: string): number => text.match(/\r\n|\r|\n/g)?.length ?? 0
 
-/**
- * What was read: up to which byte and line, and how many line breaks of that stand in cells. `twice`: how many of those
- * are of two characters, which the parser counts as two lines.
- */
-type Read = { rows: CsvRecord[]; bytes: number; lines: number; breaks: number; twice: number }
+/** How many lines these bytes are, with or without a break after the last one. */
+function linesOf(bytes: Buffer): number {
+  const text = bytes.toString('latin1')
+  return /[\r\n]$/.test(text) ? breaksIn(text) : breaksIn(text) + 1
+}
 
-function taken(parser: Parser, read: Read): void {
+/** What was read: up to which byte and line, and how many line breaks of that stand in cells. */
+type Read = { rows: CsvRecord[]; bytes: number; lines: number; breaks: number }
+
+/** Takes what the parser has ready. Lines are counted here: it counts two for a break of two characters in a cell. */
+function taken(parser: Parser, bytes: Buffer, read: Read): void {
   for (let row = parser.read() as Row | null; row !== null; row = parser.read() as Row | null) {
     const { info, record } = row
-    read.breaks += occurrences(record, /\r\n|\r|\n/g)
-    read.twice += occurrences(record, /\r\n/g)
-    read.lines = info.lines - read.twice
-    read.rows.push({ row: read.lines - read.breaks, cells: record.map((cell) => cell.trim()) })
+    read.lines += linesOf(bytes.subarray(read.bytes, info.bytes))
     read.bytes = info.bytes
+    read.breaks += record.reduce((sum, cell) => sum + breaksIn(cell), 0)
+    read.rows.push({ row: read.lines - read.breaks, cells: record.map((cell) => cell.trim()) })
   }
 }
 
@@ -106,7 +108,7 @@ type Parsing = { separator: string; isFirst: boolean; isLast: boolean; most: num
 
 /** The whole records in these bytes, and what was read of them. */
 async function rowsOf(bytes: Buffer, { separator, isFirst, isLast, most }: Parsing) {
-  const read: Read = { rows: [], bytes: 0, lines: 0, breaks: 0, twice: 0 }
+  const read: Read = { rows: [], bytes: 0, lines: 0, breaks: 0 }
   const parser = parse({
     bom: isFirst,
     delimiter: separator,
@@ -117,12 +119,12 @@ async function rowsOf(bytes: Buffer, { separator, isFirst, isLast, most }: Parsi
     to: most,
   })
   await new Promise<void>((resolve, reject) => {
-    parser.on('readable', () => taken(parser, read))
+    parser.on('readable', () => taken(parser, bytes, read))
     parser.once('error', reject)
     if (isLast) parser.once('end', resolve).end(bytes)
     else parser.write(bytes, (error) => (error ? reject(error) : resolve()))
   })
-  taken(parser, read)
+  taken(parser, bytes, read)
   return read
 }
 
