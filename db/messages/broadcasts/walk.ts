@@ -132,6 +132,16 @@ function madeFor(mailing: Mailing, member: Member, secrets: Secrets): EmailItem 
   return typeof made === 'string' ? made : { ...made, contact_id, person }
 }
 
+type Picked = { member: Member; made: EmailItem | string }
+
+/** Those whom the quota still holds, and their emails: who follows is met when there is quota again. */
+function withinQuota(picked: readonly Picked[], quota: number) {
+  const items = picked.flatMap(({ made }) => (typeof made === 'string' ? [] : [made]))
+  const stop = items[quota]
+  const end = stop ? picked.findIndex(({ made }) => made === stop) : picked.length
+  return { met: picked.slice(0, end), items: items.slice(0, quota), isCut: stop !== undefined }
+}
+
 /** Stores the emails of the next members, as far as quota and `most` allow. */
 async function expand(deps: WalkDeps, row: BroadcastRow, most: number, now: Date): Promise<WalkStep> {
   const { tx, secrets } = deps
@@ -144,23 +154,17 @@ async function expand(deps: WalkDeps, row: BroadcastRow, most: number, now: Date
   const ids = next.members.map(({ id }) => id)
   const there = await contactsLeft(tx, row.team_id, ids)
   const all = picked.filter(({ member }) => there.has(member.id))
-  const items = all.flatMap(({ made }) => (typeof made === 'string' ? [] : [made]))
-  const quota = left(limits.emails, used.emails)
-  const taken = items.slice(0, quota)
-  // Contacts after the last email that the quota holds are met when there is quota again.
-  const stop = items[taken.length]?.contact_id
-  const end = all.findIndex(({ member }) => member.id === stop)
-  const met = end < 0 ? all : all.slice(0, end)
-  const refused = await storeEmails(deps, { row, version }, taken)
+  const { met, items, isCut } = withinQuota(all, left(limits.emails, used.emails))
+  const refused = await storeEmails(deps, { row, version }, items)
   if (refused === 'domain') return pause(deps, row, 'from_domain_not_verified', now)
   const skips = met.flatMap(({ member, made }) => {
     const detail = typeof made === 'string' ? made : refused.get(member.id)
     return detail === undefined ? [] : [skipOf(row, member, detail)]
   })
   await insertSkips(tx, skips, now)
-  const cursor = stop === undefined ? next.cursor : (met.at(-1)?.member.id ?? row.cursor)
-  await moveCursor(tx, row, { cursor, ended: stop === undefined && next.ended }, now)
-  return stop === undefined ? { kind: 'moved' } : pause(deps, row, 'quota_exceeded', now)
+  const cursor = isCut ? (met.at(-1)?.member.id ?? row.cursor) : next.cursor
+  await moveCursor(tx, row, { cursor, ended: next.ended && !isCut }, now)
+  return isCut ? pause(deps, row, 'quota_exceeded', now) : { kind: 'moved' }
 }
 
 const skipOf = ({ team_id, id }: BroadcastRow, member: Member, detail: string): Skip => ({
