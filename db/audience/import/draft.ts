@@ -15,7 +15,7 @@ import { isUuid, textFault } from '../../text/strings.ts'
 import { holdTopics } from '../contacts/topics.sql.ts'
 import { tryUpsert } from '../contacts/upsert.ts'
 import { type CsvTable, countRecords, type ReadBytes, readSlice } from './csv.ts'
-import { checkTotal, readRecords, refusalOfRecord, SLICE_RECORDS } from './import.ts'
+import { checkTotal, readRecords, refusedAmong, SLICE_RECORDS } from './import.ts'
 import {
   countDrafts,
   deleteImportDraft,
@@ -28,7 +28,7 @@ import {
   lastMapping,
   type Made,
   mapDraft,
-  type RecordRefusal,
+  type RefusedRecord,
 } from './imports.sql.ts'
 import { checkMapping, type Mapping, mappingFor, type Purpose } from './mapping.ts'
 
@@ -120,7 +120,7 @@ export async function setMapping(tx: Tx, teamId: string, id: string, mapping: Ma
 }
 
 /** What would become of the first records. `refused`: those that would not be taken, by their rows. */
-export type Trial = Made & { tried: number; refusals: (RecordRefusal & { row: number })[] }
+export type Trial = Made & { tried: number; refusals: RefusedRecord[] }
 
 /** Tries a draft on its first records. @throws Refusal bad_request for a mapping that cannot be. */
 export async function tryDraft(
@@ -132,13 +132,7 @@ export async function tryDraft(
   const read = readRecords(records, mapping)
   const items = read.map(({ item }) => item)
   const { outcomes, ...made } = await tryUpsert(at, teamId, items, mapping)
-  const refusals = read.flatMap((record, index) => {
-    const outcome = outcomes[index]
-    return outcome instanceof Refusal
-      ? [{ row: record.row, ...refusalOfRecord(record, outcome, mapping) }]
-      : []
-  })
-  return { tried: records.length, ...made, refusals }
+  return { tried: records.length, ...made, refusals: refusedAmong(read, outcomes, mapping) }
 }
 
 /**

@@ -19,7 +19,6 @@ import {
   importById,
   importBytes,
   mappingOf,
-  type RecordRefusal,
   type RefusedRecord,
   refusingSlices,
   setRecords,
@@ -47,15 +46,18 @@ export const readRecords = (records: readonly CsvRecord[], mapping: Mapping): Re
     return { row: record.row, given, item, extra }
   })
 
-/** What a record's refusal is to the person whose file it is. */
-export function refusalOfRecord(
-  { given, extra }: ReadRecord,
-  { message }: Refusal,
+/** The records that were refused, with what their refusal is to the person whose file it is. */
+export const refusedAmong = (
+  records: readonly ReadRecord[],
+  outcomes: readonly (string | Refusal)[],
   mapping: Mapping,
-): RecordRefusal {
-  const { words, ...where } = extra?.fault ?? faultOf(mapping, given, message)
-  return { message: words, ...where }
-}
+): RefusedRecord[] =>
+  records.flatMap(({ row, given, extra }, at) => {
+    const outcome = outcomes[at]
+    if (!(outcome instanceof Refusal)) return []
+    const { words, ...where } = extra?.fault ?? faultOf(mapping, given, outcome.message)
+    return [{ at, row, message: words, ...where }]
+  })
 
 /** Where an import stands: in which pass, how far in the file, and how many records came before that. */
 export type ImportCursor = { pass: 'check' | 'store'; place: CsvPlace | null; records: number }
@@ -145,12 +147,7 @@ async function storeSlice(
   const records = readRecords(table.records, mapping)
   const { outcomes, created } = await upsertRecords(at, teamId, records, mapping)
   const taken = outcomes.filter((outcome) => typeof outcome === 'string')
-  const refused = records.flatMap((record, index) => {
-    const outcome = outcomes[index]
-    return outcome instanceof Refusal
-      ? [{ at: index, row: record.row, ...refusalOfRecord(record, outcome, mapping) }]
-      : []
-  })
+  const refused = refusedAmong(records, outcomes, mapping)
   const known = [...new Set(taken).difference(new Set(created))]
   await addSlice(at.tx, teamId, id, { first, place: from, created, known, taken: taken.length, refused })
   const done = records.length
