@@ -9,7 +9,7 @@ import type { Verbs } from './noun.ts'
 type KeyOptions = { name: string; scopes: string[]; domain?: string; expires?: Date }
 
 export const verbs: Verbs = ({ verb, list, change }) => {
-  verb('create TEAM', 'make an API key; it is shown this once')
+  verb('create TEAM', 'make an API key; it is shown only now')
     .requiredOption('--name <name>', 'a name to recognise the key by')
     .requiredOption('--scopes <list>', `comma-separated: ${SCOPES.join(', ')}`, commaList)
     .option('--domain <name>', 'the only domain it may send from')

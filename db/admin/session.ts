@@ -7,7 +7,7 @@ import type { Verbs } from './noun.ts'
 type Which = { user?: string; all?: boolean }
 
 export const verbs: Verbs = ({ verb, list, change, admin }) => {
-  verb('create TEAM', 'make a session token of 30 days; it is shown this once')
+  verb('create TEAM', 'make a session token of 30 days; it is shown only now')
     .option('--user <email>', 'whose session it is; made a member of the team if need be')
     .action(change((by, team: string, { user }: { user?: string }) => issueSession(by, team, user ?? null)))
 
