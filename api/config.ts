@@ -106,11 +106,11 @@ export type ApiSettings = Readonly<InferType<typeof apiSettings>>
 /** @throws SettingsFault naming every variable that is missing or malformed. */
 export const readApiSettings = (env?: NodeJS.ProcessEnv): ApiSettings => readSettings(apiSettings, env)
 
-const LOOPBACK = /^http:\/\/(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:|\/|$)/i
+const LOOPBACK_URL = /^http:\/\/(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:|\/|$)/i
 
 /** Warnings about settings that are allowed, but rarely meant. */
 export function settingsWarnings({ PUBLIC_URL }: ApiSettings, env?: NodeJS.ProcessEnv): string[] {
-  const inTheClear = PUBLIC_URL !== undefined && /^http:/i.test(PUBLIC_URL) && !LOOPBACK.test(PUBLIC_URL)
+  const inTheClear = PUBLIC_URL !== undefined && /^http:/i.test(PUBLIC_URL) && !LOOPBACK_URL.test(PUBLIC_URL)
   const warning =
     'PUBLIC_URL is no https:// URL: sign-in links and sessions travel in the clear, and mail clients ignore one-click unsubscribe'
   return [...(inTheClear ? [warning] : []), ...misspeltSettings(apiSettings, env)]

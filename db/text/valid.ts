@@ -54,7 +54,7 @@ function ownTests(schema: Inner): Check | null {
   }
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
+const hasFields = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null
 
 function compile(schema: unknown): Check {
@@ -65,7 +65,7 @@ function compile(schema: unknown): Check {
   if (fields) {
     const checks = Object.entries(fields).map(([name, field]) => ({ name, check: compile(field) }))
     return (value) =>
-      own(value) && (!isObject(value) || checks.every(({ name, check }) => check(value[name])))
+      own(value) && (!hasFields(value) || checks.every(({ name, check }) => check(value[name])))
   }
   if (innerType === undefined) return own
   const item = compile(innerType)

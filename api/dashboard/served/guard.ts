@@ -17,14 +17,14 @@ const NAMES: Record<CookieName, string> = {
   zone: 'heliograph-zone',
 }
 
-const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/i
+const LOOPBACK_HOST = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/i
 /** Where a proxy of ours would call from: loopback and private addresses. */
 const NEAR = /^(::ffff:)?(127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.)|^::1$|^f[cd]/i
 
 /** The service as the browser knows it. */
 export function homeOf({ host }: Pick<Context, 'host'>, publicUrl: string | null): URL {
   const asked = URL.canParse(`http://${host}`) ? new URL(`http://${host}`) : new URL('http://localhost')
-  const local = LOOPBACK.test(host) && !publicUrl?.startsWith('https:')
+  const local = LOOPBACK_HOST.test(host) && !publicUrl?.startsWith('https:')
   return publicUrl === null || local ? asked : new URL(publicUrl)
 }
 
@@ -36,7 +36,7 @@ export const siteOf = ({ req }: Pick<Context, 'req'>, publicUrl: string | null):
   new URL(publicUrl ?? `http://localhost:${req.socket.localPort ?? 0}`)
 
 /** Whether cookies are marked for encrypted connections alone: always, but for plain http on this very machine. */
-const isSecure = (home: URL): boolean => home.protocol === 'https:' || !LOOPBACK.test(home.host)
+const isSecure = (home: URL): boolean => home.protocol === 'https:' || !LOOPBACK_HOST.test(home.host)
 
 const cookieName = (name: CookieName, home: URL): string => `${isSecure(home) ? '__Host-' : ''}${NAMES[name]}`
 

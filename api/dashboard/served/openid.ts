@@ -34,7 +34,7 @@ export type OpenId = {
   finish(came: URL, flow: Flow): Promise<IdentityClaims>
 }
 
-const LOOPBACK = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/
+const LOOPBACK_ISSUER = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/
 
 /** Of each answer of the provider's: its description, its keys, its tokens. */
 const FETCH_LIMITS = { bytes: 1024 * 1024, ms: 5_000 }
@@ -46,7 +46,7 @@ export function createOpenId({ issuer, clientId, clientSecret, only }: OpenIdSet
   let known: Promise<Configuration> | null = null
   const configuration = (): Promise<Configuration> => {
     // Plain http is for a provider on this very machine.
-    const execute = LOOPBACK.test(issuer) ? [allowInsecureRequests] : []
+    const execute = LOOPBACK_ISSUER.test(issuer) ? [allowInsecureRequests] : []
     known ??= discovery(new URL(issuer), clientId, clientSecret, undefined, {
       execute,
       timeout: 5,

@@ -1,8 +1,8 @@
 /**
  * Signs people in: one-time links, what an OpenID provider says of them, and the sessions that follow.
  * Promises: a link is good once, for 15 minutes, one that invites for 7 days; a session ends after 12 hours without
- * use and after 7 days at most; only digests are stored. A session has the rights
- * that its person had when it began and still has: a stolen session never gains any.
+ * use and after 7 days at most; only digests are stored. A session has the rights that its person had when it began
+ * and still has: a stolen session never gains any.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { Refusal } from '../../errors.ts'

@@ -12,10 +12,11 @@ import {
   type TemplateChange,
   type TemplateNews,
   teamsWithTemplates,
+  withUnderscores,
 } from './templates.sql.ts'
 
 const keyOf = ({ name, language }: { name: string; language: string }): string =>
-  `${name}/${language.replaceAll('-', '_')}`
+  `${name}/${withUnderscores(language)}`
 
 const isNewer = (one: TemplateNews, other: TemplateNews): boolean => {
   const apart = one.occurred_at.getTime() - other.occurred_at.getTime()

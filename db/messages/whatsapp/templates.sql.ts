@@ -132,11 +132,14 @@ export type TemplateNews = { name: string; language: string; status: TemplateSta
 /** The provider's word that a template is made of something else now. It names no team either. */
 export type TemplateChange = { name: string; language: string; occurred_at: Date }
 
+/** A language as templates are compared by it: the provider writes it with - or _. */
+export const withUnderscores = (language: string): string => language.replaceAll('-', '_')
+
 const holderRow = templateRow.pick(['team_id', 'name', 'language'])
 
 /** Which live teams have templates of these names and languages. */
 export async function teamsWithTemplates(tx: Tx, changes: readonly TemplateChange[]) {
-  const items = changes.map(({ name, language }) => ({ name, language: language.replaceAll('-', '_') }))
+  const items = changes.map(({ name, language }) => ({ name, language: withUnderscores(language) }))
   return tx.any(sql.prepared('teams_with_whatsapp_templates', holderRow)`
     select distinct t.team_id, t.name, t.language
     from ${rowsOf('c', { name: 'text', language: 'text' }, items)}
@@ -147,11 +150,11 @@ const namedRow = templateRow.pick(['name', 'language'])
 
 /**
  * Sets the states that the provider reported, in one statement; each name and language at most once. The provider's
- * times are whole seconds and it writes a language with - or _. Older news than the state we know change nothing.
+ * times are whole seconds. Older news than the state we know change nothing.
  * @returns the name and language of every template that is meant, changed or not.
  */
 export async function applyTemplateNews(tx: Tx, news: readonly TemplateNews[], now: Date) {
-  const items = news.map(({ language, ...one }) => ({ ...one, language: language.replaceAll('-', '_') }))
+  const items = news.map(({ language, ...one }) => ({ ...one, language: withUnderscores(language) }))
   const types = { name: 'text', language: 'text', status: 'text', occurred_at: 'timestamptz' }
   const states = sql.array(TEMPLATE_STATES, 'text')
   return tx.any(sql.prepared('apply_whatsapp_template_news', namedRow)`
