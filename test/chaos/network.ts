@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { reset } from '../support/reset.ts'
 
 /** `freeze` holds bytes back and answers nothing; `refuse` resets every client; `drip` passes a byte at a time. */
-export type Weather = 'calm' | 'freeze' | 'refuse' | 'drip' | { late: number }
+type Weather = 'calm' | 'freeze' | 'refuse' | 'drip' | { late: number }
 
 export type Network = {
   port: number

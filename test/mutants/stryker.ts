@@ -11,7 +11,7 @@ import { ROOT } from '../support/sources.ts'
 const WITHOUT_HOOKS = join(ROOT, 'test/support/without-hooks.ts')
 
 /** `name` is the mutator, the change, and the line around it, as the source has it. */
-export type Mutant = { line: number; name: string; isKilled: boolean }
+type Mutant = { line: number; name: string; isKilled: boolean }
 type Result = Awaited<ReturnType<Stryker['runMutationTest']>>[number]
 
 /** What does not pass: a test fails, the process ends by an error, or it never ends. */

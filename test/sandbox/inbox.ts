@@ -18,7 +18,7 @@ import type { SandboxMessage, SmtpSandbox } from './smtp.ts'
 import { createWebhookReceiver, type WebhookReceiver } from './webhooks.ts'
 import type { CloudMessage, Json, WhatsappSandbox } from './whatsapp.ts'
 
-export type Inbox = { port: number; close(): Promise<void> }
+type Inbox = { port: number; close(): Promise<void> }
 
 const POLICY = [
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'",

@@ -128,7 +128,7 @@ export function feedbackReport(
   )
 }
 
-export type ReporterOptions = {
+type ReporterOptions = {
   /** The service's POST /hooks/smtp. */
   url: string
   token: string

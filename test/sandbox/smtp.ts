@@ -27,7 +27,7 @@ export type SandboxMessage = {
 }
 
 /** A reply such as `451 4.3.0 Try later`; nothing means accepted. A script delays by awaiting. */
-export type SmtpReply = string | undefined
+type SmtpReply = string | undefined
 
 /** What to answer instead of 250. `onMessage` answers the final dot, with the message complete. */
 export type SmtpScript = {

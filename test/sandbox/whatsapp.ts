@@ -24,7 +24,7 @@ export type CloudComponent = {
 export type CloudTemplate = { name?: string; language?: { code: string }; components?: CloudComponent[] }
 
 /** A request for a template message, as far as it is looked into: it is kept as it came, whatever it lacks. */
-export type CloudRequest = { to?: string; template?: CloudTemplate; biz_opaque_callback_data?: string }
+type CloudRequest = { to?: string; template?: CloudTemplate; biz_opaque_callback_data?: string }
 
 /** A message that the stand-in was given. `body` is the request's, parsed. */
 export type CloudMessage = {

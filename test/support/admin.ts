@@ -12,9 +12,9 @@ const ENTRY = join(import.meta.dirname, '..', '..', 'db', 'admin', 'main.ts')
 const HOST = join(import.meta.dirname, 'admin-host.ts')
 
 export type Call = HostAnswer
-export type CallOptions = { env?: Record<string, string>; input?: string | Buffer }
+type CallOptions = { env?: Record<string, string>; input?: string | Buffer }
 
-export type Cli = {
+type Cli = {
   /** Runs a call, whatever its end. */
   run(args: readonly string[], options?: CallOptions): Promise<Call>
   /** The call's JSON value. @throws Error with what it printed when it failed. */

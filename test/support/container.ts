@@ -66,7 +66,7 @@ async function layNode(root: string): Promise<void> {
 }
 
 /** What the image says of itself, in the words of the image specification. */
-export type ImageConfig = {
+type ImageConfig = {
   User: string
   Env: string[]
   Entrypoint: string[]
@@ -84,7 +84,7 @@ export type Contained = {
   kill(signal: NodeJS.Signals): void
 }
 
-export type Image = {
+type Image = {
   /** Where its files lie. */
   root: string
   bytes: number

@@ -48,7 +48,7 @@ function messageReader({ onStatement, onText, onBind }: Reader): (chunk: Buffer)
   }
 }
 
-export type DatabaseProxy = {
+type DatabaseProxy = {
   url: string
   /** How many statements passed while `work` ran. */
   during(work: () => Promise<unknown>): Promise<number>

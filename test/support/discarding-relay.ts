@@ -9,7 +9,7 @@ import type { Teardown } from './smtp-sink.ts'
 /** `id`: the UUID in its Message-ID. `at`: by `performance.now()`. */
 export type Taken = { id: string; subject: string; bytes: number; at: number }
 
-export type DiscardingRelay = { url: string; taken: readonly Taken[] }
+type DiscardingRelay = { url: string; taken: readonly Taken[] }
 
 /** What an answer to a message waits for, by its subject. */
 type Answering = (subject: string) => Promise<unknown>

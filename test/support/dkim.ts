@@ -4,7 +4,7 @@
  */
 import { createHash, createVerify, type KeyObject } from 'node:crypto'
 
-export type DkimVerdict = {
+type DkimVerdict = {
   body_matches: boolean
   signature_matches: boolean
   /** The names in h=, in lower case. */

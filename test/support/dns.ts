@@ -8,7 +8,7 @@ import ipaddr from 'ipaddr.js'
 import type { Test } from 'tap'
 
 /** TXT records by name: each record is its strings. Change it at any time. `failing` answers SERVFAIL to everything. */
-export type DnsServer = {
+type DnsServer = {
   address: string
   records: Map<string, string[][]>
   /** Names that are zones. */

@@ -12,7 +12,7 @@ const CHUNK = Buffer.alloc(64 * 1024, 'x')
 const ENOUGH = 96 * 1024 * 1024
 
 /** `sent`: the bytes of bodies so far; `cut`: how many answers the reader has cut off. */
-export type Flood = { url: string; sent(): number; cut(): number }
+type Flood = { url: string; sent(): number; cut(): number }
 
 async function pour(response: ServerResponse): Promise<number> {
   let sent = 0

@@ -1,6 +1,6 @@
 /** The forms of a page as a browser reads them and sends them back. Pure. */
 
-export type PageForm = { action: string; fields: [name: string, value: string][] }
+type PageForm = { action: string; fields: [name: string, value: string][] }
 
 const unescaped = (text: string): string =>
   text
@@ -48,7 +48,7 @@ function fieldsOf(html: string): [string, string][] {
 }
 
 /** The forms of a page that change something, as they stand there. @param action after /dashboard. */
-export const formsIn = (html: string): PageForm[] =>
+const formsIn = (html: string): PageForm[] =>
   [...html.matchAll(/<form[^>]*method="post"[^>]*>(.*?)<\/form>/gs)].map(([form, inner = '']) => ({
     action: (attribute(/^<form[^>]*>/.exec(form)?.[0] ?? '', 'action') ?? '').replace(/^\/dashboard/, ''),
     fields: fieldsOf(inner),

@@ -10,7 +10,7 @@ import type { Test } from 'tap'
 
 export type Somebody = { sub: string; email: string; email_verified?: boolean | string }
 
-export type Issuer = {
+type Issuer = {
   url: string
   clientId: string
   clientSecret: string

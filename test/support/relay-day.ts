@@ -13,7 +13,7 @@ import {
 import type { Secrets } from '../../db/process/secrets.ts'
 import { eventAbout, type Post, postOf, type Relay, samplesOf } from './relays.ts'
 
-export type DayEmail = { id: string; team_id: string; to: readonly string[] }
+type DayEmail = { id: string; team_id: string; to: readonly string[] }
 
 export type Day = {
   posts: readonly Post[]
@@ -28,7 +28,7 @@ export type Day = {
 const MAX_SOFT = 4
 
 /** Random numbers that are the same for the same seed. */
-export function randomFrom(seed: number): () => number {
+function randomFrom(seed: number): () => number {
   let state = seed >>> 0
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0

@@ -15,7 +15,7 @@ const RUNNERS = 6
 /** Young objects get room: a process of tests lives too briefly for many collections to pay. */
 const FLAGS = ['--max-semi-space-size=32', '--min-semi-space-size=16']
 
-export type Runner = {
+type Runner = {
   argv: string[]
   env: Record<string, string>
   /** Takes each line of its output. */
@@ -24,7 +24,7 @@ export type Runner = {
 }
 
 /** How processes are started, and where they leave what. */
-export type Runners = {
+type Runners = {
   /** A directory that is not there yet, for the marks of files that a process has taken. */
   taken: string
   /** Runs Node with these arguments until it ends or is stopped. @returns its exit code. */

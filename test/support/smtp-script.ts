@@ -12,7 +12,7 @@ export type Step = 'banner' | 'ehlo' | 'auth' | 'mail' | 'rcpt' | 'data' | 'dot'
 /** `drip` begins a reply that never ends, a byte at a time; a string is sent as it is, `\r\n` added. */
 export type Fault = 'drop' | 'reset' | 'hang' | 'drip' | (string & {})
 
-export type ScriptedSmtp = {
+type ScriptedSmtp = {
   url: string
   /** The steps that clients reached, in order, over all connections. */
   steps: Step[]

@@ -14,7 +14,7 @@ export type TapStream = {
   end(code: number): void
 }
 
-export type TapReport = {
+type TapReport = {
   stream(): TapStream
   /** Prints the tests that were left out. @returns the counts of all streams. */
   finish(): Counts

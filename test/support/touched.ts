@@ -3,7 +3,7 @@ import { type QuerySqlToken, sql } from 'slonik'
 import { mixed, object } from 'yup'
 import type { Database, Tx } from '../../db/postgres/pool.ts'
 
-export type PlanNode = {
+type PlanNode = {
   'Node Type': string
   'Relation Name'?: string
   'Index Name'?: string
