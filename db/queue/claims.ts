@@ -7,12 +7,11 @@
 import type { Tx } from '../postgres/pool.ts'
 import { type Lines, placesOfReturning, priorityOf } from './fair-queue.ts'
 import type { ClaimedRow, Rooms } from './group-claims.sql.ts'
-import { deleteDoneJobs, exhaustRetries, postponeJobs } from './jobs.sql.ts'
+import { type Attempt, deleteDoneJobs, exhaustRetries, postponeJobs } from './jobs.sql.ts'
 import { type End, JOBS, type JobName, type Payload } from './jobs.ts'
 import { touchedIds } from './pgboss.sql.ts'
 
-/** A claimed job. `retryCount` is the number of its attempt. */
-export type FetchedJob<J extends JobName> = { id: string; data: Payload<J>; retryCount: number }
+export type FetchedJob<J extends JobName> = Attempt & { data: Payload<J> }
 
 /** Which jobs of a queue whose jobs have groups (jobs.ts) are wanted. */
 type Among = {
@@ -45,8 +44,6 @@ export type Claims<J extends JobName> = {
   isClosed(): boolean
   end(): void
 }
-
-type Attempt = { id: string; retryCount: number }
 
 /** What is needed of pg-boss, on a pool of its own or in a transaction. */
 type Boss = {

@@ -95,15 +95,14 @@ export function createQueueStatus(database: Database, fresh = 5_000): () => Prom
   }
 }
 
+/** A claimed job. `retryCount` is the number of its attempt. */
+export type Attempt = { id: string; retryCount: number }
+
 /**
  * Deletes claimed jobs that are over, as the attempts that they are. Kept as completed, as pg-boss does it, each would
  * be written once more, entered in every index, and deleted ten minutes later all the same.
  */
-export async function deleteDoneJobs(
-  tx: Tx,
-  job: JobName,
-  attempts: readonly { id: string; retryCount: number }[],
-): Promise<void> {
+export async function deleteDoneJobs(tx: Tx, job: JobName, attempts: readonly Attempt[]): Promise<void> {
   const ids = sql.array(
     attempts.map(({ id }) => id),
     'uuid',
@@ -175,11 +174,7 @@ export async function oftenLost(tx: Tx, job: JobName, ids: readonly string[], ti
 }
 
 /** Leaves claimed jobs no retry, so that failing them gives them up. */
-export const exhaustRetries = (
-  tx: Tx,
-  job: JobName,
-  attempts: readonly { id: string; retryCount: number }[],
-) =>
+export const exhaustRetries = (tx: Tx, job: JobName, attempts: readonly Attempt[]) =>
   tx.query(sql.unsafe`
     update pgboss.job j set retry_limit = j.retry_count
     from ${rowsOf('g', { id: 'uuid', retryCount: 'int4' }, attempts)}
