@@ -28,6 +28,7 @@ import { idsOf, timesOf, whatHappened, whyItWaits } from './message-sections.ts'
 import { requeueForms } from './requeue.ts'
 import { cancelForm, moveForm, shownState } from './scheduled.ts'
 
+/** An email that is looked at, and by whom. */
 type Looked = { email: ShownEmail; request: TeamRequest<'id'>; deps: PageDeps }
 
 /** What stands beside the timeline: what people ask for first, and its ids behind a press. */

@@ -50,6 +50,7 @@ export async function countAudience(
   return { size, as_text: (size !== null && (await inTime(comparedAsText(tx, audience)))) || [] }
 }
 
+/** The slots of the version that is fixed. */
 async function slotsOf(tx: Tx, { team_id, template_version_id: id }: BroadcastRow) {
   const [version] = id === null ? [] : await versionsByIds(tx, [{ team_id, id }])
   return version?.slots ?? []

@@ -1,12 +1,12 @@
 /** What is taken in flight of senders that have a bound of their own, by how they answer. */
 import { sql } from 'slonik'
 import type { Sender } from '../../../db/delivery/senders/pace.ts'
+import { openDatabase } from '../../../db/postgres/pool.ts'
 import { createAdmission, type Message } from '../../../workers/delivery/admission.ts'
 import { createBreakers } from '../../../workers/delivery/breaker.ts'
 import type { DeliveryChannel } from '../../../workers/delivery/channel.ts'
 import { createServiceClock } from '../../../workers/delivery/service-clock.ts'
 import { testDatabase } from '../../support/database.ts'
-import { openPool } from '../../support/pool.ts'
 import t, { type Test } from '../../support/tap.ts'
 
 type Some = Message<'deliver-webhook', never>
@@ -17,7 +17,8 @@ const sender: Sender = { key: 'webhook:one', ceiling: 1_000, on_demand: true, at
 /** An admission, and a sender whose last message was taken within these seconds; null: none was sent. */
 async function begin(t: Test, seconds: number | null) {
   const { url } = await testDatabase(t)
-  const database = await openPool(t, url, { size: 2 })
+  const database = await openDatabase(url, { size: 2 })
+  t.teardown(() => database.end())
   const breakers = createBreakers()
   const channel = { channel: { job: 'deliver-webhook' }, senders: { prefix: 'webhook:' } }
   const admission = createAdmission(
