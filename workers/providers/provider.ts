@@ -57,7 +57,7 @@ export type OutgoingEmail<T extends boolean = false> = {
   list_unsubscribe: string | null
   /** How often it was put off before. */
   deferrals: number
-  /** When the email was accepted: its Date header. */
+  /** When the email was accepted, or was to leave later: its Date header. */
   date: Date
   dkim: DkimKey | null
   files: readonly OutgoingFile[]
