@@ -28,6 +28,9 @@ const SLOW_DOWN_CODES: ReadonlySet<number> = new Set([421, 454])
 const BEFORE_MAIL: ReadonlySet<string> = new Set(['CONN', 'EHLO', 'HELO', 'STARTTLS'])
 /** Bad sequence of commands: about the session, not about the message. */
 const BAD_SEQUENCE = 503
+/** More recipients than the server takes of one message: those beyond wait for the next (RFC 5321 §4.5.3.1.10). */
+const isOverLimit = (reply: string, enhanced: string): boolean =>
+  enhanced === '5.5.3' || (enhanced === '' && /\btoo many recipients\b/i.test(reply))
 /** Codes about the message (size, content), at whatever command they come. */
 const THE_MESSAGE = /^5\.(?:2\.3|3\.4|6\.\d+)$/
 /** Exim and its like refuse a client that may not relay with a bare 550. */
@@ -124,7 +127,8 @@ function judgeReply(reply: string, stage: Stage, describe: Describe): Outcome {
   if (setup) return { kind: 'sender', detail, trouble: 'setup' }
   if (SLOW_DOWN_CODES.has(code)) return { kind: 'sender', detail, trouble: 'slow' }
   const forGood = code >= 500 && code <= 599 && code !== BAD_SEQUENCE
-  if (!forGood) return { kind: 'deferred', detail }
+  const isPutOff = !forGood || (stage === 'RCPT' && isOverLimit(reply, enhanced))
+  if (isPutOff) return { kind: 'deferred', detail }
   if (isTooLarge(reply)) return { kind: 'refused', detail, effect: 'none' }
   const blames = THE_MESSAGE.test(enhanced) ? null : blameOf(reply, enhanced, stage)
   if (blames !== null) return { kind: 'policy', detail, blames }

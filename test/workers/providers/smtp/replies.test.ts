@@ -41,6 +41,20 @@ t.test('what is about the message blames neither recipient nor sender', async (t
   t.match(atRcpt('550 not 550 5.7.1 x'), { kind: 'refused' })
 })
 
+t.test('recipients beyond what a server takes of one message wait for the next one', async (t) => {
+  const words = '552 5.5.3 Maximum limit of 10 recipients reached'
+  for (const reply of [
+    words,
+    '550 5.5.3 No more',
+    '552 Too many recipients',
+    '452 4.5.3 Too many recipients',
+  ])
+    t.strictSame(atRcpt(reply), { kind: 'deferred', detail: reply })
+  t.match(atRcpt('552 5.2.2 Too many recipients have written'), { kind: 'refused', effect: 'none' })
+  t.match(atRcpt('552 Full'), { kind: 'refused', effect: 'none' })
+  t.match(atData(words), { kind: 'refused' }, 'the message as a whole')
+})
+
 t.test('a reply with two codes is neither yes nor no, and refusals of others are nobody’s', async (t) => {
   t.same([...taken('250 ok\n250 more\n ')], [[TO, { kind: 'accepted', detail: '250 ok\n250 more\n ' }]])
   const detail = "the server's answer says both yes and no: 250 ok\n550 no"
