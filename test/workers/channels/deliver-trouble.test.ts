@@ -9,6 +9,7 @@ import { listSenders } from '../../../db/delivery/senders/show.ts'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
 import { showEmail } from '../../../db/messages/emails/show.ts'
+import type { SmtpScript } from '../../sandbox/smtp.ts'
 import { EMPTY } from '../../support/empty.ts'
 import { hold } from '../../support/held.ts'
 import { jobStates, sentCount, setJobsDue } from '../../support/rows.ts'
@@ -118,8 +119,8 @@ t.test('one recipient refused by policy among accepted ones: bounced, and nobody
 })
 
 /** A relay that can be taken away and put back at the same address. */
-async function relay(t: Test) {
-  const sink = await startSmtpSink(t)
+async function relay(t: Test, script: SmtpScript = {}) {
+  const sink = await startSmtpSink(t, script)
   const sockets = new Set<Socket>()
   let server: Server | null = null
   let port = 0
@@ -183,6 +184,25 @@ t.test('a server that takes mail and cuts the connection gets three copies, ten 
   t.equal(script.steps.filter((step) => step === 'dot').length, 3)
   await worker.stop()
 })
+
+t.test(
+  'a relay that is back is held up by no mail that it refuses, or puts off, for its own sake',
+  async (t) => {
+    const team = await begin()
+    const { open, close, url } = await relay(t, {
+      onRcpt: (to) => ({ dead: '550 5.1.1 No such user', busy: '450 4.2.1 Busy' })[to.slice(0, 4)],
+    })
+    await close()
+    for (const to of ['dead@example.org', 'busy@example.org']) await post(team, 3, { to: [to] })
+    await post(team, 20)
+    const worker = await startWorker(t, service, { smtp_url: url })
+    await until('it was probed in vain', async () => ((await senderOf(url))?.troubles ?? 0) >= 2)
+    await open()
+    await until('all others are sent', async () => (await sentCount(service, team.id)) === 20)
+    t.match(await senderOf(url), { state: 'sending', events: [{ kind: 'recovered' }, { kind: 'paused' }] })
+    await worker.stop()
+  },
+)
 
 t.test('each send is settled as it ends: a slow one keeps no other row queued', async (t) => {
   const team = await begin()
