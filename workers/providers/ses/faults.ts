@@ -3,6 +3,7 @@
  * Promises: pure; by the error's name, and by its words where SES gives one name to two things; `detail` is
  * printable, short and free of secrets. DECISIONS: Our own set-up refused.
  */
+import { isUnsent } from '../../../db/process/outgoing.ts'
 import { storableWords } from '../../../db/text/words.ts'
 import { NOT_CONNECTED } from '../connection.ts'
 import type { Outcome } from '../provider.ts'
@@ -69,7 +70,7 @@ export function judgeFault(fault: SesFault): Outcome {
   if (status === TOO_LARGE) {
     return { kind: 'refused', detail: storableWords(`the message is too large: ${words}`), effect: 'none' }
   }
-  if (NOT_CONNECTED.has(fault.code ?? '')) {
+  if (isUnsent(fault) || NOT_CONNECTED.has(fault.code ?? '')) {
     return { kind: 'sender', detail: words, trouble: 'connection' }
   }
   if (status !== undefined) return { kind: 'deferred', detail: words }
