@@ -6,6 +6,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { sql } from 'slonik'
 import { number, object } from 'yup'
 import { listSenders } from '../../../db/delivery/senders/show.ts'
+import { applyReportedEmails, type ReportedEmail } from '../../../db/messages/emails/apply-events.ts'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
 import { showEmail } from '../../../db/messages/emails/show.ts'
@@ -52,6 +53,11 @@ async function recordGivesWay(): Promise<void> {
 
 const kinds = async (team: TestTeam, id: string) =>
   (await eventsOfEmail(database, team.id, id)).map(({ kind }) => kind)
+const deliveredTo = (team: TestTeam, id: string, recipient: string): ReportedEmail => ({
+  ref: { team_id: team.id, id },
+  ...{ kind: 'delivered', effect: 'delivered', recipient, detail: '', provider_message_id: null },
+  ...{ event_key: `delivered:${recipient}`, occurred_at: new Date() },
+})
 const senderOf = async (url: string) =>
   (await listSenders(database)).find(({ key }) => key === `smtp:${new URL(url).host}`)
 
@@ -203,6 +209,32 @@ t.test(
     await worker.stop()
   },
 )
+
+t.test('a report about who may have got it ends nothing for who was put off at that try', async (t) => {
+  const team = await begin()
+  let recipients = 0
+  const script = await startSmtpScript(t, (step, connection) => {
+    if (step === 'rcpt' && ++recipients === 2) return '450 4.2.1 Busy'
+    return step === 'dot' && connection === 1 ? 'drop' : undefined
+  })
+  const [taken, later] = ['taken@example.org', 'later@example.org']
+  const [id = ''] = await post(team, 1, { to: [taken, later] })
+  const worker = await startWorker(t, service, { smtp_url: script.url })
+  await until('its job waits', async () => (await jobStates(service, id))[0] === 'retry')
+  t.strictSame((await kinds(team, id)).sort(), ['deferred', 'unknown'])
+  await database.transaction((tx) => applyReportedEmails(tx, [deliveredTo(team, id, taken)], new Date()))
+  t.match(await emailById(database, team.id, id), { status: 'delivered', pending_recipients: [later] })
+  await setJobsDue(service, id)
+  await until(
+    'nobody waits',
+    async () => (await emailById(database, team.id, id))?.pending_recipients === null,
+  )
+  t.strictSame(
+    script.lines.flatMap((line) => /^RCPT TO:<(.*?)>/.exec(line)?.[1] ?? []),
+    [taken, later, later],
+  )
+  await worker.stop()
+})
 
 t.test('each send is settled as it ends: a slow one keeps no other row queued', async (t) => {
   const team = await begin()
