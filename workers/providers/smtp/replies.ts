@@ -115,8 +115,8 @@ function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Descri
   return { kind: 'deferred', detail }
 }
 
-/** The enhanced status code of a reply, '' without one. */
-const enhancedOf = (reply: string): string => /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(reply)?.[1] ?? ''
+/** The enhanced status code of a reply, '' without one. Cisco's gateways put a `#` before it. */
+const enhancedOf = (reply: string): string => /^\d{3}[ -]#?(\d\.\d{1,3}\.\d{1,3})\b/.exec(reply)?.[1] ?? ''
 
 function judgeReply(reply: string, stage: Stage, describe: Describe): Outcome {
   const code = Number(reply.slice(0, 3))

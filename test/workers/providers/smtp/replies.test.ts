@@ -39,6 +39,8 @@ t.test('what is about the message blames neither recipient nor sender', async (t
   t.match(atData('554 Access denied'), { kind: 'policy', blames: 'identity' })
   t.match(atData('550 not 554 Access denied'), { kind: 'refused' })
   t.match(atRcpt('550 not 550 5.7.1 x'), { kind: 'refused' })
+  t.match(atRcpt('550 #5.7.1 x'), { kind: 'policy', blames: 'recipient' }, 'as Cisco writes it')
+  t.match(atRcpt('550 #5.1.1 x'), { kind: 'refused', effect: 'hard' })
 })
 
 t.test('recipients beyond what a server takes of one message wait for the next one', async (t) => {
