@@ -105,7 +105,9 @@ function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Descri
   }
   const detail = describe(words)
   if (code === 'EAUTH') return { kind: 'sender', detail, trouble: 'setup' }
-  if (SLOW_DOWN_CODES.has(responseCode)) return { kind: 'sender', detail, trouble: 'slow' }
+  // To STARTTLS, 454 says that there is no TLS for now (RFC 3207 §4): that is no pace.
+  const isSlow = SLOW_DOWN_CODES.has(responseCode) && !(command === 'STARTTLS' && responseCode === 454)
+  if (isSlow) return { kind: 'sender', detail, trouble: 'slow' }
   // No end within our time, or hung up without a word, on one connection after another: no command is named.
   const isSilent = code === 'EABORT' || code === 'ECONNECTION'
   if (!attempt.isBegun() && (BEFORE_MAIL.has(command ?? '') || isSilent)) {

@@ -81,6 +81,9 @@ t.test('a fault without a reply is judged by where it came', async (t) => {
   const early = (error: object) => failed(error, { isBegun: () => false })
   t.match(early({ code: 'EABORT' }), { kind: 'sender', trouble: 'connection' })
   t.match(early({}), { kind: 'deferred' })
+  const tls = { command: 'STARTTLS', code: 'ETLS' }
+  t.match(early({ ...tls, responseCode: 454 }), { kind: 'sender', trouble: 'connection' })
+  t.match(early({ ...tls, responseCode: 421 }), { kind: 'sender', trouble: 'slow' })
   for (const [responseCode, trouble] of [
     [499, 'connection'],
     [500, 'setup'],
