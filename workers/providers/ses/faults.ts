@@ -41,14 +41,20 @@ const VERDICTS: Record<string, Verdict> = {
   SignatureDoesNotMatch: 'login',
   RequestExpired: 'login',
   MissingAuthenticationTokenException: 'login',
+  MissingAuthenticationToken: 'login',
   IncompleteSignature: 'login',
+  OptInRequired: 'login',
   MailFromDomainNotVerifiedException: 'identity',
   AccessDeniedException: 'identity',
   AccessDenied: 'identity',
+  NotAuthorized: 'identity',
   MessageRejected: 'refuse',
   BadRequestException: 'refuse',
   ValidationException: 'refuse',
+  ValidationError: 'refuse',
 }
+/** What AWS's front door, or a gateway on the way, says of who is not let in, under whatever name. */
+const NOT_LET_IN: readonly unknown[] = [401, 403]
 
 /** Seconds. SES's day is a moving window: a used-up quota comes back bit by bit. */
 const QUOTA_PAUSE_S = 900
@@ -78,8 +84,9 @@ export function judgeFault(fault: SesFault): Outcome {
   return { kind: 'unknown', detail, wait_seconds: UNKNOWN_WAIT_S }
 }
 
-function sesVerdict({ name, message }: SesFault): Verdict | undefined {
-  const verdict = Object.hasOwn(VERDICTS, name) ? VERDICTS[name] : undefined
+function sesVerdict({ name, message, $metadata }: SesFault): Verdict | undefined {
+  const unnamed = NOT_LET_IN.includes($metadata?.httpStatusCode) ? 'login' : undefined
+  const verdict = Object.hasOwn(VERDICTS, name) ? VERDICTS[name] : unnamed
   // "Daily message quota exceeded" and "Maximum sending rate exceeded" come under one name.
   if (verdict === 'slow' && /^daily\b/i.test(message)) return 'pause'
   if (name === 'MessageRejected' && NOT_VERIFIED.test(message)) return 'identity'
