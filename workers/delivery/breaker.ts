@@ -76,9 +76,11 @@ function troubleOf(
   return null
 }
 
-/** Whether a message that was not taken was refused or put off for its own sake. */
+const ANSWERED: ReadonlySet<AttemptOutcome['kind']> = new Set(['refused', 'deferred', 'policy'])
+
+/** Whether a message that was not taken was refused or put off, for its own sake as far as is known. */
 const isOfItself = (outcomes: readonly AttemptOutcome[]): boolean =>
-  outcomes.every(({ kind }) => kind === 'refused' || kind === 'deferred')
+  outcomes.every(({ kind }) => ANSWERED.has(kind))
 
 export function createBreaker(): Breaker {
   let state: SenderState | null = null

@@ -124,6 +124,24 @@ t.test('one recipient refused by policy among accepted ones: bounced, and nobody
   await worker.stop()
 })
 
+t.test('recipients whom a relay does not relay to for now wait, and nobody else does', async (t) => {
+  const team = await begin()
+  const sink = await startSmtpSink(t, {
+    onRcpt: (to) => (to.startsWith('far') ? '454 4.7.1 Relay access denied' : undefined),
+  })
+  const far = await post(team, 4, { to: ['far@example.org'] })
+  const worker = await startWorker(t, service, { smtp_url: sink.url })
+  const isPutOff = async (id: string) => (await kinds(team, id)).includes('deferred')
+  for (let sent = 20; !(await Promise.all(far.map(isPutOff))).every(Boolean); sent += 20) {
+    await post(team, 20)
+    await until('the others are sent', async () => (await sentCount(service, team.id)) === sent)
+  }
+  t.strictSame((await emailById(database, team.id, far[0] ?? ''))?.status, 'queued')
+  await post(team, 20)
+  await until('nothing is in the way', async () => (await senderOf(sink.url))?.state !== 'paused')
+  await worker.stop()
+})
+
 /** A relay that can be taken away and put back at the same address. */
 async function relay(t: Test, script: SmtpScript = {}) {
   const sink = await startSmtpSink(t, script)
