@@ -175,16 +175,16 @@ t.test('whose answer was lost and who is reported on, in either order, is not tr
     const attempt = { ...ref, provider_message_id: null, size_kb: 1, pending_recipients: left, seen }
     await service.database.transaction((tx) => applyEmailEvents(tx, events, NOW, [attempt]))
   }
-  const tell = (id: string) =>
+  const say = (id: string) =>
     apply(
       ...to.map((recipient) => reported({ team_id: team, id }, { kind: 'delivered', recipient })),
       reported({ team_id: team, id }, { kind: 'delayed', recipient: 'ana@example.org' }),
     )
-  await tell(before)
+  await say(before)
   await lose(before)
   await lose(after)
   t.match(await emailById(service.database, team, after), { pending_recipients: left })
-  await tell(after)
+  await say(after)
   for (const id of [before, after])
     t.match(
       await emailById(service.database, team, id),
