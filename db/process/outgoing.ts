@@ -55,6 +55,28 @@ export function limitConnecting(asked: ClientRequest, ms: number): void {
   })
 }
 
+const UNSENT = Symbol('unsent')
+
+/** Whether a fault came while a request's connection was being encrypted: nothing of the request can have left. */
+export const isUnsent = (fault: unknown): boolean => fault instanceof Error && UNSENT in fault
+
+/** Marks the faults of others that end a request between its connection and the end of its TLS handshake. */
+function markUnsent(asked: ClientRequest): void {
+  let isShaking = false
+  asked.once('socket', (socket) => {
+    if (asked.reusedSocket || asked.protocol !== 'https:') return
+    socket.once('connect', () => {
+      isShaking = true
+    })
+    socket.once('secureConnect', () => {
+      isShaking = false
+    })
+  })
+  asked.on('error', (fault: NodeJS.ErrnoException) => {
+    if (isShaking && typeof fault.code === 'string') Object.assign(fault, { [UNSENT]: true })
+  })
+}
+
 const BOUNDED = Symbol('bounded')
 /** Marked once it is bounded. */
 type Asked = ClientRequest & { [BOUNDED]?: true }
@@ -68,6 +90,7 @@ export function beginRequest(
   const asked: Asked = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options)
   asked[BOUNDED] = true
   limitConnecting(asked, connect_ms)
+  markUnsent(asked)
   const response = new Promise<IncomingMessage>((resolve, reject) => {
     asked.once('response', resolve).on('error', reject)
     // One that is answered by a change of protocol closes without an error.

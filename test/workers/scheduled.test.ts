@@ -141,6 +141,23 @@ t.test('a worker sends it at its time by itself, and its latency counts from the
   t.equal(sink.messages().length, 2)
 })
 
+t.test('an email that waited for its time is dated by it, not by the day of its call', async (t) => {
+  const { service, team, release } = await begin(t)
+  const sink = await startSmtpSink(t)
+  const at = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 30 * 24 * HOUR)
+  await sendEmail(service, team, { scheduled_at: at.toISOString(), subject: 'Later' })
+  const past = ahead(-60_000)
+  await sendEmail(service, team, { scheduled_at: past, subject: 'Now' })
+  await shiftClock(service.database, 30 * 24 * 3_600 + 60)
+  await release()
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until('both are sent', () => sink.messages().length === 2)
+  const mails = await Promise.all(sink.messages().map((one) => one.parsed()))
+  const dateOf = (subject: string) => mails.find((mail) => mail.subject === subject)?.date
+  t.equal(new Date(dateOf('Later') ?? '').getTime(), at.getTime())
+  t.ok(new Date(dateOf('Now') ?? '').getTime() >= Date.parse(past) + 59_000, 'accepted after its time')
+})
+
 t.test('what was cancelled never goes, and what goes cannot be cancelled', async (t) => {
   const { service, team, release } = await begin(t)
   const { key } = team

@@ -270,10 +270,18 @@ function eventsOf({ answer: { row, delivery }, at }: Delivered<EmailAttempt>): E
 
 const isDecided = ({ kind }: Outcome): boolean => kind === 'accepted' || kind === 'refused'
 
-/** What a try leaves. Once the result of some recipients is decided, the row stores who is still to be tried. */
+/**
+ * What a try leaves. Once the result of some recipients is decided, the row stores who is still to be tried; so it does
+ * where the answer was lost for some alone: a report about these must not end it for the others.
+ */
 function recordOf({ row, html, delivery }: EmailAttempt): AttemptRecord {
-  const pending = [...delivery.outcomes].flatMap(([to, outcome]) => (isDecided(outcome) ? [] : [to]))
-  const isPartial = row.pending_recipients !== null || pending.length < delivery.outcomes.size
+  const outcomes = [...delivery.outcomes]
+  const pending = outcomes.flatMap(([to, outcome]) => (isDecided(outcome) ? [] : [to]))
+  const unknown = outcomes.filter(([, { kind }]) => kind === 'unknown').length
+  const isPartial =
+    row.pending_recipients !== null ||
+    pending.length < outcomes.length ||
+    (unknown > 0 && unknown < pending.length)
   return {
     team_id: row.team_id,
     email_id: row.id,

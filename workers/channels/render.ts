@@ -28,6 +28,10 @@ export const recipientsOf = ({ pending_recipients, to_emails }: EmailRow): strin
   ...bareRecipients(pending_recipients ?? present(to_emails)).values(),
 ]
 
+/** When it was to leave: one that was scheduled for weeks ahead would arrive among the mail of weeks ago. */
+const dateOf = ({ created_at, scheduled_at }: EmailRow): Date =>
+  new Date(Math.max(Date.parse(created_at), scheduled_at === null ? 0 : Date.parse(scheduled_at)))
+
 /** The link for the headers: where the template asks for it, unless the client has its own there, and in broadcasts. */
 function unsubscribeLinkOf(
   { headers, variables, broadcast_id }: EmailRow,
@@ -67,7 +71,7 @@ export function renderEmail<T extends boolean>(
     headers: row.headers,
     list_unsubscribe: unsubscribeLinkOf(row, version),
     deferrals: row.deferrals,
-    date: new Date(row.created_at),
+    date: dateOf(row),
     dkim,
     files,
   }

@@ -76,6 +76,12 @@ function troubleOf(
   return null
 }
 
+const ANSWERED: ReadonlySet<AttemptOutcome['kind']> = new Set(['refused', 'deferred', 'policy'])
+
+/** Whether a message that was not taken was refused or put off, for its own sake as far as is known. */
+const isOfItself = (outcomes: readonly AttemptOutcome[]): boolean =>
+  outcomes.every(({ kind }) => ANSWERED.has(kind))
+
 export function createBreaker(): Breaker {
   let state: SenderState | null = null
   let acceptedAt: Date | null = null
@@ -111,6 +117,7 @@ export function createBreaker(): Breaker {
       if (outcomes.some(({ kind }) => kind === 'policy')) strikes += 1
       const trouble = troubleOf(outcomes, began_at, strikes)
       if (trouble !== null) haltedAt = performance.now()
+      if (trouble === null && state?.probing && isOfItself(outcomes)) return { kind: 'answered', began_at }
       return trouble
     },
     changed(kind) {
@@ -127,7 +134,7 @@ export function createBreaker(): Breaker {
       return Math.max(IN_FLIGHT_PER_SEND.least, Math.min(IN_FLIGHT_PER_SEND.most, Math.floor(1 / lasted)))
     },
     waitAfter(signal) {
-      if (signal === null || signal.kind === 'accepted' || signal.kind === 'slow') return 1
+      if (signal === null || !('words' in signal) || signal.kind === 'slow') return 1
       // A little longer than the pause, so that another message is the next probe.
       const pause = pauseAfter(signal.kind, troubles + 1, signal.wait_seconds)
       return Math.min(MAX_WAIT_S, pause + 1)

@@ -57,7 +57,7 @@ export type OutgoingEmail<T extends boolean = false> = {
   list_unsubscribe: string | null
   /** How often it was put off before. */
   deferrals: number
-  /** When the email was accepted: its Date header. */
+  /** When the email was accepted, or was to leave later: its Date header. */
   date: Date
   dkim: DkimKey | null
   files: readonly OutgoingFile[]
@@ -71,7 +71,8 @@ export type OutgoingEmail<T extends boolean = false> = {
  *   only counts, `none` when the refusal is not about the address (DECISIONS: Delivery reports).
  * - policy: refused by the provider's policy (5.7.x, an identity that is not verified): our set-up, or this message.
  *   The delivery engine decides, by whether the provider takes other mail of ours. If so, it is the `recipient`'s and
- *   ends the message, or the `identity`'s (the From address or domain), whose mail waits.
+ *   ends the message, or the `identity`'s (the From address or domain), whose mail waits; so does a recipient's that is
+ *   refused for now.
  * - deferred: for now, this message alone; `wait_seconds` when another try is no use before.
  * - sender: about everything that is sent through this provider, and no try of this message. `trouble` says what:
  *   `slow` (too fast: the pace is halved), `setup` (login, relay access, account: a person has to act) or `connection`

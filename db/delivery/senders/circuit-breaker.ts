@@ -38,12 +38,14 @@ type Refusal = {
 /**
  * What one send says about its sender.
  * - accepted: a message was taken.
+ * - answered: one was refused or put off for its own sake, which says nothing of the sender. Said of probes.
  * - slow: it goes too fast.
  * - setup: everything is refused until a person acts.
  * - connection: it cannot be reached.
  */
 export type SenderSignal =
   | { kind: 'accepted'; began_at: Date }
+  | { kind: 'answered'; began_at: Date }
   | ({ kind: 'slow' } & Refusal)
   | ({ kind: 'setup' } & Refusal)
   | ({ kind: 'connection' } & Refusal)
@@ -107,6 +109,8 @@ function afterSignals(pace: Pace, now: Date, signals: readonly SenderSignal[]): 
     const refusal = newestOf(signals, kind)
     if (refusal) state = trip(state, now, { ...refusal, kind })
   }
+  const answered = newestOf(signals, 'answered')
+  if (answered) state = endProbe(state, now, answered.began_at)
   const accepted = newestOf(signals, 'accepted')
   return accepted ? recover(state, now, accepted.began_at) : state
 }
@@ -150,6 +154,14 @@ function trip(
     changes: change(wait),
     news: isKnown ? state.news : [...state.news, event],
   }
+}
+
+/** Lets the next message find out, whose turn would come when the time of this probe is over. */
+function endProbe(state: Changed, now: Date, began_at: Date): Changed {
+  const { pace } = state
+  const { wait_seconds: left } = stateAt(pace, now)
+  const isProbe = pace.troubled_at !== null && began_at > pace.troubled_at && left <= PROBE_SECONDS
+  return isProbe ? { ...state, pace: { ...pace, paused_until: null } } : state
 }
 
 const AT_EASE = { troubles: 0, troubled_at: null, paused_until: null, pause_reason: null }

@@ -78,7 +78,10 @@ function changeOf({ pending, ...change }: EmailChange) {
 const list = (column: FragmentSqlToken) =>
   sql.fragment`case when ${column} is null then null else array(select json_array_elements_text(${column})) end`
 
-/** Changes locked states, in one statement that writes each at most once; those that stay as they are, not at all. */
+/**
+ * Changes locked states, in one statement that writes each at most once; those that stay as they are, not at all. Whose
+ * answer was lost and who was reported on, before that or after, is not to be tried again: the events are stored first.
+ */
 export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Promise<void> {
   const ladder = sql.array(EMAIL_LADDER, 'text')
   const pending = sql.fragment`
@@ -89,6 +92,14 @@ export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Pro
         then ${list(sql.fragment`c.pending`)}
       else e.pending_recipients
     end`
+  const ofRecipient = sql.fragment`
+    from email_events v where v.team_id = e.team_id and v.email_id = e.id and v.recipient = p.recipient`
+  const untried = sql.fragment`
+    select array_agg(p.recipient order by p.place)
+    from unnest(b.pending) with ordinality as p (recipient, place)
+    where not (
+      exists (select ${ofRecipient} and v.kind = 'unknown') and exists (
+        select ${ofRecipient} and v.kind = any(${ladder}) and (e.tries_from is null or v.occurred_at >= e.tries_from)))`
   await tx.query(sql.prepared('change_emails', object())`
     with change as (
       select e.team_id, e.id,
@@ -96,9 +107,10 @@ export async function changeEmails(tx: Tx, changes: readonly EmailChange[]): Pro
           then c.status else e.status end as status,
         coalesce(e.provider_message_id, c.provider_message_id) as provider_message_id,
         coalesce(e.size_kb, c.size_kb) as size_kb,
-        ${pending} as pending_recipients
+        case when b.pending is not null then (${untried}) end as pending_recipients
       from email_states e join ${rowsOf('c', CHANGE, changes.map(changeOf))}
         on e.team_id = c.team_id and e.id = c.email_id
+        cross join lateral (select ${pending} as pending) b
     )
     update email_states e set
       status = c.status, provider_message_id = c.provider_message_id, size_kb = c.size_kb,

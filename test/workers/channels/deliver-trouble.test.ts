@@ -5,9 +5,11 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { sql } from 'slonik'
 import { listSenders } from '../../../db/delivery/senders/show.ts'
+import { applyReportedEmails, type ReportedEmail } from '../../../db/messages/emails/apply-events.ts'
 import { emailById } from '../../../db/messages/emails/emails.sql.ts'
 import { eventsOfEmail } from '../../../db/messages/emails/events.sql.ts'
 import { showEmail } from '../../../db/messages/emails/show.ts'
+import type { SmtpScript } from '../../sandbox/smtp.ts'
 import { EMPTY } from '../../support/empty.ts'
 import { hold } from '../../support/held.ts'
 import { jobStates, lockWaits, sentCount, setJobsDue } from '../../support/rows.ts'
@@ -47,6 +49,11 @@ async function recordGivesWay(): Promise<void> {
 
 const kinds = async (team: TestTeam, id: string) =>
   (await eventsOfEmail(database, team.id, id)).map(({ kind }) => kind)
+const deliveredTo = (team: TestTeam, id: string, recipient: string): ReportedEmail => ({
+  ref: { team_id: team.id, id },
+  ...{ kind: 'delivered', effect: 'delivered', recipient, detail: '', provider_message_id: null },
+  ...{ event_key: `delivered:${recipient}`, occurred_at: new Date() },
+})
 const senderOf = async (url: string) =>
   (await listSenders(database)).find(({ key }) => key === `smtp:${new URL(url).host}`)
 
@@ -113,9 +120,27 @@ t.test('one recipient refused by policy among accepted ones: bounced, and nobody
   await worker.stop()
 })
 
+t.test('recipients whom a relay does not relay to for now wait, and nobody else does', async (t) => {
+  const team = await begin()
+  const sink = await startSmtpSink(t, {
+    onRcpt: (to) => (to.startsWith('far') ? '454 4.7.1 Relay access denied' : undefined),
+  })
+  const far = await post(team, 4, { to: ['far@example.org'] })
+  const worker = await startWorker(t, service, { smtp_url: sink.url })
+  const isPutOff = async (id: string) => (await kinds(team, id)).includes('deferred')
+  for (let sent = 20; !(await Promise.all(far.map(isPutOff))).every(Boolean); sent += 20) {
+    await post(team, 20)
+    await until('the others are sent', async () => (await sentCount(service, team.id)) === sent)
+  }
+  t.strictSame((await emailById(database, team.id, far[0] ?? ''))?.status, 'queued')
+  await post(team, 20)
+  await until('nothing is in the way', async () => (await senderOf(sink.url))?.state !== 'paused')
+  await worker.stop()
+})
+
 /** A relay that can be taken away and put back at the same address. */
-async function relay(t: Test) {
-  const sink = await startSmtpSink(t)
+async function relay(t: Test, script: SmtpScript = {}) {
+  const sink = await startSmtpSink(t, script)
   const sockets = new Set<Socket>()
   let server: Server | null = null
   let port = 0
@@ -177,6 +202,57 @@ t.test('a server that takes mail and cuts the connection gets three copies, ten 
     paused_senders: EMPTY,
   })
   t.equal(script.steps.filter((step) => step === 'dot').length, 3)
+  await worker.stop()
+})
+
+t.test(
+  'a relay that is back is held up by no mail that it refuses or puts off for its own sake',
+  async (t) => {
+    const team = await begin()
+    const { open, close, url } = await relay(t, {
+      onRcpt: (to) => ({ dead: '550 5.1.1 No such user', busy: '450 4.2.1 Busy' })[to.slice(0, 4)],
+    })
+    await close()
+    const [dead, busy] = [
+      await post(team, 2, { to: ['dead@example.org'] }),
+      await post(team, 2, { to: ['busy@example.org'] }),
+    ]
+    const worker = await startWorker(t, service, { smtp_url: url })
+    await until('it was probed in vain', async () => ((await senderOf(url))?.troubles ?? 0) >= 2)
+    await open()
+    const unanswered = async (ids: string[]) =>
+      (await Promise.all(ids.map((id) => kinds(team, id)))).some(({ length }) => length === 0)
+    await until('each has its answer', async () => !(await unanswered([...dead, ...busy])), 60)
+    await post(team, 20)
+    await until('all others are sent', async () => (await sentCount(service, team.id)) === 20)
+    t.match(await senderOf(url), { state: 'sending', events: [{ kind: 'recovered' }, { kind: 'paused' }] })
+    await worker.stop()
+  },
+)
+
+t.test('a report about who may have got it ends nothing for who was put off at that try', async (t) => {
+  const team = await begin()
+  let recipients = 0
+  const script = await startSmtpScript(t, (step, connection) => {
+    if (step === 'rcpt' && ++recipients === 2) return '450 4.2.1 Busy'
+    return step === 'dot' && connection === 1 ? 'drop' : undefined
+  })
+  const [taken, later] = ['taken@example.org', 'later@example.org']
+  const [id = ''] = await post(team, 1, { to: [taken, later] })
+  const worker = await startWorker(t, service, { smtp_url: script.url })
+  await until('its job waits', async () => (await jobStates(service, id))[0] === 'retry')
+  t.strictSame((await kinds(team, id)).sort(), ['deferred', 'unknown'])
+  await database.transaction((tx) => applyReportedEmails(tx, [deliveredTo(team, id, taken)], new Date()))
+  t.match(await emailById(database, team.id, id), { status: 'delivered', pending_recipients: [later] })
+  await setJobsDue(service, id)
+  await until(
+    'nobody waits',
+    async () => (await emailById(database, team.id, id))?.pending_recipients === null,
+  )
+  t.strictSame(
+    script.lines.flatMap((line) => /^RCPT TO:<(.*?)>/.exec(line)?.[1] ?? []),
+    [taken, later, later],
+  )
   await worker.stop()
 })
 

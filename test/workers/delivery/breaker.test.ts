@@ -47,6 +47,26 @@ t.test('a send says of its sender what it met: taken, too fast, unreachable, ref
   for (const kind of ['refused', 'deferred', 'unknown'] as const) t.equal(note(outcome(kind)), null)
 })
 
+t.test('a probe that is refused or put off for its own sake makes room for the next one', async (t) => {
+  const { breaker } = begin(t)
+  const note = (...kinds: AttemptOutcome['kind'][]) =>
+    breaker.note(
+      kinds.map((kind) => outcome(kind)),
+      NOW,
+      0.1,
+    )
+  breaker.see({ ...state, probing: true })
+  t.strictSame(note('refused', 'deferred'), { kind: 'answered', began_at: NOW })
+  t.equal(breaker.waitAfter({ kind: 'answered', began_at: NOW }), 1)
+  t.equal(note('refused', 'unknown'), null)
+  t.strictSame([note('policy')?.kind, note('policy')?.kind], ['answered', 'answered'])
+  t.equal(note('policy')?.kind, 'setup', 'the third in a row')
+  t.equal(note('sender', 'refused')?.kind, 'setup')
+  t.equal(note('accepted', 'refused')?.kind, 'accepted')
+  breaker.see(state)
+  t.equal(note('refused'), null, 'it is no probe')
+})
+
 t.test('three policies in a row are the set-up’s fault; other refusals change no count', async (t) => {
   const { breaker } = begin(t)
   const note = (kind: AttemptOutcome['kind']) => breaker.note([outcome('refused'), outcome(kind)], NOW, 0.1)

@@ -3,6 +3,7 @@
  * Promises: pure; by the error's name, and by its words where SES gives one name to two things; `detail` is
  * printable, short and free of secrets. DECISIONS: Our own set-up refused.
  */
+import { isUnsent } from '../../../db/process/outgoing.ts'
 import { storableWords } from '../../../db/text/words.ts'
 import { NOT_CONNECTED } from '../connection.ts'
 import type { Outcome } from '../provider.ts'
@@ -40,14 +41,20 @@ const VERDICTS: Record<string, Verdict> = {
   SignatureDoesNotMatch: 'login',
   RequestExpired: 'login',
   MissingAuthenticationTokenException: 'login',
+  MissingAuthenticationToken: 'login',
   IncompleteSignature: 'login',
+  OptInRequired: 'login',
   MailFromDomainNotVerifiedException: 'identity',
   AccessDeniedException: 'identity',
   AccessDenied: 'identity',
+  NotAuthorized: 'identity',
   MessageRejected: 'refuse',
   BadRequestException: 'refuse',
   ValidationException: 'refuse',
+  ValidationError: 'refuse',
 }
+/** What AWS's front door, or a gateway on the way, says of who is not let in, under whatever name. */
+const NOT_LET_IN: readonly unknown[] = [401, 403]
 
 /** Seconds. SES's day is a moving window: a used-up quota comes back bit by bit. */
 const QUOTA_PAUSE_S = 900
@@ -69,7 +76,7 @@ export function judgeFault(fault: SesFault): Outcome {
   if (status === TOO_LARGE) {
     return { kind: 'refused', detail: storableWords(`the message is too large: ${words}`), effect: 'none' }
   }
-  if (NOT_CONNECTED.has(fault.code ?? '')) {
+  if (isUnsent(fault) || NOT_CONNECTED.has(fault.code ?? '')) {
     return { kind: 'sender', detail: words, trouble: 'connection' }
   }
   if (status !== undefined) return { kind: 'deferred', detail: words }
@@ -77,8 +84,9 @@ export function judgeFault(fault: SesFault): Outcome {
   return { kind: 'unknown', detail, wait_seconds: UNKNOWN_WAIT_S }
 }
 
-function sesVerdict({ name, message }: SesFault): Verdict | undefined {
-  const verdict = Object.hasOwn(VERDICTS, name) ? VERDICTS[name] : undefined
+function sesVerdict({ name, message, $metadata }: SesFault): Verdict | undefined {
+  const unnamed = NOT_LET_IN.includes($metadata?.httpStatusCode) ? 'login' : undefined
+  const verdict = Object.hasOwn(VERDICTS, name) ? VERDICTS[name] : unnamed
   // "Daily message quota exceeded" and "Maximum sending rate exceeded" come under one name.
   if (verdict === 'slow' && /^daily\b/i.test(message)) return 'pause'
   if (name === 'MessageRejected' && NOT_VERIFIED.test(message)) return 'identity'

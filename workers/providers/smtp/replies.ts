@@ -28,6 +28,9 @@ const SLOW_DOWN_CODES: ReadonlySet<number> = new Set([421, 454])
 const BEFORE_MAIL: ReadonlySet<string> = new Set(['CONN', 'EHLO', 'HELO', 'STARTTLS'])
 /** Bad sequence of commands: about the session, not about the message. */
 const BAD_SEQUENCE = 503
+/** More recipients than the server takes of one message: those beyond wait for the next (RFC 5321 §4.5.3.1.10). */
+const isOverLimit = (reply: string, enhanced: string): boolean =>
+  enhanced === '5.5.3' || (enhanced === '' && /\btoo many recipients\b/i.test(reply))
 /** Codes about the message (size, content), at whatever command they come. */
 const THE_MESSAGE = /^5\.(?:2\.3|3\.4|6\.\d+)$/
 /** Exim and its like refuse a client that may not relay with a bare 550. */
@@ -102,7 +105,9 @@ function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Descri
   }
   const detail = describe(words)
   if (code === 'EAUTH') return { kind: 'sender', detail, trouble: 'setup' }
-  if (SLOW_DOWN_CODES.has(responseCode)) return { kind: 'sender', detail, trouble: 'slow' }
+  // To STARTTLS, 454 says that there is no TLS for now (RFC 3207 §4): that is no pace.
+  const isSlow = SLOW_DOWN_CODES.has(responseCode) && !(command === 'STARTTLS' && responseCode === 454)
+  if (isSlow) return { kind: 'sender', detail, trouble: 'slow' }
   // No end within our time, or hung up without a word, on one connection after another: no command is named.
   const isSilent = code === 'EABORT' || code === 'ECONNECTION'
   if (!attempt.isBegun() && (BEFORE_MAIL.has(command ?? '') || isSilent)) {
@@ -112,19 +117,21 @@ function judgeFailure(attempt: Attempt, error: NodemailerError, describe: Descri
   return { kind: 'deferred', detail }
 }
 
-/** The enhanced status code of a reply, '' without one. */
-const enhancedOf = (reply: string): string => /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(reply)?.[1] ?? ''
+/** The enhanced status code of a reply, '' without one. Cisco's gateways put a `#` before it. */
+const enhancedOf = (reply: string): string => /^\d{3}[ -]#?(\d\.\d{1,3}\.\d{1,3})\b/.exec(reply)?.[1] ?? ''
 
 function judgeReply(reply: string, stage: Stage, describe: Describe): Outcome {
   const code = Number(reply.slice(0, 3))
   const enhanced = enhancedOf(reply)
   const detail = describe(reply)
-  // 454 4.7.1 is "relay access denied" for now, as Debian's Postfix has it.
-  const setup = LOGIN_CODES.has(code) || (code === 454 && enhanced.startsWith('4.7.'))
-  if (setup) return { kind: 'sender', detail, trouble: 'setup' }
+  // 454 4.7.1 is "relay access denied" for now, as Debian's Postfix has it: perhaps of this recipient's domain alone.
+  const isPolicy = code === 454 && enhanced.startsWith('4.7.')
+  if (isPolicy && stage === 'RCPT') return { kind: 'policy', detail, blames: 'identity' }
+  if (isPolicy || LOGIN_CODES.has(code)) return { kind: 'sender', detail, trouble: 'setup' }
   if (SLOW_DOWN_CODES.has(code)) return { kind: 'sender', detail, trouble: 'slow' }
   const forGood = code >= 500 && code <= 599 && code !== BAD_SEQUENCE
-  if (!forGood) return { kind: 'deferred', detail }
+  const isPutOff = !forGood || (stage === 'RCPT' && isOverLimit(reply, enhanced))
+  if (isPutOff) return { kind: 'deferred', detail }
   if (isTooLarge(reply)) return { kind: 'refused', detail, effect: 'none' }
   const blames = THE_MESSAGE.test(enhanced) ? null : blameOf(reply, enhanced, stage)
   if (blames !== null) return { kind: 'policy', detail, blames }

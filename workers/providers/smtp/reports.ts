@@ -163,13 +163,14 @@ function eventsByStatus(text: string, email: Email, { received_at }: RawReport):
 
 /**
  * The recipient's enhanced status code, '' when there is none. One that says nothing (x.0.0) gives way to a better
- * one in the server's own words: a policy's 5.7.1 must not read as a dead address.
+ * one in the server's own words: a policy's 5.7.1 must not read as a dead address. Cisco's gateways write `550 #5.7.1`,
+ * which other servers do not read.
  */
 function statusOf(group: Fields): string {
   const given = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?![\d.])/.exec(field(group, 'status'))?.[0] ?? ''
   if (given !== '' && !given.endsWith('.0.0')) return given
   const words = wordsOf(group)
-  const better = /^(?:\d{3}[ -])?([245]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(words)?.[1]
+  const better = /^(?:\d{3}[ -])?#?([245]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(words)?.[1]
   if (better !== undefined && (given === '' || better[0] === given[0])) return better
   const code = /^([245])\d\d(?!\d)/.exec(words)?.[1]
   return given || (code === undefined ? '' : `${code}.0.0`)

@@ -4,6 +4,7 @@
  * message. Codes are those of Meta's error reference of May 2026.
  */
 import { faultCodes, faultWords } from '../../../db/process/bounded-answer.ts'
+import { isUnsent } from '../../../db/process/outgoing.ts'
 import { NOT_CONNECTED } from '../connection.ts'
 import type { Describe } from '../provider.ts'
 import type { WhatsappOutcome } from './provider.ts'
@@ -70,7 +71,7 @@ export function judgeStatus(status: number, detail: string, retry_after?: number
 export function judgeFailure(error: unknown, describe: Describe): WhatsappOutcome {
   const codes = [...faultCodes(error)]
   const words = faultWords(error)
-  if (codes.length > 0 && codes.every((code) => NOT_CONNECTED.has(code))) {
+  if (isUnsent(error) || (codes.length > 0 && codes.every((code) => NOT_CONNECTED.has(code)))) {
     return { kind: 'sender', detail: describe(`no connection: ${words}`), trouble: 'connection' }
   }
   return { kind: 'unknown', detail: describe(`no answer after the request had left: ${words}`) }

@@ -7,6 +7,7 @@ import {
   troubledSenders,
 } from '../../../../db/delivery/senders/circuit-breaker.ts'
 import { senderEvents } from '../../../../db/delivery/senders/events.sql.ts'
+import { reserveSends } from '../../../../db/delivery/senders/pace.ts'
 import { sendersByKeys } from '../../../../db/delivery/senders/senders.sql.ts'
 import { stopClock } from '../../../support/clock.ts'
 import { testDatabase } from '../../../support/database.ts'
@@ -23,7 +24,7 @@ const database = await openPool(t, (await testDatabase(t)).url, { size: 2 })
 
 type Said = [kind: SenderSignal['kind'], began: number, words?: string, wait_seconds?: number]
 const signalOf = ([kind, began, words = 'words', wait_seconds]: Said): SenderSignal =>
-  kind === 'accepted'
+  kind === 'accepted' || kind === 'answered'
     ? { kind, began_at: at(began) }
     : { kind, began_at: at(began), words, ...(wait_seconds !== undefined && { wait_seconds }) }
 
@@ -142,6 +143,24 @@ t.test('the first send that began after the trouble and was taken closes it', as
     ...['10 paused down', '30 recovered messages are taken again'],
     '32 paused down',
   ])
+})
+
+t.test('after a probe that says nothing of its sender the next one may go at once', async (t) => {
+  const { sender, say, stored } = aSender()
+  const probe = () => reserveSends(database, [{ sender, costs: [1, 1] }], 5)
+  await say(0, ['setup', -1, 'down'])
+  await stopClock(database, at(10))
+  t.match(await probe(), [{ delays: [0], wait_seconds: 1 }])
+  t.match(await stored(), { troubles: 1, until: 40 })
+  t.match(await probe(), [{ delays: [], wait_seconds: 30 }], 'one at a time')
+  t.strictSame(await say(11, ['answered', 0]), [])
+  t.match(await stored(), { until: 40 }, 'it began before the trouble was known')
+  t.strictSame(await say(12, ['answered', 10]), [])
+  t.match(await stored(), { troubles: 1, until: null, reason: 'down', accepted: null })
+  t.match(await probe(), [{ delays: [0], wait_seconds: 1 }])
+  await say(13, ['setup', 12.5, 'closed', 60])
+  await say(14, ['answered', 13.5])
+  t.match(await stored(), { troubles: 2, until: 73 }, 'a longer pause stays')
 })
 
 t.test('of several sends the newest of each kind counts, and trouble before a success', async (t) => {

@@ -158,3 +158,37 @@ t.test('an attempt leaves nobody to be tried who was erased meanwhile, or whose 
     seen.pending_recipients = left as never
   }
 })
+
+t.test('whose answer was lost and who is reported on, in either order, is not tried again', async (t) => {
+  const team = await storeTeam(service)
+  const to = ['ana@example.org', 'ben@example.org', 'cleo@example.org']
+  const [before = '', after = ''] = await storeEmails(service, team, [to, to])
+  const left = to.slice(0, 2)
+  const lose = async (id: string) => {
+    const ref = { team_id: team, email_id: id }
+    const event = { ...ref, occurred_at: NOW, detail: '' }
+    const events = [
+      { ...event, event_key: 'lost', kind: 'unknown' as const, recipient: 'ana@example.org' },
+      { ...event, event_key: 'busy', kind: 'deferred' as const, recipient: 'ben@example.org' },
+    ]
+    const seen = { provider_message_id: null, pending_recipients: null }
+    const attempt = { ...ref, provider_message_id: null, size_kb: 1, pending_recipients: left, seen }
+    await service.database.transaction((tx) => applyEmailEvents(tx, events, NOW, [attempt]))
+  }
+  const say = (id: string) =>
+    apply(
+      ...to.map((recipient) => reported({ team_id: team, id }, { kind: 'delivered', recipient })),
+      reported({ team_id: team, id }, { kind: 'delayed', recipient: 'ana@example.org' }),
+    )
+  await say(before)
+  await lose(before)
+  await lose(after)
+  t.match(await emailById(service.database, team, after), { pending_recipients: left })
+  await say(after)
+  for (const id of [before, after])
+    t.match(
+      await emailById(service.database, team, id),
+      { status: 'delivered', pending_recipients: ['ben@example.org'] },
+      'nobody can have reported on who was only put off',
+    )
+})

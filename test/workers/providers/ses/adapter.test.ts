@@ -185,6 +185,18 @@ t.test('a handshake that never ends is given up within our own limits', async (t
   t.match(outcome, { kind: 'sender', trouble: 'connection' }, 'nothing of it has left')
 })
 
+t.test('nor is a message handed over where TLS never came about', async (t) => {
+  await startSesApi(t)
+  for (const answer of ['', 'HTTP/1.1 400 Bad Request\r\n\r\n']) {
+    const server = createServer((socket) =>
+      socket.on('error', () => {}).once('data', () => socket.end(answer)),
+    )
+    const provider = provide(t, { endpoint: `https://127.0.0.1:${await portOf(t, server)}` })
+    const outcome = only(await provider.send(outgoingEmail()))
+    t.match(outcome, { kind: 'sender', trouble: 'connection' }, JSON.stringify(outcome))
+  }
+})
+
 t.test('what is no address is refused and reaches no one', async (t) => {
   const { api, provider } = await start(t)
   const to = ['a@example.com, evil@example.com', 'grp:a@b.c;']

@@ -20,9 +20,12 @@ t.test('each name has its verdict', async (t) => {
     ],
     [
       { kind: 'policy', blames: 'identity' },
-      ['MailFromDomainNotVerifiedException', 'AccessDeniedException', 'AccessDenied'],
+      ['MailFromDomainNotVerifiedException', 'AccessDeniedException', 'AccessDenied', 'NotAuthorized'],
     ],
-    [{ kind: 'refused', effect: 'none' }, ['MessageRejected', 'BadRequestException', 'ValidationException']],
+    [
+      { kind: 'refused', effect: 'none' },
+      ['MessageRejected', 'BadRequestException', 'ValidationException', 'ValidationError'],
+    ],
     [
       { kind: 'deferred' },
       ['InternalServiceErrorException', 'NovelException', 'constructor', 'toString', ''],
@@ -37,11 +40,21 @@ t.test('a fault of our credentials waits without their words, which may hold the
   for (const name of [
     ...['CredentialsProviderError', 'UnrecognizedClientException', 'InvalidClientTokenId', 'RequestExpired'],
     ...['ExpiredTokenException', 'ExpiredToken', 'InvalidSignatureException', 'SignatureDoesNotMatch'],
-    ...['MissingAuthenticationTokenException', 'IncompleteSignature'],
+    ...['MissingAuthenticationTokenException', 'IncompleteSignature', 'OptInRequired'],
+    'MissingAuthenticationToken',
   ]) {
     const detail = `${name}: AWS does not take our credentials`
     t.strictSame(judgeFault(fault(name)), { kind: 'sender', detail, trouble: 'setup' }, name)
   }
+})
+
+t.test('who is not let in waits, under whatever name that is said', async (t) => {
+  for (const status of [401, 403])
+    for (const name of ['NovelException', 'constructor', '403'])
+      t.strictSame(judgeFault(fault(name, status)), {
+        ...{ kind: 'sender', detail: `${name}: AWS does not take our credentials`, trouble: 'setup' },
+      })
+  t.match(judgeFault(fault('AccessDeniedException', 403)), { kind: 'policy' }, 'a known name counts')
 })
 
 t.test('one name for two things is judged by its words', async (t) => {

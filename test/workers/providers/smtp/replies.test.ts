@@ -39,6 +39,22 @@ t.test('what is about the message blames neither recipient nor sender', async (t
   t.match(atData('554 Access denied'), { kind: 'policy', blames: 'identity' })
   t.match(atData('550 not 554 Access denied'), { kind: 'refused' })
   t.match(atRcpt('550 not 550 5.7.1 x'), { kind: 'refused' })
+  t.match(atRcpt('550 #5.7.1 x'), { kind: 'policy', blames: 'recipient' }, 'as Cisco writes it')
+  t.match(atRcpt('550 #5.1.1 x'), { kind: 'refused', effect: 'hard' })
+})
+
+t.test('recipients beyond what a server takes of one message wait for the next one', async (t) => {
+  const words = '552 5.5.3 Maximum limit of 10 recipients reached'
+  for (const reply of [
+    words,
+    '550 5.5.3 No more',
+    '552 Too many recipients',
+    '452 4.5.3 Too many recipients',
+  ])
+    t.strictSame(atRcpt(reply), { kind: 'deferred', detail: reply })
+  t.match(atRcpt('552 5.2.2 Too many recipients have written'), { kind: 'refused', effect: 'none' })
+  t.match(atRcpt('552 Full'), { kind: 'refused', effect: 'none' })
+  t.match(atData(words), { kind: 'refused' }, 'the message as a whole')
 })
 
 t.test('a reply with two codes is neither yes nor no, and refusals of others are nobody’s', async (t) => {
@@ -65,6 +81,9 @@ t.test('a fault without a reply is judged by where it came', async (t) => {
   const early = (error: object) => failed(error, { isBegun: () => false })
   t.match(early({ code: 'EABORT' }), { kind: 'sender', trouble: 'connection' })
   t.match(early({}), { kind: 'deferred' })
+  const tls = { command: 'STARTTLS', code: 'ETLS' }
+  t.match(early({ ...tls, responseCode: 454 }), { kind: 'sender', trouble: 'connection' })
+  t.match(early({ ...tls, responseCode: 421 }), { kind: 'sender', trouble: 'slow' })
   for (const [responseCode, trouble] of [
     [499, 'connection'],
     [500, 'setup'],

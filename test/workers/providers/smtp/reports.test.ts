@@ -83,6 +83,7 @@ t.test('what a status class means for the email and the contact', async (t) => {
     [{ action: 'failed', status: '4.2.2' }, 'bounced', 'soft'],
     // A policy that the relay has blurred is still a policy.
     [{ action: 'failed', status: '5.0.0', diagnostic: '550 5.7.1 Blocked' }, 'bounced', 'none'],
+    [{ action: 'failed', status: '5.0.0', diagnostic: '550 #5.7.1 Blocked by a gateway' }, 'bounced', 'none'],
     [{ action: 'failed', status: '5.0.0', diagnostic: '554 4.7.1 Odd' }, 'bounced', 'hard'],
     [{ action: 'failed', status: '', diagnostic: '550 5.1.1 Gone' }, 'bounced', 'hard'],
     [{ action: 'failed', status: 'unknown', diagnostic: '452 Later' }, 'bounced', 'soft'],

@@ -1,12 +1,15 @@
 // The WhatsApp Cloud API adapter against a stand-in: requests field by field, and each error class.
 
 import { createServer } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
 import { createWhatsappProvider } from '../../../../workers/providers/whatsapp/cloud.ts'
 import { judgeError, judgeFailure, judgeStatus } from '../../../../workers/providers/whatsapp/faults.ts'
 import { type CloudAnswer, cloudError } from '../../../sandbox/whatsapp.ts'
+import { makeCertificate } from '../../../support/certificate.ts'
 import { ACCESS_TOKEN, outgoingWhatsapp, PHONE_NUMBER_ID, startCloud } from '../../../support/cloud.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { portOf } from '../../../support/port.ts'
+import { reset } from '../../../support/reset.ts'
 import t, { type Test } from '../../../support/tap.ts'
 
 const TEXT = (text: string) => ({ type: 'text', text })
@@ -217,6 +220,27 @@ t.test('nor is anything sent twice when a connection did not stand in time', asy
   const provider = createWhatsappProvider({ ...NUMBER, url, connect_ms: 200 })
   t.match(await provider.send(outgoingWhatsapp()), { kind: 'sender', trouble: 'connection' })
 })
+
+t.test(
+  'nor when its TLS never came about: cut off, reset, no TLS at all, or another’s certificate',
+  async (t) => {
+    const { pem: cert, key_pem: key } = makeCertificate(['other.test'])
+    const servers = [
+      createServer((socket) => socket.on('error', () => {}).once('data', () => socket.end())),
+      createServer((socket) => socket.on('error', () => {}).once('data', () => reset(socket))),
+      createServer((socket) => socket.on('error', () => {}).end('HTTP/1.1 400 Bad Request\r\n\r\n')),
+      createTlsServer({ cert, key }, (socket) => socket.on('error', () => {})),
+    ]
+    for (const [which, server] of servers.entries()) {
+      const provider = createWhatsappProvider({
+        ...NUMBER,
+        url: `https://127.0.0.1:${await portOf(t, server)}`,
+      })
+      const outcome = await provider.send(outgoingWhatsapp())
+      t.match(outcome, { kind: 'sender', trouble: 'connection', detail: /no connection: ./ }, `${which}`)
+    }
+  },
+)
 
 t.test('words are printable, short, and never hold the token', async (t) => {
   const said = `bad\u0000 token ${ACCESS_TOKEN} \ud800${'x'.repeat(2_000)}`
