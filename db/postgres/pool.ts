@@ -177,10 +177,19 @@ const isAmong = (
 ) =>
   [...causes(error)].some((fault) => codes.has(fault.code) || classes.some((each) => fault instanceof each))
 
+/**
+ * Whether a connection could not be made, whatever the system calls it: no route, no name server, no socket where the
+ * server would have it (a file that is missing is ENOENT too, so that the code alone says nothing).
+ */
+const isUnreached = (fault: NodeJS.ErrnoException): boolean =>
+  fault.syscall === 'connect' || fault.syscall === 'getaddrinfo'
+
 /** Whether an error means that the database could not be reached or did not answer in time. */
 export const isDatabaseUnavailable = (error: unknown): boolean =>
   isAmong(error, [...LOST, ...CANCELLED], UNAVAILABLE_CODES) ||
-  [...causes(error)].some(({ message }) => CODELESS.has(message))
+  [...causes(error)].some(
+    (fault) => CODELESS.has(fault.message) || isUnreached(fault as NodeJS.ErrnoException),
+  )
 
 /** Whether a statement was cancelled because it took too long, while the database is otherwise well. */
 export const isTooSlow = (error: unknown): boolean => isAmong(error, CANCELLED, new Set(['57014']))

@@ -67,6 +67,19 @@ for (const [what, DATABASE_URL] of Object.entries(REFUSED)) {
   })
 }
 
+t.test('a server that is not there is one line, by a socket and by an address too', async (t) => {
+  const places = {
+    socket: 'postgres://u:hunter2@/name?host=/nowhere',
+    address: 'postgres://u:hunter2@255.255.255.255/name',
+  }
+  for (const [place, DATABASE_URL] of Object.entries(places)) {
+    for (const said of await Promise.all(ENTRIES.map((entry) => failing(entry, { DATABASE_URL }))))
+      t.match(said, /^cannot start, the database cannot be reached: connect [^\n]+\n$/, place)
+    const line = await adminCli({ DATABASE_URL }).fault(['plan', 'list'])
+    t.match(line, /^cannot reach the database at \S+: connect .*DATABASE_URL set\?$/, place)
+  }
+})
+
 t.test('a role that may not learn which server it is on is one line that says what to grant', async (t) => {
   const { url } = await emptyDatabase(t)
   const name = new URL(url).pathname.slice(1)
