@@ -127,14 +127,22 @@ export const httpUrl = string().test(
   (url) => url === undefined || (/^https?:\/\//i.test(url) && URL.canParse(url)),
 )
 
-/** The address that people reach the service at. The links that begin with it know no path before their own. */
-export const publicUrl = httpUrl.test(
-  'origin',
-  '${path} must be an address without a path, such as https://messages.example.com',
-  (url) => url === undefined || !URL.canParse(url) || isOrigin(new URL(url)),
-)
-
 const isOrigin = ({ href, origin }: URL): boolean => href === `${origin}/`
+
+/**
+ * The address that people reach the service at. The links that begin with it know no path before their own; they begin
+ * with it as URLs are written, whatever blanks, capitals or slashes it was given with.
+ */
+export const publicUrl = httpUrl
+  .transform((url?: string) => {
+    const parsed = url !== undefined && URL.canParse(url) ? new URL(url) : null
+    return parsed !== null && isOrigin(parsed) ? parsed.origin : url
+  })
+  .test(
+    'origin',
+    '${path} must be an address without a path, such as https://messages.example.com',
+    (url) => url === undefined || !URL.canParse(url) || isOrigin(new URL(url)),
+  )
 
 /** A DNS server to ask in place of the system's. */
 export const dnsServer = string().test(

@@ -4,7 +4,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { readApiSettings, reservedHeaders, settingsWarnings } from '../../api/config.ts'
-import { portFault, SettingsFault } from '../../db/process/config.ts'
+import { portFault, readToolSettings, SettingsFault } from '../../db/process/config.ts'
 import { startApi } from '../support/api-process.ts'
 import { testDatabase } from '../support/database.ts'
 import { bareEnvironment, SECRET_KEY } from '../support/environment.ts'
@@ -96,6 +96,21 @@ t.test('an address that links cannot begin with is refused, one in the clear is 
   for (const fine of ['https://example.com', 'https://example.com:8443/', 'http://localhost:3000'])
     t.strictSame(warnings(fine), [], fine)
   t.match(warnings('http://example.com'), [/^PUBLIC_URL is no https:\/\/ URL/])
+})
+
+t.test('links begin with the address as URLs are written, however it was typed', async (t) => {
+  for (const typed of [
+    'https://a.example ',
+    'HTTPS://A.example/',
+    'https:///a.example',
+    'https://a.example\\',
+  ])
+    t.equal(readApiSettings({ ...BASE, PUBLIC_URL: typed }).PUBLIC_URL, 'https://a.example', typed)
+  t.strictSame(settingsWarnings(readApiSettings({ ...BASE, PUBLIC_URL: 'HTTPS://a.example' }), {}), [])
+  t.equal(
+    readToolSettings({ PUBLIC_URL: ' https://bücher.example:8443' }).PUBLIC_URL,
+    'https://xn--bcher-kva.example:8443',
+  )
 })
 
 t.test('a DNS server that is none, and OIDC_ONLY without a provider, are one line each', async (t) => {
