@@ -121,11 +121,11 @@ export const commaList = (text = ''): string[] =>
     .map((item) => item.trim())
     .filter((item) => item !== '')
 
-export const httpUrl = string().test(
-  'http url',
-  '${path} must be an http(s) URL',
-  (url) => url === undefined || (/^https?:\/\//i.test(url) && URL.canParse(url)),
-)
+/** Whether a setting is an http(s) URL, where it is set. */
+export const isHttpUrl = (url: string | undefined): boolean =>
+  url === undefined || (/^https?:\/\//i.test(url) && URL.canParse(url))
+
+export const httpUrl = string().test('http url', '${path} must be an http(s) URL', isHttpUrl)
 
 const isOrigin = ({ href, origin }: URL): boolean => href === `${origin}/`
 
@@ -145,12 +145,11 @@ export const publicUrl = httpUrl
   )
 
 /** A DNS server to ask in place of the system's. */
-export const dnsServer = string().test(
-  'dns server',
-  '${path} must be host or host:port',
-  (server) =>
-    server === undefined || isIP(server) !== 0 || /^(\[[0-9a-f:.]+\]|[\w.-]+)(:[1-9]\d{0,4})?$/i.test(server),
-)
+export const dnsServer = string().test('dns server', '${path} must be host or host:port', (server = '') => {
+  if (server === '' || isIP(server) !== 0) return true
+  const named = /^(?:\[[0-9a-f:.]+\]|[\w.-]+)(?::([1-9]\d{0,4}))?$/i.exec(server)
+  return named !== null && Number(named[1] ?? 53) <= 65_535
+})
 
 /** What the relay in use wants in the SPF record of each domain: names to include, by commas. */
 export const spfInclude = string().test(
@@ -217,6 +216,16 @@ export function portFault(setting: string, port: number, error: NodeJS.ErrnoExce
     return new SettingsFault(['HOST must be an address of this machine'])
   return error
 }
+
+/**
+ * What a provider has given us to prove something by. Pasted, or kept in a file that ends its last line, it may have
+ * got a blank or a line break, with which nothing is proved.
+ */
+export const givenSecret = string().test(
+  'bare',
+  '${path} must not begin or end with a blank or a line break',
+  (value) => value === undefined || value.trim() === value,
+)
 
 /** A token is all the proof we ask for, so it must not be guessable. */
 export const bearerToken = string().matches(

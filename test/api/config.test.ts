@@ -68,6 +68,21 @@ t.test('an app secret without a verify token is refused, and so is the other way
   t.strictSame(faults({ WHATSAPP_APP_SECRET: 'x', WHATSAPP_VERIFY_TOKEN: 'x' }), [])
 })
 
+t.test(
+  'a secret that was pasted with a blank or a line break would prove nothing, and is refused',
+  async (t) => {
+    const bare = { WHATSAPP_APP_SECRET: 'x', WHATSAPP_VERIFY_TOKEN: 'two words' }
+    const openid = { OIDC_ISSUER: 'https://i.example', OIDC_CLIENT_ID: 'id', OIDC_CLIENT_SECRET: 's' }
+    const relay = { SMTP_RELAY: 'mailgun', SMTP_RELAY_SECRET: 'key' }
+    const all: Record<string, string> = { ...bare, ...openid, ...relay, PUBLIC_URL: 'https://a.example' }
+    t.strictSame(faults(all), [])
+    for (const name of Object.keys(all).filter((each) => /SECRET|TOKEN|CLIENT_ID/.test(each)))
+      t.match(faults({ ...all, [name]: `${all[name]}\n` }), [
+        `${name} must not begin or end with a blank or a line break`,
+      ])
+  },
+)
+
 t.test('a port that this user may not have, or that is taken, is one line', async (t) => {
   const said = (code: string) => portFault('PORT', 80, Object.assign(new Error('listen'), { code })).message
   t.match(said('EACCES'), /^ {2}PORT 80 is not for this user: choose one above 1023$/m)
@@ -114,7 +129,7 @@ t.test('links begin with the address as URLs are written, however it was typed',
 })
 
 t.test('a DNS server that is none, and OIDC_ONLY without a provider, are one line each', async (t) => {
-  for (const DNS_SERVER of ['foo:bar', 'foo:', 'a b', '127.0.0.1:0x5'])
+  for (const DNS_SERVER of ['foo:bar', 'foo:', 'a b', '127.0.0.1:0x5', '127.0.0.1:99999'])
     t.match(faults({ DNS_SERVER }), [/^DNS_SERVER must be host or host:port$/], DNS_SERVER)
   for (const DNS_SERVER of ['127.0.0.1', '127.0.0.1:5353', 'dns.example.com', '::1', '[::1]:53'])
     t.strictSame(faults({ DNS_SERVER }), [], DNS_SERVER)
