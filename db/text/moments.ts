@@ -7,10 +7,14 @@ import { Refusal } from '../errors.ts'
 
 const A_TIME = /^(\d{4}-\d{2}-\d{2})T(?!24)\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/i
 
-/** Whether a text is an RFC 3339 time: it has seconds, and 24:00, which JavaScript reads as the next day, is none. */
+/**
+ * Whether a text is an RFC 3339 time: it has seconds, 24:00, which JavaScript reads as the next day, is none, and its
+ * year in UTC, as it is stored and shown, is one of four digits.
+ */
 export function isMoment(text: string): boolean {
   const [, day] = A_TIME.exec(text) ?? []
-  if (day === undefined || Number.isNaN(Date.parse(text))) return false
+  const year = new Date(text).getUTCFullYear()
+  if (day === undefined || !(year >= 1 && year <= 9_999)) return false
   // A day that its month does not have is taken for one of the next.
   return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
 }
