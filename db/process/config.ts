@@ -206,13 +206,16 @@ export function misspeltSettings(schema: ObjectSchema<object>, env: NodeJS.Proce
   )
 }
 
+/** What the system says of an address that is not this machine's, of none at all, and of a name that has none. */
+const NO_ADDRESS = ['EADDRNOTAVAIL', 'EINVAL', 'EAFNOSUPPORT', 'ENOTFOUND', 'EAI_AGAIN']
+
 /** Why a process could not listen, naming the setting; other errors as they are. */
 export function portFault(setting: string, port: number, error: NodeJS.ErrnoException): Error {
   if (error.code === 'EADDRINUSE')
     return new SettingsFault([`${setting} ${port} is taken by another program`])
   if (error.code === 'EACCES')
     return new SettingsFault([`${setting} ${port} is not for this user: choose one above 1023`])
-  if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND')
+  if (NO_ADDRESS.includes(error.code ?? ''))
     return new SettingsFault(['HOST must be an address of this machine'])
   return error
 }
