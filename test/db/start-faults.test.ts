@@ -99,6 +99,22 @@ t.test('a role that may not learn which server it is on is one line that says wh
     t.match(await failing(entry, { DATABASE_URL, LOG_LEVEL: 'fatal' }), line)
 })
 
+t.test('a role that does not own what is there is one line that says which one to be', async (t) => {
+  const { url } = await testDatabase(t)
+  const role = `${new URL(url).pathname.slice(1)}_other`
+  const admin = new Client({ connectionString: url })
+  await admin.connect()
+  t.teardown(() => admin.end())
+  await admin.query(`create role ${role} login password 'hunter2'`)
+  t.teardown(async () => await admin.query(`drop role ${role}`))
+  const DATABASE_URL = Object.assign(new URL(url), { username: role, password: 'hunter2' }).href
+  const line =
+    /denies the role of DATABASE_URL a right: permission .*; the role must be the one that `release` runs as/
+  for (const entry of ['api/main.ts', 'workers/main.ts'])
+    t.match(await failing(entry, { DATABASE_URL }), line)
+  t.match(await adminCli({ DATABASE_URL }).fault(['plan', 'list']), line)
+})
+
 t.test('a DATABASE_DIRECT_URL of another database stops all that starts, and leaves it alone', async (t) => {
   const [{ url }, { url: other }] = [await testDatabase(t), await emptyDatabase(t)]
   const settings = { DATABASE_URL: url, DATABASE_DIRECT_URL: other, LOG_LEVEL: 'error' }
