@@ -4,6 +4,7 @@ import {
   bearerToken,
   commaList,
   dnsServer,
+  givenSecret,
   httpUrl,
   misspeltSettings,
   networkList,
@@ -66,8 +67,8 @@ const apiSettings = object({
   DASHBOARD_FROM: ownMailbox,
   /** The OpenID provider that lets people in, with what it calls us; all three or none. */
   OIDC_ISSUER: httpUrl,
-  OIDC_CLIENT_ID: string(),
-  OIDC_CLIENT_SECRET: string(),
+  OIDC_CLIENT_ID: givenSecret,
+  OIDC_CLIENT_SECRET: givenSecret,
   /** `on`: no links by mail, the provider alone lets people in (and the CLI). */
   OIDC_ONLY: string().oneOf(['on', 'off'], '${path} must be on or off').default('off'),
   /** A DNS server to ask in place of the system's, when the dashboard looks a domain's records up. */

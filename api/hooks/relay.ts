@@ -6,7 +6,7 @@
  */
 import { type StringSchema, string } from 'yup'
 import { contentKey } from '../../db/delivery/reports/store.ts'
-import { bearerToken, relayName, type SettingsOf } from '../../db/process/config.ts'
+import { bearerToken, givenSecret, relayName, type SettingsOf } from '../../db/process/config.ts'
 import { RELAYS, type Relay } from '../../db/text/relays.ts'
 import { publicRoutes } from '../http/route.ts'
 import type { DeclaredHook } from './declared.ts'
@@ -21,7 +21,7 @@ const publicKey = string().test(
 
 /** What the secrets look like. Where it is a password that travels in a header, it must not be guessable. */
 const FORMS: Record<Relay, StringSchema<string | undefined>> = {
-  mailgun: string(),
+  mailgun: givenSecret,
   sendgrid: publicKey,
   postmark: bearerToken,
   brevo: bearerToken,

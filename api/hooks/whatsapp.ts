@@ -5,10 +5,9 @@
  * before the answer. Must not look into the report.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { string } from 'yup'
 import { contentKey } from '../../db/delivery/reports/store.ts'
 import { Refusal } from '../../db/errors.ts'
-import type { SettingsOf } from '../../db/process/config.ts'
+import { givenSecret, type SettingsOf } from '../../db/process/config.ts'
 import { sameSecret } from '../http/auth.ts'
 import { publicRoutes } from '../http/route.ts'
 import type { DeclaredHook } from './declared.ts'
@@ -44,13 +43,13 @@ function challengeOf(query: URLSearchParams, verifyToken: string | null): string
 
 const settings = {
   /** What the provider signs its reports with; without it POST /hooks/whatsapp takes none. */
-  WHATSAPP_APP_SECRET: string().when('WHATSAPP_VERIFY_TOKEN', ([other], schema) =>
+  WHATSAPP_APP_SECRET: givenSecret.when('WHATSAPP_VERIFY_TOKEN', ([other], schema) =>
     other
       ? schema.required('${path} is missing: WHATSAPP_VERIFY_TOKEN is set, and reports must be signed')
       : schema,
   ),
   /** What the provider repeats in its handshake; without it GET /hooks/whatsapp answers none. */
-  WHATSAPP_VERIFY_TOKEN: string(),
+  WHATSAPP_VERIFY_TOKEN: givenSecret,
 }
 
 type Settings = SettingsOf<typeof settings>

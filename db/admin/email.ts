@@ -75,6 +75,9 @@ const depsOf = async (admin: Admin) => ({
   publicUrl: admin.publicUrl,
 })
 
+const unwritable = (file: string, { message }: Error): Refusal =>
+  new Refusal('bad_request', `cannot write ${file}: ${message}`)
+
 async function writeAttachment(
   admin: Admin,
   { team, id, n, out }: { team: string; id: string; n: number; out: string },
@@ -86,8 +89,10 @@ async function writeAttachment(
   const pieces = piecesOf(await admin.database(), { team_id: team, sha256 })
   // Before the file is made: it may be gone.
   const first = await pieces.next()
-  await writeFile(out, first.value ?? '')
-  for await (const piece of pieces) await appendFile(out, piece)
+  const written = async (write: Promise<void>) =>
+    write.catch((error) => Promise.reject(unwritable(out, error)))
+  await written(writeFile(out, first.value ?? ''))
+  for await (const piece of pieces) await written(appendFile(out, piece))
   return { filename, content_type, size, sha256 }
 }
 

@@ -25,7 +25,7 @@ import {
 import { replayOf } from '../messages/webhooks/replay.ts'
 import { showWebhook } from '../messages/webhooks/show.ts'
 import type { Tx } from '../postgres/pool.ts'
-import { atMost, instant, only, uuidArgument } from './input.ts'
+import { atMost, instant, only, uuidArgument, words } from './input.ts'
 import type { Verbs } from './noun.ts'
 import { requeueVerb } from './requeue.ts'
 
@@ -57,7 +57,7 @@ export const verbs: Verbs = (noun) => {
     'notify a server of the team of what happens; its secret is printed here and never again',
   )
     .requiredOption('--url <url>', 'an https:// URL')
-    .option('--domain <name>', 'only about emails from this domain')
+    .option('--domain <name>', 'only about emails from this domain', words)
   withFields(add).action(
     change(
       (by, team: string, given: Given & { url: string }) =>
@@ -77,7 +77,7 @@ export const verbs: Verbs = (noun) => {
 
   withFields(verb('set TEAM ID', 'change a webhook'))
     .option('--url <url>', 'an https:// URL')
-    .option('--domain <name>', 'only about emails from this domain; none: about everything')
+    .option('--domain <name>', 'only about emails from this domain; none: about everything', words)
     .action(
       change((by, team: string, id: string, given: Given) =>
         changeEndpoint({ ...by, allowed: admin.webhookNetworks() }, team, id, fieldsOf(given)),

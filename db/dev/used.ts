@@ -10,10 +10,10 @@ import { join } from 'node:path'
 /** Where the demo team of a database is kept in `data`; without a URL that of the embedded one. */
 export function demoFile(data: string, url: string | undefined): string {
   if (url === undefined) return join(data, 'demo.json')
-  const place = new URL(url)
-  // The same database with a new password is the same database.
-  place.password = ''
-  return join(data, `demo-${createHash('sha256').update(place.href).digest('hex').slice(0, 12)}.json`)
+  // The same database with a new password is the same database. As text: several servers, or a socket's directory
+  // beside a user, are no URL to JavaScript.
+  const place = url.replace(/^([a-z]+:\/\/[^:/?#]*):[^/?#]*@/, '$1@')
+  return join(data, `demo-${createHash('sha256').update(place).digest('hex').slice(0, 12)}.json`)
 }
 
 /** Whether `npm start` has used this database: the embedded one, by its URL or without one, or another. */

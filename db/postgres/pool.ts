@@ -177,10 +177,19 @@ const isAmong = (
 ) =>
   [...causes(error)].some((fault) => codes.has(fault.code) || classes.some((each) => fault instanceof each))
 
+/**
+ * Whether a connection could not be made, whatever the system calls it: no route, no name server, no socket where the
+ * server would have it (a file that is missing is ENOENT too, so that the code alone says nothing).
+ */
+const isUnreached = (fault: NodeJS.ErrnoException): boolean =>
+  fault.syscall === 'connect' || fault.syscall === 'getaddrinfo'
+
 /** Whether an error means that the database could not be reached or did not answer in time. */
 export const isDatabaseUnavailable = (error: unknown): boolean =>
   isAmong(error, [...LOST, ...CANCELLED], UNAVAILABLE_CODES) ||
-  [...causes(error)].some(({ message }) => CODELESS.has(message))
+  [...causes(error)].some(
+    (fault) => CODELESS.has(fault.message) || isUnreached(fault as NodeJS.ErrnoException),
+  )
 
 /** Whether a statement was cancelled because it took too long, while the database is otherwise well. */
 export const isTooSlow = (error: unknown): boolean => isAmong(error, CANCELLED, new Set(['57014']))
@@ -194,8 +203,11 @@ const REFUSED_CODES = new Set(['28000', '28P01', '3D000'])
 
 /** What it answers to a statement that its role may not make. */
 const NOT_ALLOWED = '42501'
-const HOW_TO_GRANT =
-  'let its owner grant it, such as by `grant execute on function pg_control_system() to ROLE`'
+/** What to do about it. Of what `release` has made nobody can use but who owns it. */
+const howToAllow = (message: string): string =>
+  message.includes('pg_control_system')
+    ? 'let its owner grant it, such as by `grant execute on function pg_control_system() to ROLE`'
+    : 'the role must be the one that `release` runs as, or a member of it'
 
 /** Why a TLS handshake failed, where a setting can fix it; null for any other error. */
 function tlsRefusal({ code, message }: Error & { code?: unknown }): string | null {
@@ -218,7 +230,7 @@ export function databaseRefusal(error: unknown, place = ''): string | null {
     if (typeof code === 'string' && REFUSED_CODES.has(code))
       return `the server${place} refuses DATABASE_URL: ${message}${hint}`
     if (code === NOT_ALLOWED)
-      return `the server${place} denies the role of DATABASE_URL a right: ${message}; ${HOW_TO_GRANT}`
+      return `the server${place} denies the role of DATABASE_URL a right: ${message}; ${howToAllow(message)}`
     const tls = tlsRefusal(fault)
     if (tls !== null) return `the server${place} does not do for DATABASE_URL: ${tls}`
   }

@@ -121,28 +121,35 @@ export const commaList = (text = ''): string[] =>
     .map((item) => item.trim())
     .filter((item) => item !== '')
 
-export const httpUrl = string().test(
-  'http url',
-  '${path} must be an http(s) URL',
-  (url) => url === undefined || (/^https?:\/\//i.test(url) && URL.canParse(url)),
-)
+/** Whether a setting is an http(s) URL, where it is set. */
+export const isHttpUrl = (url: string | undefined): boolean =>
+  url === undefined || (/^https?:\/\//i.test(url) && URL.canParse(url))
 
-/** The address that people reach the service at. The links that begin with it know no path before their own. */
-export const publicUrl = httpUrl.test(
-  'origin',
-  '${path} must be an address without a path, such as https://messages.example.com',
-  (url) => url === undefined || !URL.canParse(url) || isOrigin(new URL(url)),
-)
+export const httpUrl = string().test('http url', '${path} must be an http(s) URL', isHttpUrl)
 
 const isOrigin = ({ href, origin }: URL): boolean => href === `${origin}/`
 
+/**
+ * The address that people reach the service at. The links that begin with it know no path before their own; they begin
+ * with it as URLs are written, whatever blanks, capitals or slashes it was given with.
+ */
+export const publicUrl = httpUrl
+  .transform((url?: string) => {
+    const parsed = url !== undefined && URL.canParse(url) ? new URL(url) : null
+    return parsed !== null && isOrigin(parsed) ? parsed.origin : url
+  })
+  .test(
+    'origin',
+    '${path} must be an address without a path, such as https://messages.example.com',
+    (url) => url === undefined || !URL.canParse(url) || isOrigin(new URL(url)),
+  )
+
 /** A DNS server to ask in place of the system's. */
-export const dnsServer = string().test(
-  'dns server',
-  '${path} must be host or host:port',
-  (server) =>
-    server === undefined || isIP(server) !== 0 || /^(\[[0-9a-f:.]+\]|[\w.-]+)(:[1-9]\d{0,4})?$/i.test(server),
-)
+export const dnsServer = string().test('dns server', '${path} must be host or host:port', (server = '') => {
+  if (server === '' || isIP(server) !== 0) return true
+  const named = /^(?:\[[0-9a-f:.]+\]|[\w.-]+)(?::([1-9]\d{0,4}))?$/i.exec(server)
+  return named !== null && Number(named[1] ?? 53) <= 65_535
+})
 
 /** What the relay in use wants in the SPF record of each domain: names to include, by commas. */
 export const spfInclude = string().test(
@@ -199,16 +206,29 @@ export function misspeltSettings(schema: ObjectSchema<object>, env: NodeJS.Proce
   )
 }
 
+/** What the system says of an address that is not this machine's, of none at all, and of a name that has none. */
+const NO_ADDRESS = ['EADDRNOTAVAIL', 'EINVAL', 'EAFNOSUPPORT', 'ENOTFOUND', 'EAI_AGAIN']
+
 /** Why a process could not listen, naming the setting; other errors as they are. */
 export function portFault(setting: string, port: number, error: NodeJS.ErrnoException): Error {
   if (error.code === 'EADDRINUSE')
     return new SettingsFault([`${setting} ${port} is taken by another program`])
   if (error.code === 'EACCES')
     return new SettingsFault([`${setting} ${port} is not for this user: choose one above 1023`])
-  if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND')
+  if (NO_ADDRESS.includes(error.code ?? ''))
     return new SettingsFault(['HOST must be an address of this machine'])
   return error
 }
+
+/**
+ * What a provider has given us to prove something by. Pasted, or kept in a file that ends its last line, it may have
+ * got a blank or a line break, with which nothing is proved.
+ */
+export const givenSecret = string().test(
+  'bare',
+  '${path} must not begin or end with a blank or a line break',
+  (value) => value === undefined || value.trim() === value,
+)
 
 /** A token is all the proof we ask for, so it must not be guessable. */
 export const bearerToken = string().matches(

@@ -7,10 +7,14 @@ import { Refusal } from '../errors.ts'
 
 const A_TIME = /^(\d{4}-\d{2}-\d{2})T(?!24)\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/i
 
-/** Whether a text is an RFC 3339 time: with seconds, and not 24:00, which JavaScript reads as the next day. */
+/**
+ * Whether a text is an RFC 3339 time: with seconds, not 24:00, which JavaScript reads as the next day, and with a year
+ * in UTC, as it is stored and shown, of four digits.
+ */
 export function isMoment(text: string): boolean {
   const [, day] = A_TIME.exec(text) ?? []
-  if (day === undefined || Number.isNaN(Date.parse(text))) return false
+  const year = new Date(text).getUTCFullYear()
+  if (day === undefined || !(year >= 1 && year <= 9_999)) return false
   // A day that its month does not have is taken for one of the next.
   return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
 }

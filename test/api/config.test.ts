@@ -4,7 +4,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { readApiSettings, reservedHeaders, settingsWarnings } from '../../api/config.ts'
-import { portFault, SettingsFault } from '../../db/process/config.ts'
+import { portFault, readToolSettings, SettingsFault } from '../../db/process/config.ts'
 import { startApi } from '../support/api-process.ts'
 import { testDatabase } from '../support/database.ts'
 import { bareEnvironment, SECRET_KEY } from '../support/environment.ts'
@@ -68,10 +68,27 @@ t.test('an app secret without a verify token is refused, and so is the other way
   t.strictSame(faults({ WHATSAPP_APP_SECRET: 'x', WHATSAPP_VERIFY_TOKEN: 'x' }), [])
 })
 
+t.test(
+  'a secret that was pasted with a blank or a line break would prove nothing, and is refused',
+  async (t) => {
+    const bare = { WHATSAPP_APP_SECRET: 'x', WHATSAPP_VERIFY_TOKEN: 'two words' }
+    const openid = { OIDC_ISSUER: 'https://i.example', OIDC_CLIENT_ID: 'id', OIDC_CLIENT_SECRET: 's' }
+    const relay = { SMTP_RELAY: 'mailgun', SMTP_RELAY_SECRET: 'key' }
+    const all: Record<string, string> = { ...bare, ...openid, ...relay, PUBLIC_URL: 'https://a.example' }
+    t.strictSame(faults(all), [])
+    for (const name of Object.keys(all).filter((each) => /SECRET|TOKEN|CLIENT_ID/.test(each)))
+      t.match(faults({ ...all, [name]: `${all[name]}\n` }), [
+        `${name} must not begin or end with a blank or a line break`,
+      ])
+  },
+)
+
 t.test('a port that this user may not have, or that is taken, is one line', async (t) => {
   const said = (code: string) => portFault('PORT', 80, Object.assign(new Error('listen'), { code })).message
   t.match(said('EACCES'), /^ {2}PORT 80 is not for this user: choose one above 1023$/m)
   t.match(said('EADDRINUSE'), /^ {2}PORT 80 is taken by another program$/m)
+  for (const code of ['EADDRNOTAVAIL', 'EINVAL', 'EAI_AGAIN'])
+    t.match(said(code), /^ {2}HOST must be an address of this machine$/m, code)
   t.notOk(portFault('PORT', 80, new Error('else')) instanceof SettingsFault)
 })
 
@@ -98,8 +115,23 @@ t.test('an address that links cannot begin with is refused, one in the clear is 
   t.match(warnings('http://example.com'), [/^PUBLIC_URL is no https:\/\/ URL/])
 })
 
+t.test('links begin with the address as URLs are written, however it was typed', async (t) => {
+  for (const typed of [
+    'https://a.example ',
+    'HTTPS://A.example/',
+    'https:///a.example',
+    'https://a.example\\',
+  ])
+    t.equal(readApiSettings({ ...BASE, PUBLIC_URL: typed }).PUBLIC_URL, 'https://a.example', typed)
+  t.strictSame(settingsWarnings(readApiSettings({ ...BASE, PUBLIC_URL: 'HTTPS://a.example' }), {}), [])
+  t.equal(
+    readToolSettings({ PUBLIC_URL: ' https://bücher.example:8443' }).PUBLIC_URL,
+    'https://xn--bcher-kva.example:8443',
+  )
+})
+
 t.test('a DNS server that is none, and OIDC_ONLY without a provider, are one line each', async (t) => {
-  for (const DNS_SERVER of ['foo:bar', 'foo:', 'a b', '127.0.0.1:0x5'])
+  for (const DNS_SERVER of ['foo:bar', 'foo:', 'a b', '127.0.0.1:0x5', '127.0.0.1:99999'])
     t.match(faults({ DNS_SERVER }), [/^DNS_SERVER must be host or host:port$/], DNS_SERVER)
   for (const DNS_SERVER of ['127.0.0.1', '127.0.0.1:5353', 'dns.example.com', '::1', '[::1]:53'])
     t.strictSame(faults({ DNS_SERVER }), [], DNS_SERVER)

@@ -125,6 +125,19 @@ create index concurrently teams_by_name on teams (name);
   t.strictSame(rows, [{ indisvalid: true }])
 })
 
+t.test('a limit that its role has for statements ends no migration', async (t) => {
+  const { url } = await testDatabase(t)
+  const bounded = `${url}?options=-c%20statement_timeout%3D500`
+  for (const first of ['-- takes a while', '-- outside a transaction: takes a while']) {
+    const { directory, file } = await withOneMore(t, `${first}\n\nselect pg_sleep(0.7);\n`)
+    const lines: string[] = []
+    await migrate(bounded, (line) => lines.push(line), { directory })
+    t.strictSame(lines, [`applied ${file}`], first)
+    const client = await connected(t, url)
+    await client.query('delete from schema_migrations where file = $1', [file])
+  }
+})
+
 t.test('a file that waits for a lock lets others pass, tries again, and applies once', async (t) => {
   const { url } = await testDatabase(t)
   const { directory, file } = await withOneMore(

@@ -67,6 +67,19 @@ for (const [what, DATABASE_URL] of Object.entries(REFUSED)) {
   })
 }
 
+t.test('a server that is not there is one line, by a socket and by an address too', async (t) => {
+  const places = {
+    socket: 'postgres://u:hunter2@/name?host=/nowhere',
+    address: 'postgres://u:hunter2@255.255.255.255/name',
+  }
+  for (const [place, DATABASE_URL] of Object.entries(places)) {
+    for (const said of await Promise.all(ENTRIES.map((entry) => failing(entry, { DATABASE_URL }))))
+      t.match(said, /^cannot start, the database cannot be reached: connect [^\n]+\n$/, place)
+    const line = await adminCli({ DATABASE_URL }).fault(['plan', 'list'])
+    t.match(line, /^cannot reach the database at \S+: connect .*DATABASE_URL set\?$/, place)
+  }
+})
+
 t.test('a role that may not learn which server it is on is one line that says what to grant', async (t) => {
   const { url } = await emptyDatabase(t)
   const name = new URL(url).pathname.slice(1)
@@ -84,6 +97,22 @@ t.test('a role that may not learn which server it is on is one line that says wh
     /denies the role of DATABASE_URL a right: permission denied for function pg_control_system; let its owner grant it, .*\n$/
   for (const entry of ['api/main.ts', 'workers/main.ts'])
     t.match(await failing(entry, { DATABASE_URL, LOG_LEVEL: 'fatal' }), line)
+})
+
+t.test('a role that does not own what is there is one line that says which one to be', async (t) => {
+  const { url } = await testDatabase(t)
+  const role = `${new URL(url).pathname.slice(1)}_other`
+  const admin = new Client({ connectionString: url })
+  await admin.connect()
+  t.teardown(() => admin.end())
+  await admin.query(`create role ${role} login password 'hunter2'`)
+  t.teardown(async () => await admin.query(`drop role ${role}`))
+  const DATABASE_URL = Object.assign(new URL(url), { username: role, password: 'hunter2' }).href
+  const line =
+    /denies the role of DATABASE_URL a right: permission .*; the role must be the one that `release` runs as/
+  for (const entry of ['api/main.ts', 'workers/main.ts'])
+    t.match(await failing(entry, { DATABASE_URL }), line)
+  t.match(await adminCli({ DATABASE_URL }).fault(['plan', 'list']), line)
 })
 
 t.test('a DATABASE_DIRECT_URL of another database stops all that starts, and leaves it alone', async (t) => {

@@ -51,6 +51,16 @@ t.test('half a set, or a queue of WhatsApp without a token, stops and names what
   )
 })
 
+t.test('a token that cannot travel in a header, or an address that is none, stops a worker', async (t) => {
+  // Every message would count as one that may have arrived, though none had left.
+  for (const WHATSAPP_ACCESS_TOKEN of ['token\n', ' token', 'tökén'])
+    t.match(faults({ ...BASE, ...TOKEN, WHATSAPP_ACCESS_TOKEN }), [
+      /^WHATSAPP_ACCESS_TOKEN must be printable ASCII/,
+    ])
+  t.match(faults({ ...BASE, WHATSAPP_API_URL: 'https://' }), [/^WHATSAPP_API_URL must be/])
+  t.match(faults({ ...BASE, SES_ENDPOINT: 'http://' }), [/^SES_ENDPOINT must be an http/])
+})
+
 t.test('unless set otherwise, the API is Meta’s, with its version, at 80 messages a second', async (t) => {
   t.match(readWorkerSettings({ ...BASE, ...TOKEN }), {
     WHATSAPP_API_URL: /^https:\/\/graph\.facebook\.com\/v\d+\.\d+$/,

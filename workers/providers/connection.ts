@@ -16,4 +16,7 @@ export const NOT_CONNECTED: ReadonlySet<string> = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   'ERR_TLS_CERT_ALTNAME_INVALID',
+  // What Node does not even begin: a token with a line break, an address that is none.
+  'ERR_INVALID_CHAR',
+  'ERR_INVALID_URL',
 ])

@@ -129,3 +129,31 @@ t.test('a call that the database stopped says so, and not that there is no datab
   t.match(line, /took longer than 10 seconds .* narrow it down/)
   t.notMatch(line, /reach/)
 })
+
+t.test('a database that is named by several servers does for every verb', async (t) => {
+  const { url } = await testDatabase(t)
+  const { host } = new URL(url)
+  const cli = adminCli({ DATABASE_URL: url.replace(host, `${host},${host}`) })
+  const { id } = await cli.json(['team', 'create', '--name', 'A'])
+  t.match(await cli.json(['webhook', 'add', id, '--url', 'https://a.example/']), {
+    url: 'https://a.example/',
+  })
+  t.match(await cli.json(['login', 'ann@a.test', '--operator']), {
+    url: /^http:\/\/localhost:\d+\/dashboard/,
+  })
+  const line = await cli.fault(['domain', 'add', id, 'a.test'], { env: { SECRET_KEY: '' } })
+  t.match(line, /^SECRET_KEY is missing/)
+})
+
+t.test('a domain that is left empty widens no webhook to those of all domains', async (t) => {
+  const { url } = await testDatabase(t)
+  const cli = adminCli({ DATABASE_URL: url })
+  const { id } = await cli.json(['team', 'create', '--name', 'A'])
+  await cli.json(['domain', 'add', id, 'a.test'])
+  const add = ['webhook', 'add', id, '--url', 'https://a.example/', '--domain']
+  t.match(await cli.fault([...add, '']), /--domain.* must not be empty/)
+  const { id: webhook } = await cli.json([...add, 'a.test'])
+  t.match(await cli.fault(['webhook', 'set', id, webhook, '--domain', '']), /--domain.* must not be empty/)
+  t.match(await cli.json(['webhook', 'show', id, webhook]), { domain: 'a.test' })
+  t.match(await cli.json(['webhook', 'set', id, webhook, '--domain', 'none']), { domain: null })
+})

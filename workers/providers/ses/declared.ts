@@ -1,6 +1,6 @@
 /** Amazon SES, by its API in one region. */
 import { string } from 'yup'
-import type { SettingsOf } from '../../../db/process/config.ts'
+import { httpUrl, type SettingsOf } from '../../../db/process/config.ts'
 import type { Log } from '../../../db/process/log.ts'
 import { type DeclaredForEmail, neededToSend, type Sends } from '../declared.ts'
 import { readSesReport } from './reports.ts'
@@ -14,7 +14,7 @@ const settings = {
     '${path} is missing: the region of the SES account',
   ),
   /** Another server than AWS's own, for simulators. Credentials come from the SDK's own chain. */
-  SES_ENDPOINT: string().matches(/^https?:\/\//, '${path} must be an http(s) URL'),
+  SES_ENDPOINT: httpUrl,
   SES_CONFIGURATION_SET: string().matches(/^[\w-]{1,64}$/, '${path} must be the name of a configuration set'),
 }
 

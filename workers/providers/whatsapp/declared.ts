@@ -1,6 +1,6 @@
 /** WhatsApp, by Meta's Cloud API and one sending number. */
 import { string } from 'yup'
-import { commaList, type SettingsOf, wholeNumber } from '../../../db/process/config.ts'
+import { commaList, isHttpUrl, type SettingsOf, wholeNumber } from '../../../db/process/config.ts'
 import type { JobName } from '../../../db/queue/jobs.ts'
 import type { DeclaredForChannel, ReaderContext } from '../declared.ts'
 import { createWhatsappProvider } from './cloud.ts'
@@ -14,14 +14,19 @@ const queues: readonly JobName[] = ['deliver-whatsapp', 'sync-whatsapp-templates
 
 const settings = {
   WHATSAPP_API_URL: string()
-    .matches(/^https?:\/\//, '${path} must be the http(s) URL of the Graph API, with its version')
+    .test('url', '${path} must be the http(s) URL of the Graph API, with its version', isHttpUrl)
     .default(GRAPH_API),
   /** Without it this worker leaves WhatsApp messages alone, unless WORKER_QUEUES names their queue. */
-  WHATSAPP_ACCESS_TOKEN: string().when('WORKER_QUEUES', ([named], schema) =>
-    commaList(named).some((name) => (queues as readonly string[]).includes(name))
-      ? schema.required('${path} is missing: WORKER_QUEUES names a queue of WhatsApp')
-      : schema,
-  ),
+  WHATSAPP_ACCESS_TOKEN: string()
+    .matches(
+      /^[\x21-\x7e]+$/,
+      '${path} must be printable ASCII characters without spaces or line breaks: it travels in a header',
+    )
+    .when('WORKER_QUEUES', ([named], schema) =>
+      commaList(named).some((name) => (queues as readonly string[]).includes(name))
+        ? schema.required('${path} is missing: WORKER_QUEUES names a queue of WhatsApp')
+        : schema,
+    ),
   WHATSAPP_PHONE_NUMBER_ID: string()
     .matches(/^[\w-]{1,64}$/, '${path} must be the id of the sending number')
     .when('WHATSAPP_ACCESS_TOKEN', ([token], schema) =>

@@ -54,6 +54,13 @@ async function serve(
   return `http://127.0.0.1:${await portOf(t, server)}/credentials`
 }
 
+t.test('a key that no header can hold leaves with nothing, and is the sender’s trouble', async (t) => {
+  const keys = { AWS_ACCESS_KEY_ID: 'AKIATEST\n', AWS_SECRET_ACCESS_KEY: 'test' }
+  const { send, calls } = await start(t, keys)
+  t.match(await send(), { kind: 'sender', trouble: 'connection', detail: /Invalid character in header/ })
+  t.strictSame(calls, [])
+})
+
 t.test('a metadata service whose answer has no end is cut off, and is the sender’s trouble', async (t) => {
   const flood = await startFlood(t, 'endless')
   const { provider, send, calls } = await start(t, { [FULL_URI]: flood.url })

@@ -207,6 +207,15 @@ t.test('no connection at all is safe to repeat', async (t) => {
   }
 })
 
+t.test('nor does a request that cannot be written leave', async (t) => {
+  const provider = createWhatsappProvider({
+    ...NUMBER,
+    url: 'http://127.0.0.1:9/v23.0',
+    access_token: 'token\n',
+  })
+  t.match(await provider.send(outgoingWhatsapp()), { kind: 'sender', detail: /ERR_INVALID_CHAR/ })
+})
+
 t.test('where one of several connections may have sent something, the outcome is unknown', async (t) => {
   const fault = (...codes: string[]) =>
     new AggregateError(codes.map((code) => Object.assign(new Error('x'), { code })))
