@@ -11,6 +11,7 @@ import { createScale } from '../db/figures/fleet/scale.ts'
 import { unsubscribeLinks } from '../db/messages/emails/unsubscribe-token.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
 import { createReplies, type Replies } from '../db/postgres/replies.ts'
+import { createServiceClock } from '../db/postgres/service-clock.ts'
 import { openSecrets } from '../db/process/canary.ts'
 import { spfIncludes } from '../db/process/config.ts'
 import { createKeyedSemaphore } from '../db/process/keyed-semaphore.ts'
@@ -97,7 +98,8 @@ async function start(settings: ApiSettings, log: Log) {
     options: DASHBOARD_POOL,
   })
   const secrets = await openSecrets(database, settings)
-  const endWatch = await watchHome({ database, log })
+  const clock = createServiceClock()
+  const endWatch = await watchHome({ database, log, clock })
   const queue = createProducer(createWaker(database))
   const parser = createParser(PARSER_THREAD)
   const metrics = createMetrics()
@@ -136,7 +138,7 @@ async function start(settings: ApiSettings, log: Log) {
     refusals: createRefusals(database),
     dashboard,
     log,
-    clock: () => new Date(),
+    clock: clock.now,
   })
   const server = await serve(app.callback(), settings)
   const stop = async (): Promise<void> => {

@@ -7,6 +7,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Database, isDatabaseUnavailable } from '../../postgres/pool.ts'
+import type { ServiceClock } from '../../postgres/service-clock.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Log } from '../../process/log.ts'
 import {
@@ -89,8 +90,11 @@ const goOn = (database: Database, home_id: string | null): Promise<boolean> =>
     return true
   })
 
+/** `clock`: it is set at each look. */
+type WatchDeps = { database: Database; log: Log; clock: ServiceClock }
+
 /** Looks, once a call, and does what follows. The function says whether it has stopped a copy. */
-function createWatch({ database, log }: { database: Database; log: Log }, times: HomeTimes, process: string) {
+function createWatch({ database, log, clock }: WatchDeps, times: HomeTimes, process: string) {
   const memory: Omit<Memory, 'away'> = { last: null, home: null }
   let next = 0
   let leftAt: number | null = null
@@ -110,6 +114,7 @@ function createWatch({ database, log }: { database: Database; log: Log }, times:
     next += 1
     const mark = next
     const look = await leaveMark(database, { process, last: memory.last?.mark ?? null, next: mark })
+    clock.set(new Date(look.at))
     note(look, mark)
     const verdict = homeVerdict(
       look,
@@ -132,7 +137,7 @@ function createWatch({ database, log }: { database: Database; log: Log }, times:
  * Watches over the database while the process lives. Resolves once it has looked for the first time.
  * @returns how to end it.
  */
-export async function watchHome(deps: { database: Database; log: Log }, times: HomeTimes = TIMES) {
+export async function watchHome(deps: WatchDeps, times: HomeTimes = TIMES) {
   const { database, log } = deps
   const process = idNow()
   const look = createWatch(deps, times, process)
