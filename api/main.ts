@@ -11,7 +11,6 @@ import { createScale } from '../db/figures/fleet/scale.ts'
 import { unsubscribeLinks } from '../db/messages/emails/unsubscribe-token.ts'
 import { openDatabase } from '../db/postgres/pool.ts'
 import { createReplies, type Replies } from '../db/postgres/replies.ts'
-import { createServiceClock } from '../db/postgres/service-clock.ts'
 import { openSecrets } from '../db/process/canary.ts'
 import { spfIncludes } from '../db/process/config.ts'
 import { createKeyedSemaphore } from '../db/process/keyed-semaphore.ts'
@@ -98,8 +97,7 @@ async function start(settings: ApiSettings, log: Log) {
     options: DASHBOARD_POOL,
   })
   const secrets = await openSecrets(database, settings)
-  const clock = createServiceClock()
-  const endWatch = await watchHome({ database, log, clock })
+  const { clock, end: endWatch } = await watchHome({ database, log })
   const queue = createProducer(createWaker(database))
   const parser = createParser(PARSER_THREAD)
   const metrics = createMetrics()
@@ -138,7 +136,7 @@ async function start(settings: ApiSettings, log: Log) {
     refusals: createRefusals(database),
     dashboard,
     log,
-    clock: clock.now,
+    clock,
   })
   const server = await serve(app.callback(), settings)
   const stop = async (): Promise<void> => {

@@ -7,7 +7,6 @@
 import { createTxtLookup } from '../db/accounts/domains/verify.ts'
 import { createVersions } from '../db/content/templates/versions.ts'
 import { joinFleet } from '../db/figures/fleet/fleet.ts'
-import { createServiceClock } from '../db/postgres/service-clock.ts'
 import { openSecrets } from '../db/process/canary.ts'
 import { createLog, type Log } from '../db/process/log.ts'
 import { createMetrics } from '../db/process/metrics.ts'
@@ -44,8 +43,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   const pool = { size, statementTimeout: 30_000 }
   const { database, listenUrl } = await startDatabase(settings, pool, log)
   const secrets = await openSecrets(database, settings)
-  const clock = createServiceClock()
-  const endWatch = await watchHome({ database, log, clock })
+  const { clock, end: endWatch } = await watchHome({ database, log })
   const queue = await openConsumer(url, {
     connections: 5,
     onError: (error) => log.warn({ err: error }, 'queue error'),
@@ -77,7 +75,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     retention: retentionOf(settings),
     return_domain: domainToAscii(settings.RETURN_PATH_DOMAIN ?? ''),
     log,
-    clock: clock.now,
+    clock,
   })
   const hints = onWake(listenUrl, jobs, (job) => queue.wake(job))
   const member = joinFleet(

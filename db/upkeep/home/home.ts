@@ -7,7 +7,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Database, isDatabaseUnavailable } from '../../postgres/pool.ts'
-import type { ServiceClock } from '../../postgres/service-clock.ts'
+import { createServiceClock, type ServiceClock } from '../../postgres/service-clock.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Log } from '../../process/log.ts'
 import {
@@ -90,11 +90,17 @@ const goOn = (database: Database, home_id: string | null): Promise<boolean> =>
     return true
   })
 
-/** `clock`: it is set at each look. */
-type WatchDeps = { database: Database; log: Log; clock: ServiceClock }
+type WatchDeps = { database: Database; log: Log }
 
-/** Looks, once a call, and does what follows. The function says whether it has stopped a copy. */
-function createWatch({ database, log, clock }: WatchDeps, times: HomeTimes, process: string) {
+/**
+ * Looks, once a call, and does what follows. The function says whether it has stopped a copy.
+ * @param clock is set at each look.
+ */
+function createWatch(
+  { database, log, clock }: WatchDeps & { clock: ServiceClock },
+  times: HomeTimes,
+  process: string,
+) {
   const memory: Omit<Memory, 'away'> = { last: null, home: null }
   let next = 0
   let leftAt: number | null = null
@@ -135,12 +141,13 @@ function createWatch({ database, log, clock }: WatchDeps, times: HomeTimes, proc
 
 /**
  * Watches over the database while the process lives. Resolves once it has looked for the first time.
- * @returns how to end it.
+ * @returns the database's time, as of the last look and carried on since, and how to end it.
  */
 export async function watchHome(deps: WatchDeps, times: HomeTimes = TIMES) {
   const { database, log } = deps
   const process = idNow()
-  const look = createWatch(deps, times, process)
+  const clock = createServiceClock()
+  const look = createWatch({ ...deps, clock }, times, process)
   const ending = new AbortController()
   const quietly = (error: unknown): void => {
     if (!isDatabaseUnavailable(error)) log.error({ err: error }, 'cannot look whether the database is a copy')
@@ -156,9 +163,10 @@ export async function watchHome(deps: WatchDeps, times: HomeTimes = TIMES) {
       await look().catch(quietly)
     }
   })()
-  return async () => {
+  const end = async (): Promise<void> => {
     ending.abort()
     await watching
     await deleteMark(database, process).catch(quietly)
   }
+  return { clock: clock.now, end }
 }

@@ -2,7 +2,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'slonik'
 import { openDatabase } from '../../../../db/postgres/pool.ts'
-import { createServiceClock } from '../../../../db/postgres/service-clock.ts'
 import { watchHome } from '../../../../db/upkeep/home/home.ts'
 import { adminCli } from '../../../support/admin.ts'
 import { startApi } from '../../../support/api-process.ts'
@@ -36,7 +35,7 @@ async function seed(t: Test, webhook: string): Promise<Seeded> {
     const dashboard = { from: 'Heliograph <login@example.com>' }
     const service = await startService(t, { url, publicUrl: PUBLIC_URL, dashboard })
     const { database, call } = service
-    const end = await watchHome({ database, log: silentLog, clock: createServiceClock() })
+    const { end } = await watchHome({ database, log: silentLog })
     await end()
     const team = await makeTeam(service)
     const cli = adminCli({ DATABASE_URL: url, ...ALLOWED })
@@ -159,7 +158,7 @@ t.test('after a failover a process that was there goes on; one that began later 
   // It is looked at before it is settled: on a busy machine that takes a moment.
   const times = { every: 50, hold: 2_000, patience: 4_000 }
   const watch = async () => {
-    const end = await watchHome({ database, log: silentLog, clock: createServiceClock() }, times)
+    const { end } = await watchHome({ database, log: silentLog }, times)
     t.teardown(end)
     return end
   }
@@ -184,7 +183,7 @@ t.test('after a failover a process that was there goes on; one that began later 
 t.test('what is claimed while it is not settled is put back, whatever was known a second ago', async (t) => {
   const { service, database, call, team } = await world(t)
   const sink = await startSmtpSink(t)
-  const end = await watchHome({ database, log: silentLog, clock: createServiceClock() })
+  const { end } = await watchHome({ database, log: silentLog })
   await end()
   const setTimeline = (to: string) => database.query(sql.unsafe`update database_home set timeline = ${to}`)
   const own = String(await database.oneFirst(sql.unsafe`select timeline from database_home`))
