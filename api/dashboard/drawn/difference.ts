@@ -8,15 +8,29 @@ const MAX_CELLS = 4_000_000
 const all = (sign: '+' | '-', lines: readonly string[]): DifferenceLine[] =>
   lines.map((text) => ({ sign, text }))
 
+/** Both texts' lines as numbers, equal ones alike: each is compared with each, and they may be long. */
+function numbered(...texts: readonly (readonly string[])[]): Uint32Array[] {
+  const numbers = new Map<string, number>()
+  const numberOf = (line: string): number => {
+    const number = numbers.get(line) ?? numbers.size
+    numbers.set(line, number)
+    return number
+  }
+  return texts.map((lines) => Uint32Array.from(lines, numberOf))
+}
+
 /** Lengths of the longest common parts of all ends of the two texts. */
-function commonLengths(before: readonly string[], after: readonly string[]): Uint32Array[] {
-  const table = Array.from({ length: before.length + 1 }, () => new Uint32Array(after.length + 1))
+function commonLengths([
+  before = new Uint32Array(),
+  after = new Uint32Array(),
+]: Uint32Array[]): Uint16Array[] {
+  // No longer than the shorter text, which has 2,000 lines at most.
+  const table = Array.from({ length: before.length + 1 }, () => new Uint16Array(after.length + 1))
   for (let i = before.length - 1; i >= 0; i--) {
-    for (let j = after.length - 1; j >= 0; j--) {
-      const row = table[i] as Uint32Array
-      const below = table[i + 1] as Uint32Array
+    const row = table[i] as Uint16Array
+    const below = table[i + 1] as Uint16Array
+    for (let j = after.length - 1; j >= 0; j--)
       row[j] = before[i] === after[j] ? (below[j + 1] ?? 0) + 1 : Math.max(below[j] ?? 0, row[j + 1] ?? 0)
-    }
   }
   return table
 }
@@ -26,7 +40,7 @@ export function difference(one: string, other: string): DifferenceLine[] {
   const before = one.split(/\r?\n/)
   const after = other.split(/\r?\n/)
   if (before.length * after.length > MAX_CELLS) return [...all('-', before), ...all('+', after)]
-  const table = commonLengths(before, after)
+  const table = commonLengths(numbered(before, after))
   const lines: DifferenceLine[] = []
   let i = 0
   let j = 0
