@@ -12,6 +12,24 @@ t.test('lines are gone, new or kept, in their order', (t) => {
   t.end()
 })
 
+t.test('a change is found however long the text around it is, and no more is shown than a page can', (t) => {
+  const blank = '\n'.repeat(1_000_000)
+  const lines = shown(`${blank}a${blank}`, `${blank}b${blank}`)
+  t.ok(lines.length < 5_000, `${lines.length} lines`)
+  const at = lines.indexOf('-a')
+  t.strictSame(lines.slice(at - 1, at + 3), [' ', '-a', '+b', ' '])
+  t.equal(lines.filter((line) => line === ' … 998,000 more lines …').length, 2)
+  t.end()
+})
+
+t.test('of texts that have nothing in common some lines are shown of each', (t) => {
+  const lines = shown('a\n'.repeat(500_000), 'b\r\n'.repeat(300_000))
+  t.ok(lines.length < 5_000, `${lines.length} lines`)
+  t.ok(lines.includes('-… 498,000 more lines …'))
+  t.ok(lines.includes('+… 298,000 more lines …'))
+  t.end()
+})
+
 /** Of a text as long as a template may have lines to be compared. */
 const LINES = 2_000
 
