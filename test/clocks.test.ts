@@ -52,7 +52,7 @@ t.test('keys, links and sessions end by the database’s clock, whatever a web p
   }
 })
 
-t.test('an operator is told of a web process whose clock is wrong', async (t) => {
+t.test('a page says that its web process’s clock is wrong', async (t) => {
   const api = await startApi(t, url, withClock(2))
   const link = await cli.json(['login', 'olga@example.com', '--operator'])
   const olga = visitor(api)

@@ -1,5 +1,5 @@
 /**
- * Templates with as many slots as one may have keep nobody waiting for whoever looks at them. What counts is the main
+ * Templates with as many slots as one may have keep nobody waiting when somebody looks at them. What counts is the main
  * thread's processor time for a whole visit, the client's part in it too.
  */
 import { broadcastingOf } from '../../support/broadcasting.ts'
