@@ -97,7 +97,7 @@ async function start(settings: ApiSettings, log: Log) {
     options: DASHBOARD_POOL,
   })
   const secrets = await openSecrets(database, settings)
-  const endWatch = await watchHome({ database, log })
+  const { clock, end: endWatch } = await watchHome({ database, log })
   const queue = createProducer(createWaker(database))
   const parser = createParser(PARSER_THREAD)
   const metrics = createMetrics()
@@ -136,7 +136,7 @@ async function start(settings: ApiSettings, log: Log) {
     refusals: createRefusals(database),
     dashboard,
     log,
-    clock: () => new Date(),
+    clock,
   })
   const server = await serve(app.callback(), settings)
   const stop = async (): Promise<void> => {

@@ -43,7 +43,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
   const pool = { size, statementTimeout: 30_000 }
   const { database, listenUrl } = await startDatabase(settings, pool, log)
   const secrets = await openSecrets(database, settings)
-  const endWatch = await watchHome({ database, log })
+  const { clock, end: endWatch } = await watchHome({ database, log })
   const queue = await openConsumer(url, {
     connections: 5,
     onError: (error) => log.warn({ err: error }, 'queue error'),
@@ -75,7 +75,7 @@ async function start(settings: WorkerSettings, log: Log): Promise<{ stop: () => 
     retention: retentionOf(settings),
     return_domain: domainToAscii(settings.RETURN_PATH_DOMAIN ?? ''),
     log,
-    clock: () => new Date(),
+    clock,
   })
   const hints = onWake(listenUrl, jobs, (job) => queue.wake(job))
   const member = joinFleet(

@@ -154,9 +154,14 @@ export function* faultCodes(error: unknown): Generator<string> {
 /** A date as HTTP writes it, in any of its three forms; Date.parse would read a year out of many a number. */
 const HTTP_DATE = /^[a-z]{3,9},? .*\d\d:\d\d:\d\d/i
 
-/** What Retry-After says, which is a number of seconds or a date; NaN without it, or for what is neither. */
-export function secondsUntil(value = ''): number {
-  const text = value.trim()
+/**
+ * What Retry-After says, which is a number of seconds or a date; NaN without it, or for what is neither. A date counts
+ * from the answer's own where that has one: by how much their clock and ours differ says nothing.
+ */
+export function secondsUntil({ 'retry-after': after = '', date = '' }: IncomingHttpHeaders): number {
+  const text = after.trim()
   if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text)
-  return HTTP_DATE.test(text) ? (Date.parse(text) - Date.now()) / 1_000 : Number.NaN
+  if (!HTTP_DATE.test(text)) return Number.NaN
+  const answered = HTTP_DATE.test(date) ? Date.parse(date) : Number.NaN
+  return (Date.parse(text) - (Number.isNaN(answered) ? Date.now() : answered)) / 1_000
 }

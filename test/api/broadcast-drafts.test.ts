@@ -90,6 +90,14 @@ t.test('what a draft says is refused as a send is, and names the field', async (
     [{ subject: 'two\nlines' }, /^400 bad_request: subject/],
     [{ where: [{ property: 'a', op: 'like', value: 'b' }] }, /^400 bad_request: where\[0\]\.op/],
     [{ where: [{ property: 'a', op: 'in', value: 'b' }] }, /^400 bad_request: where\[0\]\.value/],
+    [
+      { where: [{ property: 'a', op: 'eq', value: 'b'.repeat(2_049) }] },
+      /^400 bad_request: where\[0\]\.value must be a string of at most 2048 characters/,
+    ],
+    [
+      { where: [{ property: 'a', op: 'in', value: ['b'.repeat(2_049)] }] },
+      /^400 bad_request: where\[0\]\.value must be an array of 1 to 100 strings of at most 2048 characters/,
+    ],
     [{ variables: { a: 'é'.repeat(131_072) } }, /^400 bad_request: variables must be at most 262144 bytes/],
     [
       { where: [{ property: 'a', op: 'in', value: Array(100).fill('😀'.repeat(2_048)) }] },

@@ -7,11 +7,11 @@
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
 import { stateOfSender, troubledSenders } from '../../db/delivery/senders/circuit-breaker.ts'
 import { reserveSends, type Sender } from '../../db/delivery/senders/pace.ts'
+import type { ServiceClock } from '../../db/postgres/service-clock.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
 import type { Rooms } from '../../db/queue/group-claims.sql.ts'
 import { type Breakers, IN_FLIGHT_PER_SEND } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps, Outgoing } from './channel.ts'
-import type { ServiceClock } from './service-clock.ts'
 
 /** A claimed job and the message that it is about. */
 export type Message<J extends DeliveryJob, A> = { job: FetchedJob<J>; outgoing: Outgoing<A> }

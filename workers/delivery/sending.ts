@@ -4,13 +4,13 @@
  * has shown since its release that its sender is in trouble. What does not begin is let go: put back without a try.
  */
 import type { DeliveryJob } from '../../db/channels/channel.sql.ts'
+import type { ServiceClock } from '../../db/postgres/service-clock.ts'
 import type { Claims, FetchedJob } from '../../db/queue/claims.ts'
 import type { End } from '../../db/queue/jobs.ts'
 import type { Message, Released } from './admission.ts'
 import type { Breakers } from './breaker.ts'
 import type { DeliveryChannel, DeliveryDeps } from './channel.ts'
 import type { Recorder, Recording } from './recorder.ts'
-import type { ServiceClock } from './service-clock.ts'
 import type { SlotShare } from './slots.ts'
 import { verdictOf } from './verdict.ts'
 import type { WriteBuffer } from './write-buffer.ts'

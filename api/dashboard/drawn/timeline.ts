@@ -46,15 +46,31 @@ export type Viewer = { person: { operator: boolean }; now: Date }
 export const wordsFor = ({ person }: Viewer, { kind, detail }: { kind: string; detail: string }): string =>
   kind === 'held' && !person.operator ? '' : detail
 
+/** How many entries of a timeline are shown: a mail to a list is opened by all who read that, each time. */
+const MAX_EVENTS_SHOWN = 500
+
+/** The latest events, and what stands in the place of those before them. */
+function latestOf<E extends { time: string }>(events: readonly E[], now: Date) {
+  const shown = events.slice(-MAX_EVENTS_SHOWN)
+  const before = events.slice(0, -MAX_EVENTS_SHOWN)
+  const last = before.at(-1)
+  const title = `${plural(before.length, 'earlier entry', 'earlier entries')} not shown here`
+  return { shown, left: last ? [{ tone: 'plain' as const, title, at: time(last.time, now) }] : [] }
+}
+
 /** A message's timeline, the latest first. @param said what is said of an event, but for its time. */
-export const timelineOf = <E extends { time: string }>(
+export function timelineOf<E extends { time: string }>(
   { events, created_at }: { events: readonly E[]; created_at: string },
   now: Date,
   said: (event: E) => Omit<Moment, 'at'>,
-): Moment[] => [
-  ...events.map((event) => ({ ...said(event), at: time(event.time, now) })).reverse(),
-  { tone: 'plain', title: 'Accepted by the API', at: time(created_at, now) },
-]
+): Moment[] {
+  const { shown, left } = latestOf(events, now)
+  return [
+    ...shown.map((event) => ({ ...said(event), at: time(event.time, now) })).reverse(),
+    ...left,
+    { tone: 'plain', title: 'Accepted by the API', at: time(created_at, now) },
+  ]
+}
 
 /** An email's timeline. */
 export const momentsOf = (email: Pick<ShownEmail, 'events' | 'created_at'>, viewer: Viewer): Moment[] =>
@@ -77,15 +93,11 @@ function addresseesOf({ to_emails, cc_emails = [], bcc_emails = [] }: ShownEmail
 export function recipientOutcomes(email: ShownEmail, viewer: Viewer): Outcome[] {
   const { events, status } = email
   const rung = (kind: string): number => (EMAIL_LADDER as readonly string[]).indexOf(kind)
+  const byIdentity = Map.groupBy(events, ({ recipient }) => recipient && recipientIdentity(recipient))
+  const common = byIdentity.get(null)?.some(({ kind }) => kind === 'sent') ? 'sent' : 'queued'
   return addresseesOf(email).map(({ address, as }) => {
-    const identity = recipientIdentity(address)
-    const own = events.filter(
-      ({ recipient }) => recipient !== null && recipientIdentity(recipient) === identity,
-    )
+    const own = byIdentity.get(recipientIdentity(address)) ?? []
     const highest = own.reduce((best, { kind }) => (rung(kind) > rung(best) ? kind : best), 'queued')
-    const common = events.some(({ recipient, kind }) => recipient === null && kind === 'sent')
-      ? 'sent'
-      : 'queued'
     const outcome = rung(highest) > rung(common) ? highest : own.length === 0 ? status : common
     const last = own.at(-1)
     return { address, as, outcome, words: last ? wordsFor(viewer, last) : '' }

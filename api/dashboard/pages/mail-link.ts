@@ -8,7 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { teamOfDomain } from '../../../db/accounts/domains/domains.sql.ts'
 import type { Place } from '../../../db/accounts/people/sessions.sql.ts'
-import { requestLink } from '../../../db/accounts/people/sign-in.ts'
+import { LINK_LENGTH_MS, requestLink } from '../../../db/accounts/people/sign-in.ts'
 import { parseMailbox } from '../../../db/text/address.ts'
 import { escapeHtml } from '../../../db/text/slots.ts'
 import { BASE } from '../drawn/base.ts'
@@ -65,7 +65,9 @@ async function send({ site, now, origin, form }: PageRequest, deps: PageDeps, em
   }
   const url = new URL(BASE + linkPath(request.secret, localPath(BASE + form.get('return_to'))), site).href
   const { email: to, places } = request
-  const mail = { from, to: [to], ...linkWords({ to, places }, url) }
+  // A link that is over by the time it arrives helps nobody.
+  const when = { scheduled_at: null, expires_in: LINK_LENGTH_MS / 1_000 }
+  const mail = { from, to: [to], when, ...linkWords({ to, places }, url) }
   await sendOwn(deps, { team_id: team, domain: null, internal: true }, mail)
 }
 

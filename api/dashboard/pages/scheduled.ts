@@ -111,6 +111,7 @@ export function moveForm(message: Waits, path: string, given: string | undefined
       value: typedOf(due, zone),
     }),
     hidden('zone', zone, true),
+    hidden('due', due, true),
   ]
   return formOf(`${path}/move`, 'Move to another time', fields, { folded: true })
 }
@@ -123,7 +124,10 @@ export const scheduledActs = ({ name: channel, path }: Channel, noun: string): T
   }),
   act('editor', `/teams/:team/${path}/:id/move`, async (by, { team, params, form }: TeamRequest<'id'>) => {
     const zone = zoneOf(form.get('zone') ?? undefined)
-    const time = momentOf(form.get('scheduled_at') ?? '', zone)
+    const [typed, due] = [form.get('scheduled_at') ?? '', form.get('due') ?? '']
+    // As it was shown: it has no seconds then, nor says which of two it is that clocks show alike.
+    const isKept = isMoment(due) && typed === typedOf(due, zone)
+    const time = isKept ? due : momentOf(typed, zone)
     if (!isMoment(time)) throw new Refusal('bad_request', 'scheduled_at must be a date and a time')
     const id = params.id
     const { scheduled_at } = await moveScheduled(by, { channel, team_id: team.id, id }, time)

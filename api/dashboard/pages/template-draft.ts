@@ -13,8 +13,9 @@ import { redirect, show, type TeamRequest } from '../served/page.ts'
 import { EDITOR, partFields, partOf, slotWords, templateOf, templatePath } from './template-parts.ts'
 
 /** The variables of the draft that sends do not give yet. */
-const newVariables = (draft: DraftRow, { slots }: ShownTemplate): string[] =>
-  draft.slots.filter((slot) => !slots.includes(slot))
+const newVariables = (draft: DraftRow, { slots }: ShownTemplate): string[] => [
+  ...new Set(draft.slots).difference(new Set(slots)),
+]
 
 export function publishForm(template: ShownTemplate, draft: DraftRow, request: TeamRequest): Form {
   const fresh = newVariables(draft, template)

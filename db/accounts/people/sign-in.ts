@@ -37,7 +37,8 @@ import {
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
-const LINK_LENGTH = 15 * MINUTE
+/** For how long a link is good, in milliseconds. */
+export const LINK_LENGTH_MS = 15 * MINUTE
 /** An invitation waits until a colleague has the time for it. */
 export const INVITATION_LENGTH_MS = 7 * 24 * HOUR
 const IDLE_SESSION_MS = 12 * HOUR
@@ -77,7 +78,12 @@ export type Person = {
  * Makes a one-time link for a person. @param teamId the one team it opens; null for a link that nobody but the person
  * sees. @returns the secret that stands in its address.
  */
-export async function makeLink({ tx, now }: At, userId: string, teamId: string | null, length = LINK_LENGTH) {
+export async function makeLink(
+  { tx, now }: At,
+  userId: string,
+  teamId: string | null,
+  length = LINK_LENGTH_MS,
+) {
   const secret = makeSecret()
   const expires_at = new Date(now.getTime() + length)
   await insertLink(tx, { hash: digest(secret), user_id: userId, team_id: teamId, expires_at }, now)

@@ -124,7 +124,8 @@ export async function missingProperties(
     select unnest(${sql.array(names, 'text')}) as name
     except select jsonb_object_keys(properties) from (
       select properties from contacts where team_id = ${teamId} ${newestFirst} limit ${CONTACTS_ASKED}) contacts`)
-  return names.filter((each) => missing.includes(each))
+  const those = new Set(missing)
+  return names.filter((each) => those.has(each))
 }
 
 const recipientRow = row({ email: string(), identity: string(), suppression: string().nullable() })

@@ -66,9 +66,13 @@ function conditionFault(given: unknown): string | null {
       value.length > 0 &&
       value.length <= MAX_VALUES &&
       value.every((each) => isText(each, MAX_CONDITION_LENGTH.value))
-    return fits ? null : `.value must be an array of 1 to ${MAX_VALUES} strings`
+    return fits
+      ? null
+      : `.value must be an array of 1 to ${MAX_VALUES} strings of at most ${MAX_CONDITION_LENGTH.value} characters`
   }
-  return isText(value, MAX_CONDITION_LENGTH.value) ? null : '.value must be a string'
+  return isText(value, MAX_CONDITION_LENGTH.value)
+    ? null
+    : `.value must be a string of at most ${MAX_CONDITION_LENGTH.value} characters`
 }
 
 const conditions = () =>

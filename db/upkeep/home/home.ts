@@ -7,6 +7,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Database, isDatabaseUnavailable } from '../../postgres/pool.ts'
+import { createServiceClock, type ServiceClock } from '../../postgres/service-clock.ts'
 import { idNow } from '../../process/ids.ts'
 import type { Log } from '../../process/log.ts'
 import { pausedQueues, RESTORED } from '../../queue/pauses.sql.ts'
@@ -89,8 +90,17 @@ const goOn = (database: Database, home_id: string | null): Promise<boolean> =>
     return true
   })
 
-/** Looks, once a call, and does what follows. The function says whether it has stopped a copy. */
-function createWatch({ database, log }: { database: Database; log: Log }, times: HomeTimes, process: string) {
+type WatchDeps = { database: Database; log: Log }
+
+/**
+ * Looks, once a call, and does what follows. The function says whether it has stopped a copy.
+ * @param clock is set at each look.
+ */
+function createWatch(
+  { database, log, clock }: WatchDeps & { clock: ServiceClock },
+  times: HomeTimes,
+  process: string,
+) {
   const memory: Omit<Memory, 'away'> = { last: null, home: null }
   let next = 0
   let leftAt: number | null = null
@@ -110,6 +120,7 @@ function createWatch({ database, log }: { database: Database; log: Log }, times:
     next += 1
     const mark = next
     const look = await leaveMark(database, { process, last: memory.last?.mark ?? null, next: mark })
+    clock.set(new Date(look.at))
     note(look, mark)
     const verdict = homeVerdict(
       look,
@@ -130,12 +141,13 @@ function createWatch({ database, log }: { database: Database; log: Log }, times:
 
 /**
  * Watches over the database while the process lives. Resolves once it has looked for the first time.
- * @returns how to end it.
+ * @returns the database's time, as of the last look and carried on since, and how to end it.
  */
-export async function watchHome(deps: { database: Database; log: Log }, times: HomeTimes = TIMES) {
+export async function watchHome(deps: WatchDeps, times: HomeTimes = TIMES) {
   const { database, log } = deps
   const process = idNow()
-  const look = createWatch(deps, times, process)
+  const clock = createServiceClock()
+  const look = createWatch({ ...deps, clock }, times, process)
   const ending = new AbortController()
   const quietly = (error: unknown): void => {
     if (!isDatabaseUnavailable(error)) log.error({ err: error }, 'cannot look whether the database is a copy')
@@ -151,9 +163,10 @@ export async function watchHome(deps: { database: Database; log: Log }, times: H
       await look().catch(quietly)
     }
   })()
-  return async () => {
+  const end = async (): Promise<void> => {
     ending.abort()
     await watching
     await deleteMark(database, process).catch(quietly)
   }
+  return { clock: clock.now, end }
 }

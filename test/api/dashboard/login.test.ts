@@ -1,6 +1,6 @@
 /** The doors of the dashboard: links, mail, sessions. OpenID has a file of its own. */
 import { sql } from 'slonik'
-import { object, string } from 'yup'
+import { number, object, string } from 'yup'
 import { linkFor } from '../../../db/accounts/people/members.ts'
 import { resumeTeam, suspendTeam } from '../../../db/accounts/teams/suspend.ts'
 import { shows, signedIn, visitor } from '../../support/dashboard.ts'
@@ -9,6 +9,7 @@ import { byCli, makeTeam, world } from '../../support/service.ts'
 import t from '../../support/tap.ts'
 
 const mailed = object({ body_text: string().defined(), html: string().defined() })
+const lasting = object({ minutes: number().defined().nullable() })
 
 let now = new Date('2026-11-21T12:00:00Z')
 const woken: string[] = []
@@ -130,6 +131,16 @@ t.test('anybody who asks for a link gets the same answer; only those known get t
   t.equal(unknown.html, known.html)
   t.equal(nonsense.html, known.html)
   shows(t, known, 'If this address belongs to somebody here')
+})
+
+t.test('a mail with a link that is over is not sent any more', async (t) => {
+  const email = 'waited@example.com'
+  await signedIn(service, { team: team.id, role: 'viewer', email })
+  await visitor(service).post('/login', { email })
+  const { minutes } = await database.one(sql.type(lasting)`
+    select extract(epoch from expires_at - created_at)::float8 / 60 as minutes
+    from emails where to_emails = array[${email}]`)
+  t.equal(minutes, 15)
 })
 
 t.test('an address gets five links an hour at most, an address of origin twenty', async (t) => {

@@ -75,6 +75,29 @@ t.test('a scheduled email is moved in the zone of its form, and the page says wh
   t.strictSame(form.scheduled_at, ['2027-03-28T03:30'], 'what is stored is shown in the zone')
 })
 
+t.test(
+  'a time that is sent as it was shown is kept, to the second, and where clocks show it twice',
+  async (t) => {
+    await stopClock(service.database, new Date('2027-10-30T10:00:00Z'))
+    for (const scheduled_at of [
+      '2027-10-30T12:00:30.250Z',
+      '2027-10-31T00:30:00.000Z',
+      '2027-10-31T01:30:00.000Z',
+    ]) {
+      const { body } = await service.call('POST', '/v1/emails', {
+        key: team.key,
+        body: anEmail({ scheduled_at }),
+      })
+      const page = `/teams/${team.id}/emails/${body.id}`
+      const form = formTo((await editor.get(page)).html, `${page}/move`)
+      t.equal((await editor.post(`${page}/move`, form)).status, 303)
+      const { html } = await editor.get(page)
+      t.ok(html.includes(`It waits for its time: <time datetime="${scheduled_at}">`), scheduled_at)
+    }
+    await stopClock(service.database, NOW)
+  },
+)
+
 t.test('a broadcast at a time that is left out asks with the moment that it begins at', async (t) => {
   const { create, contacts } = await broadcastingOf(service, team)
   await contacts(['zoned'])

@@ -139,13 +139,19 @@ t.test('Retry-After is a number of seconds or a date of HTTP, and nothing else',
     [' 90 ', 90],
     ['90.5', 90.5],
   ] as const)
-    t.equal(secondsUntil(value), seconds, value)
+    t.equal(secondsUntil({ 'retry-after': value }), seconds, value)
   for (const date of [
     'Fri, 01 Jan 2100 00:00:00 GMT',
     'Friday, 01-Jan-2100 00:00:00 GMT',
     'Fri Jan  1 00:00:00 2100',
   ])
-    t.ok(secondsUntil(date) > 86_400, date)
+    t.ok(secondsUntil({ 'retry-after': date }) > 86_400, date)
   for (const neither of [undefined, '', '-5', '1e9', 'soon 2090', '2100-01-01', '10,', '5 minutes'])
-    t.ok(Number.isNaN(secondsUntil(neither)), `${neither}`)
+    t.ok(Number.isNaN(secondsUntil(neither === undefined ? {} : { 'retry-after': neither })), `${neither}`)
+})
+
+t.test('a date of Retry-After counts from the date of its answer, whatever our clock says', async (t) => {
+  const headers = { 'retry-after': 'Fri, 01 Jan 2100 00:00:30 GMT', date: 'Fri, 01 Jan 2100 00:00:00 GMT' }
+  t.equal(secondsUntil(headers), 30)
+  t.ok(secondsUntil({ ...headers, date: 'soon' }) > 86_400, 'without a date that says something from ours')
 })

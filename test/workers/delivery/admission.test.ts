@@ -2,10 +2,10 @@
 import { sql } from 'slonik'
 import type { Sender } from '../../../db/delivery/senders/pace.ts'
 import { openDatabase } from '../../../db/postgres/pool.ts'
+import { createServiceClock } from '../../../db/postgres/service-clock.ts'
 import { createAdmission, type Message } from '../../../workers/delivery/admission.ts'
 import { createBreakers } from '../../../workers/delivery/breaker.ts'
 import type { DeliveryChannel } from '../../../workers/delivery/channel.ts'
-import { createServiceClock } from '../../../workers/delivery/service-clock.ts'
 import { testDatabase } from '../../support/database.ts'
 import t, { type Test } from '../../support/tap.ts'
 

@@ -4,7 +4,7 @@
  * connection that stands to that very address or a new one; never elsewhere: no redirect, no proxy. Bounded in time
  * and in what is read. Never throws. Must not know what the body says.
  */
-import type { Agent, ClientRequest, IncomingMessage } from 'node:http'
+import type { Agent, ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { LookupFunction } from 'node:net'
 import { isIP } from 'node:net'
 import { BROKE_OFF, faultWords, secondsUntil } from '../../../db/process/bounded-answer.ts'
@@ -68,7 +68,7 @@ export async function postWebhook(
     const addresses = await limit.within(vettedAddresses(target, { resolve, allowed }))
     const given = { headers, body, limit }
     const agent = connections.of(target, addresses)
-    const { status, retry_after, text } = await exchange(target, addresses, { ...given, agent }).catch(
+    const { status, said, text } = await exchange(target, addresses, { ...given, agent }).catch(
       (error: unknown) => {
         // Its server has closed what stood idle in this very moment.
         if (error instanceof Stale) return exchange(target, addresses, { ...given, agent: false })
@@ -76,7 +76,7 @@ export async function postWebhook(
       },
     )
     const asks = status === 429 || status === 503
-    return end(status, text, asks ? waitOf(retry_after) : null)
+    return end(status, text, asks ? waitOf(said) : null)
   } catch (error) {
     if (error instanceof NotPublic) return end(null, error.message)
     if (error instanceof AnswerTooLarge) return end(null, error.message, FLOOD_WAIT_S)
@@ -130,8 +130,8 @@ function limitTry(cut: AbortSignal): Limit {
 }
 
 /** What Retry-After says, in seconds; null when it says nothing. */
-function waitOf(value: string | undefined): number | null {
-  const seconds = secondsUntil(value)
+function waitOf(headers: IncomingHttpHeaders): number | null {
+  const seconds = secondsUntil(headers)
   return Number.isFinite(seconds) ? Math.min(MAX_WAIT_S, Math.max(1, Math.ceil(seconds))) : null
 }
 
@@ -140,7 +140,7 @@ class Stale extends Error {
   override name = 'Stale'
 }
 
-type Exchanged = { status: number; retry_after: string | undefined; text: string }
+type Exchanged = { status: number; said: IncomingHttpHeaders; text: string }
 
 async function exchange(
   url: URL,
@@ -170,7 +170,7 @@ async function exchange(
     throw asked.reusedSocket && error.code === 'ECONNRESET' ? new Stale() : error
   })
   const { statusCode: status = 0 } = answer
-  return { status, retry_after: answer.headers['retry-after'], text: await beginningOf(answer) }
+  return { status, said: answer.headers, text: await beginningOf(answer) }
 }
 
 /** Answers with the vetted addresses, whatever name is asked for. */

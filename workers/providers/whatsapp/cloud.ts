@@ -112,7 +112,7 @@ function judge(answer: BoundedAnswer, describe: Describe): WhatsappOutcome {
 
 /** The seconds of Retry-After, given as such or as a date; undefined without one of sense. */
 function retryAfter({ headers }: BoundedAnswer): number | undefined {
-  const seconds = secondsUntil(headers['retry-after'])
+  const seconds = secondsUntil(headers)
   return seconds > 0 ? Math.min(Math.ceil(seconds), MAX_RETRY_AFTER_S) : undefined
 }
 

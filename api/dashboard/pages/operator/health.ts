@@ -17,8 +17,10 @@ const MAX_CLOCK_DRIFT_S = 2
 
 const DANGEROUS = ['fsync', 'full_page_writes', 'synchronous_commit'] as const
 
-async function databaseFacts(tx: Tx, now: Date) {
+async function databaseFacts(tx: Tx) {
   const { version, at } = await serverClock(tx)
+  // This process's own, which nothing else goes by.
+  const now = new Date()
   const settings = await serverSettings(tx)
   const fault = await databaseFault(tx)
   const apart = Math.round(Math.abs(Date.parse(at) - now.getTime()) / 1_000)
@@ -69,7 +71,7 @@ const check = act('operator', `${PATH}/check`, async (by) => {
 })
 
 const health = get('operator', PATH, async ({ now, query }, { database, switches }) => {
-  const { alerts, facts } = await databaseFacts(database, now)
+  const { alerts, facts } = await databaseFacts(database)
   const last = await lastReports(database)
   const heard = last.map(({ provider, last_at }) => [provider, time(last_at, now)])
   const settings = switches.map(({ name, isSet }) => [

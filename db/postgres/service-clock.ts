@@ -1,6 +1,6 @@
 /**
  * The database's time in this process: set at each look at the database, carried on by a clock that never jumps.
- * Promises: all workers agree on when a send began, to the length of a round trip, whatever their machines' clocks say.
+ * Promises: all processes agree on it, to the length of a round trip, whatever their machines' clocks say.
  */
 export type ServiceClock = {
   /** Takes note of what the database's time is now. */

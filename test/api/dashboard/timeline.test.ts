@@ -1,0 +1,46 @@
+/** What is shown of a message to which very much has happened. */
+import { momentsOf, recipientOutcomes } from '../../../api/dashboard/drawn/timeline.ts'
+import type { ShownEmail } from '../../../db/messages/emails/show.ts'
+import t from '../../support/tap.ts'
+
+const AT = Date.parse('2026-11-27T12:00:00Z')
+const viewer = { person: { operator: false }, now: new Date(AT) }
+
+const event = (index: number, recipient: string | null, kind = 'opened') => ({
+  ...{ kind, recipient, detail: '' },
+  time: new Date(AT - 1_000_000 + index).toISOString(),
+})
+
+t.test('a timeline shows the latest 500 entries, and says how many came before them', (t) => {
+  const events = Array.from({ length: 20_000 }, (_, index) => event(index, 'all@example.com'))
+  const moments = momentsOf({ events, created_at: new Date(AT).toISOString() }, viewer)
+  t.equal(moments.length, 502)
+  t.match(moments.slice(-3), [
+    { title: 'Opened' },
+    { title: '19,500 earlier entries not shown here' },
+    { title: 'Accepted by the API' },
+  ])
+  const few = momentsOf({ events: events.slice(0, 500), created_at: new Date(AT).toISOString() }, viewer)
+  t.equal(few.length, 501)
+  t.end()
+})
+
+t.test('each recipient has the highest rung of their own events, however they are spelled', (t) => {
+  const events = [
+    event(0, null, 'sent'),
+    event(1, 'Ana@example.com', 'clicked'),
+    event(2, 'ana@EXAMPLE.com', 'delivered'),
+    event(3, 'bo@example.com', 'bounced'),
+  ]
+  const email = {
+    events,
+    status: 'bounced',
+    to_emails: ['ana@example.com', 'bo@example.com', 'cy@example.com'],
+  }
+  const outcomes = recipientOutcomes(email as unknown as ShownEmail, viewer)
+  t.strictSame(
+    outcomes.map(({ outcome }) => outcome),
+    ['clicked', 'bounced', 'bounced'],
+  )
+  t.end()
+})
