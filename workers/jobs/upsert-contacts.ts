@@ -5,45 +5,59 @@
  */
 import { readItems, upsertContacts } from '../../db/audience/contacts/upsert.ts'
 import { finishUpsert, lockUpsert } from '../../db/audience/contacts/upserts.sql.ts'
+import type { Tx } from '../../db/postgres/pool.ts'
 import { announce } from '../../db/postgres/replies.ts'
 import type { FetchedJob } from '../../db/queue/claims.ts'
+import { openJobsBefore } from '../../db/queue/jobs.sql.ts'
 import type { Batch } from '../batches/batches.ts'
 import type { WorkerDeps } from '../deps.ts'
 
 type UpsertJob = FetchedJob<'upsert-contacts'>
 
+/** @param end ends the call's job, in the same transaction; that of another worker finds nothing left to do. */
 async function carryOut(
-  job: UpsertJob,
-  settle: Batch<'upsert-contacts'>['settle'],
+  { team_id, upsert_id }: UpsertJob['data'],
   { database, secrets, clock }: WorkerDeps,
+  end?: (tx: Tx) => Promise<void>,
 ): Promise<void> {
-  const { team_id, upsert_id } = job.data
   const done = await database.transaction(async (tx) => {
     const body = await lockUpsert(tx, team_id, upsert_id)
-    const ended = new Map([[job, { end: 'completed' as const }]])
     if (body === null) {
-      await settle(tx, ended)
+      await end?.(tx)
       return false
     }
     const items = readItems(body)
     const now = clock()
     const result = await upsertContacts({ tx, now, secrets }, team_id, items)
     await finishUpsert(tx, team_id, upsert_id, result, now)
-    await settle(tx, ended)
+    await end?.(tx)
     return true
   })
   // Only a hint: the caller also polls.
   if (done) await announce(database, [upsert_id]).catch(() => {})
 }
 
-/** Works on one batch, a call after the other: those of one team would wait for each other anyway. */
+/**
+ * Works on one batch, a call after the other: those of one team would wait for each other anyway. What its team asked
+ * for earlier comes first, by any worker: an old call must not write over one that was answered.
+ */
 export async function runUpserts(
   { jobs, settle }: Batch<'upsert-contacts'>,
   deps: WorkerDeps,
 ): Promise<void> {
+  const { database, log } = deps
+  const attempt = async (upsert_id: string, work: () => Promise<unknown>): Promise<void> => {
+    await work().catch((error: unknown) => {
+      log.error({ err: error, upsert_id }, 'cannot carry out this bulk upsert')
+    })
+  }
   for (const job of jobs) {
-    await carryOut(job, settle, deps).catch((error: unknown) => {
-      deps.log.error({ err: error, upsert_id: job.id }, 'cannot carry out this bulk upsert')
+    const { team_id } = job.data
+    await attempt(job.id, async () => {
+      const made = { team_id, id: job.id }
+      const before = await database.transaction((tx) => openJobsBefore(tx, 'upsert-contacts', made))
+      for (const upsert_id of before) await attempt(upsert_id, () => carryOut({ team_id, upsert_id }, deps))
+      await carryOut(job.data, deps, (tx) => settle(tx, new Map([[job, { end: 'completed' }]])))
     })
   }
 }

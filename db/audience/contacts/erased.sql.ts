@@ -26,6 +26,17 @@ export const erasedByHashes = (tx: Tx, teamId: string, hashes: readonly Buffer[]
     select hash, status, suppression, left_topic_ids from erased_contacts
     where team_id = ${teamId} and hash = any(${sql.array(hashes, 'bytea')}) order by erased_at`)
 
+const statusRow = erasedRow.pick(['status'])
+
+/**
+ * The status that is kept of a contact: who had unsubscribed before a report suppressed it is unsubscribed once the
+ * suppression is lifted, and the suppression is kept beside it.
+ */
+export const statusToKeep = (tx: Tx, teamId: string, id: string) =>
+  tx.oneFirst(sql.type(statusRow)`
+    select case status_before when 'unsubscribed' then status_before else status end as status
+    from contacts where team_id = ${teamId} and id = ${id}`)
+
 /** Keeps a hash; the later state of the same address counts. */
 export const keepErased = (tx: Tx, teamId: string, erased: ErasedRow, now: Date) =>
   tx.query(sql.type(object())`

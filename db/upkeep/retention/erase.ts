@@ -13,7 +13,7 @@ import { lockAccount } from '../../accounts/teams/limits.ts'
 import { teamOrRefusal } from '../../accounts/teams/view.ts'
 import { lockContact } from '../../audience/contacts/contacts.sql.ts'
 import { removeContact } from '../../audience/contacts/edit.ts'
-import { keepErased } from '../../audience/contacts/erased.sql.ts'
+import { keepErased, statusToKeep } from '../../audience/contacts/erased.sql.ts'
 import { erasureHash } from '../../audience/contacts/erased.ts'
 import { topicsOfContact } from '../../audience/subscription/subscription.sql.ts'
 import { queuesOf } from '../../channels/channels.sql.ts'
@@ -53,7 +53,8 @@ async function eraseContact(
   await lockAccount(tx, teamId)
   const contact = await lockContact(tx, teamId, identity)
   if (!contact) return false
-  const { status, suppression } = contact
+  const { suppression } = contact
+  const status = await statusToKeep(tx, teamId, contact.id)
   const held = await topicsOfContact(tx, teamId, identity, 'look')
   const left_topic_ids = (held?.left_topic_ids ?? []).filter((id) => !contact.topic_ids.includes(id))
   if (status !== 'subscribed' || left_topic_ids.length > 0) {

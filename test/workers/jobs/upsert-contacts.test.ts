@@ -90,6 +90,24 @@ t.test('a listening connection that is lost loses no answer', async (t) => {
   t.equal((await answer).status, 200)
 })
 
+t.test('calls that waited for a worker write in the order in which they came', async (t) => {
+  const impatient = await startService(t, { upsertWait: 1 })
+  const team = await teamWithRoom(impatient, 1_000)
+  const properties = { text: 'x'.repeat(2_000) }
+  const others = Array.from({ length: 200 }, (_, index) => ({ email: `${index}@example.org`, properties }))
+  const call = (n: string) => [...others, { email: 'a@example.org', properties: { n } }]
+  for (let n = 1; n <= 12; n++) t.equal((await bulk(impatient, team, call(`${n}`))).status, 503)
+  const service = await startService(t, { url: impatient.url })
+  const last = bulk(service, team, call('last'))
+  await until('all are stored', async () => (await count(service, 'jobs')) === 13)
+  await startWorker(t, service, NO_RELAY)
+  t.equal((await last).status, 200)
+  t.equal(await count(service, 'open'), 0, 'those before it are carried out by then')
+  await until('their jobs end', async () => (await count(service, 'jobs')) === 0)
+  const { body } = await service.call('GET', '/v1/contacts/a@example.org', { key: team.key })
+  t.strictSame(body.properties, { n: 'last' })
+})
+
 /** A stored call, and a job for it as a worker has claimed it. */
 async function fetched({ database }: Service, { id: team_id }: TestTeam, body: string) {
   const upsert_id = uuidv7()

@@ -8,6 +8,7 @@ import { applyEmailEvents } from '../../../../db/messages/emails/apply-events.ts
 import { emailById } from '../../../../db/messages/emails/emails.sql.ts'
 import { adminCli } from '../../../support/admin.ts'
 import { beginBroadcasting } from '../../../support/broadcasting.ts'
+import { report } from '../../../support/contacts.ts'
 import { EMPTY } from '../../../support/empty.ts'
 import { erasePerson } from '../../../support/erase.ts'
 import { hold } from '../../../support/held.ts'
@@ -274,6 +275,26 @@ t.test('an erased address whose suppression was lifted begins subscribed from th
   t.equal(await create(), 'unsubscribed')
   const left = sql.unsafe`select 1 from contacts where suppression is not null`
   t.notOk(await database.exists(left), 'what it had unsubscribed from stays, and the suppression is lifted')
+})
+
+t.test('who had unsubscribed, then bounced, and was erased is subscribed by no lifting', async (t) => {
+  const { service, team, erase } = await start(t)
+  const { call } = service
+  const cli = adminCli({ DATABASE_URL: service.url })
+  const asked = async (method: string, path: string, body?: unknown) =>
+    (await call(method, `/v1/contacts${path}`, { key: team.key, body })).body
+  for (const [at, kind] of (['bounced', 'complained'] as const).entries()) {
+    const email = `${at}.${ANA}`
+    await asked('POST', '', { email })
+    await asked('POST', `/${email}/unsubscribe`)
+    await report(service, team, email, kind)
+    t.equal((await asked('GET', `/${email}`)).status, kind)
+    await erase(team, email)
+    t.equal((await asked('POST', '', { email })).status, 'unsubscribed')
+    t.match(await asked('POST', `/${email}/resubscribe`), { error: { code: 'contact_suppressed' } })
+    await cli.json(['contact', 'lift', team.id, email, '--reason', 'the mailbox is back'])
+    t.equal((await asked('GET', `/${email}`)).status, 'unsubscribed')
+  }
 })
 
 t.test('an erased address that was subscribed leaves nothing, and begins subscribed', async (t) => {
