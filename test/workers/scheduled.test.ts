@@ -70,6 +70,27 @@ t.test('nothing goes before its time, and all of it after', async (t) => {
   t.equal(row?.since, scheduled_at, 'its tries and hours count from its time')
 })
 
+t.test('its Date is the time that it was accepted for; of other mail, when it was accepted', async (t) => {
+  const { service, team } = await begin(t)
+  const sink = await startSmtpSink(t)
+  const due = ahead(HOUR)
+  for (const [subject, scheduled_at] of [['later', due], ['late', ahead(-240_000)], ['now']])
+    await sendEmail(service, team, { subject, scheduled_at })
+  await shiftClock(service.database, 3_600 + 60)
+  await startWorker(t, service, { smtp_url: sink.url })
+  await until('all have gone', async () => sink.messages().length === 3)
+  const dates = new Map(
+    sink.messages().map(({ raw }): [string, number] => {
+      const [subject = '', date = ''] = ['Subject', 'Date'].map(
+        (name) => new RegExp(`^${name}: (.*)\\r$`, 'm').exec(raw.toString())?.[1],
+      )
+      return [subject, Date.parse(date)]
+    }),
+  )
+  t.equal(dates.get('later'), Math.floor(Date.parse(due) / 1_000) * 1_000)
+  for (const subject of ['late', 'now']) t.ok((dates.get(subject) ?? 0) > Date.now() - 120_000, subject)
+})
+
 t.test('a release that fails half-way has let nothing go', async (t) => {
   const { service, team, release } = await begin(t)
   const id = await sendEmail(service, team, { scheduled_at: ahead(HOUR) })

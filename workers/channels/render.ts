@@ -38,6 +38,10 @@ function unsubscribeLinkOf(
   return isAsked && !own ? (variables?.[UNSUBSCRIBE_SLOT] ?? null) : null
 }
 
+/** What its Date says, by which mailboxes sort: when it was accepted, or the time that it was accepted for. */
+const dateOf = ({ created_at, scheduled_at }: EmailRow): Date =>
+  new Date(Math.max(Date.parse(created_at), Date.parse(scheduled_at ?? created_at)))
+
 /**
  * The message of a row, for the recipients that are still to be tried.
  * @throws Error when the row's template version is missing.
@@ -67,7 +71,7 @@ export function renderEmail<T extends boolean>(
     headers: row.headers,
     list_unsubscribe: unsubscribeLinkOf(row, version),
     deferrals: row.deferrals,
-    date: new Date(row.created_at),
+    date: dateOf(row),
     dkim,
     files,
   }
